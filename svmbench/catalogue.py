@@ -1,0 +1,74 @@
+"""Every solver of the suite: found by looking through the two rooms that hold them.
+
+A solver enters the registry of :mod:`svmbench.core.base` where its class stands; importing its
+module is all it takes. This module imports them all, once.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+from svmbench.errors import UnknownNameError
+
+
+@cache
+def _registry() -> dict[str, Any]:
+    for room in ("svmbench.core", "svmbench.baselines"):
+        package = import_module(room)
+        for module in pkgutil.walk_packages(package.__path__, prefix=f"{room}."):
+            import_module(module.name)
+    from svmbench.core.base import REGISTRY
+
+    return dict(sorted(REGISTRY.items()))
+
+
+def solvers() -> dict[str, Any]:
+    """Return every solver's :class:`~svmbench.core.base.Declaration` by its name."""
+    return {name: cls.declaration for name, cls in _registry().items()}
+
+
+def solver_class(name: str) -> Any:
+    """Return the class behind a solver's name.
+
+    Raises
+    ------
+    svmbench.errors.UnknownNameError
+        With the nearest known name.
+    """
+    known = _registry()
+    if name not in known:
+        raise UnknownNameError("solver", name, list(known))
+    return known[name]
+
+
+def solver(name: str, **params: Any) -> Any:
+    """Build a solver, a scikit-learn estimator.
+
+    Parameters
+    ----------
+    name : str
+        As ``svmbench list solvers`` shows it.
+    **params
+        Its parameters; ``svmbench.solver(name).get_params()`` lists them.
+
+    Raises
+    ------
+    svmbench.errors.UnknownNameError
+        For a name, or a parameter, that does not exist.
+
+    Examples
+    --------
+    >>> import svmbench
+    >>> model = svmbench.solver("alsvm", C=2.0)
+    >>> model.fit([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1]).predict([[3.5]])
+    array([1])
+    """
+    cls = solver_class(name)
+    known = list(cls._get_param_names())
+    for param in params:
+        if param not in known:
+            raise UnknownNameError(f"parameter of {name}", param, known)
+    return cls(**params)

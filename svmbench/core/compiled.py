@@ -1,0 +1,58 @@
+"""Numba, set up once: the decorator of every inner loop, and a cache that can't go stale.
+
+Numba's own cache notices a changed file but not a change in a function imported from another
+one. The cache folder is therefore keyed by a hash of every source file of `core`, of the
+versions that shape the machine code, and of the CPU.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from svmbench.paths import cache_dir
+
+
+def _cpu_name() -> str:
+    try:
+        with Path("/proc/cpuinfo").open() as lines:
+            for line in lines:
+                if line.startswith("model name"):
+                    return line.split(":", 1)[1].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
+
+
+def _cache_key() -> str:
+    digest = hashlib.sha256()
+    for source in sorted(Path(__file__).parent.rglob("*.py")):
+        digest.update(source.name.encode())
+        digest.update(source.read_bytes())
+    for package in ("numba", "numpy"):
+        digest.update(version(package).encode())
+    digest.update(platform.python_version().encode())
+    digest.update(_cpu_name().encode())
+    return digest.hexdigest()[:16]
+
+
+os.environ.setdefault("NUMBA_CACHE_DIR", str(cache_dir() / "numba" / _cache_key()))
+
+import numba  # noqa: E402  (the cache folder must be named before Numba reads it)
+
+#: True under ``NUMBA_DISABLE_JIT=1``, where the same loops run as plain Python.
+JIT_DISABLED: bool = bool(numba.config.DISABLE_JIT)
+
+
+def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile an inner loop: cached on disk, without the GIL, NaN-safe float64 arithmetic.
+
+    ``nogil`` lets a worker's watchdog threads run while the loop does. There is no fastmath:
+    convergence tests and NaN checks must mean what they say.
+    """
+    return numba.njit(cache=True, nogil=True, error_model="numpy")(function)

@@ -1,0 +1,1 @@
+"""Linear solvers: one algorithm (or one family that shares its derivation) a file."""
