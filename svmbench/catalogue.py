@@ -1,17 +1,20 @@
 """Every solver of the suite: found by looking through the two rooms that hold them.
 
 A solver enters the registry of :mod:`svmbench.core.base` where its class stands; importing its
-module is all it takes. This module imports them all, once.
+module is all it takes. This module imports them all, once, and after them the modules that the
+environment variable ``SVMBENCH_PLUGINS`` names (separated by commas): a solver of your own takes
+part without a change to this package.
 """
 
 from __future__ import annotations
 
+import os
 import pkgutil
 from functools import cache
 from importlib import import_module
 from typing import Any
 
-from svmbench.errors import UnknownNameError
+from svmbench.errors import SvmbenchError, UnknownNameError
 
 
 @cache
@@ -20,6 +23,11 @@ def _registry() -> dict[str, Any]:
         package = import_module(room)
         for module in pkgutil.walk_packages(package.__path__, prefix=f"{room}."):
             import_module(module.name)
+    for plugin in filter(None, os.environ.get("SVMBENCH_PLUGINS", "").split(",")):
+        try:
+            import_module(plugin.strip())
+        except ImportError as error:
+            raise SvmbenchError(f"SVMBENCH_PLUGINS: can't import {plugin!r}: {error}") from error
     from svmbench.core.base import REGISTRY
 
     return dict(sorted(REGISTRY.items()))

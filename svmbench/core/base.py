@@ -17,8 +17,10 @@ parameter, also ``trace_``: rows of (seconds, iterations, objective).
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from numbers import Integral, Real
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
@@ -211,24 +213,25 @@ class BinaryClassifier(ClassifierMixin, Solver):
         if len(classes) < 2:
             msg = (
                 f"{type(self).__name__} needs samples of two classes; "
-                f"the data has one class only: {classes[0]!r}"
+                f"the data has one class only: {classes[0]}"
             )
             raise ValueError(msg)
         self.classes_ = classes
         signed = np.where(y == classes[1], 1.0, -1.0)
-        if sp.issparse(X):
-            X.sort_indices()
-        return TrainingData(X=X, y=signed)
+        return TrainingData(X=canonical_csr(X) if sp.issparse(X) else X, y=signed)
 
     def _check_parameters(self) -> None:
         """Raise ValueError for a parameter out of range; `C` is checked wherever there is one."""
-        C = getattr(self, "C", None)
-        if C is not None and not (np.isscalar(C) and np.isfinite(C) and C > 0):
-            msg = f"C must be a positive finite number, got C={C!r}"
-            raise ValueError(msg)
+        for name in ("C", "tol"):
+            if hasattr(self, name):
+                require_positive(name, getattr(self, name))
+        if hasattr(self, "max_iter"):
+            require_count("max_iter", self.max_iter)
+        if getattr(self, "fit_intercept", False):
+            require_positive("intercept_scaling", getattr(self, "intercept_scaling", 1.0))
 
     def predict(self, X: Any) -> np.ndarray:
-        """Predict the class of each row of `X`, shape (n_samples,); a tie (f = 0) goes to the second.
+        """Predict the class of each row of `X`, shape (n_samples,); f = 0 goes to the second class.
 
         Raises
         ------
@@ -295,13 +298,13 @@ class LinearClassifier(BinaryClassifier):
             data.y,
             self.coef_[0],
             float(self.intercept_[0]),
-            self._effective_C(data),
+            self._sum_weight(data),
             bias=self.bias,
         )
         return self
 
-    def _effective_C(self, data: TrainingData) -> float:
-        """Return C of the sum-of-losses form; a solver with another parameter converts it here."""
+    def _sum_weight(self, data: TrainingData) -> float:
+        """Return the weight of the summed losses; a solver with another parameter converts it."""
         return float(self.C)  # type: ignore[attr-defined]
 
     def decision_function(self, X: Any) -> np.ndarray:
@@ -309,6 +312,67 @@ class LinearClassifier(BinaryClassifier):
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, order="C", reset=False)
         return np.asarray(X @ self.coef_[0]).ravel() + self.intercept_[0]
+
+
+def require_positive(name: str, value: Any) -> None:
+    """Raise ValueError, naming the parameter, unless `value` is a finite number above 0."""
+    if not (isinstance(value, Real) and np.isfinite(float(value)) and float(value) > 0):
+        msg = f"{name} must be a positive finite number, got {name}={value!r}"
+        raise ValueError(msg)
+
+
+def require_count(name: str, value: Any) -> None:
+    """Raise ValueError, naming the parameter, unless `value` is an integer of at least 1."""
+    if not (isinstance(value, Integral) and int(value) >= 1):
+        msg = f"{name} must be an integer of at least 1, got {name}={value!r}"
+        raise ValueError(msg)
+
+
+def canonical_csr(X: Any) -> sp.csr_array:
+    """Return `X` as CSR with sorted, unique, 32-bit indices, sharing memory where it already is."""
+    X = sp.csr_array(X)
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    if X.nnz < np.iinfo(np.int32).max and X.indptr.dtype != np.int32:
+        X = sp.csr_array(
+            (X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape
+        )
+    return X
+
+
+def raw(array: np.ndarray) -> np.ndarray:
+    """Return a read-only plain view of `array`, whether it was mapped, writeable or neither.
+
+    Compiled code is specialised by type, and Numba takes a read-only array for another type than
+    a writeable one: with every input read-only there is one version to compile and to warm up.
+    """
+    view = np.asarray(array).view()
+    view.flags.writeable = False
+    return view
+
+
+def csr_parts(X: sp.csr_array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return ``data, indices, indptr`` of a CSR matrix as :func:`raw` arrays for compiled code."""
+    return raw(X.data), raw(X.indices), raw(X.indptr)
+
+
+def warm_up(cls: type[Solver]) -> None:
+    """Load (or compile) everything a solver's `fit` calls, by fitting tiny dense and CSR problems.
+
+    Parameters
+    ----------
+    cls : type
+        A declared solver class; it is built with its default parameters.
+    """
+    X = np.array([[0.0, 1.0], [0.2, 0.9], [1.0, 0.0], [0.8, 0.0], [0.1, 0.7], [0.9, 0.2]])
+    y = np.array([0, 0, 1, 1, 0, 1])
+    # The CSR problem is mostly zeros: some solvers treat a sparse matrix that is not as dense.
+    inputs = [X, sp.csr_array(np.pad(X, ((0, 0), (0, 30))))] if cls.declaration.sparse else [X]
+    for each in inputs:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            cls().fit(each, y)
 
 
 def append_bias(X: Any, bias: float) -> Any:

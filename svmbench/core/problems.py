@@ -8,7 +8,8 @@ All are stated in the sum form
     min_{w,b}  1/2 ||w||^2 [+ 1/2 (b/s)^2]  +  C * sum_i loss(y_i (w.x_i + b))
 
 where the term in brackets is there when the bias is absorbed as a constant feature of value s
-(``bias=s``), and is not when the offset is free or absent (``bias=0``).
+(``bias=s``), and is not when the offset is absent (``bias=0``) or free (``bias=None``: only then
+the dual has the constraint ``y·alpha = 0``).
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ class Problem:
     lower: float
 
     def primal(
-        self, X: Any, y: np.ndarray, w: np.ndarray, b: float, C: float, *, bias: float = 1.0
+        self, X: Any, y: np.ndarray, w: np.ndarray, b: float, C: float, *, bias: float | None = 1.0
     ) -> float:
         """Return the primal value at (w, b).
 
@@ -68,7 +69,8 @@ class Problem:
         C : float
             Weight of the summed losses.
         bias : float
-            Value of the constant feature that absorbs the offset; 0 when the offset is free.
+            Value of the constant feature that absorbs the offset; 0 without an offset, None when
+            it is free.
         """
         margins = y * (np.asarray(X @ w).ravel() + b)
         regulariser = 0.5 * float(w @ w)
@@ -77,14 +79,14 @@ class Problem:
         return regulariser + C * float(np.sum(self.loss(margins)))
 
     def dual(
-        self, X: Any, y: np.ndarray, alpha: np.ndarray, C: float, *, bias: float = 1.0
+        self, X: Any, y: np.ndarray, alpha: np.ndarray, C: float, *, bias: float | None = 1.0
     ) -> float:
         """Return the dual value at `alpha` (a lower bound of every primal value).
 
         Raises
         ------
         ValueError
-            If `alpha` leaves its box, or, with a free offset (``bias=0``), ``y·alpha`` is not 0.
+            If `alpha` leaves its box, or, with a free offset (``bias=None``), ``y·alpha`` is not 0.
         """
         scale = FEASIBILITY * max(1.0, float(np.max(np.abs(alpha), initial=0.0)))
         if np.any(alpha < self.lower - scale) or np.any(alpha > self.upper(C) + scale):
@@ -92,11 +94,11 @@ class Problem:
             raise ValueError(msg)
         signed = y * alpha
         offset = float(np.sum(signed))
-        if not bias and abs(offset) > scale * len(y):
+        if bias is None and abs(offset) > scale * len(y):
             msg = f"with a free offset the dual needs y·alpha = 0, got {offset:.3g}"
             raise ValueError(msg)
         w = np.asarray(X.T @ signed).ravel()
-        return -self.conjugate(alpha, C) - 0.5 * (float(w @ w) + (bias * offset) ** 2)
+        return -self.conjugate(alpha, C) - 0.5 * (float(w @ w) + ((bias or 0.0) * offset) ** 2)
 
     def gap(
         self,
@@ -107,7 +109,7 @@ class Problem:
         C: float,
         *,
         alpha: np.ndarray | None = None,
-        bias: float = 1.0,
+        bias: float | None = 1.0,
     ) -> float:
         """Return primal minus dual value: 0 at the optimum, an upper bound of the suboptimality.
 
@@ -139,5 +141,15 @@ HINGE = Problem(
     lower=0.0,
 )
 
+SQUARED_HINGE = Problem(
+    name="squared-hinge",
+    formula="loss(m) = max(0, 1 - m)^2, alpha >= 0 (L2-SVM)",
+    loss=lambda m: np.maximum(0.0, 1.0 - m) ** 2,
+    multipliers=lambda m, C: 2.0 * C * np.maximum(0.0, 1.0 - m),
+    conjugate=lambda a, C: float(a @ a) / (4.0 * C) - float(np.sum(a)),
+    upper=lambda C: np.inf,
+    lower=0.0,
+)
+
 #: The problems by the name under which solvers declare them.
-PROBLEMS: dict[str, Problem] = {p.name: p for p in (LEAST_SQUARES, HINGE)}
+PROBLEMS: dict[str, Problem] = {p.name: p for p in (LEAST_SQUARES, HINGE, SQUARED_HINGE)}

@@ -1,1 +1,1 @@
-"""Linear solvers: one algorithm (or one family that shares its derivation) a file."""
+"""Linear solvers: one weight vector, one algorithm a file."""

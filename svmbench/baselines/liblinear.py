@@ -1,0 +1,139 @@
+"""LIBLINEAR, from the authors' own package.
+
+Problem
+    -s 3  hinge, -s 1 and -s 2 squared hinge; the constant feature of option -B is regularised.
+Given
+    LIBLINEAR's own nodes, built by `prepare`; `train` is the C function and nothing else.
+Reference
+    Fan et al. 2008; Hsieh et al. 2008 (dual solvers); Lin et al. 2008, Galli and Lin 2021 (primal).
+Deviations
+    - The dual solvers draw from the C library's `rand`, which is seeded before each run: a model
+      depends on its data and parameters, not on what ran before it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import re
+import threading
+from ctypes import POINTER, c_double
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from svmbench.baselines.nodes import node_lists
+from svmbench.core.base import LinearClassifier, LinearSolution, TrainingData, declare
+
+#: The print function and the random numbers belong to the whole process: one training at a time.
+_ONE_AT_A_TIME = threading.Lock()
+
+_ITERATIONS = re.compile(r"#iter = (\d+)|^iter\s+(\d+)", re.MULTILINE)
+
+
+class _Liblinear(LinearClassifier):
+    """One of LIBLINEAR's solvers behind the suite's contract."""
+
+    C: float
+    tol: float
+    random_state: int
+    _solver: ClassVar[int]
+
+    def prepare(self, X: Any, y: Any) -> TrainingData:
+        """Validate, and convert to LIBLINEAR's `problem` structure."""
+        from liblinear import liblinear as ll
+
+        data = self._validate(X, y)
+        nodes, addresses = node_lists(data.X, bias=self.bias)
+        # Its own __init__ converts; this one is filled in directly and keeps the arrays alive.
+        problem = ll.problem.__new__(ll.problem)
+        problem.l = len(data.y)
+        problem.n = data.X.shape[1] + bool(self.bias)
+        problem.y = data.y.ctypes.data_as(POINTER(c_double))
+        problem.x = ctypes.cast(addresses.ctypes.data, POINTER(POINTER(ll.feature_node)))
+        problem.bias = self.bias if self.bias else -1.0
+        problem.kept = (nodes, addresses, data.y)
+        data.native = problem
+        return data
+
+    def train(self, data: TrainingData) -> Self:
+        """Call LIBLINEAR's C function `train`."""
+        from liblinear import liblinear as ll
+
+        parameter = ll.parameter(
+            ["-s", str(self._solver), "-c", repr(float(self.C)), "-e", repr(float(self.tol)), "-q"]
+        )
+        parameter.bias = data.native.bias
+        said: list[bytes] = []
+        listen = ll.PRINT_STRING_FUN(said.append)
+        with _ONE_AT_A_TIME:
+            ll.liblinear.set_print_string_function(listen)
+            ctypes.CDLL(None).srand(int(self.random_state))
+            try:
+                model = ll.toPyModel(ll.liblinear.train(data.native, parameter))
+            finally:
+                ll.liblinear.set_print_string_function(ll.ctypes_print_null)
+        # -s 2 with the label order (-1, +1) is swapped inside: label[0] is always +1 here.
+        w = np.ctypeslib.as_array(model.w, (data.native.n,)).copy()
+        if model.get_labels()[0] < 0:
+            w = -w
+        text = b"".join(said).decode(errors="replace")
+        found = [int(a or b) for a, b in _ITERATIONS.findall(text)]
+        n_iter = max(1, found[-1]) if found else 1
+        stopped = "max_iter" if "reaching max number" in text else "converged"
+        return self._store(
+            LinearSolution(
+                w=w[:-1] if self.bias else w,
+                b=float(w[-1] * self.bias) if self.bias else 0.0,
+                n_iter=n_iter,
+                stop_reason=stopped,
+                counters={"iterations": n_iter},
+            )
+        )
+
+
+@declare(
+    name="liblinear-l1",
+    problem="hinge",
+    summary="LIBLINEAR's dual coordinate descent for the hinge loss",
+    reference="LIBLINEAR -s 3 -B 1; Hsieh et al. 2008",
+)
+class LiblinearL1(_Liblinear):
+    """LIBLINEAR -s 3: L2-regularised L1-loss SVM, dual coordinate descent.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Weight of the summed losses.
+    tol : float, default=0.1
+        LIBLINEAR's eps: largest violation of the dual's optimality.
+    fit_intercept : bool, default=True
+        Whether a constant feature is appended (option -B).
+    intercept_scaling : float, default=1.0
+        Its value.
+    random_state : int, default=1
+        Seed of the C library's random numbers; 1 is what a new process has.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features)
+    intercept_ : ndarray of shape (1,)
+    n_iter_ : int
+        LIBLINEAR's outer iterations.
+    """
+
+    _solver = 3
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        tol: float = 0.1,
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1.0,
+        random_state: int = 1,
+    ) -> None:
+        self.C = C
+        self.tol = tol
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.random_state = random_state

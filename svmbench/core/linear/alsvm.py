@@ -1,0 +1,389 @@
+"""ALSVM and FALSVM: linear SVMs that learn, and unlearn, one sample at a time.
+
+Problem
+    min_w  1/2 ||w||^2 + C sum_i (1 - y_i w'x_i)^2
+    over samples x with a constant feature ("bias absorbed"); no constraints, no inequality.
+Given
+    X (n_samples, d), y in {-1, +1}, C; nu = 1 / (2C).
+Returned
+    w = P sum_i y_i x_i and P = (sum_i x_i x_i' + nu I)^-1, kept up to date through
+        add     r = P x;  a = x'r;  P -= r r' / (1 + a);  w += r / (1 + a) (y - w'x)
+        remove  r = P x;  a = x'r;  P += r r' / (1 - a);  w += r / (1 - a) (w'x - y)
+Reference
+    ALSVM paper, Algorithm 1 (ALSVM), Algorithm 2 (FALSVM), equations 3, 6 and 7 (batches).
+Deviations
+    - The printed algorithms have w = w - R (y - w'x). The derivation (equation 6) and the closed
+      form need a plus.
+    - Only the lower triangle of P is updated, and in the dense loop together with the next
+      sample's product P x: the same numbers with a quarter of the memory traffic.
+    - The rounding errors of the updates accumulate. After a fit, and after every add and remove,
+      the drift ||P (q - G w)|| / ||w|| estimates the relative error of w (one step of iterative
+      refinement, not applied). Above DRIFT_BOUND, P and w are rebuilt from a factorisation, and
+      counters_["refreshes"] says so. At C = 1 this does not happen; at C = 1e6 it may.
+    - remove refuses samples that the model does not contain.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from svmbench.core.base import (
+    LinearClassifier,
+    LinearSolution,
+    TrainingData,
+    append_bias,
+    canonical_csr,
+    csr_parts,
+    declare,
+    raw,
+)
+from svmbench.core.linear import least_squares
+from svmbench.core.linear.ledger import SampleLedger
+from svmbench.core.linear.rank_one import sweep_csr, sweep_dense, symmetrise
+
+#: Estimated relative error of w above which P and w are rebuilt from a factorisation.
+DRIFT_BOUND = 1e-9
+
+
+#: A larger batch is added or removed in blocks of this many samples.
+BATCH = 256
+
+
+def sweep(
+    X: Any,
+    y: np.ndarray,
+    order: np.ndarray,
+    P: np.ndarray,
+    w: np.ndarray,
+    *,
+    rejects: bool,
+    n_before: int = 0,
+) -> np.ndarray:
+    """Add rows of `X` to (P, w) in place; return the positions of those that were added.
+
+    Parameters
+    ----------
+    X : ndarray or csr_array of shape (n_samples, d)
+    y : ndarray of shape (n_samples,)
+    order : ndarray of int
+        Positions of the rows, in the order in which they come.
+    P : ndarray of shape (d, d)
+        Symmetric.
+    w : ndarray of shape (d,)
+    rejects : bool
+        Add only what is misclassified (FALSVM).
+    n_before : int
+        Number of samples that (P, w) already stand on.
+    """
+    accepted = np.empty(len(order), dtype=np.int64)
+    if sp.issparse(X):
+        n_added = sweep_csr(*csr_parts(X), raw(y), raw(order), P, w, rejects, n_before, accepted)
+    else:
+        n_added = sweep_dense(raw(X), raw(y), raw(order), P, w, rejects, n_before, accepted)
+    symmetrise(P)
+    return accepted[:n_added]
+
+
+class _SequentialLeastSquares(LinearClassifier):
+    """What ALSVM and FALSVM share: the state (P, w), its updates, and the watch over its drift."""
+
+    C: float
+    _rejects: bool
+
+    def _order(self, n_samples: int) -> np.ndarray:
+        return np.arange(n_samples, dtype=np.int64)
+
+    def train(self, data: TrainingData) -> Self:
+        """Add the samples one by one from P = I/nu, w = 0."""
+        X, y = data.native, data.y
+        d = X.shape[1]
+        P = np.eye(d) * (2.0 * self.C)
+        w = np.zeros(d)
+        accepted = sweep(X, y, self._order(len(y)), P, w, rejects=self._rejects)
+        if len(accepted) < len(y):
+            X, y = X[accepted], y[accepted]
+        gradient = np.asarray(X.T @ (y - np.asarray(X @ w).ravel())).ravel() - w / (2.0 * self.C)
+        self.drift_ = _relative_step(P, gradient, w)
+        refreshes = 0
+        if not self.drift_ <= DRIFT_BOUND:
+            P, w = _rebuilt(least_squares.gram(X), np.asarray(X.T @ y).ravel(), self.C)
+            refreshes = 1
+        self.P_ = P
+        self.accepted_ = accepted
+        counters = {"samples": len(data.y), "updates": len(accepted), "refreshes": refreshes}
+        self._store_weights(w, counters)
+        return self
+
+    def certify(self, data: TrainingData) -> Self:
+        """Evaluate the objective, and start the ledger that `add` and `remove` need."""
+        super().certify(data)
+        X, y = data.native, data.y
+        if len(self.accepted_) < len(y):
+            X, y = X[self.accepted_], y[self.accepted_]
+        self._ledger = SampleLedger(X, y)
+        return self
+
+    def add(self, X: Any, y: Any) -> Self:
+        """Add a sample or a batch to the fitted model.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features) or (n_features,)
+        y : array-like of shape (n_samples,), or a single label
+            Labels among ``classes_``.
+
+        Returns
+        -------
+        self : object
+            ``objective_`` and ``accepted_`` stay those of the fit.
+
+        Raises
+        ------
+        ValueError
+            For a label that the model does not know, or NaN or infinite inputs.
+        """
+        X, y = self._as_batch(X, y)
+        self._add(X, y)
+        self._watch_drift()
+        return self
+
+    def remove(self, X: Any, y: Any) -> Self:
+        """Remove a sample or a batch from the fitted model, as if it had never been added.
+
+        Parameters
+        ----------
+        X, y
+            As for :meth:`add`: rows with their labels, all of them in the model.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError
+            If a sample is not in the model (never added, not accepted, or removed already), or if
+            removing leaves no invertible matrix in floating point (1 - a <= 0); the model is
+            unchanged then.
+        """
+        X, y = self._as_batch(X, y)
+        self._ledger.require(X, y)
+        P, w = self.P_, self._weights()
+        for start in range(0, len(y), BATCH):
+            block = slice(start, start + BATCH)
+            P, w = _removed(P, w, X[block], y[block])
+        self._ledger.remove(X, y)
+        self.P_ = P
+        self.counters_["removals"] = self.counters_.get("removals", 0) + len(y)
+        self._store_weights(w, self.counters_)
+        self._watch_drift()
+        return self
+
+    def _add(self, X: Any, y: np.ndarray) -> None:
+        P, w = self.P_, self._weights()
+        for start in range(0, len(y), BATCH):
+            block = slice(start, start + BATCH)
+            P, w = _added(P, w, X[block], y[block])
+        self._ledger.add(X, y)
+        self.P_ = P
+        self.counters_["updates"] += len(y)
+        self._store_weights(w, self.counters_)
+
+    def _watch_drift(self) -> None:
+        A, q, w = self._ledger.A, self._ledger.q, self._weights()
+        self.drift_ = _relative_step(self.P_, q - A @ w - w / (2.0 * self.C), w)
+        if not self.drift_ <= DRIFT_BOUND:
+            self.P_, w = _rebuilt(A, q, self.C)
+            self.counters_["refreshes"] += 1
+            self._store_weights(w, self.counters_)
+
+    def _weights(self) -> np.ndarray:
+        if not self.bias:
+            return self.coef_[0].copy()
+        return np.append(self.coef_[0], self.intercept_[0] / self.bias)
+
+    def _store_weights(self, w: np.ndarray, counters: dict[str, int]) -> None:
+        n_features = len(w) - bool(self.bias)
+        offset = float(w[-1] * self.bias) if self.bias else 0.0
+        self._store(
+            LinearSolution(
+                w=w[:n_features],
+                b=offset,
+                n_iter=max(1, counters["updates"]),
+                stop_reason="closed form",
+                counters=counters,
+            )
+        )
+
+    def _as_batch(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
+        check_is_fitted(self, "_ledger")
+        if not sp.issparse(X) and np.ndim(X) == 1:
+            X = np.reshape(X, (1, -1))
+        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, order="C", reset=False)
+        y = np.atleast_1d(y)
+        if y.shape != (X.shape[0],):
+            msg = f"X has {X.shape[0]} samples and y has shape {y.shape}"
+            raise ValueError(msg)
+        unknown = ~np.isin(y, self.classes_)
+        if np.any(unknown):
+            msg = f"label {y[unknown][0]} is not one of the model's classes {self.classes_}"
+            raise ValueError(msg)
+        if sp.issparse(X):
+            X = canonical_csr(X)
+        return append_bias(X, self.bias), np.where(y == self.classes_[1], 1.0, -1.0)
+
+
+@declare(
+    name="alsvm",
+    problem="least-squares",
+    paper="alsvm",
+    summary="sequential least-squares SVM with add and remove",
+    reference="ALSVM paper, Algorithm 1 (sign corrected); equations 3, 6, 7",
+)
+class ALSVM(_SequentialLeastSquares):
+    """Sequential ALSVM: the closed form of the least-squares SVM, one sample at a time.
+
+    :class:`~svmbench.core.linear.alsvm_batch.ALSVMBatch` gives the same model faster, but
+    can't change it afterwards; :class:`FALSVM` skips the samples that are classified correctly.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Weight of the summed squared losses; above 0.
+    fit_intercept : bool, default=True
+        Whether a constant feature is appended.
+    intercept_scaling : float, default=1.0
+        Its value.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features)
+    intercept_ : ndarray of shape (1,)
+    P_ : ndarray of shape (d, d)
+        The inverse matrix; d counts the constant feature.
+    accepted_ : ndarray of int
+        Positions of the training samples in the order in which they were added.
+    drift_ : float
+        Estimated relative error of the weights at the last check.
+    counters_ : dict
+        ``samples`` seen, ``updates`` and ``removals`` made, ``refreshes`` from a factorisation.
+
+    Examples
+    --------
+    >>> from svmbench.core.linear.alsvm import ALSVM
+    >>> model = ALSVM(C=0.5, fit_intercept=False).fit([[1.0], [-1.0]], [1, -1])
+    >>> round(float(model.add([1.0], 1).coef_[0, 0]), 6)   # 3 / (3 + 1)
+    0.75
+    >>> round(float(model.remove([1.0], 1).coef_[0, 0]), 6)  # 2 / (2 + 1)
+    0.666667
+    """
+
+    _rejects = False
+
+    def __init__(
+        self, C: float = 1.0, *, fit_intercept: bool = True, intercept_scaling: float = 1.0
+    ) -> None:
+        self.C = C
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+
+
+@declare(
+    name="falsvm",
+    problem="least-squares",
+    paper="alsvm",
+    summary="ALSVM that adds only the samples it misclassifies",
+    reference="ALSVM paper, Algorithm 2 (sign corrected)",
+)
+class FALSVM(_SequentialLeastSquares):
+    """FALSVM: one shuffled pass that adds only what the present model misclassifies.
+
+    The weights equal ALSVM's on exactly the accepted samples. The first sample is always added:
+    from w = 0 the test ``y w'x < 0`` never holds.
+
+    Parameters
+    ----------
+    C, fit_intercept, intercept_scaling
+        As for :class:`ALSVM`.
+    random_state : int, RandomState or None, default=0
+        Seed of the shuffle.
+
+    Attributes
+    ----------
+    accepted_ : ndarray of int
+        Positions of the accepted samples in the order in which they were added.
+    coef_, intercept_, P_, drift_, counters_
+        As for :class:`ALSVM`.
+    """
+
+    _rejects = True
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1.0,
+        random_state: Any = 0,
+    ) -> None:
+        self.C = C
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.random_state = random_state
+
+    def _order(self, n_samples: int) -> np.ndarray:
+        return check_random_state(self.random_state).permutation(n_samples).astype(np.int64)
+
+    def _add(self, X: Any, y: np.ndarray) -> None:
+        """Add, one by one, those samples that the model misclassifies when they come."""
+        P, w = self.P_.copy(), self._weights()
+        order = np.arange(len(y), dtype=np.int64)
+        accepted = sweep(X, y, order, P, w, rejects=True, n_before=len(self._ledger))
+        self._ledger.add(X[accepted], y[accepted])
+        self.P_ = P
+        self.counters_["samples"] += len(y)
+        self.counters_["updates"] += len(accepted)
+        self._store_weights(w, self.counters_)
+
+
+def _added(P: np.ndarray, w: np.ndarray, X: Any, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return (P, w) with a batch added: the Woodbury identity (equation 3)."""
+    R = np.asarray(X @ P)
+    S = np.eye(len(y)) + np.asarray(X @ R.T)
+    step = cho_solve(cho_factor(S), np.column_stack([R, y - np.asarray(X @ w).ravel()]))
+    return P - R.T @ step[:, :-1], w + R.T @ step[:, -1]
+
+
+def _removed(P: np.ndarray, w: np.ndarray, X: Any, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return (P, w) with a batch removed (equation 7); ValueError unless I - X P X' is positive."""
+    R = np.asarray(X @ P)
+    S = np.eye(len(y)) - np.asarray(X @ R.T)
+    try:
+        factor = cho_factor(S)
+    except LinAlgError:
+        msg = (
+            "cannot remove: 1 - a <= 0, so what would be left is not positive definite; "
+            "the samples are not in the model, or C is too large for float64 to tell"
+        )
+        raise ValueError(msg) from None
+    step = cho_solve(factor, np.column_stack([R, np.asarray(X @ w).ravel() - y]))
+    return P + R.T @ step[:, :-1], w + R.T @ step[:, -1]
+
+
+def _relative_step(P: np.ndarray, gradient: np.ndarray, w: np.ndarray) -> float:
+    """Return ``||P gradient|| / ||w||``: how far, relatively, w is from the solution."""
+    length = float(np.linalg.norm(w))
+    return float(np.linalg.norm(P @ gradient)) / (length if length > 0.0 else 1.0)
+
+
+def _rebuilt(A: np.ndarray, q: np.ndarray, C: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return (P, w) from the sums alone."""
+    nu = 1.0 / (2.0 * C)
+    w, _ = least_squares.solve(A, q, nu)
+    return least_squares.inverse(A, nu), w

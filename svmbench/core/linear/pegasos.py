@@ -1,0 +1,302 @@
+"""Pegasos: primal estimated sub-gradient steps for the linear L1-SVM.
+
+Problem
+    min_w  lambda/2 ||w||^2 + 1/N sum_i max(0, 1 - y_i w'x_i),   lambda = 1 / (N C),
+    over samples x with a constant feature ("bias absorbed"); N C times this is the hinge problem
+    in sum form, which objective_ is the value of.
+Given
+    X (N, d), y in {-1, +1}, C, T steps, sub-samples A_t of k examples drawn with replacement.
+Returned
+    w after T steps, each with eta = 1 / (lambda t):
+        A+ = those of A_t with y w'x < 1
+        w  <- (1 - eta lambda) w + eta / k sum_{A+} y x
+        w  <- min(1, 1 / (sqrt(lambda) ||w||)) w          (the projection, where it is asked for)
+Reference
+    Shalev-Shwartz, Singer and Srebro 2007, Figure 1.
+Deviations
+    - w is stored as s v with a scalar s, so that a step costs the nonzeros of its examples;
+      ||v||^2 is kept up to date with it.
+    - The authors' program starts at eta = 1 / (2 lambda) and has no bias; the paper's text starts
+      at 1 / lambda, and so does this.
+"""
+
+from __future__ import annotations
+
+from time import perf_counter
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils import check_random_state
+
+from svmbench.core.base import (
+    LinearClassifier,
+    LinearSolution,
+    TrainingData,
+    csr_parts,
+    declare,
+    raw,
+    require_count,
+)
+from svmbench.core.compiled import compiled_sums
+from svmbench.core.problems import HINGE
+
+#: Examples drawn at a time: bounds the memory of the draws, and spaces the points of a trace.
+DRAWS = 1 << 16
+
+#: Where s falls below this, it is multiplied into v.
+SMALLEST_SCALE = 1e-12
+
+
+@compiled_sums
+def steps_dense(
+    X: np.ndarray,
+    y: np.ndarray,
+    draws: np.ndarray,
+    t: int,
+    lam: float,
+    project: bool,
+    v: np.ndarray,
+    state: np.ndarray,
+) -> int:
+    """Take one step for each row of `draws` (n_steps, k), the first being step `t`.
+
+    ``w = s v`` with ``state = [s, ||v||^2]``, both updated in place. Returns how many examples
+    violated their margin.
+    """
+    d = len(v)
+    n_steps, k = draws.shape
+    margins = np.empty(k)
+    updates = 0
+    s, norm = state[0], state[1]
+    for step in range(n_steps):
+        eta = 1.0 / (lam * t)
+        for j in range(k):
+            i = draws[step, j]
+            f = 0.0
+            for p in range(d):
+                f += v[p] * X[i, p]
+            margins[j] = y[i] * s * f
+        if t > 1:
+            s *= 1.0 - 1.0 / t
+        for j in range(k):
+            if margins[j] < 1.0:
+                i = draws[step, j]
+                c = eta * y[i] / (k * s)
+                dot, length = 0.0, 0.0
+                for p in range(d):
+                    x = X[i, p]
+                    dot += v[p] * x
+                    length += x * x
+                    v[p] += c * x
+                norm += c * (2.0 * dot + c * length)
+                updates += 1
+        if project and lam * s * s * norm > 1.0:
+            s = 1.0 / np.sqrt(lam * norm)
+        if s < SMALLEST_SCALE:
+            for p in range(d):
+                v[p] *= s
+            norm *= s * s
+            s = 1.0
+        t += 1
+    state[0], state[1] = s, norm
+    return updates
+
+
+@compiled_sums
+def steps_csr(
+    data: np.ndarray,
+    indices: np.ndarray,
+    indptr: np.ndarray,
+    y: np.ndarray,
+    draws: np.ndarray,
+    t: int,
+    lam: float,
+    project: bool,
+    v: np.ndarray,
+    state: np.ndarray,
+) -> int:
+    """Do what :func:`steps_dense` does on CSR rows."""
+    n_steps, k = draws.shape
+    margins = np.empty(k)
+    updates = 0
+    s, norm = state[0], state[1]
+    for step in range(n_steps):
+        eta = 1.0 / (lam * t)
+        for j in range(k):
+            i = draws[step, j]
+            f = 0.0
+            for q in range(indptr[i], indptr[i + 1]):
+                f += v[indices[q]] * data[q]
+            margins[j] = y[i] * s * f
+        if t > 1:
+            s *= 1.0 - 1.0 / t
+        for j in range(k):
+            if margins[j] < 1.0:
+                i = draws[step, j]
+                c = eta * y[i] / (k * s)
+                dot, length = 0.0, 0.0
+                for q in range(indptr[i], indptr[i + 1]):
+                    x = data[q]
+                    dot += v[indices[q]] * x
+                    length += x * x
+                    v[indices[q]] += c * x
+                norm += c * (2.0 * dot + c * length)
+                updates += 1
+        if project and lam * s * s * norm > 1.0:
+            s = 1.0 / np.sqrt(lam * norm)
+        if s < SMALLEST_SCALE:
+            for p in range(len(v)):
+                v[p] *= s
+            norm *= s * s
+            s = 1.0
+        t += 1
+    state[0], state[1] = s, norm
+    return updates
+
+
+@declare(
+    name="pegasos",
+    problem="hinge",
+    paper="alsvm",
+    summary="sub-gradient steps of size 1/(lambda t) on sub-samples",
+    reference="Shalev-Shwartz, Singer and Srebro 2007, Figure 1",
+)
+class Pegasos(LinearClassifier):
+    """Pegasos with sub-samples of k examples; the last iterate is the model.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Weight of the summed hinge losses; lambda = 1 / (N C).
+    max_iter : int, default=10000
+        Number of steps T, of which there is no earlier end.
+    batch_size : int, default=1
+        Examples of a step, k.
+    project : bool, default=False
+        Whether to project on the ball of radius 1/sqrt(lambda), which contains the optimum.
+    fit_intercept : bool, default=True
+        Whether a constant feature is appended.
+    intercept_scaling : float, default=1.0
+        Its value.
+    random_state : int, RandomState or None, default=0
+        Seed of the draws.
+    trace : bool, default=False
+        Whether to record (seconds, steps, objective) at steps 1, 2, 4 … and T; evaluating the
+        objective is outside these seconds.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features)
+    intercept_ : ndarray of shape (1,)
+    n_iter_ : int
+        T.
+    counters_ : dict
+        ``steps``, ``examples`` drawn and ``updates`` (examples that violated their margin).
+
+    Examples
+    --------
+    >>> from svmbench.core.linear.pegasos import Pegasos
+    >>> Pegasos(max_iter=100).fit([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1]).predict([[4.0]])
+    array([1])
+    """
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        max_iter: int = 10000,
+        batch_size: int = 1,
+        project: bool = False,
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1.0,
+        random_state: Any = 0,
+        trace: bool = False,
+    ) -> None:
+        self.C = C
+        self.max_iter = max_iter
+        self.batch_size = batch_size
+        self.project = project
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.random_state = random_state
+        self.trace = trace
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        require_count("batch_size", self.batch_size)
+
+    def train(self, data: TrainingData) -> Self:
+        """Take `max_iter` steps."""
+        return self._store(
+            pegasos(
+                data.native,
+                data.y,
+                C=float(self.C),
+                T=self.max_iter,
+                k=self.batch_size,
+                project=self.project,
+                bias=self.bias,
+                random=check_random_state(self.random_state),
+                trace=self.trace,
+            )
+        )
+
+
+def pegasos(
+    X: Any,
+    y: np.ndarray,
+    *,
+    C: float,
+    T: int,
+    k: int,
+    project: bool,
+    bias: float,
+    random: np.random.RandomState,
+    trace: bool = False,
+) -> LinearSolution:
+    """Run Pegasos on samples that carry the constant feature as their last column.
+
+    Parameters
+    ----------
+    X : ndarray or csr_array of shape (N, d)
+    y : ndarray of shape (N,)
+        Labels ±1.
+    C, T, k, project, random, trace
+        As :class:`Pegasos` has them.
+    bias : float
+        Value of the constant feature; 0 for none.
+    """
+    N, d = X.shape
+    lam = 1.0 / (N * C)
+    v = np.zeros(d)
+    state = np.array([1.0, 0.0])
+    points: list[tuple[float, int, float]] = []
+    updates, done, seconds = 0, 0, 0.0
+    while done < T:
+        n_steps = min(max(1, DRAWS // k), T - done)
+        if trace:
+            n_steps = min(n_steps, max(1, done))
+        start = perf_counter()
+        draws = random.randint(0, N, size=(n_steps, k), dtype=np.int32)
+        if sp.issparse(X):
+            updates += steps_csr(
+                *csr_parts(X), raw(y), raw(draws), done + 1, lam, project, v, state
+            )
+        else:
+            updates += steps_dense(raw(X), raw(y), raw(draws), done + 1, lam, project, v, state)
+        done += n_steps
+        seconds += perf_counter() - start
+        if trace and (done & (done - 1) == 0 or done == T):
+            w = state[0] * v
+            value = HINGE.primal(X, y, w, 0.0, C, bias=0.0)
+            points.append((seconds, done, value))
+    w = state[0] * v
+    return LinearSolution(
+        w=w[:-1] if bias else w,
+        b=float(w[-1] * bias) if bias else 0.0,
+        n_iter=T,
+        stop_reason="max_iter",
+        counters={"steps": T, "examples": T * k, "updates": updates},
+        trace=points,
+    )

@@ -1,0 +1,131 @@
+"""The inner loops of ALSVM and FALSVM: rank-one updates of P = (sum x x' + nu I)^-1.
+
+Only the lower triangle of P is read and written, which halves the memory that every update moves.
+:func:`symmetrise` fills in the upper one when the loop is done.
+
+Letters: ``P`` the inverse, ``r = P x``, ``a = x'r``, ``f = w'x``.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from svmbench.core.compiled import compiled, compiled_sums
+
+
+@compiled_sums
+def sweep_dense(
+    X: np.ndarray,
+    y: np.ndarray,
+    order: np.ndarray,
+    P: np.ndarray,
+    w: np.ndarray,
+    rejects: bool,
+    n_before: int,
+    accepted: np.ndarray,
+) -> int:
+    """Add the rows of dense `X` named by `order` one by one, in place; return how many were added.
+
+    With `rejects` a row is added only if ``y f < 0`` or if nothing has been added before it,
+    neither here nor among `n_before` earlier samples (Algorithm 2). The positions of the rows
+    that were added go to `accepted`.
+
+    The update of P by one sample and the product of P with the next are one pass over P: w, and
+    with it the decision whether the next sample is added, does not depend on P.
+    """
+    d = len(w)
+    r = np.zeros(d)
+    r_next = np.empty(d)
+    g = 0.0
+    n_added = 0
+    for i in order:
+        x = X[i]
+        f = 0.0
+        for j in range(d):
+            f += w[j] * x[j]
+        if rejects and n_before + n_added > 0 and y[i] * f >= 0.0:
+            continue
+        for j in range(d):
+            x_j = x[j]
+            s = g * r[j]
+            below = 0.0
+            for k in range(j):
+                p = P[j, k] - s * r[k]
+                P[j, k] = p
+                below += p * x[k]
+                r_next[k] += p * x_j
+            p = P[j, j] - s * r[j]
+            P[j, j] = p
+            r_next[j] = below + p * x_j
+        a = 0.0
+        for j in range(d):
+            a += x[j] * r_next[j]
+        g = 1.0 / (1.0 + a)
+        step = g * (y[i] - f)
+        for j in range(d):
+            w[j] += step * r_next[j]
+        r, r_next = r_next, r
+        accepted[n_added] = i
+        n_added += 1
+    for j in range(d):
+        s = g * r[j]
+        for k in range(j + 1):
+            P[j, k] -= s * r[k]
+    return n_added
+
+
+@compiled_sums
+def sweep_csr(
+    data: np.ndarray,
+    indices: np.ndarray,
+    indptr: np.ndarray,
+    y: np.ndarray,
+    order: np.ndarray,
+    P: np.ndarray,
+    w: np.ndarray,
+    rejects: bool,
+    n_before: int,
+    accepted: np.ndarray,
+) -> int:
+    """Do what :func:`sweep_dense` does on CSR rows: ``P x`` costs d times the row's nonzeros."""
+    d = len(w)
+    r = np.empty(d)
+    n_added = 0
+    for i in order:
+        start, end = indptr[i], indptr[i + 1]
+        f = 0.0
+        for q in range(start, end):
+            f += w[indices[q]] * data[q]
+        if rejects and n_before + n_added > 0 and y[i] * f >= 0.0:
+            continue
+        for j in range(d):
+            r[j] = 0.0
+        for q in range(start, end):
+            column, value = indices[q], data[q]
+            for k in range(column + 1):
+                r[k] += value * P[column, k]
+            for j in range(column + 1, d):
+                r[j] += value * P[j, column]
+        a = 0.0
+        for q in range(start, end):
+            a += data[q] * r[indices[q]]
+        g = 1.0 / (1.0 + a)
+        step = g * (y[i] - f)
+        for j in range(d):
+            w[j] += step * r[j]
+        for j in range(d):
+            s = g * r[j]
+            for k in range(j + 1):
+                P[j, k] -= s * r[k]
+        accepted[n_added] = i
+        n_added += 1
+    return n_added
+
+
+@compiled
+def symmetrise(P: np.ndarray) -> None:
+    """Copy the lower triangle of `P` into its upper one, in place."""
+    d = len(P)
+    for j in range(d):
+        for k in range(j):
+            P[k, j] = P[j, k]

@@ -1,0 +1,312 @@
+"""ALSVM, FALSVM and the batch form against the closed form, by hand, and after changes."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from small_problems import make_problem, needs_jit
+
+from svmbench.core.linear import alsvm as alsvm_module
+from svmbench.core.linear.alsvm import ALSVM, FALSVM
+from svmbench.core.linear.alsvm_batch import ALSVMBatch
+from svmbench.core.problems import LEAST_SQUARES
+
+
+def closed_form(X, y, C, bias=1.0):
+    """Return (w, b) by numpy's general solver, on a matrix built in the plainest way."""
+    X = X.toarray() if sp.issparse(X) else np.asarray(X)
+    if bias:
+        X = np.column_stack([X, np.full(len(X), bias)])
+    w = np.linalg.solve(X.T @ X + np.eye(X.shape[1]) / (2 * C), X.T @ y)
+    return (w[:-1], w[-1] * bias) if bias else (w, 0.0)
+
+
+def weights(model):
+    return np.append(model.coef_[0], model.intercept_)
+
+
+def difference(model, other):
+    return np.linalg.norm(weights(model) - weights(other)) / np.linalg.norm(weights(other))
+
+
+def test_two_samples_by_hand():
+    # x = 1, 1 after folding in the labels: w = 2 / (2 + 1/(2C)) = 2/3 at C = 1/2.
+    model = ALSVM(C=0.5, fit_intercept=False).fit([[1.0], [-1.0]], [1, -1])
+    assert model.coef_[0, 0] == pytest.approx(2 / 3)
+    assert model.objective_ == pytest.approx(0.5 * (2 / 3) ** 2 + 0.5 * 2 * (1 / 3) ** 2)
+    assert model.P_[0, 0] == pytest.approx(1 / 3)
+
+
+@pytest.mark.parametrize("C", [2.0**-15, 1.0, 32.0])
+@pytest.mark.parametrize("bias", [0.0, 1.0, 5.0])
+@pytest.mark.parametrize("solver", [ALSVM, ALSVMBatch])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array, sp.csc_matrix])
+def test_equals_closed_form(solver, C, bias, form):
+    X, y = make_problem(n=80, d=7)
+    model = solver(C=C, fit_intercept=bias > 0, intercept_scaling=bias).fit(form(X), y)
+    w, b = closed_form(X, y, C, bias)
+    assert_allclose(model.coef_[0], w, rtol=1e-9, atol=1e-12)
+    assert_allclose(model.intercept_[0], b, rtol=1e-9, atol=1e-12)
+    gap = LEAST_SQUARES.gap(X, y, model.coef_[0], model.intercept_[0], C, bias=bias)
+    assert abs(gap) <= 1e-9 * model.objective_
+
+
+@pytest.mark.parametrize("solver", [ALSVM, ALSVMBatch])
+def test_neither_order_nor_names_of_labels_matter(solver):
+    X, y = make_problem()
+    model = solver().fit(X, y)
+    order = np.random.default_rng(1).permutation(len(y))
+    assert difference(solver().fit(X[order], y[order]), model) < 1e-10
+    assert_allclose(weights(solver().fit(X, -y)), -weights(model), rtol=1e-9)
+    named = solver().fit(X, np.where(y > 0, "yes", "no"))
+    assert_allclose(weights(named), weights(model), rtol=1e-12)
+    assert set(named.predict(X)) == {"yes", "no"}
+
+
+def test_duplicated_samples_weigh_twice():
+    X, y = make_problem(n=50)
+    twice = ALSVM(C=1.0).fit(np.vstack([X, X]), np.concatenate([y, y]))
+    assert difference(twice, ALSVM(C=2.0).fit(X, y)) < 1e-10
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_falsvm_is_the_closed_form_of_what_it_accepted(form):
+    X, y = make_problem(n=300, noise=1.0)
+    model = FALSVM(C=2.0, random_state=5).fit(form(X), y)
+    taken = model.accepted_
+    assert 1 <= len(taken) < 300
+    assert len(set(taken.tolist())) == len(taken) == model.counters_["updates"]
+    w, b = closed_form(X[taken], y[taken], 2.0)
+    assert_allclose(weights(model), np.append(w, b), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_falsvm_accepts_what_algorithm_2_accepts(form):
+    X, y = make_problem(n=60, d=5, noise=1.0)
+    model = FALSVM(C=1.0, random_state=3).fit(form(X), y)
+    expected: list[int] = []
+    for i in np.random.RandomState(3).permutation(60):
+        if expected:
+            w, b = closed_form(X[expected], y[expected], 1.0)
+            if y[i] * (X[i] @ w + b) >= 0:
+                continue
+        expected.append(i)
+    assert model.accepted_.tolist() == expected
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("size", [1, 7, 300])
+def test_removing_what_was_added_restores_the_model(form, size):
+    X, y = make_problem(n=400)
+    model = ALSVM().fit(form(X[:100]), y[:100])
+    before, P = weights(model), model.P_.copy()
+    more, labels = form(X[100 : 100 + size]), y[100 : 100 + size]
+    model.add(more, labels)
+    assert difference(model, ALSVM().fit(X[: 100 + size], y[: 100 + size])) < 1e-9
+    model.remove(more, labels)
+    assert_allclose(weights(model), before, rtol=1e-8)
+    assert_allclose(model.P_, P, rtol=1e-8, atol=1e-10)
+
+
+def test_one_sample_may_come_as_a_vector():
+    X, y = make_problem(n=50)
+    model = ALSVM().fit(X[:49], y[:49]).add(X[49], y[49])
+    assert difference(model, ALSVM().fit(X, y)) < 1e-10
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.integers(0, 39), max_size=30), st.sampled_from([0.01, 1.0, 100.0]))
+def test_any_sequence_of_adds_and_removes(moves, C):
+    """Each position toggles a sample: in the end w is the closed form of those present."""
+    X, y = make_problem(n=40, d=4)
+    present = set(range(10))
+    model = ALSVM(C=C).fit(X[:10], y[:10])
+    for i in moves:
+        (model.remove if i in present else model.add)(X[i], y[i])
+        present ^= {i}
+    rows = sorted(present)
+    w, b = closed_form(X[rows], y[rows], C)
+    assert_allclose(weights(model), np.append(w, b), rtol=1e-8, atol=1e-10)
+
+
+@needs_jit
+def test_two_thousand_random_changes_drift_less_than_1e_6():
+    X, y = make_problem(n=1000, d=30)
+    present = set(range(500))
+    model = ALSVM(C=1.0).fit(X[:500], y[:500])
+    for i in np.random.default_rng(0).integers(0, 1000, size=2000):
+        (model.remove if i in present else model.add)(X[i], y[i])
+        present ^= {int(i)}
+    rows = sorted(present)
+    assert difference(model, ALSVMBatch(C=1.0).fit(X[rows], y[rows])) < 1e-6
+    assert model.drift_ < 1e-9
+
+
+def test_removing_a_stranger_is_refused_and_changes_nothing():
+    X, y = make_problem(n=60)
+    model = ALSVM().fit(X[:50], y[:50])
+    before = weights(model)
+    with pytest.raises(ValueError, match="1 of the 2 samples to remove are not in the model"):
+        model.remove(X[49:51], y[49:51])
+    with pytest.raises(ValueError, match="not in the model with that label"):
+        model.remove(X[0], -y[0])
+    model.remove(X[0], y[0])
+    with pytest.raises(ValueError, match="removed already"):
+        model.remove(X[0], y[0])
+    model.add(X[0], y[0])
+    assert_allclose(weights(model), before, rtol=1e-10)
+
+
+def test_removing_where_1_minus_a_is_not_positive_is_refused():
+    P, w = np.eye(1), np.zeros(1)
+    with pytest.raises(ValueError, match="1 - a <= 0"):
+        alsvm_module._removed(P, w, np.array([[1.5]]), np.array([1.0]))
+
+
+def test_a_sample_that_falsvm_did_not_accept_can_not_be_removed():
+    X, y = make_problem(n=100)
+    model = FALSVM().fit(X, y)
+    outside = next(i for i in range(100) if i not in model.accepted_)
+    with pytest.raises(ValueError, match="not accepted"):
+        model.remove(X[outside], y[outside])
+    inside = model.accepted_[0]
+    model.remove(X[inside], y[inside])
+    rest = model.accepted_[1:]
+    assert_allclose(weights(model), np.append(*closed_form(X[rest], y[rest], 1.0)), rtol=1e-8)
+
+
+def test_falsvm_adds_only_what_it_misclassifies():
+    X, y = make_problem(n=300, noise=0.0)
+    model = FALSVM(C=10.0).fit(X[:200], y[:200])
+    n = model.counters_["updates"]
+    right = np.flatnonzero(model.predict(X[200:]) == y[200:])[0] + 200
+    model.add(X[right], y[right])
+    assert model.counters_["updates"] == n
+    model.add(X[right], -y[right])
+    assert model.counters_["updates"] == n + 1
+
+
+def test_unknown_labels_and_shapes_are_refused():
+    X, y = make_problem(n=50)
+    model = ALSVM().fit(X, y)
+    with pytest.raises(ValueError, match="label 7 is not one of"):
+        model.add(X[0], 7)
+    with pytest.raises(ValueError, match="2 samples and y has shape"):
+        model.add(X[:2], y[:1])
+    with pytest.raises(ValueError, match="NaN"):
+        model.add(np.full(X.shape[1], np.nan), y[0])
+
+
+def one_hot(n=120, seed=0):
+    """Return one-hot samples: with a constant feature their Gram matrix is singular."""
+    rng = np.random.default_rng(seed)
+    X = np.column_stack([np.eye(4)[rng.integers(0, 4, n)], np.eye(3)[rng.integers(0, 3, n)]])
+    y = np.where(X @ rng.normal(size=7) + 0.3 * rng.normal(size=n) > 0, 1, -1)
+    return X, y
+
+
+@pytest.mark.parametrize("solver", [ALSVM, ALSVMBatch])
+@pytest.mark.parametrize("C", [1e6, 1e12, 1e15])
+def test_singular_samples_at_huge_C_give_the_least_norm_solution(solver, C):
+    X, y = one_hot()
+    model = solver(C=C).fit(X, y)
+    extended = np.column_stack([X, np.ones(len(X))])
+    expected = np.linalg.pinv(extended) @ y
+    assert_allclose(weights(model), expected, rtol=1e-6, atol=1e-6)
+    if solver is ALSVM and C >= 1e12:
+        assert model.counters_["refreshes"] == 1
+    if solver is ALSVMBatch and C >= 1e15:
+        assert model.counters_["fallbacks"] == 1
+
+
+def test_more_features_than_samples():
+    X, y = make_problem(n=10, d=40)
+    w, b = closed_form(X, y, 1.0)
+    for solver in (ALSVM, ALSVMBatch):
+        assert_allclose(weights(solver().fit(X, y)), np.append(w, b), rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("density", [0.1, 0.9])
+def test_path_gives_the_models_of_single_fits(form, density):
+    X, y = make_problem(density=density)
+    values = [2.0**-15, 1.0, 32.0]
+    models = ALSVMBatch().fit_path(form(X), y, values)
+    for C, model in zip(values, models, strict=True):
+        alone = ALSVMBatch(C=C).fit(X, y)
+        assert difference(model, alone) < 1e-12
+        assert model.objective_ == pytest.approx(alone.objective_)
+        assert model.train_time_ > 0
+        assert model.C == C
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("density", [0.1, 0.9])
+def test_cross_validation_gives_the_models_of_single_fits(form, density):
+    X, y = make_problem(density=density)
+    folds = np.random.default_rng(0).integers(0, 4, len(y))
+    folds[:5] = -1
+    values = [0.01, 1.0]
+    result = ALSVMBatch().cv_path(form(X), y, folds, values, certify=True)
+    assert result.counters == {"passes": 2, "factorisations": 8}
+    for fold in range(4):
+        train, test = folds != fold, folds == fold
+        for k, C in enumerate(values):
+            alone = ALSVMBatch(C=C).fit(X[train], y[train])
+            model = result.models[fold][k]
+            assert difference(model, alone) < 1e-10
+            assert model.objective_ == pytest.approx(alone.objective_)
+            assert_allclose(result.decisions[test, k], alone.decision_function(X[test]))
+    assert np.all(np.isnan(result.decisions[folds < 0]))
+
+
+def test_cross_validation_takes_splits_and_refuses_what_is_no_partition():
+    X, y = make_problem(n=30)
+    folds = np.arange(30) % 3
+    splits = [(np.flatnonzero(folds != f), np.flatnonzero(folds == f)) for f in range(3)]
+    by_label = ALSVMBatch().cv_path(X, y, folds, [1.0])
+    by_split = ALSVMBatch().cv_path(X, y, splits, [1.0])
+    assert_allclose(by_label.decisions, by_split.decisions)
+    with pytest.raises(ValueError, match="not part of a partition"):
+        ALSVMBatch().cv_path(X, y, [(splits[0][0][1:], splits[0][1])], [1.0])
+    with pytest.raises(ValueError, match="without a gap"):
+        ALSVMBatch().cv_path(X, y, 2 * (np.arange(30) % 2), [1.0])
+    with pytest.raises(ValueError, match="one class only"):
+        ALSVMBatch().cv_path(X, y, (y > 0).astype(int), [1.0])
+    with pytest.raises(ValueError, match="C must be"):
+        ALSVMBatch().cv_path(X, y, folds, [0.0])
+
+
+@pytest.mark.mirror
+@needs_jit
+@pytest.mark.parametrize("C", [2.0**-15, 1.0, 32.0])
+def test_alsvm_equals_batch_on_a9a(mirrored, C):
+    X, y = mirrored("a9a")
+    assert difference(ALSVM(C=C).fit(X, y), ALSVMBatch(C=C).fit(X, y)) < 1e-8
+
+
+@pytest.mark.mirror
+@needs_jit
+def test_changes_on_a9a(mirrored):
+    X, y = mirrored("a9a")
+    present = np.arange(X.shape[0]) < 16000
+    model = ALSVM(C=1.0).fit(X[present], y[present])
+    before = weights(model)
+    model.add(X[20000:20100], y[20000:20100]).remove(X[20000:20100], y[20000:20100])
+    assert_allclose(weights(model), before, rtol=1e-8)
+    for i in np.random.default_rng(0).integers(0, X.shape[0], size=2000):
+        (model.remove if present[i] else model.add)(X[[i]], y[i])
+        present[i] = not present[i]
+    assert difference(model, ALSVMBatch(C=1.0).fit(X[present], y[present])) < 1e-6
+
+
+@pytest.mark.mirror
+@needs_jit
+def test_falsvm_on_a9a(mirrored):
+    X, y = mirrored("a9a")
+    model = FALSVM(C=1.0).fit(X, y)
+    taken = model.accepted_
+    assert 1000 < len(taken) < 16000
+    assert difference(model, ALSVMBatch(C=1.0).fit(X[taken], y[taken])) < 1e-8
