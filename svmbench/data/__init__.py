@@ -1,0 +1,74 @@
+"""Data sets: what the papers used, where to get it, and mapped arrays of it.
+
+::
+
+    from svmbench import data
+
+    data.names()                    # every registered name
+    data.names_of_paper("alsvm")    # one paper's
+    data.ensure("a9a")              # fetch and prepare; nothing if that was done before
+    data.load("a9a").X              # mapped read-only
+    data.load("ijcnn1+test[:90000]")
+    data.load_file("my.csv", label_column="class")
+
+Nothing is imported before it is used, so that asking for ``--help`` costs nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from svmbench.data.card import describe
+    from svmbench.data.many import Outcome, fetch_many
+    from svmbench.data.prepare import Dataset, ensure, load, status, why_unavailable
+    from svmbench.data.registry import Entry, entry, names, names_of_paper, papers, parse_name
+    from svmbench.data.userfile import load_file
+
+_HOMES = {
+    "Dataset": "prepare",
+    "Entry": "registry",
+    "Outcome": "many",
+    "describe": "card",
+    "ensure": "prepare",
+    "entry": "registry",
+    "fetch_many": "many",
+    "load": "prepare",
+    "load_file": "userfile",
+    "names": "registry",
+    "names_of_paper": "registry",
+    "papers": "registry",
+    "parse_name": "registry",
+    "status": "prepare",
+    "why_unavailable": "prepare",
+}
+
+__all__ = [
+    "Dataset",
+    "Entry",
+    "Outcome",
+    "describe",
+    "ensure",
+    "entry",
+    "fetch_many",
+    "load",
+    "load_file",
+    "names",
+    "names_of_paper",
+    "papers",
+    "parse_name",
+    "status",
+    "why_unavailable",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name from the module it lives in, when it is first used."""
+    if name not in _HOMES:
+        msg = f"module 'svmbench.data' has no attribute {name!r}"
+        raise AttributeError(msg)
+    from importlib import import_module
+
+    value = getattr(import_module(f"svmbench.data.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value

@@ -1,0 +1,198 @@
+"""The LIBSVM text format: ``label index:value index:value …``, indices from 1 and ascending.
+
+scikit-learn's parser reads a file that is right, at its own speed. When it refuses one, a slow
+pass over the lines finds out which line and column is wrong, or reads what the fast one can't:
+indices out of order, where the caller allows that.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import re
+from typing import NoReturn
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.datasets import load_svmlight_file
+
+from svmbench.errors import DataError
+
+MAX_INDEX = 2**31 - 1
+
+# What a number may look like. float() of Python (and so the fast parser) also takes 1_000, inf and
+# nan, which no LIBSVM program writes.
+_NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_INDEX = re.compile(rb"\+?\d+")
+
+
+def parse(
+    content: bytes, name: str = "file", *, sort_indices: bool = False
+) -> tuple[sp.csr_array, np.ndarray]:
+    """Read LIBSVM text.
+
+    Parameters
+    ----------
+    content : bytes
+        The uncompressed file.
+    name : str
+        What to call the file in an error.
+    sort_indices : bool, default=False
+        Sort a row's indices when they are out of order, instead of refusing the file. A repeated
+        index is refused either way.
+
+    Returns
+    -------
+    X : csr_array of shape (n_samples, highest index)
+        float64 values, int32 indices. Written zeros are not kept.
+    labels : ndarray of shape (n_samples,)
+        As written, float64.
+
+    Raises
+    ------
+    DataError
+        One sentence with file, line and column: a malformed token, a label that isn't a number, an
+        index that isn't ascending or not in 1 … 2³¹−1, NaN or infinity, another encoding, a header
+        taken for data, or nothing in the file.
+    """
+    content = check_text(content, name)
+    fast = None if _needs_slow_pass(content) else _fast(content)
+    X, labels = fast if fast is not None else _slow(content, name, sort_indices)
+    if X.shape[0] == 0:
+        raise DataError(f"{name} has no data rows")
+    return X, labels
+
+
+def check_text(content: bytes, name: str) -> bytes:
+    """Return `content` without a UTF-8 byte order mark; refuse what is no ASCII-like text.
+
+    Raises
+    ------
+    DataError
+        For an empty file, UTF-16 or UTF-32, or binary content.
+    """
+    if not content.strip():
+        raise DataError(f"{name} is empty")
+    if content.startswith((b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff")):
+        raise DataError(f"{name} is not encoded as UTF-8 (it looks like UTF-16 or UTF-32)")
+    if b"\x00" in content:
+        line = content.count(b"\n", 0, content.index(b"\x00")) + 1
+        raise DataError(f"{name}, line {line}: a zero byte; this is no text file")
+    return content.removeprefix(b"\xef\xbb\xbf")
+
+
+def _needs_slow_pass(content: bytes) -> bool:
+    """Whether the file has something that the fast parser reads otherwise than LIBSVM does.
+
+    It takes digits with underscores, skips qid tokens, takes more characters for blanks, and does
+    not end a line at a lone carriage return.
+    """
+    if any(sign in content for sign in (b"_", b"qid", b"\x0b", b"\x0c")):
+        return True
+    return content.count(b"\r") != content.count(b"\r\n")
+
+
+def _fast(content: bytes) -> tuple[sp.csr_array, np.ndarray] | None:
+    try:
+        X, labels = load_svmlight_file(io.BytesIO(content), dtype=np.float64, zero_based=True)
+    except (ValueError, OverflowError, IndexError, UnicodeError):
+        return None
+    indices = X.indices
+    if len(indices) and (indices.min() < 1 or indices.max() > MAX_INDEX):
+        return None
+    if not (np.isfinite(X.data).all() and np.isfinite(labels).all()):
+        return None
+    n_features = int(indices.max()) if len(indices) else 0
+    return _built(X.data, indices - 1, X.indptr, n_features), labels
+
+
+def _built(
+    data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, n_features: int
+) -> sp.csr_array:
+    """Return a CSR array with the narrowest usual indices and without written zeros."""
+    wide = max(len(data), n_features) > MAX_INDEX
+    kind = np.int64 if wide else np.int32
+    X = sp.csr_array(
+        (data, indices.astype(kind, copy=False), indptr.astype(kind, copy=False)),
+        shape=(len(indptr) - 1, n_features),
+    )
+    X.eliminate_zeros()
+    return X
+
+
+def _slow(content: bytes, name: str, sort_indices: bool) -> tuple[sp.csr_array, np.ndarray]:
+    labels: list[float] = []
+    indptr = [0]
+    indices: list[int] = []
+    values: list[float] = []
+    for number, line in enumerate(re.split(rb"\r\n|\n|\r", content), start=1):
+        tokens = list(re.finditer(rb"[^ \t]+", line.split(b"#", 1)[0]))
+        if not tokens:
+            continue
+        label = _number(tokens[0][0])
+        if label is None:
+            _bad_label(name, number, tokens, first=not labels)
+        row = [_pair(name, number, token) for token in tokens[1:]]
+        _check_order(name, number, tokens, row, sort_indices)
+        row.sort()
+        labels.append(label)
+        indices += [index - 1 for index, _ in row]
+        values += [value for _, value in row]
+        indptr.append(len(indices))
+    n_features = max(indices) + 1 if indices else 0
+    X = _built(np.array(values), np.array(indices, dtype=np.int64), np.array(indptr), n_features)
+    return X, np.array(labels)
+
+
+def _number(token: bytes) -> float | None:
+    if not _NUMBER.fullmatch(token):
+        return None
+    value = float(token)
+    return value if math.isfinite(value) else None
+
+
+def _shown(token: bytes) -> str:
+    text = token[:40].decode("utf-8", errors="replace")
+    return repr(text + ("…" if len(token) > 40 else ""))
+
+
+def _bad_label(name: str, number: int, tokens: list[re.Match[bytes]], *, first: bool) -> NoReturn:
+    where = f"{name}, line {number}, column {tokens[0].start() + 1}"
+    said = f"the label {_shown(tokens[0][0])} is not a finite number"
+    if b":" in tokens[0][0] and _INDEX.match(tokens[0][0]):
+        raise DataError(f"{where}: the row has no label; it begins with {_shown(tokens[0][0])}")
+    if first:
+        raise DataError(f"{where}: {said} (a header? LIBSVM files have none)")
+    raise DataError(f"{where}: {said}")
+
+
+def _pair(name: str, number: int, token: re.Match[bytes]) -> tuple[int, float]:
+    where = f"{name}, line {number}, column {token.start() + 1}"
+    left, colon, right = token[0].partition(b":")
+    if not colon or not _INDEX.fullmatch(left):
+        raise DataError(f"{where}: {_shown(token[0])} is not of the form index:value")
+    if len(left) > 18 or not 1 <= int(left) <= MAX_INDEX:
+        raise DataError(f"{where}: the index {_shown(left)} is not in 1 … {MAX_INDEX}")
+    value = _number(right)
+    if value is None:
+        raise DataError(f"{where}: the value {_shown(right)} is not a finite number")
+    return int(left), value
+
+
+def _check_order(
+    name: str,
+    number: int,
+    tokens: list[re.Match[bytes]],
+    row: list[tuple[int, float]],
+    sort_indices: bool,
+) -> None:
+    seen: set[int] = set()
+    last = 0
+    for (index, _), token in zip(row, tokens[1:], strict=True):
+        where = f"{name}, line {number}, column {token.start() + 1}"
+        if index in seen:
+            raise DataError(f"{where}: the index {index} is there twice")
+        if index < last and not sort_indices:
+            raise DataError(f"{where}: the index {index} after {last} is not ascending")
+        seen.add(index)
+        last = index

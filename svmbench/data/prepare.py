@@ -1,0 +1,451 @@
+"""From a name to mapped arrays: fetch, read, derive, check every count, and keep.
+
+Nothing is kept before everything fits: checksums, rows, features and class counts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from filelock import FileLock
+
+from svmbench import paths
+from svmbench.data import fetch, idx, libsvm, store, synthetic, tables
+from svmbench.data.derive import Derived, Part, density, derive
+from svmbench.data.registry import Entry, Reading, Selection, entry, parse_name
+from svmbench.errors import DataError, DataUnavailableError
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A prepared data set; its arrays are mapped read-only from the cache.
+
+    Attributes
+    ----------
+    name : str
+        As it was asked for, with prefix and parts.
+    X : ndarray or csr_array of shape (n_samples, n_features)
+        float64, C order or canonical CSR (int32 indices where they fit).
+    y : ndarray of shape (n_samples,)
+        int64: −1 and +1 for two classes, else 0 … k−1.
+    X_test, y_test : as `X` and `y`, or None
+        The test part, if the data set has one.
+    facts : dict
+        n_samples, n_features, n_test, task, classes (names in the order of the codes), counts,
+        test_counts, density, storage, verified, source, what JSON can hold.
+    sha256 : str
+        The identity of the arrays' content.
+    """
+
+    name: str
+    X: Any
+    y: np.ndarray
+    X_test: Any
+    y_test: np.ndarray | None
+    facts: dict[str, Any]
+    sha256: str
+
+
+#: The registry gives densities with four digits.
+DENSITY_TOLERANCE = 1e-4
+
+#: ``progress(file name, bytes so far, bytes in all or None)``.
+FileProgress = Callable[[str, int, int | None], None]
+
+
+def load(name: str, *, mirror: str | None = None, official: bool | None = None) -> Dataset:
+    """Return a data set, preparing it first if it isn't cached.
+
+    Parameters
+    ----------
+    name : str
+        A registered name, with ``+test`` to join the test part's rows and ``[start:stop]`` to
+        take a range of the training rows.
+    mirror, official
+        As for :func:`ensure`.
+
+    Raises
+    ------
+    UnknownNameError
+        If there is no such data set.
+    DataUnavailableError
+        If it can't be had here.
+    DataError
+        If its files are not what they should be.
+    """
+    selection = parse_name(name)
+    derived, facts = _opened(selection, mirror, official)
+    start, stop = selection.start or 0, selection.stop
+    if start or stop is not None:
+        stop = stop if stop is not None else len(derived.y)
+        y = derived.y[start:stop]
+        X = store.rows_of(derived.X, start, stop)
+        derived = Derived(X, y, derived.X_test, derived.y_test, derived.classes)
+        rows = f"{facts['sha256']}[{start}:{stop}]"
+        facts = described(derived, {**facts, "sha256": hashlib.sha256(rows.encode()).hexdigest()})
+    return Dataset(
+        name, derived.X, derived.y, derived.X_test, derived.y_test, facts, facts["sha256"]
+    )
+
+
+def ensure(
+    name: str,
+    mirror: str | None = None,
+    official: bool | None = None,
+    progress: FileProgress | None = None,
+) -> dict[str, Any]:
+    """Make sure that a data set is prepared, and return its facts.
+
+    Parameters
+    ----------
+    name : str
+        A registered name; a prefix or parts may follow it.
+    mirror : str, optional
+        Folder (searched with its sub-folders) or URL that holds the files by name, plain or
+        compressed; default ``SVMBENCH_MIRROR``.
+    official : bool, optional
+        Whether official addresses may be asked after the mirror. By default only where no mirror
+        is configured and ``SVMBENCH_OFFLINE`` is not set: a run never goes beyond its mirror.
+    progress : callable, optional
+        Called with (file name, bytes so far, bytes in all or None) while downloading.
+
+    Raises
+    ------
+    UnknownNameError, DataUnavailableError, DataError
+        As :func:`load`.
+    """
+    one = entry(parse_name(name).base)
+    folder = _folder(one)
+    facts = store.read_facts(folder)
+    if facts is None:
+        facts = _prepared(one, folder, mirror, official, progress)
+    return facts
+
+
+def is_cached(one: Entry) -> bool:
+    """Whether an entry's arrays are prepared and whole."""
+    return store.read_facts(_folder(one)) is not None
+
+
+def _folder(one: Entry, joined: bool = False) -> Path:
+    """Return where an entry lies: keyed by accepted sources, what is done to them, and FORMAT."""
+    said = one.model_dump(
+        mode="json",
+        include={
+            "files",
+            "builtin",
+            "parameters",
+            "reading",
+            "derivation",
+            "n_samples",
+            "n_features",
+            "density",
+            "counts",
+            "n_test",
+            "test_counts",
+        },
+    )
+    for file in said["files"]:
+        for field in ("url", "folder", "aliases", "rebuilt"):  # where it lay changes nothing
+            del file[field]
+    key = json.dumps([store.FORMAT, said, joined], sort_keys=True)
+    digest = hashlib.sha256(key.encode()).hexdigest()[:16]
+    return paths.cache_dir() / "prepared" / f"{one.name}{'+test' if joined else ''}-{digest}"
+
+
+def _opened(
+    selection: Selection, mirror: str | None, official: bool | None
+) -> tuple[Derived, dict[str, Any]]:
+    one = entry(selection.base)
+    folder = _folder(one)
+    held = store.read(folder)
+    if held is None:
+        _prepared(one, folder, mirror, official, None)
+        held = store.read(folder)
+        if held is None:
+            raise DataError(f"{one.name}: the prepared arrays in {folder} can't be read back")
+    if not selection.with_test:
+        return held
+    joined_folder = _folder(one, joined=True)
+    joined = store.read(joined_folder)
+    if joined is None:
+        with _lock(one):
+            joined = store.read(joined_folder)
+            if joined is None:
+                derived, facts = held
+                whole = _joined(derived)
+                store.write(joined_folder, whole, described(whole, facts))
+                joined = store.read(joined_folder)
+    assert joined is not None
+    return joined
+
+
+def _joined(derived: Derived) -> Derived:
+    assert derived.y_test is not None
+    if sp.issparse(derived.X) or sp.issparse(derived.X_test):
+        both = [sp.csr_array(derived.X), sp.csr_array(derived.X_test)]
+        X: Any = sp.csr_array(sp.vstack(both, format="csr"))
+    else:
+        X = np.vstack([derived.X, derived.X_test])
+    return Derived(X, np.concatenate([derived.y, derived.y_test]), None, None, derived.classes)
+
+
+def _lock(one: Entry) -> FileLock:
+    place = paths.cache_dir() / "locks" / f"{one.name}.lock"
+    place.parent.mkdir(parents=True, exist_ok=True)
+    return FileLock(place)
+
+
+def _prepared(
+    one: Entry,
+    folder: Path,
+    mirror: str | None,
+    official: bool | None,
+    progress: FileProgress | None,
+) -> dict[str, Any]:
+    """Prepare an entry under its lock, unless another process did so meanwhile."""
+    with _lock(one):
+        facts = store.read_facts(folder)
+        if facts is not None:
+            return facts
+        if folder.exists():
+            warnings.warn(
+                f"{one.name}: the prepared copy was damaged and is made again", stacklevel=3
+            )
+        got = [] if one.builtin else _fetched(one, mirror, official, progress)
+        train, test = (
+            synthetic.BUILTINS[one.builtin](**one.parameters) if one.builtin else read(one, got)
+        )
+        derived = derive(one.name, train, test, one.derivation)
+        facts = described(derived, _origin(one, got))
+        check_counts(one, facts)
+        for fetched in got:
+            fetch.record(fetched)
+        return store.write(folder, derived, facts)
+
+
+def _fetched(
+    one: Entry, mirror: str | None, official: bool | None, progress: FileProgress | None
+) -> list[fetch.Fetched]:
+    got = []
+    for file in one.files:
+        tell = None
+        if progress is not None:
+
+            def tell(
+                done: int, total: int | None, name: str = file.name, to: FileProgress = progress
+            ) -> None:
+                to(name, done, total)
+
+        got.append(fetch.get(one, file, mirror=mirror, official=official, progress=tell))
+    return got
+
+
+def _origin(one: Entry, got: list[fetch.Fetched]) -> dict[str, Any]:
+    """Return what the facts say of where the bytes are from and how far they are verified."""
+    if not got:
+        return {
+            "task": one.task,
+            "source": "scikit-learn" if one.builtin.startswith("sklearn") else "generated",  # type: ignore[union-attr]
+            "verified": "generated",
+            "files": {},
+        }
+    kinds = {fetched.verified for fetched in got}
+    weakest = next(kind for kind in ("unverified", "md5", "sha256") if kind in kinds)
+    return {
+        "task": one.task,
+        "source": got[0].source,
+        "verified": weakest,
+        "files": {fetched.file.name: fetched.sha256 for fetched in got},
+    }
+
+
+def described(derived: Derived, facts: dict[str, Any]) -> dict[str, Any]:
+    """Return `facts` with what the arrays themselves say: rows, classes, counts, density."""
+    codes = [-1, 1] if len(derived.classes) == 2 else list(range(len(derived.classes)))
+    said = {
+        **facts,
+        "n_samples": int(derived.X.shape[0]),
+        "n_features": int(derived.X.shape[1]),
+        "n_test": 0 if derived.y_test is None else len(derived.y_test),
+        "classes": derived.classes,
+        "counts": [int(np.count_nonzero(derived.y == code)) for code in codes],
+        "density": round(density(derived.X), 6),
+        "storage": "csr" if sp.issparse(derived.X) else "dense",
+    }
+    if derived.y_test is not None:
+        said["test_counts"] = [int(np.count_nonzero(derived.y_test == code)) for code in codes]
+    else:
+        said.pop("test_counts", None)
+    return said
+
+
+def check_counts(one: Entry, facts: dict[str, Any]) -> None:
+    """Compare a data set's rows, features and class counts with what its entry expects.
+
+    Raises
+    ------
+    DataError
+        Naming every count that differs.
+    """
+    wrong = []
+    for what, expected in (
+        ("n_samples", one.n_samples),
+        ("n_features", one.n_features),
+        ("counts", list(one.counts) or facts["counts"]),
+        ("n_test", one.n_test),
+        ("test_counts", list(one.test_counts) or facts.get("test_counts", [])),
+    ):
+        found = facts.get(what, [])
+        if found != expected:
+            wrong.append(f"{what} is {found} where {expected} is expected")
+    if one.density is not None and abs(facts["density"] - one.density) > DENSITY_TOLERANCE:
+        wrong.append(f"density is {facts['density']} where {one.density} is expected")
+    if wrong:
+        raise DataError(f"{one.name}: {'; '.join(wrong)}")
+
+
+def read(one: Entry, got: list[fetch.Fetched]) -> tuple[Part, Part | None]:
+    """Read an entry's files and return its training and test part.
+
+    Parameters
+    ----------
+    one : Entry
+        Says how the files read.
+    got : list of Fetched
+        Their bytes, in the entry's order.
+
+    Raises
+    ------
+    DataError
+        If a file is malformed; with file, line and column.
+    """
+    readings = [
+        fetched.file.reading
+        if fetched.source == "official" and fetched.file.reading is not None
+        else one.reading
+        for fetched in got
+    ]
+    formats = {reading.format for reading in readings}
+    if formats == {"idx"}:
+        return _images(one, got)
+    if formats == {"libsvm"}:
+        pieces = [
+            _rows(one, fetched, reading) for fetched, reading in zip(got, readings, strict=True)
+        ]
+    elif len(set(map(id, readings))) == 1:
+        pieces = _encoded_together(got, readings[0])
+    else:
+        pieces = [
+            _encoded_together([fetched], reading)[0]
+            for fetched, reading in zip(got, readings, strict=True)
+        ]
+    parts: dict[str, list[Part]] = {"train": [], "test": []}
+    for fetched, piece in zip(got, pieces, strict=True):
+        parts[fetched.file.part].append(piece)
+    return _stacked(parts["train"]), _stacked(parts["test"]) if parts["test"] else None
+
+
+def _rows(one: Entry, fetched: fetch.Fetched, reading: Reading) -> Part:
+    X, labels = libsvm.parse(fetched.content, fetched.file.name, sort_indices=reading.sort_indices)
+    # A file doesn't say how many features there are; without dropped ones the entry does.
+    n_features = one.n_features + len(one.derivation.drop_features)
+    if X.shape[1] > n_features:
+        raise DataError(
+            f"{one.name}: {fetched.file.name} has the index {X.shape[1]} "
+            f"where {n_features} features are expected"
+        )
+    return Part(sp.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], n_features)), labels)
+
+
+def _encoded_together(got: list[fetch.Fetched], reading: Reading) -> list[Part]:
+    frames = []
+    for fetched in got:
+        skip = reading.skip_lines + fetched.file.skip_lines
+        own = reading.model_copy(update={"skip_lines": skip})
+        frames.append(tables.read(fetched.content, fetched.file.name, own))
+    return [
+        Part(X, labels)
+        for X, labels in tables.samples(frames, [fetched.file.name for fetched in got], reading)
+    ]
+
+
+def _images(one: Entry, got: list[fetch.Fetched]) -> tuple[Part, Part | None]:
+    found: dict[str, Part] = {}
+    for part in ("train", "test"):
+        held = {f.file.role: idx.read(f.content, f.file.name) for f in got if f.file.part == part}
+        if not held:
+            continue
+        images, labels = held["samples"], held["labels"]
+        if labels.ndim != 1 or len(images) != len(labels):
+            raise DataError(
+                f"{one.name}: {len(images):,} images and {labels.size:,} labels do not fit together"
+            )
+        rows = sp.csr_array(images.reshape(len(images), -1))
+        found[part] = Part(rows.astype(np.float64), labels)
+    return found["train"], found.get("test")
+
+
+def _stacked(pieces: list[Part]) -> Part:
+    if len(pieces) == 1:
+        return pieces[0]
+    labels = np.concatenate([piece.labels for piece in pieces])
+    if sp.issparse(pieces[0].X):
+        return Part(sp.csr_array(sp.vstack([p.X for p in pieces], format="csr")), labels)
+    return Part(np.vstack([piece.X for piece in pieces]), labels)
+
+
+def why_unavailable(name: str, mirror: str | None = None, official: bool | None = None) -> str:
+    """Return why a data set can't be had here, one sentence, or "" if it can (or may) be.
+
+    No byte is read: a file that lies on the mirror counts as there, whatever is in it.
+    """
+    one = entry(parse_name(name).base)
+    if one.builtin or is_cached(one) or fetch.may_go_online(mirror, official):
+        return ""
+    where = fetch.configured_mirror(mirror)
+    if where is not None and fetch.is_url(where):
+        return ""
+    for file in one.files:
+        said = ""
+        if where is not None:
+            try:
+                if fetch.on_mirror(file, where):
+                    continue
+                said = f"the mirror has no {file.name}"
+            except DataUnavailableError as error:
+                said = str(error)
+        return f"{one.name}: {fetch.why_missing(one, file, said)}"
+    return ""
+
+
+def status(name: str, mirror: str | None = None) -> str:
+    """Return where a data set would come from: the first place that has it.
+
+    Returns
+    -------
+    status : str
+        ``"cached"``, ``"built-in"`` (generated, or scikit-learn's), ``"mirror"``, ``"official"``
+        (its address alone) or ``"nowhere"`` (not on the mirror, and no official address).
+    """
+    one = entry(parse_name(name).base)
+    if is_cached(one):
+        return "cached"
+    if one.builtin:
+        return "built-in"
+    where = fetch.configured_mirror(mirror)
+    if where is not None:
+        try:
+            if fetch.is_url(where) or all(fetch.on_mirror(file, where) for file in one.files):
+                return "mirror"
+        except DataUnavailableError:
+            pass
+    return "official" if all(file.url for file in one.files) else "nowhere"

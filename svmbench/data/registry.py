@@ -1,0 +1,418 @@
+"""What ``datasets.toml`` says: every data set's files, derivation, expected counts and sources.
+
+The file has one table a data set. An entry may be ``based_on`` another: it then starts from that
+entry's fields and replaces those it names (``mnist-1-vs-7`` is ``mnist`` with two classes kept).
+Everything is checked when the registry is read, so that a mistake is one sentence that names the
+data set and the field.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from svmbench import paths
+from svmbench.errors import ConfigError, UnknownNameError
+
+#: The seven papers, in the order in which the suite lists them.
+PAPERS = ("smo", "alsvm", "sgdlssvm", "fosvm", "nlsgd", "srbo", "cpsp")
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Reading(_Strict):
+    """How a file's bytes become rows and labels.
+
+    Attributes
+    ----------
+    format : str
+        ``"libsvm"``, ``"table"`` (rows of columns) or ``"idx"`` (MNIST's binary arrays).
+    separator : str
+        Between columns: a character, or ``"whitespace"``.
+    header : bool
+        Whether the first row names the columns.
+    label : str or int
+        The label's column: ``"first"``, ``"last"``, a number from 1, or a header's name.
+    label_strip : str
+        Characters to strip from the end of a label (``adult.test`` ends its labels with a stop).
+    skip_lines : int
+        Lines before the first row that are no data.
+    drop : list of str or int
+        Columns that are no features: numbers from 1, or header names.
+    encode : dict
+        Per column (number from 1 or header name) the numbers for its words, ``"alphabetical"``
+        (0, 1, 2 … in the words' sorted order over all files) or ``"one-hot"``.
+    missing : str or None
+        The word that stands for a missing value.
+    incomplete : str
+        Rows with missing values: ``"refuse"``, ``"drop"`` (complete cases), ``"mean"`` (of the
+        column's known training values), or ``"category"`` (a word like any other; encoded columns).
+    sort_indices : bool
+        Whether a LIBSVM row's indices may be out of order (they are sorted) or are an error.
+    """
+
+    format: Literal["libsvm", "table", "idx"] = "libsvm"
+    separator: str = ","
+    header: bool = False
+    label: int | str = "last"
+    label_strip: str = ""
+    skip_lines: int = Field(default=0, ge=0)
+    drop: tuple[int | str, ...] = ()
+    encode: dict[str, Literal["alphabetical", "one-hot"] | dict[str, float]] = {}
+    missing: str | None = None
+    incomplete: Literal["refuse", "drop", "mean", "category"] = "refuse"
+    sort_indices: bool = False
+
+
+class SourceFile(_Strict):
+    """One file of a data set and the places where it can be had.
+
+    Attributes
+    ----------
+    name : str
+        The file's own name, uncompressed; a mirror may hold it with .xz, .bz2 or .gz.
+    part : str
+        ``"train"`` or ``"test"``; files of one part are joined in order.
+    role : str
+        ``"samples"``, or ``"labels"`` where labels have a file of their own (idx).
+    url : str or None
+        The official address, compressed or not.
+    member : str or None
+        The file's path inside the archive that `url` names (zip).
+    folder : str
+        Where a mirror keeps it below its root; only a mirror behind a URL needs this.
+    aliases : tuple of str
+        Other names under which mirrors hold it.
+    sha256 : tuple of str
+        Accepted checksums of the uncompressed bytes.
+    md5 : str or None
+        Published md5 of the official file as served (compressed).
+    skip_lines : int
+        Lines before this file's first row, beyond the reading's.
+    rebuilt : str
+        Why the mirror's copy is not the official bytes; its checksum then says nothing of them.
+    reading : Reading or None
+        How the *official* file reads where it is laid out differently from the mirror's copy.
+    """
+
+    name: str
+    part: Literal["train", "test"] = "train"
+    role: Literal["samples", "labels"] = "samples"
+    url: str | None = None
+    member: str | None = None
+    folder: str = ""
+    aliases: tuple[str, ...] = ()
+    sha256: tuple[str, ...] = ()
+    md5: str | None = None
+    skip_lines: int = Field(default=0, ge=0)
+    rebuilt: str = ""
+    reading: Reading | None = None
+
+    @field_validator("sha256")
+    @classmethod
+    def _hexadecimal(cls, hashes: tuple[str, ...]) -> tuple[str, ...]:
+        for value in hashes:
+            if not re.fullmatch(r"[0-9a-f]{64}", value):
+                raise ValueError(f"{value!r} is not a sha256 in lower-case hexadecimal")
+        return hashes
+
+
+class Novelty(_Strict):
+    """One class is normal (+1), all others abnormal (−1) and thinned at random.
+
+    Attributes
+    ----------
+    normal : tuple of str
+        The class or classes that are normal.
+    ratio : float
+        How many abnormal rows are kept for each normal one.
+    seed : int
+        Of the choice.
+    """
+
+    normal: tuple[str, ...]
+    ratio: float = Field(gt=0)
+    seed: int = 0
+
+
+class Derivation(_Strict):
+    """What is done to the rows that were read, in this order.
+
+    Attributes
+    ----------
+    select : tuple of str
+        Classes to keep; empty keeps all.
+    select_pair_of : int or None
+        Keep the one pair of classes whose training rows add up to this number: how a paper's set
+        is found when the paper prints its size and not the pair.
+    drop_features : tuple of int
+        Features to leave out, numbers from 1.
+    rows : (int, int) or None
+        Training rows to keep, from (0-based) and up to (exclusive).
+    positive : tuple of str
+        Classes that become +1, all others −1; empty keeps the classes as they are.
+    novelty : Novelty or None
+        The novelty protocol, in place of `positive`; drawn from the training part alone, the test
+        part keeps all its rows.
+    """
+
+    select: tuple[str, ...] = ()
+    select_pair_of: int | None = None
+    drop_features: tuple[int, ...] = ()
+    rows: tuple[int, int] | None = None
+    positive: tuple[str, ...] = ()
+    novelty: Novelty | None = None
+
+
+class Statement(_Strict):
+    """What a paper prints of a data set, where that differs from what was verified and why.
+
+    Attributes
+    ----------
+    published_as : str or None
+        The paper's own name for it.
+    stands_in_for : str or None
+        The paper's data set that can't be had, in whose place this one is offered.
+    parts : str
+        ``"train"`` if the paper counts the training part, ``"all"`` if test rows too.
+    n_samples, n_features : int or None
+        As printed.
+    counts : tuple of int or None
+        As printed: negative and positive, or per class.
+    why : str
+        The reason for a difference.
+    """
+
+    published_as: str | None = None
+    stands_in_for: str | None = None
+    parts: Literal["train", "all"] = "train"
+    n_samples: int | None = None
+    n_features: int | None = None
+    counts: tuple[int, ...] | None = None
+    why: str = ""
+
+
+class Entry(_Strict):
+    """One data set.
+
+    Attributes
+    ----------
+    name, title, task, homepage, licence, citation : str
+        For people; `task` is ``"binary"`` or ``"multiclass"``.
+    files : tuple of SourceFile
+        Empty for what is generated or ships with scikit-learn.
+    builtin : str or None
+        Name of a function in :mod:`svmbench.data.synthetic`.
+    parameters : dict
+        Its arguments.
+    reading, derivation : Reading, Derivation
+        How the files become samples.
+    n_samples, n_features : int
+        Expected of the training part after the derivation; checked at the first preparation.
+    density : float or None
+        Expected share of training entries that are not zero; None where it was never seen.
+    counts : tuple of int
+        Expected rows of each class, in the order of `y`'s codes; empty where they were never seen.
+    n_test : int
+        Expected rows of the test part; 0 without one.
+    test_counts : tuple of int
+        Expected rows of each class of the test part.
+    papers : dict
+        The papers that use it, with what they print of it.
+    notes : tuple of str
+        Traps and choices, each a sentence.
+    """
+
+    name: str
+    title: str
+    task: Literal["binary", "multiclass"]
+    homepage: str
+    licence: str
+    citation: str
+    files: tuple[SourceFile, ...] = ()
+    builtin: str | None = None
+    parameters: dict[str, Any] = {}
+    reading: Reading = Reading()
+    derivation: Derivation = Derivation()
+    n_samples: int = Field(gt=0)
+    n_features: int = Field(gt=0)
+    density: float | None = None
+    counts: tuple[int, ...] = ()
+    n_test: int = Field(default=0, ge=0)
+    test_counts: tuple[int, ...] = ()
+    papers: dict[Literal[PAPERS], Statement] = {}  # type: ignore[valid-type]
+    notes: tuple[str, ...] = ()
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Entry:
+        if bool(self.files) == bool(self.builtin):
+            raise ValueError("an entry has either files or a builtin")
+        if self.counts and sum(self.counts) != self.n_samples:
+            raise ValueError(
+                f"counts add up to {sum(self.counts)}, not to n_samples = {self.n_samples}"
+            )
+        if self.test_counts and sum(self.test_counts) != self.n_test:
+            raise ValueError(
+                f"test_counts add up to {sum(self.test_counts)}, not to n_test = {self.n_test}"
+            )
+        if self.counts and (self.task == "binary") != (len(self.counts) == 2):
+            raise ValueError(f"task {self.task!r} does not fit {len(self.counts)} class counts")
+        if any(f.part == "test" for f in self.files) != bool(self.n_test) and not self.builtin:
+            raise ValueError("n_test and the files of part 'test' do not fit together")
+        return self
+
+
+@cache
+def _read(path: Path) -> dict[str, Entry]:
+    try:
+        raw = tomllib.loads(path.read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path.name}: {error}") from None
+    origins = raw.pop("origin", {})
+    entries: dict[str, Entry] = {}
+    problems: list[str] = []
+    for name in raw:
+        try:
+            entries[name] = Entry.model_validate(_resolved(name, raw, origins))
+        except ValidationError as error:
+            for found in error.errors():
+                where = ".".join(str(part) for part in found["loc"])
+                said = found["msg"].removeprefix("Value error, ")
+                problems.append(f"{path.name}: {name}{f': {where}' if where else ''}: {said}")
+        except ConfigError as error:
+            problems += [f"{path.name}: {problem}" for problem in error.problems]
+    if problems:
+        raise ConfigError(problems)
+    return entries
+
+
+def _resolved(name: str, raw: dict[str, Any], origins: dict[str, Any]) -> dict[str, Any]:
+    """Return an entry's fields with those of its origin and of the entry it is based on."""
+    own = dict(raw[name])
+    base = own.pop("based_on", None)
+    if base is not None:
+        if base not in raw:
+            raise ConfigError(f"{name}: based on the unknown entry {base!r}")
+        if "based_on" in raw[base]:
+            raise ConfigError(f"{name}: based on {base!r}, which is itself based on another")
+        inherited = _resolved(base, raw, origins)
+        inherited = {k: v for k, v in inherited.items() if k not in ("papers", "name")}
+    else:
+        origin = own.pop("origin", None)
+        if origin not in origins:
+            raise ConfigError(f"{name}: origin {origin!r} is not in the file's origin table")
+        inherited = origins[origin]
+    own["homepage"] = own.get("homepage", inherited.get("homepage"))
+    return {**inherited, **own, "name": name}
+
+
+def registry() -> dict[str, Entry]:
+    """Return every entry by name, in the order of ``datasets.toml``.
+
+    Raises
+    ------
+    ConfigError
+        With one sentence for each mistake in the file.
+    """
+    return _read(paths.asset("datasets.toml"))
+
+
+def names() -> list[str]:
+    """Return the names of all registered data sets, in the registry's order."""
+    return list(registry())
+
+
+def entry(name: str) -> Entry:
+    """Return the entry of a registered name, without prefix or parts.
+
+    Raises
+    ------
+    UnknownNameError
+        With the nearest name that exists.
+    """
+    known = registry()
+    if name not in known:
+        raise UnknownNameError("data set", name, list(known))
+    return known[name]
+
+
+def papers() -> dict[str, list[str]]:
+    """Return, for each paper, the names of its data sets, in the registry's order."""
+    found: dict[str, list[str]] = {paper: [] for paper in PAPERS}
+    for name, one in registry().items():
+        for paper in one.papers:
+            found[paper].append(name)
+    return found
+
+
+def names_of_paper(paper: str) -> list[str]:
+    """Return the names of a paper's data sets.
+
+    Raises
+    ------
+    UnknownNameError
+        With the nearest paper that exists.
+    """
+    known = papers()
+    if paper not in known:
+        raise UnknownNameError("paper", paper, list(known))
+    return known[paper]
+
+
+class Selection(_Strict):
+    """A name taken apart: ``ijcnn1+test[:90000]`` is base, both parts, rows 0 up to 90,000."""
+
+    base: str
+    with_test: bool = False
+    start: int | None = None
+    stop: int | None = None
+
+    @property
+    def whole(self) -> bool:
+        """Whether it is the registered data set itself."""
+        return not self.with_test and self.start is None and self.stop is None
+
+
+_NAME = re.compile(
+    r"(?P<base>[^\[\]+]+)(?P<test>\+test)?(\[(?P<start>\d*):(?P<stop>\d*)\])?", re.ASCII
+)
+
+
+def parse_name(name: str) -> Selection:
+    """Take a data set's name apart into base, parts and rows.
+
+    Parameters
+    ----------
+    name : str
+        ``base``, ``base+test``, ``base[start:stop]`` or both together; rows count from 0.
+
+    Raises
+    ------
+    ConfigError
+        If the name has another form, an empty range, or more rows than there are.
+    UnknownNameError
+        If there is no such data set.
+    """
+    match = _NAME.fullmatch(name)
+    if match is None:
+        raise ConfigError(
+            f"{name!r} is no data set name; a name may be followed by '+test' and by rows as in "
+            "'a9a[:6414]'"
+        )
+    one = entry(match["base"])
+    with_test = match["test"] is not None
+    if with_test and not one.n_test:
+        raise ConfigError(f"{name!r}: {one.name} has no test part")
+    start = int(match["start"]) if match["start"] else None
+    stop = int(match["stop"]) if match["stop"] else None
+    n_rows = one.n_samples + (one.n_test if with_test else 0)
+    if (stop is not None and stop > n_rows) or (start or 0) >= (n_rows if stop is None else stop):
+        raise ConfigError(f"{name!r}: {one.name} has {n_rows:,} rows, numbered from 0")
+    return Selection(base=one.name, with_test=with_test, start=start, stop=stop)

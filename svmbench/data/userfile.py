@@ -1,0 +1,120 @@
+"""A user's own file as a data set, with the same checks as a registered one."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+from svmbench import paths
+from svmbench.data import fetch, libsvm, store, tables
+from svmbench.data.derive import Part, derive
+from svmbench.data.prepare import Dataset, described
+from svmbench.data.registry import Derivation, Reading
+from svmbench.errors import DataError
+
+_TABLE_ENDINGS = {".csv": ",", ".tsv": "\t", ".data": ","}
+
+
+def load_file(
+    path: str | Path,
+    label_column: int | str | None = None,
+    *,
+    separator: str | None = None,
+    header: bool | None = None,
+    missing: str | None = None,
+    incomplete: str = "refuse",
+    positive: tuple[str, ...] = (),
+    sort_indices: bool = False,
+) -> Dataset:
+    """Return a user's own file as a data set.
+
+    A name ending in .csv, .tsv or .data (before .xz, .bz2 or .gz) is a table, anything else a
+    LIBSVM file; giving `label_column` or `separator` makes it a table whatever its name.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file, plain or compressed.
+    label_column : int or str, optional
+        A table's label: ``"first"``, ``"last"``, a number from 1 or a header's name. Default: last.
+    separator : str, optional
+        A character or ``"whitespace"``; default by the name's ending, else a comma.
+    header : bool, optional
+        Whether the first row names the columns; default: whether `label_column` is a name.
+    missing : str, optional
+        The word that stands for a missing value.
+    incomplete : {"refuse", "drop", "mean"}, default="refuse"
+        What to do with rows that have missing values.
+    positive : tuple of str, default=()
+        Classes that become +1, all others −1.
+    sort_indices : bool, default=False
+        Accept a LIBSVM file whose indices are out of order, and sort them.
+
+    Raises
+    ------
+    DataError
+        If there is no such file or it can't be read; with line and column.
+    """
+    place = Path(path)
+    try:
+        stored = place.read_bytes()
+    except OSError as error:
+        raise DataError(f"{place} can't be read: {error.strerror}") from None
+    content = fetch.decompressed(stored, place.name)
+    ending = place.with_suffix("").suffix if place.suffix in fetch.SUFFIXES else place.suffix
+    as_table = label_column is not None or separator is not None or ending in _TABLE_ENDINGS
+    named = isinstance(label_column, str) and label_column not in ("first", "last")
+    if incomplete not in ("refuse", "drop", "mean"):
+        raise DataError(f"incomplete must be 'refuse', 'drop' or 'mean', not {incomplete!r}")
+    reading = Reading(
+        format="table" if as_table else "libsvm",
+        separator=separator or _TABLE_ENDINGS.get(ending, ","),
+        header=named if header is None else header,
+        label="last" if label_column is None else label_column,
+        missing=missing,
+        incomplete=incomplete,  # type: ignore[arg-type]
+        sort_indices=sort_indices,
+    )
+    what = Derivation(positive=positive)
+    said = [store.FORMAT, reading.model_dump_json(), what.model_dump_json()]
+    digest = hashlib.sha256(content)
+    sha256 = digest.hexdigest()
+    digest.update("\n".join(map(str, said)).encode())
+    folder = paths.cache_dir() / "prepared" / f"file-{digest.hexdigest()[:24]}"
+    held = store.read(folder)
+    if held is None:
+        derived = derive(place.name, parse_file(content, place.name, reading), None, what)
+        task = "binary" if len(derived.classes) == 2 else "multiclass"
+        facts: dict[str, Any] = {
+            "task": task,
+            "source": "file",
+            "verified": "user's own",
+            "files": {place.name: sha256},
+        }
+        store.write(folder, derived, described(derived, facts))
+        held = store.read(folder)
+        assert held is not None
+    derived, facts = held
+    return Dataset(str(path), derived.X, derived.y, None, None, facts, facts["sha256"])
+
+
+def parse_file(content: bytes, name: str, reading: Reading) -> Part:
+    """Return the rows and labels of one file's bytes.
+
+    Raises
+    ------
+    DataError
+        If it is malformed; with line and column.
+    """
+    if reading.format == "libsvm":
+        X, labels = libsvm.parse(content, name, sort_indices=reading.sort_indices)
+        if X.shape[1] == 0:
+            raise DataError(f"{name} has labels and no features")
+        return Part(X, labels)
+    frame = tables.read(content, name, reading)
+    (X, labels), *_ = tables.samples([frame], [name], reading)
+    return Part(X, labels)
+
+
+__all__ = ["load_file", "parse_file"]

@@ -1,0 +1,160 @@
+"""The registry: what datasets.toml may say, and that what it says is consistent."""
+
+from __future__ import annotations
+
+import csv
+
+import pytest
+
+from svmbench import data, paths
+from svmbench.data import registry
+from svmbench.errors import ConfigError, UnknownNameError
+
+TINY = """
+[tiny]
+origin = "here"
+title = "Tiny"
+task = "binary"
+files = [{ name = "tiny.svm" }]
+n_samples = 3
+n_features = 2
+counts = [2, 1]
+"""
+
+
+def test_every_entry_is_complete():
+    assert len(data.names()) > 100
+    for name in data.names():
+        one = data.entry(name)
+        assert one.homepage.startswith("https://"), name
+        assert one.licence, name
+        assert one.citation, name
+        for file in one.files:
+            assert file.url is None or file.url.startswith("https://"), (name, file.name)
+
+
+def test_every_published_data_set_is_registered_and_its_printed_facts_are_stated():
+    """What the papers' CSVs print of a data set is in its entry, number by number."""
+    keys = {"n_samples": "n_samples", "n_features": "n_features"}
+    for paper in ("alsvm", "sgdlssvm", "nlsgd", "srbo"):
+        by_print = {
+            one.papers[paper].published_as or name: one
+            for name in data.names_of_paper(paper)
+            if not (one := data.entry(name)).papers[paper].stands_in_for
+        }
+        printed: dict[str, dict[str, int]] = {}
+        with (paths.PACKAGE / "published" / f"{paper}.csv").open() as file:
+            for row in csv.DictReader(file):
+                if row["metric"] in {*keys, "n_positive", "n_negative"}:
+                    printed.setdefault(row["dataset"], {})[row["metric"]] = int(row["value"])
+        assert printed
+        for published, facts in printed.items():
+            stated = by_print[published].papers[paper]
+            for metric, field in keys.items():
+                if metric in facts:
+                    assert getattr(stated, field) == facts[metric], (paper, published, metric)
+            if "n_positive" in facts:
+                assert stated.counts == (facts["n_negative"], facts["n_positive"]), published
+
+
+def test_a_difference_to_a_paper_has_its_reason():
+    for name in data.names():
+        for paper, said in data.describe(name)["papers"].items():
+            assert said["agrees"] or said["why"], (name, paper)
+
+
+def test_papers_are_the_seven():
+    assert set(data.papers()) == set(registry.PAPERS)
+    assert len(registry.PAPERS) == 7
+    assert all(data.papers().values())
+
+
+def test_unknown_names_suggest_the_nearest():
+    with pytest.raises(UnknownNameError, match="unknown data set 'a9'; did you mean 'a9a'"):
+        data.entry("a9")
+    with pytest.raises(UnknownNameError, match="unknown paper 'alsv'; did you mean 'alsvm'"):
+        data.names_of_paper("alsv")
+
+
+@pytest.mark.parametrize(
+    ("name", "base", "with_test", "start", "stop"),
+    [
+        ("a9a", "a9a", False, None, None),
+        ("a9a[:6414]", "a9a", False, None, 6414),
+        ("a9a[100:200]", "a9a", False, 100, 200),
+        ("a9a[32000:]", "a9a", False, 32000, None),
+        ("ijcnn1+test", "ijcnn1", True, None, None),
+        ("ijcnn1+test[:90000]", "ijcnn1", True, None, 90000),
+        ("german.numer", "german.numer", False, None, None),
+    ],
+)
+def test_names_with_parts_and_rows(name, base, with_test, start, stop):
+    found = data.parse_name(name)
+    assert (found.base, found.with_test, found.start, found.stop) == (base, with_test, start, stop)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("a9a[6414]", "is no data set name"),
+        ("a9a[:6414", "is no data set name"),
+        ("a9a[:0]", "has 32,561 rows"),
+        ("a9a[:99999]", "has 32,561 rows"),
+        ("a9a[5:5]", "has 32,561 rows"),
+        ("iris+test", "iris has no test part"),
+        ("iris+train", "is no data set name"),
+    ],
+)
+def test_names_that_mean_nothing(name, said):
+    with pytest.raises(ConfigError, match=said):
+        data.parse_name(name)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("n_samples = 3", "n_samples = 4", "counts add up to 3, not to n_samples = 4"),
+        ("n_samples = 3", "n_sample = 3", "n_sample"),
+        ('task = "binary"', 'task = "multiclass"', "does not fit 2 class counts"),
+        ("files", "builtin = 'linear'\nfiles", "either files or a builtin"),
+        ('origin = "here"', 'origin = "there"', "origin 'there' is not in"),
+        ('origin = "here"', 'based_on = "big"', "based on the unknown entry 'big'"),
+        (
+            '"tiny.svm"',
+            '"tiny.svm", sha256 = ["xyz"]',
+            "not a sha256 in lower-case hexadecimal",
+        ),
+        ('"tiny.svm"', '"tiny.svm", part = "test"', "do not fit together"),
+        ("n_features = 2", "n_features = ", "Invalid value"),
+    ],
+)
+def test_mistakes_in_the_file_are_sentences(use_registry, old, new, said):
+    assert old in TINY
+    use_registry(TINY.replace(old, new))
+    with pytest.raises(ConfigError, match=said) as raised:
+        registry.registry()
+    assert "datasets.toml" in str(raised.value)
+
+
+def test_several_mistakes_come_together(use_registry):
+    two = TINY.replace("n_samples = 3", "n_samples = 4") + TINY.replace(
+        "[tiny]", "[small]"
+    ).replace('task = "binary"', 'task = "ternary"')
+    use_registry(two)
+    with pytest.raises(ConfigError) as raised:
+        registry.registry()
+    assert len(raised.value.problems) == 2
+    assert "tiny" in raised.value.problems[0]
+    assert "small: task" in raised.value.problems[1]
+
+
+def test_an_entry_based_on_another_inherits_and_replaces(use_registry):
+    use_registry(
+        TINY + '[less]\nbased_on = "tiny"\ntitle = "Less"\nderivation = { rows = [0, 2] }\n'
+        "n_samples = 2\ncounts = [1, 1]\n"
+    )
+    less = registry.entry("less")
+    assert less.files == registry.entry("tiny").files
+    assert less.title == "Less"
+    assert less.derivation.rows == (0, 2)
+    assert less.citation == "Nobody (2000)."
