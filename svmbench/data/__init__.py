@@ -19,20 +19,31 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from svmbench.data.card import describe
-    from svmbench.data.many import Outcome, fetch_many
+    from svmbench.data.card import describe, list_rows
+    from svmbench.data.many import Event, Outcome, fetch_many
     from svmbench.data.prepare import Dataset, ensure, load, status, why_unavailable
-    from svmbench.data.registry import Entry, entry, names, names_of_paper, papers, parse_name
+    from svmbench.data.registry import (
+        Entry,
+        check_name,
+        entry,
+        names,
+        names_of_paper,
+        papers,
+        parse_name,
+    )
     from svmbench.data.userfile import load_file
 
 _HOMES = {
     "Dataset": "prepare",
     "Entry": "registry",
+    "Event": "many",
     "Outcome": "many",
+    "check_name": "registry",
     "describe": "card",
     "ensure": "prepare",
     "entry": "registry",
     "fetch_many": "many",
+    "list_rows": "card",
     "load": "prepare",
     "load_file": "userfile",
     "names": "registry",
@@ -46,11 +57,14 @@ _HOMES = {
 __all__ = [
     "Dataset",
     "Entry",
+    "Event",
     "Outcome",
+    "check_name",
     "describe",
     "ensure",
     "entry",
     "fetch_many",
+    "list_rows",
     "load",
     "load_file",
     "names",

@@ -5,27 +5,36 @@ from __future__ import annotations
 from typing import Any
 
 from svmbench.data import prepare
-from svmbench.data.registry import Derivation, Entry, Reading, Statement, entry, parse_name
+from svmbench.data.registry import (
+    Derivation,
+    Entry,
+    Reading,
+    SourceFile,
+    Statement,
+    entry,
+    parse_name,
+    registry,
+)
 
 
 def describe(name: str, mirror: str | None = None) -> dict[str, Any]:
-    """Return everything there is to say of a data set.
+    """Return everything there is to say of a data set, for the terminal.
 
     Parameters
     ----------
     name : str
         A registered name; a prefix or parts are left aside.
     mirror : str, optional
-        Where to look, for ``status``; default ``SVMBENCH_MIRROR``.
+        Where to look, for ``where``; default ``SVMBENCH_MIRROR``.
 
     Returns
     -------
     card : dict
-        ``name``, ``title``, ``task``, ``rows``, ``features``, ``classes`` (number), ``counts``,
-        ``test_rows``, ``test_counts``, ``density`` (None if it was never seen), ``papers`` (for
-        each: ``published_as``, ``stands_in_for``, ``states``, ``agrees``, ``why``), ``licence``,
-        ``citation``, ``homepage``, ``derivation`` (sentences), ``notes``, ``files`` (``name``,
-        ``url``, ``verified``), ``status`` and ``cached``.
+        ``dataset``, ``what``, ``task``, ``rows``, ``features``, ``counts`` (rows of each class;
+        empty if they were never seen), ``test rows``, ``test counts``, ``density``, ``where``
+        (:func:`svmbench.data.status`), ``papers`` (for each, what it prints and whether that is
+        what the data set has), ``derivation``, ``notes``, ``files``, ``licence``, ``citation`` and
+        ``homepage``: words, numbers, lists of them, and one dict of words.
 
     Raises
     ------
@@ -34,60 +43,120 @@ def describe(name: str, mirror: str | None = None) -> dict[str, Any]:
     """
     one = entry(parse_name(name).base)
     return {
-        "name": one.name,
-        "title": one.title,
+        "dataset": one.name,
+        "what": one.title,
         "task": one.task,
         "rows": one.n_samples,
         "features": one.n_features,
-        "classes": len(one.counts) or (2 if one.task == "binary" else None),
         "counts": list(one.counts),
-        "test_rows": one.n_test,
-        "test_counts": list(one.test_counts),
+        "test rows": one.n_test,
+        "test counts": list(one.test_counts),
         "density": one.density,
-        "papers": {paper: _printed(one, said) for paper, said in one.papers.items()},
+        "where": prepare.status(one.name, mirror),
+        "papers": {paper: printed_in_words(one, said) for paper, said in one.papers.items()},
+        "derivation": " ".join(derivation_in_words(one)),
+        "notes": " ".join(one.notes),
+        "files": [f"{file.name} ({verification(file)})" for file in one.files],
+        "urls": [file.url for file in one.files if file.url],
         "licence": one.licence,
         "citation": one.citation,
         "homepage": one.homepage,
-        "derivation": derivation_in_words(one),
-        "notes": list(one.notes),
-        "files": [
-            {"name": file.name, "url": file.url, "verified": _verified(one, file)}
-            for file in one.files
-        ],
-        "status": prepare.status(one.name, mirror),
-        "cached": prepare.is_cached(one),
     }
 
 
-def _verified(one: Entry, file: Any) -> str:
-    if file.sha256 and not file.rebuilt:
-        return "sha256"
+def list_rows(mirror: str | None = None) -> list[dict[str, Any]]:
+    """Return one short row for each registered data set, for ``svmbench list datasets``.
+
+    Parameters
+    ----------
+    mirror : str, optional
+        Where to look, for ``where``; default ``SVMBENCH_MIRROR``.
+
+    Returns
+    -------
+    rows : list of dict
+        ``dataset``, ``rows``, ``test``, ``features``, ``classes``, ``density``, ``task``,
+        ``papers``, ``licence``, ``where`` (:func:`svmbench.data.status`).
+    """
+    return [
+        {
+            "dataset": name,
+            "rows": one.n_samples,
+            "test": one.n_test,
+            "features": one.n_features,
+            "classes": n_classes(one),
+            "density": "" if one.density is None else f"{one.density:.3g}",
+            "task": one.task,
+            "papers": ", ".join(one.papers),
+            "licence": one.licence,
+            "where": prepare.status(name, mirror),
+        }
+        for name, one in registry().items()
+    ]
+
+
+def n_classes(one: Entry) -> int | str:
+    """Return how many classes an entry has, or "" where they were never seen."""
+    return len(one.counts) or (2 if one.task == "binary" else "")
+
+
+def verification(file: SourceFile) -> str:
+    """Return how the bytes of a file are verified, in words."""
+    if file.rebuilt and file.sha256:
+        return f"sha256 known of the mirror's copy alone, since {file.rebuilt}"
+    if file.sha256:
+        return "sha256 known"
     if file.md5:
-        return "md5 of the official file as served"
-    if file.rebuilt:
-        return f"sha256 of the mirror's copy; the official file is unverified: {file.rebuilt}"
-    return "unverified: counts are checked, and the hash is recorded at the first fetch"
+        return "md5 of the official file known"
+    return "unverified until its first fetch: its counts are checked and its hash is kept"
 
 
-def _printed(one: Entry, said: Statement) -> dict[str, Any]:
-    """Return a paper's numbers of a data set beside the verified ones."""
-    states = {
+def expected(one: Entry, said: Statement) -> dict[str, Any]:
+    """Return an entry's numbers as a paper would count them: some count test rows too."""
+    counts = list(one.counts)
+    if said.parts == "all" and one.test_counts:
+        counts = [a + b for a, b in zip(one.counts, one.test_counts, strict=True)]
+    return {
+        "n_samples": one.n_samples + (one.n_test if said.parts == "all" else 0),
+        "n_features": one.n_features,
+        "counts": counts,
+    }
+
+
+def stated(said: Statement) -> dict[str, Any]:
+    """Return the numbers that a paper prints."""
+    return {
         key: list(value) if isinstance(value, tuple) else value
         for key in ("n_samples", "n_features", "counts")
         if (value := getattr(said, key)) is not None
     }
-    expected = {
-        "n_samples": one.n_samples + (one.n_test if said.parts == "all" else 0),
-        "n_features": one.n_features,
-        "counts": list(one.counts),
-    }
-    return {
-        "published_as": said.published_as or said.stands_in_for or one.name,
-        "stands_in_for": said.stands_in_for,
-        "states": states,
-        "agrees": all(expected[key] == value for key, value in states.items()),
-        "why": said.why,
-    }
+
+
+def differences(one: Entry, said: Statement) -> list[str]:
+    """Return what a paper prints otherwise than the data set has it."""
+    have = expected(one, said)
+    return [
+        f"{key} is {have[key]}, printed as {value}"
+        for key, value in stated(said).items()
+        if value != have[key]
+    ]
+
+
+def printed_in_words(one: Entry, said: Statement) -> str:
+    """Return what a paper prints of a data set, and why where that is something else."""
+    words = []
+    if said.stands_in_for:
+        words.append(f"stands in for {said.stands_in_for}")
+    elif said.published_as:
+        words.append(f"printed as {said.published_as}")
+    differ = differences(one, said)
+    if differ:
+        words.append("; ".join(differ) + f" ({said.why})")
+    elif stated(said):
+        words.append("counts as printed")
+    elif said.why:
+        words.append(said.why)
+    return ", ".join(words) or "used without printed counts"
 
 
 def derivation_in_words(one: Entry) -> list[str]:
@@ -108,14 +177,18 @@ def _reading_in_words(reading: Reading) -> list[str]:
     said = []
     if reading.drop:
         said.append(f"Left out: column {', '.join(map(str, reading.drop))}.")
+    by_rule: dict[str, list[str]] = {}
     for column, rule in reading.encode.items():
-        if rule == "alphabetical":
-            said.append(f"Column {column}: words numbered in alphabetical order.")
-        elif rule == "one-hot":
-            said.append(f"Column {column}: one 0/1 feature for each word.")
+        if isinstance(rule, str):
+            words = {
+                "alphabetical": "words numbered in alphabetical order",
+                "one-hot": "one 0/1 feature for each word",
+            }[rule]
         else:
-            pairs = ", ".join(f"{word} = {number:g}" for word, number in rule.items())  # type: ignore[union-attr]
-            said.append(f"Column {column}: {pairs}.")
+            words = ", ".join(f"{word} = {number:g}" for word, number in rule.items())
+        by_rule.setdefault(words, []).append(column)
+    for words, columns in by_rule.items():
+        said.append(f"Column {', '.join(columns)}: {words}.")
     if reading.missing is not None:
         what = {
             "refuse": "refused",

@@ -41,6 +41,29 @@ class Outcome:
     seconds: float = 0.0
     facts: dict[str, Any] = field(default_factory=dict)
 
+    @property
+    def ok(self) -> bool:
+        """Whether the data set is prepared now."""
+        return self.status in ("cached", "prepared")
+
+    @property
+    def sentence(self) -> str:
+        """What became of it, in one line for the terminal."""
+        if not self.ok:
+            return self.reason
+        facts = self.facts
+        shape = f"{facts['n_samples']:,} × {facts['n_features']:,}"
+        if facts["n_test"]:
+            shape += f", {facts['n_test']:,} test rows"
+        if self.status == "cached":
+            return f"{self.name}: cached ({shape})"
+        checked = (
+            "counts checked, UNVERIFIED bytes"
+            if facts["verified"] == "unverified"
+            else ("all counts as expected")
+        )
+        return f"{self.name}: prepared in {self.seconds:.1f} s ({shape}; {checked})"
+
 
 @dataclass(frozen=True)
 class Event:
@@ -77,6 +100,7 @@ def fetch_many(
     *,
     official: bool | None = True,
     jobs: int = 1,
+    on_done: Callable[[Outcome], None] | None = None,
     on_event: OnEvent | None = None,
 ) -> list[Outcome]:
     """Prepare data sets and say what became of each; one that fails stops none of the others.
@@ -91,8 +115,10 @@ def fetch_many(
         Whether official addresses may be asked after the mirror (None: the rule of a run).
     jobs : int, default=1
         Processes that read and derive. What is cached is found without any.
+    on_done : callable, optional
+        Called with each :class:`Outcome` as soon as there is one, in this process.
     on_event : callable, optional
-        Called with an :class:`Event`, in this process.
+        Called with an :class:`Event` at each step, in this process.
 
     Returns
     -------
@@ -105,7 +131,13 @@ def fetch_many(
         If one of the names does not exist.
     """
     wanted = list(dict.fromkeys(parse_name(name).base for name in names))
-    tell = on_event or (lambda _: None)
+
+    def tell(event: Event) -> None:
+        if on_event is not None:
+            on_event(event)
+        if on_done is not None and event.outcome is not None:
+            on_done(event.outcome)
+
     outcomes: dict[str, Outcome] = {}
     todo = []
     for name in wanted:

@@ -313,6 +313,19 @@ def _resolved(name: str, raw: dict[str, Any], origins: dict[str, Any]) -> dict[s
     return {**inherited, **own, "name": name}
 
 
+def check_name(name: str) -> None:
+    """Raise for a name that means no data set.
+
+    Raises
+    ------
+    UnknownNameError
+        If there is no such data set, with the nearest that exists.
+    ConfigError
+        If its parts or rows don't exist.
+    """
+    parse_name(name)
+
+
 def registry() -> dict[str, Entry]:
     """Return every entry by name, in the order of ``datasets.toml``.
 
