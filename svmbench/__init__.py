@@ -17,9 +17,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from svmbench.catalogue import solver, solvers
     from svmbench.data import load
     from svmbench.experiment import run
-    from svmbench.catalogue import solver, solvers
 
 __version__ = "0.1.0"
 __all__ = ["__version__", "load", "run", "solver", "solvers"]

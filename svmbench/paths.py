@@ -18,6 +18,6 @@ def cache_dir() -> Path:
 
 
 def asset(name: str) -> Path:
-    """Return the path of ``datasets.toml`` or ``configs``, in a checkout or in an installed wheel."""
+    """Return where ``datasets.toml`` or ``configs`` lies: in a checkout, or in a wheel."""
     installed = PACKAGE / "_assets" / name
     return installed if installed.exists() else PACKAGE.parent / name

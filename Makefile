@@ -1,0 +1,67 @@
+# `make help` lists what there is. Every target sets up .venv by itself.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PROFILE ?= quick
+JOBS ?= 1
+# The heavy tests are spread over the cores by pytest-xdist.
+TEST_JOBS ?= 2
+
+export OMP_NUM_THREADS ?= 1
+export OPENBLAS_NUM_THREADS ?= 1
+
+.DEFAULT_GOAL := help
+.PHONY: help setup quickstart test test-no-jit coverage lint format validate reproduce-all clean
+
+help:  ## List the targets.
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
+
+$(VENV)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	touch $@
+
+setup: $(VENV)/.installed  ## Make .venv and install svmbench with its development tools.
+
+quickstart: setup  ## Run a small real experiment that needs no download; prints where the table and plot are.
+	$(BIN)/svmbench run quickstart --profile quick
+	@echo
+	@cat results/quickstart-quick/tables.md
+	@echo "table: results/quickstart-quick/table.csv"
+	@echo "plot:  results/quickstart-quick/scaling.png"
+
+test: setup  ## Run the tests (those of real data need SVMBENCH_MIRROR, and say so).
+	$(BIN)/python -m pytest -n $(TEST_JOBS) --dist worksteal
+
+test-no-jit: setup  ## Run the tests of the algorithms once more as plain Python.
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n $(TEST_JOBS) --dist worksteal tests/core
+
+coverage: setup  ## Line coverage of svmbench/, the tests of core run with and without JIT.
+	$(BIN)/python -m coverage erase
+	$(BIN)/python -m coverage run -m pytest -q
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m coverage run -m pytest -q tests/core
+	$(BIN)/python -m coverage combine --quiet
+	$(BIN)/python -m coverage report --fail-under=90
+
+lint: setup  ## ruff, formatting, types.
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: setup  ## Format the code.
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+validate: setup  ## Check every config.
+	$(BIN)/svmbench validate configs/*.yaml
+
+reproduce-all: setup  ## Run every config of a paper (PROFILE=quick or paper, JOBS=1).
+	@set -e; for config in configs/*.yaml; do \
+	  echo "== $$config"; \
+	  $(BIN)/svmbench run $$config --profile $(PROFILE) --jobs $(JOBS) || test $$? -eq 3; \
+	done
+
+clean:  ## Remove what tools left behind; results stay.
+	rm -rf .mypy_cache .pytest_cache .ruff_cache .coverage .coverage.* build dist
+	find . -name __pycache__ -not -path './$(VENV)/*' -prune -exec rm -rf {} +

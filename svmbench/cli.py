@@ -1,0 +1,535 @@
+"""The command line: each command imports what it needs when it runs, so that help is instant."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from svmbench import __version__
+from svmbench.errors import (
+    EXIT_ERROR,
+    EXIT_FAILED_CELLS,
+    EXIT_INTERRUPTED,
+    EXIT_OK,
+    ConfigError,
+    SvmbenchError,
+)
+
+_MIRROR = click.option(
+    "--mirror",
+    metavar="DIR_OR_URL",
+    envvar="SVMBENCH_MIRROR",
+    show_envvar=True,
+    help="Folder or URL that holds data files by name, plain or .xz, .bz2, .gz.",
+)
+
+
+class _Commands(click.Group):
+    """A group in the order of a user's work, whose errors are sentences."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the commands in the order in which they were defined."""
+        return list(self.commands)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find a command, or name the nearest one."""
+        from svmbench.errors import suggestion
+
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            nearest = suggestion(args[0], list(self.commands))
+            raise click.UsageError(error.message + nearest, ctx) from error
+
+
+@click.group(
+    cls=_Commands,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.version_option(__version__, prog_name="svmbench")
+@click.option("--debug", is_flag=True, help="Show tracebacks of errors.")
+@click.pass_context
+def cli(ctx: click.Context, debug: bool) -> None:
+    r"""Re-run the experiments of seven SVM-training papers and compare the numbers.
+
+    \b
+    First steps:
+      svmbench run quickstart                      a small experiment that needs no download
+      svmbench list configs                        the tables and figures that can be re-run
+      svmbench fetch @alsvm                        the data sets of one paper
+      svmbench run alsvm_table2 --profile quick    one table, cut to minutes
+
+    \b
+    Exit codes: 0 done, 1 error, 2 usage or config error, 3 finished with failed cells,
+    4 regression found, 130 interrupted (the same command goes on from there).
+    """
+    ctx.obj = {"debug": debug}
+
+
+@cli.command("list")
+@click.argument("what", type=click.Choice(["solvers", "datasets", "configs", "papers"]))
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+def list_(what: str, as_json: bool) -> None:
+    r"""List the solvers, data sets, configs or papers.
+
+    \b
+    Examples:
+      svmbench list solvers
+      svmbench list datasets --json
+    """
+    rows = _LISTS[what]()
+    if as_json:
+        click.echo(json.dumps(rows, indent=1))
+        return
+    _print_table(rows)
+
+
+@cli.command()
+@click.argument("name")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
+def describe(name: str, as_json: bool) -> None:
+    r"""Describe a solver or a data set: parameters and reference, or derivation and counts.
+
+    \b
+    Examples:
+      svmbench describe alsvm
+      svmbench describe a9a
+    """
+    from svmbench import data
+    from svmbench.catalogue import solvers
+    from svmbench.errors import UnknownNameError
+
+    if name in solvers():
+        facts = _describe_solver(name)
+    else:
+        try:
+            facts = data.describe(name)
+        except UnknownNameError as error:
+            known = [*solvers(), *data.names()]
+            raise UnknownNameError("solver or data set", name, known) from error
+    if as_json:
+        click.echo(json.dumps(facts, indent=1, default=str))
+        return
+    width = max(len(key) for key in facts)
+    for key, value in facts.items():
+        shown = (
+            ", ".join(f"{k} = {v}" for k, v in value.items())
+            if isinstance(value, dict)
+            else ", ".join(map(str, value))
+            if isinstance(value, list | tuple)
+            else value
+        )
+        if shown not in ("", None):
+            click.echo(f"{key:<{width}}  {shown}")
+
+
+@cli.command()
+@click.argument("configs", nargs=-1, required=True)
+def validate(configs: tuple[str, ...]) -> None:
+    r"""Check config files: every error at once, with file, line, column and a suggestion.
+
+    \b
+    Example:
+      svmbench validate configs/*.yaml
+    """
+    from svmbench.experiment.config import apply_profile, check_names, find_config, load_config
+
+    problems: list[str] = []
+    for name in configs:
+        try:
+            config, source = load_config(find_config(name))
+            check_names(config, source)
+            for profile in config.profiles:
+                apply_profile(config, profile)
+        except ConfigError as error:
+            problems += error.problems
+        else:
+            n_blocks = len(config.blocks)
+            click.echo(
+                f"{name}: ok ({n_blocks} block{'s' if n_blocks > 1 else ''}, "
+                f"profiles {', '.join(config.profiles)})"
+            )
+    if problems:
+        raise ConfigError(problems)
+
+
+@cli.command()
+@click.argument("names", nargs=-1, metavar="NAME|@PAPER ...")
+@click.option("--all", "all_", is_flag=True, help="Every data set that is known.")
+@_MIRROR
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Data sets prepared at a time.",
+)
+def fetch(names: tuple[str, ...], all_: bool, mirror: str | None, jobs: int) -> None:
+    r"""Get data sets and prepare them: download, verify, derive, check the counts, cache.
+
+    A file is looked for in the mirror first, then at its official address. What is cached
+    already is not fetched again.
+
+    \b
+    Examples:
+      svmbench fetch adult
+      svmbench fetch a9a ijcnn1
+      svmbench fetch @alsvm
+      svmbench fetch --all --mirror /data/svm
+    """
+    from svmbench import data
+
+    wanted = _datasets_named(names, all_)
+    console = _console()
+    failed = 0
+
+    def show(outcome: Any) -> None:
+        console.print(outcome.sentence, markup=False, highlight=False, soft_wrap=True)
+
+    for outcome in data.fetch_many(wanted, mirror=mirror, jobs=jobs, on_done=show):
+        failed += not outcome.ok
+    if failed:
+        raise SvmbenchError(f"{failed} of {len(wanted)} data sets could not be had")
+
+
+@cli.command()
+@click.argument("config")
+@click.option(
+    "--profile",
+    default="quick",
+    show_default=True,
+    help="How much of it: 'quick' for minutes, 'paper' for the full protocol.",
+)
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Cells at a time; above 1, times are marked as contended.",
+)
+@click.option(
+    "--only",
+    metavar="KEY=VALUE,…",
+    multiple=True,
+    help="Only the cells of these solvers, data sets, blocks or folds (solver=falsvm,dataset=a9a).",
+)
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="S",
+    help="Seconds that one cell may take.  [default: the config's]",
+)
+@click.option(
+    "--memory",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="GB",
+    help="GiB of memory that one cell may use.  [default: the config's]",
+)
+@click.option(
+    "--budget",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="MINUTES",
+    help="Start no new cell after so many minutes; the rest is marked 'not run'.",
+)
+@click.option(
+    "--retry",
+    type=click.Choice(["none", "failed", "timeout", "all"]),
+    default="none",
+    show_default=True,
+    help="Run these again, that an earlier run could not finish.",
+)
+@click.option(
+    "--fresh", is_flag=True, help="Start anew; the earlier records are set aside as runs-N.jsonl."
+)
+@click.option(
+    "--set",
+    "overrides",
+    metavar="KEY=VALUE",
+    multiple=True,
+    help="Change one value of the config (--set blocks.cv.folds=3).",
+)
+@click.option(
+    "--output",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Results folder.  [default: results/<config>-<profile>]",
+)
+@_MIRROR
+@click.option("-q", "--quiet", is_flag=True, help="Say only what went wrong.")
+def run(
+    config: str,
+    profile: str,
+    jobs: int,
+    only: tuple[str, ...],
+    timeout: float | None,
+    memory: float | None,
+    budget: float | None,
+    retry: str,
+    fresh: bool,
+    overrides: tuple[str, ...],
+    output: Path | None,
+    mirror: str | None,
+    quiet: bool,
+) -> None:
+    r"""Run a config: a file, or the name of one that ships with svmbench.
+
+    Each cell (data set × solver × size × fold) runs in a process of its own and is recorded before
+    the next begins. Interrupted or killed, the same command goes on where it was; a changed config
+    or solver runs only what changed. Data sets that can't be had are marked as not available.
+
+    \b
+    Examples:
+      svmbench run quickstart
+      svmbench run configs/alsvm_table2.yaml --profile quick
+      svmbench run alsvm_table2 --profile paper --budget 60 --only solver=alsvm,solver=falsvm
+    """
+    from svmbench.experiment import default_output, prepare_plan
+    from svmbench.experiment.execute import RETRY, Options, execute
+    from svmbench.experiment.plan import only as choose
+    from svmbench.experiment.records import RunFolder
+    from svmbench.progress import Watcher
+
+    console = _console()
+    say = (lambda _text: None) if quiet else lambda text: console.print(text, highlight=False)
+    plan = prepare_plan(config, profile, mirror=mirror, overrides=overrides, on_event=say)
+    cells = choose(plan.cells, _filters(only))
+    settings = plan.config
+    options = Options(
+        jobs=jobs,
+        timeout_s=timeout or settings.timeout_s,
+        memory_gb=memory or settings.memory_gb,
+        scratch_gb=settings.scratch_gb,
+        retry=retry,
+        budget_s=budget * 60 if budget else float("inf"),
+    )
+    path = output or default_output(plan.name, profile)
+    with RunFolder(path) as folder:
+        if fresh:
+            folder.start_afresh()
+        folder.write_file("plan.json", plan.to_json())
+        for text in folder.notes:
+            console.print(text, markup=False, highlight=False)
+        due = {None, "not run"} | RETRY[retry]
+        todo = [
+            c
+            for c in cells
+            if c.status == "planned" and folder.cells.get(c.key, {}).get("status") in due
+        ]
+        if not quiet:
+            console.print(
+                f"{plan.name} ({profile}): {_counted(len(plan.cells), 'cell')}, {len(todo)} to run",
+                highlight=False,
+            )
+        with Watcher(console, todo, quiet=quiet) as watcher:
+            summary = execute(plan, cells, folder, options, watcher)
+    if summary.interrupted:
+        console.print("interrupted; the same command goes on from here", highlight=False)
+        sys.exit(EXIT_INTERRUPTED)
+    _report(path, console, quiet)
+    parts = [f"{n} {status}" for status, n in sorted(summary.counts.items())]
+    console.print(f"cells: {', '.join(parts)}", highlight=False, soft_wrap=True)
+    if summary.failed:
+        console.print(
+            "run again with --retry failed (or timeout, all) to try them once more",
+            highlight=False,
+            soft_wrap=True,
+        )
+        sys.exit(EXIT_FAILED_CELLS)
+
+
+@cli.command()
+@click.argument("results", type=click.Path(path_type=Path))
+@click.option(
+    "--allow-contended", is_flag=True, help="Use times that were measured while other cells ran."
+)
+def table(results: Path, allow_contended: bool) -> None:
+    r"""Rebuild the tables and plots of a results folder from its records alone.
+
+    \b
+    Example:
+      svmbench table results/alsvm_table2-quick
+    """
+    _report(results, _console(), quiet=False, allow_contended=allow_contended)
+
+
+def _report(path: Path, console: Any, quiet: bool, **options: bool) -> None:
+    from svmbench.report import build
+
+    built = build(path, **options)
+    if quiet:
+        return
+    for file in built.files:
+        console.print(str(file), markup=False, highlight=False, soft_wrap=True)
+
+
+def _console() -> Any:
+    from rich.console import Console
+
+    # Rich honours NO_COLOR and TERM=dumb by itself.
+    return Console(soft_wrap=True)
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def _filters(only: tuple[str, ...]) -> dict[str, list[str]]:
+    filters: dict[str, list[str]] = {}
+    for part in ",".join(only).split(",") if only else []:
+        key, separator, value = part.partition("=")
+        if not separator or key not in {"solver", "dataset", "block", "fold", "size"}:
+            raise ConfigError(
+                f"--only {part}: expected solver=…, dataset=…, block=…, size=… or fold=…"
+            )
+        filters.setdefault(key, []).append(value)
+    return filters
+
+
+def _datasets_named(names: tuple[str, ...], all_: bool) -> list[str]:
+    from svmbench import data
+
+    if all_:
+        return data.names()
+    if not names:
+        raise ConfigError("name a data set, @PAPER, or --all ('svmbench list datasets' shows them)")
+    wanted: list[str] = []
+    for name in names:
+        wanted += data.names_of_paper(name[1:]) if name.startswith("@") else [name]
+    for name in wanted:
+        data.parse_name(name)
+    return list(dict.fromkeys(wanted))
+
+
+def _describe_solver(name: str) -> dict[str, Any]:
+    from svmbench.catalogue import solver, solvers
+    from svmbench.core.problems import PROBLEMS
+
+    declared = solvers()[name]
+    return {
+        "solver": name,
+        "what": declared.summary,
+        "paper": declared.paper,
+        "reference": declared.reference,
+        "minimises": f"{declared.problem}: {PROBLEMS[declared.problem].formula}",
+        "kernels": list(declared.kernels),
+        "inputs": "dense, CSR" if declared.sparse else "dense",
+        "task": declared.task,
+        "parameters": solver(name).get_params(),
+    }
+
+
+def _list_solvers() -> list[dict[str, Any]]:
+    from svmbench.catalogue import solvers
+
+    return [
+        {
+            "solver": name,
+            "problem": d.problem,
+            "kernels": ", ".join(d.kernels),
+            "sparse": "yes" if d.sparse else "no",
+            "paper": d.paper or "baseline",
+            "what": d.summary,
+        }
+        for name, d in solvers().items()
+    ]
+
+
+def _list_datasets() -> list[dict[str, Any]]:
+    from svmbench import data
+
+    return data.list_rows()
+
+
+def _list_configs() -> list[dict[str, Any]]:
+    from svmbench.experiment.config import load_config, shipped_configs
+
+    rows = []
+    for path in shipped_configs():
+        config, _ = load_config(path)
+        rows.append(
+            {
+                "config": path.stem,
+                "paper": config.paper or "-",
+                "profiles": ", ".join(config.profiles),
+                "title": config.title,
+            }
+        )
+    return rows
+
+
+def _list_papers() -> list[dict[str, Any]]:
+    from svmbench.papers import PAPERS
+
+    configs = _list_configs()
+    return [
+        {
+            "paper": key,
+            "configs": ", ".join(c["config"] for c in configs if c["paper"] == key) or "-",
+            "citation": paper.citation,
+        }
+        for key, paper in PAPERS.items()
+    ]
+
+
+_LISTS = {
+    "solvers": _list_solvers,
+    "datasets": _list_datasets,
+    "configs": _list_configs,
+    "papers": _list_papers,
+}
+
+
+def _print_table(rows: list[dict[str, Any]]) -> None:
+    """Print rows as aligned columns; on a terminal the last column wraps."""
+    from rich import box
+    from rich.table import Table
+
+    console = _console()
+    if not console.is_terminal:
+        columns = list(rows[0]) if rows else []
+        widths = {c: max(len(c), *(len(str(r[c])) for r in rows)) for c in columns}
+        for row in [{c: c for c in columns}, *rows]:
+            click.echo("  ".join(f"{row[c]!s:<{widths[c]}}" for c in columns).rstrip())
+        return
+    shown = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for column in rows[0] if rows else []:
+        shown.add_column(column, overflow="fold")
+    for row in rows:
+        shown.add_row(*(str(value) for value in row.values()))
+    console.print(shown)
+
+
+def main() -> None:
+    """Run the command line; every error is a sentence on standard error and an exit code."""
+    debug = "--debug" in sys.argv or os.environ.get("SVMBENCH_DEBUG") == "1"
+    try:
+        code = cli.main(standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("interrupted", err=True)
+        sys.exit(EXIT_INTERRUPTED)
+    except SvmbenchError as error:
+        if debug:
+            raise
+        click.echo(f"svmbench: {error}" if "\n" not in str(error) else str(error), err=True)
+        sys.exit(error.exit_code)
+    except BrokenPipeError:
+        # Whoever read our output has gone (`svmbench list datasets | head`).
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(EXIT_OK)
+    except Exception as error:
+        if debug:
+            raise
+        text = " ".join(str(error).split())
+        click.echo(f"svmbench: {type(error).__name__}: {text} (--debug shows where)", err=True)
+        sys.exit(EXIT_ERROR)
+    sys.exit(code if isinstance(code, int) else EXIT_OK)

@@ -1,0 +1,102 @@
+"""From a config to records: config, plan, protocols, measuring, execution."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["run"]
+
+
+def run(
+    config: str,
+    profile: str = "quick",
+    *,
+    output: str | Path | None = None,
+    jobs: int = 1,
+    mirror: str | None = None,
+    overrides: tuple[str, ...] = (),
+) -> pd.DataFrame:
+    """Run a config and return its records; what an earlier run finished is not run again.
+
+    In a script, call it under ``if __name__ == "__main__":``: workers are started by importing the
+    main module.
+
+    Parameters
+    ----------
+    config : str
+        Path of a config file, or the name of one that ships with svmbench.
+    profile : str
+        One of the config's profiles.
+    output : path, optional
+        Results folder; default ``results/<config>-<profile>``.
+    jobs : int
+        Cells at a time; above one, times are marked as contended.
+    mirror : str, optional
+        Folder or URL with data files; default the environment variable ``SVMBENCH_MIRROR``.
+    overrides : tuple of str
+        ``key=value`` pairs that change the config.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a cell, in table order, the metrics as columns.
+
+    Raises
+    ------
+    svmbench.errors.SvmbenchError
+        For a config that is not valid, or a results folder that can't be written.
+    """
+    import pandas as pd
+
+    from svmbench.experiment.execute import Options, execute
+    from svmbench.experiment.records import RunFolder
+
+    plan = prepare_plan(config, profile, mirror=mirror, overrides=overrides)
+    folder_path = Path(output) if output else default_output(plan.name, profile)
+    options = Options(
+        jobs=jobs,
+        timeout_s=plan.config.timeout_s,
+        memory_gb=plan.config.memory_gb,
+        scratch_gb=plan.config.scratch_gb,
+    )
+    with RunFolder(folder_path) as folder:
+        folder.write_file("plan.json", plan.to_json())
+        execute(plan, plan.cells, folder, options)
+        rows = [_row(cell, folder.cells.get(cell.key)) for cell in plan.cells]
+    return pd.DataFrame(rows)
+
+
+def prepare_plan(
+    config: str,
+    profile: str,
+    *,
+    mirror: str | None = None,
+    overrides: tuple[str, ...] = (),
+    on_event: Any = None,
+) -> Any:
+    """Load, check, cut and resolve a config: everything that comes before the first cell."""
+    from svmbench.experiment.config import apply_profile, check_names, find_config, load_config
+    from svmbench.experiment.plan import make_plan
+
+    path = find_config(config)
+    loaded, source = load_config(path, overrides)
+    check_names(loaded, source)
+    return make_plan(
+        apply_profile(loaded, profile), path.stem, profile, mirror=mirror, on_event=on_event
+    )
+
+
+def default_output(config: str, profile: str) -> Path:
+    """Return the results folder of a config and profile."""
+    return Path("results") / f"{config}-{profile}"
+
+
+def _row(cell: Any, record: dict[str, Any] | None) -> dict[str, Any]:
+    status = {"status": cell.status if cell.status != "planned" else "not run"}
+    found = record or {**status, "reason": cell.reason}
+    shared = {k: found.get(k) for k in ("status", "reason", "params", "stop_reason", "counters")}
+    return {**cell.shown, **shared, **found.get("metrics", {})}

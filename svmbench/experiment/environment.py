@@ -1,0 +1,120 @@
+"""The machine and the libraries that a record was measured on."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import subprocess
+import sys
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from svmbench import __version__
+
+_PACKAGES = (
+    "numpy",
+    "scipy",
+    "numba",
+    "llvmlite",
+    "scikit-learn",
+    "pandas",
+    "liblinear-official",
+    "libsvm-official",
+)
+
+#: The variables that decide how many threads a numerical library starts.
+THREAD_VARIABLES = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "BLIS_NUM_THREADS",
+    "NUMBA_NUM_THREADS",
+)
+
+#: Names the solvers whose compiled code workers inherit, separated by commas.
+PRELOAD_VARIABLE = "SVMBENCH_PRELOAD"
+
+
+def describe(threads: int) -> dict[str, Any]:
+    """Return what is stable about this environment, with an ``id`` that hashes it."""
+    facts: dict[str, Any] = {
+        "svmbench": __version__,
+        "git": _git_state(),
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "cpu": cpu_model(),
+        "cores": os.cpu_count(),
+        "ram_gb": _ram_gb(),
+        "blas": _blas(),
+        "threads": threads,
+        "packages": {name: _version(name) for name in _PACKAGES},
+    }
+    text = json.dumps(facts, sort_keys=True)
+    return {"id": hashlib.sha256(text.encode()).hexdigest()[:8], **facts}
+
+
+def load_average() -> list[float]:
+    """Return the 1-, 5- and 15-minute load averages, or nothing where there are none."""
+    try:
+        return [round(x, 2) for x in os.getloadavg()]
+    except OSError:
+        return []
+
+
+def cpu_model() -> str:
+    """Return the CPU's model name."""
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
+
+
+def _ram_gb() -> float | None:
+    try:
+        return round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1)
+    except (ValueError, OSError):
+        return None
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"
+
+
+def _blas() -> list[str]:
+    """Return name, version and architecture of each BLAS that is loaded."""
+    import numpy as np  # noqa: F401  (loads its BLAS)
+    import threadpoolctl
+
+    return sorted(
+        f"{lib['internal_api']} {lib.get('version')} {lib.get('architecture', '')}".strip()
+        for lib in threadpoolctl.threadpool_info()
+        if lib["user_api"] == "blas"
+    )
+
+
+def _git_state() -> dict[str, Any] | None:
+    """Return commit and cleanliness of the checkout that the package runs from."""
+    package = Path(sys.modules["svmbench"].__file__ or ".").resolve().parent
+
+    def git(*words: str) -> str:
+        done = subprocess.run(
+            ["git", *words], cwd=package, capture_output=True, text=True, timeout=10, check=True
+        )
+        return done.stdout.strip()
+
+    try:
+        if Path(git("rev-parse", "--show-toplevel")) != package.parent:
+            return None
+        changed = git("status", "--porcelain", "--untracked-files=no", "--", str(package))
+        return {"commit": git("rev-parse", "HEAD")[:12], "modified": bool(changed)}
+    except (OSError, subprocess.SubprocessError):
+        return None

@@ -1,0 +1,395 @@
+"""Running a plan: a process a cell, hard limits, and every result on disk before the next.
+
+The parent alone writes the records. A hang, a crash or a cell without end costs that cell and
+nothing else.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import shutil
+import signal
+import time
+from collections.abc import Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, TimeoutError, wait
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from types import FrameType
+from typing import Any, Protocol
+
+from pebble import ProcessExpired, ProcessPool
+
+from svmbench.experiment import environment, worker
+from svmbench.experiment.folds import SharedArrays
+from svmbench.experiment.plan import Cell, Plan
+from svmbench.experiment.records import RunFolder
+
+#: Statuses by what ``--retry`` calls them.
+RETRY = {
+    "none": set(),
+    "failed": {"failed", "crashed", "memory"},
+    "timeout": {"timeout"},
+    "all": {"failed", "crashed", "memory", "timeout"},
+}
+#: How often the parent looks for streamed points, in seconds.
+POLL_S = 0.25
+
+
+class Listener(Protocol):
+    """What is told of a run's progress (the command line's progress bar, or nothing)."""
+
+    def started(self, cell: Cell) -> None:
+        """Tell that a cell was handed to a worker."""
+
+    def finished(self, cell: Cell, record: dict[str, Any]) -> None:
+        """Tell that a cell's record is on disk."""
+
+    def note(self, text: str) -> None:
+        """Tell something in a sentence."""
+
+
+class Silent:
+    """A listener that does nothing."""
+
+    def started(self, cell: Cell) -> None:
+        """Ignore it."""
+
+    def finished(self, cell: Cell, record: dict[str, Any]) -> None:
+        """Ignore it."""
+
+    def note(self, text: str) -> None:
+        """Ignore it."""
+
+
+@dataclass
+class Options:
+    """How to run, apart from what.
+
+    Attributes
+    ----------
+    jobs : int
+        Cells at a time; above one, times are marked as contended.
+    timeout_s, memory_gb, scratch_gb : float
+        Limits of a cell, and of the arrays that cells share on disk.
+    retry : str
+        Which unfinished results of an earlier run to try again: a key of `RETRY`.
+    budget_s : float
+        Start no new cell after so many seconds; the rest is marked ``not run``.
+    """
+
+    jobs: int = 1
+    timeout_s: float = 3600.0
+    memory_gb: float = 4.0
+    scratch_gb: float = 8.0
+    retry: str = "none"
+    budget_s: float = float("inf")
+
+
+@dataclass
+class Summary:
+    """How a run ended: cells by status, and whether it was interrupted."""
+
+    counts: dict[str, int] = field(default_factory=dict)
+    interrupted: bool = False
+
+    @property
+    def failed(self) -> int:
+        """How many cells have no result though they were run."""
+        return sum(self.counts.get(s, 0) for s in ("failed", "crashed", "memory", "timeout"))
+
+
+def execute(
+    plan: Plan,
+    cells: list[Cell],
+    folder: RunFolder,
+    options: Options,
+    listener: Listener | None = None,
+) -> Summary:
+    """Run the cells that have no result yet; return how all of the plan's cells stand.
+
+    Parameters
+    ----------
+    plan : Plan
+    cells : list of Cell
+        Those of the plan to run now (``--only``).
+    folder : RunFolder
+        Open for writing.
+    options : Options
+    listener : Listener, optional
+    """
+    run = _Run(plan, folder, options, listener or Silent())
+    wanted = [c for c in cells if c.status == "planned" and run.is_due(c)]
+    interrupted = False
+    if wanted:
+        try:
+            with _terminate_as_interrupt():
+                run.all(sorted(wanted, key=lambda c: c.cost))
+        except KeyboardInterrupt:
+            interrupted = True
+    counts: dict[str, int] = {}
+    for cell in plan.cells:
+        status = cell.status
+        if status == "planned":
+            status = folder.cells.get(cell.key, {}).get("status", "not run")
+        counts[status] = counts.get(status, 0) + 1
+    if not interrupted and not counts.get("not run"):
+        shutil.rmtree(folder.scratch / "shared", ignore_errors=True)
+    return Summary(counts=counts, interrupted=interrupted)
+
+
+class _Run:
+    """The state of one call of `execute`."""
+
+    def __init__(self, plan: Plan, folder: RunFolder, options: Options, listener: Listener) -> None:
+        self.plan = plan
+        self.folder = folder
+        self.options = options
+        self.listener = listener
+        self.limits = {"memory_gb": options.memory_gb, "threads": plan.config.threads}
+        self.points = folder.scratch / "points"
+        self.environment = environment.describe(plan.config.threads)
+        self.offsets: dict[str, int] = {}
+        self.contended: set[str] = set()
+
+    def is_due(self, cell: Cell) -> bool:
+        """Return whether a cell has no result yet, or one that is to be tried again."""
+        status = self.folder.cells.get(cell.key, {}).get("status")
+        return status in {None, "not run"} | RETRY[self.options.retry]
+
+    def all(self, cells: list[Cell]) -> None:
+        """Run nodes and cells, each cell as soon as its node is there."""
+        self.points.mkdir(parents=True, exist_ok=True)
+        for cell in cells:
+            self._collect_points(cell.key)
+        self._write_environment()
+        deadline = time.monotonic() + self.options.budget_s
+        with _pool(self.plan, cells, self.options.jobs) as pool:
+            try:
+                self._loop(pool, cells, deadline)
+            except BaseException:
+                pool.stop()
+                pool.join()
+                for cell in cells:
+                    self._collect_points(cell.key)
+                raise
+        self._write_environment()
+
+    def _loop(self, pool: ProcessPool, cells: list[Cell], deadline: float) -> None:
+        waiting = list(cells)
+        nodes = self._nodes(cells)
+        made: set[str] = {k for k, node in nodes.items() if self._is_made(node)}
+        making: dict[Future[Any], str] = {}
+        running: dict[Future[Any], tuple[Cell, str]] = {}
+        while waiting or running or making:
+            if time.monotonic() > deadline and waiting:
+                self._give_up(waiting)
+                waiting = []
+            while waiting and len(running) + len(making) < self.options.jobs:
+                cell = waiting[0]
+                node = nodes.get(cell.shared.key) if cell.shared else None
+                if node is None or node.key in made:
+                    running[self._submit(pool, waiting.pop(0), node)] = (cell, _now())
+                elif node.key not in making.values():
+                    making[self._submit_node(pool, node)] = node.key
+                else:
+                    break
+            if len(running) > 1:
+                self.contended |= {cell.key for cell, _ in running.values()}
+            if not running and not making:
+                continue
+            ended, _ = wait([*running, *making], timeout=POLL_S, return_when=FIRST_COMPLETED)
+            for cell, _ in running.values():
+                self._collect_points(cell.key)
+            for future in ended:
+                if future in making:
+                    # Made or not, its cells go on: without it they scale for themselves.
+                    key = making.pop(future)
+                    if future.exception() is None:
+                        made.add(key)
+                    else:
+                        nodes.pop(key)
+                    continue
+                cell, started = running.pop(future)
+                self._record(cell, started, _result(future, self.options))
+
+    def _nodes(self, cells: list[Cell]) -> dict[str, SharedArrays]:
+        """Return the shared arrays worth making: used by several cells, within the disk budget."""
+        uses: dict[str, int] = {}
+        for cell in cells:
+            if cell.shared:
+                uses[cell.shared.key] = uses.get(cell.shared.key, 0) + 1
+        room = self.options.scratch_gb * 2**30
+        nodes: dict[str, SharedArrays] = {}
+        for cell in cells:
+            node = cell.shared
+            if node is None or node.key in nodes or uses[node.key] < 2 or node.bytes > room:
+                continue
+            nodes[node.key] = node
+            room -= node.bytes
+        return nodes
+
+    def _is_made(self, node: SharedArrays) -> bool:
+        return (node.folder(self.folder.scratch) / "meta.json").exists()
+
+    def _submit_node(self, pool: ProcessPool, node: SharedArrays) -> Future[Any]:
+        target = str(node.folder(self.folder.scratch))
+        return pool.schedule(
+            worker.run_node, args=[node.spec, target, self.limits], timeout=self.options.timeout_s
+        )
+
+    def _submit(self, pool: ProcessPool, cell: Cell, node: SharedArrays | None) -> Future[Any]:
+        self.listener.started(cell)
+        done = self.folder.points.get(cell.key, {})
+        shared = str(node.folder(self.folder.scratch)) if node else None
+        return pool.schedule(
+            worker.run_cell,
+            args=[cell.spec, shared, str(self._points_file(cell.key)), done, self.limits],
+            timeout=self.options.timeout_s,
+        )
+
+    def _record(self, cell: Cell, started: str, result: dict[str, Any]) -> None:
+        self._collect_points(cell.key)
+        self.folder.append(
+            {
+                "kind": "cell",
+                "key": cell.key,
+                **cell.shown,
+                **result,
+                "contended": cell.key in self.contended,
+                "environment": self.environment["id"],
+                "data_sha256": cell.spec["data_sha256"],
+                "started": started,
+            }
+        )
+        self._points_file(cell.key).unlink(missing_ok=True)
+        self.offsets.pop(cell.key, None)
+        self.listener.finished(cell, self.folder.cells[cell.key])
+
+    def _give_up(self, cells: list[Cell]) -> None:
+        minutes = self.options.budget_s / 60
+        for cell in cells:
+            self.folder.append(
+                {
+                    "kind": "cell",
+                    "key": cell.key,
+                    **cell.shown,
+                    "status": "not run",
+                    "reason": f"budget of {minutes:g} minutes",
+                    "environment": self.environment["id"],
+                }
+            )
+        self.listener.note(
+            f"the budget of {minutes:g} minutes is spent: {len(cells)} cells not run"
+        )
+
+    def _points_file(self, key: str) -> Path:
+        return self.points / f"{key}.jsonl"
+
+    def _collect_points(self, key: str) -> None:
+        """Append what a worker has streamed since the last look to the records."""
+        path = self._points_file(key)
+        try:
+            with path.open("rb") as stream:
+                stream.seek(self.offsets.get(key, 0))
+                new = stream.read()
+        except FileNotFoundError:
+            return
+        whole = new[: new.rfind(b"\n") + 1]
+        self.offsets[key] = self.offsets.get(key, 0) + len(whole)
+        known = self.folder.points.get(key, {})
+        for line in whole.splitlines():
+            try:
+                point = json.loads(line)
+            except ValueError:
+                continue
+            if point["point"] not in known:
+                self.folder.append({"kind": "point", "key": key, **point})
+
+    def _write_environment(self) -> None:
+        """Write what this run was measured on, and the load before and after it."""
+        name = f"environment-{self.environment['id']}.json"
+        path = self.folder.path / name
+        content = dict(self.environment)
+        content["seed"] = self.plan.config.seed
+        try:
+            sessions = json.loads(path.read_text(encoding="utf-8"))["load"]
+        except (OSError, ValueError, KeyError):
+            sessions = []
+        content["load"] = [*sessions, {"at": _now(), "average": environment.load_average()}]
+        self.folder.write_file(name, json.dumps(content, indent=1) + "\n")
+
+
+def _result(future: Future[Any], options: Options) -> dict[str, Any]:
+    """Turn how a worker ended into the status and reason of its cell."""
+    try:
+        return dict(future.result())
+    except TimeoutError:
+        return {"status": "timeout", "reason": f"stopped after {options.timeout_s:g} s"}
+    except ProcessExpired as error:
+        code = error.exitcode
+        if code == worker.EXIT_MEMORY:
+            return {"status": "memory", "reason": worker.memory_reason(options.memory_gb)}
+        if code is not None and code < 0:
+            return {"status": "crashed", "reason": f"the worker died of {_signal_name(-code)}"}
+        return {"status": "crashed", "reason": f"the worker ended with exit code {code}"}
+    except Exception as error:  # a result that can't be sent back, say
+        return {"status": "failed", "reason": f"{type(error).__name__}: {error}"}
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+@contextmanager
+def _pool(plan: Plan, cells: list[Cell], jobs: int) -> Iterator[ProcessPool]:
+    """Yield a pool whose workers are forked, one a cell, from a process that is already warm."""
+    settings = {name: str(plan.config.threads) for name in environment.THREAD_VARIABLES}
+    settings[environment.PRELOAD_VARIABLE] = ",".join(_solvers_of(cells))
+    before = {name: os.environ.get(name) for name in settings}
+    os.environ.update(settings)
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["svmbench.experiment.preload"])
+    try:
+        with ProcessPool(max_workers=jobs, max_tasks=1, context=context) as pool:
+            yield pool
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+def _solvers_of(cells: list[Cell]) -> list[str]:
+    """Return the names of the solvers that the cells use."""
+    names = {cell.spec["name"] for cell in cells if "name" in cell.spec}
+    return sorted(names | {r["name"] for cell in cells for r in cell.spec.get("racers", [])})
+
+
+@contextmanager
+def _terminate_as_interrupt() -> Iterator[None]:
+    """Let SIGTERM end a run as Ctrl-C does: records kept, workers gone."""
+
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    try:
+        before = signal.signal(signal.SIGTERM, interrupt)
+    except ValueError:  # not the main thread: someone else's business
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,0 +1,134 @@
+"""What is timed, and how: the algorithm alone, warmed up, one thread, repeated while short.
+
+``train_time`` is the wall time of a solver's `train` on data already in its own format;
+``cpu_time`` is the process's CPU time over the same span, several times steadier on a busy
+machine; ``conversion_time`` is `prepare` (validation and the solver's input format). The garbage
+collector is off while the clock runs, and mapped pages are touched before it starts.
+"""
+
+from __future__ import annotations
+
+import gc
+import statistics
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+#: Short fits are repeated until their sum reaches this many seconds …
+MIN_TOTAL_S = 0.2
+#: … or until there are so many.
+MAX_REPEATS = 15
+
+_STATUS = Path("/proc/self/status")
+_CLEAR_REFS = Path("/proc/self/clear_refs")
+
+
+@dataclass
+class Timing:
+    """Repeated measurements of one fit, in seconds; memory in MiB (NaN where it can't be read)."""
+
+    wall: list[float] = field(default_factory=list)
+    cpu: list[float] = field(default_factory=list)
+    conversion: float = 0.0
+    peak_memory: float = float("nan")
+
+    @property
+    def wall_s(self) -> float:
+        """Median wall time."""
+        return statistics.median(self.wall)
+
+    @property
+    def cpu_s(self) -> float:
+        """Median CPU time."""
+        return statistics.median(self.cpu)
+
+    def spread(self, values: list[float]) -> float:
+        """Return the sample standard deviation; 0 for one value."""
+        return statistics.stdev(values) if len(values) > 1 else 0.0
+
+
+@cache
+def warm(solver_name: str) -> None:
+    """Load and call a solver's compiled code once in this process; forks inherit it."""
+    from svmbench.catalogue import solver_class
+    from svmbench.core.base import warm_up
+
+    warm_up(solver_class(solver_name))
+
+
+def fit_once(estimator: Any, X: Any, y: Any) -> tuple[Any, Timing]:
+    """Fit once and time it; returns the prepared data, for `certify`, and the timing."""
+    timing = Timing()
+    data = _prepare(estimator, X, y, timing)
+    with quiet():
+        _train(estimator, data, timing)
+    return data, timing
+
+
+def fit_repeatedly(estimator: Any, X: Any, y: Any) -> tuple[Any, Timing]:
+    """Fit once or, if that was short, several times; also measure the peak memory of the first."""
+    timing = Timing()
+    data = _prepare(estimator, X, y, timing)
+    with quiet():
+        before = _reset_peak()
+        _train(estimator, data, timing)
+        timing.peak_memory = _peak_since(before)
+        while sum(timing.wall) < MIN_TOTAL_S and len(timing.wall) < MAX_REPEATS:
+            _train(estimator, data, timing)
+    return data, timing
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Keep the garbage collector out of a measured span."""
+    was_on = gc.isenabled()
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+def _prepare(estimator: Any, X: Any, y: Any, timing: Timing) -> Any:
+    start = time.perf_counter()
+    data = estimator.prepare(X, y)
+    timing.conversion = time.perf_counter() - start
+    return data
+
+
+def _train(estimator: Any, data: Any, timing: Timing) -> None:
+    cpu, wall = time.process_time(), time.perf_counter()
+    estimator.train(data)
+    timing.wall.append(time.perf_counter() - wall)
+    timing.cpu.append(time.process_time() - cpu)
+
+
+def read_status(field_name: str) -> float:
+    """Return a memory field of this process's status in MiB, or NaN where there is none."""
+    try:
+        for line in _STATUS.read_text().splitlines():
+            if line.startswith(field_name + ":"):
+                return int(line.split()[1]) / 1024.0
+    except OSError:
+        pass
+    return float("nan")
+
+
+def _reset_peak() -> float:
+    """Forget the peak so far; return the resident memory that the new peak is counted from."""
+    try:
+        _CLEAR_REFS.write_text("5")
+    except OSError:
+        return float("nan")
+    return read_status("VmRSS")
+
+
+def _peak_since(before: float) -> float:
+    # Mapped pages were touched before, so what the peak grew by is the solver's own memory.
+    return max(0.0, read_status("VmHWM") - before) if before == before else float("nan")

@@ -1,0 +1,292 @@
+"""What a config file may say: one model a level, each value checked where it stands."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+Protocol = Literal["nested-cv", "cv", "holdout", "fit", "race", "facts"]
+Scaling = Literal["outer-fold", "all-rows", "every-fold", "none"]
+Scaler = Literal["minmax", "maxabs", "standard"]
+Scalar = bool | int | float | str | None
+
+#: Parameters that have a range of their own in every solver that has them.
+POSITIVE = ("C", "gamma", "lam", "tol")
+
+
+class Model(BaseModel):
+    """Base of all config models: unknown keys are errors, values are not changed later."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, str_strip_whitespace=True)
+
+
+class ExponentRange(Model):
+    """Exponents from `start` to `stop`, both included, every `step`."""
+
+    start: int
+    stop: int
+    step: Annotated[int, Field(ge=1)] = 1
+
+    @model_validator(mode="after")
+    def _not_empty(self) -> ExponentRange:
+        if self.stop < self.start:
+            msg = f"an empty range: stop {self.stop} is below start {self.start}"
+            raise ValueError(msg)
+        return self
+
+
+class PowerGrid(Model):
+    """A geometric grid: `base` to the power of each exponent."""
+
+    base: Annotated[float, Field(gt=0)]
+    exponents: list[int] | ExponentRange
+
+    def values(self) -> list[Scalar]:
+        """Return the grid's values in ascending order of the exponent given."""
+        exponents = self.exponents
+        if isinstance(exponents, ExponentRange):
+            exponents = list(range(exponents.start, exponents.stop + 1, exponents.step))
+        return [float(self.base) ** e for e in exponents]
+
+
+GridValues = Annotated[list[Scalar], Field(min_length=1)] | PowerGrid
+
+
+def _check_positive(name: str, values: list[Any]) -> None:
+    for value in values:
+        if name in POSITIVE and isinstance(value, int | float) and not value > 0:
+            msg = f"{name} must be positive, got {value!r}"
+            raise ValueError(msg)
+
+
+class SolverSpec(Model):
+    """A solver with fixed parameters and a grid to search.
+
+    Attributes
+    ----------
+    name : str
+        As ``svmbench list solvers`` shows it.
+    label : str
+        What tables call it, where one solver stands in a block more than once.
+    params : dict
+        Fixed parameters.
+    grid : dict
+        Parameter → values to search, in the order in which ties are broken (first wins).
+    """
+
+    name: str
+    label: str = ""
+    params: dict[str, Scalar] = {}
+    grid: dict[str, GridValues] = {}
+
+    @field_validator("params")
+    @classmethod
+    def _params_in_range(cls, params: dict[str, Scalar]) -> dict[str, Scalar]:
+        for name, value in params.items():
+            _check_positive(name, [value])
+        return params
+
+    @field_validator("grid")
+    @classmethod
+    def _grid_in_range(cls, grid: dict[str, GridValues]) -> dict[str, GridValues]:
+        for name, values in grid.items():
+            _check_positive(name, values.values() if isinstance(values, PowerGrid) else values)
+        return grid
+
+    @property
+    def shown(self) -> str:
+        """The name that tables and records use."""
+        return self.label or self.name
+
+    def grid_points(self) -> list[dict[str, Scalar]]:
+        """Return every combination of the grid, the last parameter varying fastest."""
+        points: list[dict[str, Scalar]] = [{}]
+        for name, given in self.grid.items():
+            values = given.values() if isinstance(given, PowerGrid) else given
+            points = [{**point, name: value} for point in points for value in values]
+        return points
+
+
+class DatasetSpec(Model):
+    """A data set by its registered name, or a user's own file.
+
+    Attributes
+    ----------
+    name : str
+        As ``svmbench list datasets`` shows it; for a file, what tables call it.
+    file : str
+        Path of a LIBSVM or CSV file instead of a registered set.
+    label_column : str
+        Column of a CSV file that holds the class.
+    sizes : list of int or str
+        Sizes to sweep for this set, instead of the block's.
+    features : list of int
+        Numbers of features to sweep for this set, instead of the block's.
+    """
+
+    name: str
+    file: str = ""
+    label_column: str = ""
+    sizes: list[int | str] = []
+    features: list[int] = []
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_text(cls, value: Any) -> Any:
+        if isinstance(value, str):
+            return {"name": value}
+        if isinstance(value, dict) and "file" in value and "name" not in value:
+            return {**value, "name": Path(str(value["file"])).name}
+        return value
+
+    @field_validator("sizes")
+    @classmethod
+    def _sizes(cls, sizes: list[int | str]) -> list[int | str]:
+        return _checked_sizes(sizes)
+
+
+def _checked_sizes(sizes: list[int | str]) -> list[int | str]:
+    for size in sizes:
+        if isinstance(size, int) and size > 0:
+            continue
+        text = str(size)
+        if text.endswith("%") and text[:-1].isdigit() and 0 < int(text[:-1]) <= 100:
+            continue
+        msg = f"a size is a number of rows or a percentage such as '50%', got {size!r}"
+        raise ValueError(msg)
+    return sizes
+
+
+class Block(Model):
+    """One protocol over data sets and solvers.
+
+    Attributes
+    ----------
+    name : str
+        What tables and plots refer to.
+    protocol : str
+        ``nested-cv``, ``cv``, ``holdout``, ``fit``, ``race`` or ``facts``.
+    outer_folds, inner_folds : int
+        For ``nested-cv``.
+    run_folds : int
+        How many of the outer folds are really run; 0 for all.
+    folds : int
+        For ``cv``.
+    validation, test : float
+        Shares of the rows for ``holdout``; `test` is not used where the set has a test part.
+    scaling : str
+        Which rows the scaler is fitted on: ``outer-fold`` (the training rows of the outer fold),
+        ``all-rows``, ``every-fold`` (each inner fold anew), or ``none``.
+    scaler : str
+        ``minmax`` (to [0, 1]), ``maxabs`` or ``standard``.
+    sizes, features : list
+        Rows and numbers of features to sweep; empty for all.
+    max_samples : int
+        At most so many rows of each set, drawn by class; 0 for all.
+    repeats : int
+        Rounds of a ``race``.
+    tolerance : float
+        Relative difference of objectives that counts as equal in a ``race``.
+    pairs : list of [str, str]
+        The ratios that a ``race`` reports: cost of the second over cost of the first.
+    datasets, solvers : list
+        Instead of the config's own.
+    """
+
+    name: str
+    title: str = ""
+    protocol: Protocol
+    outer_folds: Annotated[int, Field(ge=2)] = 5
+    inner_folds: Annotated[int, Field(ge=2)] = 5
+    run_folds: Annotated[int, Field(ge=0)] = 0
+    folds: Annotated[int, Field(ge=2)] = 5
+    validation: Annotated[float, Field(gt=0, lt=1)] = 0.2
+    test: Annotated[float, Field(gt=0, lt=1)] = 0.2
+    scaling: Scaling = "outer-fold"
+    scaler: Scaler = "minmax"
+    sizes: list[int | str] = []
+    features: list[Annotated[int, Field(ge=1)]] = []
+    max_samples: Annotated[int, Field(ge=0)] = 0
+    repeats: Annotated[int, Field(ge=1)] = 5
+    tolerance: Annotated[float, Field(gt=0)] = 1e-3
+    pairs: list[Annotated[list[str], Field(min_length=2, max_length=2)]] = []
+    datasets: list[DatasetSpec] = []
+    solvers: list[SolverSpec] = []
+
+    @field_validator("sizes")
+    @classmethod
+    def _sizes(cls, sizes: list[int | str]) -> list[int | str]:
+        return _checked_sizes(sizes)
+
+
+class TableSpec(Model):
+    """A table of one block, laid out as the paper lays it out."""
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
+    title: str = ""
+    block: str
+    rows: Literal["dataset", "size", "n_features_kept"] = "dataset"
+    columns: Literal["solver", "metric"] = "solver"
+    metrics: list[str] = ["train_time_s", "accuracy_pct"]
+    published: str | None = None
+
+
+class PlotSpec(Model):
+    """A plot of one block."""
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
+    kind: Literal["scaling", "curve", "bars", "race"] = "scaling"
+    title: str = ""
+    block: str
+    dataset: str | None = None
+    x: str = "size"
+    y: str = "train_time_s"
+    series: str = "solver"
+    published: str | None = None
+    crossing: list[str] | None = None
+
+
+class Profile(Model):
+    """What a named budget cuts; whatever is not set stays as the config has it."""
+
+    note: str = ""
+    max_samples: int | None = None
+    outer_folds: Annotated[int, Field(ge=2)] | None = None
+    inner_folds: Annotated[int, Field(ge=2)] | None = None
+    run_folds: Annotated[int, Field(ge=0)] | None = None
+    folds: Annotated[int, Field(ge=2)] | None = None
+    repeats: Annotated[int, Field(ge=1)] | None = None
+    sizes: list[int | str] | None = None
+    features: list[int] | None = None
+    datasets: list[str] | None = None
+    grid: dict[str, GridValues] = {}
+    params: dict[str, dict[str, Scalar]] = {}
+    timeout_s: Annotated[float, Field(gt=0)] | None = None
+
+
+class Config(Model):
+    """A whole experiment."""
+
+    paper: str = ""
+    title: str
+    seed: Annotated[int, Field(ge=0)] = 0
+    timeout_s: Annotated[float, Field(gt=0)] = 3600.0
+    memory_gb: Annotated[float, Field(gt=0)] = 4.0
+    scratch_gb: Annotated[float, Field(ge=0)] = 8.0
+    threads: Annotated[int, Field(ge=1)] = 1
+    datasets: list[DatasetSpec] = []
+    solvers: list[SolverSpec] = []
+    blocks: Annotated[list[Block], Field(min_length=1)]
+    tables: list[TableSpec] = []
+    plots: list[PlotSpec] = []
+    profiles: dict[str, Profile] = {"paper": Profile()}
+
+    def datasets_of(self, block: Block) -> list[DatasetSpec]:
+        """Return the block's own data sets, or the config's."""
+        return block.datasets or self.datasets
+
+    def solvers_of(self, block: Block) -> list[SolverSpec]:
+        """Return the block's own solvers, or the config's."""
+        return block.solvers or self.solvers

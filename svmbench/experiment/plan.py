@@ -1,0 +1,420 @@
+"""From a config to the list of cells: what will run, what can't and why, and what cells share.
+
+Everything that can be known before a minute is spent is checked here: data sets that can't be
+had, solvers that can't take a data set, classes smaller than the folds.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from svmbench.errors import ConfigError, DataUnavailableError, SvmbenchError
+from svmbench.experiment.folds import SharedArrays, derive_seed, subset_rows
+from svmbench.experiment.models import Block, Config, DatasetSpec, SolverSpec
+from svmbench.paths import PACKAGE
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One line of the plan: a data set × solver × size × outer fold.
+
+    Attributes
+    ----------
+    key : str
+        Hash of `spec`, of the data and of the solver's source: the same key, the same result.
+    shown : dict
+        The identifying fields of its record (block, data set, solver, fold …).
+    spec : dict
+        All that a worker needs, as JSON.
+    status : str
+        ``planned``, ``skipped`` or ``unavailable``.
+    reason : str
+        One sentence where it is not planned.
+    shared : SharedArrays or None
+        The node it depends on.
+    cost : float
+        Rough size of the work, to run the smallest cells first.
+    """
+
+    key: str
+    shown: dict[str, Any]
+    spec: dict[str, Any]
+    status: str = "planned"
+    reason: str = ""
+    shared: SharedArrays | None = None
+    cost: float = 0.0
+
+
+@dataclass
+class Plan:
+    """All cells in table order, and the config they come from."""
+
+    name: str
+    profile: str
+    config: Config
+    cells: list[Cell] = field(default_factory=list)
+
+    def to_json(self) -> str:
+        """Return what the report needs to lay out tables, as JSON text."""
+        config = self.config
+        content = {
+            "schema": 1,
+            "profile": self.profile,
+            "profile_note": config.profiles[self.profile].note,
+            "config": {
+                "name": self.name,
+                "paper": config.paper,
+                "title": config.title,
+                "seed": config.seed,
+                "threads": config.threads,
+                "blocks": [
+                    block.model_dump(mode="json", exclude={"datasets", "solvers"})
+                    for block in config.blocks
+                ],
+            },
+            "tables": [table.model_dump(mode="json") for table in config.tables],
+            "plots": [plot.model_dump(mode="json") for plot in config.plots],
+            "cells": [
+                {"key": c.key, "status": c.status, "reason": c.reason, **c.shown}
+                for c in self.cells
+            ],
+        }
+        return json.dumps(content, indent=1) + "\n"
+
+
+def make_plan(
+    config: Config,
+    name: str,
+    profile: str,
+    *,
+    mirror: str | None = None,
+    on_event: Callable[[str], None] | None = None,
+) -> Plan:
+    """Resolve a config (already cut by its profile) into cells.
+
+    Parameters
+    ----------
+    config : Config
+    name : str
+        The config's name, for the results folder and the tables.
+    profile : str
+        Printed on every table.
+    mirror : str, optional
+        Where data files are looked for.
+    on_event : callable, optional
+        Told in one sentence of each data set that is being prepared.
+
+    Raises
+    ------
+    svmbench.errors.ConfigError
+        If a data set can't bear the protocol (fewer samples of a class than folds, one class).
+    """
+    plan = Plan(name=name, profile=profile, config=config)
+    problems: list[str] = []
+    for block in config.blocks:
+        for spec in config.datasets_of(block):
+            try:
+                source = _open(spec, mirror, on_event)
+            except DataUnavailableError as error:
+                plan.cells += _unavailable(config, block, spec, profile, str(error))
+                continue
+            for cell in _cells_of(config, block, spec, source, profile, problems):
+                plan.cells.append(cell)
+    if problems:
+        raise ConfigError(list(dict.fromkeys(problems)))
+    return plan
+
+
+def _open(spec: DatasetSpec, mirror: str | None, on_event: Callable[[str], None] | None) -> Any:
+    from svmbench import data
+
+    if spec.file:
+        return data.load_file(spec.file, label_column=spec.label_column or None)
+    if on_event and data.status(spec.name) != "cached":
+        on_event(f"preparing {spec.name}")
+    data.ensure(spec.name, mirror=mirror)
+    return data.load(spec.name)
+
+
+def _unavailable(
+    config: Config, block: Block, spec: DatasetSpec, profile: str, reason: str
+) -> Iterator[Cell]:
+    solvers = config.solvers_of(block) if block.protocol != "facts" else [None]
+    if block.protocol == "race":
+        solvers = [None]
+    for solver in solvers:
+        shown = _shown(config, block, spec, profile, solver, None, None, None)
+        key = _hash({"unavailable": shown})
+        yield Cell(key=key, shown=shown, spec={}, status="unavailable", reason=reason)
+
+
+def _cells_of(
+    config: Config,
+    block: Block,
+    dataset: DatasetSpec,
+    source: Any,
+    profile: str,
+    problems: list[str],
+) -> Iterator[Cell]:
+    y = np.asarray(source.y)
+    if block.protocol == "facts":
+        yield _cell(config, block, dataset, source, profile, None, None, None, None)
+        return
+    labels = np.unique(y)
+    if len(labels) < 2:
+        problems.append(f"data set {dataset.name!r} has one class only; a classifier needs two")
+        return
+    sizes: list[int | str | None] = [*(dataset.sizes or block.sizes)] or [None]
+    dimensions: list[int | None] = [*(dataset.features or block.features)] or [None]
+    for size in sizes:
+        n_rows = _resolve_size(size, len(y), dataset.name, problems)
+        limit = min(x for x in (n_rows, block.max_samples or None, len(y)) if x is not None)
+        rows = subset_rows(y, limit, derive_seed(config.seed, "rows", dataset.name))
+        too_small = _smallest_class(y[rows], block)
+        if too_small:
+            problems.append(f"data set {dataset.name!r}, block {block.name!r}: {too_small}")
+            continue
+        for kept in dimensions:
+            if block.protocol == "race":
+                yield _cell(config, block, dataset, source, profile, None, n_rows, kept, None)
+                continue
+            for solver in config.solvers_of(block):
+                for fold in _folds_of(block):
+                    yield _cell(config, block, dataset, source, profile, solver, n_rows, kept, fold)
+
+
+def _folds_of(block: Block) -> list[int | None]:
+    if block.protocol != "nested-cv":
+        return [None]
+    return list(range(block.run_folds or block.outer_folds))
+
+
+def _resolve_size(
+    size: int | str | None, n_samples: int, name: str, problems: list[str]
+) -> int | None:
+    if size is None:
+        return None
+    n_rows = int(size) if isinstance(size, int) else round(n_samples * int(size[:-1]) / 100)
+    if n_rows > n_samples:
+        problems.append(f"data set {name!r} has {n_samples} rows, fewer than the size {n_rows}")
+    return n_rows
+
+
+def _smallest_class(y: np.ndarray, block: Block) -> str:
+    """Return a sentence if the smallest class can't be split as the protocol wants."""
+    needed = {"nested-cv": max(block.outer_folds, block.inner_folds), "cv": block.folds}.get(
+        block.protocol, 2
+    )
+    labels, counts = np.unique(y, return_counts=True)
+    smallest = int(np.argmin(counts))
+    if counts[smallest] >= needed:
+        return ""
+    what = f"{needed} folds" if block.protocol in {"nested-cv", "cv"} else "2 a split needs"
+    return f"class {labels[smallest]} has {counts[smallest]} samples, fewer than the {what}"
+
+
+def _cell(
+    config: Config,
+    block: Block,
+    dataset: DatasetSpec,
+    source: Any,
+    profile: str,
+    solver: SolverSpec | None,
+    n_rows: int | None,
+    kept: int | None,
+    fold: int | None,
+) -> Cell:
+    shown = _shown(config, block, dataset, profile, solver, n_rows, kept, fold)
+    n_samples, n_features = source.X.shape
+    spec: dict[str, Any] = {
+        "protocol": block.protocol,
+        "dataset": dataset.model_dump(mode="json", include={"name", "file", "label_column"}),
+        "data_sha256": source.sha256,
+        "n_rows": min(x for x in (n_rows, block.max_samples or None, n_samples) if x is not None),
+        "n_features_kept": kept,
+        "seed": config.seed,
+        "threads": config.threads,
+    }
+    if block.protocol == "facts":
+        return Cell(key=_hash(spec), shown=shown, spec=spec)
+    spec |= {"scaling": block.scaling, "scaler": block.scaler}
+    spec |= _protocol_settings(block, fold)
+    if block.protocol == "race":
+        racers = [_solver_settings(s) for s in config.solvers_of(block)]
+        spec |= {"racers": racers, "pairs": block.pairs}
+        code = [_code_hash(racer["name"]) for racer in racers]
+    else:
+        assert solver is not None
+        spec |= _solver_settings(solver)
+        code = [_code_hash(solver.name)]
+    shared = _shared_arrays(spec, source, kept)
+    density = source.X.nnz / max(1, n_samples) if sp.issparse(source.X) else n_features
+    cost = spec["n_rows"] * density * max(1, len(spec.get("grid", [])))
+    key = _hash({**spec, "code": code})
+    if solver is not None:
+        reason = _why_not(solver, source)
+        if reason:
+            return Cell(key=key, shown=shown, spec=spec, status="skipped", reason=reason)
+    return Cell(key=key, shown=shown, spec=spec, shared=shared, cost=cost)
+
+
+def _shown(
+    config: Config,
+    block: Block,
+    dataset: DatasetSpec,
+    profile: str,
+    solver: SolverSpec | None,
+    n_rows: int | None,
+    kept: int | None,
+    fold: int | None,
+) -> dict[str, Any]:
+    """Return the fields by which records and tables know a cell."""
+    kernel = "linear"
+    name = solver.shown if solver else ""
+    if solver:
+        from svmbench.catalogue import solvers
+
+        kernels = solvers()[solver.name].kernels
+        kernel = str(solver.params.get("kernel", kernels[0]))
+    elif block.protocol == "race":
+        name = "|".join(s.shown for s in config.solvers_of(block))
+    return {
+        "block": block.name,
+        "protocol": block.protocol,
+        "paper": config.paper,
+        "profile": profile,
+        "dataset": dataset.name,
+        "size": n_rows,
+        "n_features_kept": kept,
+        "solver": name,
+        "kernel": kernel,
+        "fold": fold,
+    }
+
+
+def _solver_settings(solver: SolverSpec) -> dict[str, Any]:
+    return {
+        "name": solver.name,
+        "shown": solver.shown,
+        "params": dict(solver.params),
+        "grid": solver.grid_points(),
+    }
+
+
+def _protocol_settings(block: Block, fold: int | None) -> dict[str, Any]:
+    names = {
+        "nested-cv": ("outer_folds", "inner_folds"),
+        "cv": ("folds",),
+        "holdout": ("validation", "test"),
+        "race": ("repeats", "tolerance"),
+    }.get(block.protocol, ())
+    settings = {name: getattr(block, name) for name in names}
+    return {**settings, "fold": fold}
+
+
+def _why_not(solver: SolverSpec, source: Any) -> str:
+    """Return why a solver can't take a data set, in one sentence; empty if it can."""
+    from svmbench.catalogue import solvers
+
+    declared = solvers()[solver.name]
+    if sp.issparse(source.X) and not declared.sparse:
+        return f"{solver.name} takes dense inputs only"
+    n_classes = len(np.unique(source.y))
+    if declared.task == "binary" and n_classes > 2:
+        return f"{solver.name} separates two classes; this data set has {n_classes}"
+    kernel = solver.params.get("kernel")
+    if kernel is not None and kernel not in declared.kernels:
+        return f"{solver.name} has no {kernel} kernel (it has: {', '.join(declared.kernels)})"
+    return ""
+
+
+def _shared_arrays(spec: dict[str, Any], source: Any, kept: int | None) -> SharedArrays | None:
+    """Return the node that holds the scaled inputs; None where cells read the data set itself."""
+    whole = spec["n_rows"] == source.X.shape[0] and kept is None
+    if spec["scaling"] in {"none", "every-fold"} and whole:
+        return None
+    fields = ("dataset", "data_sha256", "n_rows", "n_features_kept", "seed", "scaling", "scaler")
+    wanted: dict[str, Any] = {name: spec[name] for name in fields}
+    if spec["scaling"] == "outer-fold" and spec["protocol"] == "nested-cv":
+        wanted |= {"outer_folds": spec["outer_folds"], "fold": spec["fold"]}
+    elif spec["scaling"] == "outer-fold" and spec["protocol"] == "holdout":
+        wanted |= {"validation": spec["validation"], "test": spec["test"]}
+    wanted["protocol"] = spec["protocol"]
+    share = spec["n_rows"] / max(1, source.X.shape[0])
+    stored = (
+        source.X.nnz * 12 if sp.issparse(source.X) else source.X.shape[0] * source.X.shape[1] * 8
+    )
+    return SharedArrays(key=_hash(wanted), spec=wanted, bytes=int(stored * share))
+
+
+def _hash(value: Any) -> str:
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:20]
+
+
+@cache
+def _code_hash(solver_name: str) -> str:
+    """Return a hash of the solver's source file and of what it imports from this package."""
+    from svmbench.catalogue import solver_class
+
+    module = solver_class(solver_name).__module__
+    digest = hashlib.sha256()
+    for name in sorted(_imported(module)):
+        digest.update(_source(name).read_bytes())
+    return digest.hexdigest()[:20]
+
+
+def _imported(module: str) -> set[str]:
+    """Return `module` and every module of the package that it reaches by imports."""
+    seen: set[str] = set()
+    todo = [module]
+    while todo:
+        name = todo.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        for node in ast.walk(ast.parse(_source(name).read_text(encoding="utf-8"))):
+            found: list[str] = []
+            if isinstance(node, ast.ImportFrom) and node.module:
+                found = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+            elif isinstance(node, ast.Import):
+                found = [alias.name for alias in node.names]
+            todo += [f for f in found if f.startswith("svmbench.") and _is_module(f)]
+    return seen
+
+
+def _source(module: str) -> Path:
+    path = PACKAGE.parent.joinpath(*module.split("."))
+    return path.with_suffix(".py") if path.with_suffix(".py").exists() else path / "__init__.py"
+
+
+def _is_module(name: str) -> bool:
+    return _source(name).exists()
+
+
+def only(cells: list[Cell], filters: dict[str, list[str]]) -> list[Cell]:
+    """Return the cells that match every filter (``solver=…,dataset=…,block=…,fold=…``).
+
+    Raises
+    ------
+    svmbench.errors.SvmbenchError
+        If a filter's value matches nothing in the plan.
+    """
+    chosen = cells
+    for name, values in filters.items():
+        known = sorted({str(c.shown.get(name)) for c in cells})
+        for value in values:
+            if value not in known:
+                raise SvmbenchError(f"--only {name}={value}: the plan has {', '.join(known)}")
+        chosen = [c for c in chosen if str(c.shown.get(name)) in values]
+    return chosen

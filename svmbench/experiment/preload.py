@@ -1,0 +1,28 @@
+"""Imported once by the process that workers are forked from, so that forks start warm.
+
+Numerical libraries are loaded, and the compiled loops of the solvers that the plan needs are
+loaded and called once on tiny data. A solver that fails here fails again, and is reported, in its
+own cell.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+
+import numpy as np  # noqa: F401
+import pandas as pd  # noqa: F401
+import scipy.sparse as sp  # noqa: F401
+import sklearn.model_selection
+import sklearn.preprocessing  # noqa: F401
+import threadpoolctl  # noqa: F401
+
+import svmbench.data
+import svmbench.experiment.race
+import svmbench.experiment.worker  # noqa: F401
+from svmbench.experiment.environment import PRELOAD_VARIABLE
+from svmbench.experiment.measure import warm
+
+for _name in filter(None, os.environ.get(PRELOAD_VARIABLE, "").split(",")):
+    with contextlib.suppress(Exception):
+        warm(_name)

@@ -1,0 +1,341 @@
+"""The protocols: what one cell does with its rows, its solver and its grid.
+
+Each is a function from a :class:`Task` to a dict that becomes the cell's record. A cell is one
+process; what it finishes along the way (grid points) it streams, so that a killed run goes on from
+there.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from svmbench.experiment import folds, measure
+
+Outcome = dict[str, Any]
+
+
+@dataclass
+class Task:
+    """What a worker hands to a protocol.
+
+    Attributes
+    ----------
+    spec : dict
+        The cell's specification.
+    shared : Path or None
+        Folder of the scaled inputs, if the plan has made them.
+    done : dict
+        Points recorded by an earlier, interrupted run, by their id.
+    emit : callable
+        Streams a finished point: ``emit(id, values)``.
+    """
+
+    spec: dict[str, Any]
+    shared: Path | None = None
+    done: dict[str, dict[str, Any]] = field(default_factory=dict)
+    emit: Callable[[str, dict[str, Any]], None] = lambda _id, _values: None
+
+    def build(self, settings: dict[str, Any] | None = None, **params: Any) -> Any:
+        """Return the cell's solver with its fixed parameters, a seed of its own, and `params`."""
+        from svmbench.catalogue import solver, solver_class
+
+        settings = settings or self.spec
+        wanted = {**settings["params"], **params}
+        if "random_state" in solver_class(settings["name"])._get_param_names():
+            wanted.setdefault(
+                "random_state",
+                folds.derive_seed(self.spec["seed"], "solver", self.spec.get("fold")),
+            )
+        return solver(settings["name"], **wanted)
+
+    def seed(self, *parts: object) -> int:
+        """Return a seed that depends on the data set and `parts`, not on the solver."""
+        return folds.derive_seed(self.spec["seed"], self.spec["dataset"]["name"], *parts)
+
+
+@dataclass
+class Inputs:
+    """The rows of a cell: inputs scaled as the block says, and their labels."""
+
+    X: Any
+    y: np.ndarray
+    scaling_s: float
+    X_test: Any = None
+    y_test: np.ndarray | None = None
+
+
+def open_dataset(spec: dict[str, Any]) -> Any:
+    """Open the prepared data set of a cell."""
+    from svmbench import data
+
+    wanted = spec["dataset"]
+    if wanted["file"]:
+        return data.load_file(wanted["file"], label_column=wanted["label_column"] or None)
+    return data.load(wanted["name"])
+
+
+def make_inputs(spec: dict[str, Any]) -> Inputs:
+    """Compute the inputs of a cell (or of the node that several cells share) from the data set."""
+    source = open_dataset(spec)
+    y = np.asarray(source.y)
+    rows = folds.subset_rows(
+        y, spec["n_rows"], folds.derive_seed(spec["seed"], "rows", spec["dataset"]["name"])
+    )
+    X = folds.take(source.X, rows)
+    X_test = source.X_test
+    columns = folds.subset_features(X, spec["n_features_kept"])
+    if columns is not None:
+        X = X[:, columns]
+        X_test = None if X_test is None else X_test[:, columns]
+    y = y[rows]
+    start = time.perf_counter()
+    if spec["scaling"] in {"outer-fold", "all-rows"}:
+        fitted_on = _scaler_rows(spec, y)
+        scaler = folds.make_scaler(spec["scaler"], not isinstance(X, np.ndarray))
+        scaler.fit(X if fitted_on is None else X[fitted_on])
+        X = scaler.transform(X)
+        if X_test is not None:
+            X_test = scaler.transform(folds.take(X_test, np.arange(X_test.shape[0])))
+    seconds = time.perf_counter() - start
+    return Inputs(X=X, y=y, scaling_s=seconds, X_test=X_test, y_test=source.y_test)
+
+
+def inputs_of(task: Task) -> Inputs:
+    """Return a cell's inputs: mapped if they are shared, else computed here."""
+    if task.shared is None or not (task.shared / "meta.json").exists():
+        return make_inputs(task.spec)
+    spec = task.spec
+    source = open_dataset(spec)
+    y = np.asarray(source.y)
+    rows = folds.subset_rows(
+        y, spec["n_rows"], folds.derive_seed(spec["seed"], "rows", spec["dataset"]["name"])
+    )
+    X, seconds = folds.open_arrays(task.shared)
+    test = task.shared.with_name(task.shared.name + "-test")
+    X_test = folds.open_arrays(test)[0] if test.exists() else None
+    return Inputs(X=X, y=y[rows], scaling_s=seconds, X_test=X_test, y_test=source.y_test)
+
+
+def _scaler_rows(spec: dict[str, Any], y: np.ndarray) -> np.ndarray | None:
+    """Return the rows that the scaler may see; None for all of them."""
+    name = spec["dataset"]["name"]
+    if spec["scaling"] == "all-rows":
+        return None
+    if spec["protocol"] == "nested-cv":
+        seed = folds.derive_seed(spec["seed"], name, "outer")
+        return folds.outer_splits(y, spec["outer_folds"], seed)[spec["fold"]][0]
+    if spec["protocol"] == "holdout":
+        seed = folds.derive_seed(spec["seed"], name, "test")
+        return folds.holdout_split(y, spec["test"], seed)[0]
+    return None
+
+
+def nested_cv(task: Task) -> Outcome:
+    """Search the grid by inner k-fold CV on one outer fold's training rows, refit, test.
+
+    The score is of rows that neither the search nor (with ``scaling: outer-fold``) the scaler saw.
+    """
+    spec, inputs = task.spec, inputs_of(task)
+    splits = folds.outer_splits(inputs.y, spec["outer_folds"], task.seed("outer"))
+    train, test = splits[spec["fold"]]
+    X, y = folds.take(inputs.X, train), inputs.y[train]
+    X_test = folds.take(inputs.X, test)
+    if spec["scaling"] == "every-fold":
+        both = folds.scale(
+            folds.take(inputs.X, np.r_[train, test]), spec["scaler"], np.arange(len(train))
+        )
+        X_refit, X_test = both[: len(train)], both[len(train) :]
+    else:
+        X_refit = X
+    inner = folds.outer_splits(y, spec["inner_folds"], task.seed("inner", spec["fold"]))
+    best, search = _search(task, X, y, inner)
+    outcome = _fit_and_test(task, best, X_refit, y, X_test, inputs.y[test])
+    outcome["metrics"] |= search | _sizes(inputs, len(train), len(test))
+    return outcome
+
+
+def cv(task: Task) -> Outcome:
+    """Search the grid by plain k-fold CV; the score is the best grid point's own mean.
+
+    This is what several papers print. It is optimistic: the folds that choose the parameters are
+    the folds that score them.
+    """
+    spec, inputs = task.spec, inputs_of(task)
+    splits = folds.outer_splits(inputs.y, spec["folds"], task.seed("outer"))
+    best, search = _search(task, inputs.X, inputs.y, splits)
+    # Time the chosen point again, fold by fold: in the search each fit ran once.
+    timings, fits = [], []
+    for train, test in splits:
+        estimator = task.build(**best)
+        X, X_test = _fold_arrays(task, inputs.X, train, test)
+        data, timing = measure.fit_repeatedly(estimator, X, inputs.y[train])
+        estimator.certify(data)
+        timings.append(timing)
+        fits.append((estimator, _accuracy(estimator, X_test, inputs.y[test])))
+    accuracies = [accuracy for _, accuracy in fits]
+    outcome = _outcome(fits[-1][0], timings, best)
+    outcome["metrics"]["accuracy_pct"] = statistics.fmean(accuracies)
+    outcome["spread"]["accuracy_pct"] = _stdev(accuracies)
+    outcome["metrics"] |= search | _sizes(inputs, len(splits[0][0]), len(splits[0][1]))
+    outcome["folds"] = len(splits)
+    return outcome
+
+
+def holdout(task: Task) -> Outcome:
+    """Search on one validation split, refit on training + validation rows, test once.
+
+    The test rows are the data set's own test part where it has one.
+    """
+    spec, inputs = task.spec, inputs_of(task)
+    if inputs.X_test is not None and inputs.y_test is not None:
+        kept = np.arange(len(inputs.y))
+        X_test, y_test = folds.take(inputs.X_test, np.arange(len(inputs.y_test))), inputs.y_test
+    else:
+        kept, test = folds.holdout_split(inputs.y, spec["test"], task.seed("test"))
+        X_test, y_test = folds.take(inputs.X, test), inputs.y[test]
+    X, y = folds.take(inputs.X, kept), inputs.y[kept]
+    train, validation = folds.holdout_split(y, spec["validation"], task.seed("validation"))
+    best, search = _search(task, X, y, [(train, validation)])
+    outcome = _fit_and_test(task, best, X, y, X_test, y_test)
+    outcome["metrics"] |= search | _sizes(inputs, len(y), len(y_test))
+    return outcome
+
+
+def fit(task: Task) -> Outcome:
+    """Train once on all rows: for tables and plots of training time.
+
+    The score is the accuracy on the data set's test part where it has one, else on the training
+    rows (``train_accuracy_pct``).
+    """
+    inputs = inputs_of(task)
+    X = folds.take(inputs.X, np.arange(len(inputs.y)))
+    estimator = task.build()
+    data, timing = measure.fit_repeatedly(estimator, X, inputs.y)
+    estimator.certify(data)
+    outcome = _outcome(estimator, [timing], {})
+    outcome["metrics"]["train_accuracy_pct"] = _accuracy(estimator, X, inputs.y)
+    if inputs.X_test is not None:
+        X_test = folds.take(inputs.X_test, np.arange(inputs.X_test.shape[0]))
+        outcome["metrics"]["accuracy_pct"] = _accuracy(estimator, X_test, inputs.y_test)
+    outcome["metrics"] |= {"n_train": len(inputs.y), "scaling_time_s": inputs.scaling_s}
+    return outcome
+
+
+def facts(task: Task) -> Outcome:
+    """Report what a data set is: rows, features, classes, density."""
+    source = open_dataset(task.spec)
+    n_samples, n_features = source.X.shape
+    nonzero = source.X.nnz if hasattr(source.X, "nnz") else int(np.count_nonzero(source.X))
+    labels, counts = np.unique(np.asarray(source.y), return_counts=True)
+    return {
+        "metrics": {
+            "n_samples": n_samples,
+            "n_features": n_features,
+            "n_classes": len(labels),
+            "density_pct": 100.0 * nonzero / max(1, n_samples * n_features),
+            "largest_class_pct": 100.0 * counts.max() / counts.sum(),
+        },
+        "spread": {},
+        "counters": {
+            f"class {label}": int(count) for label, count in zip(labels, counts, strict=True)
+        },
+        "params": {},
+    }
+
+
+def _search(
+    task: Task, X: Any, y: np.ndarray, splits: list[tuple[np.ndarray, np.ndarray]]
+) -> tuple[dict[str, Any], dict[str, float]]:
+    """Score every grid point on the splits; return the best and what the search cost.
+
+    The first of equally accurate points wins, so grids list the smallest C first.
+    """
+    points = task.spec["grid"]
+    if len(points) == 1:
+        return points[0], {"search_time_s": 0.0, "search_cpu_time_s": 0.0}
+    scores = np.full((len(points), len(splits)), np.nan)
+    wall = cpu = 0.0
+    for f, (train, test) in enumerate(splits):
+        missing = [p for p in range(len(points)) if f"{p}/{f}" not in task.done]
+        arrays = _fold_arrays(task, X, train, test) if missing else None
+        for p, params in enumerate(points):
+            point = task.done.get(f"{p}/{f}")
+            if point is None:
+                assert arrays is not None
+                estimator = task.build(**params)
+                _, timing = measure.fit_once(estimator, arrays[0], y[train])
+                point = {
+                    "params": params,
+                    "accuracy_pct": _accuracy(estimator, arrays[1], y[test]),
+                    "train_time_s": timing.wall_s,
+                    "cpu_time_s": timing.cpu_s,
+                }
+                task.emit(f"{p}/{f}", point)
+            scores[p, f] = point["accuracy_pct"]
+            wall, cpu = wall + point["train_time_s"], cpu + point["cpu_time_s"]
+    best = int(np.argmax(scores.mean(axis=1)))
+    return points[best], {"search_time_s": wall, "search_cpu_time_s": cpu}
+
+
+def _fold_arrays(task: Task, X: Any, train: np.ndarray, test: np.ndarray) -> tuple[Any, Any]:
+    if task.spec["scaling"] == "every-fold":
+        both = folds.scale(
+            folds.take(X, np.r_[train, test]), task.spec["scaler"], np.arange(len(train))
+        )
+        return both[: len(train)], both[len(train) :]
+    return folds.take(X, train), folds.take(X, test)
+
+
+def _fit_and_test(
+    task: Task, params: dict[str, Any], X: Any, y: np.ndarray, X_test: Any, y_test: Any
+) -> Outcome:
+    estimator = task.build(**params)
+    data, timing = measure.fit_repeatedly(estimator, X, y)
+    estimator.certify(data)
+    outcome = _outcome(estimator, [timing], params)
+    start = time.perf_counter()
+    outcome["metrics"]["accuracy_pct"] = _accuracy(estimator, X_test, y_test)
+    outcome["metrics"]["predict_time_s"] = time.perf_counter() - start
+    return outcome
+
+
+def _outcome(estimator: Any, timings: list[measure.Timing], params: dict[str, Any]) -> Outcome:
+    wall = [t.wall_s for t in timings]
+    cpu = [t.cpu_s for t in timings]
+    one = timings[0]
+    return {
+        "metrics": {
+            "train_time_s": statistics.fmean(wall),
+            "cpu_time_s": statistics.fmean(cpu),
+            "conversion_time_s": statistics.fmean(t.conversion for t in timings),
+            "peak_memory_mb": max(t.peak_memory for t in timings),
+            "objective": float(estimator.objective_),
+            "n_iter": int(np.max(estimator.n_iter_)),
+        },
+        "spread": {
+            "train_time_s": _stdev(wall) if len(timings) > 1 else one.spread(one.wall),
+            "cpu_time_s": _stdev(cpu) if len(timings) > 1 else one.spread(one.cpu),
+        },
+        "counters": {name: int(value) for name, value in estimator.counters_.items()},
+        "stop_reason": str(estimator.stop_reason_),
+        "params": params,
+    }
+
+
+def _sizes(inputs: Inputs, n_train: int, n_test: int) -> dict[str, float]:
+    return {"scaling_time_s": inputs.scaling_s, "n_train": n_train, "n_test": n_test}
+
+
+def _accuracy(estimator: Any, X: Any, y: Any) -> float:
+    return 100.0 * float(np.mean(estimator.predict(X) == np.asarray(y)))
+
+
+def _stdev(values: list[float]) -> float:
+    return statistics.stdev(values) if len(values) > 1 else 0.0

@@ -1,0 +1,188 @@
+"""The record file: one line a finished cell or point, written by one process, never half-lost.
+
+A line is appended whole, flushed and synced. A line that a power cut or a full disk tore is
+cut off at the next start; a line that something else damaged is passed over and counted, and its
+cell runs again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from filelock import FileLock, Timeout
+
+from svmbench.errors import ResultsError
+
+RUNS = "runs.jsonl"
+SCHEMA = 1
+
+
+class RunFolder:
+    """A results folder that one run writes to.
+
+    Use it as a context manager: it holds the folder's lock while it is open.
+
+    Attributes
+    ----------
+    path : Path
+    cells : dict of str to dict
+        The newest record of each cell key.
+    points : dict of str to dict of str to dict
+        The recorded points of each cell key, by the point's own id.
+    notes : list of str
+        What was mended or passed over while reading.
+
+    Raises
+    ------
+    svmbench.errors.ResultsError
+        If the folder can't be written, or another run is writing to it.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.cells: dict[str, dict[str, Any]] = {}
+        self.points: dict[str, dict[str, dict[str, Any]]] = {}
+        self.notes: list[str] = []
+        self._fd = -1
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            (path / ".scratch").mkdir(exist_ok=True)
+        except OSError as error:
+            raise ResultsError(f"can't write to {path}: {error.strerror or error}") from error
+        self._lock = FileLock(path / ".lock")
+
+    @property
+    def scratch(self) -> Path:
+        """Folder for shared arrays and the points of running cells; emptied after a full run."""
+        return self.path / ".scratch"
+
+    def __enter__(self) -> Self:
+        try:
+            self._lock.acquire(timeout=0)
+        except Timeout as error:
+            raise ResultsError(
+                f"another run is writing to {self.path}; wait for it, or name another --output"
+            ) from error
+        except OSError as error:
+            raise ResultsError(f"can't write to {self.path}: {error.strerror or error}") from error
+        try:
+            self._open()
+        except BaseException:
+            self._lock.release()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+        self._lock.release()
+
+    def append(self, record: dict[str, Any]) -> None:
+        """Write one record, whole or not at all.
+
+        Raises
+        ------
+        svmbench.errors.ResultsError
+            If the disk is full or the file can't be written; what was there stays readable.
+        """
+        line = (json.dumps({"schema": SCHEMA, **record}, allow_nan=False) + "\n").encode()
+        start = os.lseek(self._fd, 0, os.SEEK_END)
+        try:
+            written = 0
+            while written < len(line):
+                written += os.write(self._fd, line[written:])
+            os.fsync(self._fd)
+        except OSError as error:
+            os.ftruncate(self._fd, start)
+            raise ResultsError(
+                f"can't write {self.path / RUNS}: {error.strerror or error};"
+                " everything recorded before is safe, and the same command goes on from there"
+            ) from error
+        self._remember(record)
+
+    def start_afresh(self) -> None:
+        """Set the records aside (``runs-1.jsonl`` …) and begin with none."""
+        number = 1
+        while (self.path / f"runs-{number}.jsonl").exists():
+            number += 1
+        os.close(self._fd)
+        (self.path / RUNS).rename(self.path / f"runs-{number}.jsonl")
+        self.cells.clear()
+        self.points.clear()
+        self._open()
+
+    def write_file(self, name: str, text: str) -> None:
+        """Write a whole file atomically.
+
+        Raises
+        ------
+        svmbench.errors.ResultsError
+            If it can't be written; an earlier version stays.
+        """
+        partial = self.path / f".{name}.partial"
+        try:
+            partial.write_text(text, encoding="utf-8")
+            partial.replace(self.path / name)
+        except OSError as error:
+            partial.unlink(missing_ok=True)
+            raise ResultsError(
+                f"can't write {self.path / name}: {error.strerror or error}"
+            ) from error
+
+    def _open(self) -> None:
+        try:
+            self._fd = os.open(self.path / RUNS, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+            self._mend_last_line()
+            for record in read_records(self.path, self.notes):
+                self._remember(record)
+        except OSError as error:
+            raise ResultsError(
+                f"can't open {self.path / RUNS}: {error.strerror or error}"
+            ) from error
+
+    def _mend_last_line(self) -> None:
+        """Cut off a last line without its newline: the run was killed while it wrote it."""
+        content = (self.path / RUNS).read_bytes()
+        if content and not content.endswith(b"\n"):
+            keep = content.rfind(b"\n") + 1
+            os.ftruncate(self._fd, keep)
+            self.notes.append(f"{RUNS}: cut off an unfinished last line; its cell runs again")
+
+    def _remember(self, record: dict[str, Any]) -> None:
+        key = str(record.get("key", ""))
+        if record.get("kind") == "point":
+            self.points.setdefault(key, {})[str(record["point"])] = record
+        elif record.get("kind") == "cell":
+            self.cells[key] = record
+
+
+def read_records(folder: Path, notes: list[str] | None = None) -> list[dict[str, Any]]:
+    """Return the records of a folder in the order in which they were written.
+
+    Damaged lines are passed over; each adds a sentence to `notes`.
+    """
+    records: list[dict[str, Any]] = []
+    with (folder / RUNS).open("rb") as lines:
+        for number, line in enumerate(lines, start=1):
+            if not line.strip():
+                continue
+            try:
+                record = json.loads(line)
+                if not isinstance(record, dict):
+                    raise TypeError("not an object")
+            except (ValueError, TypeError):
+                if notes is not None:
+                    notes.append(f"{RUNS}:{number}: passed over a damaged line")
+                continue
+            records.append(record)
+    return records

@@ -1,0 +1,122 @@
+"""What a person sees while a run goes on: a bar on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import time
+from types import TracebackType
+from typing import Any, Self
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+from svmbench.experiment.plan import Cell
+
+
+def cell_name(cell: Cell) -> str:
+    """Return a cell's name in one line: data set, size, solver, fold, block."""
+    shown = cell.shown
+    parts = [str(shown["dataset"])]
+    if shown["size"] is not None:
+        parts.append(f"n={shown['size']}")
+    if shown["n_features_kept"] is not None:
+        parts.append(f"d={shown['n_features_kept']}")
+    if shown["solver"]:
+        parts.append(str(shown["solver"]).replace("|", " / "))
+    if shown["fold"] is not None:
+        parts.append(f"fold {shown['fold'] + 1}")
+    return " · ".join([*parts, str(shown["block"])])
+
+
+class Watcher:
+    """A listener for a run of so many cells.
+
+    Parameters
+    ----------
+    console : rich.console.Console
+        Where to write; its ``is_terminal`` decides between bar and lines.
+    cells : list of Cell
+        Those that will run.
+    quiet : bool
+        Say nothing but what went wrong.
+    """
+
+    def __init__(self, console: Console, cells: list[Cell], *, quiet: bool = False) -> None:
+        self.console = console
+        self.total = len(cells)
+        self.quiet = quiet
+        self.done = 0
+        self._work = sum(c.cost for c in cells) or 1.0
+        self._work_done = 0.0
+        self._start = time.monotonic()
+        self._bar: Progress | None = None
+        if console.is_terminal and not quiet and cells:
+            self._bar = Progress(
+                TextColumn("{task.description}", markup=False),
+                BarColumn(),
+                MofNCompleteColumn(),
+                TextColumn("{task.fields[left]}"),
+                console=console,
+                transient=True,
+            )
+            self._task = self._bar.add_task("starting", total=self.total, left="")
+
+    def __enter__(self) -> Self:
+        if self._bar:
+            self._bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._bar:
+            self._bar.stop()
+
+    def started(self, cell: Cell) -> None:
+        """Show the cell that begins."""
+        if self._bar:
+            self._bar.update(self._task, description=cell_name(cell))
+
+    def finished(self, cell: Cell, record: dict[str, Any]) -> None:
+        """Count the cell, and print it where there is no bar or where it went wrong."""
+        self.done += 1
+        self._work_done += cell.cost
+        if self._bar:
+            self._bar.update(self._task, completed=self.done, left=self._time_left())
+        if record["status"] != "ok":
+            self._print(f"{record['status']}: {cell_name(cell)}: {record['reason']}")
+        elif not self._bar and not self.quiet:
+            self._print(f"[{self.done}/{self.total}] {cell_name(cell)}: {_result(record)}")
+
+    def note(self, text: str) -> None:
+        """Print a sentence."""
+        self._print(text)
+
+    def _print(self, text: str) -> None:
+        self.console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+    def _time_left(self) -> str:
+        """Estimate what is left from the work done so far (small cells run first)."""
+        if self.done < 3:
+            return ""
+        per_cell = 0.15
+        spent = max(1e-3, time.monotonic() - self._start - per_cell * self.done)
+        share = self._work_done / self._work
+        seconds = (self.total - self.done) * per_cell + spent * (1 - share) / max(share, 1e-6)
+        return (
+            f"about {seconds:.0f} s left" if seconds < 120 else f"about {seconds / 60:.0f} min left"
+        )
+
+
+def _result(record: dict[str, Any]) -> str:
+    metrics = record.get("metrics", {})
+    parts = []
+    if metrics.get("train_time_s") is not None:
+        parts.append(f"{metrics['train_time_s']:.3g} s")
+    if metrics.get("accuracy_pct") is not None:
+        parts.append(f"{metrics['accuracy_pct']:.2f} %")
+    ratios = {k: v for k, v in metrics.items() if k.startswith("ratio:")}
+    parts += [f"{k.removeprefix('ratio:')} {v:.3g}×" for k, v in ratios.items()]
+    return ", ".join(parts) or "ok"

@@ -1,0 +1,178 @@
+"""Configs: grids, profiles, overrides, and errors that name every place at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from svmbench.errors import ConfigError
+from svmbench.experiment.config import (
+    apply_profile,
+    check_names,
+    find_config,
+    load_config,
+    shipped_configs,
+)
+
+GOOD = """\
+title: A test
+datasets: [breast-cancer]
+solvers:
+  - {name: alsvm, grid: {C: {base: 2, exponents: {start: -3, stop: 3, step: 3}}}}
+  - {name: liblinear-l1, params: {tol: 1e-2}}
+blocks:
+  - {name: cv, protocol: cv, folds: 3}
+  - {name: nested, protocol: nested-cv}
+tables:
+  - {name: t, block: cv}
+profiles:
+  quick: {folds: 2, max_samples: 50, grid: {C: [1.0]}, params: {liblinear-l1: {tol: 0.5}}}
+  paper: {}
+"""
+
+
+def write(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "c.yaml"
+    path.write_text(text)
+    return path
+
+
+def problems_of(tmp_path: Path, text: str) -> list[str]:
+    path = write(tmp_path, text)
+    with pytest.raises(ConfigError) as caught:
+        check_names(*load_config(path))
+    return [p.replace(str(path), "c.yaml") for p in caught.value.problems]
+
+
+def test_grid_in_powers(tmp_path: Path) -> None:
+    config, _ = load_config(write(tmp_path, GOOD))
+    assert config.solvers[0].grid_points() == [{"C": 0.125}, {"C": 1.0}, {"C": 8.0}]
+    assert config.solvers[1].grid_points() == [{}]
+    assert config.solvers[1].params == {"tol": 0.01}
+
+
+def test_grid_of_two_parameters_varies_the_last_fastest(tmp_path: Path) -> None:
+    text = GOOD.replace(
+        "grid: {C: {base: 2, exponents: {start: -3, stop: 3, step: 3}}}",
+        "grid: {C: [1, 2], gamma: [3, 4]}",
+    )
+    config, _ = load_config(write(tmp_path, text))
+    assert config.solvers[0].grid_points() == [
+        {"C": 1, "gamma": 3},
+        {"C": 1, "gamma": 4},
+        {"C": 2, "gamma": 3},
+        {"C": 2, "gamma": 4},
+    ]
+
+
+def test_profile_cuts(tmp_path: Path) -> None:
+    config, _ = load_config(write(tmp_path, GOOD))
+    quick = apply_profile(config, "quick")
+    assert [b.folds for b in quick.blocks] == [2, 2]
+    assert quick.blocks[0].max_samples == 50
+    assert quick.solvers[0].grid_points() == [{"C": 1.0}]
+    assert quick.solvers[1].params == {"tol": 0.5}
+    assert apply_profile(config, "paper") == config
+    with pytest.raises(ConfigError, match="unknown profile 'quik'; did you mean 'quick'"):
+        apply_profile(config, "quik")
+
+
+def test_every_error_at_once_with_place_and_suggestion(tmp_path: Path) -> None:
+    text = (
+        GOOD.replace("name: alsvm,", "name: alsmv,")
+        .replace("[breast-cancer]", "[breast-cancr]")
+        .replace("{tol: 1e-2}", "{tool: 1e-2}")
+    )
+    found = problems_of(tmp_path, text)
+    assert found[0].startswith(
+        "c.yaml:4:6: solvers[0]: unknown solver 'alsmv'; did you mean 'alsvm'?"
+    )
+    assert "c.yaml:5:33: solvers[1]: solver 'liblinear-l1' has no parameter 'tool'" in found[1]
+    assert (
+        "c.yaml:2:12: datasets[0]: unknown data set 'breast-cancr'; did you mean 'breast-cancer'?"
+        in found[2]
+    )
+    assert len(found) == 3
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        (
+            "protocol: cv",
+            "protocol: nested_cv",
+            "c.yaml:7:16: blocks[0].protocol: 'nested_cv' is none of",
+        ),
+        ("folds: 3", "fold: 3", "blocks[0].fold: unknown key 'fold'; did you mean 'folds'?"),
+        ("folds: 3", "folds: 1", "c.yaml:7:30: blocks[0].folds: Input should be greater than"),
+        (
+            "title: A test",
+            "titel: A test",
+            "c.yaml:1:1: titel: unknown key 'titel'; did you mean 'title'?",
+        ),
+        ("title: A test\n", "", "the key 'title' is missing"),
+        ("{tol: 1e-2}", "{C: -1}", "solvers[1].params: C must be positive, got -1"),
+        ("{tol: 1e-2}", "{C: 0}", "solvers[1].params: C must be positive, got 0"),
+        (
+            "C: {base: 2, exponents: {start: -3, stop: 3, step: 3}}",
+            "C: [1, 0]",
+            "solvers[0].grid: C must be positive, got 0",
+        ),
+        ("C: {base: 2, exponents: {start: -3, stop: 3, step: 3}}", "C: []", "solvers[0].grid.C"),
+        ("start: -3", "start: 5", "an empty range: stop 3 is below start 5"),
+        (
+            "block: cv",
+            "block: cw",
+            "c.yaml:10:14: tables[0]: unknown block 'cw'; did you mean 'cv'?",
+        ),
+        ("name: nested,", "name: cv,", "another block is already called 'cv'"),
+        (
+            "name: liblinear-l1",
+            "name: alsvm",
+            "solver 'alsvm' stands twice; give one of them a label",
+        ),
+        ("datasets: [breast-cancer]\n", "", "no data sets"),
+    ],
+)
+def test_one_error(tmp_path: Path, old: str, new: str, expected: str) -> None:
+    assert old in GOOD
+    found = problems_of(tmp_path, GOOD.replace(old, new, 1))
+    assert any(expected in line for line in found), found
+    assert all(line.startswith("c.yaml:") for line in found)
+
+
+def test_overrides(tmp_path: Path) -> None:
+    path = write(tmp_path, GOOD)
+    config, _ = load_config(path, ("seed=7", "blocks.cv.folds=4", "solvers.1.params.tol=1e-3"))
+    assert config.seed == 7
+    assert config.blocks[0].folds == 4
+    assert config.solvers[1].params["tol"] == 0.001
+    for wrong in ("seed", "blocks.nowhere.folds=2", "seed=no", "title.x=1"):
+        with pytest.raises(ConfigError):
+            load_config(path, (wrong,))
+
+
+def test_missing_and_unreadable_files(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"did you mean 'quickstart'\?"):
+        find_config("quickstrat")
+    with pytest.raises(ConfigError, match="no such config file"):
+        find_config(str(tmp_path / "quickstart.yaml"))
+    binary = tmp_path / "b.yaml"
+    binary.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(ConfigError, match="not a UTF-8 text file"):
+        load_config(binary)
+    with pytest.raises(ConfigError, match="a config is a mapping"):
+        load_config(write(tmp_path, "- 1\n"))
+    with pytest.raises(ConfigError, match="a config is a mapping"):
+        load_config(write(tmp_path, ""))
+
+
+@pytest.mark.parametrize("path", shipped_configs(), ids=lambda p: p.stem)
+def test_shipped_configs_are_valid_in_every_profile(path: Path) -> None:
+    config, source = load_config(path)
+    check_names(config, source)
+    assert {"quick", "paper"} <= set(config.profiles)
+    for profile in config.profiles:
+        cut = apply_profile(config, profile)
+        assert all(cut.datasets_of(block) for block in cut.blocks)

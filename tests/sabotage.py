@@ -1,0 +1,141 @@
+"""Solvers that go wrong, each in one way: a plug-in for the tests of the runner.
+
+They are loaded through SVMBENCH_PLUGINS, the way a user's own solver is.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from svmbench.core.base import LinearClassifier, LinearSolution, TrainingData, declare
+
+
+class _Nearest(LinearClassifier):
+    """A solver that works: the difference of the class means."""
+
+    def __init__(self, C: float = 1.0, fit_intercept: bool = True) -> None:
+        self.C = C
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = 1.0
+
+    def train(self, data: TrainingData) -> _Nearest:
+        self.misbehave(data)
+        return self._store(self.solve(data))
+
+    def misbehave(self, data: TrainingData) -> None:
+        """Do what a subclass does wrong."""
+
+    def solve(self, data: TrainingData) -> LinearSolution:
+        centre = [np.asarray(data.X[data.y == s].mean(axis=0)).ravel() for s in (-1, 1)]
+        w = centre[1] - centre[0]
+        b = -float(w @ (centre[0] + centre[1])) / 2
+        return LinearSolution(w, b, 1, "closed form", {"updates": len(data.y)})
+
+
+def _solver(name: str, *, sparse: bool = True) -> Callable[[Any], Any]:
+    return declare(name=name, problem="hinge", summary="for tests", reference="none", sparse=sparse)
+
+
+@_solver("test-works")
+class Works(_Nearest):
+    """It works."""
+
+
+@_solver("test-slow")
+class Slow(_Nearest):
+    """It works, after a while."""
+
+    def misbehave(self, data: TrainingData) -> None:
+        if len(data.y) > 10:
+            time.sleep(0.1)
+
+
+@_solver("test-counts")
+class Counts(_Nearest):
+    """It writes a line to a file for each real fit."""
+
+    def misbehave(self, data: TrainingData) -> None:
+        log = os.environ.get("SABOTAGE_LOG")
+        if log and len(data.y) > 10:
+            time.sleep(0.02)
+            with Path(log).open("a") as stream:
+                stream.write(f"{os.getpid()} {self.C} {len(data.y)}\n")
+
+
+@_solver("test-hangs")
+class Hangs(_Nearest):
+    """It never ends."""
+
+    def misbehave(self, data: TrainingData) -> None:
+        while len(data.y) > 10:
+            time.sleep(1)
+
+
+@_solver("test-segfaults")
+class Segfaults(_Nearest):
+    """It reads address zero."""
+
+    def misbehave(self, data: TrainingData) -> None:
+        if len(data.y) > 10:
+            ctypes.string_at(0)
+
+
+@_solver("test-exits")
+class Exits(_Nearest):
+    """It leaves without a word."""
+
+    def misbehave(self, data: TrainingData) -> None:
+        if len(data.y) > 10:
+            os._exit(5)
+
+
+@_solver("test-allocates")
+class Allocates(_Nearest):
+    """It allocates without end, in pieces too small for one of them to fail."""
+
+    def misbehave(self, data: TrainingData) -> None:
+        hoard = []
+        while len(data.y) > 10:
+            hoard.append(np.ones(1_000_000))
+
+
+@_solver("test-raises")
+class Raises(_Nearest):
+    """It raises."""
+
+    def misbehave(self, data: TrainingData) -> None:
+        if len(data.y) > 10:
+            raise RuntimeError("the matrix is\nnot what it was")
+
+
+@_solver("test-nan")
+class NotANumber(_Nearest):
+    """It returns NaN weights without noticing."""
+
+    def solve(self, data: TrainingData) -> LinearSolution:
+        solution = super().solve(data)
+        if len(data.y) > 10:
+            solution.w[0] = np.nan
+        return solution
+
+
+@_solver("test-nan-objective")
+class NotANumberObjective(_Nearest):
+    """Its weights are finite and its objective is not."""
+
+    def certify(self, data: TrainingData) -> NotANumberObjective:
+        super().certify(data)
+        self.objective_ = float("nan")
+        return self
+
+
+@_solver("test-dense-only", sparse=False)
+class DenseOnly(_Nearest):
+    """It works on dense inputs alone."""
