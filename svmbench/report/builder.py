@@ -1,0 +1,155 @@
+"""Building everything that a run folder's plan asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from svmbench.errors import ResultsError
+from svmbench.report.curves import Curves, read_plot, trace_curves
+from svmbench.report.files import write_bytes, write_text
+from svmbench.report.plots import draw
+from svmbench.report.provenance import describe_environment, used_environments
+from svmbench.report.records import Run, read_run
+from svmbench.report.tables import Table, lay_out, markdown, read_spec, wide_csv
+from svmbench.report.tidy import tidy_csv
+
+
+@dataclass(frozen=True)
+class BuiltReport:
+    """What `build` wrote.
+
+    Attributes
+    ----------
+    tidy : Path
+        ``table.csv``.
+    joined : Path
+        ``tables.md``, all tables with what stands beside them.
+    tables : dict of str to tuple of Path
+        CSV and Markdown of every table by its name.
+    plots : dict of str to tuple of Path
+        SVG and PNG of every plot by its name.
+    notes : tuple of str
+        Oddities of the records, one sentence each; also in ``tables.md``.
+    """
+
+    tidy: Path
+    joined: Path
+    tables: Mapping[str, tuple[Path, ...]]
+    plots: Mapping[str, tuple[Path, ...]]
+    notes: tuple[str, ...]
+
+    @property
+    def files(self) -> list[Path]:
+        """Every file written."""
+        several = [*self.tables.values(), *self.plots.values()]
+        return [self.tidy, self.joined, *(path for paths in several for path in paths)]
+
+
+def build(run_dir: Path | str, *, allow_contended: bool = False) -> BuiltReport:
+    """Write the tables and plots of a run folder from its plan and records alone.
+
+    The same records give the same bytes; every file is replaced in one step.
+
+    Parameters
+    ----------
+    run_dir : Path or str
+        Folder with ``plan.json``, ``runs.jsonl`` and ``environment-<id>.json``.
+    allow_contended : bool, default False
+        Use times that were measured while other workers ran like any others. By default they are
+        marked and not compared with the papers'.
+
+    Returns
+    -------
+    BuiltReport
+
+    Raises
+    ------
+    ResultsError
+        If the folder is no run folder, can't be written, or its plan asks for something impossible.
+    """
+    run = read_run(Path(run_dir))
+    plan_name = str(run.path / "plan.json")
+    specs = [read_spec(raw, plan_name) for raw in run.tables]
+    plots = [read_plot(raw, plan_name) for raw in run.plots]
+    names = [spec.name for spec in specs] + [plot.name for plot in plots]
+    for name in names:
+        if names.count(name) > 1 or name in {"table", "tables"}:
+            raise ResultsError(
+                f"{plan_name}: the name {name!r} is taken; each table and plot needs its own"
+            )
+    tables = [lay_out(run, spec, allow_contended=allow_contended) for spec in specs]
+    curves = [trace_curves(run, plot) for plot in plots]
+    sections = [markdown(run, table, allow_contended=allow_contended) for table in tables]
+
+    written: dict[str, tuple[Path, ...]] = {}
+    for table, section in zip(tables, sections, strict=True):
+        name = table.spec.name
+        written[name] = (
+            write_text(run.path / f"{name}.csv", wide_csv(run, table)),
+            write_text(run.path / f"{name}.md", section),
+        )
+    drawn: dict[str, tuple[Path, ...]] = {}
+    for one in curves:
+        contents = draw(run, one, allow_contended=allow_contended)
+        drawn[one.spec.name] = tuple(
+            write_bytes(run.path / f"{one.spec.name}.{ending}", content)
+            for ending, content in contents.items()
+        )
+    return BuiltReport(
+        tidy=write_text(
+            run.path / "table.csv", tidy_csv(run, tables, allow_contended=allow_contended)
+        ),
+        joined=write_text(run.path / "tables.md", _joined(run, tables, sections, curves)),
+        tables=written,
+        plots=drawn,
+        notes=run.notes,
+    )
+
+
+def _joined(
+    run: Run, tables: Sequence[Table], sections: Sequence[str], curves: Sequence[Curves]
+) -> str:
+    done = sum(cell.status == "ok" for cell in run.cells)
+    environments = used_environments(run.cells)
+    lines = [f"# {run.title}", ""]
+    lines.append(
+        f"Config `{run.name}`"
+        + (f", paper `{run.paper}`" if run.paper else "")
+        + f", profile **{run.profile or 'none'}**; {done} of {len(run.cells)} cells have results."
+    )
+    lines.append("")
+    lines += [f"- Environment {describe_environment(run, name)}" for name in environments]
+    lines += [f"- {note}" for note in run.notes]
+    if lines[-1]:
+        lines.append("")
+    lines += sections
+    if not tables:
+        lines += ["This config asks for no tables; `table.csv` has every number.", ""]
+    for one in curves:
+        lines += [f"## {one.spec.title}", "", f"![{one.spec.title}]({one.spec.name}.svg)", ""]
+        lines += _exponents(one)
+        lines += [f"- Crossing: {sentence}." for sentence in one.crossings]
+        if lines[-1]:
+            lines.append("")
+    return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def _exponents(curves: Curves) -> list[str]:
+    """Return the fitted exponents as a list, for readers of the text alone."""
+    lines = []
+    for panel in curves.panels:
+        for series in panel.series:
+            if series.fit is None:
+                continue
+            where = f"{panel.title}, {series.name}" if panel.title else series.name
+            paper = (
+                f"; the paper prints {series.printed_exponent:g}"
+                if series.printed_exponent is not None
+                else ""
+            )
+            lines.append(
+                f"- {where}: exponent {series.fit} from {series.fit.n_points} points{paper}."
+            )
+    return lines

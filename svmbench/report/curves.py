@@ -1,0 +1,248 @@
+"""What a plot draws: panels of series of points, with fitted exponents and crossings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from svmbench.errors import ResultsError
+from svmbench.report import published
+from svmbench.report.races import take_apart
+from svmbench.report.records import IDENTITY, Cell, Run
+from svmbench.report.statistics import Crossing, PowerLaw, crossing, fit_power_law
+from svmbench.report.summary import Summary, measured, summarise
+from svmbench.report.tables import file_name, varying_fields
+from svmbench.report.wording import label
+
+KINDS = ("scaling", "curve", "bars", "race")
+
+
+@dataclass(frozen=True)
+class PlotSpec:
+    """What a plot shows.
+
+    Attributes
+    ----------
+    name, title : str
+        File name without its ending; heading.
+    kind : str
+        ``scaling`` (log–log with fitted exponents), ``curve`` (linear axes), ``bars`` (grouped) or
+        ``race`` (ratios against 1).
+    block : str
+        The block of the plan whose cells it shows.
+    x, y : str
+        An identifying field, ``params.<name>`` or a metric; a metric.
+    series : str or None
+        The identifying field that tells the curves apart.
+    published : str or None
+        The paper's table with the exponents that it prints.
+    crossing : tuple of (str, str) or None
+        Two series whose crossing is to be found.
+    """
+
+    name: str
+    title: str
+    kind: str
+    block: str
+    x: str
+    y: str
+    series: str | None
+    published: str | None
+    crossing: tuple[str, str] | None
+
+
+@dataclass(frozen=True)
+class Point:
+    """One point: `x` is a number, or the text of a category."""
+
+    x: Any
+    y: float
+    low: float
+    high: float
+    contended: bool
+    partial: bool
+
+
+@dataclass(frozen=True)
+class Series:
+    """One curve; `fit` and `printed_exponent` only for kind ``scaling``."""
+
+    name: str
+    points: tuple[Point, ...]
+    fit: PowerLaw | None = None
+    printed_exponent: float | None = None
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One pair of axes: the series that share a data set (and whatever else varies)."""
+
+    title: str
+    series: tuple[Series, ...]
+    crossing: str = ""
+
+
+@dataclass(frozen=True)
+class Curves:
+    """Everything that a plot needs to be drawn."""
+
+    spec: PlotSpec
+    panels: tuple[Panel, ...]
+    cells: list[Cell] = field(repr=False)
+
+    @property
+    def crossings(self) -> list[str]:
+        """One sentence for each panel in which a crossing was asked for."""
+        return [
+            f"{panel.title}: {panel.crossing}" if panel.title else panel.crossing
+            for panel in self.panels
+            if panel.crossing
+        ]
+
+    def points(self) -> list[Point]:
+        """Return all points of all panels."""
+        return [p for panel in self.panels for series in panel.series for p in series.points]
+
+
+def read_plot(raw: Mapping[str, Any], where: str) -> PlotSpec:
+    """Read a plot's entry in the plan.
+
+    Raises
+    ------
+    ResultsError
+        If a field is missing, the kind unknown, or a field is none that cells have.
+    """
+    name = file_name(raw, where)
+    kind, block, y = raw.get("kind"), raw.get("block"), raw.get("y")
+    if kind not in KINDS:
+        raise ResultsError(f"{where}: plot {name!r} has kind {kind!r}, not {', '.join(KINDS)}")
+    categorical = kind in {"bars", "race"}
+    x = raw.get("x") or ("dataset" if categorical else None)
+    y = y or ("ratio" if kind == "race" else None)
+    if not (block and x and y):
+        raise ResultsError(f"{where}: plot {name!r} needs a block, x and y")
+    series = raw.get("series") or ("solver" if kind == "race" else None)
+    if series is not None and series not in IDENTITY:
+        raise ResultsError(
+            f"{where}: plot {name!r} wants a series for each {series!r}; "
+            f"cells have {', '.join(IDENTITY)}"
+        )
+    pair = raw.get("crossing") or None
+    if pair is not None and len(pair) != 2:
+        raise ResultsError(f"{where}: plot {name!r} needs two series to cross, not {len(pair)}")
+    return PlotSpec(
+        name=name,
+        title=str(raw.get("title") or name),
+        kind=kind,
+        block=block,
+        x=x,
+        y=y,
+        series=series,
+        published=raw.get("published") or None,
+        crossing=(str(pair[0]), str(pair[1])) if pair else None,
+    )
+
+
+def trace_curves(run: Run, spec: PlotSpec) -> Curves:
+    """Collect a plot's panels from the records."""
+    cells = take_apart(run.block_cells(spec.block))
+    placed = {spec.x, spec.series}
+    panel_fields = [name for name in varying_fields(cells) if name not in placed]
+    by_panel: dict[str, list[Cell]] = {}
+    for cell in cells:
+        by_panel.setdefault(_panel_title(cell, panel_fields), []).append(cell)
+    panels = []
+    for title, members in by_panel.items():
+        by_series: dict[str, list[Cell]] = {}
+        for cell in members:
+            name = str(getattr(cell, spec.series)) if spec.series else label(spec.y)
+            by_series.setdefault(name, []).append(cell)
+        drawn = [_series(spec, name, group) for name, group in by_series.items()]
+        # Solvers that took part in a race have times but no ratios of their own.
+        series = [one for one in drawn if one.points or spec.kind != "race"]
+        panels.append(Panel(title, tuple(series), _crossing(spec, series)))
+    return Curves(spec, tuple(panels), run.block_cells(spec.block))
+
+
+def _panel_title(cell: Cell, fields: Sequence[str]) -> str:
+    parts = []
+    for name in fields:
+        value = getattr(cell, name)
+        if value is not None:
+            parts.append(str(value) if name in {"dataset", "solver"} else f"{label(name)} {value}")
+    return ", ".join(parts)
+
+
+def _series(spec: PlotSpec, name: str, cells: Sequence[Cell]) -> Series:
+    by_x: dict[Any, list[Cell]] = {}
+    for cell in cells:
+        x = _x_value(cell, spec.x)
+        if x is not None:
+            by_x.setdefault(x, []).append(cell)
+    points = []
+    for x, members in by_x.items():
+        summary = summarise(members, spec.y)
+        if summary.value is not None:
+            points.append(_point(x, summary))
+    if spec.kind in {"scaling", "curve"}:
+        points.sort(key=lambda point: point.x)
+    if spec.kind != "scaling":
+        return Series(name, tuple(points))
+    drawable = tuple(point for point in points if point.x > 0 and point.y > 0)
+    fit = fit_power_law([p.x for p in drawable], [p.y for p in drawable]) if drawable else None
+    return Series(name, drawable, fit, _printed_exponent(spec, cells[0]))
+
+
+def _x_value(cell: Cell, name: str) -> Any:
+    """Return a cell's place on the x axis; None for a cell without one."""
+    if name in IDENTITY:
+        return getattr(cell, name)
+    if name.startswith("params."):
+        return cell.params.get(name.removeprefix("params."))
+    return measured(cell, name)
+
+
+def _point(x: Any, summary: Summary) -> Point:
+    value = float(summary.value or 0.0)
+    low, high = value, value
+    if summary.low is not None and summary.high is not None:
+        low, high = summary.low, summary.high
+    elif summary.spread is not None:
+        low, high = value - summary.spread, value + summary.spread
+    return Point(x, value, low, high, summary.contended, summary.partial)
+
+
+def _printed_exponent(spec: PlotSpec, cell: Cell) -> float | None:
+    """Return the exponent that the paper prints for a series; it is printed without a size."""
+    if not spec.published:
+        return None
+    return published.lookup(
+        cell.paper,
+        spec.published,
+        cell.dataset,
+        "scaling_exponent",
+        cell.solver,
+        kernel=cell.kernel,
+    )
+
+
+def _crossing(spec: PlotSpec, series: Sequence[Series]) -> str:
+    if spec.crossing is None:
+        return ""
+    found = {one.name: one for one in series}
+    first, second = spec.crossing
+    for name in spec.crossing:
+        if name not in found or not found[name].points:
+            return f"crossing of {first} and {second}: unknown, {name} has no points"
+    curves = [
+        [point for point in found[name].points if point.x > 0 and point.y > 0]
+        for name in spec.crossing
+    ]
+    crossed: Crossing = crossing(
+        [p.x for p in curves[0]],
+        [p.y for p in curves[0]],
+        [p.x for p in curves[1]],
+        [p.y for p in curves[1]],
+    )
+    return crossed.sentence(first, second, label(spec.x))

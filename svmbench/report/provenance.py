@@ -1,0 +1,134 @@
+"""What stands beside every table and plot: profile, environment, scaling, and what is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from svmbench.report.records import Cell, Run
+from svmbench.report.wording import status_word
+
+_LIBRARIES = ("svmbench", "python", "numpy", "scipy", "numba", "scikit-learn")
+
+
+def used_environments(cells: Iterable[Cell]) -> list[str]:
+    """Return the ids of the environments that the cells were measured in, in order of first use."""
+    return list(dict.fromkeys(cell.environment for cell in cells if cell.environment))
+
+
+def describe_environment(run: Run, name: str) -> str:
+    """Return one line on an environment: its id, CPU, memory, threads and versions."""
+    content = run.environments.get(name)
+    if not content:
+        return f"{name} (its file environment-{name}.json is missing or unreadable)"
+    parts = [_cpu(content)]
+    ram_mb = content.get("ram_mb")
+    if isinstance(ram_mb, (int, float)):
+        parts.append(f"{ram_mb / 1024:.0f} GiB RAM")
+    if content.get("blas"):
+        parts.append(f"BLAS {_text(content['blas'])}")
+    if content.get("threads") is not None:
+        threads = _text(content["threads"])
+        parts.append(f"{threads} {'thread' if threads == '1' else 'threads'}")
+    versions = content.get("versions")
+    if isinstance(versions, Mapping):
+        first = [library for library in _LIBRARIES if library in versions]
+        rest = sorted(library for library in versions if library not in _LIBRARIES)
+        parts.extend(f"{library} {versions[library]}" for library in (*first, *rest))
+    described = ", ".join(part for part in parts if part)
+    return f"{name} ({described})" if described else name
+
+
+def describe_cpu(run: Run, name: str) -> str:
+    """Return an environment's id and CPU alone, for the footer of a plot."""
+    cpu = _cpu(run.environments.get(name) or {})
+    return f"{name} ({cpu})" if cpu else name
+
+
+def _cpu(content: Mapping[str, Any]) -> str:
+    cpu = content.get("cpu") or ""
+    if isinstance(cpu, Mapping):
+        cpu = cpu.get("model") or cpu.get("name") or ""
+    cores = content.get("n_cpus")
+    return f"{cpu} × {cores}" if cpu and cores else str(cpu)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return " ".join(f"{key} {_text(entry)}" for key, entry in value.items())
+    if isinstance(value, (list, tuple)):
+        return " ".join(_text(entry) for entry in value)
+    return str(value)
+
+
+def missing(cells: Sequence[Cell]) -> list[str]:
+    """Return one line for each group of cells that have no result, with the reason.
+
+    Solvers that share data set, folds, state and reason share the line; so a data set that can't
+    be had is one line, not one a solver.
+    """
+    several_kernels = len({cell.kernel for cell in cells}) > 1
+    all_solvers = list(dict.fromkeys(cell.solver for cell in cells))
+    all_folds: dict[tuple[Any, ...], list[int | None]] = {}
+    troubled: dict[tuple[Any, ...], dict[tuple[str, str], list[int | None]]] = {}
+    for cell in cells:
+        all_folds.setdefault(cell.identity, []).append(cell.fold)
+        if cell.status != "ok":
+            states = troubled.setdefault(cell.identity, {})
+            states.setdefault((cell.status, cell.reason), []).append(cell.fold)
+    lines: dict[tuple[Any, ...], list[str | None]] = {}
+    for identity, states in troubled.items():
+        *place, solver = identity
+        for (status, reason), folds in states.items():
+            few = tuple(folds) if len(folds) < len(all_folds[identity]) else ()
+            lines.setdefault((*place, few, status, reason), []).append(solver)
+    return [
+        _missing_line(key, solvers, all_solvers, several_kernels=several_kernels)
+        for key, solvers in lines.items()
+    ]
+
+
+def _missing_line(
+    key: tuple[Any, ...],
+    solvers: Sequence[str | None],
+    all_solvers: Sequence[str | None],
+    *,
+    several_kernels: bool,
+) -> str:
+    dataset, kernel, size, n_features_kept, folds, status, reason = key
+    where = [str(dataset)] if dataset else []
+    where += [f"{kernel} kernel"] if kernel and several_kernels else []
+    where += [f"{size} rows"] if size is not None else []
+    where += [f"{n_features_kept} features"] if n_features_kept is not None else []
+    # A race is one cell of several solvers.
+    named = [solver.replace("|", ", ") for solver in solvers if solver]
+    if len(all_solvers) > 1 and len(solvers) == len(all_solvers):
+        where.append("every solver")
+    elif named:
+        where.append(" and ".join([", ".join(named[:-1]), named[-1]]) if named[1:] else named[0])
+    if folds:
+        where.append(f"fold{'s' if len(folds) > 1 else ''} {', '.join(map(str, folds))}")
+    return f"{', '.join(where)}: {status_word(status)}" + (f" ({reason})" if reason else "")
+
+
+def missing_short(cells: Sequence[Cell]) -> str:
+    """Return which data sets or solvers lack results, in a few words for the footer of a plot."""
+    counts: dict[str | None, int] = {}
+    troubled: dict[str | None, dict[str, dict[str | None, None]]] = {}
+    for cell in cells:
+        counts[cell.dataset] = counts.get(cell.dataset, 0) + 1
+        if cell.status != "ok":
+            states = troubled.setdefault(cell.dataset, {})
+            states.setdefault(status_word(cell.status), {})[cell.solver] = None
+    lost = {
+        dataset: sum(cell.dataset == dataset and cell.status != "ok" for cell in cells)
+        for dataset in troubled
+    }
+    by_state: dict[str, list[str]] = {}
+    for dataset, states in troubled.items():
+        for state, solvers in states.items():
+            whole = len(states) == 1 and lost[dataset] == counts[dataset]
+            names = [solver for solver in solvers if solver]
+            inside = "" if whole or not names else f" ({', '.join(names)})"
+            by_state.setdefault(state, []).append(f"{dataset}{inside}")
+    return "; ".join(f"{state}: {', '.join(places)}" for state, places in by_state.items())

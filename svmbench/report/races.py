@@ -1,0 +1,78 @@
+"""Races as ordinary cells: a record that compares several solvers, taken apart.
+
+A race is one cell (a data set and solvers ``a|b|c`` run in turn), and its metrics carry the names
+they belong to: ``cpu_time_s:a`` is a solver's, ``ratio:a:b`` a pair's (how many times faster a is
+than b). Taken apart, each solver and each pair is a cell of its own, and tables and plots need no
+special case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from svmbench.report.records import Cell
+
+VERSUS = " vs "
+
+
+def take_apart(cells: Sequence[Cell]) -> list[Cell]:
+    """Return the cells with every race replaced by one cell a pair and one a solver.
+
+    A race that did not finish names its solvers but has no metrics: its pairs are those of the
+    finished races between the same solvers, or else the first solver against each other.
+    """
+    pairs: dict[str | None, dict[tuple[str, ...], None]] = {}
+    for cell in cells:
+        if cell.protocol == "race":
+            found = pairs.setdefault(cell.solver, {})
+            for key in cell.metrics:
+                owners = tuple(key.split(":")[1:])
+                if len(owners) == 2:
+                    found[owners] = None
+    apart: list[Cell] = []
+    for cell in cells:
+        if cell.protocol != "race":
+            apart.append(cell)
+            continue
+        solvers = (cell.solver or "").split("|")
+        owners_of_pairs = list(pairs[cell.solver]) or [(solvers[0], name) for name in solvers[1:]]
+        apart.extend(_pair(cell, owners) for owners in owners_of_pairs)
+        apart.extend(_part(cell, name, (name,)) for name in solvers)
+    return apart
+
+
+def _pair(cell: Cell, owners: tuple[str, ...]) -> Cell:
+    part = _part(cell, VERSUS.join(owners), owners)
+    objectives = [cell.metrics.get(f"objective:{name}") for name in owners]
+    if "objective_difference" in part.metrics or not all(map(_is_number, objectives)):
+        return part
+    first, second = (float(value) for value in objectives if value is not None)
+    scale = max(abs(first), abs(second))
+    difference = abs(first - second) / scale if scale else 0.0
+    return replace(part, metrics={**part.metrics, "objective_difference": difference})
+
+
+def _part(cell: Cell, name: str, owners: tuple[str, ...]) -> Cell:
+    return replace(
+        cell,
+        solver=name,
+        metrics=_owned(cell.metrics, owners),
+        spread=_owned(cell.spread, owners),
+        counters=_owned(cell.counters, owners),
+    )
+
+
+def _owned(values: Mapping[str, Any], owners: Iterable[str]) -> dict[str, Any]:
+    """Return the entries that end in exactly these names, without the names."""
+    suffix = "".join(f":{name}" for name in owners)
+    return {
+        key.removesuffix(suffix): value
+        for key, value in values.items()
+        if key.endswith(suffix) and ":" not in key.removesuffix(suffix)
+    }
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)

@@ -1,0 +1,284 @@
+"""Reading a run folder: the plan, the newest record of every cell, the environments."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from svmbench.errors import ResultsError
+
+SCHEMA = 1
+
+#: The fields that say what was run, apart from block and fold; tables lay these out.
+IDENTITY = ("dataset", "kernel", "size", "n_features_kept", "solver")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One planned cell with what became of it.
+
+    The identifying fields come from the plan, the outcome from the newest record of the cell's key.
+    A cell without a record has status ``not run`` (or what the plan says: ``skipped``,
+    ``unavailable``).
+    """
+
+    key: str
+    block: str
+    protocol: str
+    paper: str
+    dataset: str | None
+    kernel: str | None
+    size: int | None
+    n_features_kept: int | None
+    solver: str | None
+    fold: int | None
+    status: str
+    reason: str = ""
+    metrics: Mapping[str, Any] = field(default_factory=dict)
+    spread: Mapping[str, Any] = field(default_factory=dict)
+    counters: Mapping[str, Any] = field(default_factory=dict)
+    params: Mapping[str, Any] = field(default_factory=dict)
+    contended: bool = False
+    environment: str = ""
+
+    @property
+    def identity(self) -> tuple[Any, ...]:
+        """The values of :data:`IDENTITY`; cells that share them differ in their fold alone."""
+        return tuple(getattr(self, name) for name in IDENTITY)
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run folder as the report sees it.
+
+    Attributes
+    ----------
+    path : Path
+        The folder.
+    name, paper, title, profile : str
+        From the resolved config and the plan.
+    scaling : str
+        The config's own scaling, for blocks that name none.
+    blocks : dict of str to dict
+        Each block of the config by its name.
+    cells : tuple of Cell
+        In the plan's order, which is the order of every table.
+    tables, plots : tuple of dict
+        What the config asks for.
+    environments : dict of str to dict
+        The content of each ``environment-<id>.json``.
+    notes : tuple of str
+        Oddities of the records (unreadable lines …), one sentence each.
+    """
+
+    path: Path
+    name: str
+    paper: str
+    title: str
+    profile: str
+    scaling: str
+    blocks: Mapping[str, Mapping[str, Any]]
+    cells: tuple[Cell, ...]
+    tables: tuple[Mapping[str, Any], ...]
+    plots: tuple[Mapping[str, Any], ...]
+    environments: Mapping[str, Mapping[str, Any]]
+    notes: tuple[str, ...] = ()
+
+    def block_cells(self, block: str) -> list[Cell]:
+        """Return the cells of one block, in the plan's order."""
+        return [cell for cell in self.cells if cell.block == block]
+
+    def block_scaling(self, block: str) -> str:
+        """Return which rows the scaling of a block was fitted on (``outer-fold`` …), or ''."""
+        return str(self.blocks.get(block, {}).get("scaling") or self.scaling)
+
+
+def read_run(run_dir: Path) -> Run:
+    """Read a run folder.
+
+    Parameters
+    ----------
+    run_dir : Path
+        Folder with ``plan.json`` and, once something has run, ``runs.jsonl``.
+
+    Returns
+    -------
+    Run
+
+    Raises
+    ------
+    ResultsError
+        If the folder has no readable plan. Unreadable lines of ``runs.jsonl`` are no error: they
+        are skipped and counted in ``notes``.
+    """
+    plan = _read_plan(run_dir / "plan.json")
+    records, notes = read_records(run_dir / "runs.jsonl")
+    config = plan.get("config") or {}
+    planned = plan.get("cells") or []
+    profile = plan.get("profile") or ""
+    if isinstance(profile, Mapping):
+        profile = profile.get("name", "")
+    paper = str(config.get("paper") or "")
+    strangers = len(records.keys() - {cell["key"] for cell in planned})
+    if strangers:
+        notes.append(
+            f"{strangers} recorded {_plural('cell', strangers)} of an earlier plan "
+            f"{'is' if strangers == 1 else 'are'} not in this one and not shown."
+        )
+    return Run(
+        path=run_dir,
+        name=str(config.get("name") or run_dir.name),
+        paper=paper,
+        title=str(config.get("title") or config.get("name") or run_dir.name),
+        profile=str(profile),
+        scaling=str(config.get("scaling") or ""),
+        blocks=_blocks(config.get("blocks")),
+        cells=tuple(_join(cell, records.get(cell["key"]), paper) for cell in planned),
+        tables=tuple(plan.get("tables") or ()),
+        plots=tuple(plan.get("plots") or ()),
+        environments=_read_environments(run_dir),
+        notes=tuple(notes),
+    )
+
+
+def read_records(path: Path) -> tuple[dict[str, dict[str, Any]], list[str]]:
+    """Return the newest cell record of every key, and notes on what could not be read.
+
+    The file is only ever appended to, so the last line of a key is its newest. Lines of kind
+    ``point`` (the finished parts of a long cell) are for resuming, not for tables.
+    """
+    records: dict[str, dict[str, Any]] = {}
+    unreadable = 0
+    torn = False
+    if not path.exists():
+        return records, []
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise ResultsError(f"can't read {path}: {error.strerror or error}") from error
+    for line, is_last in _lines(content):
+        record = _parse(line)
+        if record is None:
+            torn, unreadable = (True, unreadable) if is_last else (torn, unreadable + 1)
+        elif record["kind"] == "cell":
+            records[record["key"]] = record
+    notes = []
+    if unreadable:
+        notes.append(
+            f"{unreadable} unreadable {_plural('line', unreadable)} of {path.name} skipped."
+        )
+    if torn:
+        notes.append(f"The last line of {path.name} is torn (a killed run) and was skipped.")
+    return records, notes
+
+
+def _lines(content: bytes) -> Iterator[tuple[bytes, bool]]:
+    """Yield each non-blank line and whether it is a last line without its line end."""
+    *lines, rest = content.split(b"\n")
+    for line in lines:
+        if line.strip():
+            yield line, False
+    if rest.strip():
+        yield rest, True
+
+
+def _parse(line: bytes) -> dict[str, Any] | None:
+    """Return the record of a line, or None for one that is damaged or of another schema."""
+    try:
+        record = json.loads(line.decode("utf-8"))
+    except ValueError:  # also UnicodeDecodeError and JSONDecodeError
+        return None
+    if not isinstance(record, dict) or record.get("schema") != SCHEMA:
+        return None
+    if record.get("kind") == "point":
+        return record
+    whole = (
+        record.get("kind") == "cell"
+        and isinstance(record.get("key"), str)
+        and isinstance(record.get("status"), str)
+        and all(
+            isinstance(record.get(name) or {}, dict)
+            for name in ("metrics", "spread", "counters", "params")
+        )
+    )
+    return record if whole else None
+
+
+def _read_plan(path: Path) -> dict[str, Any]:
+    try:
+        plan = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ResultsError(
+            f"{path.parent} is not a run folder: it has no {path.name}; "
+            "give the folder that 'svmbench run' wrote"
+        ) from None
+    except (OSError, ValueError) as error:
+        raise ResultsError(f"can't read {path}: {error}") from error
+    cells = plan.get("cells") if isinstance(plan, dict) else None
+    if not isinstance(cells, list) or not all(
+        isinstance(cell, dict) and isinstance(cell.get("key"), str) for cell in cells
+    ):
+        raise ResultsError(f"{path} is not a plan: it has no list of cells with keys")
+    return plan
+
+
+def _read_environments(run_dir: Path) -> dict[str, Mapping[str, Any]]:
+    environments: dict[str, Mapping[str, Any]] = {}
+    for path in sorted(run_dir.glob("environment-*.json")):
+        try:
+            content = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            content = {}
+        name = path.stem.removeprefix("environment-")
+        environments[name] = content if isinstance(content, dict) else {}
+    return environments
+
+
+def _blocks(blocks: Any) -> dict[str, Mapping[str, Any]]:
+    """Blocks by name, from a list of blocks with names or from a mapping."""
+    if isinstance(blocks, Mapping):
+        return {name: block or {} for name, block in blocks.items()}
+    return {str(block.get("name")): block for block in blocks or () if isinstance(block, Mapping)}
+
+
+def _join(planned: Mapping[str, Any], record: Mapping[str, Any] | None, paper: str) -> Cell:
+    """One cell from its entry in the plan and its newest record."""
+    identity = {
+        "key": planned["key"],
+        "block": str(planned.get("block") or ""),
+        "protocol": str(planned.get("protocol") or ""),
+        "paper": str(planned.get("paper") or paper),
+        "dataset": planned.get("dataset"),
+        "kernel": planned.get("kernel"),
+        "size": planned.get("size"),
+        "n_features_kept": planned.get("n_features_kept"),
+        "solver": planned.get("solver"),
+        "fold": planned.get("fold"),
+    }
+    if record is None:
+        status = planned.get("status") or "planned"
+        if status == "planned":
+            return Cell(**identity, status="not run", reason="no record of it yet")
+        return Cell(**identity, status=status, reason=_one_line(planned.get("reason")))
+    return Cell(
+        **identity,
+        status=record["status"],
+        reason=_one_line(record.get("reason")),
+        metrics=record.get("metrics") or {},
+        spread=record.get("spread") or {},
+        counters=record.get("counters") or {},
+        params=record.get("params") or {},
+        contended=bool(record.get("contended")),
+        environment=str(record.get("environment") or ""),
+    )
+
+
+def _one_line(text: Any) -> str:
+    return " ".join(str(text or "").split())
+
+
+def _plural(noun: str, count: int) -> str:
+    return noun if count == 1 else f"{noun}s"

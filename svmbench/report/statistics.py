@@ -1,0 +1,239 @@
+"""The few statistics that the papers' statements need: exponents, crossings, paired tests."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+
+def mean_sd(values: Sequence[float]) -> tuple[float, float | None]:
+    """Return the mean and the sample standard deviation (n − 1) of `values`.
+
+    Sums are exact (`math.fsum`), so the result does not depend on the order of the folds. The
+    standard deviation of a single value is None.
+
+    Raises
+    ------
+    ValueError
+        If there are no values.
+    """
+    if not values:
+        raise ValueError("the mean of no values is undefined")
+    mean = math.fsum(values) / len(values)
+    if len(values) == 1:
+        return mean, None
+    squares = math.fsum((value - mean) ** 2 for value in values)
+    return mean, math.sqrt(squares / (len(values) - 1))
+
+
+@dataclass(frozen=True)
+class PowerLaw:
+    """The fit ``y = factor * x**exponent``.
+
+    Attributes
+    ----------
+    exponent : float
+        Slope of the least-squares line through (log x, log y).
+    low, high : float or None
+        95 % confidence interval of the exponent (Student's t with n − 2 degrees of freedom); None
+        with fewer than three points, which leave no degree of freedom.
+    factor : float
+        The value of the line at x = 1.
+    n_points : int
+        Number of points fitted.
+    """
+
+    exponent: float
+    low: float | None
+    high: float | None
+    factor: float
+    n_points: int
+
+    def __str__(self) -> str:
+        if self.low is None or self.high is None:
+            return f"{self.exponent:.2f} (no interval: {self.n_points} points)"
+        return f"{self.exponent:.2f} [{self.low:.2f}, {self.high:.2f}]"
+
+    def at(self, x: float) -> float:
+        """Return the fitted value at `x`."""
+        return self.factor * x**self.exponent
+
+
+def fit_power_law(x: Sequence[float], y: Sequence[float]) -> PowerLaw | None:
+    """Fit an exponent by least squares in log–log, as Platt (1998) does for training times.
+
+    Parameters
+    ----------
+    x, y : sequences of float
+        Positive and finite, of equal length.
+
+    Returns
+    -------
+    PowerLaw or None
+        None with fewer than two distinct x, where there is no line to fit.
+
+    Raises
+    ------
+    ValueError
+        On values that have no logarithm, or unequal lengths.
+    """
+    xs, ys = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
+    if xs.shape != ys.shape:
+        raise ValueError(f"x and y differ in length: {xs.size} and {ys.size}")
+    if not (np.isfinite(xs) & np.isfinite(ys) & (xs > 0) & (ys > 0)).all():
+        raise ValueError("a power law can be fitted to positive finite values only")
+    if np.unique(xs).size < 2:
+        return None
+    from scipy import stats
+
+    line = stats.linregress(np.log(xs), np.log(ys))
+    low = high = None
+    if xs.size >= 3:
+        half = float(stats.t.ppf(0.975, xs.size - 2) * line.stderr)
+        low, high = float(line.slope) - half, float(line.slope) + half
+    return PowerLaw(float(line.slope), low, high, math.exp(line.intercept), int(xs.size))
+
+
+@dataclass(frozen=True)
+class Crossing:
+    """Where one curve overtakes another.
+
+    Attributes
+    ----------
+    at : tuple of float
+        Every x at which the first curve changes from below the second to above it or back.
+    upward : tuple of bool
+        For each of them, whether the first curve rises above the second there.
+    start, end : float or None
+        The range of x that both curves have; None where they share none.
+    first_starts_below : bool or None
+        Whether the first curve is the lower one where they first differ; None if nowhere.
+    """
+
+    at: tuple[float, ...]
+    upward: tuple[bool, ...]
+    start: float | None
+    end: float | None
+    first_starts_below: bool | None
+
+    def sentence(self, first: str, second: str, quantity: str) -> str:
+        """Say in words where `first` crosses `second`, along the axis called `quantity`."""
+        if self.start is None or self.end is None:
+            return f"{first} and {second} have no common range of {quantity}"
+        within = f"{quantity} {self.start:.4g} to {self.end:.4g}"
+        if self.first_starts_below is None:
+            return f"{first} and {second} are equal for {within}"
+        if not self.at:
+            side = "below" if self.first_starts_below else "above"
+            return f"no crossing in range ({first} stays {side} {second} for {within})"
+        steps = ", ".join(
+            f"{'rises above' if up else 'falls below'} {second} at {x:.4g}"
+            for x, up in zip(self.at, self.upward, strict=True)
+        )
+        return f"{first} {steps} ({within})"
+
+
+def crossing(
+    x_first: Sequence[float],
+    y_first: Sequence[float],
+    x_second: Sequence[float],
+    y_second: Sequence[float],
+) -> Crossing:
+    """Find where two measured curves cross, by interpolation in log–log.
+
+    Parameters
+    ----------
+    x_first, y_first, x_second, y_second : sequences of float
+        The points of both curves in any order; positive. Their x need not agree.
+
+    Returns
+    -------
+    Crossing
+        "No crossing" is an answer, not an error.
+
+    Raises
+    ------
+    ValueError
+        On values that have no logarithm.
+    """
+    curves = []
+    for x, y in ((x_first, y_first), (x_second, y_second)):
+        xs, ys = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
+        if not (np.isfinite(xs) & np.isfinite(ys) & (xs > 0) & (ys > 0)).all():
+            raise ValueError("curves are compared in log–log: all values must be positive")
+        order = np.argsort(xs, kind="stable")
+        curves.append((np.log(xs[order]), np.log(ys[order])))
+    (x1, y1), (x2, y2) = curves
+    if not x1.size or not x2.size or max(x1[0], x2[0]) > min(x1[-1], x2[-1]):
+        return Crossing((), (), None, None, None)
+    start, end = max(x1[0], x2[0]), min(x1[-1], x2[-1])
+    grid = np.unique(np.concatenate([x1, x2, [start, end]]))
+    grid = grid[(grid >= start) & (grid <= end)]
+    difference = np.interp(grid, x1, y1) - np.interp(grid, x2, y2)
+    # A touch without a change of side is no crossing: points of equality take no side.
+    sided = np.flatnonzero(difference)
+    at, upward = [], []
+    for left, right in pairwise(sided):
+        if (difference[left] < 0) == (difference[right] < 0):
+            continue
+        if right - left > 1:
+            where = (grid[left + 1] + grid[right - 1]) / 2
+        else:
+            share = difference[left] / (difference[left] - difference[right])
+            where = grid[left] + share * (grid[right] - grid[left])
+        at.append(math.exp(where))
+        upward.append(bool(difference[right] > 0))
+    below = bool(difference[sided[0]] < 0) if sided.size else None
+    return Crossing(tuple(at), tuple(upward), math.exp(start), math.exp(end), below)
+
+
+@dataclass(frozen=True)
+class SignedRank:
+    """Wilcoxon's signed-rank test of paired samples, two-sided.
+
+    Attributes
+    ----------
+    n : int
+        Pairs that differ; the others are left out.
+    w_plus, w_minus : float
+        Rank sums of the positive and the negative differences.
+    p : float
+        Two-sided p-value; 1 when no pair differs.
+    """
+
+    n: int
+    w_plus: float
+    w_minus: float
+    p: float
+
+
+def signed_rank(first: Sequence[float], second: Sequence[float]) -> SignedRank:
+    """Compare paired results (one pair a data set) with Wilcoxon's signed-rank test.
+
+    Parameters
+    ----------
+    first, second : sequences of float
+        The paired values, of equal length.
+
+    Raises
+    ------
+    ValueError
+        On unequal lengths.
+    """
+    if len(first) != len(second):
+        raise ValueError(f"paired samples differ in length: {len(first)} and {len(second)}")
+    difference = np.asarray(first, dtype=float) - np.asarray(second, dtype=float)
+    difference = difference[difference != 0]
+    n = int(difference.size)
+    if n == 0:
+        return SignedRank(0, 0.0, 0.0, 1.0)
+    from scipy import stats
+
+    # With a one-sided alternative SciPy's statistic is the sum of the positive ranks.
+    w_plus = float(stats.wilcoxon(difference, alternative="greater").statistic)
+    p = float(stats.wilcoxon(difference, alternative="two-sided").pvalue)
+    return SignedRank(n, w_plus, n * (n + 1) / 2 - w_plus, p)

@@ -1,0 +1,357 @@
+"""Tables as the papers lay them out: rows, columns, a summary in every cell."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from svmbench.errors import ResultsError
+from svmbench.report import published, wording
+from svmbench.report.provenance import describe_environment, missing, used_environments
+from svmbench.report.races import take_apart
+from svmbench.report.records import IDENTITY, Cell, Run
+from svmbench.report.summary import Comparison, Summary, compare, group, summarise
+from svmbench.report.wording import CONTENDED_MARK, PARTIAL_MARK, label
+
+
+@dataclass(frozen=True)
+class TableSpec:
+    """What a table shows and how it is laid out.
+
+    Attributes
+    ----------
+    name, title : str
+        File name without its ending; heading.
+    block : str
+        The block of the plan whose cells it shows.
+    rows, columns : tuple of str
+        Identifying fields. Fields in neither that vary within the block become rows, so that
+        different things are never averaged.
+    metrics : tuple of str
+        Metrics or counters, side by side under every column.
+    published : str or None
+        The table of the paper whose numbers stand beside.
+    """
+
+    name: str
+    title: str
+    block: str
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    metrics: tuple[str, ...]
+    published: str | None
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One cell of a table."""
+
+    cell: Cell
+    summary: Summary
+    comparison: Comparison
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table laid out.
+
+    Attributes
+    ----------
+    spec : TableSpec
+        What was asked for.
+    cells : list of Cell
+        The block's cells, races taken apart.
+    row_fields, column_fields : tuple of str
+        Identifying fields of the rows and of the columns.
+    row_keys : list of tuple
+        Values of the row fields, in the order of the plan.
+    columns : list of (tuple, str)
+        Values of the column fields and the metric.
+    entries : dict
+        Entry by (row key, column key, metric); a combination outside the plan has none.
+    constants : dict of str to object
+        Identifying fields with one value in the whole block and no place in the layout.
+    """
+
+    spec: TableSpec
+    cells: list[Cell]
+    row_fields: tuple[str, ...]
+    column_fields: tuple[str, ...]
+    row_keys: list[tuple[Any, ...]]
+    columns: list[tuple[tuple[Any, ...], str]]
+    entries: Mapping[tuple[tuple[Any, ...], tuple[Any, ...], str], Entry]
+    constants: Mapping[str, Any]
+
+
+def read_spec(raw: Mapping[str, Any], where: str) -> TableSpec:
+    """Read a table's entry in the plan.
+
+    Raises
+    ------
+    ResultsError
+        If a field is missing or names something that cells don't have.
+    """
+    name = file_name(raw, where)
+    rows, columns = _names(raw.get("rows", "dataset")), _names(raw.get("columns"))
+    for given in (*rows, *columns):
+        if given not in IDENTITY:
+            raise ResultsError(
+                f"{where}: table {name!r} wants {given!r} as rows or columns; "
+                f"cells have {', '.join(IDENTITY)}"
+            )
+    metrics = _names(raw.get("metrics"))
+    if not metrics or not raw.get("block"):
+        raise ResultsError(f"{where}: table {name!r} needs a block and at least one metric")
+    return TableSpec(
+        name=name,
+        title=str(raw.get("title") or name),
+        block=str(raw["block"]),
+        rows=rows,
+        columns=columns,
+        metrics=metrics,
+        published=raw.get("published") or None,
+    )
+
+
+def file_name(raw: Mapping[str, Any], where: str) -> str:
+    """Return the name of a table or plot, which is also the name of its files."""
+    name = str(raw.get("name") or "")
+    if not re.fullmatch(r"\w[\w.-]*", name):
+        raise ResultsError(f"{where}: {name!r} is no name for a table or plot's files")
+    return name
+
+
+def lay_out(run: Run, spec: TableSpec, *, allow_contended: bool = False) -> Table:
+    """Arrange a block's summaries in rows and columns."""
+    cells = take_apart(run.block_cells(spec.block))
+    varying = varying_fields(cells)
+    row_fields = (*spec.rows, *(f for f in varying if f not in (*spec.rows, *spec.columns)))
+    entries: dict[tuple[tuple[Any, ...], tuple[Any, ...], str], Entry] = {}
+    row_keys: dict[tuple[Any, ...], None] = {}
+    column_keys: dict[tuple[Any, ...], None] = {}
+    for members in group(cells).values():
+        cell = members[0]
+        row, column = _values(cell, row_fields), _values(cell, spec.columns)
+        row_keys[row] = column_keys[column] = None
+        for metric in spec.metrics:
+            summary = summarise(members, metric)
+            comparison = compare(summary, cell, spec.published, allow_contended=allow_contended)
+            entries[row, column, metric] = Entry(cell, summary, comparison)
+    columns = [(column, metric) for column in column_keys for metric in spec.metrics]
+    if any(cell.protocol == "race" for cell in cells):
+        # A ratio belongs to a pair and a time to one solver: half of the combinations mean nothing.
+        filled = {(c, m) for (_, c, m), entry in entries.items() if entry.summary.value is not None}
+        columns = [column for column in columns if column in filled] or columns
+    first = cells[0] if cells else None
+    return Table(
+        spec=spec,
+        cells=cells,
+        row_fields=row_fields,
+        column_fields=spec.columns,
+        row_keys=list(row_keys),
+        columns=columns,
+        entries=entries,
+        constants={
+            name: getattr(first, name)
+            for name in IDENTITY
+            if first and name not in (*row_fields, *spec.columns) and getattr(first, name)
+        },
+    )
+
+
+def varying_fields(cells: Sequence[Cell]) -> list[str]:
+    """Return the identifying fields with more than one value among the cells."""
+    return [name for name in IDENTITY if len({getattr(cell, name) for cell in cells}) > 1]
+
+
+def wide_csv(run: Run, table: Table) -> str:
+    """Return the table as CSV: numbers in columns of their own, the state of every cell beside.
+
+    Each column is named ``<column>.<metric>``, with ``.sd`` (or ``.low``/``.high``), ``.folds``,
+    ``.published``, ``.difference`` and ``.status`` after it.
+    """
+    suffixes = ["", ".sd", ".folds"]
+    shown = [table.entries.get((r, c, m)) for r in table.row_keys for c, m in table.columns]
+    if any(entry and entry.summary.low is not None for entry in shown):
+        suffixes += [".low", ".high"]
+    if table.spec.published:
+        suffixes += [".published", ".difference"]
+    suffixes.append(".status")
+    header = list(table.row_fields)
+    for column, metric in table.columns:
+        stem = ".".join([*(text for value in column if (text := _shown(value))), metric])
+        header += [stem + suffix for suffix in suffixes]
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow([*header, "scaling", "profile", "environment"])
+    for row in table.row_keys:
+        line = [_shown(value) for value in row]
+        environments: dict[str, None] = {}
+        for column, metric in table.columns:
+            fields = _csv_fields(table.entries.get((row, column, metric)))
+            line += [fields[suffix] for suffix in suffixes]
+            entry = table.entries.get((row, column, metric))
+            environments.update(dict.fromkeys(entry.summary.environments if entry else ()))
+        line += [run.block_scaling(table.spec.block), run.profile, ";".join(environments)]
+        writer.writerow(line)
+    return out.getvalue()
+
+
+def _csv_fields(entry: Entry | None) -> dict[str, str]:
+    if entry is None:
+        return dict.fromkeys(
+            ("", ".sd", ".folds", ".low", ".high", ".published", ".difference", ".status"), ""
+        )
+    summary, comparison = entry.summary, entry.comparison
+    state = wording.status_word(summary.status)
+    if summary.partial:
+        state = f"{state}, {summary.folds} of {summary.planned} folds"
+    if summary.contended:
+        state = f"{state}, contended"
+    return {
+        "": wording.plain(summary.value),
+        ".sd": wording.plain(summary.spread),
+        ".folds": str(summary.folds),
+        ".low": wording.plain(summary.low),
+        ".high": wording.plain(summary.high),
+        ".published": wording.plain(comparison.published),
+        ".difference": wording.plain(comparison.difference),
+        ".status": state,
+    }
+
+
+def markdown(run: Run, table: Table, *, allow_contended: bool = False) -> str:
+    """Return a section of Markdown: the table, its provenance, footnotes and missing cells."""
+    spec = table.spec
+    lines = [f"## {spec.title}", "", *_caption(run, table), ""]
+    if not table.row_keys:
+        lines += ["No cells: this profile's plan has none for this table.", ""]
+        return "\n".join(lines)
+    heads = [label(name) for name in table.row_fields]
+    heads += [_head(column, metric) for column, metric in table.columns]
+    lines.append(_markdown_row(heads))
+    left = len(table.row_fields)
+    lines.append("|" + " --- |" * left + " ---: |" * (len(heads) - left))
+    for row in table.row_keys:
+        texts = [_shown(value) or "all" for value in row]
+        texts += [
+            cell_text(table.entries.get((row, column, metric)), allow_contended=allow_contended)
+            for column, metric in table.columns
+        ]
+        lines.append(_markdown_row(texts))
+    lines += ["", *_footnotes(table, allow_contended=allow_contended)]
+    gaps = missing(run.block_cells(spec.block))
+    if gaps:
+        lines += ["Missing cells:", "", *(f"- {_escaped(gap)}" for gap in gaps), ""]
+    else:
+        lines += ["Missing cells: none.", ""]
+    return "\n".join(lines)
+
+
+def cell_text(entry: Entry | None, *, allow_contended: bool = False) -> str:
+    """Return what a table's cell says: value, spread, marks, and the paper's number."""
+    if entry is None:
+        return ""
+    summary, comparison = entry.summary, entry.comparison
+    if summary.value is None:
+        text = "–" if summary.status == "ok" else wording.status_word(summary.status)
+    elif summary.low is not None and summary.high is not None:
+        low, high = (wording.number(summary.metric, end) for end in (summary.low, summary.high))
+        text = f"{wording.number(summary.metric, summary.value)} ({low}–{high})"
+    else:
+        text = wording.value_with_spread(summary.metric, summary.value, summary.spread)
+    if summary.contended and not allow_contended:
+        text += CONTENDED_MARK
+    if summary.partial:
+        text += f" {PARTIAL_MARK}{summary.folds}/{summary.planned}"
+    if comparison.published is not None:
+        text += " " + wording.beside(
+            summary.metric, summary.value, comparison.published, comparison.difference
+        )
+    return text
+
+
+def _caption(run: Run, table: Table) -> list[str]:
+    spec = table.spec
+    lines = [f"Profile: **{run.profile or 'none'}**."]
+    parts = [f"Block {spec.block}"]
+    if scaling := run.block_scaling(spec.block):
+        parts.append(f"scaling {scaling}")
+    parts += [f"{label(name)} {value}" for name, value in table.constants.items()]
+    lines.append("; ".join(parts) + ".")
+    planned = {entry.summary.planned for entry in table.entries.values()}
+    if planned and max(planned) > 1:
+        folds = str(max(planned)) if len(planned) == 1 else f"{min(planned)} to {max(planned)}"
+        lines.append(f"Mean ± sample standard deviation over {folds} folds.")
+    names = used_environments(table.cells)
+    described = "; ".join(describe_environment(run, name) for name in names)
+    lines.append(f"Environment: {_escaped(described) or 'none yet (nothing has been measured)'}.")
+    return [" ".join(lines)]
+
+
+def _footnotes(table: Table, *, allow_contended: bool) -> list[str]:
+    entries = [e for r in table.row_keys for c, m in table.columns
+               if (e := table.entries.get((r, c, m)))]  # fmt: skip
+    notes = []
+    if table.spec.published:
+        if any(entry.comparison.published is not None for entry in entries):
+            notes.append(
+                "In brackets: what the paper prints, and how far the measured value is from it "
+                "(times: measured / printed; others: measured − printed; `=`: the same). "
+                "The difference is left out where folds are missing or a time is contended."
+            )
+        else:
+            table_name = table.spec.published
+            found = any(published.has_table(e.cell.paper, table_name) for e in entries)
+            why = "for these cells" if found else "that this suite has"
+            notes.append(f"The paper prints no numbers {why} (`{table_name}`).")
+    if any(entry.summary.partial for entry in entries):
+        notes.append(
+            f"{PARTIAL_MARK} Not every fold finished: the mean is over those that did "
+            "(finished/planned); the others are listed below."
+        )
+    if any(entry.summary.contended for entry in entries):
+        if allow_contended:
+            notes.append("Some times were measured while other workers ran, and are used as asked.")
+        else:
+            notes.append(
+                f"\\{CONTENDED_MARK} Measured while other workers ran: an indication, not a timing "
+                "to compare. Run with one job for that."
+            )
+    if any(e.summary.low is not None for e in entries):
+        notes.append("In parentheses after a value: the range of its repeats.")
+    elif any(e.summary.spread is not None and e.summary.folds == 1 for e in entries):
+        notes.append("Where there is one fold, ± is the spread of its own repeats.")
+    if any(entry.cell.protocol == "race" for entry in entries):
+        notes.append("`a vs b`: how many times faster a is than b (median of interleaved rounds).")
+    return [text for note in notes for text in (note, "")]
+
+
+def _head(column: tuple[Any, ...], metric: str) -> str:
+    return " ".join([*(text for value in column if (text := _shown(value))), label(metric)])
+
+
+def _markdown_row(texts: Iterable[str]) -> str:
+    return "| " + " | ".join(_escaped(text) for text in texts) + " |"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("|", "\\|").replace("*", "\\*")
+
+
+def _shown(value: Any) -> str:
+    return "" if value is None else str(value)
+
+
+def _names(value: Any) -> tuple[str, ...]:
+    if value is None:
+        return ()
+    return (value,) if isinstance(value, str) else tuple(value)
+
+
+def _values(cell: Cell, names: Iterable[str]) -> tuple[Any, ...]:
+    return tuple(getattr(cell, name) for name in names)

@@ -1,0 +1,95 @@
+"""``table.csv``: every summary of a run in tidy long form, one line a number."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+
+from svmbench.report import wording
+from svmbench.report.races import take_apart
+from svmbench.report.records import Cell, Run
+from svmbench.report.summary import compare, group, metric_names, summarise
+from svmbench.report.tables import Table, TableSpec
+
+COLUMNS = (
+    "paper", "table", "block", "dataset", "kernel", "size", "n_features_kept", "solver",
+    "metric", "value", "spread", "low", "high", "folds", "folds_planned",
+    "published", "difference", "status", "reason", "contended", "scaling", "profile",
+    "environment",
+)  # fmt: skip
+
+
+def tidy_csv(run: Run, tables: Sequence[Table], *, allow_contended: bool = False) -> str:
+    """Return everything that the run's records hold.
+
+    First the tables, each metric with the name of its table; then, block by block, the metrics and
+    counters that no table shows, with an empty table name. ``value`` is the mean over ``folds`` of
+    ``folds_planned`` folds, ``spread`` their sample standard deviation (with one fold: the spread
+    of its repeats), ``status`` that of the first fold that is not ``ok``.
+    """
+    out = io.StringIO()
+    writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    shown: dict[str, set[str]] = {}
+    for table in tables:
+        shown.setdefault(table.spec.block, set()).update(table.spec.metrics)
+        present = set(table.columns)
+        for members in group(table.cells).values():
+            column = tuple(getattr(members[0], name) for name in table.column_fields)
+            for metric in table.spec.metrics:
+                if (column, metric) in present:
+                    row = _row(run, members, metric, table.spec, allow_contended=allow_contended)
+                    writer.writerow(row)
+    for block in dict.fromkeys(cell.block for cell in run.cells):
+        cells = take_apart(run.block_cells(block))
+        metrics = [name for name in metric_names(cells) if name not in shown.get(block, ())]
+        for members in group(cells).values():
+            own = set(metric_names(members))
+            rows = [name for name in metrics if name in own]
+            if not rows and block not in shown:
+                # Cells that no table shows still say what became of them.
+                rows = [""]
+            for metric in rows:
+                writer.writerow(_row(run, members, metric, None))
+    return out.getvalue()
+
+
+def _row(
+    run: Run,
+    members: Sequence[Cell],
+    metric: str,
+    spec: TableSpec | None,
+    *,
+    allow_contended: bool = False,
+) -> dict[str, object]:
+    cell = members[0]
+    summary = summarise(members, metric)
+    comparison = compare(
+        summary, cell, spec.published if spec else None, allow_contended=allow_contended
+    )
+    return {
+        "paper": cell.paper,
+        "table": spec.name if spec else "",
+        "block": cell.block,
+        "dataset": cell.dataset,
+        "kernel": cell.kernel,
+        "size": cell.size,
+        "n_features_kept": cell.n_features_kept,
+        "solver": cell.solver,
+        "metric": metric,
+        "value": wording.plain(summary.value),
+        "spread": wording.plain(summary.spread),
+        "low": wording.plain(summary.low),
+        "high": wording.plain(summary.high),
+        "folds": summary.folds,
+        "folds_planned": summary.planned,
+        "published": wording.plain(comparison.published),
+        "difference": wording.plain(comparison.difference),
+        "status": summary.status,
+        "reason": summary.reason,
+        "contended": "true" if summary.contended else "false",
+        "scaling": run.block_scaling(cell.block),
+        "profile": run.profile,
+        "environment": ";".join(summary.environments),
+    }

@@ -1,0 +1,124 @@
+"""How numbers, units and states are spelt in tables and plots: one place, fixed formats."""
+
+from __future__ import annotations
+
+import math
+
+#: What a cell without a value says.
+STATUS_WORDS = {
+    "unavailable": "not available",
+    "memory": "out of memory",
+    "planned": "not run",
+}
+
+#: Dagger for averages over some of the folds, asterisk for times taken on a busy machine.
+PARTIAL_MARK = "†"
+CONTENDED_MARK = "*"
+
+_LABELS = {
+    "n_samples": "samples",
+    "n_features": "features",
+    "n_features_kept": "features kept",
+    "n_classes": "classes",
+    "n_positive": "positive",
+    "n_negative": "negative",
+    "dataset": "data set",
+    "size": "training samples",
+    "ratio": "times faster",
+    "objective_difference": "relative difference of objectives",
+    "cpu_time_s": "CPU time (s)",
+    "auc_pct": "AUC (%)",
+}
+_UNITS = {"_s": "s", "_pct": "%", "_mb": "MiB"}
+
+
+def is_timing(metric: str) -> bool:
+    """Return whether a metric comes from a clock, which other work on the machine disturbs."""
+    return metric.endswith("_s") or metric in {"ratio", "speedup"}
+
+
+def label(name: str) -> str:
+    """Return what a metric or field is called in a header or on an axis, with its unit."""
+    if name in _LABELS:
+        return _LABELS[name]
+    for suffix, unit in _UNITS.items():
+        if name.endswith(suffix):
+            return f"{name.removesuffix(suffix).replace('_', ' ')} ({unit})"
+    return name.removeprefix("params.").replace("_", " ")
+
+
+def status_word(status: str) -> str:
+    """Return how a table says a status."""
+    return STATUS_WORDS.get(status, status)
+
+
+def decimals(metric: str, value: float) -> int | None:
+    """Return the decimals with which `value` is printed; None for scientific notation.
+
+    Times and other magnitudes keep three significant digits, percentages two decimals, counts none.
+    """
+    if metric.endswith("_pct"):
+        return 2
+    if metric.endswith("_mb"):
+        return 1
+    magnitude = abs(value)
+    if magnitude == 0 or (float(value).is_integer() and not is_timing(metric)):
+        return 0
+    if magnitude < 1e-3 or magnitude >= 1e7:
+        return None
+    # The exponent after rounding to three digits: 9.996 is printed 10.0, not 10.00.
+    exponent = int(f"{magnitude:.2e}".split("e")[1])
+    return max(0, 2 - exponent)
+
+
+def number(metric: str, value: float, like: float | None = None) -> str:
+    """Return `value` as text, with the decimals of `like` (default: its own)."""
+    if not math.isfinite(value):
+        return str(value)
+    places = decimals(metric, value if like is None else like)
+    if places is None:
+        return f"{value:.2e}" if like is None else f"{value:.0e}"
+    text = f"{value:.{places}f}"
+    return text.removeprefix("-") if float(text) == 0 else text
+
+
+def value_with_spread(metric: str, value: float, spread: float | None) -> str:
+    """Return ``12.3 ± 0.4``, the spread with the decimals of the value, or the value alone."""
+    text = number(metric, value)
+    if spread is None or not math.isfinite(spread):
+        return text
+    # A spread that would round to nothing keeps one digit of its own.
+    beside = number(metric, spread, like=value)
+    if spread > 0 and float(beside) == 0:
+        beside = f"{spread:.1g}"
+    return f"{text} ± {beside}"
+
+
+def beside(metric: str, value: float | None, published: float, difference: float | None) -> str:
+    """Return the bracket that stands after a value: the paper's number and how far off it is.
+
+    Times are compared by their ratio (another machine, another decade), everything else by the
+    signed difference.
+    """
+    printed = f"{published:g}" if abs(published) < 1e6 else f"{published:.0f}"
+    if value is None or difference is None:
+        return f"[{printed}]"
+    if is_timing(metric) and metric.endswith("_s"):
+        return f"[{printed}; ×{value / published:.2g}]" if published else f"[{printed}]"
+    if difference == 0:
+        return f"[{printed}; =]"
+    if metric.endswith("_pct"):
+        shown = f"{difference:+.1f}"
+    elif float(difference).is_integer():
+        shown = f"{difference:+.0f}"
+    else:
+        shown = f"{difference:+.3g}"
+    return f"[{printed}; {shown}]"
+
+
+def plain(value: float | None) -> str:
+    """Return a number for a CSV: ten significant digits, empty for None."""
+    if value is None:
+        return ""
+    text = f"{value:.10g}"
+    return "0" if text == "-0" else text
