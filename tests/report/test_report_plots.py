@@ -1,0 +1,130 @@
+"""Plots: the data they draw, and files that decode, have the right size and never change."""
+
+import json
+import xml.etree.ElementTree as ET
+
+import pytest
+import synthetic_runs as runs
+from PIL import Image
+
+from svmbench.errors import ResultsError
+from svmbench.report import build
+from svmbench.report.curves import read_plot, trace_curves
+from svmbench.report.records import read_run
+
+
+def curves_of(folder, name):
+    run = read_run(folder)
+    raw = next(plot for plot in run.plots if plot["name"] == name)
+    return trace_curves(run, read_plot(raw, "plan.json"))
+
+
+@pytest.mark.parametrize(
+    ("make", "widths"),
+    [
+        (runs.alsvm_run, {"times": 960, "accuracies": 960}),
+        (runs.sweep_run, {"fig1": 1440, "fig2": 1440}),
+        (runs.race_run, {"race": 960}),
+        (runs.smo_run, {"adult": 960}),
+    ],
+)
+def test_files_decode_and_have_the_expected_size(tmp_path, make, widths):
+    report = build(make(tmp_path))
+    assert set(report.plots) == set(widths)
+    for name, (svg, png) in report.plots.items():
+        with Image.open(png) as image:
+            image.load()
+            assert image.width == widths[name]
+            assert 300 < image.height < 1200
+            # Something is drawn: neither blank nor one colour.
+            assert len(image.convert("L").getcolors()) > 20
+        root = ET.fromstring(svg.read_text())
+        assert root.tag.endswith("svg")
+        assert "<dc:date>" not in svg.read_text()
+
+
+def test_a_crossing_is_found_and_said(tmp_path):
+    report = build(runs.sweep_run(tmp_path, crossing_at=640.0))
+    expected = "falsvm rises above liblinear-l1 at 640 (features kept 100 to 2000)"
+    assert curves_of(tmp_path, "fig2").crossings == [
+        f"real-sim: {expected}",
+        f"news20: {expected}",
+    ]
+    assert f"- Crossing: real-sim: {expected}." in report.joined.read_text()
+
+
+def test_a_crossing_without_points_says_so(tmp_path):
+    folder = runs.sweep_run(tmp_path)
+    lines = (folder / "runs.jsonl").read_text().splitlines(keepends=True)
+    (folder / "runs.jsonl").write_text("".join(line for line in lines if "falsvm" not in line))
+    for sentence in curves_of(folder, "fig2").crossings:
+        assert "unknown, falsvm has no points" in sentence
+    build(folder)
+
+
+def test_scaling_fits_each_panel(tmp_path):
+    panels = curves_of(runs.sweep_run(tmp_path), "fig1").panels
+    assert [panel.title for panel in panels] == ["covtype", "cod-rna-train"]
+    fits = {series.name: series.fit for series in panels[0].series}
+    assert fits["liblinear-l1"].exponent == pytest.approx(1.7, abs=0.1)
+    assert fits["alsvm"].n_points == 6
+    assert all(point.contended for series in panels[1].series for point in series.points)
+
+
+def test_printed_exponents_are_found(tmp_path):
+    (panel,) = curves_of(runs.smo_run(tmp_path), "adult").panels
+    assert {s.name: s.printed_exponent for s in panel.series} == {"smo": 2.1, "chunking": 2.9}
+
+
+def test_contention_shows_in_the_picture(tmp_path):
+    folder = runs.sweep_run(tmp_path)
+    hollow = build(folder).plots["fig1"][1].read_bytes()
+    filled = build(folder, allow_contended=True).plots["fig1"][1].read_bytes()
+    assert hollow != filled
+
+
+def test_an_empty_run_still_has_its_plots(tmp_path):
+    folder = runs.sweep_run(tmp_path)
+    (folder / "runs.jsonl").unlink()
+    report = build(folder)
+    assert all(path.stat().st_size > 1000 for paths in report.plots.values() for path in paths)
+
+
+def test_x_can_be_a_parameter_or_a_metric(tmp_path):
+    cells = [runs.planned("fit", "a9a", "alsvm", fold) for fold in range(3)]
+    records = [
+        runs.record(c, {"train_time_s": 1.0 + c["fold"], "n_sv": 10 * (3 - c["fold"])},
+                    params={"C": 2.0 ** c["fold"]})
+        for c in cells
+    ]  # fmt: skip
+    plots = [
+        {"name": name, "kind": "curve", "title": name, "block": "fit", "x": x,
+         "y": "train_time_s", "series": "solver"}
+        for name, x in (("by-c", "params.C"), ("by-sv", "n_sv"))
+    ]  # fmt: skip
+    runs.write_run(tmp_path, cells, records, plots=plots)
+    points = {
+        name: [(p.x, p.y) for p in curves_of(tmp_path, name).points()] for name in ("by-c", "by-sv")
+    }
+    assert points["by-c"] == [(1.0, 1.0), (2.0, 2.0), (4.0, 3.0)]
+    assert points["by-sv"] == [(10.0, 3.0), (20.0, 2.0), (30.0, 1.0)]
+    build(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"kind": "pie"}, "has kind 'pie'"),
+        ({"x": None}, "needs a block, x and y"),
+        ({"series": "colour"}, "for each 'colour'"),
+        ({"crossing": ["falsvm"]}, "two series to cross"),
+        ({"name": "fig2"}, "is taken"),
+    ],
+)
+def test_an_impossible_plot_is_one_sentence(tmp_path, change, said):
+    folder = runs.sweep_run(tmp_path)
+    plan = json.loads((folder / "plan.json").read_text())
+    plan["plots"][1].update(change)
+    (folder / "plan.json").write_text(json.dumps(plan))
+    with pytest.raises(ResultsError, match=said):
+        build(folder)

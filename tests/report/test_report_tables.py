@@ -1,0 +1,248 @@
+"""Tables from run folders made by hand: values, marks, missing cells, damage, determinism."""
+
+import csv
+import json
+import statistics
+
+import pytest
+import synthetic_runs as runs
+
+from svmbench.errors import ResultsError
+from svmbench.report import build
+from svmbench.report.files import write_text
+
+
+def rows_of(path):
+    with path.open(newline="") as handle:
+        return list(csv.DictReader(handle))
+
+
+def tidy(report, **wanted):
+    found = [
+        row
+        for row in rows_of(report.tidy)
+        if all(row[name] == value for name, value in wanted.items())
+    ]
+    assert len(found) == 1, found
+    return found[0]
+
+
+def small_run(folder, outcomes, *, dataset="a9a", solver="alsvm", **more):
+    """One data set and solver with one fold an outcome: metrics, or what else the record says."""
+    cells = [runs.planned("cv", dataset, solver, fold) for fold in range(len(outcomes))]
+    records = [
+        runs.record(cell, **outcome)
+        for cell, outcome in zip(cells, outcomes, strict=True)
+        if outcome is not None
+    ]
+    return runs.write_run(folder, cells, records, [runs.TABLE2], **more)
+
+
+def metrics(time, accuracy, **more):
+    return {"metrics": {"train_time_s": time, "accuracy_pct": accuracy}, **more}
+
+
+@pytest.mark.parametrize("make", [runs.alsvm_run, runs.sweep_run, runs.race_run, runs.facts_run])
+def test_the_same_records_give_the_same_bytes(tmp_path, make):
+    first, second = build(make(tmp_path / "a")), build(make(tmp_path / "b"))
+    again = build(tmp_path / "a")
+    assert [p.name for p in first.files] == [p.name for p in second.files]
+    for one, other, repeated in zip(first.files, second.files, again.files, strict=True):
+        content = one.read_bytes()
+        assert content == other.read_bytes() == repeated.read_bytes(), one.name
+        assert content
+        if one.suffix != ".png":
+            assert b"\r" not in content
+    leftovers = {p.name for p in (tmp_path / "a").iterdir()} - {p.name for p in first.files}
+    assert leftovers == {"plan.json", "runs.jsonl", "environment-4be1c0de.json"}
+
+
+def test_mean_spread_and_difference_by_hand(tmp_path):
+    report = build(small_run(tmp_path, [metrics(1.0, 80.0), metrics(2.0, 83.0), metrics(6.0, 85)]))
+    time = tidy(report, metric="train_time_s")
+    assert (time["value"], time["folds"], time["published"]) == ("3", "3", "82")
+    assert float(time["spread"]) == pytest.approx(statistics.stdev([1, 2, 6]))
+    assert float(time["difference"]) == 3 - 82
+    accuracy = tidy(report, metric="accuracy_pct")
+    assert float(accuracy["value"]) == pytest.approx(248 / 3)
+    assert float(accuracy["difference"]) == pytest.approx(248 / 3 - 82)
+    text = report.joined.read_text()
+    assert "| a9a | 3.00 ± 2.65 [82; ×0.037] | 82.67 ± 2.52 [82; +0.7] |" in text
+    assert "Missing cells: none." in text
+    assert "Profile: **quick**" in text
+    assert "scaling all-rows" in text
+    assert "Example CPU 3000" in text
+    assert "numpy 2.4.6" in text
+    wide = rows_of(tmp_path / "table2.csv")
+    assert wide[0]["alsvm.train_time_s"] == "3"
+    assert wide[0]["alsvm.accuracy_pct.published"] == "82"
+    assert (wide[0]["profile"], wide[0]["environment"]) == ("quick", "4be1c0de")
+
+
+def test_a_failed_fold_is_marked_and_not_compared(tmp_path):
+    failed = {"status": "failed", "reason": "NaN | in w"}
+    report = build(small_run(tmp_path, [metrics(1.0, 80.0), failed, metrics(3.0, 84.0)]))
+    row = tidy(report, metric="accuracy_pct")
+    assert (row["value"], row["folds"], row["folds_planned"]) == ("82", "2", "3")
+    assert (row["status"], row["reason"], row["difference"]) == ("failed", "NaN | in w", "")
+    text = report.joined.read_text()
+    assert "82.00 ± 2.83 †2/3 [82]" in text
+    assert "† Not every fold finished" in text
+    assert "- a9a, alsvm, fold 1: failed (NaN \\| in w)" in text
+    assert (
+        rows_of(tmp_path / "table2.csv")[0]["alsvm.accuracy_pct.status"] == "failed, 2 of 3 folds"
+    )
+
+
+def test_missing_cells_say_why(tmp_path):
+    report = build(runs.alsvm_run(tmp_path))
+    text = (tmp_path / "table2.md").read_text()
+    assert "- cod-rna, every solver: not available (cod-rna: the mirror lacks cod-rna.t)" in text
+    assert "- covtype, falsvm: not run (no record of it yet)" in text
+    assert "- svmguide3, pegasos: timeout (stopped after 60 s)" in text
+    assert "timeout [5]" in text
+    assert "not run [5.7]" in text
+    row = tidy(report, dataset="cod-rna", solver="pegasos", metric="train_time_s")
+    assert (row["value"], row["status"], row["published"]) == ("", "unavailable", "8332")
+    stand_in = tidy(report, dataset="cod-rna-train", solver="alsvm", metric="train_time_s")
+    assert stand_in["value"]
+    assert stand_in["published"] == ""
+    order = [line.split("|")[1].strip() for line in text.splitlines() if line.startswith("| ")]
+    assert tuple(order[2:]) == runs.ALSVM_SETS
+
+
+def test_counters_outside_the_tables_are_in_table_csv(tmp_path):
+    report = build(runs.alsvm_run(tmp_path))
+    row = tidy(report, dataset="a9a", solver="alsvm", metric="updates")
+    assert (row["table"], row["value"], row["spread"]) == ("", "200", "100")
+
+
+def test_contended_times_are_marked_and_not_compared_unless_told(tmp_path):
+    folder = small_run(tmp_path, [metrics(2.0, 80.0, contended=True), metrics(2.0, 80.0)])
+    report = build(folder)
+    assert "2.00 ± 0.00\\* [82]" in report.joined.read_text()
+    assert "Measured while other workers ran" in report.joined.read_text()
+    row = tidy(report, metric="train_time_s")
+    assert (row["value"], row["contended"], row["difference"]) == ("2", "true", "")
+    # Other work on the machine does not change an accuracy.
+    assert tidy(report, metric="accuracy_pct")["difference"] == "-2"
+    told = build(folder, allow_contended=True)
+    assert tidy(told, metric="train_time_s")["difference"] == "-80"
+    assert "2.00 ± 0.00 [82; ×0.024]" in told.joined.read_text()
+
+
+def test_one_fold_shows_the_spread_of_its_repeats(tmp_path):
+    outcome = metrics(2.0, 80.0, spread={"train_time_s": 0.25})
+    text = build(small_run(tmp_path, [outcome])).joined.read_text()
+    assert "2.00 ± 0.25 [82; ×0.024] | 80.00 [82; -2.0]" in text
+
+
+def test_a_metric_that_is_nan_is_no_number(tmp_path):
+    report = build(small_run(tmp_path, [metrics(2.0, float("nan"))]))
+    assert "| 2.00 [82; ×0.024] | – [82] |" in report.joined.read_text()
+
+
+def test_torn_and_corrupted_lines_are_skipped_and_counted(tmp_path):
+    folder = small_run(tmp_path, [metrics(1.0, 80.0), metrics(3.0, 82.0)])
+    lines = (folder / "runs.jsonl").read_bytes().splitlines(keepends=True)
+    damaged = lines[0] + b"\xff\xfe{not json\n" + b'{"kind": "cell"}\n[]\n' + lines[1][:-40]
+    (folder / "runs.jsonl").write_bytes(damaged)
+    report = build(folder)
+    assert report.notes == (
+        "3 unreadable lines of runs.jsonl skipped.",
+        "The last line of runs.jsonl is torn (a killed run) and was skipped.",
+    )
+    assert all(note in report.joined.read_text() for note in report.notes)
+    row = tidy(report, metric="train_time_s")
+    assert (row["value"], row["folds"], row["status"]) == ("1", "1", "not run")
+
+
+def test_the_newest_record_counts_and_points_and_strangers_do_not(tmp_path):
+    folder = small_run(tmp_path, [metrics(1.0, 80.0)])
+    cell = json.loads((folder / "plan.json").read_text())["cells"][0]
+    newer = runs.record(cell, {"train_time_s": 7.0, "accuracy_pct": 81.0})
+    point = {**runs.record(cell, {"train_time_s": 99.0}), "kind": "point"}
+    stranger = {**newer, "key": "000000000000", "metrics": {"train_time_s": 55.0}}
+    with (folder / "runs.jsonl").open("a") as handle:
+        handle.writelines(json.dumps(one) + "\n" for one in (newer, stranger, point))
+    report = build(folder)
+    assert tidy(report, metric="train_time_s")["value"] == "7"
+    assert report.notes == ("1 recorded cell of an earlier plan is not in this one and not shown.",)
+
+
+def test_an_empty_run_is_a_table_of_gaps(tmp_path):
+    folder = small_run(tmp_path, [None, None])
+    (folder / "runs.jsonl").unlink()
+    report = build(folder)
+    text = report.joined.read_text()
+    assert "| a9a | not run [82] | not run [82] |" in text
+    assert "0 of 2 cells have results" in text
+    assert "nothing has been measured" in text
+    no_cells = build(runs.write_run(tmp_path / "none", [], [], [runs.TABLE2]))
+    assert "No cells" in no_cells.joined.read_text()
+
+
+def test_fields_without_a_place_become_rows(tmp_path):
+    cells = [runs.planned("cv", "a9a", "alsvm", 0, kernel=kernel) for kernel in ("linear", "rbf")]
+    records = [runs.record(c, {"train_time_s": t}) for c, t in zip(cells, (1.0, 3.0), strict=True)]
+    build(runs.write_run(tmp_path, cells, records, [runs.TABLE2]))
+    wide = rows_of(tmp_path / "table2.csv")
+    assert [(r["kernel"], r["alsvm.train_time_s"]) for r in wide] == [("linear", "1"), ("rbf", "3")]
+
+
+def test_races(tmp_path):
+    report = build(runs.race_run(tmp_path))
+    text = report.joined.read_text()
+    assert "| a9a | 9.70 (8.73–11.6) | 1.00e-04 | 38.8 (33.9–42.7) | 0.0123 |" in text
+    assert "alsvm-batch vs liblinear-l2 times faster" in text
+    assert "| cod-rna-train | crashed | crashed |" in text
+    row = tidy(report, dataset="a9a", solver="alsvm-batch vs liblinear-l2", metric="ratio")
+    assert (row["value"], row["low"], row["high"]) == ("9.7", "8.73", "11.64")
+
+
+def test_facts_stand_beside_the_printed_ones(tmp_path):
+    text = build(runs.facts_run(tmp_path)).joined.read_text()
+    assert "| a9a | 32561 [32561; =] | 123 [123; =] | 0.113 |" in text
+    assert "| svmguide3 | 1243 [1243; =] | 22 [21; +1] | 0.113 |" in text
+
+
+def test_a_sweep_stands_beside_the_printed_sizes(tmp_path):
+    text = build(runs.smo_run(tmp_path)).joined.read_text()
+    assert "| 1605 | 15.8 [15.8; ×1] | 34.8 [34.8; ×1] |" in text
+    assert "- smo: exponent 2.07 [2.02, 2.11] from 9 points; the paper prints 2.1." in text
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"name": "../x"}, "is no name"),
+        ({"name": "table"}, "is taken"),
+        ({"columns": "colour"}, "wants 'colour'"),
+        ({"metrics": []}, "at least one metric"),
+    ],
+)
+def test_an_impossible_table_is_one_sentence(tmp_path, change, said):
+    cells = [runs.planned("cv", "a9a", "alsvm", 0)]
+    folder = runs.write_run(tmp_path, cells, [], [{**runs.TABLE2, **change}])
+    with pytest.raises(ResultsError, match=said):
+        build(folder)
+
+
+def test_a_folder_that_is_no_run_folder(tmp_path):
+    with pytest.raises(ResultsError, match="is not a run folder"):
+        build(tmp_path)
+    (tmp_path / "plan.json").write_text("{")
+    with pytest.raises(ResultsError, match="can't read"):
+        build(tmp_path)
+    (tmp_path / "plan.json").write_text("[]")
+    with pytest.raises(ResultsError, match="not a plan"):
+        build(tmp_path)
+
+
+def test_a_file_that_cannot_be_written_is_one_sentence(tmp_path):
+    with pytest.raises(ResultsError, match="can't write"):
+        write_text(tmp_path / "missing" / "x.md", "text")
+    (tmp_path / "taken").mkdir()
+    with pytest.raises(ResultsError, match="can't write"):
+        write_text(tmp_path / "taken", "text")
+    assert [path.name for path in tmp_path.iterdir()] == ["taken"]
