@@ -39,6 +39,8 @@ class PlotSpec:
         The paper's table with the exponents that it prints.
     crossing : tuple of (str, str) or None
         Two series whose crossing is to be found.
+    dataset : str or None
+        The only data set that is shown; all of the block's by default.
     """
 
     name: str
@@ -50,6 +52,7 @@ class PlotSpec:
     series: str | None
     published: str | None
     crossing: tuple[str, str] | None
+    dataset: str | None = None
 
 
 @dataclass(frozen=True)
@@ -141,12 +144,14 @@ def read_plot(raw: Mapping[str, Any], where: str) -> PlotSpec:
         series=series,
         published=raw.get("published") or None,
         crossing=(str(pair[0]), str(pair[1])) if pair else None,
+        dataset=raw.get("dataset") or None,
     )
 
 
 def trace_curves(run: Run, spec: PlotSpec) -> Curves:
     """Collect a plot's panels from the records."""
-    cells = take_apart(run.block_cells(spec.block))
+    whole = [cell for cell in run.block_cells(spec.block) if spec.dataset in (None, cell.dataset)]
+    cells = take_apart(whole)
     placed = {spec.x, spec.series}
     panel_fields = [name for name in varying_fields(cells) if name not in placed]
     by_panel: dict[str, list[Cell]] = {}
@@ -162,7 +167,7 @@ def trace_curves(run: Run, spec: PlotSpec) -> Curves:
         # Solvers that took part in a race have times but no ratios of their own.
         series = [one for one in drawn if one.points or spec.kind != "race"]
         panels.append(Panel(title, tuple(series), _crossing(spec, series)))
-    return Curves(spec, tuple(panels), run.block_cells(spec.block))
+    return Curves(spec, tuple(panels), whole)
 
 
 def _panel_title(cell: Cell, fields: Sequence[str]) -> str:

@@ -8,8 +8,6 @@ from typing import Any
 from svmbench.report.records import Cell, Run
 from svmbench.report.wording import status_word
 
-_LIBRARIES = ("svmbench", "python", "numpy", "scipy", "numba", "scikit-learn")
-
 
 def used_environments(cells: Iterable[Cell]) -> list[str]:
     """Return the ids of the environments that the cells were measured in, in order of first use."""
@@ -22,19 +20,20 @@ def describe_environment(run: Run, name: str) -> str:
     if not content:
         return f"{name} (its file environment-{name}.json is missing or unreadable)"
     parts = [_cpu(content)]
-    ram_mb = content.get("ram_mb")
-    if isinstance(ram_mb, (int, float)):
-        parts.append(f"{ram_mb / 1024:.0f} GiB RAM")
+    if isinstance(content.get("ram_gb"), (int, float)):
+        parts.append(f"{content['ram_gb']:g} GiB RAM")
     if content.get("blas"):
         parts.append(f"BLAS {_text(content['blas'])}")
     if content.get("threads") is not None:
         threads = _text(content["threads"])
         parts.append(f"{threads} {'thread' if threads == '1' else 'threads'}")
-    versions = content.get("versions")
-    if isinstance(versions, Mapping):
-        first = [library for library in _LIBRARIES if library in versions]
-        rest = sorted(library for library in versions if library not in _LIBRARIES)
-        parts.extend(f"{library} {versions[library]}" for library in (*first, *rest))
+    parts += [f"{name} {content[name]}" for name in ("svmbench", "python") if content.get(name)]
+    git = content.get("git")
+    if isinstance(git, Mapping) and git.get("commit"):
+        parts.append(f"commit {git['commit']}" + (" with changes" if git.get("modified") else ""))
+    packages = content.get("packages")
+    if isinstance(packages, Mapping):
+        parts += [f"{package} {version}" for package, version in packages.items()]
     described = ", ".join(part for part in parts if part)
     return f"{name} ({described})" if described else name
 
@@ -46,10 +45,7 @@ def describe_cpu(run: Run, name: str) -> str:
 
 
 def _cpu(content: Mapping[str, Any]) -> str:
-    cpu = content.get("cpu") or ""
-    if isinstance(cpu, Mapping):
-        cpu = cpu.get("model") or cpu.get("name") or ""
-    cores = content.get("n_cpus")
+    cpu, cores = content.get("cpu") or "", content.get("cores")
     return f"{cpu} × {cores}" if cpu and cores else str(cpu)
 
 

@@ -97,6 +97,8 @@ def read_spec(raw: Mapping[str, Any], where: str) -> TableSpec:
     """
     name = file_name(raw, where)
     rows, columns = _names(raw.get("rows", "dataset")), _names(raw.get("columns"))
+    # "metric" as columns says that the metrics alone are the columns, as in a table of facts.
+    columns = tuple(column for column in columns if column != "metric")
     for given in (*rows, *columns):
         if given not in IDENTITY:
             raise ResultsError(

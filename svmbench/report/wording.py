@@ -26,6 +26,7 @@ _LABELS = {
     "size": "training samples",
     "ratio": "times faster",
     "objective_difference": "relative difference of objectives",
+    "excess_objective": "objective above the best (relative)",
     "cpu_time_s": "CPU time (s)",
     "auc_pct": "AUC (%)",
 }

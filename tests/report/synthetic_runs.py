@@ -6,12 +6,15 @@ import random
 
 ENVIRONMENT = {
     "id": "4be1c0de",
-    "cpu": {"model": "Example CPU 3000", "mhz": 2800},
-    "n_cpus": 2,
-    "ram_mb": 7936,
-    "blas": "openblas",
+    "svmbench": "0.1.0",
+    "python": "3.11.7",
+    "git": {"commit": "0123456789ab", "modified": True},
+    "cpu": "Example CPU 3000",
+    "cores": 2,
+    "ram_gb": 7.8,
+    "blas": ["openblas 0.3.30 Haswell"],
     "threads": 1,
-    "versions": {"numpy": "2.4.6", "python": "3.11.7", "matplotlib": "3.11.2"},
+    "packages": {"numpy": "2.4.6", "scipy": "1.17.1"},
 }
 ALSVM_SETS = ("a9a", "cod-rna", "covtype", "svmguide3", "german.numer", "cod-rna-train")
 ALSVM_SOLVERS = ("alsvm", "falsvm", "liblinear-l1", "pegasos")
@@ -203,6 +206,6 @@ def facts_run(folder):
         metrics = {"n_samples": rows, "n_features": columns, "density": 0.112757}
         records.append(record(cell, metrics))
     table = {"name": "table1", "title": "Table I: data sets", "block": "facts", "rows": "dataset",
-             "columns": None, "metrics": ["n_samples", "n_features", "density"],
+             "columns": "metric", "metrics": ["n_samples", "n_features", "density"],
              "published": "table1"}  # fmt: skip
     return write_run(folder, cells, records, [table])

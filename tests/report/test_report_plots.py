@@ -111,6 +111,19 @@ def test_x_can_be_a_parameter_or_a_metric(tmp_path):
     build(tmp_path)
 
 
+def test_a_plot_can_show_one_data_set_alone(tmp_path):
+    folder = runs.sweep_run(tmp_path)
+    plan = json.loads((folder / "plan.json").read_text())
+    plan["plots"][0]["dataset"] = "real-sim"
+    (folder / "plan.json").write_text(json.dumps(plan))
+    curves = curves_of(folder, "fig2")
+    assert [sentence.split(":")[0] for sentence in curves.crossings] == [
+        "falsvm rises above liblinear-l1 at 900 (features kept 100 to 2000)"
+    ]
+    # The cells that news20 lacks are no gap of this plot.
+    assert {cell.dataset for cell in curves.cells} == {"real-sim"}
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [

@@ -72,7 +72,7 @@ def test_mean_spread_and_difference_by_hand(tmp_path):
     assert "Profile: **quick**" in text
     assert "scaling all-rows" in text
     assert "Example CPU 3000" in text
-    assert "numpy 2.4.6" in text
+    assert "commit 0123456789ab with changes, numpy 2.4.6" in text
     wide = rows_of(tmp_path / "table2.csv")
     assert wide[0]["alsvm.train_time_s"] == "3"
     assert wide[0]["alsvm.accuracy_pct.published"] == "82"
