@@ -235,7 +235,7 @@ def _override(data: Any, text: str) -> None:
     key, separator, value = text.partition("=")
     if not separator or not key:
         raise ConfigError(f"--set {text}: expected key=value")
-    target = data
+    target: Any = data
     *parents, last = key.split(".")
     for part in parents:
         target = (
@@ -301,9 +301,11 @@ def _real_place(loc: tuple[int | str, ...], source: YamlSource) -> Place:
     data: Any = source.data
     place: list[str | int] = []
     for i, part in enumerate(loc):
-        if (isinstance(data, dict) and part in data) or (
-            isinstance(data, list) and isinstance(part, int) and part < len(data)
-        ):
+        if isinstance(data, dict) and part in data:
+            data = data[part]
+            place.append(part)
+            continue
+        if isinstance(data, list) and isinstance(part, int) and part < len(data):
             data = data[part]
         elif i < len(loc) - 1 or not isinstance(data, dict):
             continue

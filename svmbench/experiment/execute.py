@@ -7,13 +7,10 @@ nothing else.
 from __future__ import annotations
 
 import json
-import multiprocessing
-import os
 import shutil
 import signal
 import time
 from collections.abc import Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, TimeoutError, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -21,11 +18,10 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Protocol
 
-from pebble import ProcessExpired, ProcessPool
-
-from svmbench.experiment import environment, worker
+from svmbench.experiment import environment, processes, worker
 from svmbench.experiment.folds import SharedArrays
 from svmbench.experiment.plan import Cell, Plan
+from svmbench.experiment.processes import Work
 from svmbench.experiment.records import RunFolder
 
 #: Statuses by what ``--retry`` calls them.
@@ -154,6 +150,8 @@ class _Run:
         self.environment = environment.describe(plan.config.threads)
         self.offsets: dict[str, int] = {}
         self.contended: set[str] = set()
+        self.running: dict[Work, tuple[Cell, str]] = {}
+        self.making: dict[Work, str] = {}
 
     def is_due(self, cell: Cell) -> bool:
         """Return whether a cell has no result yet, or one that is to be tried again."""
@@ -167,23 +165,21 @@ class _Run:
             self._collect_points(cell.key)
         self._write_environment()
         deadline = time.monotonic() + self.options.budget_s
-        with _pool(self.plan, cells, self.options.jobs) as pool:
+        with processes.warm_server(self.plan.config.threads, _solvers_of(cells)):
             try:
-                self._loop(pool, cells, deadline)
-            except BaseException:
-                pool.stop()
-                pool.join()
-                for cell in cells:
+                self._loop(cells, deadline)
+            finally:
+                for work in [*self.running, *self.making]:
+                    work.stop()
+                for cell, _ in self.running.values():
                     self._collect_points(cell.key)
-                raise
         self._write_environment()
 
-    def _loop(self, pool: ProcessPool, cells: list[Cell], deadline: float) -> None:
+    def _loop(self, cells: list[Cell], deadline: float) -> None:
         waiting = list(cells)
         nodes = self._nodes(cells)
         made: set[str] = {k for k, node in nodes.items() if self._is_made(node)}
-        making: dict[Future[Any], str] = {}
-        running: dict[Future[Any], tuple[Cell, str]] = {}
+        running, making = self.running, self.making
         while waiting or running or making:
             if time.monotonic() > deadline and waiting:
                 self._give_up(waiting)
@@ -192,29 +188,29 @@ class _Run:
                 cell = waiting[0]
                 node = nodes.get(cell.shared.key) if cell.shared else None
                 if node is None or node.key in made:
-                    running[self._submit(pool, waiting.pop(0), node)] = (cell, _now())
+                    running[self._start(waiting.pop(0), node)] = (cell, _now())
                 elif node.key not in making.values():
-                    making[self._submit_node(pool, node)] = node.key
+                    making[self._start_node(node)] = node.key
                 else:
                     break
             if len(running) > 1:
                 self.contended |= {cell.key for cell, _ in running.values()}
             if not running and not making:
                 continue
-            ended, _ = wait([*running, *making], timeout=POLL_S, return_when=FIRST_COMPLETED)
+            ended = processes.wait_for([*running, *making], POLL_S)
             for cell, _ in running.values():
                 self._collect_points(cell.key)
-            for future in ended:
-                if future in making:
+            for work in ended:
+                if work in making:
                     # Made or not, its cells go on: without it they scale for themselves.
-                    key = making.pop(future)
-                    if future.exception() is None:
+                    key = making.pop(work)
+                    if self._is_made(nodes[key]):
                         made.add(key)
                     else:
                         nodes.pop(key)
                     continue
-                cell, started = running.pop(future)
-                self._record(cell, started, _result(future, self.options))
+                cell, started = running.pop(work)
+                self._record(cell, started, _result(work, self.options))
 
     def _nodes(self, cells: list[Cell]) -> dict[str, SharedArrays]:
         """Return the shared arrays worth making: used by several cells, within the disk budget."""
@@ -235,20 +231,21 @@ class _Run:
     def _is_made(self, node: SharedArrays) -> bool:
         return (node.folder(self.folder.scratch) / "meta.json").exists()
 
-    def _submit_node(self, pool: ProcessPool, node: SharedArrays) -> Future[Any]:
+    def _start_node(self, node: SharedArrays) -> Work:
         target = str(node.folder(self.folder.scratch))
-        return pool.schedule(
-            worker.run_node, args=[node.spec, target, self.limits], timeout=self.options.timeout_s
+        return processes.start(
+            worker.run_node, (node.spec, target, self.limits), self.options.timeout_s
         )
 
-    def _submit(self, pool: ProcessPool, cell: Cell, node: SharedArrays | None) -> Future[Any]:
+    def _start(self, cell: Cell, node: SharedArrays | None) -> Work:
         self.listener.started(cell)
         done = self.folder.points.get(cell.key, {})
         shared = str(node.folder(self.folder.scratch)) if node else None
-        return pool.schedule(
+        points = str(self._points_file(cell.key))
+        return processes.start(
             worker.run_cell,
-            args=[cell.spec, shared, str(self._points_file(cell.key)), done, self.limits],
-            timeout=self.options.timeout_s,
+            (cell.spec, shared, points, done, self.limits),
+            self.options.timeout_s,
         )
 
     def _record(self, cell: Cell, started: str, result: dict[str, Any]) -> None:
@@ -323,48 +320,16 @@ class _Run:
         self.folder.write_file(name, json.dumps(content, indent=1) + "\n")
 
 
-def _result(future: Future[Any], options: Options) -> dict[str, Any]:
+def _result(work: Work, options: Options) -> dict[str, Any]:
     """Turn how a worker ended into the status and reason of its cell."""
     try:
-        return dict(future.result())
-    except TimeoutError:
+        return dict(work.result())
+    except processes.TimedOutError:
         return {"status": "timeout", "reason": f"stopped after {options.timeout_s:g} s"}
-    except ProcessExpired as error:
-        code = error.exitcode
-        if code == worker.EXIT_MEMORY:
+    except processes.DiedError as error:
+        if error.exit_code == worker.EXIT_MEMORY:
             return {"status": "memory", "reason": worker.memory_reason(options.memory_gb)}
-        if code is not None and code < 0:
-            return {"status": "crashed", "reason": f"the worker died of {_signal_name(-code)}"}
-        return {"status": "crashed", "reason": f"the worker ended with exit code {code}"}
-    except Exception as error:  # a result that can't be sent back, say
-        return {"status": "failed", "reason": f"{type(error).__name__}: {error}"}
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
-
-
-@contextmanager
-def _pool(plan: Plan, cells: list[Cell], jobs: int) -> Iterator[ProcessPool]:
-    """Yield a pool whose workers are forked, one a cell, from a process that is already warm."""
-    settings = {name: str(plan.config.threads) for name in environment.THREAD_VARIABLES}
-    settings[environment.PRELOAD_VARIABLE] = ",".join(_solvers_of(cells))
-    before = {name: os.environ.get(name) for name in settings}
-    os.environ.update(settings)
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["svmbench.experiment.preload"])
-    try:
-        with ProcessPool(max_workers=jobs, max_tasks=1, context=context) as pool:
-            yield pool
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
+        return {"status": "crashed", "reason": str(error)}
 
 
 def _solvers_of(cells: list[Cell]) -> list[str]:

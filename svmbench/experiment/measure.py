@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any
 
 #: Short fits are repeated until their sum reaches this many seconds …
-MIN_TOTAL_S = 0.2
+MIN_TOTAL_S = 0.1
 #: … or until there are so many.
-MAX_REPEATS = 15
+MAX_REPEATS = 50
 
 _STATUS = Path("/proc/self/status")
 _CLEAR_REFS = Path("/proc/self/clear_refs")
@@ -47,8 +47,11 @@ class Timing:
         return statistics.median(self.cpu)
 
     def spread(self, values: list[float]) -> float:
-        """Return the sample standard deviation; 0 for one value."""
-        return statistics.stdev(values) if len(values) > 1 else 0.0
+        """Return half the interquartile range, which a few disturbed repeats do not move."""
+        if len(values) < 2:
+            return 0.0
+        lower, _, upper = statistics.quantiles(values, n=4, method="inclusive")
+        return (upper - lower) / 2
 
 
 @cache

@@ -160,7 +160,7 @@ def race(task: Task) -> Outcome:
     return {
         "metrics": metrics,
         "spread": spread,
-        "counters": {f"{r.name} {k}": v for r in racers for k, v in r.counters.items()},
+        "counters": {f"{k}:{r.name}": v for r in racers for k, v in r.counters.items()},
         "params": {},
         "stop_reason": "; ".join(notes),
         "folds": spec["repeats"],
