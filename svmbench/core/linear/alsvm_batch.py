@@ -132,6 +132,10 @@ class ALSVMBatch(LinearClassifier):
             the measured time of the shared sums plus that of its own factorisation.
         """
         data = self.prepare(X, y)
+        return [model.certify(data) for model in self.train_path(data, values)]
+
+    def train_path(self, data: TrainingData, values: Sequence[float]) -> list[ALSVMBatch]:
+        """Train one model for each C on prepared data: `fit_path` without the objectives."""
         models = [self._sibling(C, data) for C in values]
         start = perf_counter()
         everything = np.zeros(len(data.y), dtype=np.int32)
@@ -141,7 +145,6 @@ class ALSVMBatch(LinearClassifier):
             start = perf_counter()
             model._solve(A[0], q[0])
             model.train_time_ = shared + perf_counter() - start
-            model.certify(data)
         return models
 
     def cv_path(
