@@ -126,7 +126,7 @@ def derive(name: str, train: Part, test: Part | None, what: Derivation) -> Deriv
     if words_test is not None:
         strangers = set(words_test) - set(words)
         if strangers and not positive:
-            raise DataError(f"{name}: the test part has the class {min(strangers)!r} alone")
+            raise DataError(f"{name}: the test part has the class {str(min(strangers))!r} alone")
         _, y_test = _codes(words_test, positive, class_order(set(words)))
     return Derived(_stored(X), y, _stored(X_test), y_test, names)
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import requests
+import urllib3
 from filelock import FileLock
 
 from svmbench.errors import DataUnavailableError
@@ -79,7 +80,7 @@ def download(url: str, folder: Path, progress: Progress | None = None) -> Path:
                 reason = _why(error)
                 if "name resolution" in reason or "refused" in reason:
                     break  # an offline machine is told so at once
-            except requests.RequestException as error:
+            except (requests.RequestException, urllib3.exceptions.HTTPError) as error:
                 reason = _why(error)
             else:
                 partial.replace(target)
@@ -110,7 +111,9 @@ def _attempt(url: str, partial: Path, progress: Progress | None) -> None:
         length = answer.headers.get("Content-Length")
         total = have + int(length) if length is not None else None
         with partial.open("ab" if have else "wb") as out:
-            for piece in answer.iter_content(CHUNK):
+            # read1 hands over what has arrived; iter_content would wait for a whole chunk and lose
+            # its beginning when the connection ends.
+            while piece := answer.raw.read1(CHUNK):
                 out.write(piece)
                 have += len(piece)
                 if progress is not None:
@@ -119,7 +122,7 @@ def _attempt(url: str, partial: Path, progress: Progress | None) -> None:
             raise _RetryError(f"the connection ended after {have:,} of {total:,} bytes")
 
 
-def _why(error: requests.RequestException) -> str:
+def _why(error: Exception) -> str:
     """Return a few words on a network failure, without the library's nested messages."""
     text = str(error)
     if isinstance(error, requests.ConnectTimeout):

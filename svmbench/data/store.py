@@ -130,6 +130,8 @@ def csr_view(
 ) -> sp.csr_array:
     """Return CSR over the given arrays without copying; their indices are sorted and unique."""
     X = sp.csr_array((data, indices, indptr), shape=shape, copy=False)
+    # scipy copies a view that is much smaller than what it is a view of; these shall stay mapped.
+    X.data, X.indices, X.indptr = data, indices, indptr
     X.has_sorted_indices = True
     X.has_canonical_format = True
     return X

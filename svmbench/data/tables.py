@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import csv
 import io
-import warnings
 from typing import Any
 
 import numpy as np
@@ -37,49 +37,44 @@ def read(content: bytes, name: str, reading: Reading) -> pd.DataFrame:
         For an empty file, another encoding, or rows of unequal length (with the line number).
     """
     content = check_text(content, name)
-    options: dict[str, Any] = {
-        "header": 0 if reading.header else None,
-        "skiprows": reading.skip_lines,
-        "dtype": str,
-        "keep_default_na": False,
-        "na_filter": False,
-        "skip_blank_lines": True,
-        "skipinitialspace": True,
-        "index_col": False,
-    }
-    if reading.separator == "whitespace":
-        options |= {"sep": r"\s+"}
-    else:
-        options |= {"sep": reading.separator}
     try:
-        with warnings.catch_warnings():
-            # pandas only warns where rows are longer than the header, and drops their ends.
-            warnings.simplefilter("error", pd.errors.ParserWarning)
-            frame = pd.read_csv(io.BytesIO(content), encoding="utf-8", **options)
+        frame = pd.read_csv(
+            io.BytesIO(content),
+            sep=r"\s+" if reading.separator == "whitespace" else reading.separator,
+            header=None,  # pandas would rename a name that is there twice
+            skiprows=reading.skip_lines,
+            dtype=object,
+            keep_default_na=False,
+            skipinitialspace=True,
+            index_col=False,
+            encoding="utf-8",
+        )
     except UnicodeDecodeError as error:
         raise DataError(f"{name} is not encoded as UTF-8: {error.reason}") from None
     except pd.errors.EmptyDataError:
         raise DataError(f"{name} has no data rows") from None
-    except pd.errors.ParserWarning:
-        raise DataError(f"{name}: the rows have more columns than the header") from None
     except (pd.errors.ParserError, ValueError) as error:
         said = str(error).removeprefix("Error tokenizing data. C error: ").strip()
         raise DataError(f"{name} can't be read as a table: {said}") from None
+    frame = frame.apply(lambda column: column.map(_stripped))
+    frame.index = _line_numbers(content, len(frame), reading)
+    _refuse_short_rows(frame, content, name, reading.separator)
+    frame.columns = pd.RangeIndex(1, frame.shape[1] + 1)
+    if reading.header:
+        frame = _named(frame, name)
     if frame.empty:
         raise DataError(f"{name} has no data rows")
-    if not reading.header:
-        frame.columns = pd.RangeIndex(1, frame.shape[1] + 1)
-    else:
-        frame.columns = [str(column).strip() for column in frame.columns]
-        if frame.columns.has_duplicates:
-            twice = frame.columns[frame.columns.duplicated()][0]
-            raise DataError(f"{name}: the header has the column {twice!r} twice")
-    frame = frame.apply(lambda column: column.astype(object).map(_stripped))
-    frame.index = _line_numbers(content, len(frame), reading)
-    short = frame.isna().to_numpy().any(axis=1)
-    if short.any():
-        line = frame.index[int(np.argmax(short))]
-        raise DataError(f"{name}, line {line}: the row has fewer columns than the others")
+    return frame
+
+
+def _named(frame: pd.DataFrame, name: str) -> pd.DataFrame:
+    """Return the frame without its first row, which names the columns."""
+    header = pd.Index(frame.iloc[0].astype(str))
+    if header.has_duplicates:
+        twice = header[header.duplicated()][0]
+        raise DataError(f"{name}: the header has the column {twice!r} twice")
+    frame = frame.iloc[1:]
+    frame.columns = header
     return frame
 
 
@@ -87,14 +82,30 @@ def _stripped(word: Any) -> Any:
     return word.strip() if isinstance(word, str) else word
 
 
+def _refuse_short_rows(frame: pd.DataFrame, content: bytes, name: str, separator: str) -> None:
+    """Raise for a row that ends too early: pandas fills it up with empty words."""
+    suspects = frame.index[(frame.iloc[:, -1] == "").to_numpy()]
+    if not len(suspects):
+        return
+    lines = content.splitlines()
+    for number in suspects:
+        line = lines[number - 1].decode()
+        words = (
+            line.split()
+            if separator == "whitespace"
+            else next(csv.reader([line], delimiter=separator, skipinitialspace=True))
+        )
+        if len(words) < frame.shape[1]:
+            raise DataError(f"{name}, line {number}: the row has fewer columns than the others")
+
+
 def _line_numbers(content: bytes, n_rows: int, reading: Reading) -> pd.Index:
     """Return the line of each row: blank lines don't make rows."""
     lines = content.splitlines()
     filled = [i for i, line in enumerate(lines, start=1) if line and not line.isspace()]
-    filled = [i for i in filled if i > reading.skip_lines][int(reading.header) :]
+    filled = [i for i in filled if i > reading.skip_lines]
     if len(filled) != n_rows:  # a quoted cell goes over several lines
-        first = 1 + reading.skip_lines + int(reading.header)
-        return pd.RangeIndex(first, first + n_rows)
+        return pd.RangeIndex(1 + reading.skip_lines, 1 + reading.skip_lines + n_rows)
     return pd.Index(filled)
 
 
