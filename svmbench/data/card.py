@@ -100,6 +100,11 @@ def n_classes(one: Entry) -> int | str:
     return len(one.counts) or (2 if one.task == "binary" else "")
 
 
+def was_seen(one: Entry) -> bool:
+    """Whether the data set was ever prepared: otherwise its numbers are its page's or a paper's."""
+    return one.density is not None
+
+
 def verification(file: SourceFile) -> str:
     """Return how the bytes of a file are verified, in words."""
     if file.rebuilt and file.sha256:
@@ -153,7 +158,7 @@ def printed_in_words(one: Entry, said: Statement) -> str:
     if differ:
         words.append("; ".join(differ) + f" ({said.why})")
     elif stated(said):
-        words.append("counts as printed")
+        words.append("counts as printed" if was_seen(one) else "counts as printed, not seen yet")
     elif said.why:
         words.append(said.why)
     return ", ".join(words) or "used without printed counts"
