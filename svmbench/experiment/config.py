@@ -228,6 +228,15 @@ def _cross_check(config: Config, source: YamlSource) -> list[str]:
                     f"{source.where((kind, i, 'block'))}: {kind}[{i}]: unknown block "
                     f"{spec.block!r}{suggestion(spec.block, names)}"
                 )
+    outputs: list[str] = ["table", "tables"]
+    for kind in ("tables", "plots"):
+        for i, spec in enumerate(getattr(config, kind)):
+            if spec.name in outputs:
+                problems.append(
+                    f"{source.where((kind, i, 'name'))}: {kind}[{i}]: the name {spec.name!r} is"
+                    " taken; each table and plot becomes a file of its own"
+                )
+            outputs.append(spec.name)
     return problems
 
 

@@ -188,7 +188,8 @@ class Block(Model):
     repeats : int
         Rounds of a ``race``.
     tolerance : float
-        Relative difference of objectives that counts as equal in a ``race``.
+        Relative difference of objectives that counts as equal in a ``race``; null to compare
+        solvers at the settings they are given.
     pairs : list of [str, str]
         The ratios that a ``race`` reports: cost of the second over cost of the first.
     datasets, solvers : list
@@ -210,7 +211,7 @@ class Block(Model):
     features: list[Annotated[int, Field(ge=1)]] = []
     max_samples: Annotated[int, Field(ge=0)] = 0
     repeats: Annotated[int, Field(ge=1)] = 5
-    tolerance: Annotated[float, Field(gt=0)] = 1e-3
+    tolerance: Annotated[float, Field(gt=0)] | None = 1e-3
     pairs: list[Annotated[list[str], Field(min_length=2, max_length=2)]] = []
     datasets: list[DatasetSpec] = []
     solvers: list[SolverSpec] = []

@@ -9,7 +9,9 @@ A racer's grid is a *ladder*: each point is one setting (of `tol`, say), and the
 that of its cheapest setting whose objective is within `tolerance` (relative) of the best that
 any solver of its problem reached. A racer that never gets there has no ratio, and the record says
 so. Where the grid has `C`, each value is a race of its own and the costs are summed; a solver that
-declares that it shares work along `C` does the whole grid at once.
+declares that it shares work along `C` does the whole grid at once. With ``tolerance: null`` racers
+run at the settings that the config gives them, for solvers of different problems, whose objectives
+can't be compared.
 """
 
 from __future__ import annotations
@@ -99,9 +101,11 @@ class _Racer:
         return float(point.get("C", self.settings["params"].get("C", 0.0)))
 
     def chosen(
-        self, target: dict[float, float], tolerance: float
+        self, target: dict[float, float], tolerance: float | None
     ) -> list[tuple[float, int]] | None:
         """Return for each C its cheapest setting that reaches the target; None if one has none."""
+        if tolerance is None:
+            return list(self.costs)
         keys: list[tuple[float, int]] = []
         for C in dict.fromkeys(key[0] for key in self.costs):
             good = [
@@ -144,6 +148,8 @@ def race(task: Task) -> Outcome:
             (racer.objectives[k] - best[racer.problem][k[0]]) / abs(best[racer.problem][k[0]])
             for k in reached
         )
+        if len(reached) == 1:
+            metrics[f"objective:{racer.name}"] = racer.objectives[reached[0]]
         if keys is None:
             notes.append(f"{racer.name} did not come within {spec['tolerance']:g} of the optimum")
             continue
