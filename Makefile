@@ -6,6 +6,7 @@ PROFILE ?= quick
 JOBS ?= 1
 # The heavy tests are spread over the cores by pytest-xdist.
 TEST_JOBS ?= 2
+PYTEST_FLAGS ?=
 
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
@@ -32,16 +33,14 @@ quickstart: setup  ## Run a small real experiment that needs no download; prints
 	@echo "plot:  results/quickstart-quick/scaling.png"
 
 test: setup  ## Run the tests (those of real data need SVMBENCH_MIRROR, and say so).
-	$(BIN)/python -m pytest -n $(TEST_JOBS) --dist worksteal
+	$(BIN)/python -m pytest -n $(TEST_JOBS) --dist worksteal $(PYTEST_FLAGS)
 
 test-no-jit: setup  ## Run the tests of the algorithms once more as plain Python.
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n $(TEST_JOBS) --dist worksteal tests/core
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n $(TEST_JOBS) --dist worksteal $(PYTEST_FLAGS) tests/core
 
 coverage: setup  ## Line coverage of svmbench/, the tests of core run with and without JIT.
-	$(BIN)/python -m coverage erase
-	$(BIN)/python -m coverage run -m pytest -q
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m coverage run -m pytest -q tests/core
-	$(BIN)/python -m coverage combine --quiet
+	$(MAKE) test PYTEST_FLAGS="--cov --cov-report="
+	$(MAKE) test-no-jit PYTEST_FLAGS="--cov --cov-append --cov-report="
 	$(BIN)/python -m coverage report --fail-under=90
 
 lint: setup  ## ruff, formatting, types.
