@@ -107,8 +107,7 @@ def _paper_table(paper: str, used: dict[str, Entry]) -> str:
         rows.append(
             [
                 f"`{name}`" + ("+test" if said.parts == "all" else ""),
-                said.published_as
-                or (f"*for {said.stands_in_for}*" if said.stands_in_for else name),
+                _printed_name(name, said),
                 _number(have["n_samples"]),
                 _number(have["n_features"]),
                 _counts(have["counts"]),
