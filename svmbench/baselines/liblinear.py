@@ -7,6 +7,8 @@ Given
 Reference
     Fan et al. 2008; Hsieh et al. 2008 (dual solvers); Lin et al. 2008, Galli and Lin 2021 (primal).
 Deviations
+    - A dual solver of the package stops after 300 outer iterations, whatever its eps (-s 1 then
+      goes on with the primal solver): stop_reason_ is "max_iter" for -s 3.
     - The dual solvers draw from the C library's `rand`, which is seeded before each run: a model
       depends on its data and parameters, not on what ran before it.
 """
@@ -91,13 +93,32 @@ class _Liblinear(LinearClassifier):
         )
 
 
+class _LiblinearParameters(_Liblinear):
+    """The parameters that all of LIBLINEAR's solvers share, with the dual solvers' default eps."""
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        tol: float = 0.1,
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1.0,
+        random_state: int = 1,
+    ) -> None:
+        self.C = C
+        self.tol = tol
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.random_state = random_state
+
+
 @declare(
     name="liblinear-l1",
     problem="hinge",
     summary="LIBLINEAR's dual coordinate descent for the hinge loss",
     reference="LIBLINEAR -s 3 -B 1; Hsieh et al. 2008",
 )
-class LiblinearL1(_Liblinear):
+class LiblinearL1(_LiblinearParameters):
     """LIBLINEAR -s 3: L2-regularised L1-loss SVM, dual coordinate descent.
 
     Parameters
@@ -123,17 +144,59 @@ class LiblinearL1(_Liblinear):
 
     _solver = 3
 
+
+@declare(
+    name="liblinear-l2-dual",
+    problem="squared-hinge",
+    summary="LIBLINEAR's dual coordinate descent for the squared hinge loss",
+    reference="LIBLINEAR -s 1 -B 1; Hsieh et al. 2008",
+)
+class LiblinearL2Dual(_LiblinearParameters):
+    """LIBLINEAR -s 1: L2-regularised L2-loss SVM, dual coordinate descent.
+
+    Parameters and attributes are those of :class:`LiblinearL1`.
+    """
+
+    _solver = 1
+
+
+@declare(
+    name="liblinear-l2",
+    problem="squared-hinge",
+    summary="LIBLINEAR's primal Newton method for the squared hinge loss",
+    reference="LIBLINEAR -s 2 -B 1; Lin et al. 2008, Galli and Lin 2021",
+)
+class LiblinearL2(_Liblinear):
+    """LIBLINEAR -s 2: L2-regularised L2-loss SVM, truncated Newton in the primal.
+
+    Parameters
+    ----------
+    tol : float, default=0.01
+        LIBLINEAR's eps: norm of the gradient relative to its initial value, times the smaller
+        class's share.
+    C, fit_intercept, intercept_scaling
+        As for :class:`LiblinearL1`.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features)
+    intercept_ : ndarray of shape (1,)
+    n_iter_ : int
+        Newton steps.
+    """
+
+    _solver = 2
+    random_state = 1  # draws nothing
+
     def __init__(
         self,
         C: float = 1.0,
         *,
-        tol: float = 0.1,
+        tol: float = 0.01,
         fit_intercept: bool = True,
         intercept_scaling: float = 1.0,
-        random_state: int = 1,
     ) -> None:
         self.C = C
         self.tol = tol
         self.fit_intercept = fit_intercept
         self.intercept_scaling = intercept_scaling
-        self.random_state = random_state

@@ -9,9 +9,12 @@ from __future__ import annotations
 import warnings
 from typing import Any, Self
 
+import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.svm import LinearSVC
+from sklearn.linear_model import SGDClassifier
+from sklearn.svm import SVC, LinearSVC
 
+from svmbench.baselines.kernel_model import KERNELS, KernelBaseline, KernelSolution
 from svmbench.core.base import LinearClassifier, LinearSolution, TrainingData, declare
 
 
@@ -94,4 +97,175 @@ class LinearSVCBaseline(LinearClassifier):
                 stop_reason="max_iter" if n_iter >= self.max_iter else "converged",
                 counters={"iterations": n_iter},
             )
+        )
+
+
+@declare(
+    name="sgd-classifier",
+    problem="hinge",
+    summary="scikit-learn's SGDClassifier with the hinge loss",
+    reference="sklearn.linear_model.SGDClassifier(loss='hinge', alpha=1/(N C)); Bottou's steps",
+)
+class SGDBaseline(LinearClassifier):
+    """scikit-learn's SGDClassifier, on the same problem as the others.
+
+    Its own offset is not regularised, so it gets the constant feature and no offset.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Weight of the summed hinge losses; scikit-learn's alpha is 1 / (N C).
+    max_iter : int, default=1000
+        Largest number of epochs.
+    tol : float, default=1e-3
+        It stops once the mean loss has not improved by this for five epochs.
+    average : bool, default=False
+        Whether the model is the mean of the iterates.
+    fit_intercept : bool, default=True
+        Whether a constant feature is appended.
+    intercept_scaling : float, default=1.0
+        Its value.
+    random_state : int, RandomState or None, default=0
+        Seed of the order.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features)
+    intercept_ : ndarray of shape (1,)
+    n_iter_ : int
+        Epochs.
+    """
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        max_iter: int = 1000,
+        tol: float = 1e-3,
+        average: bool = False,
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1.0,
+        random_state: Any = 0,
+    ) -> None:
+        self.C = C
+        self.max_iter = max_iter
+        self.tol = tol
+        self.average = average
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.random_state = random_state
+
+    def train(self, data: TrainingData) -> Self:
+        """Call SGDClassifier's `fit`."""
+        model = SGDClassifier(
+            loss="hinge",
+            alpha=1.0 / (len(data.y) * self.C),
+            max_iter=self.max_iter,
+            tol=self.tol,
+            average=self.average,
+            fit_intercept=False,
+            random_state=self.random_state,
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model.fit(data.native, data.y)
+        w = model.coef_[0].copy()
+        n_iter = int(model.n_iter_)
+        return self._store(
+            LinearSolution(
+                w=w[:-1] if self.bias else w,
+                b=float(w[-1] * self.bias) if self.bias else 0.0,
+                n_iter=n_iter,
+                stop_reason="max_iter" if n_iter >= self.max_iter else "converged",
+                counters={"epochs": n_iter},
+            )
+        )
+
+
+@declare(
+    name="svc",
+    problem="hinge",
+    summary="scikit-learn's SVC (its copy of LIBSVM, with dense inputs kept dense)",
+    reference="sklearn.svm.SVC",
+    kernels=KERNELS,
+)
+class SVCBaseline(KernelBaseline):
+    """scikit-learn's SVC.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Weight of the summed hinge losses.
+    kernel : {"linear", "rbf", "poly", "sigmoid"}, default="rbf"
+    gamma : float or "scale", default="scale"
+        Width of the kernel; "scale" is 1 / (n_features * variance of X).
+    degree : int, default=3
+        Of the polynomial kernel.
+    coef0 : float, default=0.0
+        Of the polynomial and the sigmoid kernel.
+    tol : float, default=1e-3
+        Largest violation of the optimality conditions.
+    cache_size : float, default=200.0
+        Kernel cache, MB.
+    shrinking : bool, default=True
+
+    Attributes
+    ----------
+    support_ : ndarray of int of shape (n_support,)
+    support_vectors_ : ndarray or csr_array of shape (n_support, n_features)
+    dual_coef_ : ndarray of shape (1, n_support)
+        ``alpha_i y_i``.
+    intercept_ : ndarray of shape (1,)
+    objective_, dual_objective_ : float
+        Primal value at the returned offset, and dual value.
+    n_iter_ : int
+        Pair steps.
+    """
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        kernel: str = "rbf",
+        gamma: float | str = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        tol: float = 1e-3,
+        cache_size: float = 200.0,
+        shrinking: bool = True,
+    ) -> None:
+        self.C = C
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.tol = tol
+        self.cache_size = cache_size
+        self.shrinking = shrinking
+
+    def train(self, data: TrainingData) -> Self:
+        """Call SVC's `fit`."""
+        model = SVC(
+            C=self.C,
+            kernel=self.kernel,
+            gamma=self.gamma_,
+            degree=self.degree,
+            coef0=self.coef0,
+            tol=self.tol,
+            cache_size=self.cache_size,
+            shrinking=self.shrinking,
+        )
+        model.fit(data.native, data.y)
+        coefficients = model.dual_coef_
+        if hasattr(coefficients, "toarray"):
+            coefficients = coefficients.toarray()
+        return self._store(
+            KernelSolution(
+                support=model.support_.astype(np.int64),
+                coefficients=np.ravel(coefficients).copy(),
+                b=float(model.intercept_[0]),
+                n_iter=int(model.n_iter_[0]),
+                stop_reason="converged" if model.fit_status_ == 0 else "max_iter",
+            ),
+            data,
         )

@@ -30,29 +30,39 @@ def accumulate_csr(
     indptr: np.ndarray,
     y: np.ndarray,
     folds: np.ndarray,
-    bias: float,
     A: np.ndarray,
-    q: np.ndarray,
+    sides: np.ndarray,
 ) -> None:
-    """Add each row's outer product to the upper triangle of its fold's ``A``, ``y x`` to its ``q``.
+    """Add each row's outer product to the upper triangle of its fold's ``A``.
 
-    ``A`` has shape (n_folds, d, d) and ``q`` (n_folds, d), where d counts the constant feature
-    when `bias` is not 0.
+    ``A`` has shape (n_folds, d, d) with d at least n_features, and ``sides`` (n_folds, n_features,
+    2) receives the sums of ``y x`` and of ``x``.
+
+    Two rows of the triangle are filled at a time, so that each entry of the sample is read half as
+    often; the unsigned indices spare the check for negative ones.
     """
-    d = A.shape[1]
+    one, two = np.uint32(1), np.uint32(2)
     for i in range(len(y)):
-        fold = folds[i]
-        start, end = indptr[i], indptr[i + 1]
-        for p in range(start, end):
-            value, row = data[p], indices[p]
-            q[fold, row] += y[i] * value
-            for r in range(p, end):
-                A[fold, row, indices[r]] += value * data[r]
-            if bias != 0.0:
-                A[fold, row, d - 1] += value * bias
-        if bias != 0.0:
-            A[fold, d - 1, d - 1] += bias * bias
-            q[fold, d - 1] += y[i] * bias
+        fold = np.uint32(folds[i])
+        p, end = np.uint32(indptr[i]), np.uint32(indptr[i + 1])
+        while p + one < end:
+            x, j = data[p], np.uint32(indices[p])
+            x2, j2 = data[p + one], np.uint32(indices[p + one])
+            sides[fold, j, 0] += y[i] * x
+            sides[fold, j, 1] += x
+            sides[fold, j2, 0] += y[i] * x2
+            sides[fold, j2, 1] += x2
+            A[fold, j, j] += x * x
+            for r in range(p + one, end):
+                k = np.uint32(indices[r])
+                A[fold, j, k] += x * data[r]
+                A[fold, j2, k] += x2 * data[r]
+            p += two
+        if p < end:
+            x, j = data[p], np.uint32(indices[p])
+            sides[fold, j, 0] += y[i] * x
+            sides[fold, j, 1] += x
+            A[fold, j, j] += x * x
 
 
 def fold_moments(
@@ -81,18 +91,24 @@ def fold_moments(
     n_samples, n_features = X.shape
     d = n_features + bool(bias)
     A = np.zeros((n_folds, d, d))
-    q = np.zeros((n_folds, d))
+    sides = np.zeros((n_folds, n_features, 2))
     if sp.issparse(X) and X.nnz <= DENSE_SHARE * n_samples * n_features:
-        accumulate_csr(*csr_parts(X), raw(y), raw(folds), bias, A, q)
+        accumulate_csr(*csr_parts(X), raw(y), raw(folds), A, sides)
     else:
-        _accumulate_blocks(X, y, folds, bias, A, q)
+        _accumulate_blocks(X, y, folds, A, sides)
+    q = np.zeros((n_folds, d))
+    q[:, :n_features] = sides[:, :, 0]
+    if bias:
+        q[:, -1] = bias * np.bincount(folds, weights=y, minlength=n_folds)
+        A[:, :n_features, -1] = bias * sides[:, :, 1]
+        A[:, -1, -1] = bias * bias * np.bincount(folds, minlength=n_folds)
     for each in A:
         each += np.triu(each, 1).T
     return A, q
 
 
 def _accumulate_blocks(
-    X: Any, y: np.ndarray, folds: np.ndarray, bias: float, A: np.ndarray, q: np.ndarray
+    X: Any, y: np.ndarray, folds: np.ndarray, A: np.ndarray, sides: np.ndarray
 ) -> None:
     """Do what :func:`accumulate_csr` does with BLAS-3 on blocks of rows that fit in the cache."""
     n_samples, n_features = X.shape
@@ -110,15 +126,9 @@ def _accumulate_blocks(
             else:
                 members = np.flatnonzero(fold_of == fold)
                 part, signs = rows[members], labels[members]
-            if not len(signs):
-                continue
-            # The transpose of C-ordered rows is the Fortran matrix that BLAS wants: no copy.
-            sums[fold] = dsyrk(1.0, part.T, beta=1.0, c=sums[fold], overwrite_c=1)
-            sides = np.stack([signs, np.ones(len(signs))]) @ part
-            q[fold, :n_features] += sides[0]
-            if bias:
-                A[fold, :n_features, n_features] += bias * sides[1]
-                A[fold, n_features, n_features] += bias * bias * len(signs)
-                q[fold, n_features] += bias * float(np.sum(signs))
+            if len(signs):
+                # The transpose of C-ordered rows is the Fortran matrix that BLAS wants: no copy.
+                sums[fold] = dsyrk(1.0, part.T, beta=1.0, c=sums[fold], overwrite_c=1)
+                sides[fold] += part.T @ np.column_stack([signs, np.ones(len(signs))])
     for fold in range(n_folds):
         A[fold, :n_features, :n_features] = sums[fold]

@@ -1,0 +1,126 @@
+"""Dual coordinate descent against LIBLINEAR, the duality gap, and by hand."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose
+from small_problems import make_problem, needs_jit
+
+from svmbench.baselines.liblinear import LiblinearL1, LiblinearL2, LiblinearL2Dual
+from svmbench.core.linear.dcd import DCDL1, DCDL2, next_pass, shuffle
+from svmbench.core.problems import PROBLEMS
+
+
+def test_two_samples_by_hand():
+    # x = 1, 1 after folding in the labels, no offset. Hinge: w = min(1, 2C).
+    X, y = [[1.0], [-1.0]], [1, -1]
+    assert DCDL1(C=0.2, tol=1e-9, fit_intercept=False).fit(X, y).coef_[0, 0] == pytest.approx(0.4)
+    assert DCDL1(C=5.0, tol=1e-9, fit_intercept=False).fit(X, y).coef_[0, 0] == pytest.approx(1.0)
+    # Squared hinge: w = 4C / (1 + 4C).
+    model = DCDL2(C=0.5, tol=1e-9, fit_intercept=False).fit(X, y)
+    assert model.coef_[0, 0] == pytest.approx(2 / 3)
+
+
+@pytest.mark.parametrize("solver", [DCDL1, DCDL2])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("bias", [0.0, 2.0])
+def test_closes_the_duality_gap(solver, form, bias):
+    X, y = make_problem(n=60, d=6)
+    X[7] = 0.0
+    C = 0.5
+    model = solver(
+        C=C, tol=1e-8, max_iter=20000, fit_intercept=bias > 0, intercept_scaling=bias
+    ).fit(form(X), y)
+    problem = PROBLEMS[model.declaration.problem]
+    w, b = model.coef_[0], model.intercept_[0]
+    gap = problem.gap(X, y, w, b, C, alpha=model.alpha_, bias=bias)
+    assert abs(gap) < 1e-6 * model.objective_
+    assert_allclose(X.T @ (y * model.alpha_), w, atol=1e-9)
+    assert model.stop_reason_ == "converged"
+
+
+@pytest.mark.parametrize(
+    ("solver", "oracle"), [(DCDL1, LiblinearL1), (DCDL2, LiblinearL2Dual), (DCDL2, LiblinearL2)]
+)
+@pytest.mark.parametrize("C", [0.01, 1.0])
+def test_objective_is_liblinear_s(solver, oracle, C):
+    X, y = make_problem(n=120, d=8)
+    ours = solver(C=C, tol=1e-6, max_iter=5000).fit(X, y).objective_
+    assert ours == pytest.approx(oracle(C=C, tol=1e-6).fit(X, y).objective_, rel=1e-4)
+
+
+@pytest.mark.mirror
+@needs_jit
+@pytest.mark.parametrize(("solver", "oracle"), [(DCDL1, LiblinearL1), (DCDL2, LiblinearL2)])
+@pytest.mark.parametrize("name", ["a9a", "ijcnn1"])
+def test_objective_is_liblinear_s_on_real_data(mirrored, solver, oracle, name):
+    X, y = mirrored(name)
+    ours = solver(C=0.1, tol=1e-6, max_iter=5000).fit(X, y)
+    assert ours.objective_ == pytest.approx(oracle(C=0.1, tol=1e-6).fit(X, y).objective_, rel=1e-4)
+
+
+@pytest.mark.parametrize("solver", [DCDL1, DCDL2])
+def test_order_labels_and_form_do_not_matter(solver):
+    X, y = make_problem(n=80, d=5)
+    strict = {"tol": 1e-9, "max_iter": 20000}
+    model = solver(**strict).fit(X, y)
+    order = np.random.default_rng(1).permutation(len(y))
+    assert_allclose(solver(**strict).fit(X[order], y[order]).coef_, model.coef_, atol=1e-6)
+    assert_allclose(solver(**strict).fit(X, -y).coef_, -model.coef_, atol=1e-6)
+    assert_allclose(solver(**strict).fit(sp.csr_array(X), y).coef_, model.coef_, atol=1e-6)
+
+
+def test_duplicated_samples_weigh_twice():
+    X, y = make_problem(n=50, d=5)
+    twice = DCDL2(C=1.0, tol=1e-9, max_iter=20000).fit(np.vstack([X, X]), np.tile(y, 2))
+    once = DCDL2(C=2.0, tol=1e-9, max_iter=20000).fit(X, y)
+    assert_allclose(twice.coef_, once.coef_, atol=1e-6)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_shrinking_saves_visits_and_seeds_change_only_the_way(form):
+    X, y = make_problem(n=100, d=5)
+    model = DCDL1(tol=1e-6, max_iter=20000).fit(form(X), y)
+    counters = model.counters_
+    assert counters["updates"] <= counters["visits"] < 100 * counters["passes"]
+    other = DCDL1(tol=1e-6, max_iter=20000, random_state=5).fit(form(X), y)
+    assert other.counters_ != counters
+    assert other.objective_ == pytest.approx(model.objective_, rel=1e-6)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_trace_follows_the_same_way(form):
+    X, y = make_problem(n=60, d=5)
+    plain = DCDL1(tol=1e-3, max_iter=3000).fit(form(X), y)
+    traced = DCDL1(tol=1e-3, max_iter=3000, trace=True).fit(form(X), y)
+    assert np.array_equal(plain.coef_, traced.coef_)
+    assert len(traced.trace_) == traced.n_iter_ == plain.n_iter_
+    assert traced.trace_[-1][2] == pytest.approx(plain.objective_)
+
+
+def test_too_few_passes_are_said():
+    X, y = make_problem()
+    model = DCDL1(tol=1e-9, max_iter=2).fit(X, y)
+    assert (model.n_iter_, model.stop_reason_) == (2, "max_iter")
+
+
+def test_shuffle_is_a_permutation_that_every_position_takes_part_in():
+    active = np.arange(50, dtype=np.int32)
+    seed = 12345
+    firsts = set()
+    for _ in range(300):
+        seed = shuffle(active, 50, seed)
+        firsts.add(int(active[0]))
+        assert sorted(active.tolist()) == list(range(50))
+    assert len(firsts) > 40
+
+
+def test_a_pass_that_agrees_on_the_rest_brings_everything_back():
+    active = np.array([3, 1, 0, 2], dtype=np.int32)
+    limits, state = np.array([0.5, -0.5]), np.zeros(6, dtype=np.int64)
+    assert next_pass(active, 2, 0.01, -0.01, 0.1, limits, state) == 4
+    assert active.tolist() == [0, 1, 2, 3]
+    assert limits.tolist() == [np.inf, -np.inf]
+    assert state[2] == 0
+    assert next_pass(active, 4, 0.01, -0.01, 0.1, limits, state) == 4
+    assert state[2] == 1
