@@ -391,7 +391,7 @@ def _race(axes: Axes, curves: Curves, panel: Panel, styles: dict[str, int], holl
     elif values:
         axes.set_xlim(0, max(*values, 1.0) * 1.1)
     axes.set_yticks(range(len(categories)), [str(category) for category in categories])
-    axes.set_ylim(len(categories) - 0.5, -0.5)
+    axes.set_ylim(max(1, len(categories)) - 0.5, -0.5)
     axes.grid(visible=False, axis="y")
     unit = " (log scale; 1 = equal)" if axes.get_xscale() == "log" else " (1 = equal)"
     axes.set_xlabel(label(curves.spec.y) + unit)

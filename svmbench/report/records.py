@@ -58,7 +58,7 @@ class Run:
     ----------
     path : Path
         The folder.
-    name, paper, title, profile : str
+    name, paper, title, profile, profile_note : str
         From the resolved config and the plan.
     scaling : str
         The config's own scaling, for blocks that name none.
@@ -86,6 +86,7 @@ class Run:
     plots: tuple[Mapping[str, Any], ...]
     environments: Mapping[str, Mapping[str, Any]]
     notes: tuple[str, ...] = ()
+    profile_note: str = ""
 
     def block_cells(self, block: str) -> list[Cell]:
         """Return the cells of one block, in the plan's order."""
@@ -139,6 +140,7 @@ def read_run(run_dir: Path) -> Run:
         cells=tuple(_join(cell, records.get(cell["key"]), paper) for cell in planned),
         tables=tuple(plan.get("tables") or ()),
         plots=tuple(plan.get("plots") or ()),
+        profile_note=str(plan.get("profile_note") or ""),
         environments=_read_environments(run_dir),
         notes=tuple(notes),
     )

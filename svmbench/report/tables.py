@@ -11,7 +11,7 @@ from typing import Any
 
 from svmbench.errors import ResultsError
 from svmbench.report import published, wording
-from svmbench.report.provenance import describe_environment, missing, used_environments
+from svmbench.report.provenance import describe_cpu, missing, used_environments
 from svmbench.report.races import take_apart
 from svmbench.report.records import IDENTITY, Cell, Run
 from svmbench.report.summary import Comparison, Summary, compare, group, summarise
@@ -279,7 +279,8 @@ def cell_text(entry: Entry | None, *, allow_contended: bool = False) -> str:
 
 def _caption(run: Run, table: Table) -> list[str]:
     spec = table.spec
-    lines = [f"Profile: **{run.profile or 'none'}**."]
+    note = f" ({run.profile_note})" if run.profile_note else ""
+    lines = [f"Profile: **{run.profile or 'none'}**{note}."]
     parts = [f"Block {spec.block}"]
     if scaling := run.block_scaling(spec.block):
         parts.append(f"scaling {scaling}")
@@ -290,7 +291,7 @@ def _caption(run: Run, table: Table) -> list[str]:
         folds = str(max(planned)) if len(planned) == 1 else f"{min(planned)} to {max(planned)}"
         lines.append(f"Mean ± sample standard deviation over {folds} folds.")
     names = used_environments(table.cells)
-    described = "; ".join(describe_environment(run, name) for name in names)
+    described = "; ".join(describe_cpu(run, name) for name in names)
     lines.append(f"Environment: {_escaped(described) or 'none yet (nothing has been measured)'}.")
     return [" ".join(lines)]
 
@@ -327,7 +328,10 @@ def _footnotes(table: Table, *, allow_contended: bool) -> list[str]:
     if any(e.summary.low is not None for e in entries):
         notes.append("In parentheses after a value: the range of its repeats.")
     elif any(e.summary.spread is not None and e.summary.folds == 1 for e in entries):
-        notes.append("Where there is one fold, ± is the spread of its own repeats.")
+        if all(e.cell.protocol == "cv" for e in entries):
+            notes.append("± is the sample standard deviation over the folds.")
+        else:
+            notes.append("Where there is one fold, ± is half the interquartile range of repeats.")
     if any(entry.cell.protocol == "race" for entry in entries):
         notes.append("`a vs b`: how many times faster a is than b (median of interleaved rounds).")
     return [text for note in notes for text in (note, "")]
