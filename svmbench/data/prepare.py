@@ -177,7 +177,7 @@ def _opened(
     joined_folder = _folder(one, joined=True)
     joined = store.read(joined_folder)
     if joined is None:
-        with _lock(one):
+        with lock(one.name):
             joined = store.read(joined_folder)
             if joined is None:
                 derived, facts = held
@@ -198,8 +198,9 @@ def _joined(derived: Derived) -> Derived:
     return Derived(X, np.concatenate([derived.y, derived.y_test]), None, None, derived.classes)
 
 
-def _lock(one: Entry) -> FileLock:
-    place = paths.cache_dir() / "locks" / f"{one.name}.lock"
+def lock(name: str) -> FileLock:
+    """Return the lock that whoever writes a data set's prepared arrays holds."""
+    place = paths.cache_dir() / "locks" / f"{name}.lock"
     place.parent.mkdir(parents=True, exist_ok=True)
     return FileLock(place)
 
@@ -212,7 +213,7 @@ def _prepared(
     progress: FileProgress | None,
 ) -> dict[str, Any]:
     """Prepare an entry under its lock, unless another process did so meanwhile."""
-    with _lock(one):
+    with lock(one.name):
         facts = store.read_facts(folder)
         if facts is not None:
             return facts

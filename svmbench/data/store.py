@@ -27,6 +27,8 @@ FORMAT = 1
 def write(folder: Path, derived: Derived, facts: dict[str, Any]) -> dict[str, Any]:
     """Write a data set into `folder` and return its facts, completed.
 
+    The caller holds the data set's lock: two writers would remove each other's work.
+
     Parameters
     ----------
     folder : Path
@@ -37,6 +39,8 @@ def write(folder: Path, derived: Derived, facts: dict[str, Any]) -> dict[str, An
         What JSON can hold; ``"sha256"`` is added, the identity of the arrays' content.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
+    for left in folder.parent.glob(f".{folder.name}-*"):  # by a process that was killed
+        shutil.rmtree(left, ignore_errors=True)
     temporary = folder.with_name(f".{folder.name}-{os.getpid()}-{uuid4().hex[:8]}")
     temporary.mkdir()
     try:

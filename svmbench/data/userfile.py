@@ -9,7 +9,7 @@ from typing import Any
 from svmbench import paths
 from svmbench.data import fetch, libsvm, store, tables
 from svmbench.data.derive import Part, derive
-from svmbench.data.prepare import Dataset, described
+from svmbench.data.prepare import Dataset, described, lock
 from svmbench.data.registry import Derivation, Reading
 from svmbench.errors import DataError
 
@@ -84,19 +84,27 @@ def load_file(
     folder = paths.cache_dir() / "prepared" / f"file-{digest.hexdigest()[:24]}"
     held = store.read(folder)
     if held is None:
-        derived = derive(place.name, parse_file(content, place.name, reading), None, what)
-        task = "binary" if len(derived.classes) == 2 else "multiclass"
-        facts: dict[str, Any] = {
-            "task": task,
-            "source": "file",
-            "verified": "user's own",
-            "files": {place.name: sha256},
-        }
-        store.write(folder, derived, described(derived, facts))
+        with lock(folder.name):
+            _prepared(place.name, content, sha256, reading, what, folder)
         held = store.read(folder)
         assert held is not None
     derived, facts = held
     return Dataset(str(path), derived.X, derived.y, None, None, facts, facts["sha256"])
+
+
+def _prepared(
+    name: str, content: bytes, sha256: str, reading: Reading, what: Derivation, folder: Path
+) -> None:
+    if store.read_facts(folder) is not None:  # another process was first
+        return
+    derived = derive(name, parse_file(content, name, reading), None, what)
+    facts: dict[str, Any] = {
+        "task": "binary" if len(derived.classes) == 2 else "multiclass",
+        "source": "file",
+        "verified": "user's own",
+        "files": {name: sha256},
+    }
+    store.write(folder, derived, described(derived, facts))
 
 
 def parse_file(content: bytes, name: str, reading: Reading) -> Part:

@@ -289,6 +289,17 @@ def test_a_failure_while_writing_leaves_nothing(use_registry, monkeypatch, tmp_p
     assert not list(paths.cache_dir().glob("prepared/.*"))
 
 
+def test_what_a_killed_process_left_is_cleared_away(use_registry, monkeypatch, tmp_path):
+    write_set(use_registry, monkeypatch, tmp_path)
+    folder = prepare._folder(data.entry("some"))
+    left = folder.with_name(f".{folder.name}-123-abcdef01")
+    left.mkdir(parents=True)
+    (left / "X.npy").write_bytes(b"half")
+    assert data.status("some") == "mirror"  # half a folder is none
+    data.load("some")
+    assert [place.name for place in folder.parent.iterdir()] == [folder.name]
+
+
 def _load_and_report(queue, cache):
     os.environ["SVMBENCH_CACHE"] = cache
     held = data.load("synthetic-linear")
