@@ -9,34 +9,42 @@ from small_problems import make_problem, needs_jit
 from svmbench.core.linear.pegasos import Pegasos
 
 
-def by_definition(X, y, C, T, k, project, seed):
-    """Return w of the algorithm as the paper prints it, with nothing stored cleverly."""
+def by_definition(X, y, C, draws, project, average):
+    """Return w (or the mean of its second half) as the paper prints it, nothing stored cleverly."""
     X = np.column_stack([X, np.ones(len(X))])
     lam = 1 / (len(X) * C)
-    draws = np.random.RandomState(seed).randint(0, len(X), size=(T, k), dtype=np.int32)
+    T, k = draws.shape
     w = np.zeros(X.shape[1])
+    iterates = []
     for t in range(1, T + 1):
         A = draws[t - 1]
         wrong = A[y[A] * (X[A] @ w) < 1]
         eta = 1 / (lam * t)
         w = (1 - eta * lam) * w + eta / k * (y[wrong] @ X[wrong])
         if project:
-            w *= min(1.0, 1 / (np.sqrt(lam) * np.linalg.norm(w)))
-    return w
+            w = w * min(1.0, 1 / (np.sqrt(lam) * np.linalg.norm(w)))
+        iterates.append(w)
+    return np.mean(iterates[T // 2 :], axis=0) if average else w
 
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
 @pytest.mark.parametrize("project", [False, True])
+@pytest.mark.parametrize("average", [False, True])
 @pytest.mark.parametrize("k", [1, 5])
-def test_follows_its_definition(form, project, k):
+def test_follows_its_definition(form, project, average, k):
     # Rows without zeros: a row of zeros has the margin y b, which may be 1 up to rounding.
     X, y = make_problem(n=40, d=5, density=1.0)
-    model = Pegasos(C=0.5, max_iter=200, batch_size=k, project=project, random_state=4)
+    model = Pegasos(
+        C=0.5, max_iter=201, batch_size=k, project=project, average=average, random_state=4
+    )
     model.fit(form(X), y)
-    expected = by_definition(X, y, 0.5, 200, k, project, seed=4)
+    draws = np.random.RandomState(4)  # the program draws each half apart when it averages
+    halves = [100, 101] if average else [201]
+    rows = np.vstack([draws.randint(0, 40, size=(n, k), dtype=np.int32) for n in halves])
+    expected = by_definition(X, y, 0.5, rows, project, average)
     assert_allclose(np.append(model.coef_, model.intercept_), expected, rtol=1e-8, atol=1e-10)
-    assert model.n_iter_ == 200
-    assert model.counters_["examples"] == 200 * k
+    assert model.n_iter_ == 201
+    assert model.counters_["examples"] == 201 * k
 
 
 def test_two_mirrored_samples_by_hand():
@@ -78,3 +86,25 @@ def test_parameters_out_of_range(wrong):
     X, y = make_problem(n=20)
     with pytest.raises(ValueError, match=f"{next(iter(wrong))} must be"):
         Pegasos(**wrong).fit(X, y)
+
+
+@pytest.mark.mirror
+@needs_jit
+def test_rate_and_precision_on_a9a(mirrored):
+    """At lambda = 1e-4: within 2 % after 50 epochs, and suboptimality falling like 1/T."""
+    from svmbench.core.linear.dcd import DCDL1
+
+    X, y = mirrored("a9a")
+    N = X.shape[0]
+    C = 1 / (N * 1e-4)
+    best = DCDL1(C=C, tol=1e-4, max_iter=20000).fit(X, y).objective_
+
+    def excess(T, **how):
+        runs = [Pegasos(C=C, max_iter=T, random_state=s, **how).fit(X, y) for s in range(5)]
+        return np.mean([run.objective_ for run in runs]) / best - 1
+
+    assert 0 < excess(50 * N, average=True) < 0.02
+    assert 0 < excess(50 * N, project=True) < 0.03
+    steps = [10**3, 10**4, 10**5, 10**6]
+    slope = np.polyfit(np.log(steps), np.log([excess(T) for T in steps]), 1)[0]
+    assert slope <= -0.7

@@ -16,6 +16,9 @@ Reference
 Deviations
     - w is stored as s v with a scalar s, so that a step costs the nonzeros of its examples;
       ||v||^2 is kept up to date with it.
+    - Optionally the mean of the last T/2 iterates (Rakhlin, Shamir and Sridharan 2012) is returned:
+      the last iterate keeps the noise of its last steps. The sum of the iterates is S v - u with S
+      the sum of their s, so that keeping it costs the nonzeros of the updates.
     - The authors' program starts at eta = 1 / (2 lambda) and has no bias; the paper's text starts
       at 1 / lambda, and so does this.
 """
@@ -38,7 +41,8 @@ from svmbench.core.base import (
     raw,
     require_count,
 )
-from svmbench.core.compiled import compiled_sums
+from svmbench.core.compiled import compiled, compiled_sums
+from svmbench.core.prefetch import prefetch
 from svmbench.core.problems import HINGE
 
 #: Examples drawn at a time: bounds the memory of the draws, and spaces the points of a trace.
@@ -46,6 +50,13 @@ DRAWS = 1 << 16
 
 #: Where s falls below this, it is multiplied into v.
 SMALLEST_SCALE = 1e-12
+
+
+#: Entries of a run's `state`: the scale s, ||v||^2, and the sum S of s over the averaged steps.
+SCALE, SQUARE, SCALES = 0, 1, 2
+
+#: How many examples ahead of the present one memory is asked for.
+NEAR, FAR = 4, 12
 
 
 @compiled_sums
@@ -56,19 +67,22 @@ def steps_dense(
     t: int,
     lam: float,
     project: bool,
+    average: bool,
     v: np.ndarray,
+    u: np.ndarray,
     state: np.ndarray,
 ) -> int:
     """Take one step for each row of `draws` (n_steps, k), the first being step `t`.
 
-    ``w = s v`` with ``state = [s, ||v||^2]``, both updated in place. Returns how many examples
-    violated their margin.
+    ``w = s v``. With `average` the sum of the iterates is kept as ``S v - u``, which changes only
+    where v does. `v`, `u` and `state` are updated in place. Returns how many examples violated
+    their margin.
     """
     d = len(v)
     n_steps, k = draws.shape
     margins = np.empty(k)
     updates = 0
-    s, norm = state[0], state[1]
+    s, square, S = state[SCALE], state[SQUARE], state[SCALES]
     for step in range(n_steps):
         eta = 1.0 / (lam * t)
         for j in range(k):
@@ -89,21 +103,27 @@ def steps_dense(
                     dot += v[p] * x
                     length += x * x
                     v[p] += c * x
-                norm += c * (2.0 * dot + c * length)
+                square += c * (2.0 * dot + c * length)
                 updates += 1
-        if project and lam * s * s * norm > 1.0:
-            s = 1.0 / np.sqrt(lam * norm)
+                if average:
+                    for p in range(d):
+                        u[p] += c * S * X[i, p]
+        if project and lam * s * s * square > 1.0:
+            s = 1.0 / np.sqrt(lam * square)
         if s < SMALLEST_SCALE:
             for p in range(d):
                 v[p] *= s
-            norm *= s * s
+            square *= s * s
+            S /= s
             s = 1.0
+        if average:
+            S += s
         t += 1
-    state[0], state[1] = s, norm
+    state[SCALE], state[SQUARE], state[SCALES] = s, square, S
     return updates
 
 
-@compiled_sums
+@compiled
 def steps_csr(
     data: np.ndarray,
     indices: np.ndarray,
@@ -113,45 +133,71 @@ def steps_csr(
     t: int,
     lam: float,
     project: bool,
+    average: bool,
     v: np.ndarray,
+    u: np.ndarray,
     state: np.ndarray,
 ) -> int:
     """Do what :func:`steps_dense` does on CSR rows."""
     n_steps, k = draws.shape
+    coming = draws.ravel()
     margins = np.empty(k)
     updates = 0
-    s, norm = state[0], state[1]
+    s, square, S = state[SCALE], state[SQUARE], state[SCALES]
     for step in range(n_steps):
         eta = 1.0 / (lam * t)
         for j in range(k):
-            i = draws[step, j]
-            f = 0.0
-            for q in range(indptr[i], indptr[i + 1]):
-                f += v[indices[q]] * data[q]
-            margins[j] = y[i] * s * f
+            now = step * k + j
+            if now + FAR < len(coming):
+                prefetch(indptr, coming[now + FAR])
+                prefetch(y, coming[now + FAR])
+            if now + NEAR < len(coming):
+                ahead = coming[now + NEAR]
+                for line in range(indptr[ahead], indptr[ahead + 1], 8):
+                    prefetch(data, line)
+                    prefetch(indices, line)
+            i = coming[now]
+            f, f1 = 0.0, 0.0
+            q: Any = np.uint32(indptr[i])
+            end = np.uint32(indptr[i + 1])
+            # Two sums at a time: one alone would wait for its own last addition.
+            while q + np.uint32(1) < end:
+                f += v[np.uint32(indices[q])] * data[q]
+                f1 += v[np.uint32(indices[q + np.uint32(1)])] * data[q + np.uint32(1)]
+                q += np.uint32(2)
+            if q < end:
+                f += v[np.uint32(indices[q])] * data[q]
+            margins[j] = y[i] * s * (f + f1)
         if t > 1:
             s *= 1.0 - 1.0 / t
         for j in range(k):
             if margins[j] < 1.0:
-                i = draws[step, j]
+                i = coming[step * k + j]
                 c = eta * y[i] / (k * s)
                 dot, length = 0.0, 0.0
-                for q in range(indptr[i], indptr[i + 1]):
-                    x = data[q]
-                    dot += v[indices[q]] * x
+                for entry in range(indptr[i], indptr[i + 1]):
+                    column, x = np.uint32(indices[entry]), data[entry]
+                    value = v[column]
+                    dot += value * x
                     length += x * x
-                    v[indices[q]] += c * x
-                norm += c * (2.0 * dot + c * length)
+                    v[column] = value + c * x
+                square += c * (2.0 * dot + c * length)
                 updates += 1
-        if project and lam * s * s * norm > 1.0:
-            s = 1.0 / np.sqrt(lam * norm)
+                if average:
+                    for entry in range(indptr[i], indptr[i + 1]):
+                        u[np.uint32(indices[entry])] += c * S * data[entry]
+        if project and lam * s * s * square > 1.0:
+            s = 1.0 / np.sqrt(lam * square)
         if s < SMALLEST_SCALE:
             for p in range(len(v)):
                 v[p] *= s
-            norm *= s * s
+            square *= s * s
+            S /= s
             s = 1.0
+        if average:
+            S += s
         t += 1
-    state[0], state[1] = s, norm
+    state[SCALE], state[SQUARE], state[SCALES] = s, square, S
     return updates
 
 
@@ -163,7 +209,7 @@ def steps_csr(
     reference="Shalev-Shwartz, Singer and Srebro 2007, Figure 1",
 )
 class Pegasos(LinearClassifier):
-    """Pegasos with sub-samples of k examples; the last iterate is the model.
+    """Pegasos with sub-samples of k examples; the last iterate is the model, or a mean of many.
 
     Parameters
     ----------
@@ -175,6 +221,8 @@ class Pegasos(LinearClassifier):
         Examples of a step, k.
     project : bool, default=False
         Whether to project on the ball of radius 1/sqrt(lambda), which contains the optimum.
+    average : bool, default=False
+        Whether the model is the mean of the second half of the iterates instead of the last one.
     fit_intercept : bool, default=True
         Whether a constant feature is appended.
     intercept_scaling : float, default=1.0
@@ -182,8 +230,8 @@ class Pegasos(LinearClassifier):
     random_state : int, RandomState or None, default=0
         Seed of the draws.
     trace : bool, default=False
-        Whether to record (seconds, steps, objective) at steps 1, 2, 4 … and T; evaluating the
-        objective is outside these seconds.
+        Whether to record (seconds, steps, objective) at steps 1, 2, 4 …, from then on every
+        65,536 drawn examples, and at T; evaluating the objective is outside these seconds.
 
     Attributes
     ----------
@@ -208,6 +256,7 @@ class Pegasos(LinearClassifier):
         max_iter: int = 10000,
         batch_size: int = 1,
         project: bool = False,
+        average: bool = False,
         fit_intercept: bool = True,
         intercept_scaling: float = 1.0,
         random_state: Any = 0,
@@ -217,6 +266,7 @@ class Pegasos(LinearClassifier):
         self.max_iter = max_iter
         self.batch_size = batch_size
         self.project = project
+        self.average = average
         self.fit_intercept = fit_intercept
         self.intercept_scaling = intercept_scaling
         self.random_state = random_state
@@ -236,6 +286,7 @@ class Pegasos(LinearClassifier):
                 T=self.max_iter,
                 k=self.batch_size,
                 project=self.project,
+                average=self.average,
                 bias=self.bias,
                 random=check_random_state(self.random_state),
                 trace=self.trace,
@@ -251,6 +302,7 @@ def pegasos(
     T: int,
     k: int,
     project: bool,
+    average: bool,
     bias: float,
     random: np.random.RandomState,
     trace: bool = False,
@@ -262,36 +314,40 @@ def pegasos(
     X : ndarray or csr_array of shape (N, d)
     y : ndarray of shape (N,)
         Labels ±1.
-    C, T, k, project, random, trace
+    C, T, k, project, average, random, trace
         As :class:`Pegasos` has them.
     bias : float
         Value of the constant feature; 0 for none.
     """
     N, d = X.shape
     lam = 1.0 / (N * C)
-    v = np.zeros(d)
-    state = np.array([1.0, 0.0])
+    v, u = np.zeros(d), np.zeros(d)
+    state = np.array([1.0, 0.0, 0.0])
+    half = T // 2 if average else T
     points: list[tuple[float, int, float]] = []
     updates, done, seconds = 0, 0, 0.0
+
+    def model() -> np.ndarray:
+        if done > half:
+            return (state[SCALES] * v - u) / (done - half)
+        return state[SCALE] * v
+
+    parts = csr_parts(X) if sp.issparse(X) else (raw(X),)
+    run = steps_csr if sp.issparse(X) else steps_dense
     while done < T:
-        n_steps = min(max(1, DRAWS // k), T - done)
+        n_steps = min(max(1, DRAWS // k), (half if done < half else T) - done)
         if trace:
             n_steps = min(n_steps, max(1, done))
         start = perf_counter()
         draws = random.randint(0, N, size=(n_steps, k), dtype=np.int32)
-        if sp.issparse(X):
-            updates += steps_csr(
-                *csr_parts(X), raw(y), raw(draws), done + 1, lam, project, v, state
-            )
-        else:
-            updates += steps_dense(raw(X), raw(y), raw(draws), done + 1, lam, project, v, state)
+        averaging = done >= half
+        updates += run(*parts, raw(y), raw(draws), done + 1, lam, project, averaging, v, u, state)
         done += n_steps
         seconds += perf_counter() - start
-        if trace and (done & (done - 1) == 0 or done == T):
-            w = state[0] * v
-            value = HINGE.primal(X, y, w, 0.0, C, bias=0.0)
+        if trace:
+            value = HINGE.primal(X, y, model(), 0.0, C, bias=0.0)
             points.append((seconds, done, value))
-    w = state[0] * v
+    w = model()
     return LinearSolution(
         w=w[:-1] if bias else w,
         b=float(w[-1] * bias) if bias else 0.0,
