@@ -14,7 +14,8 @@ import scipy.sparse as sp
 from scipy.linalg import eigh
 from scipy.linalg.lapack import dpocon, dpotrf, dpotri, dpotrs
 
-#: Below this reciprocal condition number of G a Cholesky solution is not trusted.
+#: Below this reciprocal condition number of G (its trace standing for its norm, which is at most
+#: d times too strict) a Cholesky solution is not trusted.
 SMALLEST_RCOND = 1e-13
 
 
@@ -34,7 +35,7 @@ def solve(A: np.ndarray, q: np.ndarray, nu: float) -> tuple[np.ndarray, bool]:
     Parameters
     ----------
     A : ndarray of shape (d, d)
-        Sum of outer products; left as it is.
+        Sum of outer products, of which only the upper triangle is read; left as it is.
     q : ndarray of shape (d,)
     nu : float
         Above 0.
@@ -43,7 +44,7 @@ def solve(A: np.ndarray, q: np.ndarray, nu: float) -> tuple[np.ndarray, bool]:
     if factor is not None:
         w, _ = dpotrs(factor, q, lower=1)
         return w, False
-    eigenvalues, V = eigh(A)
+    eigenvalues, V = eigh(A, lower=False)
     seen = eigenvalues > len(A) * np.finfo(float).eps * eigenvalues[-1]
     V = V[:, seen]
     return V @ ((V.T @ q) / (eigenvalues[seen] + nu)), True
@@ -56,18 +57,20 @@ def inverse(A: np.ndarray, nu: float) -> np.ndarray:
         lower, _ = dpotri(factor, lower=1)
         P = np.tril(lower)
         return np.ascontiguousarray(P + np.tril(P, -1).T)
-    eigenvalues, V = eigh(A)
+    eigenvalues, V = eigh(A, lower=False)
     floor = len(A) * np.finfo(float).eps * eigenvalues[-1]
     spectrum = np.where(eigenvalues > floor, eigenvalues, 0.0) + nu
     return np.ascontiguousarray((V / spectrum) @ V.T)
 
 
 def _cholesky(A: np.ndarray, nu: float) -> np.ndarray | None:
-    """Return the lower Cholesky factor of ``A + nu I``, or None where it can't be trusted."""
-    G = np.array(A, order="F")
+    """Return the lower Cholesky factor of ``A + nu I`` (upper triangle: leavings), or None."""
+    # The upper triangle of rows is the lower triangle of columns: LAPACK's order without a
+    # transposition.
+    G = A.T.copy(order="F")
     G.flat[:: len(G) + 1] += nu
-    norm = float(np.max(np.sum(np.abs(G), axis=0)))
-    factor, info = dpotrf(G, lower=1, overwrite_a=1)
+    norm = float(np.trace(G))
+    factor, info = dpotrf(G, lower=1, overwrite_a=1, clean=0)
     if info != 0:
         return None
     rcond, info = dpocon(factor, norm, uplo="L")

@@ -85,7 +85,7 @@ def fold_moments(
     Returns
     -------
     A : ndarray of shape (n_folds, d, d)
-        Symmetric; d = n_features + 1 with a constant feature.
+        Upper triangles, zeros below; d = n_features + 1 with a constant feature.
     q : ndarray of shape (n_folds, d)
     """
     n_samples, n_features = X.shape
@@ -102,8 +102,6 @@ def fold_moments(
         q[:, -1] = bias * np.bincount(folds, weights=y, minlength=n_folds)
         A[:, :n_features, -1] = bias * sides[:, :, 1]
         A[:, -1, -1] = bias * bias * np.bincount(folds, minlength=n_folds)
-    for each in A:
-        each += np.triu(each, 1).T
     return A, q
 
 
