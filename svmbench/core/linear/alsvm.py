@@ -14,8 +14,10 @@ Reference
 Deviations
     - The printed algorithms have w = w - R (y - w'x). The derivation (equation 6) and the closed
       form need a plus.
-    - Only the lower triangle of P is updated, and in the dense loop together with the next
-      sample's product P x: the same numbers with a quarter of the memory traffic.
+    - Dense samples: only the lower triangle of P is updated, together with the next sample's
+      product P x: the same numbers with a quarter of the memory traffic. Sparse samples: the
+      rank-one updates of P wait in blocks of WAITING and are subtracted by one matrix product;
+      each P x takes those that wait into account, so w is the same after every sample.
     - The rounding errors of the updates accumulate. After a fit, and after every add and remove,
       the drift ||P (q - G w)|| / ||w|| estimates the relative error of w (one step of iterative
       refinement, not applied). Above DRIFT_BOUND, P and w are rebuilt from a factorisation, and
@@ -30,6 +32,7 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg.blas import dgemm
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -50,6 +53,9 @@ from svmbench.core.linear.rank_one import sweep_csr, sweep_dense, symmetrise
 #: Estimated relative error of w above which P and w are rebuilt from a factorisation.
 DRIFT_BOUND = 1e-9
 
+
+#: Updates of P that wait for each other when the samples are sparse.
+WAITING = 32
 
 #: A larger batch is added or removed in blocks of this many samples.
 BATCH = 256
@@ -82,10 +88,20 @@ def sweep(
         Number of samples that (P, w) already stand on.
     """
     accepted = np.empty(len(order), dtype=np.int64)
-    if sp.issparse(X):
-        n_added = sweep_csr(*csr_parts(X), raw(y), raw(order), P, w, rejects, n_before, accepted)
-    else:
+    if not sp.issparse(X):
         n_added = sweep_dense(raw(X), raw(y), raw(order), P, w, rejects, n_before, accepted)
+        symmetrise(P)
+        return accepted[:n_added]
+    parts, y, order = csr_parts(X), raw(y), raw(order)
+    R = np.empty((WAITING, len(w)))
+    position, n_added = 0, 0
+    while position < len(order):
+        position, n_new = sweep_csr(
+            *parts, y, order, position, P, w, rejects, n_before + n_added, R, accepted[n_added:]
+        )
+        n_added += n_new
+        # P is symmetric, so its transpose, which is in BLAS's order, may take its place.
+        dgemm(-1.0, R[:n_new].T, R[:n_new].T, beta=1.0, c=P.T, trans_b=1, overwrite_c=1)
     symmetrise(P)
     return accepted[:n_added]
 

@@ -1,7 +1,8 @@
 """The inner loops of ALSVM and FALSVM: rank-one updates of P = (sum x x' + nu I)^-1.
 
-Only the lower triangle of P is read and written, which halves the memory that every update moves.
-:func:`symmetrise` fills in the upper one when the loop is done.
+The dense loop reads and writes the lower triangle of P only, which halves the memory that every
+update moves; :func:`symmetrise` fills in the upper one when the loop is done. The sparse loop reads
+whole rows of P and lets a block of updates wait.
 
 Letters: ``P`` the inverse, ``r = P x``, ``a = x'r``, ``f = w'x``.
 """
@@ -81,45 +82,64 @@ def sweep_csr(
     indptr: np.ndarray,
     y: np.ndarray,
     order: np.ndarray,
+    begin: int,
     P: np.ndarray,
     w: np.ndarray,
     rejects: bool,
     n_before: int,
+    R: np.ndarray,
     accepted: np.ndarray,
-) -> int:
-    """Do what :func:`sweep_dense` does on CSR rows: ``P x`` costs d times the row's nonzeros."""
+) -> tuple[int, int]:
+    """Add CSR rows from position `begin` of `order` on, until `R` is full.
+
+    The same decisions and the same w as :func:`sweep_dense`, but P is left as it was: the rank-one
+    terms, scaled by ``sqrt(g)``, wait in the rows of `R`, and ``P x`` is corrected by them. The
+    caller subtracts ``R'R`` from P in one product, which costs far less than one update at a time.
+
+    Returns
+    -------
+    position : int
+        Where in `order` to go on.
+    n_added : int
+        Number of rows of `R` that were filled, and of entries of `accepted`.
+    """
     d = len(w)
     r = np.empty(d)
     n_added = 0
-    for i in order:
-        start, end = indptr[i], indptr[i + 1]
+    for position in range(begin, len(order)):
+        i = order[position]
+        start, end = np.uint32(indptr[i]), np.uint32(indptr[i + 1])
         f = 0.0
         for q in range(start, end):
-            f += w[indices[q]] * data[q]
+            f += w[np.uint32(indices[q])] * data[q]
         if rejects and n_before + n_added > 0 and y[i] * f >= 0.0:
             continue
         for j in range(d):
             r[j] = 0.0
         for q in range(start, end):
-            column, value = indices[q], data[q]
-            for k in range(column + 1):
-                r[k] += value * P[column, k]
-            for j in range(column + 1, d):
-                r[j] += value * P[j, column]
+            row, value = np.uint32(indices[q]), data[q]
+            for j in range(d):
+                r[j] += value * P[row, j]
+        for k in range(n_added):
+            waiting = 0.0
+            for q in range(start, end):
+                waiting += R[k, np.uint32(indices[q])] * data[q]
+            for j in range(d):
+                r[j] -= waiting * R[k, j]
         a = 0.0
         for q in range(start, end):
-            a += data[q] * r[indices[q]]
+            a += data[q] * r[np.uint32(indices[q])]
         g = 1.0 / (1.0 + a)
         step = g * (y[i] - f)
+        root = np.sqrt(g)
         for j in range(d):
             w[j] += step * r[j]
-        for j in range(d):
-            s = g * r[j]
-            for k in range(j + 1):
-                P[j, k] -= s * r[k]
+            R[n_added, j] = root * r[j]
         accepted[n_added] = i
         n_added += 1
-    return n_added
+        if n_added == len(R):
+            return position + 1, n_added
+    return len(order), n_added
 
 
 @compiled
