@@ -14,7 +14,7 @@ import time
 import zipfile
 
 import pytest
-from server import Server
+from misbehaving_server import Server
 
 from svmbench import data, paths
 from svmbench.data import download, fetch, prepare

@@ -35,27 +35,29 @@ class Handler(BaseHTTPRequestHandler):
             start, asked = 0, None
         if asked and start >= len(content):
             return self._answer(416, b"", asked)
-        said = start + 1 if fault == "wrong-range" else start
+        if fault == "wrong-range":
+            start += 1
         body = content[start:]
         self.send_response(206 if asked else 200)
         if asked:
-            self.send_header("Content-Range", f"bytes {said}-{len(content) - 1}/{len(content)}")
+            self.send_header("Content-Range", f"bytes {start}-{len(content) - 1}/{len(content)}")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         sent = body[: len(body) // 2] if fault in ("half", "stall") else body
+        # Noted before it is sent: once the client has it, the test may look.
+        self.seen.append((path, asked, len(sent)))
         self.wfile.write(sent)
         self.wfile.flush()
-        self.seen.append((path, asked, len(sent)))
         if fault == "stall":
             time.sleep(3)
         self.close_connection = True
         return None
 
     def _answer(self, status, body, asked=None):
+        self.seen.append((self.path, asked, -status))
         self.send_response(status)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
-        self.seen.append((self.path, asked, -status))
 
     def log_message(self, *args):
         pass
