@@ -118,7 +118,7 @@ def execute(
     listener : Listener, optional
     """
     run = _Run(plan, folder, options, listener or Silent())
-    wanted = [c for c in cells if c.status == "planned" and run.is_due(c)]
+    wanted = due(cells, folder, options.retry)
     interrupted = False
     if wanted:
         try:
@@ -137,6 +137,27 @@ def execute(
     return Summary(counts=counts, interrupted=interrupted)
 
 
+def due(cells: list[Cell], folder: RunFolder, retry: str = "none") -> list[Cell]:
+    """Return the cells that have no result yet, or one that is to be tried again.
+
+    Two blocks may ask for the same work: cells of one key are run once.
+
+    Parameters
+    ----------
+    cells : list of Cell
+    folder : RunFolder
+        With the records so far.
+    retry : str
+        A key of `RETRY`.
+    """
+    again = {None, "not run"} | RETRY[retry]
+    chosen: dict[str, Cell] = {}
+    for cell in cells:
+        if cell.status == "planned" and folder.cells.get(cell.key, {}).get("status") in again:
+            chosen.setdefault(cell.key, cell)
+    return list(chosen.values())
+
+
 class _Run:
     """The state of one call of `execute`."""
 
@@ -153,16 +174,14 @@ class _Run:
         self.running: dict[Work, tuple[Cell, str]] = {}
         self.making: dict[Work, str] = {}
 
-    def is_due(self, cell: Cell) -> bool:
-        """Return whether a cell has no result yet, or one that is to be tried again."""
-        status = self.folder.cells.get(cell.key, {}).get("status")
-        return status in {None, "not run"} | RETRY[self.options.retry]
-
     def all(self, cells: list[Cell]) -> None:
         """Run nodes and cells, each cell as soon as its node is there."""
         self.points.mkdir(parents=True, exist_ok=True)
         for cell in cells:
+            # A worker that was killed may have left half a line: what is whole is recorded now,
+            # and the next worker of this cell starts a file of its own.
             self._collect_points(cell.key)
+            self._forget_points(cell.key)
         self._write_environment()
         deadline = time.monotonic() + self.options.budget_s
         with processes.warm_server(self.plan.config.threads, _solvers_of(cells)):
@@ -193,7 +212,7 @@ class _Run:
                     making[self._start_node(node)] = node.key
                 else:
                     break
-            if len(running) > 1:
+            if len(running) + len(making) > 1:
                 self.contended |= {cell.key for cell, _ in running.values()}
             if not running and not making:
                 continue
@@ -262,8 +281,7 @@ class _Run:
                 "started": started,
             }
         )
-        self._points_file(cell.key).unlink(missing_ok=True)
-        self.offsets.pop(cell.key, None)
+        self._forget_points(cell.key)
         self.listener.finished(cell, self.folder.cells[cell.key])
 
     def _give_up(self, cells: list[Cell]) -> None:
@@ -285,6 +303,10 @@ class _Run:
 
     def _points_file(self, key: str) -> Path:
         return self.points / f"{key}.jsonl"
+
+    def _forget_points(self, key: str) -> None:
+        self._points_file(key).unlink(missing_ok=True)
+        self.offsets.pop(key, None)
 
     def _collect_points(self, key: str) -> None:
         """Append what a worker has streamed since the last look to the records."""

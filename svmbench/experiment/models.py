@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -56,8 +57,8 @@ GridValues = Annotated[list[Scalar], Field(min_length=1)] | PowerGrid
 
 def _check_positive(name: str, values: list[Any]) -> None:
     for value in values:
-        if name in POSITIVE and isinstance(value, int | float) and not value > 0:
-            msg = f"{name} must be positive, got {value!r}"
+        if name in POSITIVE and isinstance(value, int | float) and not 0 < value < math.inf:
+            msg = f"{name} must be positive and finite, got {value!r}"
             raise ValueError(msg)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
@@ -394,6 +395,9 @@ def _imported(module: str) -> set[str]:
 
 
 def _source(module: str) -> Path:
+    # A plug-in lies wherever it was imported from.
+    if not module.startswith("svmbench."):
+        return Path(str(sys.modules[module].__file__))
     path = PACKAGE.parent.joinpath(*module.split("."))
     return path.with_suffix(".py") if path.with_suffix(".py").exists() else path / "__init__.py"
 

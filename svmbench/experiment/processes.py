@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from multiprocessing import forkserver
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any
@@ -126,6 +127,8 @@ def warm_server(threads: int, solvers: Iterable[str]) -> Iterator[None]:
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["svmbench.experiment.preload"])
     try:
+        with _deaf_to_interrupts():
+            forkserver.ensure_running()
         yield
     finally:
         for name, value in before.items():
@@ -133,6 +136,20 @@ def warm_server(threads: int, solvers: Iterable[str]) -> Iterator[None]:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
+
+
+@contextmanager
+def _deaf_to_interrupts() -> Iterator[None]:
+    """Ignore SIGINT while a process is started, which inherits that: Ctrl-C is the parent's."""
+    try:
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    except ValueError:  # not the main thread: the server ignores it once it is up
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _call(connection: Connection, function: Callable[..., Any], args: tuple[Any, ...]) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -112,11 +113,16 @@ class RunFolder:
 
     def start_afresh(self) -> None:
         """Set the records aside (``runs-1.jsonl`` …) and begin with none."""
+        if not self.cells and not self.points:
+            shutil.rmtree(self.scratch / "points", ignore_errors=True)
+            return
         number = 1
         while (self.path / f"runs-{number}.jsonl").exists():
             number += 1
         os.close(self._fd)
         (self.path / RUNS).rename(self.path / f"runs-{number}.jsonl")
+        # What a killed run streamed and did not record belongs to the records set aside.
+        shutil.rmtree(self.scratch / "points", ignore_errors=True)
         self.cells.clear()
         self.points.clear()
         self._open()
@@ -178,9 +184,10 @@ def read_records(folder: Path, notes: list[str] | None = None) -> list[dict[str,
                 continue
             try:
                 record = json.loads(line)
-                if not isinstance(record, dict):
-                    raise TypeError("not an object")
-            except (ValueError, TypeError):
+                whole = {"cell": {"key", "status"}, "point": {"key", "point"}}
+                if not whole[record["kind"]] <= record.keys():
+                    raise KeyError("key")
+            except (ValueError, TypeError, KeyError):
                 if notes is not None:
                     notes.append(f"{RUNS}:{number}: passed over a damaged line")
                 continue

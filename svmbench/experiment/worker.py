@@ -6,6 +6,8 @@ watched by threads: compiled loops release the GIL, so a long fit does not hide 
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import json
 import math
 import multiprocessing
@@ -25,6 +27,7 @@ EXIT_MEMORY = 77
 EXIT_ORPHAN = 78
 
 _POLL_S = 0.05
+_PR_SET_PDEATHSIG = 1
 
 
 def run_node(spec: dict[str, Any], folder: str, limits: dict[str, Any]) -> dict[str, Any]:
@@ -112,7 +115,7 @@ def _run(
 
     def emit(point_id: str, values: dict[str, Any]) -> None:
         with Path(points).open("a", encoding="utf-8") as stream:
-            stream.write(json.dumps({"point": point_id, **values}) + "\n")
+            stream.write(json.dumps(_without_nan({"point": point_id, **values})) + "\n")
 
     for settings in spec.get("racers", [spec] if "name" in spec else []):
         measure.warm(settings["name"])
@@ -132,6 +135,7 @@ def _run(
 def _fence(limits: dict[str, Any]) -> None:
     """Set the limits that end this process, and start the threads that watch them."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _die_with_server()
     parent = multiprocessing.parent_process()
     if parent is not None:
         threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
@@ -145,6 +149,15 @@ def _fence(limits: dict[str, Any]) -> None:
     threading.Thread(
         target=_watch_memory, args=(_anonymous_bytes() + allowed,), daemon=True
     ).start()
+
+
+def _die_with_server() -> None:
+    """Have the kernel end this process with the one it was forked from, which ends with the parent.
+
+    A solver that holds the GIL for ever stops the watching threads; nothing stops the kernel.
+    """
+    with contextlib.suppress(OSError, AttributeError):  # not on Linux: the threads have to do
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def _end_with(parent: int) -> None:

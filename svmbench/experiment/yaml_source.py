@@ -19,6 +19,9 @@ from svmbench.errors import ConfigError
 Place = tuple[str | int, ...]
 
 
+_COLLECTIONS = ("tag:yaml.org,2002:seq", "tag:yaml.org,2002:map")
+
+
 class _Loader(yaml.SafeLoader):
     """SafeLoader with the scalars of YAML 1.2's core schema."""
 
@@ -111,6 +114,8 @@ class YamlSource:
         if id(node) in inside:
             raise ConfigError(f"{self.where(place)}: an anchor refers to itself")
         inside = (*inside, id(node))
+        if isinstance(node, yaml.CollectionNode) and node.tag not in _COLLECTIONS:
+            raise ConfigError(f"{self.where(place)}: the tag {node.tag!r} means nothing here")
         if isinstance(node, yaml.SequenceNode):
             return [self._build(loader, n, (*place, i), inside) for i, n in enumerate(node.value)]
         if isinstance(node, yaml.MappingNode):

@@ -88,7 +88,7 @@ def test_every_error_at_once_with_place_and_suggestion(tmp_path: Path) -> None:
     assert found[0].startswith(
         "c.yaml:4:6: solvers[0]: unknown solver 'alsmv'; did you mean 'alsvm'?"
     )
-    assert "c.yaml:5:33: solvers[1]: solver 'liblinear-l1' has no parameter 'tool'" in found[1]
+    assert "c.yaml:5:35: solvers[1]: solver 'liblinear-l1' has no parameter 'tool'" in found[1]
     assert (
         "c.yaml:2:12: datasets[0]: unknown data set 'breast-cancr'; did you mean 'breast-cancer'?"
         in found[2]
@@ -112,19 +112,21 @@ def test_every_error_at_once_with_place_and_suggestion(tmp_path: Path) -> None:
             "c.yaml:1:1: titel: unknown key 'titel'; did you mean 'title'?",
         ),
         ("title: A test\n", "", "the key 'title' is missing"),
-        ("{tol: 1e-2}", "{C: -1}", "solvers[1].params: C must be positive, got -1"),
-        ("{tol: 1e-2}", "{C: 0}", "solvers[1].params: C must be positive, got 0"),
+        ("{tol: 1e-2}", "{C: -1}", "solvers[1].params: C must be positive and finite, got -1"),
+        ("{tol: 1e-2}", "{C: .inf}", "C must be positive and finite, got inf"),
+        ("{tol: 1e-2}", "{C: .nan}", "C must be positive and finite, got nan"),
+        ("{tol: 1e-2}", "{C: 0}", "solvers[1].params: C must be positive and finite, got 0"),
         (
             "C: {base: 2, exponents: {start: -3, stop: 3, step: 3}}",
             "C: [1, 0]",
-            "solvers[0].grid: C must be positive, got 0",
+            "solvers[0].grid: C must be positive and finite, got 0",
         ),
         ("C: {base: 2, exponents: {start: -3, stop: 3, step: 3}}", "C: []", "solvers[0].grid.C"),
         ("start: -3", "start: 5", "an empty range: stop 3 is below start 5"),
         (
             "block: cv",
-            "block: cw",
-            "c.yaml:10:14: tables[0]: unknown block 'cw'; did you mean 'cv'?",
+            "block: nestd",
+            "c.yaml:10:15: tables[0]: unknown block 'nestd'; did you mean 'nested'?",
         ),
         ("name: nested,", "name: cv,", "another block is already called 'cv'"),
         (
