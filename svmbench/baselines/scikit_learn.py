@@ -117,8 +117,8 @@ class SGDBaseline(LinearClassifier):
         Weight of the summed hinge losses; scikit-learn's alpha is 1 / (N C).
     max_iter : int, default=1000
         Largest number of epochs.
-    tol : float, default=1e-3
-        It stops once the mean loss has not improved by this for five epochs.
+    tol : float or None, default=1e-3
+        It stops once the mean loss has not improved by this for five epochs; None to run them all.
     average : bool, default=False
         Whether the model is the mean of the iterates.
     fit_intercept : bool, default=True
@@ -136,12 +136,14 @@ class SGDBaseline(LinearClassifier):
         Epochs.
     """
 
+    optional = ("tol",)
+
     def __init__(
         self,
         C: float = 1.0,
         *,
         max_iter: int = 1000,
-        tol: float = 1e-3,
+        tol: float | None = 1e-3,
         average: bool = False,
         fit_intercept: bool = True,
         intercept_scaling: float = 1.0,

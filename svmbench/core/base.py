@@ -191,6 +191,8 @@ class BinaryClassifier(ClassifierMixin, Solver):
     """A two-class solver: labels in, {-1, +1} inside, labels out."""
 
     classes_: np.ndarray
+    #: Parameters that may be None, which means "without".
+    optional: ClassVar[tuple[str, ...]] = ()
 
     def _validate(self, X: Any, y: Any) -> TrainingData:
         """Check inputs and labels; return float64 C-ordered or CSR inputs and labels ±1."""
@@ -223,7 +225,8 @@ class BinaryClassifier(ClassifierMixin, Solver):
     def _check_parameters(self) -> None:
         """Raise ValueError for a parameter out of range; `C` is checked wherever there is one."""
         for name in ("C", "tol"):
-            if hasattr(self, name):
+            may_be_none = name in self.optional and getattr(self, name) is None
+            if hasattr(self, name) and not may_be_none:
                 require_positive(name, getattr(self, name))
         if hasattr(self, "max_iter"):
             require_count("max_iter", self.max_iter)

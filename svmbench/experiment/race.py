@@ -159,6 +159,7 @@ def race(task: Task) -> Outcome:
         metrics[f"train_time_s:{racer.name}"] = statistics.median(walls)
         spread[f"cpu_time_s:{racer.name}"] = [min(totals[racer.name]), max(totals[racer.name])]
     for first, second in spec["pairs"]:
+        metrics[f"ratio:{first}:{second}"] = None
         if first in totals and second in totals:
             ratios = [b / a for a, b in zip(totals[first], totals[second], strict=True)]
             metrics[f"ratio:{first}:{second}"] = statistics.median(ratios)

@@ -12,7 +12,7 @@ from typing import Any
 from svmbench.errors import ResultsError
 from svmbench.report import published, wording
 from svmbench.report.provenance import describe_cpu, missing, used_environments
-from svmbench.report.races import take_apart
+from svmbench.report.races import VERSUS, take_apart
 from svmbench.report.records import IDENTITY, Cell, Run
 from svmbench.report.summary import Comparison, Summary, compare, group, summarise
 from svmbench.report.wording import CONTENDED_MARK, PARTIAL_MARK, label
@@ -147,7 +147,12 @@ def lay_out(run: Run, spec: TableSpec, *, allow_contended: bool = False) -> Tabl
     if any(cell.protocol == "race" for cell in cells):
         # A ratio belongs to a pair and a time to one solver: half of the combinations mean nothing.
         filled = {(c, m) for (_, c, m), entry in entries.items() if entry.summary.value is not None}
-        columns = [column for column in columns if column in filled] or columns
+        columns = [
+            (column, metric)
+            for column, metric in columns
+            if (column, metric) in filled
+            or (not filled and metric == "ratio" and VERSUS in str(column))
+        ]
     first = cells[0] if cells else None
     return Table(
         spec=spec,
