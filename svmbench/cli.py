@@ -46,7 +46,7 @@ class _Commands(click.Group):
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
             nearest = suggestion(args[0], list(self.commands))
-            raise click.UsageError(error.message + nearest, ctx) from error
+            raise click.UsageError(error.message.rstrip(".") + nearest, ctx) from error
 
 
 @click.group(
@@ -54,9 +54,8 @@ class _Commands(click.Group):
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(__version__, prog_name="svmbench")
-@click.option("--debug", is_flag=True, help="Show tracebacks of errors.")
-@click.pass_context
-def cli(ctx: click.Context, debug: bool) -> None:
+@click.option("--debug", is_flag=True, expose_value=False, help="Show tracebacks of errors.")
+def cli() -> None:
     r"""Re-run the experiments of seven SVM-training papers and compare the numbers.
 
     \b
@@ -70,7 +69,6 @@ def cli(ctx: click.Context, debug: bool) -> None:
     Exit codes: 0 done, 1 error, 2 usage or config error, 3 finished with failed cells,
     4 regression found, 130 interrupted (the same command goes on from there).
     """
-    ctx.obj = {"debug": debug}
 
 
 @cli.command("list")
@@ -84,11 +82,13 @@ def list_(what: str, as_json: bool) -> None:
       svmbench list solvers
       svmbench list datasets --json
     """
-    rows = _LISTS[what]()
+    from svmbench import listing
+
+    rows = listing.LISTS[what]()
     if as_json:
         click.echo(json.dumps(rows, indent=1))
         return
-    _print_table(rows)
+    listing.print_table(rows, _console())
 
 
 @cli.command()
@@ -102,32 +102,13 @@ def describe(name: str, as_json: bool) -> None:
       svmbench describe alsvm
       svmbench describe a9a
     """
-    from svmbench import data
-    from svmbench.catalogue import solvers
-    from svmbench.errors import UnknownNameError
+    from svmbench import listing
 
-    if name in solvers():
-        facts = _describe_solver(name)
-    else:
-        try:
-            facts = data.describe(name)
-        except UnknownNameError as error:
-            known = [*solvers(), *data.names()]
-            raise UnknownNameError("solver or data set", name, known) from error
+    facts = listing.describe(name)
     if as_json:
         click.echo(json.dumps(facts, indent=1, default=str))
         return
-    width = max(len(key) for key in facts)
-    for key, value in facts.items():
-        shown = (
-            ", ".join(f"{k} = {v}" for k, v in value.items())
-            if isinstance(value, dict)
-            else ", ".join(map(str, value))
-            if isinstance(value, list | tuple)
-            else value
-        )
-        if shown not in ("", None):
-            click.echo(f"{key:<{width}}  {shown}")
+    listing.print_card(facts)
 
 
 @cli.command()
@@ -185,18 +166,21 @@ def fetch(names: tuple[str, ...], all_: bool, mirror: str | None, jobs: int) -> 
       svmbench fetch --all --mirror /data/svm
     """
     from svmbench import data
+    from svmbench.progress import Fetching
 
     wanted = _datasets_named(names, all_)
-    console = _console()
-    failed = 0
-
-    def show(outcome: Any) -> None:
-        console.print(outcome.sentence, markup=False, highlight=False, soft_wrap=True)
-
-    for outcome in data.fetch_many(wanted, mirror=mirror, jobs=jobs, on_done=show):
-        failed += not outcome.ok
-    if failed:
-        raise SvmbenchError(f"{failed} of {len(wanted)} data sets could not be had")
+    # Asked for by name, a file may come from its official address, unless that was ruled out.
+    official = None if os.environ.get("SVMBENCH_OFFLINE") else True
+    with Fetching(_console(), len(wanted)) as fetching:
+        outcomes = data.fetch_many(
+            wanted, mirror=mirror, official=official, jobs=jobs, on_event=fetching.event
+        )
+    missing = [outcome for outcome in outcomes if not outcome.ok]
+    if missing:
+        where = [f"  {o.name}: {o.url or 'no official address'}" for o in missing]
+        raise SvmbenchError(
+            "\n".join([f"{len(missing)} of {len(outcomes)} data sets could not be had:", *where])
+        )
 
 
 @cli.command()
@@ -291,13 +275,17 @@ def run(
       svmbench run alsvm_table2 --profile paper --budget 60 --only solver=alsvm,solver=falsvm
     """
     from svmbench.experiment import default_output, prepare_plan
-    from svmbench.experiment.execute import RETRY, Options, execute
+    from svmbench.experiment.execute import Options, due, execute
     from svmbench.experiment.plan import only as choose
     from svmbench.experiment.records import RunFolder
     from svmbench.progress import Watcher
 
     console = _console()
-    say = (lambda _text: None) if quiet else lambda text: console.print(text, highlight=False)
+
+    def say(text: str) -> None:
+        if not quiet:
+            console.print(text, markup=False, highlight=False, soft_wrap=True)
+
     plan = prepare_plan(config, profile, mirror=mirror, overrides=overrides, on_event=say)
     cells = choose(plan.cells, _filters(only))
     settings = plan.config
@@ -316,17 +304,8 @@ def run(
         folder.write_file("plan.json", plan.to_json())
         for text in folder.notes:
             console.print(text, markup=False, highlight=False)
-        due = {None, "not run"} | RETRY[retry]
-        todo = [
-            c
-            for c in cells
-            if c.status == "planned" and folder.cells.get(c.key, {}).get("status") in due
-        ]
-        if not quiet:
-            console.print(
-                f"{plan.name} ({profile}): {_counted(len(plan.cells), 'cell')}, {len(todo)} to run",
-                highlight=False,
-            )
+        todo = due(cells, folder, retry)
+        say(f"{plan.name} ({profile}): {_counted(len(plan.cells), 'cell')}, {len(todo)} to run")
         with Watcher(console, todo, quiet=quiet) as watcher:
             summary = execute(plan, cells, folder, options, watcher)
     if summary.interrupted:
@@ -407,110 +386,13 @@ def _datasets_named(names: tuple[str, ...], all_: bool) -> list[str]:
     return list(dict.fromkeys(wanted))
 
 
-def _describe_solver(name: str) -> dict[str, Any]:
-    from svmbench.catalogue import solver, solvers
-    from svmbench.core.problems import PROBLEMS
-
-    declared = solvers()[name]
-    return {
-        "solver": name,
-        "what": declared.summary,
-        "paper": declared.paper,
-        "reference": declared.reference,
-        "minimises": f"{declared.problem}: {PROBLEMS[declared.problem].formula}",
-        "kernels": list(declared.kernels),
-        "inputs": "dense, CSR" if declared.sparse else "dense",
-        "task": declared.task,
-        "parameters": solver(name).get_params(),
-    }
-
-
-def _list_solvers() -> list[dict[str, Any]]:
-    from svmbench.catalogue import solvers
-
-    return [
-        {
-            "solver": name,
-            "problem": d.problem,
-            "kernels": ", ".join(d.kernels),
-            "sparse": "yes" if d.sparse else "no",
-            "paper": d.paper or "baseline",
-            "what": d.summary,
-        }
-        for name, d in solvers().items()
-    ]
-
-
-def _list_datasets() -> list[dict[str, Any]]:
-    from svmbench import data
-
-    return data.list_rows()
-
-
-def _list_configs() -> list[dict[str, Any]]:
-    from svmbench.experiment.config import load_config, shipped_configs
-
-    rows = []
-    for path in shipped_configs():
-        config, _ = load_config(path)
-        rows.append(
-            {
-                "config": path.stem,
-                "paper": config.paper or "-",
-                "profiles": ", ".join(config.profiles),
-                "title": config.title,
-            }
-        )
-    return rows
-
-
-def _list_papers() -> list[dict[str, Any]]:
-    from svmbench.papers import PAPERS
-
-    configs = _list_configs()
-    return [
-        {
-            "paper": key,
-            "configs": ", ".join(c["config"] for c in configs if c["paper"] == key) or "-",
-            "citation": paper.citation,
-        }
-        for key, paper in PAPERS.items()
-    ]
-
-
-_LISTS = {
-    "solvers": _list_solvers,
-    "datasets": _list_datasets,
-    "configs": _list_configs,
-    "papers": _list_papers,
-}
-
-
-def _print_table(rows: list[dict[str, Any]]) -> None:
-    """Print rows as aligned columns; on a terminal the last column wraps."""
-    from rich import box
-    from rich.table import Table
-
-    console = _console()
-    if not console.is_terminal:
-        columns = list(rows[0]) if rows else []
-        widths = {c: max(len(c), *(len(str(r[c])) for r in rows)) for c in columns}
-        for row in [{c: c for c in columns}, *rows]:
-            click.echo("  ".join(f"{row[c]!s:<{widths[c]}}" for c in columns).rstrip())
-        return
-    shown = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for column in rows[0] if rows else []:
-        shown.add_column(column, overflow="fold")
-    for row in rows:
-        shown.add_row(*(str(value) for value in row.values()))
-    console.print(shown)
-
-
 def main() -> None:
     """Run the command line; every error is a sentence on standard error and an exit code."""
-    debug = "--debug" in sys.argv or os.environ.get("SVMBENCH_DEBUG") == "1"
+    # Before or after the command: whoever adds it to a line that failed puts it at the end.
+    words = [word for word in sys.argv[1:] if word != "--debug"]
+    debug = len(words) < len(sys.argv) - 1 or os.environ.get("SVMBENCH_DEBUG") == "1"
     try:
-        code = cli.main(standalone_mode=False)
+        code = cli.main(words, prog_name="svmbench", standalone_mode=False)
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import time
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TransferSpeedColumn,
+)
 
-from svmbench.experiment.plan import Cell
+if TYPE_CHECKING:
+    from svmbench.data import Event, Outcome
+    from svmbench.experiment.plan import Cell
 
 
 def cell_name(cell: Cell) -> str:
@@ -120,3 +129,81 @@ def _result(record: dict[str, Any]) -> str:
     ratios = {k: v for k, v in metrics.items() if k.startswith("ratio:")}
     parts += [f"{k.removeprefix('ratio:')} {v:.3g}×" for k, v in ratios.items()]
     return ", ".join(parts) or "ok"
+
+
+class Fetching:
+    """What a person sees while data sets are fetched: one line each, and a bar of a download.
+
+    Parameters
+    ----------
+    console : rich.console.Console
+        Where to write; only a terminal gets a bar.
+    total : int
+        How many data sets were asked for.
+    """
+
+    def __init__(self, console: Console, total: int) -> None:
+        self.console = console
+        self.total = total
+        self._bar: Progress | None = None
+        if console.is_terminal:
+            self._bar = Progress(
+                TextColumn("{task.description}", markup=False),
+                BarColumn(),
+                DownloadColumn(),
+                TransferSpeedColumn(),
+                console=console,
+                transient=True,
+            )
+            self._task = self._bar.add_task("", total=None, visible=False)
+
+    def __enter__(self) -> Self:
+        if self._bar:
+            self._bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._bar:
+            self._bar.stop()
+
+    def event(self, event: Event) -> None:
+        """Show a step of :func:`svmbench.data.fetch_many`."""
+        if event.outcome is not None:
+            if self._bar:
+                self._bar.update(self._task, visible=False)
+            self.console.print(
+                fetched(event.outcome), markup=False, highlight=False, soft_wrap=True
+            )
+        elif self._bar and event.kind == "start":
+            self._bar.reset(
+                self._task, description=f"{event.name}: preparing", total=None, visible=True
+            )
+        elif self._bar and event.kind == "bytes":
+            self._bar.update(
+                self._task,
+                description=f"{event.name}: {event.file}",
+                completed=event.done,
+                total=event.total,
+                visible=True,
+            )
+
+
+def fetched(outcome: Outcome) -> str:
+    """Return what became of a data set, in one line."""
+    if not outcome.ok:
+        reason = outcome.reason.removeprefix(f"{outcome.name}: ")
+        return f"{outcome.name}: not available: {reason}"
+    facts = outcome.facts
+    checked = {
+        "sha256": "sha256 verified",
+        "md5": "md5 verified",
+        "generated": f"{facts['source']}, counts checked",
+    }.get(facts["verified"], "counts checked, bytes unverified")
+    test = f" + {facts['n_test']:,} test rows" if facts["n_test"] else ""
+    shape = f"{facts['n_samples']:,} × {facts['n_features']:,}{test}"
+    return f"{outcome.name}: ready ({shape}, {checked})"
