@@ -80,6 +80,8 @@ def download(url: str, folder: Path, progress: Progress | None = None) -> Path:
                 reason = _why(error)
                 if "name resolution" in reason or "refused" in reason:
                     break  # an offline machine is told so at once
+                if isinstance(error, requests.ConnectTimeout) and attempt:
+                    break  # and one whose packets vanish waits for two timeouts
             except (requests.RequestException, urllib3.exceptions.HTTPError) as error:
                 reason = _why(error)
             else:

@@ -14,6 +14,7 @@ import time
 import zipfile
 
 import pytest
+import requests
 from misbehaving_server import Server
 
 from svmbench import data, paths
@@ -161,6 +162,21 @@ def test_offline_is_a_sentence_and_no_wait(use_registry, monkeypatch):
     monkeypatch.setenv("SVMBENCH_OFFLINE", "1")
     with pytest.raises(DataUnavailableError, match="tiny: it is not cached and going online was"):
         data.ensure("tiny")
+
+
+def test_packets_that_vanish_are_waited_for_twice(use_registry, monkeypatch):
+    use_registry(registry_text(url="https://example.org/tiny.svm"))
+    asked = []
+
+    def vanish(url, **options):
+        asked.append(options["timeout"])
+        raise requests.ConnectTimeout("no answer")
+
+    monkeypatch.setattr(requests, "get", vanish)
+    with pytest.raises(DataUnavailableError, match="the server did not answer in time"):
+        data.ensure("tiny")
+    assert asked == [(download.CONNECT_TIMEOUT, download.READ_TIMEOUT)] * 2
+    assert download.CONNECT_TIMEOUT <= 5
 
 
 def test_a_refused_connection_is_a_sentence(use_registry):
