@@ -33,10 +33,10 @@ def _make_hint() -> Any:
             offset = context.cast(builder, args[1], signature.args[1], types.intp)
             address = builder.bitcast(builder.gep(items, [offset]), cgutils.voidptr_t)
             word = ir.IntType(32)
-            hint = cgutils.get_or_insert_function(
-                builder.module,
+            hint = builder.module.declare_intrinsic(
+                "llvm.prefetch",
+                (cgutils.voidptr_t,),
                 ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t, word, word, word]),
-                "llvm.prefetch.p0",
             )
             # For reading, into every level of the data cache.
             builder.call(hint, [address, word(0), word(3), word(1)])

@@ -144,6 +144,27 @@ def test_two_thousand_random_changes_drift_less_than_1e_6():
     assert model.drift_ < 1e-9
 
 
+def test_drift_is_noticed_and_mended():
+    """At C = 1e10 the updates alone lose all digits that the refreshed model has."""
+    X, y = make_problem(n=300, d=8)
+    model = ALSVM(C=1e10).fit(X[:12], y[:12])
+    for i in range(12, 300):
+        model.add(X[i], y[i])
+    for i in range(100):
+        model.remove(X[i], y[i])
+    assert model.counters_["refreshes"] >= 1
+    w, b = closed_form(X[100:], y[100:], 1e10)
+    assert_allclose(weights(model), np.append(w, b), rtol=1e-7)
+
+
+def test_more_sparse_samples_than_updates_that_wait(monkeypatch):
+    X, y = make_problem(n=100, d=9)
+    expected = weights(ALSVM().fit(X, y))
+    for waiting in (1, 7, 99, 100, 101):
+        monkeypatch.setattr(alsvm_module, "WAITING", waiting)
+        assert_allclose(weights(ALSVM().fit(sp.csr_array(X), y)), expected, rtol=1e-10)
+
+
 def test_removing_a_stranger_is_refused_and_changes_nothing():
     X, y = make_problem(n=60)
     model = ALSVM().fit(X[:50], y[:50])

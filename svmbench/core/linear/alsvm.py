@@ -48,6 +48,7 @@ from svmbench.core.base import (
 )
 from svmbench.core.linear import least_squares
 from svmbench.core.linear.ledger import SampleLedger
+from svmbench.core.linear.moments import gram
 from svmbench.core.linear.rank_one import sweep_csr, sweep_dense, symmetrise
 
 #: Estimated relative error of w above which P and w are rebuilt from a factorisation.
@@ -128,7 +129,7 @@ class _SequentialLeastSquares(LinearClassifier):
         self.drift_ = _relative_step(P, gradient, w)
         refreshes = 0
         if not self.drift_ <= DRIFT_BOUND:
-            P, w = _rebuilt(least_squares.gram(X), np.asarray(X.T @ y).ravel(), self.C)
+            P, w = _rebuilt(gram(X), np.asarray(X.T @ y).ravel(), self.C)
             refreshes = 1
         self.P_ = P
         self.accepted_ = accepted

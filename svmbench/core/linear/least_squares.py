@@ -7,22 +7,13 @@ Everything here works on samples that already carry the constant feature, if the
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import scipy.sparse as sp
 from scipy.linalg import eigh
 from scipy.linalg.lapack import dpocon, dpotrf, dpotri, dpotrs
 
 #: Below this reciprocal condition number of G (its trace standing for its norm, which is at most
 #: d times too strict) a Cholesky solution is not trusted.
 SMALLEST_RCOND = 1e-13
-
-
-def gram(X: Any) -> np.ndarray:
-    """Return ``X' X`` of a dense or CSR matrix as a dense array of shape (d, d)."""
-    product = X.T @ X
-    return np.asarray(product.toarray() if sp.issparse(product) else product)
 
 
 def solve(A: np.ndarray, q: np.ndarray, nu: float) -> tuple[np.ndarray, bool]:

@@ -15,6 +15,9 @@ from scipy.linalg.blas import dsyrk
 from svmbench.core.base import csr_parts, raw
 from svmbench.core.compiled import compiled
 
+#: Below this number of rows one plain product is as fast as anything.
+FEW = 256
+
 #: Rows of a dense block are chosen so that it takes about this many bytes: half an L2 cache.
 BLOCK_BYTES = 512 * 1024
 
@@ -103,6 +106,16 @@ def fold_moments(
         A[:, :n_features, -1] = bias * sides[:, :, 1]
         A[:, -1, -1] = bias * bias * np.bincount(folds, minlength=n_folds)
     return A, q
+
+
+def gram(X: Any) -> np.ndarray:
+    """Return ``X' X`` of a dense or CSR matrix as a full symmetric array of shape (d, d)."""
+    if X.shape[0] < FEW:
+        product = X.T @ X
+        return np.asarray(product.toarray() if sp.issparse(product) else product)
+    n_samples = X.shape[0]
+    A, _ = fold_moments(X, np.ones(n_samples), np.zeros(n_samples, dtype=np.int32), 1, 0.0)
+    return A[0] + np.triu(A[0], 1).T
 
 
 def _accumulate_blocks(
