@@ -74,10 +74,8 @@ class _Liblinear(LinearClassifier):
                 model = ll.toPyModel(ll.liblinear.train(data.native, parameter))
             finally:
                 ll.liblinear.set_print_string_function(ll.ctypes_print_null)
-        # -s 2 with the label order (-1, +1) is swapped inside: label[0] is always +1 here.
+        # Whichever label comes first, LIBLINEAR puts +1 before -1: w points to the positive class.
         w = np.ctypeslib.as_array(model.w, (data.native.n,)).copy()
-        if model.get_labels()[0] < 0:
-            w = -w
         text = b"".join(said).decode(errors="replace")
         found = [int(a or b) for a, b in _ITERATIONS.findall(text)]
         n_iter = max(1, found[-1]) if found else 1

@@ -47,6 +47,19 @@ def test_follows_its_definition(form, project, average, k):
     assert model.counters_["examples"] == 201 * k
 
 
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_projection_of_huge_steps_does_not_exhaust_the_scale(form):
+    """Every step of 1e6 is projected back: the scale is soon multiplied into the weights."""
+    X, y = make_problem(n=40, d=5, density=1.0)
+    X = 1e3 * X
+    model = Pegasos(C=100.0, max_iter=60, project=True, average=True, random_state=4)
+    model.fit(form(X), y)
+    draws = np.random.RandomState(4)
+    rows = np.vstack([draws.randint(0, 40, size=(30, 1), dtype=np.int32) for _ in range(2)])
+    expected = by_definition(X, y, 100.0, rows, True, True)
+    assert_allclose(np.append(model.coef_, model.intercept_), expected, rtol=1e-6)
+
+
 def test_two_mirrored_samples_by_hand():
     # One feature, samples ±1: step 1 gives w = 1/lambda = 2, margins hold, then w = 2/t.
     model = Pegasos(C=1.0, max_iter=2, fit_intercept=False).fit([[1.0], [-1.0]], [1, -1])

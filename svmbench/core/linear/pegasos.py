@@ -48,8 +48,9 @@ from svmbench.core.problems import HINGE
 #: Examples drawn at a time: bounds the memory of the draws, and spaces the points of a trace.
 DRAWS = 1 << 16
 
-#: Where s falls below this, it is multiplied into v.
-SMALLEST_SCALE = 1e-12
+#: Where s falls below this, it is multiplied into v, and what S v stands for into u: the mean of
+#: the iterates is a difference, which loses as many digits as s has zeros.
+SMALLEST_SCALE = 1e-6
 
 
 #: Entries of a run's `state`: the scale s, ||v||^2, and the sum S of s over the averaged steps.
@@ -112,10 +113,10 @@ def steps_dense(
             s = 1.0 / np.sqrt(lam * square)
         if s < SMALLEST_SCALE:
             for p in range(d):
+                u[p] -= S * v[p]
                 v[p] *= s
             square *= s * s
-            S /= s
-            s = 1.0
+            s, S = 1.0, 0.0
         if average:
             S += s
         t += 1
@@ -190,10 +191,10 @@ def steps_csr(
             s = 1.0 / np.sqrt(lam * square)
         if s < SMALLEST_SCALE:
             for p in range(len(v)):
+                u[p] -= S * v[p]
                 v[p] *= s
             square *= s * s
-            S /= s
-            s = 1.0
+            s, S = 1.0, 0.0
         if average:
             S += s
         t += 1
