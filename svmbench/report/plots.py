@@ -95,7 +95,9 @@ def _figure(run: Run, curves: Curves, *, allow_contended: bool) -> Figure:
 
     spec = curves.spec
     hollow = not allow_contended
-    panels = curves.panels or (Panel("", ()),)
+    # A data set without any result is in the footer's list of what is missing, not an empty frame.
+    drawn = tuple(p for p in curves.panels if any(series.points for series in p.series))
+    panels = drawn or curves.panels[:1] or (Panel("", ()),)
     n_columns = min(len(panels), 3 if spec.kind in {"scaling", "curve"} else 2)
     n_rows = math.ceil(len(panels) / n_columns)
     width = {1: 6.4, 2: 9.6, 3: 12.8}[n_columns]
