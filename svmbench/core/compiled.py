@@ -45,6 +45,9 @@ os.environ.setdefault("NUMBA_CACHE_DIR", str(cache_dir() / "numba" / _cache_key(
 
 import numba  # noqa: E402  (the cache folder must be named before Numba reads it)
 
+# Whoever imported Numba first (LIBLINEAR's package does) made it read the environment too early.
+numba.config.CACHE_DIR = os.environ["NUMBA_CACHE_DIR"]  # type: ignore[attr-defined]
+
 #: True under ``NUMBA_DISABLE_JIT=1``, where the same loops run as plain Python.
 JIT_DISABLED: bool = bool(vars(numba.config)["DISABLE_JIT"])
 

@@ -12,9 +12,11 @@ Returned
 Reference
     Hsieh, Chang, Lin, Keerthi and Sundararajan 2008, Algorithms 1 and 3 (shrinking).
 Deviations
-    - The order of a pass is drawn while it runs (one multiply and one shift a draw, from a 32-bit
-      xorshift generator), so the random numbers are the same with and without compiled code.
+    - The active samples are shuffled before a pass (one multiply and one shift a draw, from a
+      32-bit xorshift generator, the same with and without compiled code), not while it runs: rows
+      that come next are then known, and asked for before their turn.
     - alpha_i, Q'_ii and y_i lie next to each other: one cache line a sample instead of three.
+    - What shrinks is forgotten until everything comes back, instead of being kept at the end.
     - Stopping is eps on the absolute difference, as in LIBLINEAR; eps = 0.1 is its default.
 """
 
@@ -48,7 +50,6 @@ STATE_SIZE = 6
 
 #: The limits that shrinking compares with, from the last pass: entries of its `limits`.
 LARGEST, SMALLEST = 0, 1
-
 
 #: Width of a record, and how many samples ahead of the present one memory is asked for.
 RECORD, NEAR, FAR = 4, 4, 12
