@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import multiprocessing.forkserver
 import os
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+HERE = Path(__file__).parent
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -30,3 +35,58 @@ def private_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     cache = tmp_path / "cache"
     monkeypatch.setenv("SVMBENCH_CACHE", str(cache))
     return cache
+
+
+@pytest.fixture(scope="session")
+def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a cache that the tests of a session share, so that data are prepared once."""
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(scope="module")
+def workshop(shared_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Load the solvers that go wrong, here and in every worker; return their log folder.
+
+    Workers are forked from a server that keeps the environment it was started in, so the server
+    is stopped before and after.
+    """
+    from svmbench import catalogue
+    from svmbench.core import base
+
+    logs = tmp_path_factory.mktemp("sabotage")
+    paths = [str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("SVMBENCH_MIRROR", raising=False)
+        for name, value in {
+            "SVMBENCH_CACHE": str(shared_cache),
+            "SVMBENCH_OFFLINE": "1",
+            "SVMBENCH_PLUGINS": "sabotage",
+            "SABOTAGE_LOG": str(logs / "fits"),
+            "SABOTAGE_PIDS": str(logs / "pids"),
+            "SABOTAGE_HOARD": str(logs / "hoard"),
+            "SABOTAGE_MENDED": str(logs / "mended"),
+            "PYTHONPATH": os.pathsep.join(paths),
+        }.items():
+            patch.setenv(name, value)
+        if str(HERE) not in sys.path:
+            patch.syspath_prepend(str(HERE))
+        _stop_server()
+        catalogue._registry.cache_clear()
+        yield logs
+        _stop_server()
+    for name in [name for name in base.REGISTRY if name.startswith("test-")]:
+        del base.REGISTRY[name]
+    sys.modules.pop("sabotage", None)
+    catalogue._registry.cache_clear()
+
+
+@pytest.fixture
+def logs(workshop: Path) -> Path:
+    """Return the log folder of the solvers that go wrong, emptied."""
+    for path in workshop.iterdir():
+        path.unlink()
+    return workshop
+
+
+def _stop_server() -> None:
+    multiprocessing.forkserver._forkserver._stop()  # type: ignore[attr-defined]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -26,6 +27,7 @@ class _Nearest(LinearClassifier):
         self.intercept_scaling = 1.0
 
     def train(self, data: TrainingData) -> _Nearest:
+        announce(data)
         self.misbehave(data)
         return self._store(self.solve(data))
 
@@ -37,6 +39,13 @@ class _Nearest(LinearClassifier):
         w = centre[1] - centre[0]
         b = -float(w @ (centre[0] + centre[1])) / 2
         return LinearSolution(w, b, 1, "closed form", {"updates": len(data.y)})
+
+
+def announce(data: TrainingData) -> None:
+    """Write this process's id to the file that SABOTAGE_PIDS names, for real fits."""
+    if len(data.y) > 10 and os.environ.get("SABOTAGE_PIDS"):
+        with Path(os.environ["SABOTAGE_PIDS"]).open("a") as stream:
+            stream.write(f"{os.getpid()}\n")
 
 
 def _solver(name: str, *, sparse: bool = True) -> Callable[[Any], Any]:
@@ -89,11 +98,20 @@ class Segfaults(_Nearest):
 
 @_solver("test-exits")
 class Exits(_Nearest):
-    """It leaves without a word."""
+    """It leaves without a word, with C as its exit code."""
 
     def misbehave(self, data: TrainingData) -> None:
         if len(data.y) > 10:
-            os._exit(5)
+            os._exit(int(self.C))
+
+
+@_solver("test-is-killed")
+class IsKilled(_Nearest):
+    """It is killed, as the kernel kills what takes the machine's last memory."""
+
+    def misbehave(self, data: TrainingData) -> None:
+        if len(data.y) > 10:
+            os.kill(os.getpid(), signal.SIGKILL)
 
 
 @_solver("test-allocates")
@@ -104,6 +122,7 @@ class Allocates(_Nearest):
         hoard = []
         while len(data.y) > 10:
             hoard.append(np.ones(1_000_000))
+            Path(os.environ["SABOTAGE_HOARD"]).write_text(str(8 * len(hoard)))
 
 
 @_solver("test-raises")
@@ -134,6 +153,44 @@ class NotANumberObjective(_Nearest):
         super().certify(data)
         self.objective_ = float("nan")
         return self
+
+
+@_solver("test-random")
+class Random(_Nearest):
+    """Its model depends on its seed and on the rows it is given, and on nothing else."""
+
+    def __init__(
+        self, C: float = 1.0, fit_intercept: bool = True, random_state: int | None = None
+    ) -> None:
+        super().__init__(C, fit_intercept)
+        self.random_state = random_state
+
+    def solve(self, data: TrainingData) -> LinearSolution:
+        solution = super().solve(data)
+        noise = np.random.default_rng(self.random_state).standard_normal(len(solution.w))
+        rows = int(1e6 * np.asarray(data.X[:20].sum())) % 1_000_003
+        solution.counters["rows"] = rows
+        return LinearSolution(
+            solution.w + 0.01 * noise, solution.b, 1, "closed form", solution.counters
+        )
+
+
+@_solver("test-holds-the-gil")
+class HoldsTheGil(_Nearest):
+    """It never ends, and lets no other thread of its process run."""
+
+    def misbehave(self, data: TrainingData) -> None:
+        if len(data.y) > 10:
+            ctypes.PyDLL(None).sleep(600)
+
+
+@_solver("test-fails-once")
+class FailsOnce(_Nearest):
+    """It raises unless the file that SABOTAGE_MENDED names is there."""
+
+    def misbehave(self, data: TrainingData) -> None:
+        if len(data.y) > 10 and not Path(os.environ["SABOTAGE_MENDED"]).exists():
+            raise RuntimeError("not mended yet")
 
 
 @_solver("test-dense-only", sparse=False)

@@ -7,7 +7,7 @@ watched by threads: compiled loops release the GIL, so a long fit does not hide 
 from __future__ import annotations
 
 import contextlib
-import ctypes
+import fcntl
 import json
 import math
 import multiprocessing
@@ -27,7 +27,6 @@ EXIT_MEMORY = 77
 EXIT_ORPHAN = 78
 
 _POLL_S = 0.05
-_PR_SET_PDEATHSIG = 1
 
 
 def run_node(spec: dict[str, Any], folder: str, limits: dict[str, Any]) -> dict[str, Any]:
@@ -135,9 +134,9 @@ def _run(
 def _fence(limits: dict[str, Any]) -> None:
     """Set the limits that end this process, and start the threads that watch them."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _die_with_server()
     parent = multiprocessing.parent_process()
     if parent is not None:
+        _die_with(parent.sentinel)
         threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
     allowed = float(limits["memory_gb"]) * 2**30
     # RLIMIT_DATA, not RLIMIT_AS: the latter would count the mapped arrays that cells share.
@@ -151,13 +150,15 @@ def _fence(limits: dict[str, Any]) -> None:
     ).start()
 
 
-def _die_with_server() -> None:
-    """Have the kernel end this process with the one it was forked from, which ends with the parent.
+def _die_with(parent: int) -> None:
+    """Have the kernel end this process when the pipe from its parent closes.
 
-    A solver that holds the GIL for ever stops the watching threads; nothing stops the kernel.
+    A solver that holds the GIL for ever stops the thread that watches the pipe; SIGIO ends the
+    process all the same.
     """
-    with contextlib.suppress(OSError, AttributeError):  # not on Linux: the threads have to do
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    with contextlib.suppress(OSError, AttributeError):  # no signals for pipes: the thread has to do
+        fcntl.fcntl(parent, fcntl.F_SETOWN, os.getpid())
+        fcntl.fcntl(parent, fcntl.F_SETFL, fcntl.fcntl(parent, fcntl.F_GETFL) | os.O_ASYNC)
 
 
 def _end_with(parent: int) -> None:

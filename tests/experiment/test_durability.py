@@ -1,0 +1,289 @@
+"""Runs that are killed, interrupted or damaged: nothing finished is lost or done twice."""
+
+from __future__ import annotations
+
+import csv
+import errno
+import json
+import os
+import resource
+import signal
+import subprocess
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from runs import cells_of, lines_of, results_of, start, svmbench, wait_until, write_config
+
+from svmbench.experiment import execute, records
+from svmbench.experiment.records import RunFolder
+
+pytestmark = pytest.mark.usefixtures("workshop")
+
+GRID = [0.25, 0.5, 1.0, 2.0]
+BLOCK = {"protocol": "nested-cv", "outer_folds": 3, "inner_folds": 3}
+SEARCH_FITS = 3 * 3 * len(GRID)
+#: Breast-cancer has 569 rows: an inner training set has about 253 of them, an outer one 379.
+INNER_AT_MOST = 300
+
+
+def counting_config(folder: Path) -> Path:
+    return write_config(folder, [{"name": "test-counts", "grid": {"C": GRID}}], BLOCK)
+
+
+def search_fits(logs: Path) -> int:
+    lines = (logs / "fits").read_text().splitlines() if (logs / "fits").exists() else []
+    return sum(int(line.split()[2]) < INNER_AT_MOST for line in lines)
+
+
+@pytest.fixture(scope="module")
+def whole(workshop: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the results of a run that nothing interrupted."""
+    folder = tmp_path_factory.mktemp("whole")
+    assert svmbench("run", counting_config(folder), "--output", folder / "out").code == 0
+    return folder / "out"
+
+
+def table_without_times(folder: Path) -> list[dict[str, str]]:
+    with (folder / "table.csv").open(newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    assert rows
+    return [row for row in rows if not row["metric"].endswith(("_s", "_mb"))]
+
+
+def children_of(pid: int) -> set[int]:
+    """Return the ids of all processes that descend from one."""
+    found: set[int] = set()
+    todo = [pid]
+    while todo:
+        path = Path(f"/proc/{todo[-1]}/task/{todo.pop()}/children")
+        new = {int(p) for p in path.read_text().split()} if path.exists() else set()
+        todo += new - found
+        found |= new
+    return found
+
+
+def alive(pids: set[int]) -> set[int]:
+    def runs(pid: int) -> bool:
+        try:
+            stat = Path(f"/proc/{pid}/stat").read_text()
+        except OSError:
+            return False
+        return stat.rpartition(")")[2].split()[0] != "Z"
+
+    return {pid for pid in pids if runs(pid)}
+
+
+def interrupted_run(
+    config: Path, out: Path, logs: Path, how: signal.Signals
+) -> tuple[subprocess.Popen[str], str, str]:
+    """Start a run, send a signal in the middle of its search, and wait for its end."""
+    process = start("run", config, "--output", out)
+    wait_until(lambda: search_fits(logs) >= 5)
+    family = children_of(process.pid)
+    assert family
+    if how == signal.SIGINT:
+        os.killpg(process.pid, how)  # as a terminal does: to the workers as well
+    else:
+        process.send_signal(how)
+    said, complained = process.communicate(timeout=30)
+    wait_until(lambda: not alive(family), seconds=3)
+    return process, said, complained
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
+def test_a_run_goes_on_where_it_was(
+    tmp_path: Path, logs: Path, whole: Path, how: signal.Signals
+) -> None:
+    config, out = counting_config(tmp_path), tmp_path / "out"
+    logs.joinpath("fits").unlink(missing_ok=True)
+    process, said, complained = interrupted_run(config, out, logs, how)
+    if how == signal.SIGKILL:
+        assert process.returncode == -signal.SIGKILL
+    else:
+        assert process.returncode == 130
+        assert "interrupted; the same command goes on from here" in said
+    assert "Traceback" not in said + complained
+    before = search_fits(logs)
+    assert 5 <= before < SEARCH_FITS
+
+    assert svmbench("run", config, "--output", out).code == 0
+    # Only the fit that was under way may have been done in vain.
+    assert SEARCH_FITS <= search_fits(logs) <= SEARCH_FITS + 1
+    finished = Counter(
+        (r["key"], r.get("point")) for r in lines_of(out) if r.get("status") != "not run"
+    )
+    assert set(finished.values()) == {1}
+    assert results_of(out) == results_of(whole)
+    assert table_without_times(out) == table_without_times(whole)
+
+
+def test_sigkill_leaves_no_worker_behind(tmp_path: Path, logs: Path) -> None:
+    config = write_config(tmp_path, ["test-hangs", "test-holds-the-gil"])
+    process = start("run", config, "--output", tmp_path / "out", "--jobs", 2)
+    wait_until(lambda: (logs / "pids").exists() and len((logs / "pids").read_text().split()) == 2)
+    family = children_of(process.pid)
+    assert {int(pid) for pid in (logs / "pids").read_text().split()} <= family
+    process.kill()
+    process.communicate(timeout=30)
+    wait_until(lambda: not alive(family), seconds=3)
+
+
+def test_a_torn_last_line_is_cut_off_and_its_cell_runs_again(tmp_path: Path, whole: Path) -> None:
+    out = copy_of(whole, tmp_path)
+    content = (out / "runs.jsonl").read_bytes()
+    (out / "runs.jsonl").write_bytes(content[:-20])
+    ended = svmbench("run", whole.parent / "config.yaml", "--output", out)
+    assert ended.code == 0
+    assert "runs.jsonl: cut off an unfinished last line; its cell runs again" in ended.out
+    assert "3 cells, 1 to run" in ended.out
+    assert results_of(out) == results_of(whole)
+
+
+@pytest.mark.parametrize("damage", [b"{garbage", b"\xff\xfe", b'{"kind": "point"}', b"[1]", b"3"])
+def test_a_damaged_line_is_passed_over_and_its_cell_runs_again(
+    tmp_path: Path, whole: Path, damage: bytes
+) -> None:
+    out = copy_of(whole, tmp_path)
+    lines = (out / "runs.jsonl").read_bytes().splitlines()
+    number = next(i for i, line in enumerate(lines) if b'"kind": "cell"' in line)
+    lines[number] = damage
+    (out / "runs.jsonl").write_bytes(b"\n".join(lines) + b"\n")
+    ended = svmbench("run", whole.parent / "config.yaml", "--output", out)
+    assert ended.code == 0
+    assert f"runs.jsonl:{number + 1}: passed over a damaged line" in ended.out
+    assert "3 cells, 1 to run" in ended.out
+
+
+def copy_of(folder: Path, target: Path) -> Path:
+    out = target / "copy"
+    out.mkdir()
+    for name in ("runs.jsonl", "plan.json"):
+        (out / name).write_bytes((folder / name).read_bytes())
+    return out
+
+
+def test_a_full_disk_is_one_sentence_and_loses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, whole: Path
+) -> None:
+    config, out = counting_config(tmp_path), tmp_path / "out"
+    write, lines = os.write, 0
+
+    def full(descriptor: int, content: bytes) -> int:
+        nonlocal lines
+        is_new = content.startswith(b'{"schema"')
+        lines += is_new
+        if lines < 10:
+            return write(descriptor, content)
+        if is_new:
+            return write(descriptor, content[:30])  # half a line fits
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(records.os, "write", full)
+        ended = svmbench("run", config, "--output", out)
+    assert ended.code == 1
+    assert "No space left on device; everything recorded before is safe" in ended.err
+    assert ended.err.count("\n") == 1
+    assert len(lines_of(out)) == 9
+    assert svmbench("run", config, "--output", out).code == 0
+    assert results_of(out) == results_of(whole)
+
+
+def test_a_file_size_limit_is_one_sentence(tmp_path: Path) -> None:
+    config = write_config(tmp_path, ["test-works"], BLOCK)
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1500, 1500))
+
+    process = start("run", config, "--output", tmp_path / "out", preexec_fn=limit)
+    _, complained = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert complained.startswith("svmbench: can't write ")
+    assert complained.count("\n") == 1
+
+
+def test_two_runs_do_not_share_a_folder(tmp_path: Path) -> None:
+    config = write_config(tmp_path, ["test-works"])
+    with RunFolder(tmp_path / "out"):
+        ended = svmbench("run", config, "--output", tmp_path / "out")
+    assert ended.code == 1
+    assert ended.err == (
+        f"svmbench: another run is writing to {tmp_path / 'out'};"
+        " wait for it, or name another --output\n"
+    )
+    assert svmbench("run", config, "--output", tmp_path / "out").code == 0
+
+
+def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
+    config = write_config(tmp_path, ["test-works"])
+    (tmp_path / "file").write_text("")
+    ended = svmbench("run", config, "--output", tmp_path / "file" / "out")
+    assert ended.code == 1
+    assert ended.err.startswith(f"svmbench: can't write to {tmp_path / 'file' / 'out'}: Not a dir")
+    assert ended.err.count("\n") == 1
+
+
+def test_a_changed_config_runs_only_what_changed(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    slow = {"name": "test-works", "params": {"C": 1.0}}
+    svmbench("run", write_config(tmp_path, [slow, "test-random"]), "--output", out)
+    first = lines_of(out)
+    slow["params"] = {"C": 3.0}
+    ended = svmbench(
+        "run", write_config(tmp_path, [slow, "test-random"], title="New"), "--output", out
+    )
+    assert "2 cells, 1 to run" in ended.out
+    assert [r["solver"] for r in lines_of(out)[len(first) :]] == ["test-works"]
+    ended = svmbench(
+        "run",
+        write_config(tmp_path, [slow, "test-random"], seed=5),
+        "--output",
+        out,
+    )
+    assert "2 cells, 2 to run" in ended.out
+
+
+def test_cells_of_one_key_run_once(tmp_path: Path) -> None:
+    blocks: list[dict[str, Any]] = [
+        {"name": "main", "protocol": "fit", "sizes": [100, 200]},
+        {"name": "more", "protocol": "fit", "sizes": [200, 300]},
+    ]
+    config = write_config(tmp_path, ["test-works"], blocks=blocks)
+    ended = svmbench("run", config, "--output", tmp_path / "out")
+    assert "4 cells, 3 to run" in ended.out
+    assert "cells: 4 ok" in ended.out
+    assert len(lines_of(tmp_path / "out")) == 3
+
+
+def test_fresh_forgets_what_a_killed_run_streamed(tmp_path: Path, logs: Path) -> None:
+    config, out = counting_config(tmp_path), tmp_path / "out"
+    svmbench("run", config, "--output", out, "--only", "fold=0")
+    key = cells_of(out)["test-counts/0"]["key"]
+    stale = out / ".scratch" / "points" / f"{key}.jsonl"
+    stale.parent.mkdir(exist_ok=True)
+    point = {"params": {}, "accuracy_pct": 1.0, "train_time_s": 0.0, "cpu_time_s": 0.0}
+    stale.write_text(json.dumps({"point": "0/0", **point}) + '\n{"point": "0/1", "par')
+    (logs / "fits").unlink()
+    svmbench("run", config, "--output", out, "--fresh", "--only", "fold=0")
+    assert search_fits(logs) == 3 * len(GRID)
+    assert all(r.get("accuracy_pct") != 1.0 for r in lines_of(out))
+
+
+def test_streamed_points_are_taken_up_though_the_last_is_torn(tmp_path: Path, logs: Path) -> None:
+    config, out = counting_config(tmp_path), tmp_path / "out"
+    svmbench("run", config, "--output", out, "--budget", 1e-9)
+    key = cells_of(out)["test-counts/0"]["key"]
+    streamed = out / ".scratch" / "points" / f"{key}.jsonl"
+    streamed.parent.mkdir(parents=True, exist_ok=True)
+    point = {"params": {}, "accuracy_pct": 1.0, "train_time_s": 0.0, "cpu_time_s": 0.0}
+    streamed.write_text(json.dumps({"point": "0/0", **point}) + '\n{"point": "0/1", "par')
+    svmbench("run", config, "--output", out, "--only", "fold=0")
+    assert search_fits(logs) == 3 * len(GRID) - 1
+    points = [r["point"] for r in lines_of(out) if r["kind"] == "point"]
+    assert sorted(points) == sorted(f"{p}/{f}" for p in range(len(GRID)) for f in range(3))
+
+
+def test_retry_names_are_statuses() -> None:
+    assert execute.RETRY["all"] == execute.RETRY["failed"] | execute.RETRY["timeout"]

@@ -1,0 +1,130 @@
+"""Running the command line in the tests, in this process or in one of its own."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import yaml
+
+COMMAND = [sys.executable, "-c", "from svmbench.cli import main; main()"]
+
+
+@dataclass
+class Ended:
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def said(self) -> str:
+        """Everything it printed."""
+        return self.out + self.err
+
+
+def svmbench(*words: object) -> Ended:
+    """Run a command in this process, as the installed script would."""
+    from svmbench.cli import main
+
+    out, err = io.StringIO(), io.StringIO()
+    code: object = 0
+    with (
+        mock.patch.object(sys, "argv", ["svmbench", *map(str, words)]),
+        redirect_stdout(out),
+        redirect_stderr(err),
+    ):
+        try:
+            main()
+        except SystemExit as end:
+            code = end.code
+    assert isinstance(code, int)
+    return Ended(code, out.getvalue(), err.getvalue())
+
+
+def start(*words: object, **options: Any) -> subprocess.Popen[str]:
+    """Start a command in a process (and process group) of its own."""
+    return subprocess.Popen(
+        [*COMMAND, *map(str, words)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        **options,
+    )
+
+
+def wait_until(what: Callable[[], bool], seconds: float = 60.0) -> None:
+    """Wait until something is so, or fail."""
+    deadline = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < deadline, "it never came to that"
+        time.sleep(0.02)
+
+
+def write_config(
+    folder: Path, solvers: list[Any], block: dict[str, Any] | None = None, **top: Any
+) -> Path:
+    """Write a config of one block (by default: train once on breast-cancer) and one table."""
+    content: dict[str, Any] = {
+        "title": "A test",
+        "timeout_s": 60,
+        "memory_gb": 1.0,
+        "datasets": ["breast-cancer"],
+        "solvers": [{"name": s} if isinstance(s, str) else s for s in solvers],
+        "blocks": [{"name": "main", "protocol": "fit", **(block or {})}],
+        "tables": [{"name": "t", "block": "main"}],
+        "profiles": {"quick": {}},
+        **top,
+    }
+    path = folder / "config.yaml"
+    path.write_text(yaml.safe_dump(content, sort_keys=False))
+    return path
+
+
+def lines_of(folder: Path) -> list[dict[str, Any]]:
+    """Return every record of a results folder; each line has to be strict JSON."""
+
+    def refuse(constant: str) -> None:
+        raise AssertionError(f"{constant} is not JSON")
+
+    text = (folder / "runs.jsonl").read_text()
+    return [json.loads(line, parse_constant=refuse) for line in text.splitlines()]
+
+
+def cells_of(folder: Path) -> dict[str, dict[str, Any]]:
+    """Return the newest cell record of every solver (with its fold, where there are folds)."""
+    return {
+        record["solver"] + ("" if record["fold"] is None else f"/{record['fold']}"): record
+        for record in lines_of(folder)
+        if record["kind"] == "cell"
+    }
+
+
+def results_of(folder: Path) -> list[dict[str, Any]]:
+    """Return what must be the same in every run of the same config: all but times and memory."""
+    plan = json.loads((folder / "plan.json").read_text())["cells"]
+    newest = {r["key"]: r for r in lines_of(folder) if r["kind"] == "cell"}
+    varies = ("_s", "_mb")
+    return [
+        {
+            **{k: cell[k] for k in ("key", "solver", "dataset", "size", "fold")},
+            **{k: newest[cell["key"]].get(k) for k in ("status", "params", "counters")},
+            "metrics": {
+                name: value
+                for name, value in newest[cell["key"]].get("metrics", {}).items()
+                if not name.endswith(varies)
+            },
+        }
+        for cell in plan
+    ]
