@@ -1,0 +1,142 @@
+"""The arrows of docs/architecture.md, and the habits that keep the house tidy."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "svmbench"
+MODULES = sorted(PACKAGE.rglob("*.py"))
+
+#: What each room may import besides itself; a leaf is a room of one module.
+LEAVES = {"errors", "paths"}
+MAY_IMPORT = {
+    "errors": set(),
+    "paths": set(),
+    "core": LEAVES,
+    "baselines": {*LEAVES, "core.base", "core.problems"},
+    "data": LEAVES,
+    "experiment": {*LEAVES, "core", "baselines", "data", "catalogue"},
+    "report": LEAVES,
+    "catalogue": {*LEAVES, "core", "baselines"},
+    "papers": set(),
+    "listing": {*LEAVES, "core", "data", "experiment", "catalogue", "papers"},
+    "progress": {*LEAVES, "data", "experiment"},
+}
+ANYTHING = {"cli", "__init__"}
+
+
+def name_of(module: Path) -> str:
+    """Return a module's dotted name below the package: ``core.base``, ``core``, ``__init__``."""
+    parts = module.relative_to(PACKAGE).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts)
+
+
+NAMES = {name_of(module) for module in MODULES}
+
+
+def imports(source: str) -> Iterator[tuple[int, str]]:
+    """Yield (line, dotted name below the package) of every import of the package's own modules."""
+    for node in ast.walk(ast.parse(source)):
+        found: list[str] = []
+        if isinstance(node, ast.Import):
+            found = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are absolute here"
+            found = [
+                f"{node.module}.{alias.name}"
+                if f"{node.module}.{alias.name}".removeprefix("svmbench.") in NAMES
+                else str(node.module)
+                for alias in node.names
+            ]
+        for name in found:
+            if name.startswith("svmbench."):
+                yield node.lineno, name.removeprefix("svmbench.")
+
+
+def is_allowed(room: str, target: str) -> bool:
+    allowed = {room, *MAY_IMPORT[room]}
+    return any(target == name or target.startswith(f"{name}.") for name in allowed)
+
+
+@pytest.mark.parametrize("module", MODULES, ids=name_of)
+def test_arrows(module: Path) -> None:
+    room = name_of(module).partition(".")[0]
+    if room in ANYTHING:
+        return
+    wrong = [
+        f"{module.relative_to(ROOT)}:{line} imports {target}"
+        for line, target in imports(module.read_text(encoding="utf-8"))
+        if not is_allowed(room, target)
+    ]
+    assert wrong == []
+
+
+def test_the_arrows_are_looked_at() -> None:
+    source = "from svmbench.core import base, problems\nimport svmbench.report.tables\n"
+    assert [name for _, name in imports(source)] == ["core.base", "core.problems", "report.tables"]
+    assert is_allowed("baselines", "core.base")
+    assert not is_allowed("baselines", "core.qp")
+    assert not is_allowed("core", "experiment.plan")
+    assert not is_allowed("report", "experiment")
+
+
+def test_every_room_is_in_the_document() -> None:
+    rooms = {name.partition(".")[0] for name in NAMES}
+    assert rooms == set(MAY_IMPORT) | ANYTHING
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    for room in rooms - {"__init__"}:
+        assert f"`{room}/`" in text or f"`{room}.py`" in text, f"{room} is not described"
+    for module in (PACKAGE / "experiment").glob("[!_]*.py"):
+        assert f"`{module.name}`" in text, f"experiment/{module.name} is not described"
+
+
+@pytest.mark.parametrize("module", MODULES, ids=name_of)
+def test_modules_are_small_and_named_for_what_they_do(module: Path) -> None:
+    assert len(module.read_text(encoding="utf-8").splitlines()) <= 500
+    assert module.name not in {"utils.py", "util.py", "helpers.py", "misc.py", "common.py"}
+
+
+def tracked() -> list[Path]:
+    """Return the files under version control, or all that would be, outside a checkout."""
+    try:
+        done = subprocess.run(
+            ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True
+        )
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("not a git checkout")
+    return [ROOT / name for name in done.stdout.split("\0") if name]
+
+
+def test_no_tracked_file_names_a_machine() -> None:
+    """A path of one machine means nothing on another."""
+    personal = re.compile(
+        r"(?<![\w.~/-])/(?:work/[a-z.]|home/[a-z]|Users/[a-z]|root/|tmp/[a-z])", re.IGNORECASE
+    )
+    this = Path(__file__).resolve()
+    found = []
+    for path in tracked():
+        if path == this or not path.is_file():
+            continue
+        try:
+            text = path.read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            continue
+        found += [
+            f"{path.relative_to(ROOT)}:{number}: {match.group()}"
+            for number, line in enumerate(text.splitlines(), start=1)
+            for match in personal.finditer(line)
+        ]
+    assert found == []
+    assert personal.search("see /home/someone/data")
+
+
+def test_no_data_file_is_tracked() -> None:
+    endings = {".npy", ".npz", ".xz", ".bz2", ".gz", ".libsvm", ".svm", ".zip"}
+    assert [str(p.relative_to(ROOT)) for p in tracked() if p.suffix in endings] == []

@@ -1,0 +1,73 @@
+"""What a user gets who installs the wheel and has no checkout."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the wheel without a network: the build backend is among the development tools."""
+    target = tmp_path_factory.mktemp("wheel")
+    done = subprocess.run(
+        [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", target, ROOT],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    (built,) = target.glob("*.whl")
+    return built
+
+
+def test_configs_registry_and_published_numbers_are_inside(wheel: Path) -> None:
+    names = set(zipfile.ZipFile(wheel).namelist())
+    configs = {path.name for path in (ROOT / "configs").glob("*.yaml")}
+    published = {path.name for path in (ROOT / "svmbench" / "published").glob("*.csv")}
+    modules = {path.relative_to(ROOT) for path in (ROOT / "svmbench").rglob("*.py")}
+    assert configs
+    assert published
+    assert {f"svmbench/_assets/configs/{name}" for name in configs} <= names
+    assert {f"svmbench/published/{name}" for name in published} <= names
+    assert {str(module) for module in modules} <= names
+    assert "svmbench/_assets/datasets.toml" in names
+    assert not [name for name in names if name.startswith(("tests/", "results/"))]
+
+
+def test_the_wheel_works_without_a_checkout(wheel: Path, tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    zipfile.ZipFile(wheel).extractall(site)
+    away = tmp_path / "away"
+    away.mkdir()
+    environment = {**os.environ, "PYTHONPATH": str(site), "SVMBENCH_CACHE": str(tmp_path / "cache")}
+
+    def svmbench(*words: str) -> str:
+        code = (
+            "import svmbench, svmbench.cli, sys;"
+            f"assert svmbench.__file__.startswith({str(site)!r}), svmbench.__file__;"
+            "svmbench.cli.main()"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", code, *words],
+            cwd=away,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    assert "quickstart" in svmbench("list", "configs")
+    assert svmbench("validate", "quickstart").startswith("quickstart: ok (")
+    assert "a9a" in svmbench("describe", "a9a")
