@@ -6,12 +6,12 @@ every solver trains once, A B C A B C …, and what is reported is the median ov
 ratio of CPU times, with its smallest and largest.
 
 A racer's grid is a *ladder*: each point is one setting (of `tol`, say), and the racer's cost is
-that of its cheapest setting whose objective is within `tolerance` (relative) of the best that
-any solver of its problem reached. A racer that never gets there has no ratio, and the record says
-so. Where the grid has `C`, each value is a race of its own and the costs are summed; a solver that
-declares that it shares work along `C` does the whole grid at once. With ``tolerance: null`` racers
-run at the settings that the config gives them, for solvers of different problems, whose objectives
-can't be compared.
+what it takes to come within `tolerance` (relative) of the best objective that any solver of its
+problem reached: that of its first setting which does, interpolated towards the one before. A racer
+that never gets there has no ratio, and the record says so. Where the grid has `C`, each value is a
+race of its own and the costs are summed; a solver that declares that it shares work along `C` does
+the whole grid at once. With ``tolerance: null`` racers run at the settings that the config gives
+them, for solvers of different problems, whose objectives can't be compared.
 """
 
 from __future__ import annotations
@@ -100,27 +100,49 @@ class _Racer:
     def _c_of(self, point: dict[str, Any]) -> float:
         return float(point.get("C", self.settings["params"].get("C", 0.0)))
 
-    def chosen(
-        self, target: dict[float, float], tolerance: float | None
-    ) -> list[tuple[float, int]] | None:
-        """Return for each C its cheapest setting that reaches the target; None if one has none."""
-        if tolerance is None:
-            return list(self.costs)
+    def excess(self, key: tuple[float, int], best: dict[float, float]) -> float:
+        """Return how far a setting's objective is above the best of its C, relative to it."""
+        return (self.objectives[key] - best[key[0]]) / abs(best[key[0]])
+
+    def reached(self, best: dict[float, float], tolerance: float) -> list[tuple[float, int]] | None:
+        """Return for each C the first setting within the tolerance; None if one C has none."""
         keys: list[tuple[float, int]] = []
-        for C in dict.fromkeys(key[0] for key in self.costs):
-            good = [
-                key
-                for key in self.costs
-                if key[0] == C and self.objectives[key] <= target[C] + tolerance * abs(target[C])
-            ]
-            if not good:
-                return None
-            keys.append(min(good, key=lambda k: statistics.median(self.costs[k])))
+        for C in best:
+            good = [k for k in self.costs if k[0] == C and self.excess(k, best) <= tolerance]
+            if C in {k[0] for k in self.costs}:
+                if not good:
+                    return None
+                keys.append(good[0])
         return keys
 
-    def total(self, times: dict[tuple[float, int], list[float]], keys: list[Any]) -> list[float]:
-        """Return the sum over C of each round."""
-        return [sum(times[key][r] for key in keys) for r in range(len(times[keys[0]]))]
+    def totals(
+        self,
+        times: dict[tuple[float, int], list[float]],
+        best: dict[float, float],
+        tolerance: float | None,
+    ) -> list[float] | None:
+        """Return what each round cost, summed over C; None if the target was missed.
+
+        Where a looser setting missed the target and the next one met it, the cost of just meeting
+        it is interpolated between the two, in log cost against log excess.
+        """
+        if tolerance is None:
+            return [sum(column) for column in zip(*times.values(), strict=True)]
+        keys = self.reached(best, tolerance)
+        if keys is None:
+            return None
+        rounds = np.zeros(len(times[keys[0]]))
+        for key in keys:
+            cost = np.asarray(times[key])
+            looser = [k for k in times if k[0] == key[0] and k[1] < key[1]]
+            if looser:
+                before = max(looser, key=lambda k: k[1])
+                above = self.excess(before, best)
+                below = max(self.excess(key, best), 1e-3 * tolerance)
+                share = np.log(above / tolerance) / np.log(above / below)
+                cost = np.asarray(times[before]) ** (1 - share) * cost**share
+            rounds += cost
+        return [float(value) for value in rounds]
 
 
 def race(task: Task) -> Outcome:
@@ -140,24 +162,24 @@ def race(task: Task) -> Outcome:
     spread: dict[str, Any] = {}
     totals: dict[str, list[float]] = {}
     notes: list[str] = []
+    tolerance = spec["tolerance"]
     for racer in racers:
-        keys = racer.chosen(best[racer.problem], spec["tolerance"])
+        target = best[racer.problem]
         metrics[f"conversion_time_s:{racer.name}"] = racer.conversion_s
-        reached = keys or list(racer.objectives)[-1:]
-        metrics[f"excess_objective:{racer.name}"] = max(
-            (racer.objectives[k] - best[racer.problem][k[0]]) / abs(best[racer.problem][k[0]])
-            for k in reached
-        )
-        if len(reached) == 1:
-            metrics[f"objective:{racer.name}"] = racer.objectives[reached[0]]
-        if keys is None:
-            notes.append(f"{racer.name} did not come within {spec['tolerance']:g} of the optimum")
+        cpu = racer.totals(racer.costs, target, tolerance)
+        wall = racer.totals(racer.walls, target, tolerance)
+        met = racer.reached(target, tolerance) if tolerance is not None else list(racer.costs)
+        shown = met or [min(racer.objectives, key=lambda key: racer.excess(key, target))]
+        metrics[f"excess_objective:{racer.name}"] = max(racer.excess(k, target) for k in shown)
+        if len(shown) == 1:
+            metrics[f"objective:{racer.name}"] = racer.objectives[shown[0]]
+        if cpu is None or wall is None:
+            notes.append(f"{racer.name} did not come within {tolerance:g} of the optimum")
             continue
-        totals[racer.name] = racer.total(racer.costs, keys)
-        walls = racer.total(racer.walls, keys)
-        metrics[f"cpu_time_s:{racer.name}"] = statistics.median(totals[racer.name])
-        metrics[f"train_time_s:{racer.name}"] = statistics.median(walls)
-        spread[f"cpu_time_s:{racer.name}"] = [min(totals[racer.name]), max(totals[racer.name])]
+        totals[racer.name] = cpu
+        metrics[f"cpu_time_s:{racer.name}"] = statistics.median(cpu)
+        metrics[f"train_time_s:{racer.name}"] = statistics.median(wall)
+        spread[f"cpu_time_s:{racer.name}"] = [min(cpu), max(cpu)]
     for first, second in spec["pairs"]:
         metrics[f"ratio:{first}:{second}"] = None
         if first in totals and second in totals:

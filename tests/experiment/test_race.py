@@ -1,0 +1,98 @@
+"""Races: the cost of a target by hand, and a real race on data that ships with scikit-learn."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from svmbench.experiment import protocols
+from svmbench.experiment.race import _Racer, race
+
+X = np.random.default_rng(0).normal(size=(60, 3))
+Y = np.where(X[:, 0] > 0, 1, -1)
+
+
+def racer(costs: dict[tuple[float, int], list[float]], objectives: list[float]) -> _Racer:
+    """Return a racer that has run: one objective a rung."""
+    task = protocols.Task(spec={"seed": 0, "dataset": {"name": "x"}})
+    settings = {"name": "alsvm", "shown": "alsvm", "params": {}, "grid": [{}]}
+    one = _Racer(task, settings, X, Y)
+    one.costs = costs
+    one.objectives = dict(zip(costs, objectives, strict=True))
+    return one
+
+
+def test_cost_of_a_target_is_interpolated_in_log_cost_and_log_excess() -> None:
+    one = racer({(1.0, 0): [1.0], (1.0, 1): [4.0], (1.0, 2): [9.0]}, [110.0, 101.0, 100.0])
+    # Excess falls from 0.1 to 0.01 while the cost rises from 1 to 4: halfway in logs at 10**-1.5.
+    assert one.totals(one.costs, {1.0: 100.0}, 10**-1.5) == pytest.approx([2.0])
+    assert one.totals(one.costs, {1.0: 100.0}, 0.01) == pytest.approx([4.0])
+    assert one.totals(one.costs, {1.0: 100.0}, 0.2) == pytest.approx([1.0])
+    # An excess of zero counts as a thousandth of the tolerance, here 10**-5.75: a fifth of the way.
+    at = one.totals(one.costs, {1.0: 100.0}, 10**-2.75)
+    assert at == pytest.approx([4.0**0.8 * 9.0**0.2])
+
+
+def test_costs_are_summed_over_c_round_by_round() -> None:
+    costs = {(1.0, 0): [1.0, 2.0], (2.0, 1): [10.0, 20.0]}
+    one = racer(costs, [100.0, 50.0])
+    assert one.totals(costs, {1.0: 100.0, 2.0: 50.0}, 0.01) == [11.0, 22.0]
+    assert one.totals(costs, {1.0: 1.0, 2.0: 1.0}, None) == [11.0, 22.0]
+
+
+def test_a_target_that_was_missed_has_no_cost() -> None:
+    one = racer({(1.0, 0): [1.0]}, [110.0])
+    assert one.totals(one.costs, {1.0: 100.0}, 0.01) is None
+    assert one.reached({1.0: 100.0}, 0.01) is None
+
+
+def spec(**more: Any) -> dict[str, Any]:
+    """Return the specification of a race on a small built-in set."""
+    base = {
+        "protocol": "race",
+        "dataset": {"name": "breast-cancer", "file": "", "label_column": ""},
+        "n_rows": 569,
+        "n_features_kept": None,
+        "seed": 0,
+        "scaling": "all-rows",
+        "scaler": "minmax",
+        "repeats": 3,
+        "tolerance": 1e-3,
+        "racers": [
+            {"name": "dcd-l1", "shown": "dcd-l1", "params": {},
+             "grid": [{"tol": 0.1}, {"tol": 1e-3}, {"tol": 1e-5}]},
+            {"name": "liblinear-l1", "shown": "liblinear-l1", "params": {},
+             "grid": [{"tol": 0.1}, {"tol": 1e-3}, {"tol": 1e-5}]},
+            {"name": "pegasos", "shown": "pegasos", "params": {"max_iter": 1}, "grid": [{}]},
+        ],
+        "pairs": [["dcd-l1", "liblinear-l1"], ["dcd-l1", "pegasos"]],
+    }  # fmt: skip
+    return {**base, **more}
+
+
+def test_a_real_race_reports_ratios_and_who_missed_the_target(private_cache: object) -> None:
+    result = race(protocols.Task(spec=spec()))
+    metrics = result["metrics"]
+    ratio = metrics["ratio:dcd-l1:liblinear-l1"]
+    low, high = result["spread"]["ratio:dcd-l1:liblinear-l1"]
+    assert 0 < low <= ratio <= high
+    assert metrics["excess_objective:dcd-l1"] <= 1e-3
+    assert metrics["ratio:dcd-l1:pegasos"] is None
+    assert "cpu_time_s:pegasos" not in metrics
+    assert result["stop_reason"] == "pegasos did not come within 0.001 of the optimum"
+    assert result["counters"]["passes:dcd-l1"] > 0
+
+
+def test_shared_work_along_c_is_run_once(private_cache: object) -> None:
+    grid = [{"C": 0.1}, {"C": 1.0}, {"C": 10.0}]
+    racers = [
+        {"name": "alsvm-batch", "shown": "alsvm-batch", "params": {}, "grid": grid},
+        {"name": "alsvm", "shown": "alsvm", "params": {}, "grid": grid},
+    ]
+    result = race(protocols.Task(spec=spec(racers=racers, pairs=[["alsvm-batch", "alsvm"]])))
+    assert result["counters"]["passes:alsvm-batch"] == 1
+    assert result["counters"]["updates:alsvm"] == 3 * 569
+    assert result["metrics"]["excess_objective:alsvm"] <= 1e-9
+    assert result["metrics"]["excess_objective:alsvm-batch"] <= 1e-9
