@@ -1,0 +1,363 @@
+"""Kernel values: blocks and rows for solvers, from inputs, from distances, or precomputed.
+
+`KernelFunction` is the formula. `KernelSource` is what a solver is handed: rows and blocks of one
+kernel matrix by position, wherever they come from, and a count of the values that were asked for.
+`RowCache` keeps rows within a memory budget and forgets the least recently used first.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from svmbench.core.compiled import compiled
+from svmbench.errors import SvmbenchError
+
+#: Names of the kernels, as scikit-learn has them.
+KERNELS = ("linear", "rbf", "poly", "sigmoid")
+
+#: Values converted at a time: two scratch blocks of them stay in the first-level cache.
+SCRATCH = 512
+
+#: Sparse rows that are multiplied with the whole matrix at a time, as dense columns.
+SPARSE_ROWS = 256
+
+MIB = 1 << 20
+
+LOG2_E = 1.4426950408889634
+# ln 2 in two parts: the first has zeros at its end, so that k times it is exact.
+LN2_HIGH, LN2_LOW = 0.693145751953125, 1.42860682030941723e-6
+
+
+@compiled
+def gauss_double(P: np.ndarray, a: np.ndarray, b: np.ndarray, gamma: float) -> None:
+    """Replace inner products by exp(-gamma * squared distance), in place, to about 1e-15.
+
+    Parameters
+    ----------
+    P : ndarray of shape (m, n)
+        Inner products ``x_i . z_j``.
+    a, b : ndarray of shape (m,), (n,)
+        Squared lengths of the x_i and of the z_j.
+    gamma : float
+    """
+    # exp(t) = 2^k e^r with |r| <= ln(2)/2: a polynomial, which vectorises where a call does not.
+    power = np.empty(SCRATCH, dtype=np.int64)
+    two_to_k = power.view(np.float64)
+    values = np.empty(SCRATCH)
+    n = P.shape[1]
+    for i in range(P.shape[0]):
+        length = a[i]
+        for start in range(0, n, SCRATCH):
+            row, others = P[i, start : start + SCRATCH], b[start : start + SCRATCH]
+            for j in range(len(row)):
+                distance = length + others[j] - 2.0 * row[j]
+                t = -gamma * distance if distance > 0.0 else 0.0
+                t = t if t > -708.0 else -708.0
+                k = np.int32(t * LOG2_E - 0.5)
+                r = (t - k * LN2_HIGH) - k * LN2_LOW
+                e = 1.0 + r / 13.0
+                e = 1.0 + e * r * (1.0 / 12.0)
+                e = 1.0 + e * r * (1.0 / 11.0)
+                e = 1.0 + e * r * (1.0 / 10.0)
+                e = 1.0 + e * r * (1.0 / 9.0)
+                e = 1.0 + e * r * (1.0 / 8.0)
+                e = 1.0 + e * r * (1.0 / 7.0)
+                e = 1.0 + e * r * (1.0 / 6.0)
+                e = 1.0 + e * r * (1.0 / 5.0)
+                e = 1.0 + e * r * (1.0 / 4.0)
+                e = 1.0 + e * r * (1.0 / 3.0)
+                e = 1.0 + e * r * (1.0 / 2.0)
+                values[j] = 1.0 + e * r
+                power[j] = (np.int64(k) + 1023) << 52
+            for j in range(len(row)):
+                row[j] = values[j] * two_to_k[j]
+
+
+@compiled
+def gauss_single(
+    P: np.ndarray, a: np.ndarray, b: np.ndarray, gamma: float, out: np.ndarray
+) -> None:
+    """Write exp(-gamma * squared distance) to `out` as :func:`gauss_double` does, in float32."""
+    power = np.empty(SCRATCH, dtype=np.int32)
+    two_to_k = power.view(np.float32)
+    values = np.empty(SCRATCH, dtype=np.float32)
+    zero, one, two, half = np.float32(0.0), np.float32(1.0), np.float32(2.0), np.float32(0.5)
+    lowest, log2_e = np.float32(-87.0), np.float32(LOG2_E)
+    high, low = np.float32(LN2_HIGH), np.float32(LN2_LOW)
+    c3, c4, c5, c6 = (
+        np.float32(1.0 / 3.0),
+        np.float32(1.0 / 4.0),
+        np.float32(1.0 / 5.0),
+        np.float32(1.0 / 6.0),
+    )
+    minus_gamma = np.float32(-gamma)
+    n = P.shape[1]
+    for i in range(P.shape[0]):
+        length = a[i]
+        for start in range(0, n, SCRATCH):
+            row, others = P[i, start : start + SCRATCH], b[start : start + SCRATCH]
+            target = out[i, start : start + SCRATCH]
+            for j in range(len(row)):
+                distance = length + others[j] - two * row[j]
+                t = minus_gamma * distance if distance > zero else zero
+                t = t if t > lowest else lowest
+                k = np.int32(t * log2_e - half)
+                kf = np.float32(k)
+                r = (t - kf * high) - kf * low
+                e = one + r * c6
+                e = one + e * r * c5
+                e = one + e * r * c4
+                e = one + e * r * c3
+                e = one + e * r * half
+                values[j] = one + e * r
+                power[j] = (k + np.int32(127)) << np.int32(23)
+            for j in range(len(row)):
+                target[j] = values[j] * two_to_k[j]
+
+
+def squared_lengths(X: Any) -> np.ndarray:
+    """Return the squared length of each row of a dense or CSR matrix, shape (n_samples,)."""
+    if sp.issparse(X):
+        return np.asarray(X.multiply(X).sum(axis=1), dtype=X.dtype).ravel()
+    return np.einsum("ij,ij->i", X, X)
+
+
+@dataclass(frozen=True)
+class KernelFunction:
+    """A kernel with its parameters.
+
+    Attributes
+    ----------
+    name : {"linear", "rbf", "poly", "sigmoid"}
+        x'z; exp(-gamma ||x - z||^2); (gamma x'z + coef0)^degree; tanh(gamma x'z + coef0).
+    gamma, degree, coef0 : float, int, float
+    """
+
+    name: str = "rbf"
+    gamma: float = 1.0
+    degree: int = 3
+    coef0: float = 0.0
+
+    def between(self, A: Any, B: Any) -> np.ndarray:
+        """Return the kernel values of all pairs, float64 of shape (len(A), len(B)).
+
+        Parameters
+        ----------
+        A, B : ndarray or CSR of shape (m, n_features), (n, n_features)
+        """
+        P = inner_products(A, B)
+        if self.name == "rbf":
+            gauss_double(P, squared_lengths(A), squared_lengths(B), self.gamma)
+            return P
+        return self.of_products(P)
+
+    def of_products(self, P: np.ndarray) -> np.ndarray:
+        """Turn inner products into values of a kernel that needs nothing else (not RBF)."""
+        if self.name == "linear":
+            return P
+        P *= P.dtype.type(self.gamma)
+        P += P.dtype.type(self.coef0)
+        return P**self.degree if self.name == "poly" else np.tanh(P, out=P)
+
+    def diagonal(self, A: Any) -> np.ndarray:
+        """Return K(x, x) of each row, float64 of shape (len(A),)."""
+        if self.name == "rbf":
+            return np.ones(A.shape[0])
+        return self.of_products(np.array(squared_lengths(A), dtype=np.float64))
+
+
+def inner_products(A: Any, B: Any) -> np.ndarray:
+    """Return ``A @ B.T`` as a C-ordered dense array; either may be CSR."""
+    if not sp.issparse(A) and not sp.issparse(B):
+        return A @ B.T
+    P = np.empty((A.shape[0], B.shape[0]), dtype=B.dtype)
+    # Sparse times a few dense columns is several times faster than sparse times sparse.
+    for start in range(0, A.shape[0], SPARSE_ROWS):
+        rows = A[start : start + SPARSE_ROWS]
+        dense = rows.toarray() if sp.issparse(rows) else rows
+        P[start : start + SPARSE_ROWS] = (B @ np.ascontiguousarray(dense.T)).T
+    return P
+
+
+class KernelSource:
+    """One kernel matrix, by rows and blocks, with a count of the values computed.
+
+    Made by `from_inputs`, `from_distances` or `precomputed`; never an N x N matrix of its own.
+
+    Attributes
+    ----------
+    n_samples : int
+    kernel_evaluations : int
+        Values handed out so far, by this source and its subsets.
+    """
+
+    def __init__(self, n_samples: int, counter: list[int] | None = None) -> None:
+        self.n_samples = n_samples
+        self._counter = [0] if counter is None else counter
+
+    @property
+    def kernel_evaluations(self) -> int:
+        """Kernel values handed out so far."""
+        return self._counter[0]
+
+    @staticmethod
+    def from_inputs(X: Any, function: KernelFunction) -> KernelSource:
+        """Return a source that computes from inputs, ndarray or CSR (n_samples, n_features)."""
+        return _Inputs(X, function)
+
+    @staticmethod
+    def from_distances(distances: np.ndarray, gamma: float) -> KernelSource:
+        """Return an RBF source over squared distances (n, n), which may be memory-mapped."""
+        return _Matrix(distances, gamma)
+
+    @staticmethod
+    def precomputed(K: np.ndarray) -> KernelSource:
+        """Return a source over a kernel matrix (n, n), which may be memory-mapped."""
+        return _Matrix(K, None)
+
+    def rows(self, I: Any) -> np.ndarray:  # noqa: E741
+        """Return the rows at positions `I`, float64 of shape (len(I), n_samples)."""
+        return self.block(I, slice(None))
+
+    def block(self, I: Any, J: Any) -> np.ndarray:  # noqa: E741
+        """Return the values of positions `I` with positions `J`, float64 (len(I), len(J))."""
+        raise AssertionError("a source defines block")
+
+    def diag(self) -> np.ndarray:
+        """Return the diagonal, float64 of shape (n_samples,)."""
+        raise AssertionError("a source defines diag")
+
+    def subset(self, indices: np.ndarray) -> KernelSource:
+        """Return a source over the samples at `indices`, in that order; it shares the counter."""
+        raise AssertionError("a source defines subset")
+
+    def _count(self, values: np.ndarray) -> np.ndarray:
+        self._counter[0] += values.size
+        return values
+
+
+class _Inputs(KernelSource):
+    def __init__(self, X: Any, function: KernelFunction, counter: list[int] | None = None) -> None:
+        super().__init__(X.shape[0], counter)
+        self.X, self.function = X, function
+
+    def block(self, I: Any, J: Any) -> np.ndarray:  # noqa: E741
+        others = self.X if isinstance(J, slice) and slice(None) == J else self.X[J]
+        return self._count(self.function.between(self.X[I], others))
+
+    def diag(self) -> np.ndarray:
+        return self._count(self.function.diagonal(self.X))
+
+    def subset(self, indices: np.ndarray) -> KernelSource:
+        return _Inputs(self.X[indices], self.function, self._counter)
+
+
+class _Matrix(KernelSource):
+    """Over a stored matrix: of kernel values, or of squared distances where `gamma` is given."""
+
+    def __init__(
+        self,
+        matrix: np.ndarray,
+        gamma: float | None,
+        indices: np.ndarray | None = None,
+        counter: list[int] | None = None,
+    ) -> None:
+        if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+            msg = f"a kernel or distance matrix must be square, got shape {matrix.shape}"
+            raise ValueError(msg)
+        self.indices = np.arange(matrix.shape[0]) if indices is None else indices
+        super().__init__(len(self.indices), counter)
+        self.matrix, self.gamma = matrix, gamma
+
+    def _values(self, stored: np.ndarray) -> np.ndarray:
+        values = np.array(stored, dtype=np.float64)
+        if self.gamma is not None:
+            values *= -self.gamma
+            np.exp(values, out=values)
+        return self._count(values)
+
+    def block(self, I: Any, J: Any) -> np.ndarray:  # noqa: E741
+        return self._values(self.matrix[np.ix_(self.indices[I], self.indices[J])])
+
+    def diag(self) -> np.ndarray:
+        return self._values(self.matrix[self.indices, self.indices])
+
+    def subset(self, indices: np.ndarray) -> KernelSource:
+        return _Matrix(self.matrix, self.gamma, self.indices[indices], self._counter)
+
+
+class RowCache:
+    """Slots for rows within a memory budget; the least recently used row gives way first.
+
+    Parameters
+    ----------
+    n_samples : int
+        Length of a row.
+    cache_mb : float
+        Budget, MiB.
+    least : int
+        Rows that must fit at the same time.
+    dtype : type, default=np.float32
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_slots, n_samples)
+
+    Raises
+    ------
+    svmbench.errors.SvmbenchError
+        If the budget does not hold `least` rows; says how much does.
+    """
+
+    def __init__(
+        self, n_samples: int, cache_mb: float, least: int, dtype: Any = np.float32
+    ) -> None:
+        width = n_samples * np.dtype(dtype).itemsize
+        n_slots = min(n_samples, int(cache_mb * MIB // width))
+        if n_slots < min(least, n_samples):
+            needed = int(np.ceil(min(least, n_samples) * width / MIB))
+            msg = (
+                f"cache_mb={cache_mb:g} holds {n_slots} kernel rows of {n_samples} samples; "
+                f"{least} are needed at a time: give cache_mb={needed} or more"
+            )
+            raise SvmbenchError(msg)
+        # Pages that no row has reached yet cost nothing.
+        self.values = np.empty((n_slots, n_samples), dtype=dtype)
+        self._slots: OrderedDict[int, int] = OrderedDict()
+        self.hits = 0
+
+    def claim(self, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Give every row of `wanted` a slot.
+
+        Parameters
+        ----------
+        wanted : ndarray of int of shape (m,)
+            Different row numbers, at most as many as there are slots.
+
+        Returns
+        -------
+        slots : ndarray of int of shape (m,)
+        missing : ndarray of bool of shape (m,)
+            Where the caller must now write the row into its slot.
+        """
+        slots = np.empty(len(wanted), dtype=np.int64)
+        missing = np.zeros(len(wanted), dtype=bool)
+        known = self._slots
+        for position, row in enumerate(wanted.tolist()):
+            slot = known.get(row)
+            if slot is None:
+                missing[position] = True
+            else:
+                known.move_to_end(row)
+                slots[position] = slot
+        for position in np.flatnonzero(missing).tolist():
+            slot = len(known) if len(known) < len(self.values) else known.popitem(last=False)[1]
+            known[int(wanted[position])] = slot
+            slots[position] = slot
+        self.hits += len(wanted) - int(missing.sum())
+        return slots, missing

@@ -1,0 +1,86 @@
+"""Kernel values against scikit-learn's, from every source; the row cache against its budget."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose
+from sklearn.metrics.pairwise import euclidean_distances, pairwise_kernels
+from small_problems import make_problem
+
+from svmbench.core.kernels import KERNELS, KernelFunction, KernelSource, RowCache, gauss_single
+from svmbench.errors import SvmbenchError
+
+X, _ = make_problem(n=40, d=6)
+
+
+def expected(name, A, B):
+    return pairwise_kernels(A, B, metric=name, filter_params=True, gamma=0.3, degree=2, coef0=0.5)
+
+
+@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_rows_blocks_and_subsets(name, form):
+    function = KernelFunction(name, gamma=0.3, degree=2, coef0=0.5)
+    source = KernelSource.from_inputs(form(X), function)
+    K = expected(name, X, X)
+    assert_allclose(source.rows([3, 1]), K[[3, 1]], rtol=1e-12, atol=1e-14)
+    assert source.kernel_evaluations == 2 * 40
+    assert_allclose(source.block([0, 5, 2], [7]), K[np.ix_([0, 5, 2], [7])], rtol=1e-12, atol=1e-14)
+    assert_allclose(source.diag(), np.diag(K), rtol=1e-12, atol=1e-14)
+    picked = np.array([9, 4, 30])
+    part = source.subset(picked)
+    assert_allclose(part.rows([0, 2]), K[np.ix_(picked[[0, 2]], picked)], rtol=1e-12, atol=1e-14)
+    assert part.n_samples == 3
+    assert source.kernel_evaluations == part.kernel_evaluations == 2 * 40 + 3 + 40 + 6
+
+
+@pytest.mark.parametrize("form", ["distances", "precomputed"])
+def test_stored_matrices(form, tmp_path):
+    K = expected("rbf", X, X)
+    stored = euclidean_distances(X, squared=True) if form == "distances" else K
+    np.save(tmp_path / "matrix.npy", stored)
+    mapped = np.load(tmp_path / "matrix.npy", mmap_mode="r")
+    if form == "distances":
+        source = KernelSource.from_distances(mapped, gamma=0.3)
+    else:
+        source = KernelSource.precomputed(mapped)
+    assert_allclose(source.rows([8]), K[[8]], rtol=1e-12)
+    assert_allclose(source.diag(), 1.0, rtol=1e-12)
+    part = source.subset(np.arange(10, 20)).subset(np.array([1, 0]))
+    assert_allclose(part.block([0], [1]), K[11, 10], rtol=1e-12)
+    with pytest.raises(ValueError, match="must be square"):
+        KernelSource.precomputed(K[:3])
+
+
+@pytest.mark.parametrize("scale", [0.0, 1e-9, 1.0, 1e4])
+def test_exponential_where_it_is_flat_and_where_it_vanishes(scale):
+    distances = euclidean_distances(X, squared=True)
+    ours = KernelFunction("rbf", gamma=max(scale, 1e-300)).between(X, X)
+    assert_allclose(ours, np.exp(-scale * distances), rtol=1e-11 * (1 + scale), atol=1e-300)
+    assert np.all(ours <= 1.0 + 1e-15)
+
+
+def test_single_precision_is_within_a_few_units_of_its_last_place():
+    P, squares = (X @ X.T).astype(np.float32), np.einsum("ij,ij->i", X, X).astype(np.float32)
+    out = np.empty_like(P)
+    gauss_single(P, squares, squares, 0.3, out)
+    assert_allclose(out, expected("rbf", X, X), rtol=2e-6)
+
+
+def test_cache_forgets_the_least_recently_used():
+    cache = RowCache(n_samples=1 << 18, cache_mb=3.0, least=2)
+    assert cache.values.shape == (3, 1 << 18)
+    slots, missing = cache.claim(np.array([5, 6, 7]))
+    assert missing.all()
+    assert sorted(slots) == [0, 1, 2]
+    assert not cache.claim(np.array([5]))[1].any()
+    again, missing = cache.claim(np.array([8, 5]))
+    assert missing.tolist() == [True, False]
+    assert again.tolist() == [slots[1], slots[0]]
+    assert cache.claim(np.array([6]))[1].all()
+    assert cache.hits == 2
+
+
+def test_cache_says_what_it_needs():
+    with pytest.raises(SvmbenchError, match="4 are needed at a time: give cache_mb=4 or more"):
+        RowCache(n_samples=1 << 18, cache_mb=3.0, least=4)
