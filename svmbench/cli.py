@@ -286,8 +286,9 @@ def run(
         if not quiet:
             console.print(text, markup=False, highlight=False, soft_wrap=True)
 
+    filters = _filters(only)
     plan = prepare_plan(config, profile, mirror=mirror, overrides=overrides, on_event=say)
-    cells = choose(plan.cells, _filters(only))
+    cells = choose(plan.cells, filters)
     settings = plan.config
     options = Options(
         jobs=jobs,
@@ -393,6 +394,7 @@ def main() -> None:
     debug = len(words) < len(sys.argv) - 1 or os.environ.get("SVMBENCH_DEBUG") == "1"
     try:
         code = cli.main(words, prog_name="svmbench", standalone_mode=False)
+        sys.stdout.flush()
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
@@ -405,9 +407,9 @@ def main() -> None:
         click.echo(f"svmbench: {error}" if "\n" not in str(error) else str(error), err=True)
         sys.exit(error.exit_code)
     except BrokenPipeError:
-        # Whoever read our output has gone (`svmbench list datasets | head`).
+        # Whoever read our output has gone (`svmbench list datasets | head`); Click says 1 too.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(EXIT_OK)
+        sys.exit(EXIT_ERROR)
     except Exception as error:
         if debug:
             raise

@@ -55,5 +55,6 @@ def suggestion(name: str, known: list[str]) -> str:
     """Return ``"; did you mean 'x'?"`` for the known name nearest to `name`, or nothing."""
     from difflib import get_close_matches
 
-    near = get_close_matches(name, known, n=1, cutoff=0.6)
-    return f"; did you mean {near[0]!r}?" if near else ""
+    spelt = {each.casefold(): each for each in known}
+    near = get_close_matches(name.casefold(), list(spelt), n=1, cutoff=0.6)
+    return f"; did you mean {spelt[near[0]]!r}?" if near else ""

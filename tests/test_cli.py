@@ -1,0 +1,352 @@
+"""The command line: what it prints, what it ends with, and that errors are sentences."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import pty
+import re
+import resource
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+from runs import COMMAND, cells_of, svmbench, write_config
+
+import svmbench as package
+from svmbench.cli import cli
+from svmbench.data.many import Event, Outcome
+from svmbench.errors import ConfigError
+from svmbench.progress import Fetching
+
+pytestmark = pytest.mark.usefixtures("workshop")
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def in_own_process(*words: object, **variables: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*COMMAND, *map(str, words)],
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("command", [[], *([name] for name in cli.commands)], ids=str)
+def test_help_is_a_page_to_act_on(command: list[str]) -> None:
+    ended = svmbench(*command, "--help")
+    assert ended.code == 0
+    assert f"Usage: svmbench {' '.join(command)}" in ended.out
+    assert (
+        "svmbench " + (command[0] if command else "run quickstart") in ended.out.split("\n", 1)[1]
+    )
+    assert svmbench(*command, "-h").out == ended.out
+
+
+def test_help_lists_the_commands_in_the_order_of_use() -> None:
+    out = svmbench("--help").out
+    places = [out.index(f"\n  {name} ") for name in cli.commands]
+    assert places == sorted(places)
+    assert svmbench("--version").out == f"svmbench, version {package.__version__}\n"
+
+
+def test_help_is_instant() -> None:
+    def cpu_seconds() -> float:
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        assert in_own_process("--help").returncode == 0
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+    best = min(cpu_seconds() for _ in range(3))
+    print(f"svmbench --help: {best:.3f} s of CPU time")
+    assert best < 0.3
+
+
+@pytest.mark.parametrize(
+    ("what", "column", "known"),
+    [
+        ("solvers", "solver", {"alsvm", "liblinear-l1", "test-works"}),
+        ("datasets", "dataset", {"a9a", "breast-cancer", "covtype"}),
+        ("configs", "config", {"quickstart", "alsvm_table2"}),
+        ("papers", "paper", {"alsvm", "smo", "srbo"}),
+    ],
+)
+def test_lists(what: str, column: str, known: set[str]) -> None:
+    rows = json.loads(svmbench("list", what, "--json").out)
+    assert known <= {row[column] for row in rows}
+    printed = svmbench("list", what)
+    assert printed.code == 0
+    lines = printed.out.splitlines()
+    assert lines[0].split() == list(rows[0])
+    assert [line.split()[0] for line in lines[1:]] == [row[column] for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("name", "lines"),
+    [
+        ("alsvm", ["solver      alsvm", "paper       alsvm", "parameters  C = 1.0"]),
+        ("liblinear-l1", ["paper       none: a baseline"]),
+        ("a9a", ["dataset      a9a", "rows         32,561", "counts       24,720, 7,841"]),
+    ],
+)
+def test_describe(name: str, lines: list[str]) -> None:
+    ended = svmbench("describe", name)
+    assert ended.code == 0
+    assert set(lines) <= set(ended.out.splitlines())
+    assert "{" not in ended.out
+    assert "[" not in ended.out
+    assert json.loads(svmbench("describe", name, "--json").out)
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "sentence"),
+    [
+        (["describe", "alsmv"], 2, "unknown solver or data set 'alsmv'; did you mean 'alsvm'?"),
+        (["fetch", "a9b"], 2, "unknown data set 'a9b'; did you mean 'a9a'?"),
+        (["fetch", "@alsmv"], 2, "did you mean 'alsvm'?"),
+        (["fetch"], 2, "name a data set, @PAPER, or --all"),
+        (["run", "quickstrat"], 2, "no such config file; did you mean 'quickstart'?"),
+        (["run", "quickstart", "--profile", "quik"], 2, "unknown profile 'quik'; did you mean"),
+        (["run", "quickstart", "--set", "blocks.x.folds=2"], 2, "there is no item 'x'"),
+        (["run", "quickstart", "--set", "sed=2"], 2, "unknown key 'sed'; did you mean 'seed'?"),
+        (["run", "quickstart", "--only", "colour=red"], 2, "--only colour=red: expected solver=…"),
+        (["table", "no-such-folder"], 1, "no-such-folder"),
+    ],
+)
+def test_errors_are_one_sentence(
+    words: list[str], code: int, sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    ended = svmbench(*words)
+    assert ended.code == code
+    assert ended.out == ""
+    assert sentence in ended.err
+    assert ended.err.count("\n") == 1
+    assert "Traceback" not in ended.err
+    assert list(tmp_path.iterdir()) == []  # nothing was begun
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["rum", "quickstart"], "No such command 'rum'; did you mean 'run'?"),
+        (["run", "quickstart", "--jbos", "2"], "did you mean '--jobs'?"),
+        (["run"], "Missing argument 'CONFIG'"),
+        (["run", "quickstart", "--jobs", "0"], "Invalid value for '--jobs'"),
+        (["run", "quickstart", "--timeout", "-1"], "Invalid value for '--timeout'"),
+        (["list", "solver"], "Invalid value for"),
+    ],
+)
+def test_usage_errors_end_with_2(words: list[str], sentence: str) -> None:
+    ended = svmbench(*words)
+    assert ended.code == 2
+    assert sentence.lower() in ended.err.lower()
+    assert "Traceback" not in ended.err
+
+
+def test_validate_names_every_error_of_every_file(tmp_path: Path) -> None:
+    broken = tmp_path / "a.yaml"
+    broken.write_text(
+        "title: t\ndatasets: [breast-cancr]\nsolvers:\n  - {name: alsmv}\n"
+        "  - {name: alsvm, params: {c: 1}}\nblocks:\n  - {name: b, protocol: cv}\n"
+    )
+    twice = tmp_path / "b.yaml"
+    twice.write_text("title: t\ntitle: u\n")
+    ended = svmbench("validate", broken, twice, ROOT / "configs" / "quickstart.yaml", "nowhere")
+    assert ended.code == 2
+    assert ended.err.splitlines() == [
+        f"{broken}:4:6: solvers[0]: unknown solver 'alsmv'; did you mean 'alsvm'?",
+        f"{broken}:5:28: solvers[1]: solver 'alsvm' has no parameter 'c'; did you mean 'C'?",
+        f"{broken}:2:12: datasets[0]: unknown data set 'breast-cancr'; did you mean"
+        " 'breast-cancer'?",
+        f"{twice}:2:1: the key 'title' is given twice",
+        "nowhere: no such config file ('svmbench list configs' shows those that ship with"
+        " svmbench)",
+    ]
+    assert ended.out == f"{ROOT}/configs/quickstart.yaml: ok (2 blocks, profiles quick, paper)\n"
+
+
+def test_a_negative_c_is_an_error_with_its_place(tmp_path: Path) -> None:
+    config = write_config(tmp_path, [{"name": "alsvm", "grid": {"C": [1.0, -2.0]}}])
+    ended = svmbench("run", config, "--output", tmp_path / "out")
+    assert ended.code == 2
+    assert "solvers[0].grid: C must be positive and finite, got -2.0" in ended.err
+    assert f"{config}:" in ended.err
+    assert not (tmp_path / "out").exists()
+
+
+def test_fetch_says_what_it_has_and_what_it_has_not() -> None:
+    ended = svmbench("fetch", "breast-cancer", "covtype")
+    assert ended.code == 1
+    first, second = ended.out.splitlines()
+    assert first == "breast-cancer: ready (569 × 30, scikit-learn, counts checked)"
+    assert second.startswith("covtype: not available: it is not cached and going online was ruled")
+    headline, where = ended.err.splitlines()
+    assert headline == "1 of 2 data sets could not be had:"
+    assert where.startswith("  covtype: https://")
+    again = svmbench("fetch", "breast-cancer")
+    assert (again.code, again.out, again.err) == (0, first + "\n", "")
+
+
+def test_a_fetch_on_a_terminal_shows_a_bar() -> None:
+    screen = io.StringIO()
+    console = Console(file=screen, force_terminal=True, width=100, color_system=None)
+    facts = {"n_samples": 1605, "n_features": 123, "n_test": 30956, "verified": "sha256"}
+    facts["source"] = "official"
+    with Fetching(console, 1) as fetching:
+        fetching.event(Event("start", "a1a"))
+        fetching.event(Event("bytes", "a1a", "a1a.t", 500_000, 1_000_000))
+        fetching._bar.refresh()  # type: ignore[union-attr]
+        fetching.event(Event("done", "a1a", outcome=Outcome("a1a", "prepared", facts=facts)))
+    shown = screen.getvalue()
+    assert "a1a: a1a.t" in shown
+    assert "0.5/1.0 MB" in shown
+    assert "a1a: ready (1,605 × 123 + 30,956 test rows, sha256 verified)\n" in shown
+
+
+@pytest.fixture(scope="module")
+def small_run(workshop: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """Run a small part of the shipped quickstart as a user would; return folder and output."""
+    folder = tmp_path_factory.mktemp("small")
+    words = ["quickstart", "--output", str(folder / "out")]
+    only = "solver=alsvm,solver=liblinear-l1,dataset=breast-cancer,dataset=synthetic-linear"
+    ended = svmbench("run", *words, "--only", only, "--set", "blocks.scaling.sizes=[200, 400, 800]")
+    assert ended.code == 0, ended.said
+    return folder / "out", ended.out
+
+
+def test_quickstart_makes_tables_and_plots(small_run: tuple[Path, str]) -> None:
+    folder, out = small_run
+    assert "[12/12] " in out
+    for name in ("table.csv", "tables.md", "accuracy.csv", "times.md", "scaling.svg"):
+        assert f"{folder / name}\n" in out
+        assert (folder / name).stat().st_size > 0
+    assert (folder / "scaling.png").read_bytes().startswith(b"\x89PNG")
+    assert "Missing cells" in (folder / "tables.md").read_text()
+    assert {c["status"] for c in cells_of(folder).values()} == {"ok"}
+    assert "\x1b" not in out
+
+
+def test_table_rebuilds_the_same_bytes(small_run: tuple[Path, str]) -> None:
+    folder, _ = small_run
+    kept = ("runs.jsonl", "plan.json", "environment")
+    built = [p for p in folder.iterdir() if p.is_file() and not p.name.startswith((".", *kept))]
+    assert len(built) >= 8
+    before = {path.name: path.read_bytes() for path in built}
+    for path in built:
+        path.unlink()
+    assert svmbench("table", folder).code == 0
+    assert {name: (folder / name).read_bytes() for name in before} == before
+
+
+def test_quiet_says_only_what_went_wrong(tmp_path: Path) -> None:
+    config = write_config(tmp_path, ["test-works", "test-raises"])
+    ended = svmbench("run", config, "--output", tmp_path / "out", "--quiet")
+    assert ended.code == 3
+    lines = ended.out.splitlines()
+    assert lines[0].startswith("failed: breast-cancer · test-raises")
+    assert lines[1] == "cells: 1 failed, 1 ok"
+    assert len(lines) == 3
+
+
+def test_debug_shows_where_wherever_it_stands() -> None:
+    done = in_own_process("run", "nowhere", "--debug")
+    assert done.returncode == 1
+    assert "Traceback" in done.stderr
+    assert "ConfigError: nowhere: no such config file" in done.stderr
+    with pytest.raises(ConfigError, match="nowhere: no such config file"):
+        svmbench("--debug", "run", "nowhere")
+    assert svmbench("run", "nowhere").code == 2
+
+
+def test_an_error_nobody_foresaw_is_one_sentence_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    from svmbench import listing
+
+    def fail() -> list[dict[str, Any]]:
+        raise ZeroDivisionError("no\nsuch luck")
+
+    monkeypatch.setitem(listing.LISTS, "papers", fail)
+    ended = svmbench("list", "papers")
+    assert ended.code == 1
+    assert ended.err == "svmbench: ZeroDivisionError: no such luck (--debug shows where)\n"
+
+
+@pytest.mark.parametrize("variable", ["COLORTERM", "NO_COLOR"])
+def test_a_run_on_a_terminal_shows_a_bar(tmp_path: Path, variable: str) -> None:
+    config = write_config(tmp_path, ["test-slow", "test-raises"], {"protocol": "cv", "folds": 3})
+    ours, theirs = pty.openpty()
+    unset = ("NO_COLOR", "FORCE_COLOR", "COLORTERM", "COLUMNS")
+    environment = {name: value for name, value in os.environ.items() if name not in unset}
+    environment |= {"TERM": "xterm-256color", variable: "1"}
+    process = subprocess.Popen(
+        [*COMMAND, "run", str(config), "--output", str(tmp_path / "out")],
+        stdout=theirs,
+        stderr=theirs,
+        env=environment,
+    )
+    os.close(theirs)
+    shown = b""
+    with contextlib.suppress(OSError):  # the other end is closed
+        while chunk := os.read(ours, 65536):
+            shown += chunk
+    os.close(ours)
+    assert process.wait(timeout=60) == 3
+    text = shown.decode()
+    assert "━" in text
+    assert "1/2" in text
+    assert "breast-cancer · test-slow · main" in text
+    assert "failed: breast-cancer · test-raises · main: RuntimeError" in text
+    coloured = re.search(r"\x1b\[[0-9;]*(?:3[0-7]|38;5;\d+)m", text)
+    assert bool(coloured) == (variable != "NO_COLOR")
+
+
+def test_a_reader_that_leaves_is_no_error() -> None:
+    process = subprocess.Popen(
+        [*COMMAND, "list", "datasets"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert process.stdout
+    assert process.stderr
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    assert process.wait(timeout=60) == 1
+
+
+def test_ctrl_c_before_the_first_cell_is_130(monkeypatch: pytest.MonkeyPatch) -> None:
+    from svmbench import listing
+
+    monkeypatch.setitem(listing.LISTS, "papers", lambda: os.kill(os.getpid(), signal.SIGINT))
+    ended = svmbench("list", "papers")
+    assert ended.code == 130
+    assert ended.err.strip() == "interrupted"
+
+
+def test_the_python_interface(tmp_path: Path) -> None:
+    config = write_config(tmp_path, ["test-works", "test-raises"])
+    frame = package.run(str(config), output=tmp_path / "out")
+    assert frame["solver"].tolist() == ["test-works", "test-raises"]
+    assert frame["status"].tolist() == ["ok", "failed"]
+    assert frame["train_accuracy_pct"][0] > 80
+    assert "test-works" in package.solvers()
+    assert package.load("breast-cancer").X.shape == (569, 30)
+    with pytest.raises(AttributeError, match="no attribute 'runn'"):
+        package.runn  # noqa: B018
+
+
+def test_a_solver_is_one_import_away() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", "import svmbench; print(svmbench.solver('alsvm', C=2.0))"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.stdout == "ALSVM(C=2.0)\n"
