@@ -9,6 +9,7 @@ import os
 import resource
 import signal
 import subprocess
+import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -117,6 +118,23 @@ def test_a_run_goes_on_where_it_was(
     assert set(finished.values()) == {1}
     assert results_of(out) == results_of(whole)
     assert table_without_times(out) == table_without_times(whole)
+
+
+def test_ctrl_c_while_workers_warm_up_is_quiet(tmp_path: Path) -> None:
+    config = write_config(tmp_path, ["test-works"])
+    process = start("run", config, "--output", tmp_path / "out")
+
+    def server_is_up() -> bool:
+        lines = [Path(f"/proc/{pid}/cmdline") for pid in children_of(process.pid)]
+        return any(b"forkserver" in line.read_bytes() for line in lines if line.exists())
+
+    wait_until(server_is_up)
+    time.sleep(0.3)  # now it imports the numerical libraries, for a second or more
+    os.killpg(process.pid, signal.SIGINT)
+    said, complained = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert "interrupted; the same command goes on from here" in said
+    assert complained == ""
 
 
 def test_sigkill_leaves_no_worker_behind(tmp_path: Path, logs: Path) -> None:
