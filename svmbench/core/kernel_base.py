@@ -1,0 +1,152 @@
+"""The estimator contract of kernel solvers: a C-SVC whose model is a sum over support vectors."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field
+from numbers import Real
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from svmbench.core.base import BinaryClassifier, TrainingData, require_count, require_positive
+from svmbench.core.kernels import KERNELS, KernelFunction
+from svmbench.core.problems import PROBLEMS
+
+#: Kernel values held in memory at a time when a model is evaluated.
+BLOCK_VALUES = 1 << 23
+
+
+@dataclass
+class KernelSolution:
+    """What a kernel solver's inner function returns.
+
+    Attributes
+    ----------
+    alpha : ndarray of shape (n_samples,)
+        Multipliers, in [0, C].
+    b : float
+        Offset: f(x) = sum_i alpha_i y_i K(x_i, x) + b.
+    n_iter : int
+        Iterations in the solver's own unit.
+    stop_reason : str
+        ``"converged"``, ``"max_iter"`` or ``"stalled"``.
+    counters : dict of str to int
+        Work done.
+    """
+
+    alpha: np.ndarray
+    b: float
+    n_iter: int
+    stop_reason: str
+    counters: dict[str, int] = field(default_factory=dict)
+
+
+class KernelClassifier(BinaryClassifier):
+    """A two-class solver of the hinge-loss dual with a kernel.
+
+    Subclasses have the parameters `C`, `kernel`, `gamma`, `degree`, `coef0`, `tol`, `max_iter` and
+    `cache_mb`, and define `train`.
+    """
+
+    C: float
+    kernel: str
+    gamma: float | str
+    degree: int
+    coef0: float
+    tol: float
+    max_iter: int
+    cache_mb: float
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.kernel not in KERNELS:
+            msg = f"kernel must be one of {', '.join(KERNELS)}, got kernel={self.kernel!r}"
+            raise ValueError(msg)
+        if self.gamma != "scale":
+            require_positive("gamma", self.gamma)
+        require_count("degree", self.degree)
+        if not (isinstance(self.coef0, Real) and np.isfinite(float(self.coef0))):
+            msg = f"coef0 must be a finite number, got coef0={self.coef0!r}"
+            raise ValueError(msg)
+        if not (isinstance(self.cache_mb, Real) and float(self.cache_mb) >= 0.0):
+            msg = f"cache_mb must be a number of MiB of at least 0, got cache_mb={self.cache_mb!r}"
+            raise ValueError(msg)
+
+    def prepare(self, X: Any, y: Any) -> TrainingData:
+        """Validate, and settle gamma: ``"scale"`` is 1 / (n_features * variance of X)."""
+        data = self._validate(X, y)
+        if self.gamma == "scale":
+            # Summed over the same numbers in the same order, dense or sparse: a last bit of gamma
+            # can fork a solver's way.
+            values = data.X.data if sp.issparse(data.X) else data.X.ravel()
+            values = values[values != 0.0]
+            size = data.X.shape[0] * data.X.shape[1]
+            variance = float(values @ values / size - (values.sum() / size) ** 2)
+            self.gamma_ = 1.0 / (data.X.shape[1] * variance) if variance > 0.0 else 1.0
+        else:
+            self.gamma_ = float(self.gamma)
+        data.native = data.X
+        return data
+
+    @property
+    def function(self) -> KernelFunction:
+        """The kernel with its settled parameters."""
+        return KernelFunction(self.kernel, self.gamma_, int(self.degree), float(self.coef0))
+
+    def _store(self, solution: KernelSolution, data: TrainingData) -> Self:
+        if not (np.all(np.isfinite(solution.alpha)) and np.isfinite(solution.b)):
+            msg = f"{type(self).__name__} produced a solution with NaN or infinite coefficients"
+            raise FloatingPointError(msg)
+        self.support_ = np.flatnonzero(solution.alpha)
+        self.support_vectors_ = data.X[self.support_]
+        self.dual_coef_ = (solution.alpha * data.y)[self.support_].reshape(1, -1)
+        self.intercept_ = np.array([solution.b])
+        self.n_iter_ = max(1, solution.n_iter)
+        self.stop_reason_ = solution.stop_reason
+        self.counters_ = {
+            **solution.counters,
+            "support_vectors": len(self.support_),
+            "bounded_support_vectors": int(np.sum(solution.alpha >= self.C)),
+        }
+        if solution.stop_reason != "converged":
+            why = (
+                f"stopped at max_iter={self.max_iter}"
+                if solution.stop_reason == "max_iter"
+                else "can make no more progress in float64"
+            )
+            warnings.warn(
+                f"{self.declaration.name} {why} before the optimality conditions held within "
+                f"tol={self.tol:g}",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        return self
+
+    def certify(self, data: TrainingData) -> Self:
+        """Set ``objective_`` (primal, at the returned offset) and ``dual_objective_``."""
+        f = self._decide(data.X)
+        coefficients = self.dual_coef_[0]
+        square = float(coefficients @ (f[self.support_] - self.intercept_[0]))
+        losses = float(np.sum(PROBLEMS[self.declaration.problem].loss(data.y * f)))
+        self.objective_ = 0.5 * square + self.C * losses
+        self.dual_objective_ = float(np.sum(np.abs(coefficients))) - 0.5 * square
+        return self
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return f(x) for each row of `X`, shape (n_samples,)."""
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, order="C", reset=False)
+        return self._decide(X)
+
+    def _decide(self, X: Any) -> np.ndarray:
+        values = np.full(X.shape[0], self.intercept_[0])
+        height = max(1, BLOCK_VALUES // max(1, len(self.support_)))
+        for start in range(0, X.shape[0] if len(self.support_) else 0, height):
+            rows = slice(start, start + height)
+            K = self.function.between(X[rows], self.support_vectors_)
+            values[rows] += K @ self.dual_coef_[0]
+        return values
