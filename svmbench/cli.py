@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from svmbench import __version__
+from svmbench.commands import register
 from svmbench.errors import (
     EXIT_ERROR,
     EXIT_FAILED_CELLS,
@@ -385,6 +386,9 @@ def _datasets_named(names: tuple[str, ...], all_: bool) -> list[str]:
     for name in wanted:
         data.parse_name(name)
     return list(dict.fromkeys(wanted))
+
+
+register(cli)
 
 
 def main() -> None:

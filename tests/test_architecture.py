@@ -29,7 +29,7 @@ MAY_IMPORT = {
     "listing": {*LEAVES, "core", "data", "experiment", "catalogue", "papers"},
     "progress": {*LEAVES, "data", "experiment"},
 }
-ANYTHING = {"cli", "__init__"}
+ANYTHING = {"cli", "commands", "__init__"}
 
 
 def name_of(module: Path) -> str:

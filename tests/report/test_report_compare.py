@@ -1,0 +1,145 @@
+"""What a comparison calls worse, and what it leaves alone."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from synthetic_runs import ENVIRONMENT, planned, record, write_run
+
+from svmbench.errors import ResultsError
+from svmbench.report import compare as comparing
+from svmbench.report.compare import Change, Comparison
+
+RACE = "a|ref"
+
+
+def make(folder: Path, **wrong: Any) -> Path:
+    """Write a run of two folds and a race, with one thing changed."""
+    values = {"accuracy": 96.0, "updates": 1000, "objective": 2.5, "ratio": 3.0, "C": 0.5} | wrong
+    cells = [planned("cv", "a9a", "alsvm", fold) for fold in (0, 1)]
+    race = planned("speed", "a9a", RACE, protocol="race")
+    records = [
+        record(
+            cell,
+            {"accuracy_pct": values["accuracy"], "objective": values["objective"], "cpu_time_s": 1},
+            counters={"updates": values["updates"]},
+            params={"C": values["C"]},
+            status=values.get("status", "ok") if cell["fold"] else "ok",
+        )
+        for cell in cells
+    ]
+    records.append(
+        record(race, {"ratio:a:ref": values["ratio"]}, contended=values.get("contended", False))
+    )
+    write_run(folder, [*cells, race], records)
+    if "environment" in wrong:
+        content = ENVIRONMENT | wrong["environment"]
+        (folder / "environment-4be1c0de.json").write_text(json.dumps(content))
+    return folder
+
+
+def compared(tmp_path: Path, **wrong: Any) -> Comparison:
+    base, new = make(tmp_path / "base"), make(tmp_path / "new", **wrong)
+    return comparing.compare(comparing.read_side(base), comparing.read_side(new))
+
+
+def test_equal_runs_have_no_changes(tmp_path: Path) -> None:
+    found = compared(tmp_path)
+    assert found.changes == ()
+    assert found.compared == {"result": 3, "accuracy": 1, "objective": 2, "counter": 2, "time": 1}
+    assert found.notes == ()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "expected"),
+    [
+        ({"accuracy": 95.0}, ("worse", "accuracy")),
+        ({"accuracy": 95.49}, ("worse", "accuracy")),
+        ({"accuracy": 95.51}, ("different", "accuracy")),
+        ({"accuracy": 97.0}, ("better", "accuracy")),
+        ({"updates": 1001}, ("worse", "counter")),
+        ({"updates": 999}, ("better", "counter")),
+        ({"objective": 2.51}, ("worse", "objective")),
+        ({"objective": 2.501}, None),
+        ({"ratio": 1.5}, ("worse", "time")),
+        ({"ratio": 2.1}, None),
+        ({"ratio": 6.0}, ("better", "time")),
+        ({"ratio": None}, ("worse", "time")),
+        ({"status": "crashed"}, ("worse", "result")),
+        ({"C": 1.0, "updates": 5000, "objective": 9.0}, ("different", "params")),
+    ],
+)
+def test_one_thing_changed(
+    tmp_path: Path, wrong: dict[str, Any], expected: tuple[str, str] | None
+) -> None:
+    changes = compared(tmp_path, **wrong).changes
+    assert {(c.verdict, c.kind) for c in changes} == ({expected} if expected else set())
+
+
+def test_another_cpu_compares_no_times_and_counters_within_a_tenth(tmp_path: Path) -> None:
+    other = {"environment": {"cpu": "Another CPU"}}
+    found = compared(tmp_path / "a", ratio=0.1, updates=1099, **other)
+    assert found.changes == ()
+    assert "time" not in found.compared
+    assert found.notes == (
+        "CPU, BLAS or libraries differ: counters may grow by 10%",
+        "times not compared: measured on different CPU models",
+    )
+    assert [c.kind for c in compared(tmp_path / "b", updates=1101, **other).regressions] == [
+        "counter",
+        "counter",
+    ]
+
+
+def test_contended_times_are_not_compared(tmp_path: Path) -> None:
+    found = compared(tmp_path, ratio=0.1, contended=True)
+    assert found.changes == ()
+    assert found.notes == ("times not compared: speed · a9a ran beside other cells",)
+
+
+def test_a_baseline_stands_for_its_run(tmp_path: Path) -> None:
+    run, worse = make(tmp_path / "run"), make(tmp_path / "worse", updates=2000)
+    comparing.write_baseline(run, tmp_path / "kept")
+    base = comparing.read_side(tmp_path / "kept")
+    assert comparing.compare(base, comparing.read_side(run)).changes == ()
+    assert comparing.compare(base, comparing.read_side(worse)).regressions[0] == Change(
+        "worse", "counter", "cv · a9a · alsvm · fold 0", "updates", 1000, 2000
+    )
+
+
+def test_no_baseline_is_made_of_a_run_with_holes(tmp_path: Path) -> None:
+    run = make(tmp_path / "run", status="timeout")
+    with pytest.raises(ResultsError, match=r"1 cells have no result \(cv · a9a · alsvm: timeout"):
+        comparing.write_baseline(run, tmp_path / "kept")
+    assert not (tmp_path / "kept").exists()
+
+
+def test_of_repeated_runs_the_median_ratio_counts(tmp_path: Path) -> None:
+    base = make(tmp_path / "base")
+    for number, ratio in enumerate([1.0, 2.9, 3.1]):
+        make(tmp_path / "new" / str(number), ratio=ratio)
+    new = comparing.read_side(tmp_path / "new")
+    assert comparing.compare(comparing.read_side(base), new).changes == ()
+    make(tmp_path / "new" / "2", ratio=1.1)
+    new = comparing.read_side(tmp_path / "new")
+    (slower,) = comparing.compare(comparing.read_side(base), new).changes
+    assert (slower.what, slower.base, slower.new) == ("a vs ref", 3.0, 1.1)
+
+
+def test_what_is_no_side_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(ResultsError, match="neither a run folder"):
+        comparing.read_side(tmp_path)
+    (tmp_path / "baseline.json").write_text("{")
+    with pytest.raises(ResultsError, match="can't read the baseline"):
+        comparing.read_side(tmp_path)
+
+
+def test_strangers_are_not_compared(tmp_path: Path) -> None:
+    run = comparing.read_side(make(tmp_path / "run"))
+    cell = planned("other", "adult", "alsvm")
+    other = comparing.read_side(write_run(tmp_path / "other", [cell], [record(cell)]))
+    with pytest.raises(ResultsError, match="no cell in common"):
+        comparing.compare(run, other)
