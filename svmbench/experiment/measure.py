@@ -22,6 +22,9 @@ from typing import Any
 MIN_TOTAL_S = 0.1
 #: … or until there are so many.
 MAX_REPEATS = 50
+#: There are at least so many, unless they would take longer than `PATIENCE_S` in all.
+MIN_REPEATS = 3
+PATIENCE_S = 10.0
 
 _STATUS = Path("/proc/self/status")
 _CLEAR_REFS = Path("/proc/self/clear_refs")
@@ -73,16 +76,24 @@ def fit_once(estimator: Any, X: Any, y: Any) -> tuple[Any, Timing]:
 
 
 def fit_repeatedly(estimator: Any, X: Any, y: Any) -> tuple[Any, Timing]:
-    """Fit once or, if that was short, several times; also measure the peak memory of the first."""
+    """Fit at least thrice, more often if short, once if long; also the first fit's peak memory."""
     timing = Timing()
     data = _prepare(estimator, X, y, timing)
     with quiet():
         before = _reset_peak()
         _train(estimator, data, timing)
         timing.peak_memory = _peak_since(before)
-        while sum(timing.wall) < MIN_TOTAL_S and len(timing.wall) < MAX_REPEATS:
+        while _too_few(timing.wall):
             _train(estimator, data, timing)
     return data, timing
+
+
+def _too_few(seconds: list[float]) -> bool:
+    """Return whether one more repeat would make the median steadier at little cost."""
+    total, n = sum(seconds), len(seconds)
+    if n < MIN_REPEATS:
+        return total + total / n <= PATIENCE_S
+    return total < MIN_TOTAL_S and n < MAX_REPEATS
 
 
 @contextmanager
