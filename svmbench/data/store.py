@@ -19,6 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from svmbench.data.derive import Derived
+from svmbench.errors import DataError
 
 #: Part of every key: raise it when the layout or the meaning of prepared arrays changes.
 FORMAT = 1
@@ -37,7 +38,21 @@ def write(folder: Path, derived: Derived, facts: dict[str, Any]) -> dict[str, An
         The arrays.
     facts : dict
         What JSON can hold; ``"sha256"`` is added, the identity of the arrays' content.
+
+    Raises
+    ------
+    DataError
+        If it can't be written (a full disk, a read-only folder); nothing is left behind.
     """
+    try:
+        return _write(folder, derived, facts)
+    except OSError as error:
+        # NumPy's error for a short write has no number, and so no text of its own.
+        why = error.strerror or "the disk is full or a file may not be as large"
+        raise DataError(f"can't write {folder}: {why}") from error
+
+
+def _write(folder: Path, derived: Derived, facts: dict[str, Any]) -> dict[str, Any]:
     folder.parent.mkdir(parents=True, exist_ok=True)
     for left in folder.parent.glob(f".{folder.name}-*"):  # by a process that was killed
         shutil.rmtree(left, ignore_errors=True)

@@ -222,6 +222,23 @@ def test_a_file_size_limit_is_one_sentence(tmp_path: Path) -> None:
     assert complained.count("\n") == 1
 
 
+def test_a_disk_that_fills_while_data_are_prepared_is_one_sentence(
+    tmp_path: Path, private_cache: Path
+) -> None:
+    config = write_config(tmp_path, ["test-works"])
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1500, 1500))
+
+    process = start("run", config, "--output", tmp_path / "out", preexec_fn=limit)
+    _, complained = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert complained.startswith(f"svmbench: can't write {private_cache}")
+    assert complained.count("\n") == 1
+    left = [path for path in (private_cache / "prepared").rglob("*") if path.suffix == ".npy"]
+    assert left == []
+
+
 def test_two_runs_do_not_share_a_folder(tmp_path: Path) -> None:
     config = write_config(tmp_path, ["test-works"])
     with RunFolder(tmp_path / "out"):
