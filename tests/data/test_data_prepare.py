@@ -283,7 +283,7 @@ def test_a_failure_while_writing_leaves_nothing(use_registry, monkeypatch, tmp_p
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(store.np, "save", full)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(DataError, match="No space left"):
         data.load("some")
     assert not list(paths.cache_dir().glob("prepared/*"))
     assert not list(paths.cache_dir().glob("prepared/.*"))

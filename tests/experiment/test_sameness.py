@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-import subprocess
+import os
 import sys
 import time
 from pathlib import Path
@@ -164,10 +164,10 @@ def test_a_solver_s_key_follows_what_it_imports() -> None:
 
 
 def test_a_cell_costs_little_more_than_its_work(tmp_path: Path) -> None:
-    """Process start, shipping and recording: 0.2 s a cell at most (about half on an idle core).
+    """Process start, shipping and recording: under 0.2 s a cell (0.04 to 0.07 s on an idle core).
 
-    On a machine that others keep busy everything takes longer: the bound grows with what it takes
-    to start a bare interpreter there, 0.025 s on an idle core.
+    Beside another test process, with coverage traced, everything takes longer: there the bound is
+    wider.
     """
     block = {"sizes": list(range(20, 50)), "scaling": "none"}
     out = tmp_path / "out"
@@ -179,13 +179,9 @@ def test_a_cell_costs_little_more_than_its_work(tmp_path: Path) -> None:
     begin = time.perf_counter()
     svmbench("run", config, "--output", out)
     around = time.perf_counter() - begin  # plan, tables: no cell of their own
-    begin = time.perf_counter()
-    for _ in range(10):
-        subprocess.run([sys.executable, "-S", "-c", "pass"], check=True)
-    bare = (time.perf_counter() - begin) / 10
     cells = [line for line in lines_of(out) if line["size"] != 20]
     assert len(cells) == 29
     timed = sum(cell["wall_s"] for cell in cells)
     overhead = (whole - around - timed) / len(cells)
     print(f"overhead of a cell: {overhead:.3f} s; its own work: {timed / len(cells):.3f} s")
-    assert overhead < 0.2 * max(1.0, bare / 0.025)
+    assert overhead < (0.6 if "PYTEST_XDIST_WORKER" in os.environ else 0.2)
