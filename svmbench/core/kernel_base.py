@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from svmbench.core.base import BinaryClassifier, TrainingData, require_count, require_positive
-from svmbench.core.kernels import KERNELS, KernelFunction
+from svmbench.core.kernels import KERNELS, KernelFunction, KernelSource
 from svmbench.core.problems import PROBLEMS
 
 #: Kernel values held in memory at a time when a model is evaluated.
@@ -49,7 +51,7 @@ class KernelClassifier(BinaryClassifier):
     """A two-class solver of the hinge-loss dual with a kernel.
 
     Subclasses have the parameters `C`, `kernel`, `gamma`, `degree`, `coef0`, `tol`, `max_iter` and
-    `cache_mb`, and define `train`.
+    `cache_mb`, and define `solve`; one that works on the inputs themselves defines `train` instead.
     """
 
     C: float
@@ -91,6 +93,41 @@ class KernelClassifier(BinaryClassifier):
             self.gamma_ = float(self.gamma)
         data.native = data.X
         return data
+
+    def solve(
+        self, source: KernelSource, y: np.ndarray, start: np.ndarray | None = None
+    ) -> KernelSolution:
+        """Run the algorithm on one kernel matrix, wherever it comes from.
+
+        Nothing is validated, so that a protocol can call it for thousands of small problems.
+
+        Parameters
+        ----------
+        source : KernelSource
+        y : ndarray of shape (source.n_samples,)
+            Labels ±1, both present.
+        start : ndarray of shape (source.n_samples,), optional
+            Multipliers to start from, feasible for this C; a solver without a warm start ignores
+            them.
+        """
+        msg = f"{self.declaration.name} works on inputs, not on a kernel matrix"
+        raise NotImplementedError(msg)
+
+    def solve_path(
+        self, source: KernelSource, y: np.ndarray, values: Sequence[float]
+    ) -> list[KernelSolution]:
+        """Return the solution at each C of `values` (ascending); as `solve`, one after another."""
+        return [clone(self).set_params(C=C).solve(source, y) for C in values]
+
+    @classmethod
+    def takes_kernel_matrix(cls) -> bool:
+        """Whether `solve` is there, so that a protocol may hand in a shared kernel matrix."""
+        return cls.solve is not KernelClassifier.solve
+
+    def train(self, data: TrainingData) -> Self:
+        """Solve on the kernel matrix of the samples, and store the model."""
+        source = KernelSource.from_inputs(data.X, self.function)
+        return self._store(self.solve(source, data.y), data)
 
     @property
     def function(self) -> KernelFunction:

@@ -228,6 +228,30 @@ class KernelSource:
         """Return the values of positions `I` with positions `J`, float64 (len(I), len(J))."""
         raise AssertionError("a source defines block")
 
+    def whole(self, budget_mb: float) -> np.ndarray | None:
+        """Return the whole matrix (n, n), C-ordered, if it fits a budget; else None.
+
+        Parameters
+        ----------
+        budget_mb : float
+            MiB that it may take.
+
+        Returns
+        -------
+        ndarray or None
+            Float64; float32 where a matrix of that precision was handed in. Not to be written to.
+        """
+        itemsize = np.dtype(self._stored).itemsize
+        if self.n_samples**2 * itemsize > budget_mb * MIB:
+            return None
+        return self._whole()
+
+    #: Precision of `whole`.
+    _stored: Any = np.float64
+
+    def _whole(self) -> np.ndarray:
+        return self.rows(np.arange(self.n_samples))
+
     def diag(self) -> np.ndarray:
         """Return the diagonal, float64 of shape (n_samples,)."""
         raise AssertionError("a source defines diag")
@@ -272,7 +296,16 @@ class _Matrix(KernelSource):
             raise ValueError(msg)
         self.indices = np.arange(matrix.shape[0]) if indices is None else indices
         super().__init__(len(self.indices), counter)
-        self.matrix, self.gamma = matrix, gamma
+        self.matrix, self.gamma, self.is_all = matrix, gamma, indices is None
+        if gamma is None and matrix.dtype == np.float32:
+            self._stored = np.float32
+
+    def _whole(self) -> np.ndarray:
+        if self.gamma is not None:
+            return super()._whole()
+        whole = self.is_all and self.matrix.flags.c_contiguous
+        K = self.matrix if whole else self.matrix[np.ix_(self.indices, self.indices)]
+        return self._count(K.astype(self._stored, copy=False))
 
     def _values(self, stored: np.ndarray) -> np.ndarray:
         values = np.array(stored, dtype=np.float64)

@@ -84,3 +84,23 @@ def test_cache_forgets_the_least_recently_used():
 def test_cache_says_what_it_needs():
     with pytest.raises(SvmbenchError, match="4 are needed at a time: give cache_mb=4 or more"):
         RowCache(n_samples=1 << 18, cache_mb=3.0, least=4)
+
+
+def test_a_whole_matrix_is_handed_out_within_its_budget_and_in_its_precision():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 3))
+    function = KernelFunction("rbf", 0.5)
+    K = function.between(X, X)
+    subset = np.array([3, 5, 20, 39])
+    single = K.astype(np.float32)
+
+    inputs = KernelSource.from_inputs(X, function)
+    stored = KernelSource.precomputed(single)
+
+    assert inputs.whole(0.0) is None
+    np.testing.assert_allclose(inputs.whole(1.0), K, rtol=1e-14)
+    assert stored.whole(1.0) is single
+    assert stored.subset(subset).whole(1.0).dtype == np.float32
+    np.testing.assert_array_equal(stored.subset(subset).whole(1.0), single[np.ix_(subset, subset)])
+    assert stored.kernel_evaluations == 1600 + 16 + 16
+    assert stored.rows(subset).dtype == np.float64
