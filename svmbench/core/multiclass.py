@@ -1,0 +1,177 @@
+"""One against one: a two-class problem for every pair of classes, and a vote.
+
+The papers' kernel programs separate more than two classes this way, LIBSVM among them. A pair's
+problem is a set of positions in the training rows, so that all pairs can index one kernel matrix.
+
+Ties
+    The class with most votes wins; among equals, the one with the largest sum of decision values
+    over its pairs; among equals still, the first. (LIBSVM takes the first at once.)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from svmbench.core.base import BinaryClassifier, Solver, TrainingData
+
+
+@dataclass(frozen=True)
+class Pair:
+    """The two-class problem of two classes.
+
+    Attributes
+    ----------
+    negative, positive : int
+        Codes of the classes; ``negative < positive``.
+    rows : ndarray of int of shape (n_pair,)
+        Positions of their samples, ascending.
+    signs : ndarray of shape (n_pair,)
+        -1.0 and +1.0.
+    """
+
+    negative: int
+    positive: int
+    rows: np.ndarray
+    signs: np.ndarray
+
+
+def pairs_of(codes: np.ndarray) -> list[Pair]:
+    """Return the problem of every pair of the classes that are present.
+
+    Parameters
+    ----------
+    codes : ndarray of int of shape (n_samples,)
+        Classes as numbers from 0. A class without a sample has no pairs and gets no vote.
+    """
+    present = np.unique(codes)
+    pairs = []
+    for i, negative in enumerate(present):
+        for positive in present[i + 1 :]:
+            rows = np.flatnonzero((codes == negative) | (codes == positive))
+            signs = np.where(codes[rows] == positive, 1.0, -1.0)
+            pairs.append(Pair(int(negative), int(positive), rows, signs))
+    return pairs
+
+
+def vote(decisions: np.ndarray, pairs: list[Pair], n_classes: int) -> np.ndarray:
+    """Return the class that wins most pairs, of each sample.
+
+    Parameters
+    ----------
+    decisions : ndarray of shape (..., n_pairs)
+        Decision values, in the order of `pairs`; 0 goes to the positive class, as in `predict`.
+    pairs : list of Pair
+    n_classes : int
+
+    Returns
+    -------
+    ndarray of int of shape (...)
+    """
+    votes = np.zeros((*decisions.shape[:-1], n_classes))
+    sums = np.zeros_like(votes)
+    for k, pair in enumerate(pairs):
+        value = decisions[..., k]
+        votes[..., pair.positive] += value >= 0.0
+        votes[..., pair.negative] += value < 0.0
+        sums[..., pair.positive] += value
+        sums[..., pair.negative] -= value
+    sums[votes < votes.max(axis=-1, keepdims=True)] = -np.inf
+    return np.asarray(np.argmax(sums, axis=-1))
+
+
+class OneVsOne(Solver):
+    """A classifier of any number of classes, from a two-class solver.
+
+    It keeps the solver's contract: ``prepare``, ``train`` and ``certify`` are those of its pairs,
+    one after another. Not declared as a solver of its own: a run wraps a two-class solver in it
+    where a data set has more classes than two.
+
+    Parameters
+    ----------
+    estimator : BinaryClassifier
+        The two-class solver; cloned for every pair.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    estimators_ : list of BinaryClassifier
+        In the order of `pairs_`.
+    pairs_ : list of Pair
+    objective_ : float
+        Sum over the pairs.
+    n_iter_ : int
+        Sum over the pairs.
+    stop_reason_ : str
+        That of all pairs, or the first that is not ``"converged"``.
+    counters_ : dict
+        Sums over the pairs.
+
+    Examples
+    --------
+    >>> from svmbench.core.kernel.smo import SMO
+    >>> from svmbench.core.multiclass import OneVsOne
+    >>> X, y = [[0.0], [0.1], [1.0], [1.1], [2.0], [2.1]], ["a", "a", "b", "b", "c", "c"]
+    >>> OneVsOne(SMO(C=10.0, gamma=1.0)).fit(X, y).predict([[0.0], [1.0], [2.0]]).tolist()
+    ['a', 'b', 'c']
+    """
+
+    def __init__(self, estimator: BinaryClassifier) -> None:
+        self.estimator = estimator
+
+    def prepare(self, X: Any, y: Any) -> TrainingData:
+        """Validate, and prepare every pair's own data."""
+        X, y = validate_data(
+            self,
+            X,
+            y,
+            accept_sparse="csr" if self.estimator.declaration.sparse else False,
+            dtype=np.float64,
+            order="C",
+        )
+        check_classification_targets(y)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            msg = f"one against one needs two classes; the data has one only: {self.classes_[0]}"
+            raise ValueError(msg)
+        self.pairs_ = pairs_of(codes)
+        self.estimators_ = [clone(self.estimator) for _ in self.pairs_]
+        parts = [
+            estimator.prepare(X[pair.rows], pair.signs)
+            for pair, estimator in zip(self.pairs_, self.estimators_, strict=True)
+        ]
+        return TrainingData(X=X, y=codes.astype(np.float64), native=parts)
+
+    def train(self, data: TrainingData) -> Self:
+        """Train every pair."""
+        for estimator, part in zip(self.estimators_, data.native, strict=True):
+            estimator.train(part)
+        self.n_iter_ = sum(int(np.max(e.n_iter_)) for e in self.estimators_)
+        reasons = [str(e.stop_reason_) for e in self.estimators_]
+        self.stop_reason_ = next((r for r in reasons if r != "converged"), reasons[0])
+        self.counters_ = {
+            name: sum(int(e.counters_.get(name, 0)) for e in self.estimators_)
+            for name in self.estimators_[0].counters_
+        }
+        return self
+
+    def certify(self, data: TrainingData) -> Self:
+        """Set ``objective_``, the sum of the pairs' objectives."""
+        for estimator, part in zip(self.estimators_, data.native, strict=True):
+            estimator.certify(part)
+        self.objective_ = float(sum(e.objective_ for e in self.estimators_))
+        return self
+
+    def pair_decisions(self, X: Any) -> np.ndarray:
+        """Return every pair's decision values, shape (n_samples, n_pairs)."""
+        check_is_fitted(self, "estimators_")
+        return np.column_stack([e.decision_function(X) for e in self.estimators_])
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict the class of each row of `X` by the vote of the pairs, shape (n_samples,)."""
+        return self.classes_[vote(self.pair_decisions(X), self.pairs_, len(self.classes_))]
