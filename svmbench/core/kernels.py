@@ -23,6 +23,9 @@ KERNELS = ("linear", "rbf", "poly", "sigmoid")
 #: Values converted at a time: two scratch blocks of them stay in the first-level cache.
 SCRATCH = 512
 
+#: Rows of a distance matrix that are computed at a time.
+DISTANCE_ROWS = 512
+
 #: Sparse rows that are multiplied with the whole matrix at a time, as dense columns.
 SPARSE_ROWS = 256
 
@@ -125,6 +128,50 @@ def squared_lengths(X: Any) -> np.ndarray:
     if sp.issparse(X):
         return np.asarray(X.multiply(X).sum(axis=1), dtype=X.dtype).ravel()
     return np.einsum("ij,ij->i", X, X)
+
+
+def squared_distances(X: Any, out: np.ndarray | None = None) -> np.ndarray:
+    """Return the squared distances of all pairs of rows, symmetric, with a zero diagonal.
+
+    Computed in float64 by blocks and rounded once, so that float32 costs a kernel value at most
+    about 1e-7.
+
+    Parameters
+    ----------
+    X : ndarray or csr_array of shape (n_samples, n_features)
+    out : ndarray of shape (n_samples, n_samples), optional
+        Where to write; may be memory-mapped. Float32 in memory by default.
+    """
+    n = X.shape[0]
+    distances = np.empty((n, n), dtype=np.float32) if out is None else out
+    lengths = squared_lengths(X)
+    for start in range(0, n, DISTANCE_ROWS):
+        rows = slice(start, start + DISTANCE_ROWS)
+        P = inner_products(X[rows], X[start:])
+        P *= -2.0
+        P += lengths[rows, np.newaxis]
+        P += lengths[start:]
+        np.maximum(P, 0.0, out=P)
+        own = P[:, : P.shape[0]]
+        np.minimum(own, own.T.copy(), out=own)
+        np.fill_diagonal(own, 0.0)
+        distances[rows, start:] = P
+        distances[start:, rows] = P.T
+    return distances
+
+
+def gauss_of_distances(distances: np.ndarray, gamma: float) -> np.ndarray:
+    """Return exp(-gamma * distances) in float32, shape of `distances` (m, n)."""
+    m, n = distances.shape
+    K = np.empty((m, n), dtype=np.float32)
+    halves = np.empty((min(m, DISTANCE_ROWS), n), dtype=np.float32)
+    zeros = np.zeros(max(m, n), dtype=np.float32)
+    for start in range(0, m, DISTANCE_ROWS):
+        rows = slice(start, start + DISTANCE_ROWS)
+        part = halves[: len(distances[rows])]
+        np.multiply(distances[rows], np.float32(-0.5), out=part)
+        gauss_single(part, zeros[: len(part)], zeros[:n], gamma, K[rows])
+    return K
 
 
 @dataclass(frozen=True)

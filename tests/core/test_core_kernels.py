@@ -7,7 +7,15 @@ from numpy.testing import assert_allclose
 from sklearn.metrics.pairwise import euclidean_distances, pairwise_kernels
 from small_problems import make_problem
 
-from svmbench.core.kernels import KERNELS, KernelFunction, KernelSource, RowCache, gauss_single
+from svmbench.core.kernels import (
+    KERNELS,
+    KernelFunction,
+    KernelSource,
+    RowCache,
+    gauss_of_distances,
+    gauss_single,
+    squared_distances,
+)
 from svmbench.errors import SvmbenchError
 
 X, _ = make_problem(n=40, d=6)
@@ -104,3 +112,18 @@ def test_a_whole_matrix_is_handed_out_within_its_budget_and_in_its_precision():
     np.testing.assert_array_equal(stored.subset(subset).whole(1.0), single[np.ix_(subset, subset)])
     assert stored.kernel_evaluations == 1600 + 16 + 16
     assert stored.rows(subset).dtype == np.float64
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_distances_and_their_kernel_are_scikit_learns_in_single_precision(form, monkeypatch):
+    monkeypatch.setattr("svmbench.core.kernels.DISTANCE_ROWS", 17)
+    distances = squared_distances(form(X))
+    assert distances.dtype == np.float32
+    np.testing.assert_array_equal(distances, distances.T)
+    assert not distances.diagonal().any()
+    assert_allclose(distances, euclidean_distances(X, squared=True), rtol=1e-6, atol=1e-6)
+    K = gauss_of_distances(distances[5:30], 0.3)
+    assert_allclose(K, np.exp(-0.3 * euclidean_distances(X[5:30], X, squared=True)), atol=1e-6)
+    out = np.empty((40, 40))
+    assert squared_distances(form(X), out=out) is out
+    assert_allclose(out, euclidean_distances(X, squared=True), rtol=1e-12, atol=1e-12)
