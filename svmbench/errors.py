@@ -47,6 +47,10 @@ class DataUnavailableError(DataError):
     """A data set that can't be had here: neither cached, nor in the mirror, nor downloadable."""
 
 
+class CacheError(DataError):
+    """The cache folder can't be written (a full disk, a read-only folder): no data set's fault."""
+
+
 class ResultsError(SvmbenchError):
     """A results folder that can't be read or written."""
 

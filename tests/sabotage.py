@@ -196,3 +196,13 @@ class FailsOnce(_Nearest):
 @_solver("test-dense-only", sparse=False)
 class DenseOnly(_Nearest):
     """It works on dense inputs alone."""
+
+
+@_solver("test-turns-back-the-clock")
+class TurnsBackTheClock(_Nearest):
+    """It sets its process's idea of the time of day back by a day."""
+
+    def misbehave(self, data: TrainingData) -> None:
+        if len(data.y) > 10:
+            now = time.time()
+            time.time = lambda: now - 86400

@@ -41,7 +41,19 @@ def _cache_key() -> str:
     return digest.hexdigest()[:16]
 
 
+def _can_be_written(folder: Path) -> bool:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return False
+    return os.access(folder, os.W_OK)
+
+
 os.environ.setdefault("NUMBA_CACHE_DIR", str(cache_dir() / "numba" / _cache_key()))
+
+#: False where the folder can't be written. Numba would then write beside the sources, under a key
+#: that does go stale; without a cache each process that needs them compiles the loops anew.
+CACHED: bool = _can_be_written(Path(os.environ["NUMBA_CACHE_DIR"]))
 
 import numba  # noqa: E402  (the cache folder must be named before Numba reads it)
 
@@ -58,7 +70,7 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     ``nogil`` lets a worker's watchdog threads run while the loop does. There is no fastmath:
     convergence tests and NaN checks must mean what they say.
     """
-    return numba.njit(cache=True, nogil=True, error_model="numpy")(function)
+    return numba.njit(cache=CACHED, nogil=True, error_model="numpy")(function)
 
 
 def compiled_sums(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -68,5 +80,5 @@ def compiled_sums(function: Callable[..., Any]) -> Callable[..., Any]:
     a result differs from the written order by rounding alone.
     """
     return numba.njit(
-        cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"}
+        cache=CACHED, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"}
     )(function)

@@ -165,12 +165,19 @@ def _from_places(entry: Entry, file: SourceFile, places: list[Path]) -> Fetched:
     complaint: DataError | None = None
     for place in places:
         try:
-            content = decompressed(place.read_bytes(), place.name)
+            content = decompressed(_stored(place), place.name)
             return _verified(entry, file, content, "mirror", place.name)
         except DataError as error:
             complaint = complaint or error
     assert complaint is not None
     raise complaint
+
+
+def _stored(place: Path) -> bytes:
+    try:
+        return place.read_bytes()
+    except OSError as error:
+        raise DataError(f"{place} can't be read: {error.strerror or error}") from None
 
 
 def _from_mirror_url(

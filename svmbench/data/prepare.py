@@ -8,7 +8,8 @@ from __future__ import annotations
 import hashlib
 import json
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from svmbench import paths
 from svmbench.data import fetch, idx, libsvm, store, synthetic, tables
 from svmbench.data.derive import Derived, Part, density, derive
 from svmbench.data.registry import Entry, Reading, Selection, entry, parse_name
-from svmbench.errors import DataError, DataUnavailableError
+from svmbench.errors import CacheError, DataError, DataUnavailableError
 
 
 @dataclass(frozen=True)
@@ -177,7 +178,7 @@ def _opened(
     joined_folder = _folder(one, joined=True)
     joined = store.read(joined_folder)
     if joined is None:
-        with lock(one.name):
+        with writing(one.name):
             joined = store.read(joined_folder)
             if joined is None:
                 derived, facts = held
@@ -198,11 +199,29 @@ def _joined(derived: Derived) -> Derived:
     return Derived(X, np.concatenate([derived.y, derived.y_test]), None, None, derived.classes)
 
 
-def lock(name: str) -> FileLock:
-    """Return the lock that whoever writes a data set's prepared arrays holds."""
-    place = paths.cache_dir() / "locks" / f"{name}.lock"
-    place.parent.mkdir(parents=True, exist_ok=True)
-    return FileLock(place)
+@contextmanager
+def writing(name: str) -> Iterator[None]:
+    """Hold the lock of whoever writes a data set's prepared arrays.
+
+    Parameters
+    ----------
+    name : str
+        The data set's.
+
+    Raises
+    ------
+    CacheError
+        If the cache can't be written: no lock, or no room for what comes under it.
+    """
+    cache = paths.cache_dir()
+    place = cache / "locks" / f"{name}.lock"
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(place):
+            yield
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise CacheError(f"can't write to {cache}: {why}{store.ELSEWHERE}") from error
 
 
 def _prepared(
@@ -213,7 +232,7 @@ def _prepared(
     progress: FileProgress | None,
 ) -> dict[str, Any]:
     """Prepare an entry under its lock, unless another process did so meanwhile."""
-    with lock(one.name):
+    with writing(one.name):
         facts = store.read_facts(folder)
         if facts is not None:
             return facts

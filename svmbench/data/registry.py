@@ -3,11 +3,13 @@
 The file has one table a data set. An entry may be ``based_on`` another: it then starts from that
 entry's fields and replaces those it names (``mnist-1-vs-7`` is ``mnist`` with two classes kept).
 Everything is checked when the registry is read, so that a mistake is one sentence that names the
-data set and the field.
+data set and the field. Data sets of one's own are entries of the same form in files that the
+environment variable ``SVMBENCH_DATASETS`` names.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import tomllib
 from functools import cache
@@ -18,6 +20,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from svmbench import paths
 from svmbench.errors import ConfigError, UnknownNameError
+
+#: Names files with entries of one's own, separated as in ``PATH``.
+FURTHER = "SVMBENCH_DATASETS"
 
 #: The seven papers, in the order in which the suite lists them.
 PAPERS = ("smo", "alsvm", "sgdlssvm", "fosvm", "nlsgd", "srbo", "cpsp")
@@ -270,27 +275,40 @@ class Entry(_Strict):
 
 
 @cache
-def _read(path: Path) -> dict[str, Entry]:
-    try:
-        raw = tomllib.loads(path.read_text(encoding="utf-8"))
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path.name}: {error}") from None
-    origins = raw.pop("origin", {})
+def _read(places: tuple[Path, ...]) -> dict[str, Entry]:
+    """Return the entries of all files; later ones may use the origins and entries of earlier."""
+    raw: dict[str, Any] = {}
+    origins: dict[str, Any] = {}
     entries: dict[str, Entry] = {}
     problems: list[str] = []
-    for name in raw:
-        try:
-            entries[name] = Entry.model_validate(_resolved(name, raw, origins))
-        except ValidationError as error:
-            for found in error.errors():
-                where = ".".join(str(part) for part in found["loc"])
-                said = found["msg"].removeprefix("Value error, ")
-                problems.append(f"{path.name}: {name}{f': {where}' if where else ''}: {said}")
-        except ConfigError as error:
-            problems += [f"{path.name}: {problem}" for problem in error.problems]
+    for place in places:
+        own = _parsed(place)
+        origins |= own.pop("origin", {})
+        problems += [f"{place.name}: {name}: is registered already" for name in own if name in raw]
+        new = [name for name in own if name not in raw]
+        raw |= {name: own[name] for name in new}
+        for name in new:
+            try:
+                entries[name] = Entry.model_validate(_resolved(name, raw, origins))
+            except ValidationError as error:
+                for found in error.errors():
+                    where = ".".join(str(part) for part in found["loc"])
+                    said = found["msg"].removeprefix("Value error, ")
+                    problems.append(f"{place.name}: {name}{f': {where}' if where else ''}: {said}")
+            except ConfigError as error:
+                problems += [f"{place.name}: {problem}" for problem in error.problems]
     if problems:
         raise ConfigError(problems)
     return entries
+
+
+def _parsed(place: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(place.read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{place.name}: {error}") from None
+    except OSError as error:
+        raise ConfigError(f"{FURTHER}: {place} can't be read: {error.strerror}") from None
 
 
 def _resolved(name: str, raw: dict[str, Any], origins: dict[str, Any]) -> dict[str, Any]:
@@ -306,10 +324,9 @@ def _resolved(name: str, raw: dict[str, Any], origins: dict[str, Any]) -> dict[s
         inherited = {k: v for k, v in inherited.items() if k not in ("papers", "name")}
     else:
         origin = own.pop("origin", None)
-        if origin not in origins:
+        if origin not in {None, *origins}:
             raise ConfigError(f"{name}: origin {origin!r} is not in the file's origin table")
-        inherited = origins[origin]
-    own["homepage"] = own.get("homepage", inherited.get("homepage"))
+        inherited = origins.get(origin, {})
     return {**inherited, **own, "name": name}
 
 
@@ -327,14 +344,15 @@ def check_name(name: str) -> None:
 
 
 def registry() -> dict[str, Entry]:
-    """Return every entry by name, in the order of ``datasets.toml``.
+    """Return every entry by name, in the order of ``datasets.toml`` and of the files after it.
 
     Raises
     ------
     ConfigError
-        With one sentence for each mistake in the file.
+        With one sentence for each mistake in the files.
     """
-    return _read(paths.asset("datasets.toml"))
+    further = filter(None, os.environ.get(FURTHER, "").split(os.pathsep))
+    return _read((paths.asset("datasets.toml"), *(Path(name).expanduser() for name in further)))
 
 
 def names() -> list[str]:

@@ -19,7 +19,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from svmbench.data.derive import Derived
-from svmbench.errors import DataError
+from svmbench.errors import CacheError
+
+#: What to do about a cache that can't be written.
+ELSEWHERE = " (SVMBENCH_CACHE names another place)"
 
 #: Part of every key: raise it when the layout or the meaning of prepared arrays changes.
 FORMAT = 1
@@ -41,7 +44,7 @@ def write(folder: Path, derived: Derived, facts: dict[str, Any]) -> dict[str, An
 
     Raises
     ------
-    DataError
+    CacheError
         If it can't be written (a full disk, a read-only folder); nothing is left behind.
     """
     try:
@@ -49,7 +52,7 @@ def write(folder: Path, derived: Derived, facts: dict[str, Any]) -> dict[str, An
     except OSError as error:
         # NumPy's error for a short write has no number, and so no text of its own.
         why = error.strerror or "the disk is full or a file may not be as large"
-        raise DataError(f"can't write {folder}: {why}") from error
+        raise CacheError(f"can't write {folder}: {why}{ELSEWHERE}") from error
 
 
 def _write(folder: Path, derived: Derived, facts: dict[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 from svmbench import paths
 from svmbench.data import fetch, libsvm, store, tables
 from svmbench.data.derive import Part, derive
-from svmbench.data.prepare import Dataset, described, lock
+from svmbench.data.prepare import Dataset, described, writing
 from svmbench.data.registry import Derivation, Reading
 from svmbench.errors import DataError
 
@@ -84,7 +84,7 @@ def load_file(
     folder = paths.cache_dir() / "prepared" / f"file-{digest.hexdigest()[:24]}"
     held = store.read(folder)
     if held is None:
-        with lock(folder.name):
+        with writing(folder.name):
             _prepared(place.name, content, sha256, reading, what, folder)
         held = store.read(folder)
         assert held is not None

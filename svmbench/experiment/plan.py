@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from svmbench.errors import ConfigError, DataUnavailableError, SvmbenchError
+from svmbench.errors import CacheError, ConfigError, DataError, SvmbenchError
 from svmbench.experiment.folds import SharedArrays, derive_seed, subset_rows
 from svmbench.experiment.models import Block, Config, DatasetSpec, SolverSpec
 from svmbench.paths import PACKAGE
@@ -113,7 +113,7 @@ def make_plan(
     mirror : str, optional
         Where data files are looked for.
     on_event : callable, optional
-        Told in one sentence of each data set that is being prepared.
+        Told in one sentence of each data set that is being prepared, or can't be had.
 
     Raises
     ------
@@ -126,7 +126,14 @@ def make_plan(
         for spec in config.datasets_of(block):
             try:
                 source = _open(spec, mirror, on_event)
-            except DataUnavailableError as error:
+            except CacheError:
+                raise
+            except DataError as error:
+                # A file of the user's own is theirs to mend, before anything runs.
+                if spec.file:
+                    raise
+                if on_event and str(error) not in {cell.reason for cell in plan.cells}:
+                    on_event(str(error))
                 plan.cells += _unavailable(config, block, spec, profile, str(error))
                 continue
             for cell in _cells_of(config, block, spec, source, profile, problems):

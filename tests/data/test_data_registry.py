@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import os
 
 import pytest
 
@@ -163,3 +164,56 @@ def test_an_entry_based_on_another_inherits_and_replaces(use_registry):
     assert less.title == "Less"
     assert less.derivation.rows == (0, 2)
     assert less.citation == "Nobody (2000)."
+
+
+# ---------------------------------------------------------------- files of one's own
+
+
+OWN = """
+[mine]
+title = "Mine"
+task = "binary"
+homepage = "https://example.org/mine"
+licence = "none"
+citation = "Me (2026)."
+files = [{ name = "mine.svm" }]
+n_samples = 4
+n_features = 2
+counts = [2, 2]
+"""
+
+
+def test_a_file_of_ones_own_adds_entries(use_registry, tmp_path, monkeypatch):
+    use_registry(TINY)
+    first, second = tmp_path / "own.toml", tmp_path / "more.toml"
+    first.write_text(OWN)
+    second.write_text(
+        '[part]\nbased_on = "tiny"\ntitle = "Part"\n[other]\norigin = "here"\n'
+        'title = "O"\ntask = "binary"\nfiles = [{ name = "o" }]\nn_samples = 1\nn_features = 1\n'
+    )
+    monkeypatch.setenv("SVMBENCH_DATASETS", f"{first}{os.pathsep}{second}")
+    assert registry.names() == ["tiny", "mine", "part", "other"]
+    assert registry.entry("mine").citation == "Me (2026)."
+    assert registry.entry("part").files == registry.entry("tiny").files
+    assert registry.entry("other").licence == "none"
+    monkeypatch.delenv("SVMBENCH_DATASETS")
+    assert registry.names() == ["tiny"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (TINY, "own.toml: tiny: is registered already"),
+        (OWN.replace('licence = "none"\n', ""), "own.toml: mine: licence: Field required"),
+        ("[mine", "own.toml: Expected"),
+        (None, "SVMBENCH_DATASETS: .*own.toml can't be read: No such file"),
+    ],
+)
+def test_mistakes_in_a_file_of_ones_own_name_it(use_registry, tmp_path, monkeypatch, text, said):
+    use_registry(TINY)
+    own = tmp_path / "own.toml"
+    if text is not None:
+        own.write_text(text)
+    monkeypatch.setenv("SVMBENCH_DATASETS", str(own))
+    with pytest.raises(ConfigError, match=said):
+        registry.registry()

@@ -1,0 +1,259 @@
+"""Mirrors, caches and clocks that go wrong under a run: what they cost, and what is said of it."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+from runs import Ended, cells_of, lines_of, start, svmbench, write_config
+
+from svmbench.data import download
+from svmbench.experiment import execute
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "data"))
+from misbehaving_server import Server
+
+pytestmark = pytest.mark.usefixtures("workshop")
+
+TEXT = b"".join(b"%d 1:%d 2:%d.5\n" % (i % 2, i, i * i % 11) for i in range(60))
+ENTRY = f"""
+[tiny]
+title = "Tiny"
+task = "binary"
+homepage = "https://example.org/tiny"
+licence = "none"
+citation = "Nobody (2000)."
+files = [{{ name = "tiny.svm", sha256 = ["{hashlib.sha256(TEXT).hexdigest()}"] }}]
+n_samples = 60
+n_features = 2
+counts = [30, 30]
+"""
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    """Serve a mirror, to a client that waits half a second."""
+    monkeypatch.setattr(download, "READ_TIMEOUT", 0.5)
+    monkeypatch.setattr(download, "PAUSE", 0.01)
+    running = Server()
+    yield running
+    running.close()
+
+
+@pytest.fixture
+def config(tmp_path: Path, private_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a config of a data set that has a file, and of one that needs none."""
+    (tmp_path / "own.toml").write_text(ENTRY)
+    monkeypatch.setenv("SVMBENCH_DATASETS", str(tmp_path / "own.toml"))
+    return write_config(tmp_path, ["test-works"], datasets=["tiny", "breast-cancer"])
+
+
+def statuses(out: Path) -> dict[str, str]:
+    return {r["dataset"]: r["status"] for r in lines_of(out) if r["kind"] == "cell"}
+
+
+# ---------------------------------------------------------------- the mirror
+
+
+@pytest.mark.parametrize("faults", [["half"], ["500", "500"], ["stall"], ["half", "no-range"]])
+def test_a_mirror_that_stumbles_costs_nothing(
+    tmp_path: Path, config: Path, server: Server, faults: list[str]
+) -> None:
+    server.files["/tiny.svm"] = TEXT
+    server.faults["/tiny.svm"] = list(faults)
+    ended = svmbench("run", config, "--output", tmp_path / "out", "--mirror", server.url)
+    assert ended.code == 0, ended.said
+    assert statuses(tmp_path / "out") == {"tiny": "ok", "breast-cancer": "ok"}
+    assert server.faults["/tiny.svm"] == []
+
+
+@pytest.mark.parametrize(
+    ("content", "fault", "reason"),
+    [
+        (TEXT.replace(b"7", b"8"), "", "the file is damaged or is another version"),
+        (TEXT, "500", "the server answered 500"),
+        (TEXT, "stall", "the connection stalled"),
+    ],
+)
+def test_a_mirror_that_fails_costs_its_data_set(
+    tmp_path: Path, config: Path, server: Server, content: bytes, fault: str, reason: str
+) -> None:
+    server.files["/tiny.svm"] = content
+    server.faults["/tiny.svm"] = [fault] * 50
+    if fault == "stall":
+        server.files["/tiny.svm"] = b"\n"  # half of it is nothing: no attempt gets further
+    words = ("run", config, "--output", tmp_path / "out", "--mirror", server.url)
+    ended = svmbench(*words)
+    assert ended.code == 0, ended.said
+    assert ended.out.count(reason) == 1
+    assert "cells: 1 ok, 1 unavailable" in ended.out
+    assert statuses(tmp_path / "out") == {"breast-cancer": "ok"}
+    assert reason in (tmp_path / "out" / "t.md").read_text()
+
+    server.files["/tiny.svm"] = TEXT
+    server.faults["/tiny.svm"] = []
+    ended = svmbench(*words)
+    assert "2 cells, 1 to run" in ended.out
+    assert statuses(tmp_path / "out") == {"tiny": "ok", "breast-cancer": "ok"}
+
+
+def test_a_mirror_folder_with_wrong_bytes_costs_its_data_set(tmp_path: Path, config: Path) -> None:
+    mirror = tmp_path / "mirror"
+    mirror.mkdir()
+    (mirror / "tiny.svm").write_bytes(TEXT[:-1])
+    (mirror / "unreadable").mkdir()
+    words = ("run", config, "--output", tmp_path / "out", "--mirror", mirror)
+    ended = svmbench(*words)
+    assert ended.code == 0, ended.said
+    assert "tiny: tiny.svm has the sha256" in ended.out
+    assert "cells: 1 ok, 1 unavailable" in ended.out
+    assert "damaged or is another version" in (tmp_path / "out" / "t.md").read_text()
+    (mirror / "tiny.svm").unlink()
+    (mirror / "tiny.svm").mkdir()  # there by name, and no file
+    os.utime(mirror)
+    assert "cells: 1 ok, 1 unavailable" in svmbench(*words).out
+
+
+# ---------------------------------------------------------------- the cache
+
+
+def test_a_cut_off_array_in_the_cache_is_made_again(tmp_path: Path, private_cache: Path) -> None:
+    config = write_config(tmp_path, ["test-works"])
+    assert svmbench("run", config, "--output", tmp_path / "first").code == 0
+    (array,) = private_cache.glob("prepared/breast-cancer-*/X.npy")
+    whole = array.read_bytes()
+    array.write_bytes(whole[: len(whole) // 2])
+    with pytest.warns(UserWarning, match="the prepared copy was damaged and is made again"):
+        ended = svmbench("run", config, "--output", tmp_path / "out")
+    assert ended.code == 0, ended.said
+    assert array.read_bytes() == whole
+    first, again = (cells_of(tmp_path / name)["test-works"] for name in ("first", "out"))
+    assert first["metrics"]["objective"] == again["metrics"]["objective"]
+
+
+def without_the_right_to_write_anywhere() -> None:
+    """Let file modes bind this process though it is root's: drop CAP_DAC_OVERRIDE for good."""
+    drop_from_bounding_set, dac_override = 24, 1
+    ctypes.CDLL(None).prctl(drop_from_bounding_set, dac_override, 0, 0, 0)
+
+
+def run_on_a_read_only_cache(config: Path, out: Path, cache: Path) -> Ended:
+    folders = [cache, *(path for path in cache.rglob("*") if path.is_dir())]
+    modes = [path.stat().st_mode for path in folders]
+    for path in folders:
+        path.chmod(0o555)
+    try:
+        words = ("run", config, "--output", out)
+        process = start(*words, preexec_fn=without_the_right_to_write_anywhere)
+        said, complained = process.communicate(timeout=60)
+    finally:
+        for path, mode in zip(folders, modes, strict=True):
+            path.chmod(mode)
+    return Ended(process.returncode, said, complained)
+
+
+def test_a_read_only_cache_is_one_sentence(tmp_path: Path, private_cache: Path) -> None:
+    private_cache.mkdir()
+    config = write_config(tmp_path, ["test-works"])
+    ended = run_on_a_read_only_cache(config, tmp_path / "out", private_cache)
+    assert ended.code == 1
+    assert ended.err == (
+        f"svmbench: can't write to {private_cache}: Permission denied"
+        " (SVMBENCH_CACHE names another place)\n"
+    )
+    assert list(private_cache.iterdir()) == []
+
+
+def test_a_read_only_cache_that_has_everything_is_enough(
+    tmp_path: Path, private_cache: Path
+) -> None:
+    config = write_config(tmp_path, ["test-works"])
+    assert svmbench("run", config, "--output", tmp_path / "first").code == 0
+    before = sorted(private_cache.rglob("*"))
+    ended = run_on_a_read_only_cache(config, tmp_path / "out", private_cache)
+    assert ended.code == 0, ended.said
+    assert "cells: 1 ok" in ended.out
+    assert sorted(private_cache.rglob("*")) == before
+
+
+def test_a_read_only_cache_keeps_no_machine_code_elsewhere(private_cache: Path) -> None:
+    code = """if True:
+        from colorsys import rgb_to_hsv as function  # any function with a source file
+        from svmbench.core import compiled
+        loop = compiled.compiled(function)
+        print(compiled.CACHED, type(loop._cache).__name__)
+    """
+    private_cache.mkdir()
+    environment = {k: v for k, v in os.environ.items() if k != "NUMBA_CACHE_DIR"}
+    said = []
+    for mode in (0o755, 0o555):
+        private_cache.chmod(mode)
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            env={**environment, "SVMBENCH_CACHE": str(private_cache / str(mode))},
+            preexec_fn=without_the_right_to_write_anywhere,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        said.append(done.stdout.split())
+    private_cache.chmod(0o755)
+    assert said == [["True", "FunctionCache"], ["False", "NullCache"]]
+
+
+# ---------------------------------------------------------------- the clock
+
+
+@pytest.mark.timeout(60)
+def test_a_clock_that_jumps_back_changes_no_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each look at the calendar is an hour before the last; so is each at the epoch's seconds."""
+    looks = 0
+
+    def backwards() -> str:
+        nonlocal looks
+        looks += 1
+        at = datetime(2026, 1, 31, tzinfo=UTC) - timedelta(hours=looks)
+        return at.isoformat(timespec="seconds")
+
+    def seconds() -> float:
+        return datetime.fromisoformat(backwards()).timestamp()
+
+    monkeypatch.setattr(execute, "_now", backwards)
+    monkeypatch.setattr(time, "time", seconds)
+    config = write_config(
+        tmp_path, ["test-works", "test-turns-back-the-clock", "test-hangs"], timeout_s=2
+    )
+    out = tmp_path / "out"
+    assert svmbench("run", config, "--output", out, "--budget", 5).code == 3
+    cells = cells_of(out)
+    assert cells.pop("test-hangs")["reason"] == "stopped after 2 s"
+    assert [cell["status"] for cell in cells.values()] == ["ok", "ok"]
+    for cell in cells.values():
+        assert 0 <= cell["wall_s"] < 20
+        assert 0 < cell["metrics"]["train_time_s"] < 20
+        assert 0 < cell["metrics"]["cpu_time_s"] < 20
+
+    # The newest record is the last in the file, though its date is the earliest.
+    ended = svmbench("run", config, "--output", out)
+    assert "3 cells, 0 to run" in ended.out
+    dates = [line["started"] for line in lines_of(out)]
+    assert dates == sorted(dates, reverse=True)
+    last = {**cells["test-works"], "started": backwards()}
+    last["metrics"] = {**last["metrics"], "objective": 12345.678}
+    with (out / "runs.jsonl").open("a") as stream:
+        stream.write(f"{json.dumps(last)}\n")
+    assert svmbench("table", out).code == 0
+    assert "12345.678" in (out / "table.csv").read_text()
+    assert np.isfinite(cells["test-works"]["metrics"]["objective"])
