@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from numbers import Real
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from svmbench.core.base import BinaryClassifier, TrainingData, require_count, require_positive
 from svmbench.core.kernels import KERNELS, KernelFunction, KernelSource
-from svmbench.core.problems import PROBLEMS
+from svmbench.core.problems import PROBLEMS, Problem
 
 #: Kernel values held in memory at a time when a model is evaluated.
 BLOCK_VALUES = 1 << 23
@@ -29,13 +29,14 @@ class KernelSolution:
     Attributes
     ----------
     alpha : ndarray of shape (n_samples,)
-        Multipliers, in [0, C].
+        Multipliers, not negative, and at most the problem's upper bound.
     b : float
         Offset: f(x) = sum_i alpha_i y_i K(x_i, x) + b.
     n_iter : int
         Iterations in the solver's own unit.
     stop_reason : str
-        ``"converged"``, ``"max_iter"`` or ``"stalled"``.
+        ``"converged"``, ``"max_iter"`` or ``"stalled"``; ``"epochs"`` where a number of steps was
+        all that was asked for.
     counters : dict of str to int
         Work done.
     """
@@ -48,11 +49,14 @@ class KernelSolution:
 
 
 class KernelClassifier(BinaryClassifier):
-    """A two-class solver of the hinge-loss dual with a kernel.
+    """A two-class solver of a dual problem with a kernel.
 
     Subclasses have the parameters `C`, `kernel`, `gamma`, `degree`, `coef0`, `tol`, `max_iter` and
     `cache_mb`, and define `solve`; one that works on the inputs themselves defines `train` instead.
     """
+
+    #: Whether 1 is added to the kernel, so that the offset is regularised; if not, it is free or 0.
+    absorbs_bias: ClassVar[bool] = False
 
     C: float
     kernel: str
@@ -147,9 +151,11 @@ class KernelClassifier(BinaryClassifier):
         self.counters_ = {
             **solution.counters,
             "support_vectors": len(self.support_),
-            "bounded_support_vectors": int(np.sum(solution.alpha >= self.C)),
+            "bounded_support_vectors": int(
+                np.sum(solution.alpha >= self._problem.upper(self._sum_weight(data)))
+            ),
         }
-        if solution.stop_reason != "converged":
+        if solution.stop_reason in ("max_iter", "stalled"):
             why = (
                 f"stopped at max_iter={self.max_iter}"
                 if solution.stop_reason == "max_iter"
@@ -167,11 +173,24 @@ class KernelClassifier(BinaryClassifier):
         """Set ``objective_`` (primal, at the returned offset) and ``dual_objective_``."""
         f = self._decide(data.X)
         coefficients = self.dual_coef_[0]
-        square = float(coefficients @ (f[self.support_] - self.intercept_[0]))
-        losses = float(np.sum(PROBLEMS[self.declaration.problem].loss(data.y * f)))
-        self.objective_ = 0.5 * square + self.C * losses
-        self.dual_objective_ = float(np.sum(np.abs(coefficients))) - 0.5 * square
+        b = float(self.intercept_[0])
+        square = float(coefficients @ (f[self.support_] - b))
+        if self.absorbs_bias:
+            square += b * b
+        weight = self._sum_weight(data)
+        losses = float(np.sum(self._problem.loss(data.y * f)))
+        self.objective_ = 0.5 * square + weight * losses
+        conjugate = self._problem.conjugate(np.abs(coefficients), weight)
+        self.dual_objective_ = -conjugate - 0.5 * square
         return self
+
+    @property
+    def _problem(self) -> Problem:
+        return PROBLEMS[self.declaration.problem]
+
+    def _sum_weight(self, data: TrainingData) -> float:
+        """Return the weight of the summed losses; a solver with another parameter converts it."""
+        return float(self.C)
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Return f(x) for each row of `X`, shape (n_samples,)."""

@@ -296,6 +296,9 @@ class KernelSource:
     #: Precision of `whole`.
     _stored: Any = np.float64
 
+    #: Whether values are looked up; if not, each one costs its computation.
+    is_stored: bool = False
+
     def _whole(self) -> np.ndarray:
         return self.rows(np.arange(self.n_samples))
 
@@ -344,6 +347,7 @@ class _Matrix(KernelSource):
         self.indices = np.arange(matrix.shape[0]) if indices is None else indices
         super().__init__(len(self.indices), counter)
         self.matrix, self.gamma, self.is_all = matrix, gamma, indices is None
+        self.is_stored = gamma is None
         if gamma is None and matrix.dtype == np.float32:
             self._stored = np.float32
 

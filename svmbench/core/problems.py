@@ -15,7 +15,7 @@ the dual has the constraint ``y·alpha = 0``).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -151,5 +151,26 @@ SQUARED_HINGE = Problem(
     lower=0.0,
 )
 
+# Pegasos' form lambda/2 ||w||^2 + mean hinge with lambda = 1/C, times C: solvers of it hand in C/N
+# as the weight of the sum.
+MEAN_HINGE = replace(
+    HINGE,
+    name="mean-hinge",
+    formula="loss(m) = max(0, 1 - m), weighed by C/N: C is 1/lambda of Pegasos' form",
+)
+
+# The kernel papers' L2-SVM: its C is twice LIBLINEAR's, which has no 1/2 in the loss.
+HALF_SQUARED_HINGE = Problem(
+    name="half-squared-hinge",
+    formula="loss(m) = max(0, 1 - m)^2 / 2, alpha >= 0 (L2-SVM; C is twice squared-hinge's)",
+    loss=lambda m: 0.5 * np.maximum(0.0, 1.0 - m) ** 2,
+    multipliers=lambda m, C: C * np.maximum(0.0, 1.0 - m),
+    conjugate=lambda a, C: float(a @ a) / (2.0 * C) - float(np.sum(a)),
+    upper=lambda C: np.inf,
+    lower=0.0,
+)
+
 #: The problems by the name under which solvers declare them.
-PROBLEMS: dict[str, Problem] = {p.name: p for p in (LEAST_SQUARES, HINGE, SQUARED_HINGE)}
+PROBLEMS: dict[str, Problem] = {
+    p.name: p for p in (LEAST_SQUARES, HINGE, SQUARED_HINGE, MEAN_HINGE, HALF_SQUARED_HINGE)
+}
