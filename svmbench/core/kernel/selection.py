@@ -1,0 +1,183 @@
+"""The two passes of a pair step over all samples, written so that they vectorise.
+
+With beta_i = y_i alpha_i, the dual of the C-SVC is
+
+    max_beta  y'beta - 1/2 beta'K beta,   low_i <= beta_i <= high_i,   e'beta = 0,
+
+and its gradient is v = y - K beta. A pair step raises beta_i and lowers beta_j by the same t, where
+i can go up and j can go down; the conditions hold within tol where the largest v of those that
+can go up is at most tol above the smallest v of those that can go down.
+
+Which bounds a sample is at is kept as a penalty to add: `up` is 0 where beta can be raised and
+-inf where it can't, `down` the same for lowering. (A condition inside the loop would keep the
+compiler from vectorising it.) Of two samples with equal scores the first is taken, so that a
+result does not depend on the width of a vector.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from svmbench.core.compiled import JIT_DISABLED, compiled
+
+#: Samples between two looks at the best score so far: the winner is searched in one such piece.
+PIECE = 256
+
+#: Curvature of a pair that has none, as LIBSVM has it.
+TINY = 1e-12
+
+
+def _python_larger(a: float, b: float) -> float:
+    """Return the larger of two numbers, neither of them NaN."""
+    return a if a > b else b
+
+
+def _make_larger() -> Any:
+    from numba.extending import intrinsic
+
+    @intrinsic
+    def larger(typing_context: Any, a: Any, b: Any) -> Any:
+        """Return the larger of two numbers of one type, neither of them NaN."""
+
+        def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            # Without NaN and signed zero the order of a maximum is free, so it vectorises.
+            flags = ("nnan", "nsz")
+            return builder.select(builder.fcmp_ordered(">", *args, flags=flags), *args, flags=flags)
+
+        return a(a, a), emit
+
+    return larger
+
+
+larger: Any = _python_larger if JIT_DISABLED else _make_larger()
+
+
+@compiled
+def move_and_find_top(
+    v: np.ndarray, up: np.ndarray, rows: np.ndarray, i: int, j: int, t: float
+) -> int:
+    """Take the step t on the pair (i, j) out of the gradient; return where it is largest now.
+
+    Parameters
+    ----------
+    v : ndarray of shape (n,)
+        Gradient, changed in place.
+    up : ndarray of shape (n,)
+        0 where beta can be raised, else -inf; float32.
+    rows : ndarray of shape (n, n)
+        Kernel matrix.
+    i, j, t
+        The pair and its step; with ``t = 0`` nothing moves.
+
+    Returns
+    -------
+    int
+        The sample with the largest gradient of those that can go up; -1 if none can.
+    """
+    n = len(v)
+    top, piece = -np.inf, -1
+    for start in range(0, n, PIECE):
+        values, penalty = v[start : start + PIECE], up[start : start + PIECE]
+        first, second = rows[i, start : start + PIECE], rows[j, start : start + PIECE]
+        best = -np.inf
+        for k in range(len(values)):
+            w = values[k] - t * (np.float64(first[k]) - np.float64(second[k]))
+            values[k] = w
+            best = larger(best, w + np.float64(penalty[k]))
+        if best > top:
+            top, piece = best, start
+    if piece < 0:
+        return -1
+    k = piece
+    while v[k] + np.float64(up[k]) != top:
+        k += 1
+    return k
+
+
+@compiled
+def find_partner(
+    v: np.ndarray,
+    down: np.ndarray,
+    row: np.ndarray,
+    diag: np.ndarray,
+    i: int,
+    score: np.ndarray,
+) -> tuple[int, float]:
+    """Choose j for i: the pair whose step gains most if no bound stops it.
+
+    Parameters
+    ----------
+    v, down : ndarray of shape (n,)
+        Gradient; 0 where beta can be lowered, else -inf (float32).
+    row, diag : ndarray of shape (n,)
+        Kernel values of i with all, and of all with themselves; of one type.
+    i : int
+    score : ndarray of float32 of shape (n,)
+        Scratch.
+
+    Returns
+    -------
+    j : int
+        -1 where no sample that can go down has a smaller gradient.
+    gap : float
+        By how much v[i] exceeds the smallest gradient of those that can go down.
+    """
+    n = len(v)
+    zero, tiny = np.float32(0.0), np.float32(TINY)
+    top, own = v[i], diag[i]
+    gap, most, piece = -np.inf, zero, -1
+    for start in range(0, n, PIECE):
+        values, penalty = v[start : start + PIECE], down[start : start + PIECE]
+        kernel, others = row[start : start + PIECE], diag[start : start + PIECE]
+        scores = score[start : start + PIECE]
+        widest, best = -np.inf, zero
+        for k in range(len(values)):
+            distance = (top - values[k]) + np.float64(penalty[k])
+            widest = larger(widest, distance)
+            d = larger(np.float32(distance), zero)
+            curvature = larger(np.float32(own + others[k] - (kernel[k] + kernel[k])), tiny)
+            scores[k] = d * (d / curvature)
+            best = larger(best, scores[k])
+        gap = max(gap, widest)
+        if best > most:
+            most, piece = best, start
+    if piece < 0:
+        return -1, gap
+    k = piece
+    while score[k] != most:
+        k += 1
+    return k, gap
+
+
+@compiled
+def pair_step(
+    i: int,
+    j: int,
+    slope: float,
+    curvature: float,
+    beta: np.ndarray,
+    low: np.ndarray,
+    high: np.ndarray,
+    up: np.ndarray,
+    down: np.ndarray,
+) -> float:
+    """Raise beta_i and lower beta_j by the best step inside their bounds; return the step.
+
+    Parameters
+    ----------
+    slope, curvature : float
+        ``v_i - v_j`` and ``K_ii + K_jj - 2 K_ij``; a curvature that is not positive counts as TINY.
+    beta, low, high, up, down : ndarray of shape (n,)
+        Variables with their bounds and penalties; changed in place.
+    """
+    t = slope / (curvature if curvature > TINY else TINY)
+    room_i, room_j = high[i] - beta[i], beta[j] - low[j]
+    t = min(t, room_i, room_j)
+    beta[i] = high[i] if t == room_i else beta[i] + t
+    beta[j] = low[j] if t == room_j else beta[j] - t
+    for k in (i, j):
+        up[k] = 0.0 if beta[k] < high[k] else -np.inf
+        down[k] = 0.0 if beta[k] > low[k] else -np.inf
+    return t
