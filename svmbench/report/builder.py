@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from svmbench.errors import ResultsError
-from svmbench.report.curves import Curves, read_plot, trace_curves
+from svmbench.report.curves import Curves, exponents_csv, read_plot, trace_curves
 from svmbench.report.files import write_bytes, write_text
 from svmbench.report.plots import draw
 from svmbench.report.provenance import describe_environment, used_environments
@@ -30,6 +30,8 @@ class BuiltReport:
         CSV and Markdown of every table by its name.
     plots : dict of str to tuple of Path
         SVG and PNG of every plot by its name.
+    exponents : dict of str to Path
+        CSV of the fitted exponents of every scaling plot by its name.
     notes : tuple of str
         Oddities of the records, one sentence each; also in ``tables.md``.
     """
@@ -38,13 +40,15 @@ class BuiltReport:
     joined: Path
     tables: Mapping[str, tuple[Path, ...]]
     plots: Mapping[str, tuple[Path, ...]]
+    exponents: Mapping[str, Path]
     notes: tuple[str, ...]
 
     @property
     def files(self) -> list[Path]:
         """Every file written."""
         several = [*self.tables.values(), *self.plots.values()]
-        return [self.tidy, self.joined, *(path for paths in several for path in paths)]
+        tables_and_plots = (path for paths in several for path in paths)
+        return [self.tidy, self.joined, *tables_and_plots, *self.exponents.values()]
 
 
 def build(run_dir: Path | str, *, allow_contended: bool = False) -> BuiltReport:
@@ -97,6 +101,11 @@ def build(run_dir: Path | str, *, allow_contended: bool = False) -> BuiltReport:
             write_bytes(run.path / f"{one.spec.name}.{ending}", content)
             for ending, content in contents.items()
         )
+    exponents = {
+        one.spec.name: write_text(run.path / f"{one.spec.name}-exponents.csv", exponents_csv(one))
+        for one in curves
+        if one.spec.kind == "scaling"
+    }
     return BuiltReport(
         tidy=write_text(
             run.path / "table.csv", tidy_csv(run, tables, allow_contended=allow_contended)
@@ -104,6 +113,7 @@ def build(run_dir: Path | str, *, allow_contended: bool = False) -> BuiltReport:
         joined=write_text(run.path / "tables.md", _joined(run, tables, sections, curves)),
         tables=written,
         plots=drawn,
+        exponents=exponents,
         notes=run.notes,
     )
 
@@ -144,11 +154,14 @@ def _exponents(curves: Curves) -> list[str]:
             if series.fit is None:
                 continue
             where = f"{panel.title}, {series.name}" if panel.title else series.name
-            paper = (
-                f"; the paper prints {series.printed_exponent:g}"
-                if series.printed_exponent is not None
-                else ""
-            )
+            paper = ""
+            if series.printed_exponent is not None:
+                paper = f"; the paper prints {series.printed_exponent:g}"
+            if series.printed_fit is not None:
+                paper += (
+                    f"; the same fit to its {series.printed_fit.n_points} printed points gives "
+                    f"{series.printed_fit}"
+                )
             lines.append(
                 f"- {where}: exponent {series.fit} from {series.fit.n_points} points{paper}."
             )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -69,12 +71,28 @@ class Point:
 
 @dataclass(frozen=True)
 class Series:
-    """One curve; `fit` and `printed_exponent` only for kind ``scaling``."""
+    """One curve; what follows `points` only for kind ``scaling``.
+
+    Attributes
+    ----------
+    name : str
+    points : tuple of Point
+    fit : PowerLaw or None
+        Fitted to the points.
+    printed_exponent : float or None
+        As the paper prints it.
+    printed : tuple of (float, float)
+        The paper's own points.
+    printed_fit : PowerLaw or None
+        The same fit to those.
+    """
 
     name: str
     points: tuple[Point, ...]
     fit: PowerLaw | None = None
     printed_exponent: float | None = None
+    printed: tuple[tuple[float, float], ...] = ()
+    printed_fit: PowerLaw | None = None
 
 
 @dataclass(frozen=True)
@@ -170,6 +188,33 @@ def trace_curves(run: Run, spec: PlotSpec) -> Curves:
     return Curves(spec, tuple(panels), whole)
 
 
+def exponents_csv(curves: Curves) -> str:
+    """Return the fitted exponents as CSV: one line a series, the paper's beside ours.
+
+    The ``printed`` columns are the exponent that the paper prints, and the same fit made to the
+    times that it prints.
+    """
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    fitted = ("exponent", "low", "high", "points")
+    writer.writerow(
+        ["panel", "series", *fitted, "printed", *(f"printed_fit_{name}" for name in fitted)]
+    )
+    for panel in curves.panels:
+        for series in panel.series:
+            printed = "" if series.printed_exponent is None else f"{series.printed_exponent:g}"
+            fits = (_fit_fields(series.fit), _fit_fields(series.printed_fit))
+            writer.writerow([panel.title, series.name, *fits[0], printed, *fits[1]])
+    return out.getvalue()
+
+
+def _fit_fields(fit: PowerLaw | None) -> list[str]:
+    if fit is None:
+        return ["", "", "", "0"]
+    ends = ["" if end is None else f"{end:.4f}" for end in (fit.low, fit.high)]
+    return [f"{fit.exponent:.4f}", *ends, str(fit.n_points)]
+
+
 def _panel_title(cell: Cell, fields: Sequence[str]) -> str:
     parts = []
     for name in fields:
@@ -196,7 +241,15 @@ def _series(spec: PlotSpec, name: str, cells: Sequence[Cell]) -> Series:
         return Series(name, tuple(points))
     drawable = tuple(point for point in points if point.x > 0 and point.y > 0)
     fit = fit_power_law([p.x for p in drawable], [p.y for p in drawable]) if drawable else None
-    return Series(name, drawable, fit, _printed_exponent(spec, cells[0]))
+    printed = _printed_points(spec, cells[0])
+    return Series(
+        name,
+        drawable,
+        fit,
+        _printed_exponent(spec, cells[0]),
+        printed,
+        fit_power_law([x for x, _ in printed], [y for _, y in printed]) if printed else None,
+    )
 
 
 def _x_value(cell: Cell, name: str) -> Any:
@@ -230,6 +283,16 @@ def _printed_exponent(spec: PlotSpec, cell: Cell) -> float | None:
         cell.solver,
         kernel=cell.kernel,
     )
+
+
+def _printed_points(spec: PlotSpec, cell: Cell) -> tuple[tuple[float, float], ...]:
+    """Return the paper's own points of a series over the number of rows."""
+    if not spec.published or spec.x != "size":
+        return ()
+    found = published.sweep(
+        cell.paper, spec.published, cell.dataset, spec.y, cell.solver, kernel=cell.kernel
+    )
+    return tuple((float(size), value) for size, value in found)
 
 
 def _crossing(spec: PlotSpec, series: Sequence[Series]) -> str:

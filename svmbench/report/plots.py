@@ -154,7 +154,8 @@ def _figure(run: Run, curves: Curves, *, allow_contended: bool) -> Figure:
 def _panel_height(panels: tuple[Panel, ...], kind: str) -> float:
     if kind == "scaling":
         # Each panel's legend, with the exponents, stands below its axes.
-        return 3.5 + 0.19 * max(len(panel.series) for panel in panels)
+        entries = (len(p.series) + any(one.printed for one in p.series) for p in panels)
+        return 3.5 + 0.19 * max(entries)
     if kind == "race":
         rows = max(
             sum(len(series.points) for series in panel.series) + len(_categories(panel))
@@ -289,6 +290,24 @@ def _scaling(
                 ends, [series.fit.at(x) for x in ends],
                 color=_COLOURS[style], linestyle=_LINES[style], linewidth=1.1,
             )  # fmt: skip
+        if series.printed:
+            axes.plot(
+                *zip(*series.printed, strict=True), color=_COLOURS[style], linestyle="none",
+                marker=_MARKERS[style], markersize=3, markerfacecolor="white", alpha=0.6,
+            )  # fmt: skip
+    if any(series.printed for series in panel.series):
+        handles.append(
+            Line2D(
+                [],
+                [],
+                color="#7F7F7F",
+                linestyle="none",
+                marker="o",
+                markersize=3,
+                markerfacecolor="white",
+                label="small and hollow: what the paper prints",
+            )
+        )
     _log_ticks(axes, "x")
     _log_ticks(axes, "y")
     axes.set_xlabel(label(curves.spec.x))

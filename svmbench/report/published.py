@@ -169,6 +169,34 @@ def lookup(
     return found[0].value if len(found) == 1 else None
 
 
+def sweep(
+    paper: str,
+    table: str,
+    dataset: str | None,
+    metric: str,
+    solver: str | None,
+    kernel: str | None = None,
+) -> list[tuple[int, float]]:
+    """Return (size, printed number) of every size that a paper prints for one series, ascending.
+
+    Parameters are those of `lookup`; empty where the paper prints no sweep.
+    """
+    aliases = ALIASES.get(paper, _NO_ALIASES)
+    located = _printed_dataset(aliases, dataset or "", None)
+    printed_solver = _printed_name(aliases.solvers, solver or "")
+    printed_metric = _printed_metric(aliases, table, metric)
+    if located is None or printed_solver is None or printed_metric is None:
+        return []
+    wanted = (table, located[0], printed_solver, printed_metric)
+    return sorted(
+        (int(row.size), row.value)
+        for row in numbers(paper)
+        if (row.table, row.dataset, row.solver, row.metric) == wanted
+        and row.size
+        and (not kernel or not row.kernel or row.kernel == kernel)
+    )
+
+
 @cache
 def _index(paper: str) -> dict[tuple[str, ...], list[Printed]]:
     index: dict[tuple[str, ...], list[Printed]] = {}

@@ -1,5 +1,6 @@
 """Plots: the data they draw, and files that decode, have the right size and never change."""
 
+import csv
 import json
 import xml.etree.ElementTree as ET
 
@@ -74,6 +75,21 @@ def test_scaling_fits_each_panel(tmp_path):
 def test_printed_exponents_are_found(tmp_path):
     (panel,) = curves_of(runs.smo_run(tmp_path), "adult").panels
     assert {s.name: s.printed_exponent for s in panel.series} == {"smo": 2.1, "chunking": 2.9}
+
+
+def test_exponents_are_a_table_of_their_own(tmp_path):
+    folder = runs.smo_run(tmp_path)
+    (panel,) = curves_of(folder, "adult").panels
+    assert [x for x, _ in panel.series[0].printed] == [p.x for p in panel.series[0].points]
+    report = build(folder)
+    assert report.exponents["adult"] in report.files
+    lines = list(csv.DictReader(report.exponents["adult"].open()))
+    assert [line["series"] for line in lines] == ["smo", "chunking"]
+    assert lines[1]["printed"] == "2.9"
+    for line in lines:
+        # The synthetic run measured what the paper prints.
+        assert line["exponent"] == line["printed_fit_exponent"]
+        assert float(line["low"]) < float(line["exponent"]) < float(line["high"])
 
 
 def test_contention_shows_in_the_picture(tmp_path):

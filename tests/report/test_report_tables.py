@@ -209,7 +209,10 @@ def test_facts_stand_beside_the_printed_ones(tmp_path):
 def test_a_sweep_stands_beside_the_printed_sizes(tmp_path):
     text = build(runs.smo_run(tmp_path)).joined.read_text()
     assert "| 1605 | 15.8 [15.8; ×1] | 34.8 [34.8; ×1] |" in text
-    assert "- smo: exponent 2.07 [2.02, 2.11] from 9 points; the paper prints 2.1." in text
+    assert (
+        "- smo: exponent 2.07 [2.02, 2.11] from 9 points; the paper prints 2.1; the same fit to "
+        "its 9 printed points gives 2.07 [2.02, 2.11]."
+    ) in text
 
 
 @pytest.mark.parametrize(
