@@ -10,6 +10,7 @@ import hashlib
 import json
 import shutil
 import tempfile
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,8 +29,8 @@ def derive_seed(base: int, *parts: object) -> int:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big") >> 1
 
 
-def subset_rows(y: np.ndarray, n_rows: int | None, seed: int) -> Index:
-    """Return sorted row numbers of a stratified subset.
+def subset_rows(y: np.ndarray, n_rows: int | None, seed: int, kind: str = "stratified") -> Index:
+    """Return sorted row numbers of a subset.
 
     Subsets are nested: the rows of a smaller size are among those of a larger one.
 
@@ -41,10 +42,14 @@ def subset_rows(y: np.ndarray, n_rows: int | None, seed: int) -> Index:
         How many rows; None, or as many as there are, for all.
     seed : int
         Decides which.
+    kind : {"stratified", "first"}, default="stratified"
+        Drawn with every class in proportion, or the first rows.
     """
     n_samples = len(y)
     if n_rows is None or n_rows >= n_samples:
         return np.arange(n_samples)
+    if kind == "first":
+        return np.arange(n_rows)
     rng = np.random.default_rng(seed)
     # A random place inside its class, as a share of the class: the first n_rows of these shares
     # hold every class in proportion, for any n_rows.
@@ -116,7 +121,7 @@ def scale(X: Any, kind: str, fitted_on: Index | None = None) -> Any:
 
 @dataclass(frozen=True)
 class SharedArrays:
-    """A node of the plan: the scaled inputs that every solver of a fold reads.
+    """A node of the plan: the scaled inputs (and their distances) that solvers of a fold read.
 
     Attributes
     ----------
@@ -137,8 +142,18 @@ class SharedArrays:
         return scratch / "shared" / self.key
 
 
-def save_arrays(folder: Path, X: Any, seconds: float) -> None:
-    """Write inputs so that they can be mapped: to a temporary folder, then renamed."""
+def save_arrays(folder: Path, X: Any, seconds: float, *, with_distances: bool = False) -> None:
+    """Write inputs so that they can be mapped: to a temporary folder, then renamed.
+
+    Parameters
+    ----------
+    folder : Path
+    X : ndarray or csr_array of shape (n_samples, n_features)
+    seconds : float
+        What scaling took.
+    with_distances : bool, default=False
+        Whether the squared distances of all pairs of rows are computed and written too.
+    """
     folder.parent.mkdir(parents=True, exist_ok=True)
     partial = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     try:
@@ -148,6 +163,8 @@ def save_arrays(folder: Path, X: Any, seconds: float) -> None:
         else:
             np.save(partial / "dense.npy", X)
         facts = {"shape": list(X.shape), "seconds": seconds}
+        if with_distances:
+            facts["distances_cpu_s"] = _save_distances(partial / "distances.npy", X)
         (partial / "meta.json").write_text(json.dumps(facts), encoding="utf-8")
         try:
             partial.replace(folder)
@@ -156,6 +173,29 @@ def save_arrays(folder: Path, X: Any, seconds: float) -> None:
                 raise
     finally:
         shutil.rmtree(partial, ignore_errors=True)
+
+
+def _save_distances(path: Path, X: Any) -> float:
+    """Write the squared distances of all rows, float32; return the CPU seconds they took."""
+    from svmbench.core.kernels import squared_distances
+
+    out = np.lib.format.open_memmap(
+        path, mode="w+", dtype=np.float32, shape=(X.shape[0], X.shape[0])
+    )
+    start = time.process_time()
+    squared_distances(X, out=out)
+    seconds = time.process_time() - start
+    out.flush()
+    return seconds
+
+
+def open_distances(folder: Path) -> tuple[np.ndarray, float] | None:
+    """Return the mapped squared distances and the CPU seconds they took, if they were made."""
+    path = folder / "distances.npy"
+    if not path.exists():
+        return None
+    meta = json.loads((folder / "meta.json").read_text(encoding="utf-8"))
+    return np.load(path, mmap_mode="r"), float(meta["distances_cpu_s"])
 
 
 def open_arrays(folder: Path) -> tuple[Any, float]:

@@ -182,6 +182,12 @@ class Block(Model):
         ``all-rows``, ``every-fold`` (each inner fold anew), or ``none``.
     scaler : str
         ``minmax`` (to [0, 1]), ``maxabs`` or ``standard``.
+    multiclass : str
+        What happens where a data set has more than two classes and a solver separates two:
+        ``skip`` the cell, or ``one-vs-one`` (every pair of classes, and a vote).
+    subset : str
+        Which rows a size keeps: ``stratified`` (drawn, every class in proportion) or ``first``
+        (the first rows of the file, as several papers' subsets are).
     sizes, features : list
         Rows and numbers of features to sweep; empty for all.
     max_samples : int
@@ -208,6 +214,8 @@ class Block(Model):
     test: Annotated[float, Field(gt=0, lt=1)] = 0.2
     scaling: Scaling = "outer-fold"
     scaler: Scaler = "minmax"
+    multiclass: Literal["skip", "one-vs-one"] = "skip"
+    subset: Literal["stratified", "first"] = "stratified"
     sizes: list[int | str] = []
     features: list[Annotated[int, Field(ge=1)]] = []
     max_samples: Annotated[int, Field(ge=0)] = 0

@@ -187,7 +187,8 @@ def _cells_of(
     for size in sizes:
         n_rows = _resolve_size(size, len(y), dataset.name, problems)
         limit = min(x for x in (n_rows, block.max_samples or None, len(y)) if x is not None)
-        rows = subset_rows(y, limit, derive_seed(config.seed, "rows", dataset.name))
+        seed = derive_seed(config.seed, "rows", dataset.name)
+        rows = subset_rows(y, limit, seed, block.subset)
         too_small = _smallest_class(y[rows], block)
         if too_small:
             problems.append(f"data set {dataset.name!r}, block {block.name!r}: {too_small}")
@@ -220,11 +221,16 @@ def _resolve_size(
 
 def _smallest_class(y: np.ndarray, block: Block) -> str:
     """Return a sentence if the smallest class can't be split as the protocol wants."""
-    needed = {"nested-cv": max(block.outer_folds, block.inner_folds), "cv": block.folds}.get(
-        block.protocol, 2
-    )
+    needed = {"nested-cv": block.outer_folds, "cv": block.folds}.get(block.protocol, 2)
     labels, counts = np.unique(y, return_counts=True)
     smallest = int(np.argmin(counts))
+    if block.protocol == "nested-cv":
+        left = counts[smallest] - -(-counts[smallest] // block.outer_folds)
+        if counts[smallest] >= needed and left < block.inner_folds:
+            return (
+                f"class {labels[smallest]} has {counts[smallest]} samples; an outer fold leaves "
+                f"{left} for training, fewer than the {block.inner_folds} inner folds"
+            )
     if counts[smallest] >= needed:
         return ""
     what = f"{needed} folds" if block.protocol in {"nested-cv", "cv"} else "2 a split needs"
@@ -252,6 +258,7 @@ def _cell(
         "n_features_kept": kept,
         "seed": config.seed,
         "threads": config.threads,
+        "subset": block.subset,
     }
     if block.protocol == "facts":
         return Cell(key=_hash(spec), shown=shown, spec=spec)
@@ -264,13 +271,14 @@ def _cell(
     else:
         assert solver is not None
         spec |= _solver_settings(solver)
+        spec["one_vs_one"] = block.multiclass == "one-vs-one" and len(np.unique(source.y)) > 2
         code = [_code_hash(solver.name)]
-    shared = _shared_arrays(spec, source, kept)
+    shared = _shared_arrays(spec, source, kept, _distance_bytes(config, block, spec))
     density = source.X.nnz / max(1, n_samples) if sp.issparse(source.X) else n_features
     cost = spec["n_rows"] * density * max(1, len(spec.get("grid", [])))
     key = _hash({**spec, "code": code})
     if solver is not None:
-        reason = _why_not(solver, source)
+        reason = _why_not(solver, source, block)
         if reason:
             return Cell(key=key, shown=shown, spec=spec, status="skipped", reason=reason)
     return Cell(key=key, shown=shown, spec=spec, shared=shared, cost=cost)
@@ -330,7 +338,7 @@ def _protocol_settings(block: Block, fold: int | None) -> dict[str, Any]:
     return {**settings, "fold": fold}
 
 
-def _why_not(solver: SolverSpec, source: Any) -> str:
+def _why_not(solver: SolverSpec, source: Any, block: Block) -> str:
     """Return why a solver can't take a data set, in one sentence; empty if it can."""
     from svmbench.catalogue import solvers
 
@@ -338,7 +346,7 @@ def _why_not(solver: SolverSpec, source: Any) -> str:
     if sp.issparse(source.X) and not declared.sparse:
         return f"{solver.name} takes dense inputs only"
     n_classes = len(np.unique(source.y))
-    if declared.task == "binary" and n_classes > 2:
+    if declared.task == "binary" and n_classes > 2 and block.multiclass == "skip":
         return f"{solver.name} separates two classes; this data set has {n_classes}"
     kernel = solver.params.get("kernel")
     if kernel is not None and kernel not in declared.kernels:
@@ -346,23 +354,55 @@ def _why_not(solver: SolverSpec, source: Any) -> str:
     return ""
 
 
-def _shared_arrays(spec: dict[str, Any], source: Any, kept: int | None) -> SharedArrays | None:
-    """Return the node that holds the scaled inputs; None where cells read the data set itself."""
+def _distance_bytes(config: Config, block: Block, spec: dict[str, Any]) -> int:
+    """Return the size of the squared distances that a block's searches share; 0 without any.
+
+    Past half of a cell's memory they are not made: there would be no room for a kernel matrix.
+    """
+    from svmbench.catalogue import solver_class
+    from svmbench.experiment.kernel_search import takes_part
+
+    size = 4 * int(spec["n_rows"]) ** 2
+    wanted = (
+        block.protocol == "nested-cv"
+        and block.scaling != "every-fold"
+        and size <= config.memory_gb * 2**30 / 2
+        and any(
+            takes_part(solver_class(s.name), dict(s.params), s.grid_points())
+            for s in config.solvers_of(block)
+        )
+    )
+    return size if wanted else 0
+
+
+def _shared_arrays(
+    spec: dict[str, Any], source: Any, kept: int | None, distance_bytes: int
+) -> SharedArrays | None:
+    """Return the node that holds what cells share; None where they read the data set itself."""
     whole = spec["n_rows"] == source.X.shape[0] and kept is None
-    if spec["scaling"] in {"none", "every-fold"} and whole:
+    if spec["scaling"] in {"none", "every-fold"} and whole and not distance_bytes:
         return None
-    fields = ("dataset", "data_sha256", "n_rows", "n_features_kept", "seed", "scaling", "scaler")
+    fields = (
+        "dataset",
+        "data_sha256",
+        "n_rows",
+        "n_features_kept",
+        "seed",
+        "subset",
+        "scaling",
+        "scaler",
+    )
     wanted: dict[str, Any] = {name: spec[name] for name in fields}
     if spec["scaling"] == "outer-fold" and spec["protocol"] == "nested-cv":
         wanted |= {"outer_folds": spec["outer_folds"], "fold": spec["fold"]}
     elif spec["scaling"] == "outer-fold" and spec["protocol"] == "holdout":
         wanted |= {"validation": spec["validation"], "test": spec["test"]}
-    wanted["protocol"] = spec["protocol"]
+    wanted |= {"protocol": spec["protocol"], "distances": distance_bytes > 0}
     share = spec["n_rows"] / max(1, source.X.shape[0])
     stored = (
         source.X.nnz * 12 if sp.issparse(source.X) else source.X.shape[0] * source.X.shape[1] * 8
     )
-    return SharedArrays(key=_hash(wanted), spec=wanted, bytes=int(stored * share))
+    return SharedArrays(key=_hash(wanted), spec=wanted, bytes=int(stored * share) + distance_bytes)
 
 
 def _hash(value: Any) -> str:

@@ -31,6 +31,8 @@ class Task:
         The cell's specification.
     shared : Path or None
         Folder of the scaled inputs, if the plan has made them.
+    memory_gb : float
+        What the cell may hold, GiB.
     done : dict
         Points recorded by an earlier, interrupted run, by their id.
     emit : callable
@@ -39,11 +41,24 @@ class Task:
 
     spec: dict[str, Any]
     shared: Path | None = None
+    memory_gb: float = 4.0
     done: dict[str, dict[str, Any]] = field(default_factory=dict)
     emit: Callable[[str, dict[str, Any]], None] = lambda _id, _values: None
 
     def build(self, settings: dict[str, Any] | None = None, **params: Any) -> Any:
-        """Return the cell's solver with its fixed parameters, a seed of its own, and `params`."""
+        """Return the cell's solver with its fixed parameters, a seed of its own, and `params`.
+
+        Where the data have more classes than two it is wrapped in `OneVsOne`.
+        """
+        built = self.build_binary(settings, **params)
+        if self.spec.get("one_vs_one"):
+            from svmbench.core.multiclass import OneVsOne
+
+            return OneVsOne(built)
+        return built
+
+    def build_binary(self, settings: dict[str, Any] | None = None, **params: Any) -> Any:
+        """Return the two-class solver itself."""
         from svmbench.catalogue import solver, solver_class
 
         settings = settings or self.spec
@@ -62,13 +77,18 @@ class Task:
 
 @dataclass
 class Inputs:
-    """The rows of a cell: inputs scaled as the block says, and their labels."""
+    """The rows of a cell: inputs scaled as the block says, and their labels.
+
+    `distances` are the squared distances of all rows with the CPU seconds that they took, where
+    the plan has made them.
+    """
 
     X: Any
     y: np.ndarray
     scaling_s: float
     X_test: Any = None
     y_test: np.ndarray | None = None
+    distances: tuple[np.ndarray, float] | None = None
 
 
 def open_dataset(spec: dict[str, Any]) -> Any:
@@ -85,9 +105,7 @@ def make_inputs(spec: dict[str, Any]) -> Inputs:
     """Compute the inputs of a cell (or of the node that several cells share) from the data set."""
     source = open_dataset(spec)
     y = np.asarray(source.y)
-    rows = folds.subset_rows(
-        y, spec["n_rows"], folds.derive_seed(spec["seed"], "rows", spec["dataset"]["name"])
-    )
+    rows = _kept_rows(spec, y)
     X = folds.take(source.X, rows)
     X_test = source.X_test
     columns = folds.subset_features(X, spec["n_features_kept"])
@@ -114,13 +132,23 @@ def inputs_of(task: Task) -> Inputs:
     spec = task.spec
     source = open_dataset(spec)
     y = np.asarray(source.y)
-    rows = folds.subset_rows(
-        y, spec["n_rows"], folds.derive_seed(spec["seed"], "rows", spec["dataset"]["name"])
-    )
+    rows = _kept_rows(spec, y)
     X, seconds = folds.open_arrays(task.shared)
     test = task.shared.with_name(task.shared.name + "-test")
     X_test = folds.open_arrays(test)[0] if test.exists() else None
-    return Inputs(X=X, y=y[rows], scaling_s=seconds, X_test=X_test, y_test=source.y_test)
+    return Inputs(
+        X=X,
+        y=y[rows],
+        scaling_s=seconds,
+        X_test=X_test,
+        y_test=source.y_test,
+        distances=folds.open_distances(task.shared),
+    )
+
+
+def _kept_rows(spec: dict[str, Any], y: np.ndarray) -> np.ndarray:
+    seed = folds.derive_seed(spec["seed"], "rows", spec["dataset"]["name"])
+    return folds.subset_rows(y, spec["n_rows"], seed, spec["subset"])
 
 
 def _scaler_rows(spec: dict[str, Any], y: np.ndarray) -> np.ndarray | None:
@@ -155,10 +183,66 @@ def nested_cv(task: Task) -> Outcome:
     else:
         X_refit = X
     inner = folds.outer_splits(y, spec["inner_folds"], task.seed("inner", spec["fold"]))
-    best, search = _search(task, X, y, inner)
+    if _searches_kernels(task):
+        best, search = _kernel_search(task, inputs, train, inner)
+    else:
+        best, search = _search(task, X, y, inner)
     outcome = _fit_and_test(task, best, X_refit, y, X_test, inputs.y[test])
     outcome["metrics"] |= search | _sizes(inputs, len(train), len(test))
+    outcome["metrics"]["nested_cv_cpu_time_s"] = _whole_cpu_time(spec, outcome["metrics"])
     return outcome
+
+
+def _whole_cpu_time(spec: dict[str, Any], metrics: dict[str, float]) -> float:
+    """Return the CPU time of all outer folds, were each like this one: the mean is the total.
+
+    Distances are paid once where all folds share them, once a fold where each scales anew.
+    """
+    distances = metrics.get("distances_cpu_time_s", 0.0)
+    times = 1 if spec["scaling"] in {"all-rows", "none"} else spec["outer_folds"]
+    own = metrics["search_cpu_time_s"] - distances + metrics["cpu_time_s"]
+    return spec["outer_folds"] * (own + metrics["predict_cpu_time_s"]) + times * distances
+
+
+def _searches_kernels(task: Task) -> bool:
+    """Return whether the search can run on one kernel matrix a gamma."""
+    from svmbench.catalogue import solver_class
+    from svmbench.experiment.kernel_search import takes_part
+
+    spec = task.spec
+    several = len(spec["grid"]) > 1 and spec["scaling"] != "every-fold"
+    fits = 4 * spec["n_rows"] ** 2 <= task.memory_gb * 2**30 / 2
+    return several and fits and takes_part(solver_class(spec["name"]), spec["params"], spec["grid"])
+
+
+def _kernel_search(
+    task: Task, inputs: Inputs, rows: np.ndarray, splits: list[tuple[np.ndarray, np.ndarray]]
+) -> tuple[dict[str, Any], dict[str, float]]:
+    """Search as `_search` does, on distances that are computed once."""
+    from svmbench.core.kernels import squared_distances
+    from svmbench.experiment.kernel_search import search
+
+    if inputs.distances is None:
+        X, cpu = folds.take(inputs.X, np.arange(len(inputs.y))), time.process_time()
+        inputs.distances = squared_distances(X), time.process_time() - cpu
+    distances, distances_cpu_s = inputs.distances
+    classes, codes = np.unique(inputs.y[rows], return_inverse=True)
+    found = search(
+        distances,
+        rows,
+        codes,
+        len(classes),
+        splits,
+        task.build_binary,
+        task.spec["grid"],
+        done=task.done,
+        emit=task.emit,
+    )
+    metrics = found.metrics
+    metrics["distances_cpu_time_s"] = distances_cpu_s
+    metrics["search_time_s"] = metrics["search_wall_time_s"] + distances_cpu_s
+    metrics["search_cpu_time_s"] += distances_cpu_s
+    return found.best, metrics
 
 
 def cv(task: Task) -> Outcome:
@@ -264,6 +348,7 @@ def _search(
         return _shared_search(task, X, y, splits)
     scores = np.full((len(points), len(splits)), np.nan)
     wall = cpu = 0.0
+    unfinished = 0
     for f, (train, test) in enumerate(splits):
         missing = [p for p in range(len(points)) if f"{p}/{f}" not in task.done]
         arrays = _fold_arrays(task, X, train, test) if missing else None
@@ -278,12 +363,18 @@ def _search(
                     "accuracy_pct": _accuracy(estimator, arrays[1], y[test]),
                     "train_time_s": timing.wall_s,
                     "cpu_time_s": timing.cpu_s,
+                    "stop_reason": str(estimator.stop_reason_),
                 }
                 task.emit(f"{p}/{f}", point)
             scores[p, f] = point["accuracy_pct"]
             wall, cpu = wall + point["train_time_s"], cpu + point["cpu_time_s"]
+            unfinished += point.get("stop_reason") == "max_iter"
     best = int(np.argmax(scores.mean(axis=1)))
-    return points[best], {"search_time_s": wall, "search_cpu_time_s": cpu}
+    return points[best], {
+        "search_time_s": wall,
+        "search_cpu_time_s": cpu,
+        "unconverged_fits": unfinished,
+    }
 
 
 def _shares(task: Task) -> bool:
@@ -292,7 +383,12 @@ def _shares(task: Task) -> bool:
 
     shared = solvers()[task.spec["name"]].shares
     only_that = all(set(point) == {shared} for point in task.spec["grid"])
-    return bool(shared) and only_that and task.spec["scaling"] != "every-fold"
+    return (
+        bool(shared)
+        and only_that
+        and task.spec["scaling"] != "every-fold"
+        and not task.spec["one_vs_one"]
+    )
 
 
 def _shared_search(
@@ -335,9 +431,10 @@ def _fit_and_test(
     data, timing = measure.fit_repeatedly(estimator, X, y)
     estimator.certify(data)
     outcome = _outcome(estimator, [timing], params)
-    start = time.perf_counter()
+    start, cpu = time.perf_counter(), time.process_time()
     outcome["metrics"]["accuracy_pct"] = _accuracy(estimator, X_test, y_test)
     outcome["metrics"]["predict_time_s"] = time.perf_counter() - start
+    outcome["metrics"]["predict_cpu_time_s"] = time.process_time() - cpu
     return outcome
 
 
@@ -345,8 +442,14 @@ def _outcome(estimator: Any, timings: list[measure.Timing], params: dict[str, An
     wall = [t.wall_s for t in timings]
     cpu = [t.cpu_s for t in timings]
     one = timings[0]
+    counters = {name: int(value) for name, value in estimator.counters_.items()}
+    support = {}
+    if "bounded_support_vectors" in counters:
+        support["n_bound_sv"] = counters["bounded_support_vectors"]
+        support["n_nonbound_sv"] = counters["support_vectors"] - support["n_bound_sv"]
     return {
         "metrics": {
+            **support,
             "train_time_s": statistics.fmean(wall),
             "cpu_time_s": statistics.fmean(cpu),
             "conversion_time_s": statistics.fmean(t.conversion for t in timings),
@@ -358,7 +461,7 @@ def _outcome(estimator: Any, timings: list[measure.Timing], params: dict[str, An
             "train_time_s": _stdev(wall) if len(timings) > 1 else one.spread(one.wall),
             "cpu_time_s": _stdev(cpu) if len(timings) > 1 else one.spread(one.cpu),
         },
-        "counters": {name: int(value) for name, value in estimator.counters_.items()},
+        "counters": counters,
         "stop_reason": str(estimator.stop_reason_),
         "params": params,
     }

@@ -38,7 +38,9 @@ def run_node(spec: dict[str, Any], folder: str, limits: dict[str, Any]) -> dict[
     inputs = protocols.make_inputs(spec)
     if inputs.X_test is not None:
         folds.save_arrays(target.with_name(target.name + "-test"), inputs.X_test, 0.0)
-    folds.save_arrays(target, inputs.X, inputs.scaling_s)
+    folds.save_arrays(
+        target, inputs.X, inputs.scaling_s, with_distances=spec.get("distances", False)
+    )
     return {"status": "ok"}
 
 
@@ -119,7 +121,11 @@ def _run(
     for settings in spec.get("racers", [spec] if "name" in spec else []):
         measure.warm(settings["name"])
     task = protocols.Task(
-        spec=spec, shared=None if shared is None else Path(shared), done=done, emit=emit
+        spec=spec,
+        shared=None if shared is None else Path(shared),
+        memory_gb=limits["memory_gb"],
+        done=done,
+        emit=emit,
     )
     with (
         threadpoolctl.threadpool_limits(limits["threads"]),

@@ -55,6 +55,7 @@ def spec(**more: Any) -> dict[str, Any]:
         "dataset": {"name": "breast-cancer", "file": "", "label_column": ""},
         "n_rows": 569,
         "n_features_kept": None,
+        "subset": "stratified",
         "seed": 0,
         "scaling": "all-rows",
         "scaler": "minmax",

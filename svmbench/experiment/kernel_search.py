@@ -1,0 +1,221 @@
+"""A grid search over (C, gamma) that computes nothing twice.
+
+The squared distances of all rows are computed once for a scaling: once an outer fold where the
+scaler sees that fold's training rows, once a data set where it sees all. From them one kernel
+matrix a gamma serves every C, every inner fold and every pair of classes; a problem gathers its
+part of it. Along C a solver may start from its last solution. Predictions of all C of a pair are
+one matrix product.
+
+What is charged to whom
+    Cells of several solvers open the same distances. Each is charged for them in full, as if it
+    were alone: ``search_time_s`` and ``nested_cv_cpu_time_s`` contain their measured cost. The
+    kernel matrix of a gamma is computed in the cell and is inside its own time. What the user
+    waited for in the cell itself is ``search_wall_time_s``.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from svmbench.core.kernel_base import KernelClassifier
+from svmbench.core.kernels import KernelSource, gauss_of_distances
+from svmbench.core.multiclass import Pair, pairs_of, vote
+
+Splits = list[tuple[np.ndarray, np.ndarray]]
+
+
+def takes_part(
+    solver_class: type, params: dict[str, Any], points: Sequence[dict[str, Any]]
+) -> bool:
+    """Return whether a solver's whole grid can be searched on shared kernel matrices.
+
+    Parameters
+    ----------
+    solver_class : type
+    params : dict
+        Fixed parameters.
+    points : sequence of dict
+        The grid: it must be over C and gamma, and the kernel RBF.
+    """
+    return (
+        issubclass(solver_class, KernelClassifier)
+        and solver_class.takes_kernel_matrix()
+        and params.get("kernel", "rbf") == "rbf"
+        and all(set(point) == {"C", "gamma"} for point in points)
+    )
+
+
+@dataclass
+class Scores:
+    """What one gamma's part of the search found.
+
+    Attributes
+    ----------
+    accuracy_pct : ndarray of shape (n_C, n_folds)
+    fits : int
+        Two-class problems solved.
+    unconverged : int
+        How many of them stopped before they had converged.
+    """
+
+    accuracy_pct: np.ndarray
+    fits: int
+    unconverged: int
+
+
+def score_gamma(
+    K: np.ndarray,
+    codes: np.ndarray,
+    n_classes: int,
+    splits: Splits,
+    estimator: KernelClassifier,
+    values: Sequence[float],
+) -> Scores:
+    """Score every C at one gamma on the inner folds.
+
+    Parameters
+    ----------
+    K : ndarray of shape (n_samples, n_samples)
+        Kernel matrix of the rows that are searched on.
+    codes : ndarray of int of shape (n_samples,)
+        Classes as numbers from 0.
+    n_classes : int
+    splits : list of (ndarray, ndarray)
+        Training and validation rows of each inner fold.
+    estimator : KernelClassifier
+        With everything but C set.
+    values : sequence of float
+        C, ascending.
+    """
+    source = KernelSource.precomputed(K)
+    accuracy = np.empty((len(values), len(splits)))
+    fits = unconverged = 0
+    for f, (train, validation) in enumerate(splits):
+        pairs = pairs_of(codes[train])
+        decisions, reasons = _pair_decisions(source, K[validation], train, pairs, estimator, values)
+        predicted = vote(decisions, pairs, n_classes)
+        accuracy[:, f] = 100.0 * np.mean(predicted == codes[validation], axis=1)
+        fits += len(reasons)
+        unconverged += sum(reason != "converged" for reason in reasons)
+    return Scores(accuracy, fits, unconverged)
+
+
+def _pair_decisions(
+    source: KernelSource,
+    K_test: np.ndarray,
+    train: np.ndarray,
+    pairs: list[Pair],
+    estimator: KernelClassifier,
+    values: Sequence[float],
+) -> tuple[np.ndarray, list[str]]:
+    """Solve all pairs at all C; return decisions (n_C, n_test, n_pairs) and how each fit ended."""
+    decisions = np.empty((len(values), len(K_test), len(pairs)))
+    reasons = []
+    for k, pair in enumerate(pairs):
+        rows = train[pair.rows]
+        solutions = estimator.solve_path(source.subset(rows), pair.signs, values)
+        coefficients = np.stack([s.alpha for s in solutions], axis=1) * pair.signs[:, np.newaxis]
+        offsets = np.array([s.b for s in solutions])
+        decisions[:, :, k] = (K_test[:, rows] @ coefficients + offsets).T
+        reasons += [s.stop_reason for s in solutions]
+    return decisions, reasons
+
+
+@dataclass
+class Found:
+    """The best point of a search and what the search cost.
+
+    Attributes
+    ----------
+    best : dict
+        ``{"C": …, "gamma": …}``.
+    accuracy_pct : ndarray of shape (n_C, n_gamma, n_folds)
+    metrics : dict
+        ``search_wall_time_s``, ``search_cpu_time_s`` (this cell's own), ``search_fits``,
+        ``unconverged_fits``, ``search_kernel_evaluations``.
+    """
+
+    best: dict[str, float]
+    accuracy_pct: np.ndarray
+    metrics: dict[str, float]
+
+
+def search(
+    distances: np.ndarray,
+    rows: np.ndarray,
+    codes: np.ndarray,
+    n_classes: int,
+    splits: Splits,
+    build: Callable[..., KernelClassifier],
+    points: Sequence[dict[str, Any]],
+    *,
+    done: dict[str, dict[str, Any]] | None = None,
+    emit: Callable[[str, dict[str, Any]], None] = lambda _id, _values: None,
+) -> Found:
+    """Score the whole grid; the smallest C, then the smallest gamma, wins among equals.
+
+    Parameters
+    ----------
+    distances : ndarray of shape (n_all, n_all)
+        Squared distances; may be memory-mapped.
+    rows : ndarray of int of shape (n_samples,)
+        The rows of it that are searched on.
+    codes : ndarray of int of shape (n_samples,)
+        Their classes.
+    n_classes : int
+    splits : list of (ndarray, ndarray)
+        Inner folds, as positions in `rows`.
+    build : callable
+        Makes the solver with the given parameters.
+    points : sequence of dict
+        The product of some values of C and some of gamma.
+    done : dict, optional
+        What an interrupted search had recorded, by the id that `emit` was told.
+    emit : callable, optional
+        Told what each gamma found, as JSON can hold it.
+    """
+    values = sorted({float(point["C"]) for point in points})
+    gammas = sorted({float(point["gamma"]) for point in points})
+    accuracy = np.empty((len(values), len(gammas), len(splits)))
+    totals = dict.fromkeys(("wall_s", "cpu_s", "fits", "unconverged", "kernel_evaluations"), 0.0)
+    within = None
+    for g, gamma in enumerate(gammas):
+        found = (done or {}).get(f"gamma={gamma:g}")
+        if found is None:
+            wall, cpu = time.perf_counter(), time.process_time()
+            if within is None:
+                within = distances[np.ix_(rows, rows)]
+            K = gauss_of_distances(within, gamma)
+            scores = score_gamma(K, codes, n_classes, splits, build(gamma=gamma), values)
+            found = {
+                "params": {"gamma": gamma},
+                "values": values,
+                "accuracy_pct": scores.accuracy_pct.tolist(),
+                "fits": scores.fits,
+                "unconverged": scores.unconverged,
+                "kernel_evaluations": K.size,
+                "wall_s": time.perf_counter() - wall,
+                "cpu_s": time.process_time() - cpu,
+            }
+            emit(f"gamma={gamma:g}", found)
+        accuracy[:, g] = found["accuracy_pct"]
+        for name in totals:
+            totals[name] += found[name]
+    means = accuracy.mean(axis=2)
+    c, g = divmod(int(np.argmax(means)), len(gammas))
+    return Found(
+        best={"C": values[c], "gamma": gammas[g]},
+        accuracy_pct=accuracy,
+        metrics={
+            "search_wall_time_s": totals["wall_s"],
+            "search_cpu_time_s": totals["cpu_s"],
+            "search_fits": totals["fits"],
+            "unconverged_fits": totals["unconverged"],
+            "search_kernel_evaluations": totals["kernel_evaluations"],
+        },
+    )

@@ -1,0 +1,115 @@
+"""The search on shared kernel matrices, against scikit-learn's grid search on the same folds."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.model_selection import GridSearchCV
+from sklearn.preprocessing import minmax_scale
+from sklearn.svm import SVC
+
+from svmbench.core.kernel_base import KernelClassifier, KernelSolution
+from svmbench.core.kernels import squared_distances
+from svmbench.experiment.folds import outer_splits
+from svmbench.experiment.kernel_search import search, takes_part
+
+C_VALUES, GAMMAS = [0.25, 4.0, 64.0], [0.0625, 1.0]
+GRID = [{"C": C, "gamma": gamma} for C in C_VALUES for gamma in GAMMAS]
+
+
+class Precomputed(KernelClassifier):
+    """scikit-learn's SVC behind the contract: the search is under test, not a solver."""
+
+    solved = 0
+
+    def __init__(self, C=1.0, gamma=1.0, stop_reason="converged"):
+        self.C, self.gamma, self.stop_reason = C, gamma, stop_reason
+
+    def solve(self, source, y, start=None):
+        type(self).solved += 1
+        K = source.whole(100.0)
+        model = SVC(kernel="precomputed", C=self.C, tol=1e-6).fit(K, y)
+        alpha = np.zeros(len(y))
+        alpha[model.support_] = np.abs(model.dual_coef_[0])
+        return KernelSolution(alpha, float(model.intercept_[0]), 1, self.stop_reason)
+
+
+def problem(load):
+    X, y = load(return_X_y=True)
+    X = minmax_scale(X)
+    return X, y, outer_splits(y, 3, seed=1)
+
+
+def ours(X, y, splits, **kwargs):
+    rows = np.arange(len(y))
+    classes, codes = np.unique(y, return_inverse=True)
+    distances = squared_distances(X)
+    return search(distances, rows, codes, len(classes), splits, Precomputed, GRID, **kwargs)
+
+
+@pytest.mark.parametrize("load", [load_iris, load_breast_cancer])
+def test_the_score_table_is_that_of_grid_search(load):
+    X, y, splits = problem(load)
+    theirs = GridSearchCV(
+        SVC(tol=1e-6), {"C": C_VALUES, "gamma": GAMMAS}, cv=splits, refit=False
+    ).fit(X, y)
+    found = ours(X, y, splits)
+    expected = np.stack(
+        [theirs.cv_results_[f"split{f}_test_score"].reshape(3, 2) for f in range(3)], axis=2
+    )
+    np.testing.assert_allclose(found.accuracy_pct, 100.0 * expected, atol=1e-9)
+    assert found.best == theirs.best_params_
+    assert found.metrics["unconverged_fits"] == 0
+    n_pairs = 3 if load is load_iris else 1
+    assert found.metrics["search_fits"] == 6 * 3 * n_pairs
+    # One matrix a gamma, whatever the number of C, folds and pairs.
+    assert found.metrics["search_kernel_evaluations"] == 2 * len(y) ** 2
+
+
+def test_a_part_of_the_rows_is_searched_on_its_own():
+    X, y, _ = problem(load_iris)
+    rows = np.r_[0:40, 60:150]
+    splits = outer_splits(y[rows], 3, seed=1)
+    part = search(squared_distances(X), rows, y[rows], 3, splits, Precomputed, GRID)
+    alone = ours(X[rows], y[rows], splits)
+    np.testing.assert_allclose(part.accuracy_pct, alone.accuracy_pct)
+
+
+def test_equal_scores_go_to_the_smallest_c_then_the_smallest_gamma():
+    X = np.repeat([[0.0], [1.0]], 10, axis=0)
+    y = np.repeat([0, 1], 10)
+    splits = outer_splits(y, 2, seed=0)
+    assert ours(X, y, splits).best == {"C": 0.25, "gamma": 0.0625}
+
+
+def test_an_interrupted_search_goes_on_where_it_was():
+    X, y, splits = problem(load_iris)
+    points = {}
+    whole = ours(X, y, splits, emit=points.__setitem__)
+    assert list(points) == ["gamma=0.0625", "gamma=1"]
+    Precomputed.solved = 0
+    rest = ours(X, y, splits, done={"gamma=0.0625": points["gamma=0.0625"]})
+    assert Precomputed.solved == 3 * 3 * 3
+    np.testing.assert_array_equal(rest.accuracy_pct, whole.accuracy_pct)
+    assert rest.metrics["search_fits"] == whole.metrics["search_fits"]
+
+
+def test_fits_that_did_not_converge_are_counted():
+    X, y, splits = problem(load_iris)
+    distances = squared_distances(X)
+    found = search(
+        distances,
+        np.arange(len(y)),
+        y,
+        3,
+        splits,
+        lambda **params: Precomputed(stop_reason="max_iter", **params),
+        GRID,
+    )
+    assert found.metrics["unconverged_fits"] == found.metrics["search_fits"] == 54
+
+
+def test_what_takes_part():
+    assert takes_part(Precomputed, {}, GRID)
+    assert not takes_part(Precomputed, {"kernel": "linear"}, GRID)
+    assert not takes_part(Precomputed, {"gamma": 1.0}, [{"C": 1.0}])
+    assert not takes_part(SVC, {}, GRID)
