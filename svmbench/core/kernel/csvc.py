@@ -20,6 +20,7 @@ import numpy as np
 
 from svmbench.core.base import declare, raw
 from svmbench.core.kernel import row_smo
+from svmbench.core.kernel.c_path import follow
 from svmbench.core.kernel_base import KernelClassifier, KernelSolution
 from svmbench.core.kernels import KERNELS, MIB, KernelSource
 from svmbench.errors import SvmbenchError
@@ -71,30 +72,6 @@ def solve_whole(
     return solution(y, C, beta, v, steps, reason, K.size)
 
 
-def stretch(y: np.ndarray, before: float, C: float, beta: np.ndarray, v: np.ndarray) -> None:
-    """Scale the solution at C = `before` towards a larger C, in place, by the best factor.
-
-    Scaling keeps ``e'beta = 0``, and the new gradient needs no kernel values. If most multipliers
-    are at their bound it is nearly the next solution; if none is, the best factor is 1.
-
-    Parameters
-    ----------
-    y : ndarray of shape (n,)
-        Labels ±1.
-    before, C : float
-        The present bound and the next.
-    beta, v : ndarray of shape (n,)
-        Signed multipliers and gradient ``y - K @ beta``.
-    """
-    linear, square = float(y @ beta), float(beta @ (y - v))
-    factor = min(C / before, max(1.0, linear / square)) if square > 0.0 else C / before
-    at_bound = np.abs(beta) >= before
-    beta *= factor
-    v += (1.0 - factor) * (y - v)
-    if factor == C / before:
-        beta[at_bound] = C * y[at_bound]
-
-
 def solve_path(
     K: np.ndarray, y: np.ndarray, values: Sequence[float], *, tol: float, max_iter: int
 ) -> list[KernelSolution]:
@@ -109,23 +86,23 @@ def solve_path(
         As for :func:`solve_whole`; `max_iter` holds for each C.
     values : sequence of float
     """
-    K, y = raw(K), raw(y)
+    n_values = len(values)
+    betas, offsets = np.empty((n_values, len(y))), np.empty(n_values)
+    steps, reasons = np.empty(n_values, dtype=np.int64), np.empty(n_values, dtype=np.int64)
     diag = raw(K.diagonal().copy())
-    beta, v = np.zeros(len(y)), y.copy()
-    found: list[KernelSolution] = []
-    before, work = 0.0, K.size
-    for C in map(float, values):
-        if found and found[-1].stop_reason == "converged" and np.abs(beta).max() < before:
-            last = found[-1]
-            counters = dict.fromkeys(last.counters, 0)
-            found.append(KernelSolution(last.alpha, last.b, 0, last.stop_reason, counters))
-            continue
-        if before:
-            stretch(y, before, C, beta, v)
-        steps, reason = row_smo.optimise(K, diag, y, C, tol, max_iter, beta, v)
-        found.append(solution(y, C, beta.copy(), v, steps, reason, work))
-        before, work = C, 0
-    return found
+    C = np.array(values, dtype=np.float64)
+    follow(raw(K), diag, raw(y), C, tol, max_iter, betas, offsets, steps, reasons)
+    np.abs(betas, out=betas)
+    return [
+        KernelSolution(
+            alpha=betas[c],
+            b=float(offsets[c]),
+            n_iter=int(steps[c]),
+            stop_reason=row_smo.REASONS[reasons[c]],
+            counters={"kernel_evaluations": K.size if c == 0 else 0, "updates": int(steps[c])},
+        )
+        for c in range(n_values)
+    ]
 
 
 @declare(
