@@ -170,7 +170,22 @@ HALF_SQUARED_HINGE = Problem(
     lower=0.0,
 )
 
+# Another optimum than that of "hinge": f has no offset, and the dual no equality constraint.
+HINGE_NO_OFFSET = replace(
+    HINGE,
+    name="hinge-no-offset",
+    formula="loss(m) = max(0, 1 - m), 0 <= alpha <= C, f without an offset",
+)
+
 #: The problems by the name under which solvers declare them.
 PROBLEMS: dict[str, Problem] = {
-    p.name: p for p in (LEAST_SQUARES, HINGE, SQUARED_HINGE, MEAN_HINGE, HALF_SQUARED_HINGE)
+    p.name: p
+    for p in (
+        LEAST_SQUARES,
+        HINGE,
+        HINGE_NO_OFFSET,
+        SQUARED_HINGE,
+        MEAN_HINGE,
+        HALF_SQUARED_HINGE,
+    )
 }

@@ -18,18 +18,27 @@ Deviations
       examples behind).
     - The error cache is recomputed at each full sweep: increments carry their rounding errors.
     - The final threshold is the middle of what the examples allow, where the last pair's is not
-      among that (Keerthi et al. 2001 describe how it can come to be outside).
+      among that (Keerthi et al. 2001 describe how it can come to be outside), and where no example
+      is non-bound: then a whole interval is optimal.
     - A multiplier within 1e-12 C of a bound is put on it.
+    - The non-bound examples are on a list, which a random start goes through in the list's order.
 """
 
 from __future__ import annotations
 
-from typing import Any, Self
-
 import numpy as np
 
-from svmbench.core.base import TrainingData, declare
+from svmbench.core.base import declare
 from svmbench.core.compiled import compiled
+from svmbench.core.kernel.platt import (
+    FREE,
+    Examples,
+    PlattClassifier,
+    output,
+    settle,
+    solution,
+    to_bound,
+)
 from svmbench.core.kernel.storage import (
     EVALUATIONS,
     LINEAR,
@@ -37,13 +46,12 @@ from svmbench.core.kernel.storage import (
     SWEEPS,
     Storage,
     add_sample,
+    clear_sample,
     kernel_values,
     of_product,
     product,
-    store,
-    with_matrix,
 )
-from svmbench.core.kernel_base import KernelClassifier, KernelSolution
+from svmbench.core.kernel_base import KernelSolution
 from svmbench.core.kernels import KERNELS
 
 #: Entries of the array of changing numbers.
@@ -51,9 +59,6 @@ B, SEED, EPS = 0, 1, 2
 
 #: The least `eps` that is tried.
 LEAST_EPS = 1e-14
-
-#: Share of C within which a multiplier counts as at a bound.
-AT_BOUND = 1e-12
 
 
 @compiled
@@ -68,96 +73,90 @@ def random_start(state: np.ndarray, n: int) -> int:
 
 
 @compiled
-def output(
-    s: Storage,
-    i: int,
-    y: np.ndarray,
-    alpha: np.ndarray,
-    w: np.ndarray,
-    work: np.ndarray,
-    others: np.ndarray,
-    values: np.ndarray,
-    counters: np.ndarray,
+def best_second(
+    a2: float, slope: float, eta: float, L: float, H: float, C: float, eps: float
 ) -> float:
-    """Return sum_j alpha_j y_j K(x_j, x_i): from the weight vector, or over support vectors."""
-    if s.kind == LINEAR:
-        counters[EVALUATIONS] += 1
-        return product(s, w, i)
-    n_others = 0
-    for j in range(len(alpha)):
-        if alpha[j] > 0.0:
-            others[n_others] = j
-            n_others += 1
-    kernel_values(s, i, others, n_others, work, values, counters)
-    total = 0.0
-    for m in range(n_others):
-        total += alpha[others[m]] * y[others[m]] * values[m]
-    return total
+    """Return the second multiplier that minimises along the pair's line: equations 16-17, 19.
 
-
-@compiled
-def take_step(
-    s: Storage,
-    i1: int,
-    i2: int,
-    E1: float,
-    E2: float,
-    y: np.ndarray,
-    C: float,
-    alpha: np.ndarray,
-    w: np.ndarray,
-    errors: np.ndarray,
-    state: np.ndarray,
-    work: np.ndarray,
-    others: np.ndarray,
-    values: np.ndarray,
-    counters: np.ndarray,
-) -> bool:
-    """Optimise the pair (i1, i2) jointly; return whether anything changed."""
-    if i1 == i2:
-        return False
-    a1, a2, y1, y2 = alpha[i1], alpha[i2], y[i1], y[i2]
-    sign = y1 * y2
-    if sign < 0.0:
-        L, H = max(0.0, a2 - a1), min(C, C + a2 - a1)
-    else:
-        L, H = max(0.0, a1 + a2 - C), min(C, a1 + a2)
-    if L >= H:
-        return False
-    others[0] = i2
-    kernel_values(s, i1, others, 1, work, values, counters)
-    k12 = values[0]
-    k11 = of_product(s, s.squares[i1], i1, i1)
-    k22 = of_product(s, s.squares[i2], i2, i2)
-    eta = k11 + k22 - 2.0 * k12
-    slope = y2 * (E1 - E2)
-    eps = state[EPS]
+    Parameters
+    ----------
+    a2 : float
+        Its present value, which is returned where no other is better.
+    slope : float
+        y2 (E1 - E2): the descent along the line.
+    eta : float
+        The curvature along the line.
+    L, H : float
+        The ends of the line.
+    """
     if eta > 0.0:
-        new2 = min(max(a2 + slope / eta, L), H)
+        best = min(max(a2 + slope / eta, L), H)
     else:
         # Without curvature the best is at an end: the objective there, less its present value.
         at_L = (L - a2) * (0.5 * eta * (L - a2) - slope)
         at_H = (H - a2) * (0.5 * eta * (H - a2) - slope)
         if at_L < at_H - eps:
-            new2 = L
+            best = L
         elif at_H < at_L - eps:
-            new2 = H
+            best = H
         else:
-            return False
-    if new2 < AT_BOUND * C:
-        new2 = 0.0
-    elif new2 > C - AT_BOUND * C:
-        new2 = C
-    if abs(new2 - a2) < eps * (new2 + a2 + eps):
-        return False
-    new1 = a1 + sign * (a2 - new2)
-    if new1 < AT_BOUND * C:
-        new1 = 0.0
-    elif new1 > C - AT_BOUND * C:
-        new1 = C
+            return a2
+    return to_bound(best, C)
+
+
+@compiled
+def update_errors(
+    s: Storage, v: Examples, i1: int, t1: float, i2: int, t2: float, fall: float, b: float
+) -> None:
+    """Bring the cached errors of all non-bound examples up to date after a step.
+
+    Parameters
+    ----------
+    t1, t2 : float
+        How far y alpha of the two examples has moved.
+    fall : float
+        How much less the new threshold subtracts than the old one.
+    b : float
+        The new threshold.
+    """
+    free, n_free = v.members[FREE], v.sizes[FREE]
+    if s.kind == LINEAR:
+        for m in range(n_free):
+            k = free[m]
+            v.errors[k] = product(s, v.w, k) - b - v.y[k]
+        v.counters[EVALUATIONS] += n_free
+        return
+    kernel_values(s, i1, free, n_free, v.work, v.values, v.counters)
+    for m in range(n_free):
+        v.errors[free[m]] += t1 * v.values[m] + fall
+    kernel_values(s, i2, free, n_free, v.work, v.values, v.counters)
+    for m in range(n_free):
+        v.errors[free[m]] += t2 * v.values[m]
+
+
+@compiled
+def take_step(
+    s: Storage,
+    v: Examples,
+    i1: int,
+    i2: int,
+    E2: float,
+    k11: float,
+    k12: float,
+    k22: float,
+    new2: float,
+    C: float,
+    state: np.ndarray,
+) -> None:
+    """Give the pair (i1, i2) its new multipliers; set the threshold by equations 20 and 21.
+
+    The error of example i1 must be in the cache.
+    """
+    a1, a2, y1, y2 = v.alpha[i1], v.alpha[i2], v.y[i1], v.y[i2]
+    new1 = to_bound(a1 + y1 * y2 * (a2 - new2), C)
     t1, t2 = y1 * (new1 - a1), y2 * (new2 - a2)
     b = state[B]
-    b1 = E1 + t1 * k11 + t2 * k12 + b
+    b1 = v.errors[i1] + t1 * k11 + t2 * k12 + b
     b2 = E2 + t1 * k12 + t2 * k22 + b
     if 0.0 < new1 < C:
         new_b = b1
@@ -165,206 +164,146 @@ def take_step(
         new_b = b2
     else:
         new_b = 0.5 * (b1 + b2)
-    alpha[i1], alpha[i2] = new1, new2
     state[B] = new_b
-    n_others = 0
-    for k in range(len(alpha)):
-        if 0.0 < alpha[k] < C:
-            others[n_others] = k
-            n_others += 1
+    settle(v, i1, new1, C)
+    settle(v, i2, new2, C)
     if s.kind == LINEAR:
-        add_sample(s, w, i1, t1)
-        add_sample(s, w, i2, t2)
-        for m in range(n_others):
-            k = others[m]
-            errors[k] = product(s, w, k) - new_b - y[k]
-        counters[EVALUATIONS] += n_others
-    else:
-        for k in (i1, i2):
-            t = t1 if k == i1 else t2
-            kernel_values(s, k, others, n_others, work, values, counters)
-            for m in range(n_others):
-                errors[others[m]] += t * values[m]
-        for m in range(n_others):
-            errors[others[m]] += b - new_b
-        # An example that has just left its bound had no cached error.
-        for k in (i1, i2):
-            E, u, v = (E1, k11, k12) if k == i1 else (E2, k12, k22)
-            errors[k] = E + t1 * u + t2 * v + b - new_b
-    counters[STEPS] += 1
-    return True
+        add_sample(s, v.w, i1, t1)
+        add_sample(s, v.w, i2, t2)
+    update_errors(s, v, i1, t1, i2, t2, b - new_b, new_b)
+    # An example that has just left its bound had no cached error; both are known here.
+    v.errors[i1] = b1 - new_b
+    v.errors[i2] = b2 - new_b
+    v.counters[STEPS] += 1
 
 
 @compiled
-def examine(
-    s: Storage,
-    i2: int,
-    y: np.ndarray,
-    C: float,
-    tol: float,
-    alpha: np.ndarray,
-    w: np.ndarray,
-    errors: np.ndarray,
-    state: np.ndarray,
-    work: np.ndarray,
-    others: np.ndarray,
-    values: np.ndarray,
-    counters: np.ndarray,
-    refresh: bool,
+def widest(v: Examples, E2: float) -> int:
+    """Return the non-bound example whose error is farthest from E2; -1 if there is none."""
+    i1, width = -1, 0.0
+    for m in range(v.sizes[FREE]):
+        k = v.members[FREE, m]
+        if abs(v.errors[k] - E2) > width:
+            i1, width = k, abs(v.errors[k] - E2)
+    return i1
+
+
+@compiled
+def step_with_a_partner(
+    s: Storage, v: Examples, i2: int, E2: float, C: float, state: np.ndarray
 ) -> bool:
-    """Look for a partner of example i2 if it violates the conditions; return whether one moved."""
-    N = len(alpha)
-    a2 = alpha[i2]
-    if refresh or not 0.0 < a2 < C:
-        f = output(s, i2, y, alpha, w, work, others, values, counters)
-        errors[i2] = f - state[B] - y[i2]
-    E2 = errors[i2]
-    r2 = E2 * y[i2]
-    if not ((r2 < -tol and a2 < C) or (r2 > tol and a2 > 0.0)):
-        return False
-    i1, widest = -1, 0.0
-    for k in range(N):
-        if 0.0 < alpha[k] < C and abs(errors[k] - E2) > widest:
-            i1, widest = k, abs(errors[k] - E2)
-    if i1 >= 0 and take_step(
-        s, i1, i2, errors[i1], E2, y, C, alpha, w, errors, state, work, others, values, counters
-    ):
-        return True
-    for only_non_bound in (True, False):
-        start = random_start(state, N)
-        for m in range(N):
-            i1 = (start + m) % N
-            non_bound = 0.0 < alpha[i1] < C
-            if non_bound != only_non_bound:
+    """Try partners of example i2, which `v.second` holds, until a step changes something.
+
+    First the one with the widest difference of errors, then all non-bound examples and then all
+    the others, each from a random start.
+    """
+    N, n_free = len(v.alpha), v.sizes[FREE]
+    best, eps = widest(v, E2), state[EPS]
+    a2, y2, k22 = v.alpha[i2], v.y[i2], s.diagonal[i2]
+    for hierarchy in range(3):
+        n_candidates = (1 if best >= 0 else 0, n_free, N)[hierarchy]
+        start = random_start(state, n_candidates) if hierarchy > 0 and n_candidates > 0 else 0
+        for m in range(n_candidates):
+            i1 = (start + m) % n_candidates
+            if hierarchy == 0:
+                i1 = best
+            elif hierarchy == 1:
+                i1 = v.members[FREE, i1]
+            elif v.place[FREE, i1] >= 0:
                 continue
-            if not non_bound:
-                f = output(s, i1, y, alpha, w, work, others, values, counters)
-                errors[i1] = f - state[B] - y[i1]
-            if take_step(
-                s,
-                i1,
-                i2,
-                errors[i1],
-                E2,
-                y,
-                C,
-                alpha,
-                w,
-                errors,
-                state,
-                work,
-                others,
-                values,
-                counters,
-            ):
+            sign, a1 = v.y[i1] * y2, v.alpha[i1]
+            L = max(0.0, a2 - a1) if sign < 0.0 else max(0.0, a1 + a2 - C)
+            H = min(C, C + a2 - a1) if sign < 0.0 else min(C, a1 + a2)
+            if i1 == i2 or L >= H:
+                continue
+            if hierarchy == 2:
+                v.errors[i1] = output(s, v, i1) - state[B] - v.y[i1]
+            if len(s.K):
+                k12 = s.K[i1, i2]
+            else:
+                k12 = of_product(s, product(s, v.second, i1), i1, i2)
+                v.counters[EVALUATIONS] += 1
+            k11 = s.diagonal[i1]
+            slope = y2 * (v.errors[i1] - E2)
+            new2 = best_second(a2, slope, k11 + k22 - 2.0 * k12, L, H, C, eps)
+            if abs(new2 - a2) >= eps * (new2 + a2 + eps):
+                take_step(s, v, i1, i2, E2, k11, k12, k22, new2, C, state)
                 return True
     return False
 
 
 @compiled
+def examine(
+    s: Storage, v: Examples, i2: int, C: float, tol: float, state: np.ndarray, refresh: bool
+) -> bool:
+    """Look for a partner of example i2 if it violates the conditions; return whether one moved."""
+    a2 = v.alpha[i2]
+    if refresh or v.place[FREE, i2] < 0:
+        v.errors[i2] = output(s, v, i2) - state[B] - v.y[i2]
+    E2 = v.errors[i2]
+    r2 = E2 * v.y[i2]
+    if not ((r2 < -tol and a2 < C) or (r2 > tol and a2 > 0.0)):
+        return False
+    add_sample(s, v.second, i2, 1.0)
+    moved = step_with_a_partner(s, v, i2, E2, C, state)
+    clear_sample(s, v.second, i2)
+    return moved
+
+
+@compiled
+def thresholds(v: Examples, C: float, b: float) -> tuple[float, float]:
+    """Return the limits of the thresholds that the examples allow, from the errors at `b`.
+
+    y f(x) >= 1 is wanted where alpha < C, and <= 1 where alpha > 0.
+    """
+    lower, upper = -np.inf, np.inf
+    for i in range(len(v.alpha)):
+        u = v.errors[i] + b
+        if (v.y[i] > 0.0 and v.alpha[i] < C) or (v.y[i] < 0.0 and v.alpha[i] > 0.0):
+            upper = min(upper, u)
+        if (v.y[i] > 0.0 and v.alpha[i] > 0.0) or (v.y[i] < 0.0 and v.alpha[i] < C):
+            lower = max(lower, u)
+    return lower, upper
+
+
+@compiled
 def sweeps(
-    s: Storage,
-    y: np.ndarray,
-    C: float,
-    tol: float,
-    max_iter: int,
-    alpha: np.ndarray,
-    w: np.ndarray,
-    errors: np.ndarray,
-    state: np.ndarray,
-    counters: np.ndarray,
+    s: Storage, v: Examples, C: float, tol: float, max_iter: int, state: np.ndarray
 ) -> tuple[float, float]:
-    """Sweep until all examples keep the conditions, changing `alpha`, `w` and `state` in place.
+    """Sweep until all examples keep the conditions, changing `v` and `state` in place.
 
     Returns
     -------
     lower, upper : float
         The limits of the thresholds that the examples allow; ``lower - upper`` is the gap.
     """
-    N = len(alpha)
-    work, values = np.zeros(len(w)), np.empty(N + 2)
-    others = np.empty(N + 2, dtype=np.int64)
+    N = len(v.alpha)
     while True:
-        examine_all, changed = True, 0
-        while (changed > 0 or examine_all) and counters[SWEEPS] < max_iter:
+        # The literal True would have Numba compile everything below for it, and again for a bool.
+        examine_all, changed = N > 0, 0
+        while (changed > 0 or examine_all) and v.counters[SWEEPS] < max_iter:
             changed = 0
             for i in range(N):
-                if examine_all or 0.0 < alpha[i] < C:
-                    changed += examine(
-                        s,
-                        i,
-                        y,
-                        C,
-                        tol,
-                        alpha,
-                        w,
-                        errors,
-                        state,
-                        work,
-                        others,
-                        values,
-                        counters,
-                        examine_all,
-                    )
-            counters[SWEEPS] += 1
+                if examine_all or v.place[FREE, i] >= 0:
+                    changed += examine(s, v, i, C, tol, state, examine_all)
+            v.counters[SWEEPS] += 1
             if examine_all:
                 examine_all = False
             elif changed == 0:
                 examine_all = True
-        # b may be anything between the largest u - y of those that want f larger at most, and
-        # the least of those that want it smaller: y f(x) >= 1 where alpha < C, <= 1 where > 0.
-        lower, upper = -np.inf, np.inf
-        for i in range(N):
-            u = output(s, i, y, alpha, w, work, others, values, counters) - y[i]
-            if (y[i] > 0.0 and alpha[i] < C) or (y[i] < 0.0 and alpha[i] > 0.0):
-                upper = min(upper, u)
-            if (y[i] > 0.0 and alpha[i] > 0.0) or (y[i] < 0.0 and alpha[i] < C):
-                lower = max(lower, u)
-        if lower - upper <= 2.0 * tol or counters[SWEEPS] >= max_iter or state[EPS] < LEAST_EPS:
+        if changed > 0 or v.counters[SWEEPS] >= max_iter:
+            # Otherwise a full sweep has just computed every error, and nothing has moved since.
+            for i in range(N):
+                v.errors[i] = output(s, v, i) - state[B] - v.y[i]
+        lower, upper = thresholds(v, C, state[B])
+        if lower - upper <= 2.0 * tol or v.counters[SWEEPS] >= max_iter or state[EPS] < LEAST_EPS:
             return lower, upper
         state[EPS] *= 0.1
         # The next first sweep tests every example against a threshold that is in the middle.
-        errors += state[B] - 0.5 * (lower + upper)
-        state[B] = 0.5 * (lower + upper)
-
-
-def optimise(
-    X: Any, y: np.ndarray, s: Storage, *, C: float, tol: float, max_iter: int
-) -> KernelSolution:
-    """Solve the dual with a free threshold.
-
-    Parameters
-    ----------
-    X : ndarray or csr_array of shape (n_samples, n_features)
-    y : ndarray of shape (n_samples,)
-        Labels ±1.
-    s : Storage
-        The same inputs as `store` returns them.
-    C, tol, max_iter
-        Upper bound of the multipliers, tolerance of the conditions, largest number of sweeps.
-    """
-    N, d = X.shape
-    alpha, w, errors = np.zeros(N), np.zeros(d), -y
-    state = np.array([0.0, 1.0, min(1e-3, tol)])
-    counters = np.zeros(3, dtype=np.int64)
-    if len(s.K):
-        counters[EVALUATIONS] = N * N
-    lower, upper = sweeps(s, y, C, tol, max_iter, alpha, w, errors, state, counters)
-    b = float(state[B])
-    if not lower - tol <= b <= upper + tol:
-        b = 0.5 * (lower + upper)
-    reason = "max_iter" if counters[SWEEPS] >= max_iter else "stalled"
-    return KernelSolution(
-        alpha=alpha,
-        b=-b,
-        n_iter=int(counters[SWEEPS]),
-        stop_reason="converged" if lower - upper <= 2.0 * tol else reason,
-        counters={
-            "kernel_evaluations": int(counters[EVALUATIONS]),
-            "updates": int(counters[STEPS]),
-            "sweeps": int(counters[SWEEPS]),
-        },
-    )
+        middle = 0.5 * (lower + upper)
+        for m in range(N):
+            v.errors[m] += state[B] - middle
+        state[B] = middle
 
 
 @declare(
@@ -375,7 +314,7 @@ def optimise(
     paper="smo",
     kernels=KERNELS,
 )
-class SMO(KernelClassifier):
+class SMO(PlattClassifier):
     """Platt's SMO: one pair of multipliers at a time, chosen by his two heuristics.
 
     It keeps no kernel values, so its memory is linear in the number of samples; a production
@@ -426,49 +365,13 @@ class SMO(KernelClassifier):
     array([-2.])
     """
 
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        kernel: str = "rbf",
-        gamma: float | str = "scale",
-        degree: int = 3,
-        coef0: float = 0.0,
-        tol: float = 1e-3,
-        max_iter: int = 100_000,
-        cache_mb: float = 0.0,
-        storage: str = "sparse",
-    ) -> None:
-        self.C = C
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.tol = tol
-        self.max_iter = max_iter
-        self.cache_mb = cache_mb
-        self.storage = storage
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        if self.storage not in ("sparse", "dense"):
-            msg = f"storage must be 'sparse' or 'dense', got storage={self.storage!r}"
-            raise ValueError(msg)
-
-    def prepare(self, X: Any, y: Any) -> TrainingData:
-        """Validate, and bring the inputs into the chosen storage."""
-        data = super().prepare(X, y)
-        data.native = store(data.X, self.function, self.storage)
-        return data
-
-    def train(self, data: TrainingData) -> Self:
-        """Sweep until no example violates the optimality conditions by more than `tol`."""
-        solution = optimise(
-            data.X,
-            data.y,
-            with_matrix(data.native, data.X, self.function, float(self.cache_mb)),
-            C=float(self.C),
-            tol=float(self.tol),
-            max_iter=self.max_iter,
-        )
-        return self._store(solution, data)
+    def optimise(self, s: Storage, v: Examples) -> KernelSolution:
+        """Sweep over pairs; the threshold is free."""
+        tol = float(self.tol)
+        state = np.array([0.0, 1.0, min(1e-3, tol)])
+        lower, upper = sweeps(s, v, float(self.C), tol, self.max_iter, state)
+        b = float(state[B])
+        if v.sizes[FREE] == 0 or not lower - tol <= b <= upper + tol:
+            b = 0.5 * (lower + upper)
+        reason = "max_iter" if v.counters[SWEEPS] >= self.max_iter else "stalled"
+        return solution(v, -b, "converged" if lower - upper <= 2.0 * tol else reason)
