@@ -10,8 +10,9 @@ from typing import Any
 
 import click
 
-from svmbench import __version__
+from svmbench import __version__, logs
 from svmbench.commands import register
+from svmbench.completion import CardName, ConfigName, DatasetName
 from svmbench.errors import (
     EXIT_ERROR,
     EXIT_FAILED_CELLS,
@@ -30,8 +31,22 @@ _MIRROR = click.option(
 )
 
 
+def _with_line_breaks(text: str | None) -> str | None:
+    # Click wants a backspace character before lines to keep; in a raw docstring it is two others.
+    return text.replace("\\b", "\b") if text else text
+
+
 class _Commands(click.Group):
     """A group in the order of a user's work, whose errors are sentences."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.help = _with_line_breaks(self.help)
+
+    def add_command(self, cmd: click.Command, name: str | None = None) -> None:
+        """Add a command, whose help keeps its examples line by line."""
+        cmd.help = _with_line_breaks(cmd.help)
+        super().add_command(cmd, name)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the commands in the order in which they were defined."""
@@ -55,8 +70,15 @@ class _Commands(click.Group):
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(__version__, prog_name="svmbench")
+@click.option("-v", "--verbose", is_flag=True, help="Tell each step, with the time of day.")
+@click.option(
+    "--log-file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Append each step, and tracebacks of errors, to a file.",
+)
 @click.option("--debug", is_flag=True, expose_value=False, help="Show tracebacks of errors.")
-def cli() -> None:
+def cli(verbose: bool, log_file: Path | None) -> None:
     r"""Re-run the experiments of seven SVM-training papers and compare the numbers.
 
     \b
@@ -69,7 +91,10 @@ def cli() -> None:
     \b
     Exit codes: 0 done, 1 error, 2 usage or config error, 3 finished with failed cells,
     4 regression found, 130 interrupted (the same command goes on from there).
+
+    The options below may stand before or after the command.
     """
+    logs.begin(verbose=verbose, file=log_file)
 
 
 @cli.command("list")
@@ -93,7 +118,7 @@ def list_(what: str, as_json: bool) -> None:
 
 
 @cli.command()
-@click.argument("name")
+@click.argument("name", type=CardName())
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 def describe(name: str, as_json: bool) -> None:
     r"""Describe a solver or a data set: parameters and reference, or derivation and counts.
@@ -113,7 +138,7 @@ def describe(name: str, as_json: bool) -> None:
 
 
 @cli.command()
-@click.argument("configs", nargs=-1, required=True)
+@click.argument("configs", nargs=-1, required=True, type=ConfigName())
 def validate(configs: tuple[str, ...]) -> None:
     r"""Check config files: every error at once, with file, line, column and a suggestion.
 
@@ -143,7 +168,7 @@ def validate(configs: tuple[str, ...]) -> None:
 
 
 @cli.command()
-@click.argument("names", nargs=-1, metavar="NAME|@PAPER ...")
+@click.argument("names", nargs=-1, metavar="NAME|@PAPER ...", type=DatasetName(papers=True))
 @click.option("--all", "all_", is_flag=True, help="Every data set that is known.")
 @_MIRROR
 @click.option(
@@ -185,7 +210,7 @@ def fetch(names: tuple[str, ...], all_: bool, mirror: str | None, jobs: int) -> 
 
 
 @cli.command()
-@click.argument("config")
+@click.argument("config", type=ConfigName())
 @click.option(
     "--profile",
     default="quick",
@@ -284,6 +309,7 @@ def run(
     console = _console()
 
     def say(text: str) -> None:
+        logs.LOG.info("%s", text)
         if not quiet:
             console.print(text, markup=False, highlight=False, soft_wrap=True)
 
@@ -391,11 +417,32 @@ def _datasets_named(names: tuple[str, ...], all_: bool) -> list[str]:
 register(cli)
 
 
+def _hoisted(words: list[str]) -> tuple[list[str], bool]:
+    """Move what may stand anywhere to the front: who adds it to a line that failed, adds it last.
+
+    Returns the words without ``--debug``, and whether that was among them.
+    """
+    front, rest = [], []
+    left = iter(words)
+    for word in left:
+        if word in {"-v", "--verbose"} or word.startswith("--log-file="):
+            front.append(word)
+        elif word == "--log-file":
+            value = next(left, None)
+            if value is None:
+                return [word], False  # Click says that a value is missing
+            front += [word, value]
+        elif word == "--":
+            rest += [word, *left]
+        elif word != "--debug":
+            rest.append(word)
+    return [*front, *rest], "--debug" in words
+
+
 def main() -> None:
     """Run the command line; every error is a sentence on standard error and an exit code."""
-    # Before or after the command: whoever adds it to a line that failed puts it at the end.
-    words = [word for word in sys.argv[1:] if word != "--debug"]
-    debug = len(words) < len(sys.argv) - 1 or os.environ.get("SVMBENCH_DEBUG") == "1"
+    words, debug = _hoisted(sys.argv[1:])
+    debug = debug or os.environ.get("SVMBENCH_DEBUG") == "1"
     try:
         code = cli.main(words, prog_name="svmbench", standalone_mode=False)
         sys.stdout.flush()
@@ -406,6 +453,7 @@ def main() -> None:
         click.echo("interrupted", err=True)
         sys.exit(EXIT_INTERRUPTED)
     except SvmbenchError as error:
+        logs.LOG.error("%s", error, exc_info=True)
         if debug:
             raise
         click.echo(f"svmbench: {error}" if "\n" not in str(error) else str(error), err=True)
@@ -415,9 +463,12 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(EXIT_ERROR)
     except Exception as error:
+        logs.LOG.exception("%s", type(error).__name__)
         if debug:
             raise
         text = " ".join(str(error).split())
         click.echo(f"svmbench: {type(error).__name__}: {text} (--debug shows where)", err=True)
         sys.exit(EXIT_ERROR)
+    finally:
+        logs.end()
     sys.exit(code if isinstance(code, int) else EXIT_OK)

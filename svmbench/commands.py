@@ -1,4 +1,4 @@
-"""Commands beside the main path: the gate. Each imports what it needs when it runs."""
+"""Commands beside the main path: the gate and the comforts. Each imports what it needs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from typing import Any
 
 import click
 
-from svmbench.errors import EXIT_REGRESSION
+from svmbench import completion as completing
+from svmbench.completion import DatasetName, SolverName
+from svmbench.errors import EXIT_ERROR, EXIT_REGRESSION
 
 _FOLDER = click.Path(path_type=Path)
 
@@ -90,7 +92,199 @@ def _number(value: Any) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
+class _RacersCommand(click.Command):
+    """Lets the ``KEY=VALUE`` words after a solver's name be part of the option before them."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Join each solver with its settings, then parse as usual."""
+        joined: list[str] = []
+        for word in args:
+            names_solver = len(joined) > 1 and joined[-2] in {"--solver", "--vs"}
+            if names_solver and "=" in word and not word.startswith("-"):
+                joined[-1] += f" {word}"
+            else:
+                joined.append(word)
+        return super().parse_args(ctx, joined)
+
+
+@click.command("time", cls=_RacersCommand)
+@click.argument("dataset", type=DatasetName())
+@click.option(
+    "--solver",
+    required=True,
+    type=SolverName(),
+    metavar="NAME [KEY=VALUE …]",
+    help="The solver in question.",
+)
+@click.option(
+    "--vs",
+    "others",
+    required=True,
+    multiple=True,
+    type=SolverName(),
+    metavar="NAME [KEY=VALUE …]",
+    help="A solver to compare it to; may be given several times.",
+)
+@click.option(
+    "--rounds", type=click.IntRange(min=1), default=9, show_default=True, help="Fits of each."
+)
+@click.option(
+    "--rows", type=click.IntRange(min=2), metavar="N", help="Use N rows, drawn by class, not all."
+)
+@click.option(
+    "--tolerance",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="REL",
+    help="Compare the cost of coming so near to the best objective, not the settings as given.",
+)
+@click.option(
+    "--scaling",
+    type=click.Choice(["all-rows", "none"]),
+    default="all-rows",
+    show_default=True,
+    help="Features to [0, 1], or as they are.",
+)
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="S",
+    default=600,
+    show_default=True,
+    help="Give up after so many seconds.",
+)
+@click.option(
+    "--mirror",
+    metavar="DIR_OR_URL",
+    envvar="SVMBENCH_MIRROR",
+    show_envvar=True,
+    help="Folder or URL that holds data files.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+def time_(
+    dataset: str,
+    solver: str,
+    others: tuple[str, ...],
+    rounds: int,
+    rows: int | None,
+    tolerance: float | None,
+    scaling: str,
+    timeout: float,
+    mirror: str | None,
+    as_json: bool,
+) -> None:
+    r"""Race solvers on one data set, without a config: ratios of CPU time, in turn, one thread.
+
+    DATASET is a registered name or a file. A solver's parameters follow its name. With --tolerance
+    one parameter may have several values, from loose to tight (tol=1,0.1,0.01): what is compared is
+    then the cost of the first that comes near enough.
+
+    \b
+    Examples:
+      svmbench time breast-cancer --solver alsvm C=1 --vs liblinear-l1
+      svmbench time a9a --solver dcd-l1 tol=1,0.1,0.01 --vs liblinear-l1 tol=1,0.1,0.01 \
+          --tolerance 0.01
+    """
+    from svmbench import duel
+
+    racers = [duel.parse_racer(words) for words in (solver, *others)]
+    result = duel.race(
+        dataset,
+        racers,
+        rounds=rounds,
+        rows=rows or 0,
+        tolerance=tolerance,
+        scaling=scaling,
+        timeout_s=timeout,
+        mirror=mirror,
+    )
+    if as_json:
+        click.echo(json.dumps(result, indent=1))
+    else:
+        duel.print_result(result)
+
+
+@click.command()
+@click.argument("solvers", nargs=-1, type=SolverName())
+def warmup(solvers: tuple[str, ...]) -> None:
+    r"""Compile the loops of all solvers (or of those named), so that no run has to wait for it.
+
+    What is compiled is kept in the cache, for these versions and this CPU.
+
+    \b
+    Examples:
+      svmbench warmup
+      svmbench warmup alsvm pegasos
+    """
+    from time import perf_counter
+
+    from svmbench import catalogue
+    from svmbench.experiment.measure import warm
+
+    names = solvers or tuple(catalogue.solvers())
+    for name in names:
+        catalogue.solver_class(name)
+    for name in names:
+        start = perf_counter()
+        warm(name)
+        click.echo(f"{name}: {perf_counter() - start:.1f} s")
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
+def doctor(as_json: bool) -> None:
+    r"""Look at what this machine has and lacks, and say how to mend it. Changes nothing.
+
+    Versions, BLAS and threads, the compiled baselines, the cache, the mirror, the data sets. Ends
+    with code 1 if something is broken.
+
+    \b
+    Examples:
+      svmbench doctor
+      svmbench doctor --json
+    """
+    from svmbench import doctor as doctors
+
+    findings = doctors.examine()
+    if as_json:
+        click.echo(json.dumps(doctors.to_json(findings), indent=1))
+    else:
+        doctors.print_findings(findings)
+    if not doctors.is_well(findings):
+        sys.exit(EXIT_ERROR)
+
+
+@click.command()
+def schema() -> None:
+    r"""Print the JSON schema of a config, with which editors complete keys and mark mistakes.
+
+    A config that begins with this comment is then checked as it is written:
+    # yaml-language-server: $schema=svmbench.schema.json
+
+    \b
+    Example:
+      svmbench schema > svmbench.schema.json
+    """
+    from svmbench.schema import config_schema
+
+    click.echo(json.dumps(config_schema(), indent=1))
+
+
+@click.command()
+@click.argument("shell", type=click.Choice(completing.SHELLS))
+@click.pass_context
+def completion(ctx: click.Context, shell: str) -> None:
+    r"""Print the script that completes commands, solvers, data sets and configs in a shell.
+
+    \b
+    Examples:
+      eval "$(svmbench completion bash)"      in ~/.bashrc
+      eval "$(svmbench completion zsh)"       in ~/.zshrc, after compinit
+      svmbench completion fish > ~/.config/fish/completions/svmbench.fish
+    """
+    click.echo(completing.script(shell, ctx.find_root().command))
+
+
 def register(group: click.Group) -> None:
     """Add the commands of this module to the command line."""
-    for command in (compare, keep):
+    for command in (compare, keep, time_, warmup, doctor, schema, completion):
         group.add_command(command)

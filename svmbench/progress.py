@@ -16,6 +16,8 @@ from rich.progress import (
     TransferSpeedColumn,
 )
 
+from svmbench.logs import LOG
+
 if TYPE_CHECKING:
     from svmbench.data import Event, Outcome
     from svmbench.experiment.plan import Cell
@@ -85,6 +87,7 @@ class Watcher:
 
     def started(self, cell: Cell) -> None:
         """Show the cell that begins."""
+        LOG.info("start: %s", cell_name(cell))
         if self._bar:
             self._bar.update(self._task, description=cell_name(cell))
 
@@ -92,6 +95,8 @@ class Watcher:
         """Count the cell, and print it where there is no bar or where it went wrong."""
         self.done += 1
         self._work_done += cell.cost
+        what = record["reason"] or _result(record)
+        LOG.info("%s: %s: %s", record["status"], cell_name(cell), what)
         if self._bar:
             self._bar.update(self._task, completed=self.done, left=self._time_left())
         if record["status"] != "ok":
@@ -101,6 +106,7 @@ class Watcher:
 
     def note(self, text: str) -> None:
         """Print a sentence."""
+        LOG.info("%s", text)
         self._print(text)
 
     def _print(self, text: str) -> None:
@@ -173,6 +179,8 @@ class Fetching:
 
     def event(self, event: Event) -> None:
         """Show a step of :func:`svmbench.data.fetch_many`."""
+        if event.kind != "bytes":
+            LOG.info("%s", fetched(event.outcome) if event.outcome else f"{event.name}: preparing")
         if event.outcome is not None:
             if self._bar:
                 self._bar.update(self._task, visible=False)

@@ -27,7 +27,12 @@ MAY_IMPORT = {
     "catalogue": {*LEAVES, "core", "baselines"},
     "papers": set(),
     "listing": {*LEAVES, "core", "data", "experiment", "catalogue", "papers"},
-    "progress": {*LEAVES, "data", "experiment"},
+    "progress": {*LEAVES, "data", "experiment", "logs"},
+    "logs": LEAVES,
+    "completion": {*LEAVES, "papers"},
+    "schema": {*LEAVES, "experiment", "completion"},
+    "doctor": {*LEAVES, "core", "data", "experiment", "catalogue"},
+    "duel": {*LEAVES, "data", "experiment", "catalogue"},
 }
 ANYTHING = {"cli", "commands", "__init__"}
 

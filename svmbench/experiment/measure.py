@@ -27,7 +27,8 @@ MIN_REPEATS = 3
 PATIENCE_S = 10.0
 
 _STATUS = Path("/proc/self/status")
-_CLEAR_REFS = Path("/proc/self/clear_refs")
+#: Writing to it forgets a process's peak of memory so far.
+CLEAR_REFS = Path("/proc/self/clear_refs")
 
 
 @dataclass
@@ -137,7 +138,7 @@ def read_status(field_name: str) -> float:
 def _reset_peak() -> float:
     """Forget the peak so far; return the resident memory that the new peak is counted from."""
     try:
-        _CLEAR_REFS.write_text("5")
+        CLEAR_REFS.write_text("5")
     except OSError:
         return float("nan")
     return read_status("VmRSS")

@@ -1,0 +1,246 @@
+"""A race of one line: ``svmbench time DATASET --solver NAME … --vs NAME …``, without a config."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import click
+
+from svmbench.errors import ConfigError, SvmbenchError
+
+
+@dataclass
+class Racer:
+    """One solver of the race, as the command line names it.
+
+    Attributes
+    ----------
+    name : str
+    params : dict
+        Fixed parameters.
+    ladder : dict
+        At most one parameter with several values, from loose to tight.
+    label : str
+        What the result calls it: its words, so that one solver may race itself.
+    """
+
+    name: str
+    params: dict[str, Any] = field(default_factory=dict)
+    ladder: dict[str, list[Any]] = field(default_factory=dict)
+    label: str = ""
+
+
+def parse_racer(words: str) -> Racer:
+    """Read ``NAME KEY=VALUE KEY=VALUE,VALUE``.
+
+    Raises
+    ------
+    svmbench.errors.ConfigError
+        For an unknown solver or parameter (with the nearest), or a word that is no ``KEY=VALUE``.
+    """
+    from svmbench.catalogue import solver
+    from svmbench.experiment.yaml_source import parse_value
+
+    name, *settings = words.split()
+    racer = Racer(name, label=" ".join([name, *settings]))
+    for setting in settings:
+        key, separator, value = setting.partition("=")
+        if not separator or not key or not value:
+            raise ConfigError(f"{name}: {setting!r} is not of the form KEY=VALUE")
+        values = [parse_value(part) for part in value.split(",")]
+        if len(values) > 1:
+            racer.ladder[key] = values
+        else:
+            racer.params[key] = values[0]
+    solver(name, **racer.params, **{key: values[0] for key, values in racer.ladder.items()})
+    return racer
+
+
+def race(
+    dataset: str,
+    racers: list[Racer],
+    *,
+    rounds: int,
+    rows: int = 0,
+    tolerance: float | None = None,
+    scaling: str = "all-rows",
+    timeout_s: float = 600.0,
+    mirror: str | None = None,
+) -> dict[str, Any]:
+    """Race solvers on a data set in one process of their own; the first is compared to the others.
+
+    Parameters
+    ----------
+    dataset : str
+        A registered name, or the path of a file.
+    racers : list of Racer
+        At least two; the first is the one in question.
+    rounds : int
+        Each solver trains once a round, in turn.
+    rows : int
+        At most so many, drawn by class; 0 for all.
+    tolerance : float, optional
+        Compare the cost of coming so near to the best objective (relative); without it, compare
+        the solvers at the settings they are given.
+    scaling : str
+        ``"all-rows"`` (features to [0, 1]) or ``"none"``.
+    timeout_s : float
+        Seconds after which the race is given up.
+    mirror : str, optional
+        As for :func:`svmbench.data.ensure`.
+
+    Returns
+    -------
+    result : dict
+        ``dataset``, ``n_train``, ``n_features``, ``rounds``, ``solvers`` (one dict each: label,
+        problem, CPU and wall seconds, CPU range, objective) and ``ratios`` (one dict each: solver,
+        times, range: its CPU time over the first's).
+
+    Raises
+    ------
+    svmbench.errors.SvmbenchError
+        If the race could not be run; with the reason.
+    """
+    from svmbench.experiment.execute import Options, execute
+    from svmbench.experiment.plan import make_plan
+    from svmbench.experiment.records import RunFolder
+
+    labels = [racer.label for racer in racers]
+    if len(set(labels)) < len(labels):
+        raise ConfigError(f"{labels[0]} against itself needs other parameters on one side")
+    config = _config(dataset, racers, rounds, rows, tolerance, scaling)
+    plan = make_plan(config, "time", "only", mirror=mirror)
+    (cell,) = plan.cells
+    if cell.status != "planned":
+        raise SvmbenchError(cell.reason)
+    with tempfile.TemporaryDirectory() as folder, RunFolder(Path(folder)) as records:
+        summary = execute(plan, plan.cells, records, Options(timeout_s=timeout_s))
+        if summary.interrupted:
+            raise KeyboardInterrupt
+        record = records.cells[cell.key]
+    if record["status"] != "ok":
+        raise SvmbenchError(f"the race ended without a result: {record['reason']}")
+    return _result(dataset, racers, rounds, record)
+
+
+def _config(
+    dataset: str,
+    racers: list[Racer],
+    rounds: int,
+    rows: int,
+    tolerance: float | None,
+    scaling: str,
+) -> Any:
+    from svmbench.data import parse_name
+    from svmbench.experiment.models import Config
+
+    is_file = Path(dataset).is_file()
+    if not is_file:
+        parse_name(dataset)
+    first, *others = [racer.label for racer in racers]
+    return Config.model_validate(
+        {
+            "title": "A race of one line",
+            "seed": 1,
+            "datasets": [{"file": dataset} if is_file else dataset],
+            "solvers": [
+                {"name": r.name, "label": r.label, "params": r.params, "grid": r.ladder}
+                for r in racers
+            ],
+            "blocks": [
+                {
+                    "name": "race",
+                    "protocol": "race",
+                    "repeats": rounds,
+                    "max_samples": rows,
+                    "tolerance": tolerance,
+                    "scaling": scaling,
+                    "pairs": [[first, other] for other in others],
+                }
+            ],
+            "profiles": {"only": {}},
+        }
+    )
+
+
+def _result(
+    dataset: str, racers: list[Racer], rounds: int, record: dict[str, Any]
+) -> dict[str, Any]:
+    from svmbench.catalogue import solvers
+
+    metrics, spread = record["metrics"], record["spread"]
+    shown = []
+    for racer in racers:
+        cpu = f"cpu_time_s:{racer.label}"
+        shown.append(
+            {
+                "solver": racer.label,
+                "problem": solvers()[racer.name].problem,
+                "cpu_time_s": metrics.get(cpu),
+                "cpu_range_s": spread.get(cpu),
+                "train_time_s": metrics.get(f"train_time_s:{racer.label}"),
+                "objective": metrics.get(f"objective:{racer.label}"),
+                "excess_objective": metrics.get(f"excess_objective:{racer.label}"),
+            }
+        )
+    first = racers[0].label
+    ratios = [
+        {
+            "solver": racer.label,
+            "times": metrics[f"ratio:{first}:{racer.label}"],
+            "range": spread.get(f"ratio:{first}:{racer.label}"),
+        }
+        for racer in racers[1:]
+    ]
+    return {
+        "dataset": dataset,
+        "n_train": metrics["n_train"],
+        "rounds": rounds,
+        "solvers": shown,
+        "ratios": ratios,
+        "note": record["stop_reason"],
+    }
+
+
+def print_result(result: dict[str, Any]) -> None:
+    """Print a race as a table, a line a ratio, and what to keep in mind."""
+    click.echo(
+        f"{result['dataset']}: {result['n_train']:,} rows, {result['rounds']} rounds, one thread"
+    )
+    rows = [("solver", "problem", "cpu s", "lowest to highest", "objective")]
+    for one in result["solvers"]:
+        low, high = one["cpu_range_s"] or (None, None)
+        span = f"{low:.4g} to {high:.4g}" if low is not None else "-"
+        rows.append(
+            (
+                one["solver"],
+                one["problem"],
+                _number(one["cpu_time_s"], ".4g"),
+                span,
+                _number(one["objective"], ".8g"),
+            )
+        )
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    for row in rows:
+        cells = (f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True))
+        click.echo("  ".join(cells).rstrip())
+    first = result["solvers"][0]["solver"]
+    for ratio in result["ratios"]:
+        if ratio["times"] is None:
+            continue
+        low, high = ratio["range"]
+        click.echo(
+            f"{ratio['solver']} takes {ratio['times']:.3g} times the CPU time of {first}"
+            f" ({low:.3g} to {high:.3g})"
+        )
+    if result["note"]:
+        click.echo(f"note: {result['note']}")
+    if len({one["problem"] for one in result["solvers"]}) > 1:
+        click.echo("note: they minimise different problems, so their objectives can't be compared")
+
+
+def _number(value: float | None, form: str) -> str:
+    return "-" if value is None else format(value, form)
