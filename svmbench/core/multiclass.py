@@ -18,7 +18,8 @@ from sklearn.base import clone
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from svmbench.core.base import BinaryClassifier, Solver, TrainingData
+from svmbench.core.base import BinaryClassifier, Solver, TrainingData, raw
+from svmbench.core.compiled import compiled
 
 
 @dataclass(frozen=True)
@@ -59,30 +60,64 @@ def pairs_of(codes: np.ndarray) -> list[Pair]:
     return pairs
 
 
-def vote(decisions: np.ndarray, pairs: list[Pair], n_classes: int) -> np.ndarray:
+def vote(
+    decisions: np.ndarray, pairs: list[Pair], n_classes: int, *, ties: str = "sum"
+) -> np.ndarray:
     """Return the class that wins most pairs, of each sample.
 
     Parameters
     ----------
-    decisions : ndarray of shape (..., n_pairs)
+    decisions : ndarray of shape (n_pairs, ...)
         Decision values, in the order of `pairs`; 0 goes to the positive class, as in `predict`.
     pairs : list of Pair
     n_classes : int
+    ties : {"sum", "first"}, default="sum"
+        Among classes with equal votes: the largest sum of decision values, or the first.
 
     Returns
     -------
     ndarray of int of shape (...)
     """
-    votes = np.zeros((*decisions.shape[:-1], n_classes))
-    sums = np.zeros_like(votes)
-    for k, pair in enumerate(pairs):
-        value = decisions[..., k]
-        votes[..., pair.positive] += value >= 0.0
-        votes[..., pair.negative] += value < 0.0
-        sums[..., pair.positive] += value
-        sums[..., pair.negative] -= value
-    sums[votes < votes.max(axis=-1, keepdims=True)] = -np.inf
-    return np.asarray(np.argmax(sums, axis=-1))
+    if ties not in ("sum", "first"):
+        msg = f"ties must be 'sum' or 'first', got ties={ties!r}"
+        raise ValueError(msg)
+    shape = decisions.shape[1:]
+    winners = np.empty(int(np.prod(shape)), dtype=np.int64)
+    _elect(
+        raw(decisions.reshape(len(pairs), -1)),
+        raw(np.array([pair.negative for pair in pairs])),
+        raw(np.array([pair.positive for pair in pairs])),
+        n_classes,
+        ties == "sum",
+        winners,
+    )
+    return winners.reshape(shape)
+
+
+@compiled
+def _elect(
+    decisions: np.ndarray,
+    negative: np.ndarray,
+    positive: np.ndarray,
+    n_classes: int,
+    sums_decide: bool,
+    winners: np.ndarray,
+) -> None:
+    votes, sums = np.empty(n_classes, dtype=np.int64), np.empty(n_classes)
+    for i in range(len(winners)):
+        votes[:] = 0
+        sums[:] = 0.0
+        for k in range(len(negative)):
+            value = decisions[k, i]
+            votes[positive[k] if value >= 0.0 else negative[k]] += 1
+            sums[positive[k]] += value
+            sums[negative[k]] -= value
+        best = 0
+        for c in range(1, n_classes):
+            more = votes[c] > votes[best]
+            if more or (sums_decide and votes[c] == votes[best] and sums[c] > sums[best]):
+                best = c
+        winners[i] = best
 
 
 class OneVsOne(Solver):
@@ -174,4 +209,5 @@ class OneVsOne(Solver):
 
     def predict(self, X: Any) -> np.ndarray:
         """Predict the class of each row of `X` by the vote of the pairs, shape (n_samples,)."""
-        return self.classes_[vote(self.pair_decisions(X), self.pairs_, len(self.classes_))]
+        decisions = np.ascontiguousarray(self.pair_decisions(X).T)
+        return self.classes_[vote(decisions, self.pairs_, len(self.classes_))]

@@ -17,13 +17,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from svmbench.core.kernel_base import KernelClassifier
-from svmbench.core.kernels import KernelSource, gauss_of_distances
+from svmbench.core.kernels import KernelSource, gather, gauss_of_distances
 from svmbench.core.multiclass import Pair, pairs_of, vote
 
 Splits = list[tuple[np.ndarray, np.ndarray]]
@@ -68,13 +68,48 @@ class Scores:
     unconverged: int
 
 
+@dataclass
+class Fold:
+    """One inner fold with its two-class problems, as positions in the rows that are searched on.
+
+    Attributes
+    ----------
+    pairs : list of Pair
+        Their `rows` are positions in `validation`'s terms: of all rows, not of the fold.
+    validation : ndarray of int of shape (n_validation,)
+    """
+
+    pairs: list[Pair]
+    validation: np.ndarray
+
+
+def make_folds(codes: np.ndarray, splits: Splits) -> list[Fold]:
+    """Return the folds with the pairs of their training rows.
+
+    Parameters
+    ----------
+    codes : ndarray of int of shape (n_samples,)
+        Classes as numbers from 0.
+    splits : list of (ndarray, ndarray)
+        Training and validation rows of each fold.
+    """
+    return [
+        Fold(
+            pairs=[replace(pair, rows=train[pair.rows]) for pair in pairs_of(codes[train])],
+            validation=validation,
+        )
+        for train, validation in splits
+    ]
+
+
 def score_gamma(
     K: np.ndarray,
     codes: np.ndarray,
     n_classes: int,
-    splits: Splits,
+    folds: list[Fold],
     estimator: KernelClassifier,
     values: Sequence[float],
+    ties: str = "sum",
 ) -> Scores:
     """Score every C at one gamma on the inner folds.
 
@@ -85,43 +120,45 @@ def score_gamma(
     codes : ndarray of int of shape (n_samples,)
         Classes as numbers from 0.
     n_classes : int
-    splits : list of (ndarray, ndarray)
-        Training and validation rows of each inner fold.
+    folds : list of Fold
     estimator : KernelClassifier
         With everything but C set.
     values : sequence of float
         C, ascending.
+    ties : {"sum", "first"}, default="sum"
+        As for :func:`svmbench.core.multiclass.vote`.
     """
-    source = KernelSource.precomputed(K)
-    accuracy = np.empty((len(values), len(splits)))
+    accuracy = np.empty((len(values), len(folds)))
     fits = unconverged = 0
-    for f, (train, validation) in enumerate(splits):
-        pairs = pairs_of(codes[train])
-        decisions, reasons = _pair_decisions(source, K[validation], train, pairs, estimator, values)
-        predicted = vote(decisions, pairs, n_classes)
-        accuracy[:, f] = 100.0 * np.mean(predicted == codes[validation], axis=1)
+    for f, fold in enumerate(folds):
+        decisions, reasons = pair_decisions(K, fold, estimator, values)
+        predicted = vote(decisions, fold.pairs, n_classes, ties=ties)
+        accuracy[:, f] = 100.0 * np.mean(predicted == codes[fold.validation], axis=1)
         fits += len(reasons)
         unconverged += sum(reason != "converged" for reason in reasons)
     return Scores(accuracy, fits, unconverged)
 
 
-def _pair_decisions(
-    source: KernelSource,
-    K_test: np.ndarray,
-    train: np.ndarray,
-    pairs: list[Pair],
-    estimator: KernelClassifier,
-    values: Sequence[float],
+def pair_decisions(
+    K: np.ndarray, fold: Fold, estimator: KernelClassifier, values: Sequence[float]
 ) -> tuple[np.ndarray, list[str]]:
-    """Solve all pairs at all C; return decisions (n_C, n_test, n_pairs) and how each fit ended."""
-    decisions = np.empty((len(values), len(K_test), len(pairs)))
+    """Solve all pairs at all C; return decisions (n_pairs, n_C, n_validation), and how fits ended.
+
+    Parameters
+    ----------
+    K, fold, estimator, values
+        As for :func:`score_gamma`.
+    """
+    source = KernelSource.precomputed(K)
+    decisions = np.empty((len(fold.pairs), len(values), len(fold.validation)))
     reasons = []
-    for k, pair in enumerate(pairs):
-        rows = train[pair.rows]
-        solutions = estimator.solve_path(source.subset(rows), pair.signs, values)
-        coefficients = np.stack([s.alpha for s in solutions], axis=1) * pair.signs[:, np.newaxis]
-        offsets = np.array([s.b for s in solutions])
-        decisions[:, :, k] = (K_test[:, rows] @ coefficients + offsets).T
+    for k, pair in enumerate(fold.pairs):
+        solutions = estimator.solve_path(source.subset(pair.rows), pair.signs, values)
+        alpha = np.array([s.alpha for s in solutions])
+        used = alpha.any(axis=0)
+        part = gather(K, pair.rows[used], fold.validation, np.float64)
+        np.matmul(alpha[:, used] * pair.signs[used], part, out=decisions[k])
+        decisions[k] += np.array([[s.b] for s in solutions])
         reasons += [s.stop_reason for s in solutions]
     return decisions, reasons
 
@@ -154,6 +191,7 @@ def search(
     build: Callable[..., KernelClassifier],
     points: Sequence[dict[str, Any]],
     *,
+    ties: str = "sum",
     done: dict[str, dict[str, Any]] | None = None,
     emit: Callable[[str, dict[str, Any]], None] = lambda _id, _values: None,
 ) -> Found:
@@ -174,6 +212,8 @@ def search(
         Makes the solver with the given parameters.
     points : sequence of dict
         The product of some values of C and some of gamma.
+    ties : {"sum", "first"}, default="sum"
+        As for :func:`svmbench.core.multiclass.vote`.
     done : dict, optional
         What an interrupted search had recorded, by the id that `emit` was told.
     emit : callable, optional
@@ -183,15 +223,16 @@ def search(
     gammas = sorted({float(point["gamma"]) for point in points})
     accuracy = np.empty((len(values), len(gammas), len(splits)))
     totals = dict.fromkeys(("wall_s", "cpu_s", "fits", "unconverged", "kernel_evaluations"), 0.0)
+    folds = make_folds(codes, splits)
     within = None
     for g, gamma in enumerate(gammas):
         found = (done or {}).get(f"gamma={gamma:g}")
         if found is None:
             wall, cpu = time.perf_counter(), time.process_time()
             if within is None:
-                within = distances[np.ix_(rows, rows)]
+                within = gather(distances, rows, rows, np.float32)
             K = gauss_of_distances(within, gamma)
-            scores = score_gamma(K, codes, n_classes, splits, build(gamma=gamma), values)
+            scores = score_gamma(K, codes, n_classes, folds, build(gamma=gamma), values, ties)
             found = {
                 "params": {"gamma": gamma},
                 "values": values,

@@ -12,6 +12,7 @@ from svmbench.core.kernels import (
     KernelFunction,
     KernelSource,
     RowCache,
+    gather,
     gauss_of_distances,
     gauss_single,
     squared_distances,
@@ -127,3 +128,11 @@ def test_distances_and_their_kernel_are_scikit_learns_in_single_precision(form, 
     out = np.empty((40, 40))
     assert squared_distances(form(X), out=out) is out
     assert_allclose(out, euclidean_distances(X, squared=True), rtol=1e-12, atol=1e-12)
+
+
+def test_gathering_is_fancy_indexing():
+    matrix = np.random.default_rng(0).normal(size=(9, 7)).astype(np.float32)
+    rows, columns = np.array([8, 0, 0, 3]), np.array([6, 1])
+    found = gather(matrix, rows, columns, np.float64)
+    assert found.dtype == np.float64
+    np.testing.assert_array_equal(found, matrix[np.ix_(rows, columns)])

@@ -26,23 +26,25 @@ def test_pairs_index_the_rows_of_two_classes_in_order():
 def test_a_class_without_samples_has_no_pairs_and_no_vote():
     pairs = pairs_of(np.array([0, 3, 3]))
     assert [(p.negative, p.positive) for p in pairs] == [(0, 3)]
-    assert vote(np.array([[-1.0], [0.0]]), pairs, 4).tolist() == [0, 3]
+    assert vote(np.array([[-1.0, 0.0]]), pairs, 4).tolist() == [0, 3]
 
 
 def test_equal_votes_are_decided_by_the_sum_of_decision_values_then_by_order():
     none = np.empty(0)
     pairs = [Pair(0, 1, none, none), Pair(0, 2, none, none), Pair(1, 2, none, none)]
     # 1 beats 0, 0 beats 2, 2 beats 1: a vote each, and sums (-1 + 3, 1 - 2, -3 + 2).
-    cycle = np.array([1.0, -3.0, 2.0])
-    even = np.array([1.0, -1.0, 1.0])
-    assert vote(np.array([cycle, even]), pairs, 3).tolist() == [0, 0]
-    assert vote(np.array([3.0, -1.0, 2.0]), pairs, 3) == 1
+    cycle, even, other = [1.0, -3.0, 2.0], [1.0, -1.0, 1.0], [3.0, -1.0, 2.0]
+    decisions = np.array([cycle, even, other]).T
+    assert vote(decisions, pairs, 3).tolist() == [0, 0, 1]
+    assert vote(decisions, pairs, 3, ties="first").tolist() == [0, 0, 0]
+    with pytest.raises(ValueError, match="ties must be"):
+        vote(decisions, pairs, 3, ties="last")
 
 
-def test_votes_broadcast_over_leading_axes():
+def test_votes_broadcast_over_trailing_axes():
     pairs = pairs_of(np.array([0, 1, 2]))
-    decisions = np.random.default_rng(0).normal(size=(4, 5, 3))
-    expected = [[vote(d, pairs, 3) for d in block] for block in decisions]
+    decisions = np.random.default_rng(0).normal(size=(3, 4, 5))
+    expected = [[vote(decisions[:, i, j], pairs, 3) for j in range(5)] for i in range(4)]
     np.testing.assert_array_equal(vote(decisions, pairs, 3), expected)
 
 
