@@ -19,11 +19,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from svmbench.core.base import declare, raw
-from svmbench.core.kernel import row_smo
+from svmbench.core.kernel import refine, row_smo
 from svmbench.core.kernel.c_path import follow
 from svmbench.core.kernel_base import KernelClassifier, KernelSolution
-from svmbench.core.kernels import KERNELS, MIB, KernelSource
-from svmbench.errors import SvmbenchError
+from svmbench.core.kernels import KERNELS, KernelSource
 
 
 def solution(
@@ -70,6 +69,27 @@ def solve_whole(
     diag = raw(K.diagonal().copy())
     steps, reason = row_smo.optimise(K, diag, y, C, tol, max_iter, beta, v)
     return solution(y, C, beta, v, steps, reason, K.size)
+
+
+def solve_rows(
+    source: KernelSource,
+    y: np.ndarray,
+    *,
+    C: float,
+    tol: float,
+    max_iter: int,
+    cache_mb: float,
+    start: np.ndarray | None = None,
+) -> KernelSolution:
+    """Solve on kernel rows computed when they are needed; parameters as :func:`refine.search`."""
+    before = source.kernel_evaluations
+    state = refine.search(
+        source, raw(y), C=C, tol=tol, max_iter=max_iter, cache_mb=cache_mb, start=start
+    )
+    values = source.kernel_evaluations - before + state.evaluations
+    found = solution(y, C, state.beta, state.v, state.steps, state.reason, values)
+    found.counters["checks"] = state.rounds
+    return found
 
 
 def solve_path(
@@ -183,30 +203,20 @@ class CSVC(KernelClassifier):
         self, source: KernelSource, y: np.ndarray, start: np.ndarray | None = None
     ) -> KernelSolution:
         """Solve on one kernel matrix; see the base class."""
-        return solve_whole(
-            self._whole(source),
-            y,
-            C=float(self.C),
-            tol=float(self.tol),
-            max_iter=int(self.max_iter),
-            start=start,
+        C, tol, max_iter = float(self.C), float(self.tol), int(self.max_iter)
+        if source.inputs() is None:
+            K = source.whole(float(self.cache_mb))
+            if K is not None:
+                return solve_whole(K, y, C=C, tol=tol, max_iter=max_iter, start=start)
+        return solve_rows(
+            source, y, C=C, tol=tol, max_iter=max_iter, cache_mb=float(self.cache_mb), start=start
         )
 
     def solve_path(
         self, source: KernelSource, y: np.ndarray, values: Sequence[float]
     ) -> list[KernelSolution]:
         """Return the solution at each C of `values` (ascending), each started from the last."""
-        return solve_path(
-            self._whole(source), y, values, tol=float(self.tol), max_iter=int(self.max_iter)
-        )
-
-    def _whole(self, source: KernelSource) -> np.ndarray:
         K = source.whole(float(self.cache_mb))
         if K is None:
-            needed = int(np.ceil(source.n_samples**2 * 8 / MIB))
-            msg = (
-                f"cache_mb={self.cache_mb:g} does not hold the kernel matrix of "
-                f"{source.n_samples} samples: give cache_mb={needed}"
-            )
-            raise SvmbenchError(msg)
-        return K
+            return super().solve_path(source, y, values)
+        return solve_path(K, y, values, tol=float(self.tol), max_iter=int(self.max_iter))

@@ -1,0 +1,294 @@
+"""Pair steps inside a working set of several hundred samples: the form for many samples.
+
+Problem
+    max_beta  y'beta - 1/2 beta'K beta,   low <= beta <= high,   e'beta = 0
+    with beta_i = y_i alpha_i and the bounds [0, C] for y_i = 1, [-C, 0] for y_i = -1.
+Given
+    A maker of kernel rows, and a start with its gradient v = y - K beta.
+Returned
+    beta and v in place, once max{v_i: beta_i < high_i} - min{v_j: beta_j > low_j} <= tol over the
+    samples that are still active.
+Reference
+    Joachims 1999: working sets from both ends of the gradient, shrinking. Wen et al. 2018
+    (ThunderSVM): large sets, half of which is renewed, first in first out.
+Deviations
+    - The inner problem is solved by the second-order steps of ``row_smo``, to a tenth of the gap.
+    - Rows have the columns of active samples alone, and are cut when samples are shrunk.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from svmbench.core.base import raw
+from svmbench.core.compiled import compiled
+from svmbench.core.kernel import row_smo
+from svmbench.core.kernel.row_store import RowStore
+from svmbench.core.kernel.single_rows import HEIGHT, Rows
+
+#: Samples of a working set.
+WORKING = 1024
+
+#: Rows that the budget must hold at a time.
+LEAST = 16
+
+#: Rows are cut once so small a share of their columns is still of interest.
+CUT_AT = 0.7
+
+#: The inner problem is solved to this share of the gap.
+INNER = 0.1
+
+#: Columns of rows that are used once: a block of them stays in the second-level cache.
+PASSING = 512
+
+#: Columns whose gradient stays in the first-level cache while rows pass by.
+SPAN = 1024
+
+
+@compiled
+def subtract_rows(rows: np.ndarray, slots: np.ndarray, factors: np.ndarray, v: np.ndarray) -> None:
+    """Take ``factors @ rows[slots]`` off `v`, in float64.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (any, n)
+    slots, factors : ndarray of shape (m,)
+    v : ndarray of shape (n,)
+        Changed in place.
+    """
+    m, n = len(slots), len(v)
+    for start in range(0, n, SPAN):
+        stop = min(start + SPAN, n)
+        values = v[start:stop]
+        q = 0
+        while q + 4 <= m:
+            f0, f1, f2, f3 = factors[q], factors[q + 1], factors[q + 2], factors[q + 3]
+            r0, r1 = rows[slots[q], start:stop], rows[slots[q + 1], start:stop]
+            r2, r3 = rows[slots[q + 2], start:stop], rows[slots[q + 3], start:stop]
+            for k in range(len(values)):
+                values[k] -= (f0 * np.float64(r0[k]) + f1 * np.float64(r1[k])) + (
+                    f2 * np.float64(r2[k]) + f3 * np.float64(r3[k])
+                )
+            q += 4
+        while q < m:
+            f0, r0 = factors[q], rows[slots[q], start:stop]
+            for k in range(len(values)):
+                values[k] -= f0 * np.float64(r0[k])
+            q += 1
+
+
+@compiled
+def gather(rows: np.ndarray, slots: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """Return ``rows[slots][:, columns]``."""
+    block = np.empty((len(slots), len(columns)), dtype=rows.dtype)
+    for i in range(len(slots)):
+        row = rows[slots[i]]
+        for k in range(len(columns)):
+            block[i, k] = row[columns[k]]
+    return block
+
+
+class Active:
+    """The samples that still take part, with their variables side by side.
+
+    Parameters
+    ----------
+    members : ndarray of int of shape (n,)
+        Positions in the whole problem, ascending.
+    y, beta, v : ndarray of shape (n_samples,)
+        Labels ±1, signed multipliers and gradient of the whole problem; `finish` brings the last
+        two up to date.
+    C : float
+
+    Attributes
+    ----------
+    members : ndarray of int of shape (n,)
+    y, beta, v, low, high : ndarray of shape (n,)
+        Of the members.
+    """
+
+    def __init__(
+        self, members: np.ndarray, y: np.ndarray, C: float, beta: np.ndarray, v: np.ndarray
+    ) -> None:
+        self.members = members
+        self.y, self.beta, self.v = y[members], beta[members], v[members]
+        self.low, self.high = np.minimum(0.0, C * self.y), np.maximum(0.0, C * self.y)
+        self._beta, self._v = beta, v
+        outside = np.ones(len(y), dtype=bool)
+        outside[members] = False
+        self._shed = [(np.flatnonzero(outside), beta.copy())]
+
+    def limits(self) -> tuple[np.ndarray, np.ndarray, float, float]:
+        """Return `v` of what can go up (else -inf) and down (else inf), and their extremes."""
+        rising = np.where(self.beta < self.high, self.v, -np.inf)
+        falling = np.where(self.beta > self.low, self.v, np.inf)
+        return rising, falling, float(rising.max()), float(falling.min())
+
+    def shed(self, stays: np.ndarray) -> None:
+        """Drop the samples where `stays` is False; their gradient is what it is now."""
+        self._write_back()
+        self._shed.append((self.members[~stays], self._beta.copy()))
+        for name in ("members", "y", "beta", "v", "low", "high"):
+            setattr(self, name, getattr(self, name)[stays])
+
+    def _write_back(self) -> None:
+        self._beta[self.members], self._v[self.members] = self.beta, self.v
+
+    def finish(self, rows: Rows) -> None:
+        """Bring the whole problem up to date.
+
+        A sample that was dropped lacks what has changed since: of those that were left, and of
+        these only the ones that still moved.
+        """
+        self._write_back()
+        for members, before in self._shed:
+            change = self._beta - before
+            moved = np.flatnonzero(change)
+            if not len(members) or not len(moved):
+                continue
+            self._v[members] = subtract_kernel(
+                rows, moved, change[moved], members, self._v[members]
+            )
+        self._shed.clear()
+
+
+def subtract_kernel(
+    rows: Rows, samples: np.ndarray, factors: np.ndarray, at: np.ndarray, v: np.ndarray
+) -> np.ndarray:
+    """Return ``v - factors @ K[samples][:, at]``, whose rows are not kept.
+
+    Parameters
+    ----------
+    rows : Rows
+    samples, factors : ndarray of shape (m,)
+    at : ndarray of int of shape (n,)
+    v : ndarray of shape (n,)
+    """
+    columns, n = rows.columns(at), len(at)
+    places = np.arange(HEIGHT)
+    scratch = np.empty((HEIGHT, min(n, PASSING)), dtype=rows.dtype)
+    for start in range(0, n, PASSING):
+        stop = min(start + PASSING, n)
+        piece = np.ascontiguousarray(v[start:stop])
+        for top in range(0, len(samples), HEIGHT):
+            some = samples[top : top + HEIGHT]
+            rows.fill(some, columns, start, stop, scratch, places[: len(some)])
+            subtract_rows(
+                scratch[:, : stop - start], places[: len(some)], factors[top : top + HEIGHT], piece
+            )
+        v[start:stop] = piece
+    return v
+
+
+def choose(rising: np.ndarray, falling: np.ndarray, kept: np.ndarray, wanted: int) -> np.ndarray:
+    """Return new members of a working set: half from each end of the gradient.
+
+    Parameters
+    ----------
+    rising, falling : ndarray of shape (n,)
+        As `Active.limits` returns them; overwritten.
+    kept : ndarray of int
+        Positions that are in the set already.
+    wanted : int
+        How many more.
+    """
+    rising[kept], falling[kept] = -np.inf, np.inf
+    half = min(wanted // 2, len(rising))
+    top = np.argpartition(rising, len(rising) - half)[len(rising) - half :]
+    top = top[np.isfinite(rising[top])]
+    falling[top] = np.inf
+    rest = min(wanted - len(top), len(falling))
+    bottom = np.argpartition(falling, rest - 1)[:rest]
+    return np.concatenate([top, bottom[np.isfinite(falling[bottom])]])
+
+
+class BlockSearch:
+    """One run over the active samples, which shrinks them on the way.
+
+    Parameters
+    ----------
+    rows : Rows
+    active : Active
+        Changed in place; samples that can't change any more, as it seems, are dropped from it.
+    C, tol : float
+        Bound of the multipliers, tolerance of the gap.
+    cache_mb : float
+        Memory for kernel rows, MiB.
+
+    Attributes
+    ----------
+    steps, sets : int
+        Pair steps, and working sets, so far.
+    """
+
+    def __init__(
+        self, rows: Rows, active: Active, *, C: float, tol: float, cache_mb: float
+    ) -> None:
+        self.rows, self.active, self.C, self.tol = rows, active, C, tol
+        self.names = active.members
+        n = len(self.names)
+        self.store = RowStore(n, cache_mb, LEAST, rows.dtype)
+        self.columns = rows.columns(None if n == rows.n_samples else self.names)
+        #: Where the active samples stand among `names`, and the working set among the active ones.
+        self.own, self.queue = np.arange(n), np.empty(0, dtype=np.int64)
+        self.steps = self.sets = 0
+
+    def run(self, max_iter: int) -> int:
+        """Solve working sets until the gap is at most `tol`; return a position in ``REASONS``."""
+        while True:
+            rising, falling, top, bottom = self.active.limits()
+            if top - bottom <= self.tol:
+                return row_smo.CONVERGED
+            if self.steps >= max_iter:
+                return row_smo.MAX_ITER
+            if self.sets and self._cut(rising, falling, top, bottom):
+                rising, falling, top, bottom = self.active.limits()
+            chosen = self._renew(rising, falling)
+            inner_tol = max(INNER * (top - bottom), 0.5 * self.tol)
+            if not self._solve(chosen, inner_tol, max_iter - self.steps):
+                return row_smo.STALLED
+
+    def _cut(self, rising: np.ndarray, falling: np.ndarray, top: float, bottom: float) -> bool:
+        """Drop the samples at a bound that their gradient holds them to, if there are many."""
+        v = self.active.v
+        held = ((rising == -np.inf) & (v > top)) | ((falling == np.inf) & (v < bottom))
+        stays = ~held
+        if np.count_nonzero(stays) > CUT_AT * len(stays):
+            return False
+        is_kept = np.zeros(len(self.names), dtype=bool)
+        is_kept[self.own[stays]] = True
+        self.store.cut(np.flatnonzero(stays), is_kept)
+        place = np.cumsum(stays) - 1
+        self.queue = place[self.queue[stays[self.queue]]]
+        self.own = self.own[stays]
+        self.active.shed(stays)
+        self.columns = self.rows.columns(self.active.members)
+        return True
+
+    def _renew(self, rising: np.ndarray, falling: np.ndarray) -> np.ndarray:
+        """Return the next working set: the younger half of the last one, and new samples."""
+        n = len(self.own)
+        size = min(WORKING, n, len(self.store.rows))
+        stay = self.queue[-(size // 2) :] if size < n else self.queue[:0]
+        self.queue = np.concatenate([stay, choose(rising, falling, stay, size - len(stay))])
+        return self.queue
+
+    def _solve(self, chosen: np.ndarray, tol: float, max_iter: int) -> bool:
+        """Take pair steps inside the set, and all that follows; return whether there was one."""
+        active, samples = self.active, self.own[chosen]
+        slots, missing = self.store.claim(samples)
+        new, places = self.names[samples[missing]], slots[missing]
+        self.rows.fill(new, self.columns, 0, len(active.members), self.store.rows, places)
+        block = gather(self.store.rows, slots, chosen)
+        diag = np.ascontiguousarray(block.diagonal())
+        before, v = active.beta[chosen], active.v[chosen]
+        beta = before.copy()
+        steps, _ = row_smo.optimise(
+            raw(block), raw(diag), raw(active.y[chosen]), self.C, tol, max_iter, beta, v
+        )
+        self.steps += steps
+        self.sets += 1
+        active.beta[chosen] = beta
+        moved = np.flatnonzero(beta != before)
+        subtract_rows(self.store.rows, slots[moved], (beta - before)[moved], active.v)
+        return steps > 0

@@ -1,0 +1,200 @@
+"""From single-precision rows to a solution whose optimality holds in double precision.
+
+Rows in float32 carry errors of some 1e-7, and a gradient summed from them one of some 1e-5. So a
+solution that was found with them is checked with kernel values in float64, and the search goes on
+from there while the true gap exceeds the tolerance: each round's error is in proportion to what
+the round still changed. Only samples near the gap are checked. A sample that is further from it
+than ten times the largest error found among those can't matter.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from svmbench.core.base import raw
+from svmbench.core.kernel import row_smo
+from svmbench.core.kernel.block_smo import Active, BlockSearch, subtract_kernel
+from svmbench.core.kernel.single_rows import Rows, SourceRows, single_rows
+from svmbench.core.kernels import MIB, KernelSource
+
+#: Up to so many samples the whole matrix is computed: choosing rows would cost more than they do.
+WHOLE = 2000
+
+#: A round must bring the true gap down to this share, or the search goes on in float64 alone.
+PROGRESS = 0.5
+
+#: Samples within so many tolerances of the gap are checked at first.
+NEAR = 3.0
+
+#: Safety factor of the error that was found.
+SAFETY = 10.0
+
+
+def limits(beta: np.ndarray, v: np.ndarray, y: np.ndarray, C: float) -> tuple[float, float]:
+    """Return the largest gradient of what can go up and the smallest of what can go down."""
+    top = float(np.max(v, where=beta < np.maximum(0.0, C * y), initial=-np.inf))
+    bottom = float(np.min(v, where=beta > np.minimum(0.0, C * y), initial=np.inf))
+    return top, bottom
+
+
+def near_gap(beta: np.ndarray, v: np.ndarray, y: np.ndarray, C: float, width: float) -> np.ndarray:
+    """Return which samples could be part of a violation if gradients were wrong by `width`."""
+    top, bottom = limits(beta, v, y, C)
+    rises = (beta < np.maximum(0.0, C * y)) & (v >= min(top, bottom) - width)
+    falls = (beta > np.minimum(0.0, C * y)) & (v <= max(top, bottom) + width)
+    return rises | falls
+
+
+def correct(
+    source: KernelSource, beta: np.ndarray, v: np.ndarray, y: np.ndarray, C: float, tol: float
+) -> tuple[float, np.ndarray]:
+    """Replace the gradient near the gap by its value in float64; return the true gap.
+
+    Parameters
+    ----------
+    source : KernelSource
+    beta, v, y : ndarray of shape (n_samples,)
+        Signed multipliers, gradient (changed in place) and labels.
+    C, tol : float
+
+    Returns
+    -------
+    gap : float
+    checked : ndarray of int
+        The samples whose gradient is exact now.
+    """
+    exact = SourceRows(source, np.float64)
+    support = np.flatnonzero(beta)
+    done = np.zeros(len(y), dtype=bool)
+    width, error = NEAR * tol, 0.0
+    while True:
+        wanted = np.flatnonzero(near_gap(beta, v, y, C, width) & ~done)
+        if len(wanted):
+            found = subtract_kernel(exact, support, beta[support], wanted, y[wanted])
+            error = max(error, float(np.max(np.abs(found - v[wanted]))))
+            v[wanted] = found
+            done[wanted] = True
+        if width >= SAFETY * error:
+            top, bottom = limits(beta, v, y, C)
+            return top - bottom, np.flatnonzero(done)
+        width = 2.0 * SAFETY * error
+
+
+@dataclass
+class State:
+    """Where a search stands.
+
+    Attributes
+    ----------
+    beta, v : ndarray of shape (n_samples,)
+        Signed multipliers and gradient.
+    steps, rounds : int
+        Pair steps, and checks in float64.
+    reason : int
+        Position in ``row_smo.REASONS``.
+    evaluations : int
+        Kernel values that the source does not count.
+    """
+
+    beta: np.ndarray
+    v: np.ndarray
+    steps: int = 0
+    rounds: int = 0
+    reason: int = row_smo.CONVERGED
+    evaluations: int = 0
+
+
+def search(
+    source: KernelSource,
+    y: np.ndarray,
+    *,
+    C: float,
+    tol: float,
+    max_iter: int,
+    cache_mb: float,
+    start: np.ndarray | None = None,
+) -> State:
+    """Solve on inputs: in float32 with checks, and if that gets no further, in float64.
+
+    Parameters
+    ----------
+    source : KernelSource
+    y : ndarray of shape (n_samples,)
+        Labels ±1.
+    C, tol, max_iter : float, float, int
+        Bound of the multipliers, tolerance of the true gap, largest number of pair steps.
+    cache_mb : float
+        Memory for kernel values, MiB.
+    start : ndarray of shape (n_samples,), optional
+        Feasible multipliers to start from.
+    """
+    state = State(np.zeros(len(y)), y.copy())
+    if start is not None:
+        state.beta = start * y
+        _exact_gradient(source, state, y)
+    everyone = members = np.arange(len(y))
+    rows = single_rows(source)
+    K = _whole(rows, cache_mb)
+    before = np.inf
+    while True:
+        _run(rows, K, members, state, y, C=C, tol=tol, max_iter=max_iter, cache_mb=cache_mb)
+        if state.reason == row_smo.MAX_ITER or rows.dtype == np.float64:
+            break
+        gap, members = correct(source, state.beta, state.v, y, C, tol)
+        state.rounds += 1
+        if gap <= tol:
+            state.reason = row_smo.CONVERGED
+            break
+        if gap > PROGRESS * before or state.reason == row_smo.STALLED:
+            state.evaluations += rows.evaluations
+            rows, K, members = SourceRows(source, np.float64), source.whole(cache_mb), everyone
+            _exact_gradient(source, state, y)
+        before = gap
+    state.evaluations += rows.evaluations
+    return state
+
+
+def _exact_gradient(source: KernelSource, state: State, y: np.ndarray) -> None:
+    support = np.flatnonzero(state.beta)
+    exact = SourceRows(source, np.float64)
+    state.v = subtract_kernel(exact, support, state.beta[support], np.arange(len(y)), y.copy())
+
+
+def _whole(rows: Rows, cache_mb: float) -> np.ndarray | None:
+    n = rows.n_samples
+    if n > WHOLE or n * n * 4 > cache_mb * MIB:
+        return None
+    K = np.empty((n, n), dtype=np.float32)
+    everyone = np.arange(n)
+    rows.fill(everyone, rows.columns(None), 0, n, K, everyone)
+    return K
+
+
+def _run(
+    rows: Rows,
+    K: np.ndarray | None,
+    members: np.ndarray,
+    state: State,
+    y: np.ndarray,
+    *,
+    C: float,
+    tol: float,
+    max_iter: int,
+    cache_mb: float,
+) -> None:
+    """Search on the whole matrix, where there is one, or among `members` by blocks."""
+    left = max_iter - state.steps
+    if K is not None:
+        diag = np.ascontiguousarray(K.diagonal())
+        steps, state.reason = row_smo.optimise(
+            raw(K), raw(diag), raw(y), C, tol, left, state.beta, state.v
+        )
+        state.steps += steps
+        return
+    active = Active(members, y, C, state.beta, state.v)
+    blocks = BlockSearch(rows, active, C=C, tol=tol, cache_mb=cache_mb)
+    state.reason = blocks.run(left)
+    state.steps += blocks.steps
+    active.finish(rows)

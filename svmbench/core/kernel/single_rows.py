@@ -1,0 +1,355 @@
+"""Rows of a kernel matrix in single precision, fast enough to be computed again when forgotten.
+
+A maker of rows is asked for `columns` once, the samples that rows are wanted at, and then fills
+pieces of rows into someone else's memory. Which maker serves a problem follows from its inputs:
+
+- `BitRows`, all values 0 or 1: a sample is a few machine words, an inner product a population
+  count, a kernel value a look into a table;
+- `DenseRows`: one product of matrices, transformed while it is in the cache;
+- `SourceRows`: whatever a `KernelSource` gives, in either precision (very sparse inputs, stored
+  matrices, and the fallback where single precision does not suffice).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+import scipy.sparse as sp
+
+from svmbench.core.base import raw
+from svmbench.core.compiled import JIT_DISABLED, compiled, compiled_sums
+from svmbench.core.kernels import KernelFunction, KernelSource
+
+#: Columns and rows of a piece: product, norms and result stay in the second-level cache.
+WIDTH, HEIGHT = 512, 256
+
+#: Sparse inputs are multiplied as dense ones from this share of non-zeros on.
+DENSE_FROM = 0.03
+
+#: Dense inputs of so many values are no burden, however many of them are zero.
+SMALL = 1 << 22
+
+#: Samples of more features than this are not kept as bits.
+MOST_BITS = 1024
+
+
+class Rows(Protocol):
+    """What makes rows of one kernel matrix.
+
+    Attributes
+    ----------
+    n_samples : int
+    dtype : type
+        Of the values: float32 or float64.
+    diagonal : ndarray of shape (n_samples,)
+        K(x, x) of every sample, of that type.
+    evaluations : int
+        Values made so far, but for those that a `KernelSource` counts.
+    """
+
+    n_samples: int
+    dtype: Any
+    diagonal: np.ndarray
+    evaluations: int
+
+    def columns(self, J: np.ndarray | None) -> Any:
+        """Return the samples `J` (None: all) in the form that `fill` wants."""
+
+    def fill(
+        self,
+        samples: np.ndarray,
+        columns: Any,
+        start: int,
+        stop: int,
+        out: np.ndarray,
+        at: np.ndarray,
+    ) -> None:
+        """Write the values of sample ``samples[m]`` to ``out[at[m], :stop - start]``.
+
+        Parameters
+        ----------
+        samples, at : ndarray of int of shape (m,)
+            Samples, and the rows of `out` that they go to.
+        columns : object
+            From `columns`.
+        start, stop : int
+            The part of the columns that is wanted.
+        out : ndarray of shape (any, at least stop - start)
+        """
+
+
+def single_rows(source: KernelSource) -> Rows:
+    """Return the fastest maker of float32 rows for a source."""
+    inputs = source.inputs()
+    if inputs is None:
+        return SourceRows(source, np.float32)
+    X, function = inputs
+    if X.shape[1] <= MOST_BITS and is_binary(X):
+        return BitRows(X, function)
+    if sp.issparse(X):
+        size = X.shape[0] * X.shape[1]
+        if size > SMALL and X.nnz < DENSE_FROM * size:
+            return SourceRows(source, np.float32)
+    return DenseRows(X, function)
+
+
+def is_binary(X: Any) -> bool:
+    """Return whether all values of a dense or CSR matrix are 0 or 1."""
+    values = X.data if sp.issparse(X) else X
+    # Almost all inputs that are not binary show it in their first values.
+    first = values[:64]
+    return bool(np.all((first == 0) | (first == 1)) and np.all((values == 0) | (values == 1)))
+
+
+@compiled_sums
+def gauss_piece(
+    P: np.ndarray,
+    a: np.ndarray,
+    b: np.ndarray,
+    gamma: float,
+    out: np.ndarray,
+    at: np.ndarray,
+) -> None:
+    """Write exp(-gamma * squared distance) of inner products, in float32.
+
+    Parameters
+    ----------
+    P : ndarray of float32 of shape (m, n)
+        Inner products ``x_i . z_j``.
+    a, b : ndarray of float32 of shape (m,), (n,)
+        Squared lengths of the x_i and of the z_j.
+    gamma : float
+    out, at : ndarray
+        Row i goes to ``out[at[i], :n]``.
+    """
+    # exp(t) = 2^k 2^r with |r| <= 1/2: a polynomial, which vectorises where a call does not.
+    n = P.shape[1]
+    power, part = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.float32)
+    two_to_k = power.view(np.float32)
+    zero, one, two, half = np.float32(0.0), np.float32(1.0), np.float32(2.0), np.float32(0.5)
+    lowest, factor = np.float32(-126.0), np.float32(-gamma * 1.4426950408889634)
+    c1, c2, c3 = np.float32(0.6931472), np.float32(0.24022651), np.float32(0.05550411)
+    c4, c5, c6 = np.float32(0.0096181291), np.float32(0.0013333558), np.float32(0.000154035)
+    for i in range(P.shape[0]):
+        row, length, target = P[i], a[i], out[at[i]]
+        for j in range(n):
+            distance = length + b[j] - two * row[j]
+            t = factor * (distance if distance > zero else zero)
+            t = t if t > lowest else lowest
+            k = np.int32(t - half)
+            r = t - np.float32(k)
+            e = c5 + r * c6
+            e = c4 + r * e
+            e = c3 + r * e
+            e = c2 + r * e
+            e = c1 + r * e
+            part[j] = one + r * e
+            power[j] = (k + np.int32(127)) << np.int32(23)
+        for j in range(n):
+            target[j] = part[j] * two_to_k[j]
+
+
+class DenseRows:
+    """Rows from dense inputs in float32; see :class:`Rows`.
+
+    Parameters
+    ----------
+    X : ndarray or csr_array of shape (n_samples, n_features)
+        CSR inputs are copied to a dense array.
+    function : KernelFunction
+    """
+
+    dtype = np.float32
+
+    def __init__(self, X: Any, function: KernelFunction) -> None:
+        self.function = function
+        dense = X.toarray() if sp.issparse(X) else np.asarray(X)
+        if function.name == "rbf":
+            # Distances don't change by a shift, and small inputs lose fewer digits in them.
+            dense = dense - dense.mean(axis=0)
+        self.X = dense.astype(np.float32)
+        self.squares = np.einsum("ij,ij->i", self.X, self.X)
+        self.n_samples = len(self.X)
+        self.diagonal = function.diagonal(dense).astype(np.float32)
+        self.evaluations = 0
+
+    def columns(self, J: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+        """Return inputs and squared lengths of the samples `J`."""
+        return (self.X, self.squares) if J is None else (self.X[J], self.squares[J])
+
+    def fill(
+        self,
+        samples: np.ndarray,
+        columns: Any,
+        start: int,
+        stop: int,
+        out: np.ndarray,
+        at: np.ndarray,
+    ) -> None:
+        """Multiply, transform and write; see :class:`Rows`."""
+        X, squares = columns
+        scratch = np.empty((min(HEIGHT, len(samples)), WIDTH), dtype=np.float32)
+        for top in range(0, len(samples), HEIGHT):
+            some, places = samples[top : top + HEIGHT], at[top : top + HEIGHT]
+            A, lengths = self.X[some], self.squares[some]
+            for left in range(start, stop, WIDTH):
+                right = min(left + WIDTH, stop)
+                P = scratch[: len(A), : right - left]
+                np.matmul(A, X[left:right].T, out=P)
+                target = out[:, left - start : right - start]
+                if self.function.name == "rbf":
+                    gauss_piece(
+                        P, lengths, squares[left:right], self.function.gamma, target, places
+                    )
+                else:
+                    target[places] = self.function.of_products(P)
+        self.evaluations += len(samples) * (stop - start)
+
+
+def _python_ones(word: int) -> int:
+    """Return how many bits of a word are set."""
+    return int(word).bit_count()
+
+
+def _make_ones() -> Any:
+    from numba import types
+    from numba.extending import intrinsic
+
+    @intrinsic
+    def ones(typing_context: Any, word: Any) -> Any:
+        """Return how many bits of a 64-bit word are set."""
+
+        def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            return builder.ctpop(args[0])
+
+        return types.uint64(types.uint64), emit
+
+    return ones
+
+
+ones: Any = _python_ones if JIT_DISABLED else _make_ones()
+
+
+@compiled
+def count_pieces(
+    A: np.ndarray,
+    B: np.ndarray,
+    differing: bool,
+    table: np.ndarray,
+    out: np.ndarray,
+    at: np.ndarray,
+) -> None:
+    """Write a table's value at the number of bits that two samples differ in, or share.
+
+    Parameters
+    ----------
+    A, B : ndarray of uint64 of shape (m, n_words), (n_words, n)
+    differing : bool
+        Count the bits that are set in one of the two; else those set in both.
+    table : ndarray of float32 of shape (n_bits + 1,)
+    out, at : ndarray
+        Row i goes to ``out[at[i], :n]``.
+    """
+    n_words, n = B.shape
+    counts = np.empty(WIDTH, dtype=np.uint64)
+    for left in range(0, n, WIDTH):
+        right = min(left + WIDTH, n)
+        for i in range(len(A)):
+            for k in range(right - left):
+                counts[k] = 0
+            for w in range(n_words):
+                word, others = A[i, w], B[w, left:right]
+                if differing:
+                    for k in range(len(others)):
+                        counts[k] += ones(word ^ others[k])
+                else:
+                    for k in range(len(others)):
+                        counts[k] += ones(word & others[k])
+            target = out[at[i], left:right]
+            for k in range(len(target)):
+                target[k] = table[counts[k]]
+
+
+class BitRows:
+    """Rows from inputs whose values are all 0 or 1; see :class:`Rows`.
+
+    Parameters
+    ----------
+    X : ndarray or csr_array of shape (n_samples, n_features)
+    function : KernelFunction
+    """
+
+    dtype = np.float32
+
+    def __init__(self, X: Any, function: KernelFunction) -> None:
+        self.n_samples, n_features = X.shape
+        n_words = max(1, -(-n_features // 64))
+        self.words = np.empty((self.n_samples, n_words), dtype=np.uint64)
+        for top in range(0, self.n_samples, 8192):
+            piece = X[top : top + 8192]
+            is_set = np.zeros((piece.shape[0], 64 * n_words), dtype=bool)
+            is_set[:, :n_features] = piece.toarray() if sp.issparse(piece) else piece
+            self.words[top : top + 8192] = np.packbits(is_set, axis=1).view(np.uint64)
+        counts = np.arange(n_features + 1, dtype=np.float64)
+        self.differing = function.name == "rbf"
+        exact = np.exp(-function.gamma * counts) if self.differing else function.of_products(counts)
+        self.table = raw(exact.astype(np.float32))
+        self.diagonal = function.diagonal(X).astype(np.float32)
+        self.evaluations = 0
+
+    def columns(self, J: np.ndarray | None) -> np.ndarray:
+        """Return the words of the samples `J`, word by word."""
+        return np.ascontiguousarray((self.words if J is None else self.words[J]).T)
+
+    def fill(
+        self,
+        samples: np.ndarray,
+        columns: Any,
+        start: int,
+        stop: int,
+        out: np.ndarray,
+        at: np.ndarray,
+    ) -> None:
+        """Count, look up and write; see :class:`Rows`."""
+        count_pieces(
+            self.words[samples], columns[:, start:stop], self.differing, self.table, out, at
+        )
+        self.evaluations += len(samples) * (stop - start)
+
+
+class SourceRows:
+    """Rows from any source, rounded to `dtype`; see :class:`Rows`.
+
+    Parameters
+    ----------
+    source : KernelSource
+    dtype : type
+        float32 or float64.
+    """
+
+    def __init__(self, source: KernelSource, dtype: Any) -> None:
+        self.source, self.dtype = source, dtype
+        self.n_samples = source.n_samples
+        self.diagonal = source.diag().astype(dtype)
+        self.evaluations = 0
+
+    def columns(self, J: np.ndarray | None) -> np.ndarray:
+        """Return the positions `J`."""
+        return np.arange(self.n_samples) if J is None else J
+
+    def fill(
+        self,
+        samples: np.ndarray,
+        columns: Any,
+        start: int,
+        stop: int,
+        out: np.ndarray,
+        at: np.ndarray,
+    ) -> None:
+        """Ask the source, in pieces of bounded size; see :class:`Rows`."""
+        J = columns[start:stop]
+        height = max(1, (1 << 22) // max(1, len(J)))
+        for top in range(0, len(samples), height):
+            rows = slice(top, top + height)
+            out[at[rows], : len(J)] = self.source.block(samples[rows], J)

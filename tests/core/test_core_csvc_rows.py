@@ -1,0 +1,198 @@
+"""Csvc's rows and blocks: single-precision rows, the store of rows, the search by working sets."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose
+from sklearn.metrics.pairwise import pairwise_kernels
+from small_problems import make_problem, needs_jit
+
+from svmbench.core.kernel import block_smo, refine
+from svmbench.core.kernel.block_smo import Active, BlockSearch
+from svmbench.core.kernel.csvc import CSVC
+from svmbench.core.kernel.row_store import RowStore
+from svmbench.core.kernel.single_rows import BitRows, DenseRows, SourceRows, single_rows
+from svmbench.core.kernels import KERNELS, MIB, KernelFunction, KernelSource
+from svmbench.errors import SvmbenchError
+
+
+def binary_problem(n=60, d=70):
+    rng = np.random.default_rng(3)
+    X = (rng.random((n, d)) < 0.3).astype(float)
+    return X, np.where(X @ rng.normal(size=d) > 0, 1.0, -1.0)
+
+
+@pytest.fixture
+def in_blocks(monkeypatch):
+    """Make the search by working sets serve problems of a few hundred samples."""
+    monkeypatch.setattr(refine, "WHOLE", 0)
+    monkeypatch.setattr(block_smo, "WORKING", 24)
+
+
+@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize("make", [BitRows, DenseRows, SourceRows])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_rows_of_every_maker(name, make, form):
+    X = binary_problem(n=30)[0] if make is BitRows else make_problem(n=30, d=70)[0]
+    function = KernelFunction(name, gamma=0.05, degree=2, coef0=0.5)
+    K = pairwise_kernels(X, metric=name, filter_params=True, gamma=0.05, degree=2, coef0=0.5)
+    source = KernelSource.from_inputs(form(X), function)
+    rows = make(source, np.float32) if make is SourceRows else make(form(X), function)
+    assert_allclose(rows.diagonal, np.diag(K), rtol=1e-6)
+    picked, slots = np.array([4, 29, 0]), np.array([2, 0, 3])
+    for J in (None, np.array([1, 5, 20, 28, 3])):
+        columns, expected = rows.columns(J), K[picked] if J is None else K[np.ix_(picked, J)]
+        out = np.full((4, 31), 7.0, dtype=np.float32)
+        rows.fill(picked, columns, 1, expected.shape[1], out, slots)
+        assert_allclose(out[slots, : expected.shape[1] - 1], expected[:, 1:], rtol=2e-5, atol=1e-6)
+        assert np.all(out[1] == 7.0)
+        assert np.all(out[:, expected.shape[1] - 1 :] == 7.0)
+    counted = rows.evaluations + source.kernel_evaluations
+    assert counted == 3 * (29 + 4) + (30 if make is SourceRows else 0)
+
+
+def test_the_maker_follows_from_the_inputs():
+    function = KernelFunction("rbf", 1.0)
+    sparse = sp.random_array((3000, 3000), density=1e-3, rng=0, format="csr")
+
+    def made(X):
+        return type(single_rows(KernelSource.from_inputs(X, function)))
+
+    assert made(binary_problem()[0]) is BitRows
+    assert made(sp.csr_array(binary_problem()[0])) is BitRows
+    assert made(2.0 * binary_problem()[0]) is DenseRows
+    assert made(sp.csr_array(make_problem()[0])) is DenseRows
+    assert made(sparse) is SourceRows
+    assert type(single_rows(KernelSource.precomputed(np.eye(3)))) is SourceRows
+
+
+def test_store_forgets_the_oldest_and_keeps_its_budget():
+    store = RowStore(1 << 18, 3.0, 2, np.float32)
+    assert store.rows.nbytes <= 3 * MIB
+    slots, missing = store.claim(np.array([5, 6, 7]))
+    assert missing.all()
+    assert sorted(slots) == [0, 1, 2]
+    assert not store.claim(np.array([5]))[1].any()
+    again, missing = store.claim(np.array([8, 5]))
+    assert missing.tolist() == [True, False]
+    assert again[1] == slots[0]
+    assert again[0] in slots[1:]
+    assert not store.claim(np.array([5, 8]))[1].any()
+    assert (store.hits, store.misses) == (4, 4)
+
+
+def test_store_keeps_values_when_columns_are_cut():
+    store = RowStore(8, 8 * 3 * 4 / MIB, 2, np.float32)
+    slots, _ = store.claim(np.array([1, 4, 6]))
+    full = np.arange(64, dtype=np.float32).reshape(8, 8)
+    store.rows[slots] = full[[1, 4, 6]]
+    keep, is_kept = np.array([0, 4, 6]), np.isin(np.arange(8), [0, 4, 6])
+    store.cut(keep, is_kept)
+    assert store.rows.shape == (8, 3)
+    slots, missing = store.claim(np.array([6, 4, 0]))
+    assert missing.tolist() == [False, False, True]
+    assert np.array_equal(store.rows[slots[:2]], full[np.ix_([6, 4], keep)])
+
+
+def test_store_says_what_it_needs():
+    with pytest.raises(SvmbenchError, match="4 are needed at a time: give cache_mb=4 or more"):
+        RowStore(1 << 18, 3.0, 4, np.float32)
+
+
+def forms(kind):
+    if kind == "binary":
+        X, y = binary_problem(n=300)
+        return X, y, 0.05
+    X, y = make_problem(n=300, d=8)
+    return (sp.csr_array(X) if kind == "sparse" else X), y.astype(float), 2.0
+
+
+@needs_jit
+@pytest.mark.parametrize("kind", ["dense", "sparse", "binary"])
+@pytest.mark.parametrize("C", [0.1, 1.0, 100.0])
+@pytest.mark.parametrize("tol", [1e-3, 1e-7])
+def test_blocks_and_whole_matrix_find_the_same(kind, C, tol, in_blocks):
+    X, y, gamma = forms(kind)
+    K = KernelFunction("rbf", gamma).between(X, X)
+    whole = CSVC(C=C, tol=tol).solve(KernelSource.precomputed(K), y)
+    model = CSVC(C=C, gamma=gamma, tol=tol).fit(X, y)
+    alpha = np.zeros(300)
+    alpha[model.support_] = np.abs(model.dual_coef_[0])
+    beta = y * alpha
+    assert model.stop_reason_ == "converged"
+    assert model.counters_["checks"] >= 1
+    assert abs(beta.sum()) <= 1e-9 * alpha.sum()
+    top, bottom = refine.limits(beta, y - K @ beta, y, C)
+    assert top - bottom <= tol * (1 + 1e-6) + 1e-10
+    value = whole.alpha.sum() - 0.5 * (whole.alpha * y) @ K @ (whole.alpha * y)
+    assert model.dual_objective_ == pytest.approx(value, rel=max(1e-10, 0.01 * tol))
+
+
+@needs_jit
+def test_shrunk_samples_get_their_gradient_back(monkeypatch):
+    monkeypatch.setattr(block_smo, "WORKING", 24)
+    X, y, gamma = forms("dense")
+    source = KernelSource.from_inputs(X, KernelFunction("rbf", gamma))
+    rows = SourceRows(source, np.float64)
+    beta, v = np.zeros(300), y.copy()
+    active = Active(np.arange(300), y, 1.0, beta, v)
+    search = BlockSearch(rows, active, C=1.0, tol=1e-6, cache_mb=1.0)
+    assert search.run(10**6) == 0
+    assert len(active.members) < 200
+    assert search.store.hits > 0
+    active.finish(rows)
+    assert_allclose(v, y - source.rows(np.arange(300)) @ beta, atol=1e-10)
+
+
+@needs_jit
+def test_a_tiny_cache_changes_the_cost_alone(in_blocks):
+    X, y, gamma = forms("dense")
+    roomy = CSVC(gamma=gamma, tol=1e-6).fit(X, y)
+    tight = CSVC(gamma=gamma, tol=1e-6, cache_mb=0.03).fit(X, y)
+    assert tight.dual_objective_ == pytest.approx(roomy.dual_objective_, rel=1e-9)
+    assert tight.counters_["kernel_evaluations"] > roomy.counters_["kernel_evaluations"]
+    with pytest.raises(SvmbenchError, match="are needed at a time: give cache_mb=1 or more"):
+        CSVC(gamma=gamma, cache_mb=0.001).fit(X, y)
+
+
+@needs_jit
+def test_a_stored_matrix_beyond_the_budget_is_read_by_rows(in_blocks):
+    X, y, gamma = forms("dense")
+    K = KernelFunction("rbf", gamma).between(X, X)
+    source = KernelSource.precomputed(K)
+    rows = CSVC(tol=1e-6, cache_mb=0.1).solve(source, y)
+    whole = CSVC(tol=1e-6).solve(source, y)
+    assert "checks" in rows.counters
+    assert "checks" not in whole.counters
+    assert_allclose(K @ (rows.alpha * y) + rows.b, K @ (whole.alpha * y) + whole.b, atol=1e-5)
+
+
+@needs_jit
+@pytest.mark.parametrize("C", [1e-6, 1e6])
+@pytest.mark.parametrize("blocks", [True, False])
+def test_single_precision_gives_way_where_it_does_not_suffice(C, blocks, monkeypatch):
+    if blocks:
+        monkeypatch.setattr(refine, "WHOLE", 0)
+        monkeypatch.setattr(block_smo, "WORKING", 24)
+    X, y, gamma = forms("dense")
+    model = CSVC(C=C, gamma=gamma, tol=1e-4).fit(X, y)
+    alpha = np.zeros(300)
+    alpha[model.support_] = np.abs(model.dual_coef_[0])
+    v = y - (model.decision_function(X) - model.intercept_[0])
+    top, bottom = refine.limits(y * alpha, v, y, C)
+    assert model.stop_reason_ == "converged"
+    assert top - bottom <= 1.1e-4
+
+
+@needs_jit
+def test_max_iter_and_a_start_in_blocks(in_blocks):
+    X, y, gamma = forms("dense")
+    source = KernelSource.from_inputs(X, KernelFunction("rbf", gamma))
+    cold = CSVC(tol=1e-5).solve(source, y)
+    warm = CSVC(tol=1e-5).solve(source, y, start=cold.alpha)
+    assert cold.n_iter > 100
+    assert warm.n_iter == 0
+    assert_allclose(warm.alpha, cold.alpha)
+    short = CSVC(tol=1e-5, max_iter=100).solve(source, y)
+    assert short.stop_reason == "max_iter"
+    assert short.n_iter == 100
