@@ -1,0 +1,170 @@
+"""The solvers that optimise a part of the variables at a time: one optimum, LIBSVM's."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from kernel_oracles import assert_same_as_libsvm, residual, violation
+from numpy.testing import assert_allclose
+from sklearn.exceptions import ConvergenceWarning
+from small_problems import make_problem, needs_jit
+
+from svmbench.core.kernel.decomposition import SVMLight
+from svmbench.core.kernels import KERNELS, KernelFunction, KernelSource
+from svmbench.errors import SvmbenchError
+
+#: Working sets far smaller than the problems below, so that there are many of them.
+SOLVERS = [(SVMLight, {}), (SVMLight, {"q": 2})]
+IDS = ["svm-light", "svm-light-2"]
+every_solver = pytest.mark.parametrize(("solver", "options"), SOLVERS, ids=IDS)
+
+
+@needs_jit
+@every_solver
+@pytest.mark.parametrize("kernel", ["linear", "rbf", "poly"])
+@pytest.mark.parametrize("C", [0.05, 1.0, 20.0])
+def test_same_optimum_as_libsvm(solver, options, kernel, C):
+    X, y = make_problem(n=120, d=6)
+    parameters = {"C": C, "kernel": kernel, "gamma": 0.7, "coef0": 1.0}
+    model = solver(tol=1e-6, **options, **parameters).fit(sp.csr_array(X), y)
+    assert_same_as_libsvm(model, X, y, **parameters)
+    assert violation(model, X, y) <= 1e-6 + 1e-9 * C
+    assert model.objective_ == pytest.approx(model.dual_objective_, rel=1e-4)
+
+
+@needs_jit
+@every_solver
+def test_matrix_or_inputs_and_a_warm_start(solver, options):
+    X, y = make_problem(n=80, d=5)
+    y = y.astype(float)
+    function = KernelFunction("rbf", 0.7)
+    model = solver(C=2.0, tol=1e-5, **options)
+    inputs = model.solve(KernelSource.from_inputs(X, function), y)
+    matrix = model.solve(KernelSource.precomputed(function.between(X, X)), y)
+    assert_allclose(matrix.alpha, inputs.alpha, atol=1e-3)
+    assert matrix.b == pytest.approx(inputs.b, abs=2e-5)
+    again = model.solve(KernelSource.from_inputs(X, function), y, start=inputs.alpha)
+    assert again.counters["updates"] == 0
+    assert_allclose(again.alpha, inputs.alpha)
+
+
+@needs_jit
+def test_svm_light_leaves_out_samples_and_checks_them():
+    X, y = make_problem(n=300, d=4, noise=1.0)
+    model = SVMLight(C=10.0, gamma=1.0, q=2, tol=1e-4).fit(X, y)
+    assert model.n_iter_ > 200
+    assert residual(model, X, y) <= 2.1e-4
+    # Had nobody been left out, each row that was asked for would have all columns.
+    assert model.counters_["kernel_evaluations"] % 300 != 0
+
+
+@pytest.mark.mirror
+@needs_jit
+@every_solver
+def test_reference_bed(solver, options, mirrored):
+    X, y = mirrored("a9a")
+    X, y = X[:1605], y[:1605]
+    options = {**options, "q": 10} if options else options
+    model = solver(gamma=0.05, C=1.0, tol=1e-5, **options).fit(X, y)
+    assert model.dual_objective_ == pytest.approx(584.787722, abs=1e-5)
+    assert abs(len(model.support_) - 706) <= 1
+    assert abs(model.counters_["bounded_support_vectors"] - 597) <= 1
+    assert violation(model, X, y) <= 1.01e-5
+
+
+@every_solver
+def test_two_points_on_paper(solver, options):
+    model = solver(C=10.0, kernel="linear", **options).fit([[1.0], [3.0]], [0, 1])
+    assert_allclose(model.dual_coef_, [[-0.5, 0.5]])
+    assert_allclose(model.intercept_, [-2.0])
+
+
+@every_solver
+def test_identical_samples_with_opposite_labels(solver, options):
+    X, y = np.array([[1.0], [1.0], [0.0], [2.0]]), np.array([1, -1, -1, 1])
+    model = solver(C=1.0, kernel="linear", **options).fit(X, y)
+    assert residual(model, X, y) <= 2e-3
+    assert model.objective_ >= 2.0 - 1e-3
+
+
+@every_solver
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_all_zero_features(solver, options, kernel):
+    y = np.array([1, 1, -1])
+    model = solver(C=2.0, kernel=kernel, gamma=1.0, **options).fit(np.zeros((3, 2)), y)
+    assert model.objective_ == pytest.approx(4.0)
+    assert model.predict([[0.0, 0.0]])[0] == 1
+
+
+@needs_jit
+@every_solver
+@pytest.mark.parametrize("gamma", [1e-12, 1e6])
+def test_flat_and_spiked_kernels(solver, options, gamma):
+    X, y = make_problem(n=30, d=3)
+    X += 0.01 * np.arange(30)[:, None]
+    y[:10] = 1
+    few = min(np.sum(y > 0), np.sum(y < 0))
+    model = solver(gamma=gamma, tol=1e-5, **options).fit(X, y)
+    assert residual(model, X, y) <= 2.1e-5
+    # K = I: alpha is min(C, 1 -+ b), and y'alpha = 0 settles b; K = 1: the smaller class errs.
+    spiked = 2 * few - 0.5 * (few + few**2 / (30 - few))
+    assert model.dual_objective_ == pytest.approx(spiked if gamma > 1 else 2 * few, rel=1e-4)
+
+
+@needs_jit
+@every_solver
+@pytest.mark.parametrize("C", [1e-6, 1e8])
+def test_extreme_C(solver, options, C):
+    X, y = make_problem(n=40, d=4)
+    model = solver(C=C, gamma=5.0, tol=1e-4, **options).fit(X, y)
+    assert model.stop_reason_ == "converged"
+    assert residual(model, X, y) <= 2.1e-4
+
+
+@needs_jit
+@every_solver
+def test_one_sample_of_a_class_and_an_indefinite_kernel(solver, options):
+    X, y = make_problem(n=40, d=4)
+    alone = np.where(np.arange(40) == 7, 1, -1)
+    model = solver(C=10.0, gamma=1.0, **options).fit(X, alone)
+    assert residual(model, X, alone) <= 2.1e-3
+    model = solver(kernel="sigmoid", gamma=2.0, coef0=-1.0, **options).fit(X, y)
+    assert residual(model, X, y) <= 2.1e-3 or model.stop_reason_ != "converged"
+    assert np.all(np.isfinite(model.decision_function(X)))
+
+
+@every_solver
+def test_max_iter_is_said(solver, options):
+    X, y = make_problem(n=60, d=4)
+    name = solver.declaration.name
+    with pytest.warns(ConvergenceWarning, match=f"{name} stopped at max_iter=1 before"):
+        model = solver(C=10.0, max_iter=1, tol=1e-5, **options).fit(X, y)
+    assert model.stop_reason_ == "max_iter"
+
+
+@needs_jit
+@every_solver
+def test_permuted_samples(solver, options):
+    X, y = make_problem(n=60, d=5)
+    order = np.random.default_rng(0).permutation(60)
+    there = solver(tol=1e-6, **options).fit(X, y)
+    back = solver(tol=1e-6, **options).fit(X[order], y[order])
+    assert_allclose(back.decision_function(X), there.decision_function(X), atol=1e-4)
+
+
+def test_svm_light_says_what_its_rows_need():
+    X, y = make_problem(n=60, d=5)
+    with pytest.raises(SvmbenchError, match="holds 2 kernel rows of 60 samples; 10 are needed"):
+        SVMLight(cache_mb=0.001).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("solver", "parameters", "message"),
+    [
+        (SVMLight, {"q": 1}, "q must be at least 2"),
+        (SVMLight, {"q": 2.5}, "q must be an integer"),
+        (SVMLight, {"cache_mb": -1}, "cache_mb must be a number"),
+    ],
+)
+def test_parameters_out_of_range(solver, parameters, message):
+    with pytest.raises(ValueError, match=message):
+        solver(**parameters).fit(np.eye(2), [0, 1])
