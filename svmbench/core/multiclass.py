@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import ClassifierMixin, clone
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -120,7 +120,7 @@ def _elect(
         winners[i] = best
 
 
-class OneVsOne(Solver):
+class OneVsOne(ClassifierMixin, Solver):
     """A classifier of any number of classes, from a two-class solver.
 
     It keeps the solver's contract: ``prepare``, ``train`` and ``certify`` are those of its pairs,

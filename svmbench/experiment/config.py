@@ -178,7 +178,8 @@ def apply_profile(config: Config, name: str) -> Config:
     update: dict[str, Any] = {
         "datasets": chosen(config.datasets),
         "solvers": [cut_solver(s) for s in config.solvers],
-        "blocks": [cut_block(b) for b in config.blocks],
+        # A block of which the profile leaves no data set falls away; its tables say "no cells".
+        "blocks": [cut_block(b) for b in config.blocks if not b.datasets or chosen(b.datasets)],
     }
     if profile.timeout_s is not None:
         update["timeout_s"] = profile.timeout_s

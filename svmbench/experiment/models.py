@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-Protocol = Literal["nested-cv", "cv", "holdout", "fit", "race", "facts"]
+Protocol = Literal["nested-cv", "cv", "holdout", "fit", "race", "nested-race", "facts"]
 Scaling = Literal["outer-fold", "all-rows", "every-fold", "none"]
 Scaler = Literal["minmax", "maxabs", "standard"]
 Scalar = bool | int | float | str | None
@@ -168,9 +168,9 @@ class Block(Model):
     name : str
         What tables and plots refer to.
     protocol : str
-        ``nested-cv``, ``cv``, ``holdout``, ``fit``, ``race`` or ``facts``.
+        ``nested-cv``, ``cv``, ``holdout``, ``fit``, ``race``, ``nested-race`` or ``facts``.
     outer_folds, inner_folds : int
-        For ``nested-cv``.
+        For ``nested-cv`` and ``nested-race``.
     run_folds : int
         How many of the outer folds are really run; 0 for all.
     folds : int

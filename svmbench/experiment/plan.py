@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import inspect
 import json
 import sys
 from collections.abc import Callable, Iterator
@@ -23,6 +24,9 @@ from svmbench.errors import CacheError, ConfigError, DataError, SvmbenchError
 from svmbench.experiment.folds import SharedArrays, derive_seed, subset_rows
 from svmbench.experiment.models import Block, Config, DatasetSpec, SolverSpec
 from svmbench.paths import PACKAGE
+
+#: Protocols in which one cell is all solvers in turn.
+RACES = ("race", "nested-race")
 
 
 @dataclass(frozen=True)
@@ -158,7 +162,7 @@ def _unavailable(
     config: Config, block: Block, spec: DatasetSpec, profile: str, reason: str
 ) -> Iterator[Cell]:
     solvers = config.solvers_of(block) if block.protocol != "facts" else [None]
-    if block.protocol == "race":
+    if block.protocol in RACES:
         solvers = [None]
     for solver in solvers:
         shown = _shown(config, block, spec, profile, solver, None, None, None)
@@ -194,7 +198,7 @@ def _cells_of(
             problems.append(f"data set {dataset.name!r}, block {block.name!r}: {too_small}")
             continue
         for kept in dimensions:
-            if block.protocol == "race":
+            if block.protocol in RACES:
                 yield _cell(config, block, dataset, source, profile, None, n_rows, kept, None)
                 continue
             for solver in config.solvers_of(block):
@@ -221,10 +225,11 @@ def _resolve_size(
 
 def _smallest_class(y: np.ndarray, block: Block) -> str:
     """Return a sentence if the smallest class can't be split as the protocol wants."""
-    needed = {"nested-cv": block.outer_folds, "cv": block.folds}.get(block.protocol, 2)
+    nested = block.protocol in {"nested-cv", "nested-race"}
+    needed = block.outer_folds if nested else block.folds if block.protocol == "cv" else 2
     labels, counts = np.unique(y, return_counts=True)
     smallest = int(np.argmin(counts))
-    if block.protocol == "nested-cv":
+    if nested:
         left = counts[smallest] - -(-counts[smallest] // block.outer_folds)
         if counts[smallest] >= needed and left < block.inner_folds:
             return (
@@ -233,7 +238,7 @@ def _smallest_class(y: np.ndarray, block: Block) -> str:
             )
     if counts[smallest] >= needed:
         return ""
-    what = f"{needed} folds" if block.protocol in {"nested-cv", "cv"} else "2 a split needs"
+    what = f"{needed} folds" if nested or block.protocol == "cv" else "2 a split needs"
     return f"class {labels[smallest]} has {counts[smallest]} samples, fewer than the {what}"
 
 
@@ -263,15 +268,16 @@ def _cell(
     if block.protocol == "facts":
         return Cell(key=_hash(spec), shown=shown, spec=spec)
     spec |= {"scaling": block.scaling, "scaler": block.scaler}
+    one_vs_one = block.multiclass == "one-vs-one" and len(np.unique(source.y)) > 2
     spec |= _protocol_settings(block, fold)
-    if block.protocol == "race":
+    if block.protocol in RACES:
         racers = [_solver_settings(s) for s in config.solvers_of(block)]
-        spec |= {"racers": racers, "pairs": block.pairs}
+        spec |= {"racers": racers, "pairs": block.pairs, "one_vs_one": one_vs_one}
         code = [_code_hash(racer["name"]) for racer in racers]
     else:
         assert solver is not None
         spec |= _solver_settings(solver)
-        spec["one_vs_one"] = block.multiclass == "one-vs-one" and len(np.unique(source.y)) > 2
+        spec["one_vs_one"] = one_vs_one
         code = [_code_hash(solver.name)]
     shared = _shared_arrays(spec, source, kept, _distance_bytes(config, block, spec))
     density = source.X.nnz / max(1, n_samples) if sp.issparse(source.X) else n_features
@@ -295,15 +301,11 @@ def _shown(
     fold: int | None,
 ) -> dict[str, Any]:
     """Return the fields by which records and tables know a cell."""
-    kernel = "linear"
+    solvers = [solver] if solver else config.solvers_of(block)
+    kernels = {_kernel(one) for one in solvers} if block.protocol != "facts" else {"linear"}
     name = solver.shown if solver else ""
-    if solver:
-        from svmbench.catalogue import solvers
-
-        kernels = solvers()[solver.name].kernels
-        kernel = str(solver.params.get("kernel", kernels[0]))
-    elif block.protocol == "race":
-        name = "|".join(s.shown for s in config.solvers_of(block))
+    if not solver and block.protocol in RACES:
+        name = "|".join(s.shown for s in solvers)
     return {
         "block": block.name,
         "protocol": block.protocol,
@@ -313,9 +315,19 @@ def _shown(
         "size": n_rows,
         "n_features_kept": kept,
         "solver": name,
-        "kernel": kernel,
+        "kernel": "|".join(sorted(kernels)),
         "fold": fold,
     }
+
+
+def _kernel(solver: SolverSpec) -> str:
+    """Return the kernel that a solver will use: the config's, its own default, or its only one."""
+    from svmbench.catalogue import solver_class
+
+    cls = solver_class(solver.name)
+    default = inspect.signature(cls).parameters.get("kernel")
+    chosen = default.default if default else cls.declaration.kernels[0]
+    return str(solver.params.get("kernel", chosen))
 
 
 def _solver_settings(solver: SolverSpec) -> dict[str, Any]:
@@ -333,6 +345,7 @@ def _protocol_settings(block: Block, fold: int | None) -> dict[str, Any]:
         "cv": ("folds",),
         "holdout": ("validation", "test"),
         "race": ("repeats", "tolerance"),
+        "nested-race": ("repeats", "outer_folds", "inner_folds", "run_folds"),
     }.get(block.protocol, ())
     settings = {name: getattr(block, name) for name in names}
     return {**settings, "fold": fold}

@@ -220,8 +220,9 @@ def _kernel_search(
 ) -> tuple[dict[str, Any], dict[str, float]]:
     """Search as `_search` does, on distances that are computed once."""
     from svmbench.core.kernels import squared_distances
-    from svmbench.experiment.kernel_search import search
+    from svmbench.experiment.kernel_search import search, warm_up
 
+    warm_up(task.build_binary)
     if inputs.distances is None:
         X, cpu = folds.take(inputs.X, np.arange(len(inputs.y))), time.process_time()
         inputs.distances = squared_distances(X), time.process_time() - cpu
@@ -369,7 +370,7 @@ def _search(
             scores[p, f] = point["accuracy_pct"]
             wall, cpu = wall + point["train_time_s"], cpu + point["cpu_time_s"]
             unfinished += point.get("stop_reason") == "max_iter"
-    best = int(np.argmax(scores.mean(axis=1)))
+    best = int(np.argmax(np.round(scores.mean(axis=1), 9)))
     return points[best], {
         "search_time_s": wall,
         "search_cpu_time_s": cpu,
@@ -411,7 +412,7 @@ def _shared_search(
             }
             if f"{p}/{f}" not in task.done:
                 task.emit(f"{p}/{f}", point)
-    best = int(np.argmax(scores.mean(axis=0)))
+    best = int(np.argmax(np.round(scores.mean(axis=0), 9)))
     return points[best], {"search_time_s": result.seconds, "search_cpu_time_s": cpu}
 
 

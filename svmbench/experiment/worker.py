@@ -103,7 +103,7 @@ def _run(
 ) -> dict[str, Any]:
     import threadpoolctl
 
-    from svmbench.experiment import measure, protocols, race
+    from svmbench.experiment import measure, nested_race, protocols, race
 
     runners = {
         "nested-cv": protocols.nested_cv,
@@ -112,6 +112,7 @@ def _run(
         "fit": protocols.fit,
         "facts": protocols.facts,
         "race": race.race,
+        "nested-race": nested_race.nested_race,
     }
 
     def emit(point_id: str, values: dict[str, Any]) -> None:

@@ -16,6 +16,9 @@ from svmbench.report.records import Cell
 
 VERSUS = " vs "
 
+#: Protocols whose cells are races.
+RACES = ("race", "nested-race")
+
 
 def take_apart(cells: Sequence[Cell]) -> list[Cell]:
     """Return the cells with every race replaced by one cell a pair and one a solver.
@@ -25,7 +28,7 @@ def take_apart(cells: Sequence[Cell]) -> list[Cell]:
     """
     pairs: dict[str | None, dict[tuple[str, ...], None]] = {}
     for cell in cells:
-        if cell.protocol == "race":
+        if cell.protocol in RACES:
             found = pairs.setdefault(cell.solver, {})
             for key in cell.metrics:
                 owners = tuple(key.split(":")[1:])
@@ -33,7 +36,7 @@ def take_apart(cells: Sequence[Cell]) -> list[Cell]:
                     found[owners] = None
     apart: list[Cell] = []
     for cell in cells:
-        if cell.protocol != "race":
+        if cell.protocol not in RACES:
             apart.append(cell)
             continue
         solvers = (cell.solver or "").split("|")

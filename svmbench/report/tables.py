@@ -12,7 +12,7 @@ from typing import Any
 from svmbench.errors import ResultsError
 from svmbench.report import published, wording
 from svmbench.report.provenance import describe_cpu, missing, used_environments
-from svmbench.report.races import VERSUS, take_apart
+from svmbench.report.races import RACES, VERSUS, take_apart
 from svmbench.report.records import IDENTITY, Cell, Run
 from svmbench.report.summary import Comparison, Summary, compare, group, summarise
 from svmbench.report.wording import CONTENDED_MARK, PARTIAL_MARK, label
@@ -144,7 +144,7 @@ def lay_out(run: Run, spec: TableSpec, *, allow_contended: bool = False) -> Tabl
             comparison = compare(summary, cell, spec.published, allow_contended=allow_contended)
             entries[row, column, metric] = Entry(cell, summary, comparison)
     columns = [(column, metric) for column in column_keys for metric in spec.metrics]
-    if any(cell.protocol == "race" for cell in cells):
+    if any(cell.protocol in RACES for cell in cells):
         # A ratio belongs to a pair and a time to one solver: half of the combinations mean nothing.
         filled = {(c, m) for (_, c, m), entry in entries.items() if entry.summary.value is not None}
         columns = [
@@ -337,7 +337,7 @@ def _footnotes(table: Table, *, allow_contended: bool) -> list[str]:
             notes.append("± is the sample standard deviation over the folds.")
         else:
             notes.append("Where there is one fold, ± is half the interquartile range of repeats.")
-    if any(entry.cell.protocol == "race" for entry in entries):
+    if any(entry.cell.protocol in RACES for entry in entries):
         notes.append("`a vs b`: how many times faster a is than b (median of interleaved rounds).")
     return [text for note in notes for text in (note, "")]
 

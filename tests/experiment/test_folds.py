@@ -77,3 +77,8 @@ def test_arrays_are_written_whole_and_mapped(tmp_path: Path, make: object) -> No
     folds.save_arrays(folder, X, 0.7)  # another worker was first: its arrays stay
     assert folds.open_arrays(folder)[1] == 0.5
     assert [p.name for p in folder.parent.iterdir()] == ["node"]
+
+
+def test_subsets_may_be_the_first_rows() -> None:
+    assert folds.subset_rows(Y, 20, seed=3, kind="first").tolist() == list(range(20))
+    assert len(folds.subset_rows(Y, 200, seed=3, kind="first")) == 100

@@ -1,0 +1,226 @@
+"""Protocol ``nested-race``: whole nested cross-validations in turn, ratios of CPU time.
+
+A racer that takes a kernel matrix runs this suite's search (``kernel_search``): distances, one
+kernel matrix a gamma, every C along a path, then a refit of the chosen point and the predictions.
+Any other runs scikit-learn's own ``cross_validate(GridSearchCV(…))``; ``svc`` is scikit-learn's SVC
+as its users call it. All have the same rows, folds and grid. So that score tables can be compared
+entry by entry, the search here breaks tied votes as LIBSVM does (the first class).
+
+In each round every racer runs once, A B A B …; the ratio is the median over the rounds.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from svmbench.core.kernels import KernelSource, gauss_of_distances, squared_distances
+from svmbench.core.multiclass import vote
+from svmbench.experiment import folds, measure
+from svmbench.experiment.kernel_search import make_folds, search, takes_part, warm_up
+from svmbench.experiment.protocols import Outcome, Task, inputs_of
+
+#: Votes for a class that came first among equals, as LIBSVM counts.
+TIES = "first"
+
+
+@dataclass
+class Result:
+    """What one nested cross-validation found.
+
+    Attributes
+    ----------
+    scores : list of ndarray of shape (n_C, n_gamma, n_inner)
+        Inner scores (%) of each outer fold.
+    accuracy_pct : list of float
+        Outer scores.
+    unconverged : int
+        Fits of the search that stopped early.
+    """
+
+    scores: list[np.ndarray]
+    accuracy_pct: list[float]
+    unconverged: int = 0
+
+
+@dataclass
+class Problem:
+    """Rows, folds and scaling of the race.
+
+    Attributes
+    ----------
+    X : ndarray or csr_array of shape (n_samples, n_features)
+        Scaled already where all rows are scaled together.
+    codes : ndarray of int of shape (n_samples,)
+    outer, inner : list of (ndarray, ndarray), list of such lists
+        Outer folds, and the inner folds of each as positions in its training rows.
+    scaler : str or None
+        Where each outer fold scales anew.
+    """
+
+    X: Any
+    codes: np.ndarray
+    outer: list[tuple[np.ndarray, np.ndarray]]
+    inner: list[list[tuple[np.ndarray, np.ndarray]]]
+    scaler: str | None
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return int(self.codes.max()) + 1
+
+
+def nested_race(task: Task) -> Outcome:
+    """Run all racers' nested cross-validations in turn for `repeats` rounds."""
+    spec = task.spec
+    problem = _problem(task)
+    names = [settings["shown"] for settings in spec["racers"]]
+    cpu: dict[str, list[float]] = {name: [] for name in names}
+    wall: dict[str, list[float]] = {name: [] for name in names}
+    results: dict[str, Result] = {}
+    for settings in spec["racers"]:
+        if _shares(settings):
+            warm_up(lambda settings=settings, **params: task.build_binary(settings, **params))
+    for _ in range(spec["repeats"]):
+        for settings in spec["racers"]:
+            with measure.quiet():
+                start, start_cpu = time.perf_counter(), time.process_time()
+                found = _run(task, settings, problem)
+                cpu[settings["shown"]].append(time.process_time() - start_cpu)
+                wall[settings["shown"]].append(time.perf_counter() - start)
+            results[settings["shown"]] = found
+    metrics: dict[str, Any] = {"n_train": len(problem.codes), "outer_folds_run": len(problem.outer)}
+    spread: dict[str, Any] = {}
+    for name in names:
+        metrics[f"cpu_time_s:{name}"] = statistics.median(cpu[name])
+        metrics[f"train_time_s:{name}"] = statistics.median(wall[name])
+        metrics[f"accuracy_pct:{name}"] = statistics.fmean(results[name].accuracy_pct)
+        metrics[f"unconverged_fits:{name}"] = results[name].unconverged
+        spread[f"cpu_time_s:{name}"] = [min(cpu[name]), max(cpu[name])]
+    for first, second in spec["pairs"]:
+        ratios = [b / a for a, b in zip(cpu[first], cpu[second], strict=True)]
+        metrics[f"ratio:{first}:{second}"] = statistics.median(ratios)
+        spread[f"ratio:{first}:{second}"] = [min(ratios), max(ratios)]
+        differences = np.abs(np.stack(results[first].scores) - np.stack(results[second].scores))
+        metrics[f"unequal_scores_pct:{first}:{second}"] = 100.0 * float(np.mean(differences > 1e-9))
+        metrics[f"largest_score_difference_pct:{first}:{second}"] = float(differences.max())
+    return {
+        "metrics": metrics,
+        "spread": spread,
+        "counters": {},
+        "params": {},
+        "stop_reason": "",
+        "folds": spec["repeats"],
+    }
+
+
+def _problem(task: Task) -> Problem:
+    spec = task.spec
+    anew = spec["scaling"] == "outer-fold"
+    inputs = inputs_of(
+        replace(task, spec={**spec, "scaling": "none"}, shared=None) if anew else task
+    )
+    _, codes = np.unique(inputs.y, return_inverse=True)
+    outer = folds.outer_splits(codes, spec["outer_folds"], task.seed("outer"))
+    outer = outer[: spec["run_folds"] or None]
+    inner = [
+        folds.outer_splits(codes[train], spec["inner_folds"], task.seed("inner", fold))
+        for fold, (train, _) in enumerate(outer)
+    ]
+    X = folds.take(inputs.X, np.arange(len(codes)))
+    scaler = spec["scaler"] if anew else None
+    return Problem(X, codes, outer, inner, scaler)
+
+
+def _run(task: Task, settings: dict[str, Any], problem: Problem) -> Result:
+    if _shares(settings):
+        return _on_shared_kernels(task, settings, problem)
+    return _by_scikit_learn(task, settings, problem)
+
+
+def _shares(settings: dict[str, Any]) -> bool:
+    from svmbench.catalogue import solver_class
+
+    return takes_part(solver_class(settings["name"]), settings["params"], settings["grid"])
+
+
+def _on_shared_kernels(task: Task, settings: dict[str, Any], problem: Problem) -> Result:
+    result = Result([], [])
+    everywhere = squared_distances(problem.X) if problem.scaler is None else None
+
+    def build(**params: Any) -> Any:
+        return task.build_binary(settings, **params)
+
+    for (train, test), inner in zip(problem.outer, problem.inner, strict=True):
+        distances = everywhere
+        if distances is None:
+            distances = squared_distances(folds.scale(problem.X, str(problem.scaler), train))
+        codes = problem.codes[train]
+        found = search(
+            distances, train, codes, problem.n_classes, inner, build, settings["grid"], ties=TIES
+        )
+        result.scores.append(found.accuracy_pct)
+        result.unconverged += int(found.metrics["unconverged_fits"])
+        predicted = _refit(distances, train, test, problem, build, found.best)
+        result.accuracy_pct.append(100.0 * float(np.mean(predicted == problem.codes[test])))
+    return result
+
+
+def _refit(
+    distances: np.ndarray,
+    train: np.ndarray,
+    test: np.ndarray,
+    problem: Problem,
+    build: Any,
+    best: dict[str, float],
+) -> np.ndarray:
+    """Train on all of an outer fold's training rows, and return the classes of its test rows."""
+    both = np.r_[train, test]
+    codes = problem.codes[both]
+    K = gauss_of_distances(distances[np.ix_(both, both)], best["gamma"])
+    known, asked = np.arange(len(train)), np.arange(len(train), len(both))
+    (fold,) = make_folds(codes, [(known, asked)])
+    estimator = build(**best)
+    decisions = np.empty((len(fold.pairs), len(test)))
+    for k, pair in enumerate(fold.pairs):
+        solution = estimator.solve(KernelSource.precomputed(K).subset(pair.rows), pair.signs)
+        weights = solution.alpha * pair.signs
+        decisions[k] = weights @ K[np.ix_(pair.rows, asked)] + solution.b
+    return vote(decisions, fold.pairs, problem.n_classes, ties=TIES)
+
+
+def _by_scikit_learn(task: Task, settings: dict[str, Any], problem: Problem) -> Result:
+    from sklearn.model_selection import GridSearchCV, cross_validate
+    from sklearn.pipeline import make_pipeline
+    from sklearn.svm import SVC
+
+    prefix = ""
+    if settings["name"] == "svc":
+        estimator: Any = SVC(**settings["params"])
+    else:
+        estimator = task.build(settings)
+        prefix = "estimator__" if hasattr(estimator, "estimator") else ""
+    grid = {
+        prefix + name: sorted({point[name] for point in settings["grid"]})
+        for name in settings["grid"][0]
+    }
+    result = Result([], [])
+    for outer, inner in zip(problem.outer, problem.inner, strict=True):
+        searched: Any = GridSearchCV(estimator, grid, cv=inner)
+        if problem.scaler is not None:
+            sparse = not isinstance(problem.X, np.ndarray)
+            searched = make_pipeline(folds.make_scaler(problem.scaler, sparse), searched)
+        found = cross_validate(
+            searched, problem.X, problem.codes, cv=[outer], return_estimator=True
+        )
+        fitted = found["estimator"][0]
+        table = (fitted if problem.scaler is None else fitted[-1]).cv_results_
+        shape = tuple(len(values) for values in grid.values())
+        scores = [table[f"split{f}_test_score"].reshape(shape) for f in range(len(inner))]
+        result.scores.append(100.0 * np.stack(scores, axis=-1))
+        result.accuracy_pct.append(100.0 * float(found["test_score"][0]))
+    return result
