@@ -12,7 +12,7 @@ export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup quickstart test test-no-jit coverage lint format validate reproduce-all clean
+.PHONY: help setup quickstart test test-no-jit coverage lint format validate regress reproduce-all clean
 
 help:  ## List the targets.
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
@@ -54,6 +54,9 @@ format: setup  ## Format the code.
 
 validate: setup  ## Check every config.
 	$(BIN)/svmbench validate configs/*.yaml
+
+regress: setup  ## Run this tree and BASE (default: where it left origin/main) in turn; compare them.
+	$(BIN)/python scripts/regress.py $(BASE)
 
 reproduce-all: setup  ## Run every config of a paper (PROFILE=quick or paper, JOBS=1).
 	@set -e; for config in configs/*.yaml; do \
