@@ -9,13 +9,14 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 from small_problems import make_problem, needs_jit
 
-from svmbench.core.kernel import fetched_rows, l2svm
+from svmbench.core.kernel import fetched_rows, l2svm, mn_svm
+from svmbench.core.kernel.mn_svm import MNSVM
 from svmbench.core.kernel.nn_isda import NNISDA
 from svmbench.core.kernels import KernelFunction, KernelSource
 from svmbench.errors import SvmbenchError
 
 #: Each solver with parameters that make it as exact as the comparison needs.
-TIGHT = {"nn-isda": (NNISDA, {"tol": 1e-8})}
+TIGHT = {"nn-isda": (NNISDA, {"tol": 1e-8}), "mn-svm": (MNSVM, {"tol": 1e-9})}
 
 
 def build(name, **parameters):
@@ -111,6 +112,84 @@ def test_isda_takes_the_worst_violator_each_step():
     found[model.support_] = np.abs(model.dual_coef_[0])
     assert model.stop_reason_ == "max_iter"
     assert_allclose(found, alpha, atol=1e-9)
+
+
+@needs_jit
+@pytest.mark.parametrize("C", [0.1, 4.0, 500.0])
+@pytest.mark.parametrize("eps", [1e-2, 1e-3, 1e-5])
+@pytest.mark.parametrize("small", [fetched_rows.SMALL, 0])
+def test_mn_svm_stops_where_a_full_search_fails(C, eps, small, monkeypatch):
+    monkeypatch.setattr(fetched_rows, "SMALL", small)
+    X, y = make_problem(n=100, d=5)
+    model = MNSVM(C=C, gamma=2.0, tol=eps).fit(X, y)
+    alpha = np.abs(model.dual_coef_[0])
+    margins = y * model.decision_function(X)
+    margins[model.support_] += alpha / C
+    # Its rule, divided by w^2 = 1 / sum alpha; 600 draws miss one of 100 samples once in 300.
+    assert margins.min() >= 1.0 - eps * np.sqrt((2.0 + 1.0 / C) * alpha.sum()) - 1e-9
+    assert margins.min() < 1.0
+    assert model.dual_objective_ == pytest.approx(0.5 * alpha.sum(), rel=1e-5)
+    # eps = 1/2, 1/4 ... and the one asked for; each ends with a search that fails.
+    rounds = 1 + int(np.ceil(np.log2(0.5 / eps)))
+    assert model.counters_["searches_failed"] == rounds
+    assert model.counters_["draws"] >= 600 * rounds
+
+
+@needs_jit
+def test_mn_svm_takes_the_steps_of_its_description():
+    X, y = make_problem(n=60, d=4)
+    C, n_steps, seed = 5.0, 60, 4
+    Q = (KernelFunction("rbf", 2.0).between(X, X) + 1.0) * np.outer(y, y) + np.eye(60) / C
+    state = np.zeros(8, dtype=np.int64)
+    state[mn_svm.SEED] = np.random.RandomState(seed).randint(1, 1 << 31)
+    classes = np.flatnonzero(y == y[0]), np.flatnonzero(y != y[0])
+    a = np.zeros(60)
+    a[[members[0] for members in classes]] = 0.5
+    eps, steps, failed = 0.5, 0, 0
+
+    def move(v):
+        g = Q @ a
+        u = np.argmax(np.where(a > 0.0, g, -np.inf))
+        t = min(a[u], (g[u] - g[v]) / (Q[u, u] + Q[v, v] - 2.0 * Q[u, v]))
+        a[u] -= t
+        a[v] += t
+
+    def limit():
+        square = a @ Q @ a
+        return square - eps * np.sqrt(square * Q.diagonal().max())
+
+    while steps < n_steps:
+        for _ in range(600):
+            members = classes[mn_svm.below(state, 2)]
+            v = members[mn_svm.below(state, len(members))]
+            if (Q @ a)[v] < limit():
+                break
+        else:
+            eps, failed = 0.5 * eps, failed + 1
+            continue
+        move(v)
+        steps += 1
+        low = np.argmin(np.where(a > 0.0, Q @ a, np.inf))
+        if steps < n_steps and (Q @ a)[low] < limit():
+            move(low)
+            steps += 1
+    with pytest.warns(ConvergenceWarning, match="mn-svm stopped at max_iter=60 before"):
+        model = MNSVM(C=C, gamma=2.0, tol=1e-5, max_iter=n_steps, random_state=seed).fit(X, y)
+    assert failed >= 1
+    assert model.counters_["searches_failed"] == failed
+    assert np.array_equal(model.support_, np.flatnonzero(a > 1e-12))
+    expected = (a / (a @ Q @ a))[model.support_]
+    assert_allclose(np.abs(model.dual_coef_[0]), expected, rtol=1e-4)
+
+
+def test_mn_svm_depends_on_its_seed_within_its_tolerance():
+    X, y = make_problem(n=60, d=4)
+    first, second, other = (
+        MNSVM(gamma=2.0, tol=1e-2, random_state=seed).fit(X, y) for seed in (0, 0, 1)
+    )
+    assert np.array_equal(first.dual_coef_, second.dual_coef_)
+    assert first.counters_["draws"] != other.counters_["draws"]
+    assert first.dual_objective_ == pytest.approx(other.dual_objective_, rel=0.05)
 
 
 @needs_jit

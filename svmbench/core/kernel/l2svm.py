@@ -26,9 +26,6 @@ MERCER = ("linear", "rbf", "poly")
 #: for the samples that they are not measured on.
 SINGLE, MARGIN, MEASURED, SAFETY = 1e-4, 0.1, 64, 4.0
 
-#: Steps a sample, and share of support vectors, up to and from which a solution is a good start.
-FEW_STEPS, MOST = 4.0, 0.5
-
 #: Curvature of a direction that has none.
 TINY = 1e-12
 
@@ -53,30 +50,6 @@ def outputs(store: FetchedRows, beta: np.ndarray) -> np.ndarray:
         store.bring(rows)
         add_weighted_rows(store.values, store.slots, rows, beta, f)
     return f
-
-
-def restart(y: np.ndarray, C: float, beta: np.ndarray, f: np.ndarray, steps: int) -> None:
-    """Turn the solution of one C into the start for the next, in place.
-
-    Where it took few steps, and most samples are support vectors, that is the point of its ray that
-    is best for the new C. Elsewhere it is zero: single steps unlearn a wrong support more slowly
-    than they find the right one (with small gamma and large C, in twice the steps).
-
-    Parameters
-    ----------
-    y : ndarray of shape (n,)
-        Labels ±1.
-    C : float
-    beta, f : ndarray of shape (n,)
-        Signed multipliers and their outputs, which scale with them: no kernel value is needed.
-    steps : int
-        What the solution took.
-    """
-    n, square = len(y), float(beta @ f + beta @ beta / C)
-    few = steps <= FEW_STEPS * n and np.count_nonzero(beta) >= MOST * n
-    factor = float(y @ beta) / square if few and square > 0.0 else 0.0
-    beta *= factor
-    f *= factor
 
 
 def rounding_error(source: KernelSource, y: np.ndarray, beta: np.ndarray, f: np.ndarray) -> float:
@@ -129,6 +102,11 @@ class L2Classifier(KernelClassifier):
         """
         raise AssertionError("an L2 solver defines _minimise")
 
+    def _restart(
+        self, y: np.ndarray, C: float, beta: np.ndarray, f: np.ndarray, steps: int
+    ) -> None:
+        """Turn a solution, which took so many steps, into the start for another C, in place."""
+
     def _margin_tolerance(self, diag: np.ndarray, C: float, beta: np.ndarray) -> float:
         """Return what `tol` allows at a solution, in units of the margin ``y f``."""
         raise AssertionError("an L2 solver defines _margin_tolerance")
@@ -161,7 +139,7 @@ class L2Classifier(KernelClassifier):
         found: list[KernelSolution] = []
         for C in map(float, values):
             if found:
-                restart(y, C, beta, f, found[-1].n_iter)
+                self._restart(y, C, beta, f, found[-1].n_iter)
             inner = (1.0 - MARGIN) * tol if store.rounded else tol
             reason, counters = self._minimise(store, diag, y, C, inner, beta, f)
             allowed = MARGIN * self._margin_tolerance(diag, C, beta)

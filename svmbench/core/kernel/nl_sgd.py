@@ -10,7 +10,7 @@ Returned
     alpha^(T) alone, where for t = 1 .. T, with i = perm[(t-1) mod N]:
         if y_i sum_j beta_j K_ji / (lambda t) < 1:   beta_i += y_i
 Reference
-    Melki, Kecman, Ventura and Cano 2018, Algorithms A and B; kernel Pegasos: Shalev-Shwartz,
+    Melki and Kecman 2016, Algorithms A and B; kernel Pegasos: Shalev-Shwartz,
     Singer and Srebro 2007, section 4, whose i is drawn uniformly with replacement.
 Deviations
     - The printed step 1/(lambda m) is 1/(lambda t), as in the book that the paper cites.
@@ -281,7 +281,7 @@ class _SubGradient(KernelClassifier):
     name="nl-sgd",
     problem="mean-hinge",
     summary="kernel sub-gradient steps in a shuffled cyclic order, averaged",
-    reference="Melki, Kecman, Ventura and Cano 2018, Algorithms A and B",
+    reference="Melki and Kecman 2016, Algorithms A and B",
     paper="nlsgd",
     kernels=KERNELS,
     shares="C",
