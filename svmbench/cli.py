@@ -29,6 +29,7 @@ _MIRROR = click.option(
     show_envvar=True,
     help="Folder or URL that holds data files by name, plain or .xz, .bz2, .gz.",
 )
+_QUIET = click.option("-q", "--quiet", is_flag=True, help="Say only what went wrong.")
 
 
 def _with_line_breaks(text: str | None) -> str | None:
@@ -178,7 +179,8 @@ def validate(configs: tuple[str, ...]) -> None:
     show_default=True,
     help="Data sets prepared at a time.",
 )
-def fetch(names: tuple[str, ...], all_: bool, mirror: str | None, jobs: int) -> None:
+@_QUIET
+def fetch(names: tuple[str, ...], all_: bool, mirror: str | None, jobs: int, quiet: bool) -> None:
     r"""Get data sets and prepare them: download, verify, derive, check the counts, cache.
 
     A file is looked for in the mirror first, then at its official address. What is cached
@@ -197,7 +199,7 @@ def fetch(names: tuple[str, ...], all_: bool, mirror: str | None, jobs: int) -> 
     wanted = _datasets_named(names, all_)
     # Asked for by name, a file may come from its official address, unless that was ruled out.
     official = None if os.environ.get("SVMBENCH_OFFLINE") else True
-    with Fetching(_console(), len(wanted)) as fetching:
+    with Fetching(_console(quiet), len(wanted)) as fetching:
         outcomes = data.fetch_many(
             wanted, mirror=mirror, official=official, jobs=jobs, on_event=fetching.event
         )
@@ -272,7 +274,7 @@ def fetch(names: tuple[str, ...], all_: bool, mirror: str | None, jobs: int) -> 
     help="Results folder.  [default: results/<config>-<profile>]",
 )
 @_MIRROR
-@click.option("-q", "--quiet", is_flag=True, help="Say only what went wrong.")
+@_QUIET
 def run(
     config: str,
     profile: str,
@@ -376,11 +378,11 @@ def _report(path: Path, console: Any, quiet: bool, **options: bool) -> None:
         console.print(str(file), markup=False, highlight=False, soft_wrap=True)
 
 
-def _console() -> Any:
+def _console(quiet: bool = False) -> Any:
     from rich.console import Console
 
     # Rich honours NO_COLOR and TERM=dumb by itself.
-    return Console(soft_wrap=True)
+    return Console(soft_wrap=True, quiet=quiet)
 
 
 def _counted(number: int, what: str) -> str:

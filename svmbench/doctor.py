@@ -124,7 +124,9 @@ def _solvers() -> Iterator[Finding]:
 
         number = len(solvers())
     except Exception as error:
-        mend = "check SVMBENCH_PLUGINS, and that PYTHONPATH names the folder of your modules"
+        mend = "install svmbench again (in a checkout: make setup)"
+        if plugins:
+            mend = "check SVMBENCH_PLUGINS, and that PYTHONPATH names the folder of your modules"
         yield Finding("solvers", " ".join(str(error).split()), "broken", mend)
         return
     yield Finding("solvers", f"{number}" + (f", with those of {plugins}" if plugins else ""))

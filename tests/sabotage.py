@@ -134,6 +134,25 @@ class Raises(_Nearest):
             raise RuntimeError("the matrix is\nnot what it was")
 
 
+@_solver("test-raises-in-c")
+class RaisesInC(_Nearest):
+    """It raises a Python error from C code."""
+
+    def misbehave(self, data: TrainingData) -> None:
+        if len(data.y) > 10:
+            raise_ = ctypes.pythonapi.PyErr_SetString
+            raise_(ctypes.py_object(ValueError), b"said by C code")
+
+
+@_solver("test-aborts")
+class Aborts(_Nearest):
+    """It calls C's abort, which is where a C++ exception that nobody catches ends."""
+
+    def misbehave(self, data: TrainingData) -> None:
+        if len(data.y) > 10:
+            ctypes.CDLL(None).abort()
+
+
 @_solver("test-nan")
 class NotANumber(_Nearest):
     """It returns NaN weights without noticing."""

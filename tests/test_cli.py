@@ -197,6 +197,15 @@ def test_fetch_says_what_it_has_and_what_it_has_not() -> None:
     assert (again.code, again.out, again.err) == (0, first + "\n", "")
 
 
+def test_a_quiet_fetch_says_only_what_went_wrong() -> None:
+    done = svmbench("fetch", "breast-cancer", "-q")
+    assert (done.code, done.said) == (0, "")
+    done = svmbench("fetch", "breast-cancer", "pima", "--quiet")
+    assert done.code == 1
+    assert done.out == ""
+    assert done.err.startswith("1 of 2 data sets could not be had:\n  pima: ")
+
+
 def test_a_fetch_on_a_terminal_shows_a_bar() -> None:
     screen = io.StringIO()
     console = Console(file=screen, force_terminal=True, width=100, color_system=None)

@@ -217,6 +217,18 @@ def test_the_doctor_says_what_is_broken_and_how_to_mend_it(
     assert findings()["mirror"]["status"] == "ok"
 
 
+def test_the_doctor_tells_a_plugin_that_is_not_there() -> None:
+    environment = {**os.environ, "SVMBENCH_PLUGINS": "no_such_module"}
+    done = subprocess.run(
+        [*COMMAND, "doctor"], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    lines = done.stdout.splitlines()
+    (number,) = [i for i, line in enumerate(lines) if line.startswith("BROKEN  solvers ")]
+    assert "can't import 'no_such_module'" in lines[number]
+    assert lines[number + 1].strip().startswith("→ check SVMBENCH_PLUGINS")
+
+
 def test_the_doctor_looks_on_when_a_look_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     from svmbench.experiment import environment
 

@@ -34,6 +34,7 @@ def gone_wrong(workshop: Path, tmp_path_factory: pytest.TempPathFactory) -> Gone
     """Run every solver that goes wrong, and one that works, once."""
     folder = tmp_path_factory.mktemp("wrong")
     names = ["hangs", "holds-the-gil", "segfaults", "is-killed", "allocates", "raises", "nan"]
+    names += ["raises-in-c", "aborts"]
     solvers: list[Any] = [f"test-{name}" for name in [*names, "nan-objective", "works"]]
     solvers += [
         {"name": "test-exits", "label": "exits-5", "params": {"C": 5}},
@@ -57,6 +58,8 @@ def gone_wrong(workshop: Path, tmp_path_factory: pytest.TempPathFactory) -> Gone
         ("exits-77", "memory", "needed more than the limit of 0.25 GiB of memory"),
         ("test-allocates", "memory", "needed more than the limit of 0.25 GiB of memory"),
         ("test-raises", "failed", "RuntimeError: the matrix is not what it was"),
+        ("test-raises-in-c", "failed", "ValueError: said by C code"),
+        ("test-aborts", "crashed", "the worker died of SIGABRT"),
         ("test-nan-objective", "failed", "the solver returned NaN or infinity: objective"),
         (
             "test-nan",
@@ -76,12 +79,12 @@ def test_each_ends_as_itself(gone_wrong: GoneWrong, solver: str, status: str, re
 
 def test_the_run_ends_with_code_3_and_a_table(gone_wrong: GoneWrong) -> None:
     assert gone_wrong.ended.code == 3
-    assert "cells: 3 crashed, 3 failed, 2 memory, 1 ok, 2 timeout" in gone_wrong.ended.out
+    assert "cells: 4 crashed, 4 failed, 2 memory, 1 ok, 2 timeout" in gone_wrong.ended.out
     assert "Traceback" not in gone_wrong.ended.said
 
 
 def test_nothing_is_left_behind(gone_wrong: GoneWrong) -> None:
-    assert len(gone_wrong.pids) == 11
+    assert len(gone_wrong.pids) == 13
     assert [pid for pid in gone_wrong.pids if Path(f"/proc/{pid}").exists()] == []
 
 
