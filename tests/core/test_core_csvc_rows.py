@@ -47,8 +47,9 @@ def test_rows_of_every_maker(name, make, form):
         assert_allclose(out[slots, : expected.shape[1] - 1], expected[:, 1:], rtol=2e-5, atol=1e-6)
         assert np.all(out[1] == 7.0)
         assert np.all(out[:, expected.shape[1] - 1 :] == 7.0)
+    assert_allclose(rows.whole(), K, rtol=2e-5, atol=1e-6)
     counted = rows.evaluations + source.kernel_evaluations
-    assert counted == 3 * (29 + 4) + (30 if make is SourceRows else 0)
+    assert counted == 3 * (29 + 4) + 30 * 30 + (30 if make is SourceRows else 0)
 
 
 def test_the_maker_follows_from_the_inputs():
@@ -78,7 +79,16 @@ def test_store_forgets_the_oldest_and_keeps_its_budget():
     assert again[1] == slots[0]
     assert again[0] in slots[1:]
     assert not store.claim(np.array([5, 8]))[1].any()
-    assert (store.hits, store.misses) == (4, 4)
+
+
+def test_store_places_what_there_is_room_for():
+    store = RowStore(1 << 18, 3.0, 0, np.float32)
+    store.claim(np.array([5, 6]))
+    assert store.find(np.array([6, 9])).tolist() == [1, -1]
+    # The third slot is free, and 5 may go; 6 was asked for just now, and stays.
+    assert store.place(np.array([9, 10, 11])).tolist() == [2, 0]
+    assert store.find(np.array([5, 6, 9, 10, 11])).tolist() == [-1, 1, 2, 0, -1]
+    assert len(RowStore(1 << 18, 0.5, 0, np.float32).place(np.array([1]))) == 0
 
 
 def test_store_keeps_values_when_columns_are_cut():
@@ -139,20 +149,18 @@ def test_shrunk_samples_get_their_gradient_back(monkeypatch):
     search = BlockSearch(rows, active, C=1.0, tol=1e-6, cache_mb=1.0)
     assert search.run(10**6) == 0
     assert len(active.members) < 200
-    assert search.store.hits > 0
     active.finish(rows)
     assert_allclose(v, y - source.rows(np.arange(300)) @ beta, atol=1e-10)
 
 
 @needs_jit
-def test_a_tiny_cache_changes_the_cost_alone(in_blocks):
+@pytest.mark.parametrize("cache_mb", [0.0, 0.03])
+def test_a_tiny_cache_changes_the_cost_alone(in_blocks, cache_mb):
     X, y, gamma = forms("dense")
-    roomy = CSVC(gamma=gamma, tol=1e-6).fit(X, y)
-    tight = CSVC(gamma=gamma, tol=1e-6, cache_mb=0.03).fit(X, y)
+    roomy = CSVC(C=100.0, gamma=gamma, tol=1e-6).fit(X, y)
+    tight = CSVC(C=100.0, gamma=gamma, tol=1e-6, cache_mb=cache_mb).fit(X, y)
     assert tight.dual_objective_ == pytest.approx(roomy.dual_objective_, rel=1e-9)
     assert tight.counters_["kernel_evaluations"] > roomy.counters_["kernel_evaluations"]
-    with pytest.raises(SvmbenchError, match="are needed at a time: give cache_mb=1 or more"):
-        CSVC(gamma=gamma, cache_mb=0.001).fit(X, y)
 
 
 @needs_jit

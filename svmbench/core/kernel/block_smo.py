@@ -18,6 +18,8 @@ Deviations
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from svmbench.core.base import raw
@@ -28,9 +30,6 @@ from svmbench.core.kernel.single_rows import HEIGHT, Rows
 
 #: Samples of a working set.
 WORKING = 1024
-
-#: Rows that the budget must hold at a time.
-LEAST = 16
 
 #: Rows are cut once so small a share of their columns is still of interest.
 CUT_AT = 0.7
@@ -146,38 +145,44 @@ class Active:
             moved = np.flatnonzero(change)
             if not len(members) or not len(moved):
                 continue
-            self._v[members] = subtract_kernel(
-                rows, moved, change[moved], members, self._v[members]
-            )
+            v = self._v[members]
+            subtract_kernel(rows, moved, change[moved], rows.columns(members), v)
+            self._v[members] = v
         self._shed.clear()
 
 
 def subtract_kernel(
-    rows: Rows, samples: np.ndarray, factors: np.ndarray, at: np.ndarray, v: np.ndarray
-) -> np.ndarray:
-    """Return ``v - factors @ K[samples][:, at]``, whose rows are not kept.
+    rows: Rows, samples: np.ndarray, factors: np.ndarray, columns: Any, v: np.ndarray
+) -> None:
+    """Take ``factors @ K[samples][:, columns]`` off `v`, by rows that are never written out.
 
     Parameters
     ----------
     rows : Rows
     samples, factors : ndarray of shape (m,)
-    at : ndarray of int of shape (n,)
+    columns : object
+        From ``rows.columns``.
     v : ndarray of shape (n,)
+        One value a column; changed in place.
     """
-    columns, n = rows.columns(at), len(at)
     places = np.arange(HEIGHT)
-    scratch = np.empty((HEIGHT, min(n, PASSING)), dtype=rows.dtype)
-    for start in range(0, n, PASSING):
-        stop = min(start + PASSING, n)
-        piece = np.ascontiguousarray(v[start:stop])
+    scratch = np.empty((HEIGHT, PASSING), dtype=rows.dtype)
+    for start in range(0, len(v), PASSING):
+        piece = v[start : start + PASSING]
         for top in range(0, len(samples), HEIGHT):
             some = samples[top : top + HEIGHT]
-            rows.fill(some, columns, start, stop, scratch, places[: len(some)])
+            rows.fill(some, columns, start, start + len(piece), scratch, places[: len(some)])
             subtract_rows(
-                scratch[:, : stop - start], places[: len(some)], factors[top : top + HEIGHT], piece
+                scratch[:, : len(piece)], places[: len(some)], factors[top : top + HEIGHT], piece
             )
-        v[start:stop] = piece
-    return v
+
+
+def least(values: np.ndarray, wanted: int) -> np.ndarray:
+    """Return where the `wanted` least values are; those that are not finite don't count."""
+    if wanted >= len(values):
+        return np.flatnonzero(np.isfinite(values))
+    found = np.argpartition(values, wanted)[:wanted]
+    return found[np.isfinite(values[found])]
 
 
 def choose(rising: np.ndarray, falling: np.ndarray, kept: np.ndarray, wanted: int) -> np.ndarray:
@@ -193,13 +198,9 @@ def choose(rising: np.ndarray, falling: np.ndarray, kept: np.ndarray, wanted: in
         How many more.
     """
     rising[kept], falling[kept] = -np.inf, np.inf
-    half = min(wanted // 2, len(rising))
-    top = np.argpartition(rising, len(rising) - half)[len(rising) - half :]
-    top = top[np.isfinite(rising[top])]
+    top = least(-rising, wanted // 2)
     falling[top] = np.inf
-    rest = min(wanted - len(top), len(falling))
-    bottom = np.argpartition(falling, rest - 1)[:rest]
-    return np.concatenate([top, bottom[np.isfinite(falling[bottom])]])
+    return np.concatenate([top, least(falling, wanted - len(top))])
 
 
 class BlockSearch:
@@ -227,10 +228,13 @@ class BlockSearch:
         self.rows, self.active, self.C, self.tol = rows, active, C, tol
         self.names = active.members
         n = len(self.names)
-        self.store = RowStore(n, cache_mb, LEAST, rows.dtype)
+        self.store = RowStore(n, cache_mb, 0, rows.dtype)
         self.columns = rows.columns(None if n == rows.n_samples else self.names)
-        #: Where the active samples stand among `names`, and the working set among the active ones.
-        self.own, self.queue = np.arange(n), np.empty(0, dtype=np.int64)
+        #: Where the active samples stand among `names`.
+        self.own = np.arange(n)
+        #: The working set among the active samples, and its kernel values.
+        self.queue = np.empty(0, dtype=np.int64)
+        self.block = np.empty((0, 0), dtype=rows.dtype)
         self.steps = self.sets = 0
 
     def run(self, max_iter: int) -> int:
@@ -243,9 +247,10 @@ class BlockSearch:
                 return row_smo.MAX_ITER
             if self.sets and self._cut(rising, falling, top, bottom):
                 rising, falling, top, bottom = self.active.limits()
-            chosen = self._renew(rising, falling)
-            inner_tol = max(INNER * (top - bottom), 0.5 * self.tol)
-            if not self._solve(chosen, inner_tol, max_iter - self.steps):
+            self._renew(rising, falling)
+            share = INNER if len(self.queue) < len(self.own) else 0.0
+            inner_tol = max(share * (top - bottom), 0.5 * self.tol)
+            if not self._solve(inner_tol, max_iter - self.steps):
                 return row_smo.STALLED
 
     def _cut(self, rising: np.ndarray, falling: np.ndarray, top: float, bottom: float) -> bool:
@@ -258,37 +263,65 @@ class BlockSearch:
         is_kept = np.zeros(len(self.names), dtype=bool)
         is_kept[self.own[stays]] = True
         self.store.cut(np.flatnonzero(stays), is_kept)
-        place = np.cumsum(stays) - 1
-        self.queue = place[self.queue[stays[self.queue]]]
+        left = np.flatnonzero(stays[self.queue])
+        self.block = self.block[np.ix_(left, left)]
+        self.queue = (np.cumsum(stays) - 1)[self.queue[left]]
         self.own = self.own[stays]
         self.active.shed(stays)
         self.columns = self.rows.columns(self.active.members)
         return True
 
-    def _renew(self, rising: np.ndarray, falling: np.ndarray) -> np.ndarray:
-        """Return the next working set: the younger half of the last one, and new samples."""
+    def _renew(self, rising: np.ndarray, falling: np.ndarray) -> None:
+        """Make the next working set: the younger half of the last one, and new samples."""
         n = len(self.own)
-        size = min(WORKING, n, len(self.store.rows))
-        stay = self.queue[-(size // 2) :] if size < n else self.queue[:0]
-        self.queue = np.concatenate([stay, choose(rising, falling, stay, size - len(stay))])
-        return self.queue
+        size = min(WORKING, n)
+        first = max(0, len(self.queue) - size // 2) if size < n else 0
+        stay, known = self.queue[first:], self.block[first:, first:]
+        new = choose(rising, falling, stay, size - len(stay))
+        self.queue = np.concatenate([stay, new])
+        old = len(stay)
+        self.block = np.empty((len(self.queue), len(self.queue)), dtype=self.rows.dtype)
+        self.block[:old, :old] = known
+        slots = self.store.find(self.own[new])
+        stored = np.flatnonzero(slots >= 0)
+        self.block[old + stored] = gather(self.store.rows, slots[stored], self.queue)
+        unknown = np.flatnonzero(slots < 0)
+        names = self.active.members
+        columns = self.rows.columns(names[self.queue])
+        self.rows.fill(names[new[unknown]], columns, 0, len(self.queue), self.block, old + unknown)
+        self.block[:old, old:] = self.block[old:, :old].T
 
-    def _solve(self, chosen: np.ndarray, tol: float, max_iter: int) -> bool:
+    def _solve(self, tol: float, max_iter: int) -> bool:
         """Take pair steps inside the set, and all that follows; return whether there was one."""
-        active, samples = self.active, self.own[chosen]
-        slots, missing = self.store.claim(samples)
-        new, places = self.names[samples[missing]], slots[missing]
-        self.rows.fill(new, self.columns, 0, len(active.members), self.store.rows, places)
-        block = gather(self.store.rows, slots, chosen)
-        diag = np.ascontiguousarray(block.diagonal())
+        active, chosen = self.active, self.queue
+        diag = np.ascontiguousarray(self.block.diagonal())
         before, v = active.beta[chosen], active.v[chosen]
         beta = before.copy()
         steps, _ = row_smo.optimise(
-            raw(block), raw(diag), raw(active.y[chosen]), self.C, tol, max_iter, beta, v
+            raw(self.block), raw(diag), raw(active.y[chosen]), self.C, tol, max_iter, beta, v
         )
         self.steps += steps
         self.sets += 1
         active.beta[chosen] = beta
+        is_free = (beta > active.low[chosen]) & (beta < active.high[chosen])
         moved = np.flatnonzero(beta != before)
-        subtract_rows(self.store.rows, slots[moved], (beta - before)[moved], active.v)
+        self._subtract(chosen[moved], (beta - before)[moved], is_free[moved])
         return steps > 0
+
+    def _subtract(self, moved: np.ndarray, change: np.ndarray, is_free: np.ndarray) -> None:
+        """Bring the gradient up to date.
+
+        A free multiplier will move again, so its row is stored. One at a bound may well stay there;
+        its row is computed and used while in the cache of the processor, which costs less than to
+        write it to memory.
+        """
+        v, names = self.active.v, self.active.members
+        slots = self.store.find(self.own[moved])
+        wanted = np.flatnonzero((slots < 0) & is_free)
+        new = self.store.place(self.own[moved[wanted]])
+        wanted = wanted[: len(new)]
+        self.rows.fill(names[moved[wanted]], self.columns, 0, len(v), self.store.rows, new)
+        slots[wanted] = new
+        stored, passing = np.flatnonzero(slots >= 0), np.flatnonzero(slots < 0)
+        subtract_rows(self.store.rows, slots[stored], change[stored], v)
+        subtract_kernel(self.rows, names[moved[passing]], change[passing], self.columns, v)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from svmbench.core.base import raw
+from svmbench.core.compiled import compiled
 from svmbench.core.kernel import row_smo
 from svmbench.core.kernel.block_smo import Active, BlockSearch, subtract_kernel
 from svmbench.core.kernel.single_rows import Rows, SourceRows, single_rows
@@ -32,19 +33,28 @@ NEAR = 3.0
 SAFETY = 10.0
 
 
+@compiled
 def limits(beta: np.ndarray, v: np.ndarray, y: np.ndarray, C: float) -> tuple[float, float]:
     """Return the largest gradient of what can go up and the smallest of what can go down."""
-    top = float(np.max(v, where=beta < np.maximum(0.0, C * y), initial=-np.inf))
-    bottom = float(np.min(v, where=beta > np.minimum(0.0, C * y), initial=np.inf))
+    top, bottom = -np.inf, np.inf
+    for k in range(len(v)):
+        if beta[k] < max(0.0, C * y[k]):
+            top = max(top, v[k])
+        if beta[k] > min(0.0, C * y[k]):
+            bottom = min(bottom, v[k])
     return top, bottom
 
 
+@compiled
 def near_gap(beta: np.ndarray, v: np.ndarray, y: np.ndarray, C: float, width: float) -> np.ndarray:
     """Return which samples could be part of a violation if gradients were wrong by `width`."""
     top, bottom = limits(beta, v, y, C)
-    rises = (beta < np.maximum(0.0, C * y)) & (v >= min(top, bottom) - width)
-    falls = (beta > np.minimum(0.0, C * y)) & (v <= max(top, bottom) + width)
-    return rises | falls
+    lower, upper = min(top, bottom) - width, max(top, bottom) + width
+    near = np.empty(len(v), dtype=np.bool_)
+    for k in range(len(v)):
+        rises = beta[k] < max(0.0, C * y[k]) and v[k] >= lower
+        near[k] = rises or (beta[k] > min(0.0, C * y[k]) and v[k] <= upper)
+    return near
 
 
 def correct(
@@ -72,7 +82,8 @@ def correct(
     while True:
         wanted = np.flatnonzero(near_gap(beta, v, y, C, width) & ~done)
         if len(wanted):
-            found = subtract_kernel(exact, support, beta[support], wanted, y[wanted])
+            found = y[wanted]
+            subtract_kernel(exact, support, beta[support], exact.columns(wanted), found)
             error = max(error, float(np.max(np.abs(found - v[wanted]))))
             v[wanted] = found
             done[wanted] = True
@@ -136,7 +147,8 @@ def search(
         _exact_gradient(source, state, y)
     everyone = members = np.arange(len(y))
     rows = single_rows(source)
-    K = _whole(rows, cache_mb)
+    fits = rows.n_samples <= WHOLE and rows.n_samples**2 * 4 <= cache_mb * MIB
+    K = rows.whole() if fits else None
     before = np.inf
     while True:
         _run(rows, K, members, state, y, C=C, tol=tol, max_iter=max_iter, cache_mb=cache_mb)
@@ -159,17 +171,8 @@ def search(
 def _exact_gradient(source: KernelSource, state: State, y: np.ndarray) -> None:
     support = np.flatnonzero(state.beta)
     exact = SourceRows(source, np.float64)
-    state.v = subtract_kernel(exact, support, state.beta[support], np.arange(len(y)), y.copy())
-
-
-def _whole(rows: Rows, cache_mb: float) -> np.ndarray | None:
-    n = rows.n_samples
-    if n > WHOLE or n * n * 4 > cache_mb * MIB:
-        return None
-    K = np.empty((n, n), dtype=np.float32)
-    everyone = np.arange(n)
-    rows.fill(everyone, rows.columns(None), 0, n, K, everyone)
-    return K
+    state.v = y.copy()
+    subtract_kernel(exact, support, state.beta[support], exact.columns(None), state.v)
 
 
 def _run(

@@ -47,15 +47,13 @@ class RowStore:
     budget_mb : float
         MiB for all rows.
     least : int
-        Rows that must fit at the same time.
+        Rows that must fit at the same time; may be 0.
     dtype : type
 
     Attributes
     ----------
     rows : ndarray of shape (n_slots, width)
         Row of a slot.
-    hits, misses : int
-        How often a row that was asked for was there, and was not.
 
     Raises
     ------
@@ -78,7 +76,6 @@ class RowStore:
         self._memory = np.empty(min(size, n_samples**2), dtype=dtype)
         self._slot = np.full(n_samples, -1, dtype=np.int64)
         self._clock = 0
-        self.hits = self.misses = 0
         self._shape(n_samples, np.empty(0, dtype=np.int64))
 
     def _shape(self, width: int, owners: np.ndarray) -> None:
@@ -89,6 +86,18 @@ class RowStore:
         self._used = np.zeros(n_slots, dtype=np.int64)
         self._filled = len(owners)
         self._owner[: len(owners)] = owners
+
+    def find(self, samples: np.ndarray) -> np.ndarray:
+        """Return the slot of each sample's row, -1 where there is none; it is used just now.
+
+        Parameters
+        ----------
+        samples : ndarray of int of shape (m,)
+        """
+        self._clock += 1
+        slots = self._slot[samples]
+        self._used[slots[slots >= 0]] = self._clock
+        return slots
 
     def claim(self, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Give every sample of `wanted` a slot.
@@ -104,25 +113,37 @@ class RowStore:
         missing : ndarray of bool of shape (m,)
             Where the caller must now write the row into its slot.
         """
-        self._clock += 1
-        slots = self._slot[wanted]
+        slots = self.find(wanted)
         missing = slots < 0
-        self._used[slots[~missing]] = self._clock
-        short = int(missing.sum())
-        self.hits, self.misses = self.hits + len(wanted) - short, self.misses + short
-        fresh = min(short, len(self.rows) - self._filled)
-        free = np.arange(self._filled, self._filled + fresh)
-        self._filled += fresh
-        if short > fresh:
-            self._used[free] = self._clock
-            oldest = np.argpartition(self._used, short - fresh - 1)[: short - fresh]
-            self._slot[self._owner[oldest]] = -1
-            free = np.concatenate([free, oldest])
-        slots[missing] = free
-        self._slot[wanted[missing]] = free
-        self._owner[free] = wanted[missing]
-        self._used[free] = self._clock
+        slots[missing] = self.place(wanted[missing])
         return slots, missing
+
+    def place(self, samples: np.ndarray) -> np.ndarray:
+        """Make room for rows that `find` did not find; the rows that it did find stay.
+
+        Parameters
+        ----------
+        samples : ndarray of int of shape (m,)
+            Different samples without a slot.
+
+        Returns
+        -------
+        slots : ndarray of int of shape (at most m,)
+            For the first of the samples, as many as there is room for; the caller writes the rows.
+        """
+        fresh = min(len(samples), len(self.rows) - self._filled)
+        slots = np.arange(self._filled, self._filled + fresh)
+        old = self._used[: self._filled]
+        short = min(len(samples) - fresh, int(np.count_nonzero(old < self._clock)))
+        if short > 0:
+            oldest = np.argpartition(old, short - 1)[:short]
+            self._slot[self._owner[oldest]] = -1
+            slots = np.concatenate([slots, oldest])
+        self._filled += fresh
+        self._slot[samples[: len(slots)]] = slots
+        self._owner[slots] = samples[: len(slots)]
+        self._used[slots] = self._clock
+        return slots
 
     def cut(self, keep: np.ndarray, is_kept: np.ndarray) -> None:
         """Drop columns, and the rows of samples that are no longer active.

@@ -78,6 +78,9 @@ class Rows(Protocol):
         out : ndarray of shape (any, at least stop - start)
         """
 
+    def whole(self) -> np.ndarray:
+        """Return the whole matrix, shape (n_samples, n_samples)."""
+
 
 def single_rows(source: KernelSource) -> Rows:
     """Return the fastest maker of float32 rows for a source."""
@@ -189,13 +192,13 @@ class DenseRows:
     ) -> None:
         """Multiply, transform and write; see :class:`Rows`."""
         X, squares = columns
-        scratch = np.empty((min(HEIGHT, len(samples)), WIDTH), dtype=np.float32)
+        scratch = np.empty(HEIGHT * WIDTH, dtype=np.float32)
         for top in range(0, len(samples), HEIGHT):
             some, places = samples[top : top + HEIGHT], at[top : top + HEIGHT]
             A, lengths = self.X[some], self.squares[some]
             for left in range(start, stop, WIDTH):
                 right = min(left + WIDTH, stop)
-                P = scratch[: len(A), : right - left]
+                P = scratch[: len(A) * (right - left)].reshape(len(A), -1)
                 np.matmul(A, X[left:right].T, out=P)
                 target = out[:, left - start : right - start]
                 if self.function.name == "rbf":
@@ -205,6 +208,18 @@ class DenseRows:
                 else:
                     target[places] = self.function.of_products(P)
         self.evaluations += len(samples) * (stop - start)
+
+    def whole(self) -> np.ndarray:
+        """Return the whole matrix, which a small problem is solved on."""
+        n = self.n_samples
+        # Out of two arrays: the product of one with itself would be computed by a slower routine.
+        P = self.X @ self.X.copy().T
+        self.evaluations += n * n
+        if self.function.name != "rbf":
+            return self.function.of_products(P)
+        K = np.empty((n, n), dtype=np.float32)
+        gauss_piece(P, self.squares, self.squares, self.function.gamma, K[:, :n], np.arange(n))
+        return K
 
 
 def _python_ones(word: int) -> int:
@@ -317,6 +332,13 @@ class BitRows:
         )
         self.evaluations += len(samples) * (stop - start)
 
+    def whole(self) -> np.ndarray:
+        """Return the whole matrix, which a small problem is solved on."""
+        n = self.n_samples
+        K, everyone = np.empty((n, n), dtype=np.float32), np.arange(n)
+        self.fill(everyone, self.columns(None), 0, n, K, everyone)
+        return K
+
 
 class SourceRows:
     """Rows from any source, rounded to `dtype`; see :class:`Rows`.
@@ -353,3 +375,7 @@ class SourceRows:
         for top in range(0, len(samples), height):
             rows = slice(top, top + height)
             out[at[rows], : len(J)] = self.source.block(samples[rows], J)
+
+    def whole(self) -> np.ndarray:
+        """Return the whole matrix, which a small problem is solved on."""
+        return self.source.rows(np.arange(self.n_samples)).astype(self.dtype)
