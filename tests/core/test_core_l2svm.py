@@ -13,6 +13,7 @@ from svmbench.core.kernel import fetched_rows, l2svm, mn_svm
 from svmbench.core.kernel.mn_svm import MNSVM
 from svmbench.core.kernel.nn_isda import NNISDA
 from svmbench.core.kernels import KernelFunction, KernelSource
+from svmbench.core.seeded import generator
 from svmbench.errors import SvmbenchError
 
 #: Each solver with parameters that make it as exact as the comparison needs.
@@ -132,7 +133,7 @@ def test_mn_svm_stops_where_a_full_search_fails(C, eps, small, monkeypatch):
     # eps = 1/2, 1/4 ... and the one asked for; each ends with a search that fails.
     rounds = 1 + int(np.ceil(np.log2(0.5 / eps)))
     assert model.counters_["searches_failed"] == rounds
-    assert model.counters_["draws"] >= 600 * rounds
+    assert model.counters_["draws"] >= model.counters_["updates"] / 2
 
 
 @needs_jit
@@ -141,7 +142,7 @@ def test_mn_svm_takes_the_steps_of_its_description():
     C, n_steps, seed = 5.0, 60, 4
     Q = (KernelFunction("rbf", 2.0).between(X, X) + 1.0) * np.outer(y, y) + np.eye(60) / C
     state = np.zeros(8, dtype=np.int64)
-    state[mn_svm.SEED] = np.random.RandomState(seed).randint(1, 1 << 31)
+    state[mn_svm.SEED] = 1 + int(generator(seed).random() * 2**31)
     classes = np.flatnonzero(y == y[0]), np.flatnonzero(y != y[0])
     a = np.zeros(60)
     a[[members[0] for members in classes]] = 0.5
@@ -159,7 +160,7 @@ def test_mn_svm_takes_the_steps_of_its_description():
         return square - eps * np.sqrt(square * Q.diagonal().max())
 
     while steps < n_steps:
-        for _ in range(600):
+        for _ in range(600 if (Q @ a).min() < limit() else 0):
             members = classes[mn_svm.below(state, 2)]
             v = members[mn_svm.below(state, len(members))]
             if (Q @ a)[v] < limit():

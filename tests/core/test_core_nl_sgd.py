@@ -5,22 +5,22 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize
-from sklearn.utils import check_random_state
 from small_problems import make_problem, needs_jit
 
 from svmbench.core.kernel import nl_sgd
 from svmbench.core.kernel.nl_sgd import NLSGD, KernelPegasos
 from svmbench.core.kernels import KernelFunction, KernelSource
+from svmbench.core.seeded import generator
 
 SOLVERS = [NLSGD, KernelPegasos]
 
 
 def order_of(model, n):
     """Return the sample of each step, as the model draws them."""
-    random = check_random_state(model.random_state)
+    random = generator(model.random_state)
     if isinstance(model, NLSGD):
         return np.tile(random.permutation(n), model.epochs)
-    return random.randint(0, n, size=model.epochs * n)
+    return (random.random(model.epochs * n) * n).astype(int)
 
 
 def naive(model, K, y):

@@ -18,7 +18,8 @@ Reference
     - after it come steps of the same kind between the two extreme support vectors.
 Deviations
     - All of g is kept, not that of the support vectors alone: a draw then costs no kernel value,
-      and a step two rows of which one is new at most.
+      and a step two rows of which one is new at most; where no sample is a violator, the search
+      fails without a draw.
     - How many steps between extreme support vectors gsvm takes is not in its description: here one
       follows each violator, where it promises as much as a violator must.
     - The last eps is the one that was asked for, where halving would jump over it.
@@ -31,13 +32,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from svmbench.core.base import declare, raw
 from svmbench.core.compiled import compiled
 from svmbench.core.kernel.fetched_rows import FetchedRows
 from svmbench.core.kernel.l2svm import MERCER, TINY, L2Classifier, outputs
 from svmbench.core.kernel.selection import larger
+from svmbench.core.seeded import generator
 
 #: More than any inner product.
 BIG = 1e300
@@ -54,8 +55,8 @@ REASONS = ("converged", "max_iter", "stalled")
 #: vectors with the largest and the smallest g.
 STEPS, DRAWN, FAILED, SEED, NEXT, FRESH, HIGH, LOW = range(8)
 
-#: Entries of the other numbers that change: w^2, the present eps.
-SQUARE, EPS = 0, 1
+#: Entries of the other numbers that change: w^2, the present eps, the smallest g of all samples.
+SQUARE, EPS, LEAST = range(3)
 
 #: Samples between two looks at the extremes so far: an extreme is searched in one piece.
 PIECE = 256
@@ -106,8 +107,8 @@ def add_and_find_extremes(
     fro: float,
     to: float,
     idle: np.ndarray,
-) -> tuple[int, int]:
-    """Take a step out of g; return the support vectors where it is largest and smallest now.
+) -> tuple[int, int, float]:
+    """Take a step out of g; find the support vectors where it is largest and smallest now.
 
     Parameters
     ----------
@@ -119,20 +120,29 @@ def add_and_find_extremes(
         The weight that moved, times the label of u and of v.
     idle : ndarray of float32 of shape (n,)
         0 for support vectors, else -inf.
+
+    Returns
+    -------
+    high, low : int
+        The two support vectors.
+    least : float
+        The smallest g of all samples.
     """
-    n = len(g)
+    n, most = len(g), -np.inf
     high, high_piece, low, low_piece = -np.inf, 0, -np.inf, 0
     for start in range(0, n, PIECE):
         values, labels = g[start : start + PIECE], y[start : start + PIECE]
         first, second = row_u[start : start + PIECE], row_v[start : start + PIECE]
         penalty = idle[start : start + PIECE]
-        up, down = -np.inf, -np.inf
+        up, down, deepest = -np.inf, -np.inf, -np.inf
         for k in range(len(values)):
             change = to * (np.float64(second[k]) + 1.0) - fro * (np.float64(first[k]) + 1.0)
             w = values[k] + labels[k] * change
             values[k] = w
             up = larger(up, np.float64(penalty[k]) + w)
             down = larger(down, np.float64(penalty[k]) - w)
+            deepest = larger(deepest, -w)
+        most = max(most, deepest)
         if up > high:
             high, high_piece = up, start
         if down > low:
@@ -142,7 +152,7 @@ def add_and_find_extremes(
         i += 1
     while j < n - 1 and np.float64(idle[j]) - g[j] != low:
         j += 1
-    return i, j
+    return i, j, -most
 
 
 @compiled
@@ -178,7 +188,8 @@ def move(
     numbers[SQUARE] += t * (t * eta - 2.0 * slope)
     g[u] -= t / C
     g[v] += t / C
-    state[HIGH], state[LOW] = add_and_find_extremes(g, y, row_u, row_v, t * y[u], t * y[v], idle)
+    high, low, least = add_and_find_extremes(g, y, row_u, row_v, t * y[u], t * y[v], idle)
+    state[HIGH], state[LOW], numbers[LEAST] = high, low, least
     state[STEPS] += 1
     return True
 
@@ -220,7 +231,7 @@ def approach(
         Weights and gradient, changed in place.
     idle : ndarray of float32 of shape (n,)
         0 for support vectors, else -inf; changed in place.
-    state, numbers : ndarray of shape (8,), (2,)
+    state, numbers : ndarray of shape (8,), (3,)
         What changes, as the entries' names say.
     """
     widest = curvature.max()
@@ -228,7 +239,9 @@ def approach(
         square = numbers[SQUARE]
         limit = square - numbers[EPS] * np.sqrt(square * widest)
         if state[NEXT] < 0:
-            v = draw_violator(members, n_first, g, limit, state)
+            v = -1
+            if numbers[LEAST] < limit:
+                v = draw_violator(members, n_first, g, limit, state)
             if v < 0:
                 state[FAILED] += 1
                 numbers[SQUARE] = np.dot(a, g)
@@ -299,7 +312,7 @@ def minimise(
     idle = np.where(a > 0.0, 0.0, -np.inf).astype(np.float32)
     high, low = np.argmax(idle + g), np.argmax(idle - g)
     state = np.array([0, 0, 0, seed, -1, 0, high, low])
-    numbers = np.array([a @ g, max(FIRST_EPS, eps)])
+    numbers = np.array([a @ g, max(FIRST_EPS, eps), g.min()])
     curvature = raw(np.maximum(diag + (1.0 + 1.0 / C), TINY))
     members = raw(np.concatenate([first, second]))
     while True:
@@ -435,7 +448,7 @@ class MNSVM(L2Classifier):
         f: np.ndarray,
     ) -> tuple[str, dict[str, int]]:
         before = store.n_computed if store.K is None else 0
-        seed = int(check_random_state(self.random_state).randint(1, 1 << 31))
+        seed = 1 + int(generator(self.random_state).random() * 2**31)
         # Its own eps even on rounded rows: a random search says nothing to a tenth of it.
         eps, max_iter = float(self.tol), int(self.max_iter)
         end, counters = minimise(store, diag, y, C, eps, max_iter, seed, beta, f)

@@ -32,12 +32,12 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from svmbench.core.base import TrainingData, declare, raw, require_count
 from svmbench.core.compiled import compiled
 from svmbench.core.kernel_base import KernelClassifier, KernelSolution
 from svmbench.core.kernels import KERNELS, MIB, KernelSource
+from svmbench.core.seeded import generator
 
 #: Steps of which the violators are found together where kernel values must be computed.
 BLOCK = 128
@@ -82,7 +82,6 @@ def walk(
     counts : ndarray of int of shape (k, n)
         Updates of each sample, added to.
     """
-    n = K.shape[1]
     for p in range(len(order)):
         i = order[p]
         row, sign = K[i], y[i]
@@ -91,8 +90,10 @@ def walk(
             if sign * f[i] * C[c] < t + p + 1:
                 alpha[c, i] += weights[t + p]
                 counts[c, i] += 1
-                for j in range(i + 1 if ahead else 0, n):
-                    f[j] += sign * row[j]
+                first = i + 1 if ahead else 0
+                sums, kernel = f[first:], row[first:]
+                for j in range(len(sums)):
+                    sums[j] += sign * np.float64(kernel[j])
 
 
 @compiled
@@ -101,11 +102,11 @@ def add_rows(
 ) -> None:
     """Add ``factors @ values[slots]`` to the columns of `F` from `first` on, without a copy."""
     for c in range(len(F)):
-        f = F[c]
+        f = F[c, first:]
         for m in range(len(slots)):
-            factor, row = factors[c, m], values[slots[m]]
+            factor, row = factors[c, m], values[slots[m], first:]
             if factor != 0.0:
-                for j in range(first, len(f)):
+                for j in range(len(f)):
                     f[j] += factor * row[j]
 
 
@@ -349,7 +350,7 @@ class NLSGD(_SubGradient):
         n, epochs = len(y), int(self.epochs)
         C = np.array(values, dtype=np.float64)
         before = source.kernel_evaluations
-        order = check_random_state(self.random_state).permutation(n)
+        order = generator(self.random_state).permutation(n)
         weights = worth_of_updates(epochs * n, float(self.average))
         # In the order of the steps, so that what is still to come stands together.
         source, signs = source.subset(order), y[order]
@@ -460,7 +461,7 @@ class KernelPegasos(_SubGradient):
         T = int(self.epochs) * n
         C = np.array(values, dtype=np.float64)
         before = source.kernel_evaluations
-        order = check_random_state(self.random_state).randint(0, n, size=T)
+        order = (generator(self.random_state).random(T) * n).astype(np.int64)
         weights = worth_of_updates(T, float(self.average))
         known = source.is_stored or n <= SMALL
         K = source.whole(float(self.cache_mb)) if known else None
