@@ -51,6 +51,10 @@ class CacheError(DataError):
     """The cache folder can't be written (a full disk, a read-only folder): no data set's fault."""
 
 
+class BudgetError(SvmbenchError):
+    """A memory budget that does not hold what a solver needs; its text says how much would."""
+
+
 class ResultsError(SvmbenchError):
     """A results folder that can't be read or written."""
 

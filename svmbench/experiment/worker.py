@@ -22,6 +22,8 @@ from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any
 
+from svmbench.errors import BudgetError
+
 #: Exit codes by which the parent knows why a worker ended itself.
 EXIT_MEMORY = 77
 EXIT_ORPHAN = 78
@@ -76,6 +78,8 @@ def run_cell(
                 "status": "failed",
                 "reason": f"the solver returned NaN or infinity: {bad[0]}",
             }
+    except BudgetError as error:
+        outcome = {"status": "memory", "reason": str(error)}
     except MemoryError:
         outcome = {"status": "memory", "reason": memory_reason(limits["memory_gb"])}
     except Exception as error:  # whatever a solver raises is its result

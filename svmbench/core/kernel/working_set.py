@@ -17,6 +17,9 @@ from svmbench.core.kernels import KernelSource, gauss_double, inner_products, sq
 #: Kernel rows computed at a time where they are only summed up.
 BATCH = 256
 
+#: Share of C within which a variable counts as at a bound.
+AT_BOUND = 1e-12
+
 #: The inner problem is solved to this share of the tolerance, in at most so many pair steps.
 INNER, INNER_STEPS = 0.5, 100_000
 
@@ -156,4 +159,7 @@ def solve_inner(
     steps, _ = row_smo.optimise(
         raw(K), diagonal, raw(part.y), C, INNER * tol, most, part.beta, part.v
     )
+    margin = AT_BOUND * C
+    np.copyto(part.beta, part.low, where=part.beta <= part.low + margin)
+    np.copyto(part.beta, part.high, where=part.beta >= part.high - margin)
     return int(steps)
