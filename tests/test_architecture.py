@@ -20,7 +20,7 @@ MAY_IMPORT = {
     "errors": set(),
     "paths": set(),
     "core": LEAVES,
-    "baselines": {*LEAVES, "core.base", "core.problems"},
+    "baselines": {*LEAVES, "core.base", "core.problems", "core.kernel_base", "core.kernels"},
     "data": LEAVES,
     "experiment": {*LEAVES, "core", "baselines", "data", "catalogue"},
     "report": LEAVES,

@@ -18,9 +18,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from svmbench.baselines.kernel_model import KERNELS, KernelBaseline, KernelSolution
+from svmbench.baselines.kernel_model import KernelBaseline
 from svmbench.baselines.nodes import node_lists
 from svmbench.core.base import TrainingData, declare
+from svmbench.core.kernels import KERNELS
 
 #: The print function belongs to the whole process: one training at a time.
 _ONE_AT_A_TIME = threading.Lock()
@@ -132,13 +133,11 @@ class Libsvm(KernelBaseline):
         coefficients = np.zeros(model.l)
         if model.l:
             coefficients = sign * np.ctypeslib.as_array(model.sv_coef[0], (model.l,))
-        return self._store(
-            KernelSolution(
-                support=np.array(model.get_sv_indices(), dtype=np.int64) - 1,
-                coefficients=coefficients,
-                b=-sign * model.rho[0],
-                n_iter=int(found[-1]) if found else 1,
-                stop_reason="max_iter" if "reaching max number" in text else "converged",
-            ),
+        return self._keep(
             data,
+            np.array(model.get_sv_indices(), dtype=np.int64) - 1,
+            coefficients,
+            b=-sign * model.rho[0],
+            n_iter=int(found[-1]) if found else 1,
+            converged="reaching max number" not in text,
         )

@@ -14,8 +14,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import SGDClassifier
 from sklearn.svm import SVC, LinearSVC
 
-from svmbench.baselines.kernel_model import KERNELS, KernelBaseline, KernelSolution
+from svmbench.baselines.kernel_model import KernelBaseline
 from svmbench.core.base import LinearClassifier, LinearSolution, TrainingData, declare
+from svmbench.core.kernels import KERNELS
 
 
 @declare(
@@ -261,13 +262,11 @@ class SVCBaseline(KernelBaseline):
         coefficients = model.dual_coef_
         if hasattr(coefficients, "toarray"):
             coefficients = coefficients.toarray()
-        return self._store(
-            KernelSolution(
-                support=model.support_.astype(np.int64),
-                coefficients=np.ravel(coefficients).copy(),
-                b=float(model.intercept_[0]),
-                n_iter=int(model.n_iter_[0]),
-                stop_reason="converged" if model.fit_status_ == 0 else "max_iter",
-            ),
+        return self._keep(
             data,
+            model.support_.astype(np.int64),
+            np.ravel(coefficients),
+            b=float(model.intercept_[0]),
+            n_iter=int(model.n_iter_[0]),
+            converged=model.fit_status_ == 0,
         )

@@ -78,8 +78,9 @@ class KernelClassifier(BinaryClassifier):
         if not (isinstance(self.coef0, Real) and np.isfinite(float(self.coef0))):
             msg = f"coef0 must be a finite number, got coef0={self.coef0!r}"
             raise ValueError(msg)
-        if not (isinstance(self.cache_mb, Real) and float(self.cache_mb) >= 0.0):
-            msg = f"cache_mb must be a number of MiB of at least 0, got cache_mb={self.cache_mb!r}"
+        budget = getattr(self, "cache_mb", 0.0)
+        if not (isinstance(budget, Real) and float(budget) >= 0.0):
+            msg = f"cache_mb must be a number of MiB of at least 0, got cache_mb={budget!r}"
             raise ValueError(msg)
 
     def prepare(self, X: Any, y: Any) -> TrainingData:
@@ -156,8 +157,10 @@ class KernelClassifier(BinaryClassifier):
             ),
         }
         if solution.stop_reason in ("max_iter", "stalled"):
+            # A baseline's program may have a limit that is no parameter.
+            limit = f"max_iter={self.max_iter}" if hasattr(self, "max_iter") else "a limit"
             why = (
-                f"stopped at max_iter={self.max_iter}"
+                f"stopped at {limit}"
                 if solution.stop_reason == "max_iter"
                 else "can make no more progress in float64"
             )
