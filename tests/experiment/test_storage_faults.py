@@ -111,7 +111,6 @@ def test_a_mirror_folder_with_wrong_bytes_costs_its_data_set(tmp_path: Path, con
     mirror = tmp_path / "mirror"
     mirror.mkdir()
     (mirror / "tiny.svm").write_bytes(TEXT[:-1])
-    (mirror / "unreadable").mkdir()
     words = ("run", config, "--output", tmp_path / "out", "--mirror", mirror)
     ended = svmbench(*words)
     assert ended.code == 0, ended.said
@@ -119,9 +118,11 @@ def test_a_mirror_folder_with_wrong_bytes_costs_its_data_set(tmp_path: Path, con
     assert "cells: 1 ok, 1 unavailable" in ended.out
     assert "damaged or is another version" in (tmp_path / "out" / "t.md").read_text()
     (mirror / "tiny.svm").unlink()
-    (mirror / "tiny.svm").mkdir()  # there by name, and no file
+    (mirror / "tiny.svm").symlink_to(tmp_path / "nowhere")  # there by name, and can't be read
     os.utime(mirror)
-    assert "cells: 1 ok, 1 unavailable" in svmbench(*words).out
+    ended = svmbench(*words)
+    assert "tiny.svm can't be read: No such file or directory" in ended.out
+    assert "cells: 1 ok, 1 unavailable" in ended.out
 
 
 # ---------------------------------------------------------------- the cache
