@@ -151,6 +151,12 @@ class Solver(BaseEstimator):
     """Base of every solver: three-step `fit`, validation, and a declaration."""
 
     declaration: ClassVar[Declaration]
+    #: Parameters of the tiny fits that `warm_up` makes: each kind of compiled code must be called.
+    warm_with: ClassVar[tuple[dict[str, Any], ...]] = ({},)
+
+    @classmethod
+    def warm_up_rest(cls) -> None:
+        """Call the compiled code that no tiny problem gets to; most solvers have none."""
 
     def prepare(self, X: Any, y: Any) -> TrainingData:
         """Validate `X` and `y` and convert them to the solver's own input format."""
@@ -366,7 +372,7 @@ def warm_up(cls: type[Solver]) -> None:
     Parameters
     ----------
     cls : type
-        A declared solver class; it is built with its default parameters.
+        A declared solver class; it is built with each of the parameters in its `warm_with`.
     """
     X = np.array([[0.0, 1.0], [0.2, 0.9], [1.0, 0.0], [0.8, 0.0], [0.1, 0.7], [0.9, 0.2]])
     y = np.array([0, 0, 1, 1, 0, 1])
@@ -375,7 +381,9 @@ def warm_up(cls: type[Solver]) -> None:
     for each in inputs:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            cls().fit(each, y)
+            for parameters in cls.warm_with:
+                cls(**parameters).fit(each, y)
+    cls.warm_up_rest()
 
 
 def append_bias(X: Any, bias: float) -> Any:

@@ -9,7 +9,7 @@ delta_ij / C: the 1 that is added to the kernel absorbs the offset, and the loss
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -45,7 +45,8 @@ def outputs(store: FetchedRows, beta: np.ndarray) -> np.ndarray:
     """Return the outputs ``f = (K + 1) beta`` of signed multipliers, shape (n_samples,)."""
     f = np.zeros(len(beta))
     support = np.flatnonzero(beta)
-    for start in range(0, len(support), store.batch):
+    # Once at least, so that no first call is left for later.
+    for start in range(0, max(1, len(support)), store.batch):
         rows = support[start : start + store.batch]
         store.bring(rows)
         add_weighted_rows(store.values, store.slots, rows, beta, f)
@@ -72,6 +73,8 @@ class L2Classifier(KernelClassifier):
     """A solver of the kernel L2-SVM; subclasses define `_minimise`."""
 
     absorbs_bias: ClassVar[bool] = True
+    # On float32 and on float64 rows.
+    warm_with: ClassVar[tuple[dict[str, Any], ...]] = ({}, {"tol": 1e-6})
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -134,8 +137,8 @@ class L2Classifier(KernelClassifier):
         before = source.kernel_evaluations
         store = FetchedRows(source, float(self.cache_mb), single=tol >= SINGLE)
         diag = source.diag() if store.K is None else store.K.diagonal().astype(np.float64)
-        f = np.zeros(len(y)) if beta is None else outputs(store, beta)
         beta = np.zeros(len(y)) if beta is None else beta
+        f = outputs(store, beta)
         found: list[KernelSolution] = []
         for C in map(float, values):
             if found:

@@ -29,7 +29,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from numbers import Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -134,6 +134,8 @@ class KeptRows:
     def add_to(self, F: np.ndarray, rows: np.ndarray, factors: np.ndarray, first: int) -> None:
         """Add ``factors @ K[rows]`` to the columns of `F` from `first` on; 0 keeps the new rows.
 
+        From the last column on there is nothing to add, and nothing is computed.
+
         Parameters
         ----------
         F : ndarray of shape (k, n_samples)
@@ -196,8 +198,8 @@ def walk_by_blocks(
         counts[:, rows] += updates
         hit = np.flatnonzero(updates.any(axis=0))
         first = int(members[-1]) + 1 if t >= last else 0
-        if t + len(members) < T:
-            kept.add_to(F, rows[hit], updates[:, hit] * signs[hit], first)
+        first = first if t + len(members) < T else len(y)
+        kept.add_to(F, rows[hit], updates[:, hit] * signs[hit], first)
 
 
 def worth_of_updates(T: int, share: float) -> np.ndarray:
@@ -213,6 +215,9 @@ def worth_of_updates(T: int, share: float) -> np.ndarray:
 
 class _SubGradient(KernelClassifier):
     """What the two orders of the samples have in common."""
+
+    # Without memory, rows are computed on demand, as they are for many samples.
+    warm_with: ClassVar[tuple[dict[str, Any], ...]] = ({}, {"cache_mb": 0.0})
 
     epochs: int
     average: float
