@@ -7,7 +7,9 @@ from numpy.testing import assert_allclose
 from sklearn.metrics.pairwise import pairwise_kernels
 from small_problems import make_problem, needs_jit
 
-from svmbench.core.kernel import block_smo, refine
+from svmbench.core.base import warm_up
+from svmbench.core.kernel import block_smo, refine, row_smo, row_store, selection
+from svmbench.core.kernel import single_rows as single_rows_module
 from svmbench.core.kernel.block_smo import Active, BlockSearch
 from svmbench.core.kernel.csvc import CSVC
 from svmbench.core.kernel.row_store import RowStore
@@ -204,3 +206,26 @@ def test_max_iter_and_a_start_in_blocks(in_blocks):
     short = CSVC(tol=1e-5, max_iter=100).solve(source, y)
     assert short.stop_reason == "max_iter"
     assert short.n_iter == 100
+
+
+@needs_jit
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_warm_up_leaves_nothing_to_compile(in_blocks, monkeypatch):
+    compiled = [
+        value
+        for module in (block_smo, refine, row_smo, row_store, selection, single_rows_module)
+        for value in vars(module).values()
+        if hasattr(value, "nopython_signatures")
+    ]
+    warm_up(CSVC)
+    known = {each.__name__: list(each.signatures) for each in compiled}
+    assert all(known[name] for name in ("optimise", "subtract_rows", "gauss_piece", "count_pieces"))
+    for kind in ("dense", "sparse", "binary"):
+        X, y, gamma = forms(kind)
+        CSVC(C=10.0, gamma=gamma).fit(X, y)
+        CSVC(C=1e6, gamma=gamma, tol=1e-8, max_iter=20000).fit(X, y)
+        K = KernelFunction("rbf", gamma).between(X, X)
+        CSVC().solve(KernelSource.precomputed(K), y)
+    monkeypatch.setattr(refine, "WHOLE", 1000)
+    CSVC(gamma=gamma, tol=1e-8).fit(X, y)
+    assert {each.__name__: list(each.signatures) for each in compiled} == known

@@ -260,6 +260,11 @@ class BlockSearch:
         stays = ~held
         if np.count_nonzero(stays) > CUT_AT * len(stays):
             return False
+        self.drop(stays)
+        return True
+
+    def drop(self, stays: np.ndarray) -> None:
+        """Go on without the active samples where `stays` is False."""
         is_kept = np.zeros(len(self.names), dtype=bool)
         is_kept[self.own[stays]] = True
         self.store.cut(np.flatnonzero(stays), is_kept)
@@ -269,7 +274,6 @@ class BlockSearch:
         self.own = self.own[stays]
         self.active.shed(stays)
         self.columns = self.rows.columns(self.active.members)
-        return True
 
     def _renew(self, rising: np.ndarray, falling: np.ndarray) -> None:
         """Make the next working set: the younger half of the last one, and new samples."""

@@ -82,9 +82,9 @@ def solve_rows(
     start: np.ndarray | None = None,
 ) -> KernelSolution:
     """Solve on kernel rows computed when they are needed; parameters as :func:`refine.search`."""
-    before = source.kernel_evaluations
+    y, before = raw(y), source.kernel_evaluations
     state = refine.search(
-        source, raw(y), C=C, tol=tol, max_iter=max_iter, cache_mb=cache_mb, start=start
+        source, y, C=C, tol=tol, max_iter=max_iter, cache_mb=cache_mb, start=start
     )
     values = source.kernel_evaluations - before + state.evaluations
     found = solution(y, C, state.beta, state.v, state.steps, state.reason, values)
@@ -198,6 +198,16 @@ class CSVC(KernelClassifier):
         self.tol = tol
         self.max_iter = max_iter
         self.cache_mb = cache_mb
+
+    @classmethod
+    def warm_up_rest(cls) -> None:
+        """Call what only larger problems need, and problems of a given matrix."""
+        refine.warm_up()
+        y = np.array([1.0, -1.0])
+        for dtype in (np.float32, np.float64):
+            source = KernelSource.precomputed(np.eye(2, dtype=dtype))
+            cls().solve(source, y, start=np.zeros(2))
+            cls().solve_path(source, y, [1.0, 2.0])
 
     def solve(
         self, source: KernelSource, y: np.ndarray, start: np.ndarray | None = None

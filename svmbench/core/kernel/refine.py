@@ -17,8 +17,8 @@ from svmbench.core.base import raw
 from svmbench.core.compiled import compiled
 from svmbench.core.kernel import row_smo
 from svmbench.core.kernel.block_smo import Active, BlockSearch, subtract_kernel
-from svmbench.core.kernel.single_rows import Rows, SourceRows, single_rows
-from svmbench.core.kernels import MIB, KernelSource
+from svmbench.core.kernel.single_rows import BitRows, DenseRows, Rows, SourceRows, single_rows
+from svmbench.core.kernels import MIB, KernelFunction, KernelSource
 
 #: Up to so many samples the whole matrix is computed: choosing rows would cost more than they do.
 WHOLE = 2000
@@ -201,3 +201,27 @@ def _run(
     state.reason = blocks.run(left)
     state.steps += blocks.steps
     active.finish(rows)
+
+
+def warm_up() -> None:
+    """Run every maker of rows through a search by blocks, and a cut, on a few samples."""
+    X = np.array([[0.0, 1.0], [1.0, 1.0], [1.0, 0.0], [0.0, 0.0]])
+    y = raw(np.array([1.0, 1.0, -1.0, -1.0]))
+    source = KernelSource.from_inputs(X, KernelFunction("rbf", 1.0))
+    makers: list[Rows] = [
+        BitRows(X, KernelFunction("rbf", 1.0)),
+        DenseRows(X, KernelFunction("rbf", 1.0)),
+        SourceRows(source, np.float32),
+        SourceRows(source, np.float64),
+    ]
+    for rows in makers:
+        state = State(np.zeros(4), y.copy())
+        # Once among all samples and once among some, of which one more is dropped on the way.
+        for members in (np.arange(4), np.array([0, 2, 3])):
+            active = Active(members, y, 1.0, state.beta, state.v)
+            blocks = BlockSearch(rows, active, C=1.0, tol=1e-3, cache_mb=1.0)
+            blocks.run(100)
+            blocks.drop(np.arange(len(members)) > 0)
+            active.finish(rows)
+        correct(source, state.beta, state.v, y, 1.0, 1e-3)
+        _run(rows, rows.whole(), np.arange(4), state, y, C=1.0, tol=1e-3, max_iter=9, cache_mb=1.0)
