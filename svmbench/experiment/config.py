@@ -120,6 +120,7 @@ def check_names(config: Config, source: YamlSource) -> None:
                 ]
         for i, dataset in enumerate(dataset_specs):
             place = (*prefix, "datasets", i)
+            problems += _unknown_own_params(config, source, place, dataset)
             if dataset.file:
                 continue
             try:
@@ -128,6 +129,31 @@ def check_names(config: Config, source: YamlSource) -> None:
                 problems.append(f"{source.where(place)}: {_dotted(place)}: {error}")
     if problems:
         raise ConfigError(problems)
+
+
+def _unknown_own_params(
+    config: Config, source: YamlSource, place: Place, dataset: DatasetSpec
+) -> list[str]:
+    """Find solvers and parameters that a data set names for itself and that there are not."""
+    from svmbench.catalogue import solver_class, solvers
+
+    specs = [*config.solvers, *(s for block in config.blocks for s in block.solvers)]
+    shown = {spec.shown: spec.name for spec in specs if spec.name in solvers()}
+    problems = []
+    for label, params in dataset.params.items():
+        where = f"{source.where((*place, 'params', label))}: {_dotted(place)}"
+        if label not in shown:
+            problems.append(
+                f"{where}: no solver is called {label!r} here{suggestion(label, list(shown))}"
+            )
+            continue
+        known = list(solver_class(shown[label])._get_param_names())
+        problems += [
+            f"{where}: solver {label!r} has no parameter {name!r}{suggestion(name, known)}"
+            for name in params
+            if name not in known
+        ]
+    return problems
 
 
 def apply_profile(config: Config, name: str) -> Config:

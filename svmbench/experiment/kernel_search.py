@@ -28,6 +28,9 @@ from svmbench.core.multiclass import Pair, pairs_of, vote
 
 Splits = list[tuple[np.ndarray, np.ndarray]]
 
+#: How a fit ends that wanted to go on; a fixed number of epochs is no such end.
+UNFINISHED = ("max_iter", "stalled")
+
 
 def takes_part(
     solver_class: type, params: dict[str, Any], points: Sequence[dict[str, Any]]
@@ -144,7 +147,7 @@ def score_gamma(
         predicted = vote(decisions, fold.pairs, n_classes, ties=ties)
         accuracy[:, f] = 100.0 * np.mean(predicted == codes[fold.validation], axis=1)
         fits += len(reasons)
-        unconverged += sum(reason != "converged" for reason in reasons)
+        unconverged += sum(reason in UNFINISHED for reason in reasons)
     return Scores(accuracy, fits, unconverged)
 
 

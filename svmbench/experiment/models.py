@@ -101,6 +101,11 @@ class SolverSpec(Model):
         """The name that tables and records use."""
         return self.label or self.name
 
+    def on(self, dataset: DatasetSpec) -> SolverSpec:
+        """Return the solver as it is set for one data set."""
+        own = dataset.params.get(self.shown)
+        return self.model_copy(update={"params": {**self.params, **own}}) if own else self
+
     def grid_points(self) -> list[dict[str, Scalar]]:
         """Return every combination of the grid, the last parameter varying fastest."""
         points: list[dict[str, Scalar]] = [{}]
@@ -125,6 +130,8 @@ class DatasetSpec(Model):
         Sizes to sweep for this set, instead of the block's.
     features : list of int
         Numbers of features to sweep for this set, instead of the block's.
+    params : dict of str to dict
+        Fixed parameters of some solvers (by the name that tables show) on this set alone.
     """
 
     name: str
@@ -132,6 +139,7 @@ class DatasetSpec(Model):
     label_column: str = ""
     sizes: list[int | str] = []
     features: list[int] = []
+    params: dict[str, dict[str, Scalar]] = {}
 
     @model_validator(mode="before")
     @classmethod

@@ -201,7 +201,7 @@ def _cells_of(
             if block.protocol in RACES:
                 yield _cell(config, block, dataset, source, profile, None, n_rows, kept, None)
                 continue
-            for solver in config.solvers_of(block):
+            for solver in [spec.on(dataset) for spec in config.solvers_of(block)]:
                 for fold in _folds_of(block):
                     yield _cell(config, block, dataset, source, profile, solver, n_rows, kept, fold)
 
@@ -271,7 +271,7 @@ def _cell(
     one_vs_one = block.multiclass == "one-vs-one" and len(np.unique(source.y)) > 2
     spec |= _protocol_settings(block, fold)
     if block.protocol in RACES:
-        racers = [_solver_settings(s) for s in config.solvers_of(block)]
+        racers = [_solver_settings(s.on(dataset)) for s in config.solvers_of(block)]
         spec |= {"racers": racers, "pairs": block.pairs, "one_vs_one": one_vs_one}
         code = [_code_hash(racer["name"]) for racer in racers]
     else:

@@ -347,6 +347,8 @@ def _search(
         return points[0], {"search_time_s": 0.0, "search_cpu_time_s": 0.0}
     if _shares(task):
         return _shared_search(task, X, y, splits)
+    from svmbench.experiment.kernel_search import UNFINISHED
+
     scores = np.full((len(points), len(splits)), np.nan)
     wall = cpu = 0.0
     unfinished = 0
@@ -369,7 +371,7 @@ def _search(
                 task.emit(f"{p}/{f}", point)
             scores[p, f] = point["accuracy_pct"]
             wall, cpu = wall + point["train_time_s"], cpu + point["cpu_time_s"]
-            unfinished += point.get("stop_reason") == "max_iter"
+            unfinished += point.get("stop_reason") in UNFINISHED
     best = int(np.argmax(np.round(scores.mean(axis=1), 9)))
     return points[best], {
         "search_time_s": wall,

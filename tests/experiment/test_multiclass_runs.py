@@ -125,3 +125,21 @@ def test_a_race_of_whole_runs_finds_equal_scores(
     assert metrics["accuracy_pct:csvc"] == pytest.approx(metrics["accuracy_pct:svc"], abs=2.1)
     low, high = record["spread"]["ratio:csvc:svc"]
     assert 1.0 < low <= metrics["ratio:csvc:svc"] <= high
+
+
+def test_a_data_set_may_set_a_solver_its_own_way(tmp_path: Path, flowers: Any) -> None:
+    datasets = [{**flowers[0], "params": {"mine": {"tol": 0.5}}}]
+    solvers = [{"name": "csvc", "label": "mine"}, {"name": "csvc", "params": {"tol": 1e-4}}]
+    config = write_config(tmp_path, solvers, NESTED, datasets=datasets)
+    assert svmbench("run", config, "--output", tmp_path / "out").code == 0
+    cells = cells_of(tmp_path / "out")
+    assert cells["mine/0"]["metrics"]["n_iter"] < cells["csvc/0"]["metrics"]["n_iter"]
+
+
+def test_what_a_data_set_sets_must_be_there(tmp_path: Path, flowers: Any) -> None:
+    own = {"csvd": {"tol": 0.5}, "csvc": {"toll": 0.5}}
+    config = write_config(tmp_path, ["csvc"], NESTED, datasets=[{**flowers[0], "params": own}])
+    ended = svmbench("run", config, "--output", tmp_path / "out")
+    assert ended.code == 2
+    assert "datasets[0]: no solver is called 'csvd' here; did you mean 'csvc'?" in ended.said
+    assert "datasets[0]: solver 'csvc' has no parameter 'toll'; did you mean 'tol'?" in ended.said
