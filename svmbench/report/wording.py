@@ -29,6 +29,10 @@ _LABELS = {
     "excess_objective": "objective above the best (relative)",
     "cpu_time_s": "CPU time (s)",
     "auc_pct": "AUC (%)",
+    "n_bound_sv": "bound SVs",
+    "n_nonbound_sv": "non-bound SVs",
+    "nested_cv_cpu_time_s": "CPU time of the nested CV (s)",
+    "unconverged_fits": "fits stopped early",
 }
 _UNITS = {"_s": "s", "_pct": "%", "_mb": "MiB"}
 
