@@ -24,6 +24,7 @@ from __future__ import annotations
 import numpy as np
 
 from svmbench.core.base import declare, require_count
+from svmbench.core.compiled import compiled
 from svmbench.core.kernel.row_store import RowStore
 from svmbench.core.kernel.working_set import RowMaker, Variables, combination, solve_inner
 from svmbench.core.kernel_base import KernelClassifier, KernelSolution
@@ -32,11 +33,58 @@ from svmbench.core.kernels import KERNELS, KernelSource
 #: Iterations a variable must have been at its bound for good before it is left out.
 PATIENCE = 100
 
+#: Iterations between two looks at who has been.
+LOOK_EVERY = 10
+
 #: Samples are left out when at least this share can be.
 WORTH_CUTTING = 0.1
 
 #: Pair steps in one working set.
 INNER_STEPS = 1000
+
+
+@compiled
+def steepest(
+    v: np.ndarray, beta: np.ndarray, low: np.ndarray, high: np.ndarray, half: int
+) -> tuple[np.ndarray, float]:
+    """Return the working set of the steepest feasible direction, and the gap.
+
+    Parameters
+    ----------
+    v, beta, low, high : ndarray of shape (n,)
+        Gradient, variables and their bounds.
+    half : int
+        How many variables to take from each end of the sorted gradient.
+    """
+    n = len(v)
+    top, bottom = -np.inf, np.inf
+    for k in range(n):
+        if beta[k] < high[k] and v[k] > top:
+            top = v[k]
+        if beta[k] > low[k] and v[k] < bottom:
+            bottom = v[k]
+    # On their own side of the threshold, none can be in both halves.
+    b = 0.5 * (top + bottom)
+    chosen, score = np.empty(2 * half, dtype=np.int64), np.empty(2 * half)
+    size = np.zeros(2, dtype=np.int64)
+    for k in range(n):
+        side = 0 if v[k] > b else 1
+        if (side == 0 and beta[k] >= high[k]) or (side == 1 and beta[k] <= low[k]) or v[k] == b:
+            continue
+        # Each half is kept sorted, the largest distance first.
+        distance, start = abs(v[k] - b), side * half
+        place = start + size[side]
+        if place == start + half:
+            if distance <= score[place - 1]:
+                continue
+            place -= 1
+        else:
+            size[side] += 1
+        while place > start and score[place - 1] < distance:
+            chosen[place], score[place] = chosen[place - 1], score[place - 1]
+            place -= 1
+        chosen[place], score[place] = k, distance
+    return np.append(chosen[: size[0]], chosen[half : half + size[1]]), top - bottom
 
 
 class Taking:
@@ -63,13 +111,9 @@ class Taking:
 
     def select(self, q: int) -> tuple[np.ndarray, float]:
         """Return the working set, positions among the members, and the gap."""
-        rising, falling, top, bottom = self.variables.limits()
-        b = 0.5 * (top + bottom)
-        half = min(max(1, q // 2), len(self.members))
-        up = np.argpartition(-rising, half - 1)[:half]
-        down = np.argpartition(falling, half - 1)[:half]
-        # On their own side of the threshold, none can be in both halves.
-        return np.concatenate([up[rising[up] > b], down[falling[down] < b]]), top - bottom
+        x = self.variables
+        chosen, gap = steepest(x.v, x.beta, x.low, x.high, max(1, q // 2))
+        return chosen, float(gap)
 
     def step(self, chosen: np.ndarray, tol: float) -> int:
         """Optimise the working set; return the number of pair steps."""
@@ -147,7 +191,8 @@ def optimise(
                 break
             done = taking.step(chosen, tol)
             stuck, steps, iteration = done == 0, steps + done, iteration + 1
-            taking.leave_out(iteration)
+            if iteration % LOOK_EVERY == 0:
+                taking.leave_out(iteration)
         was_whole = len(taking.members) == n
         taking.bring_back(whole)
         evaluations += taking.evaluations
