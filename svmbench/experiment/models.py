@@ -252,7 +252,14 @@ class TableSpec(Model):
 
 
 class PlotSpec(Model):
-    """A plot of one block."""
+    """A plot of one block.
+
+    Attributes
+    ----------
+    across : str
+        ``dataset`` where the data sets of the block are the sizes of one sweep: they are points of
+        one curve then (over ``x: n_train``), not a panel each.
+    """
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
     kind: Literal["scaling", "curve", "bars", "race"] = "scaling"
@@ -264,6 +271,7 @@ class PlotSpec(Model):
     series: str = "solver"
     published: str | None = None
     crossing: list[str] | None = None
+    across: Literal["dataset"] | None = None
 
 
 class Profile(Model):

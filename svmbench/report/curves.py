@@ -43,6 +43,9 @@ class PlotSpec:
         Two series whose crossing is to be found.
     dataset : str or None
         The only data set that is shown; all of the block's by default.
+    across : str or None
+        An identifying field along which a curve runs, instead of a panel for each of its values:
+        ``dataset``, where data sets are the sizes of one sweep.
     """
 
     name: str
@@ -55,6 +58,7 @@ class PlotSpec:
     published: str | None
     crossing: tuple[str, str] | None
     dataset: str | None = None
+    across: str | None = None
 
 
 @dataclass(frozen=True)
@@ -163,6 +167,7 @@ def read_plot(raw: Mapping[str, Any], where: str) -> PlotSpec:
         published=raw.get("published") or None,
         crossing=(str(pair[0]), str(pair[1])) if pair else None,
         dataset=raw.get("dataset") or None,
+        across=raw.get("across") or None,
     )
 
 
@@ -170,7 +175,7 @@ def trace_curves(run: Run, spec: PlotSpec) -> Curves:
     """Collect a plot's panels from the records."""
     whole = [cell for cell in run.block_cells(spec.block) if spec.dataset in (None, cell.dataset)]
     cells = take_apart(whole)
-    placed = {spec.x, spec.series}
+    placed = {spec.x, spec.series, spec.across}
     panel_fields = [name for name in varying_fields(cells) if name not in placed]
     by_panel: dict[str, list[Cell]] = {}
     for cell in cells:
@@ -241,7 +246,7 @@ def _series(spec: PlotSpec, name: str, cells: Sequence[Cell]) -> Series:
         return Series(name, tuple(points))
     drawable = tuple(point for point in points if point.x > 0 and point.y > 0)
     fit = fit_power_law([p.x for p in drawable], [p.y for p in drawable]) if drawable else None
-    printed = _printed_points(spec, cells[0])
+    printed = _printed_points(spec, cells)
     return Series(
         name,
         drawable,
@@ -275,24 +280,30 @@ def _printed_exponent(spec: PlotSpec, cell: Cell) -> float | None:
     """Return the exponent that the paper prints for a series; it is printed without a size."""
     if not spec.published:
         return None
-    return published.lookup(
-        cell.paper,
-        spec.published,
-        cell.dataset,
-        "scaling_exponent",
-        cell.solver,
-        kernel=cell.kernel,
+    return published.exponent(
+        cell.paper, spec.published, cell.dataset, cell.solver, kernel=cell.kernel
     )
 
 
-def _printed_points(spec: PlotSpec, cell: Cell) -> tuple[tuple[float, float], ...]:
-    """Return the paper's own points of a series over the number of rows."""
-    if not spec.published or spec.x != "size":
+def _printed_points(spec: PlotSpec, cells: Sequence[Cell]) -> tuple[tuple[float, float], ...]:
+    """Return the paper's own points of a series: of its whole sweep, or of each data set."""
+    if not spec.published:
         return ()
-    found = published.sweep(
-        cell.paper, spec.published, cell.dataset, spec.y, cell.solver, kernel=cell.kernel
-    )
-    return tuple((float(size), value) for size, value in found)
+    first = cells[0]
+    if spec.x == "size":
+        sweep = published.sweep(
+            first.paper, spec.published, first.dataset, spec.y, first.solver, kernel=first.kernel
+        )
+        return tuple((float(size), value) for size, value in sweep)
+    found = {}
+    for cell in cells:
+        x = _x_value(cell, spec.x)
+        value = published.lookup(
+            cell.paper, spec.published, cell.dataset, spec.y, cell.solver, cell.kernel, cell.size
+        )
+        if value is not None and isinstance(x, int | float):
+            found[float(x)] = value
+    return tuple(sorted(found.items()))
 
 
 def _crossing(spec: PlotSpec, series: Sequence[Series]) -> str:

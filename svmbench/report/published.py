@@ -206,6 +206,28 @@ def sweep(
     )
 
 
+def exponent(
+    paper: str, table: str, dataset: str | None, solver: str | None, kernel: str | None = None
+) -> float | None:
+    """Return the exponent that a paper prints for the sweep that a data set is, or is part of.
+
+    Parameters are those of `lookup`; None where it prints none.
+    """
+    aliases = ALIASES.get(paper, _NO_ALIASES)
+    located = _printed_dataset(aliases, dataset or "", None)
+    printed_solver = _printed_name(aliases.solvers, solver or "")
+    if located is None or printed_solver is None:
+        return None
+    found = [
+        row.value
+        for row in _index(paper).get(
+            (table, located[0], printed_solver, "scaling_exponent", ""), ()
+        )
+        if not kernel or not row.kernel or row.kernel == kernel
+    ]
+    return found[0] if len(found) == 1 else None
+
+
 @cache
 def _index(paper: str) -> dict[tuple[str, ...], list[Printed]]:
     index: dict[tuple[str, ...], list[Printed]] = {}

@@ -92,6 +92,30 @@ def test_exponents_are_a_table_of_their_own(tmp_path):
         assert float(line["low"]) < float(line["exponent"]) < float(line["high"])
 
 
+def test_a_curve_may_run_across_data_sets(tmp_path):
+    sizes = {"w1a": 2477, "w2a": 3470, "w3a": 4912}
+    cells = [
+        runs.planned("web", name, "smo", paper="smo", kernel="linear", protocol="fit")
+        for name in sizes
+    ]
+    records = [
+        runs.record(cell, {"train_time_s": (size / 1000) ** 2, "n_train": size})
+        for cell, size in zip(cells, sizes.values(), strict=True)
+    ]
+    plot = {"name": "web", "kind": "scaling", "block": "web", "x": "n_train",
+            "y": "train_time_s", "series": "solver", "across": "dataset",
+            "published": "web_linear"}  # fmt: skip
+    folder = runs.write_run(tmp_path, cells, records, [], [plot], paper="smo")
+    (panel,) = curves_of(folder, "web").panels
+    (series,) = panel.series
+    assert series.fit.exponent == pytest.approx(2.0)
+    assert series.printed == ((2477.0, 2.2), (3470.0, 4.9), (4912.0, 8.1))
+    assert series.printed_exponent == 1.6
+    del plot["across"]
+    apart = runs.write_run(tmp_path, cells, records, [], [plot], paper="smo")
+    assert [panel.title for panel in curves_of(apart, "web").panels] == list(sizes)
+
+
 def test_contention_shows_in_the_picture(tmp_path):
     folder = runs.sweep_run(tmp_path)
     hollow = build(folder).plots["fig1"][1].read_bytes()
