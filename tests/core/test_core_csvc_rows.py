@@ -1,5 +1,7 @@
 """Csvc's rows and blocks: single-precision rows, the store of rows, the search by working sets."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -229,3 +231,30 @@ def test_warm_up_leaves_nothing_to_compile(in_blocks, monkeypatch):
     monkeypatch.setattr(refine, "WHOLE", 1000)
     CSVC(gamma=gamma, tol=1e-8).fit(X, y)
     assert {each.__name__: list(each.signatures) for each in compiled} == known
+
+
+@needs_jit
+def test_memory_stays_within_the_budget():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(6000, 4))
+    y = np.where(np.sin(2.0 * X[:, 0]) + X[:, 1] + 0.3 * rng.normal(size=6000) > 0, 1, -1)
+
+    def peak(cache_mb):
+        model = CSVC(C=30.0, gamma=2.0, cache_mb=cache_mb)
+        data = model.prepare(X, y)
+        model.train(data)
+        # The second time nothing is compiled, which takes memory too.
+        tracemalloc.start()
+        model.train(data)
+        found = tracemalloc.get_traced_memory()[1] / MIB
+        tracemalloc.stop()
+        assert model.stop_reason_ == "converged"
+        return found, model.counters_["kernel_evaluations"]
+
+    (small, many), (large, few) = peak(4.0), peak(36.0)
+    # The whole matrix would take 137 MiB in float32. Beside the rows there are the values of a
+    # working set, pieces of rows, and a few vectors.
+    assert small <= 4.0 + 24.0, small
+    assert large <= 36.0 + 24.0, large
+    assert large - small >= 16.0
+    assert few < many

@@ -26,10 +26,13 @@ from svmbench.core.base import raw
 from svmbench.core.compiled import compiled
 from svmbench.core.kernel import row_smo
 from svmbench.core.kernel.row_store import RowStore
-from svmbench.core.kernel.single_rows import HEIGHT, Rows
+from svmbench.core.kernel.single_rows import Rows
 
 #: Samples of a working set.
 WORKING = 1024
+
+#: Share of a working set that stays in the next.
+KEPT = 0.5
 
 #: Rows are cut once so small a share of their columns is still of interest.
 CUT_AT = 0.7
@@ -165,15 +168,15 @@ def subtract_kernel(
     v : ndarray of shape (n,)
         One value a column; changed in place.
     """
-    places = np.arange(HEIGHT)
-    scratch = np.empty((HEIGHT, PASSING), dtype=rows.dtype)
+    height, places = rows.height, np.arange(rows.height)
+    scratch = np.empty((height, PASSING), dtype=rows.dtype)
     for start in range(0, len(v), PASSING):
         piece = v[start : start + PASSING]
-        for top in range(0, len(samples), HEIGHT):
-            some = samples[top : top + HEIGHT]
+        for top in range(0, len(samples), height):
+            some = samples[top : top + height]
             rows.fill(some, columns, start, start + len(piece), scratch, places[: len(some)])
             subtract_rows(
-                scratch[:, : len(piece)], places[: len(some)], factors[top : top + HEIGHT], piece
+                scratch[:, : len(piece)], places[: len(some)], factors[top : top + height], piece
             )
 
 
@@ -236,6 +239,9 @@ class BlockSearch:
         self.queue = np.empty(0, dtype=np.int64)
         self.block = np.empty((0, 0), dtype=rows.dtype)
         self.steps = self.sets = 0
+        #: Multipliers that moved in the last set; what it cost, a column, to carry idle samples
+        #: along, in units of reading a stored value.
+        self.moved, self.carried = 0, 0.0
 
     def run(self, max_iter: int) -> int:
         """Solve working sets until the gap is at most `tol`; return a position in ``REASONS``."""
@@ -254,13 +260,22 @@ class BlockSearch:
                 return row_smo.STALLED
 
     def _cut(self, rising: np.ndarray, falling: np.ndarray, top: float, bottom: float) -> bool:
-        """Drop the samples at a bound that their gradient holds them to, if there are many."""
+        """Drop the samples at a bound that their gradient holds them to, if it pays.
+
+        A dropped sample's gradient must be caught up with at the end, with a kernel value for each
+        multiplier that has moved meanwhile. So it is carried along until that has cost as much.
+        """
         v = self.active.v
-        held = ((rising == -np.inf) & (v > top)) | ((falling == np.inf) & (v < bottom))
-        stays = ~held
+        goes_up, goes_down = np.isfinite(rising), np.isfinite(falling)
+        stays = (goes_up & goes_down) | (goes_up & (v >= bottom)) | (goes_down & (v <= top))
         if np.count_nonzero(stays) > CUT_AT * len(stays):
+            self.carried = 0.0
+            return False
+        restless = np.count_nonzero(goes_up & goes_down) + self.moved
+        if self.carried < self.rows.effort * restless:
             return False
         self.drop(stays)
+        self.carried = 0.0
         return True
 
     def drop(self, stays: np.ndarray) -> None:
@@ -279,7 +294,7 @@ class BlockSearch:
         """Make the next working set: the younger half of the last one, and new samples."""
         n = len(self.own)
         size = min(WORKING, n)
-        first = max(0, len(self.queue) - size // 2) if size < n else 0
+        first = max(0, len(self.queue) - int(size * KEPT)) if size < n else 0
         stay, known = self.queue[first:], self.block[first:, first:]
         new = choose(rising, falling, stay, size - len(stay))
         self.queue = np.concatenate([stay, new])
@@ -327,5 +342,7 @@ class BlockSearch:
         self.rows.fill(names[moved[wanted]], self.columns, 0, len(v), self.store.rows, new)
         slots[wanted] = new
         stored, passing = np.flatnonzero(slots >= 0), np.flatnonzero(slots < 0)
+        self.moved = len(moved)
+        self.carried += len(stored) + self.rows.effort * (len(new) + len(passing))
         subtract_rows(self.store.rows, slots[stored], change[stored], v)
         subtract_kernel(self.rows, names[moved[passing]], change[passing], self.columns, v)

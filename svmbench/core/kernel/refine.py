@@ -16,7 +16,7 @@ import numpy as np
 from svmbench.core.base import raw
 from svmbench.core.compiled import compiled
 from svmbench.core.kernel import row_smo
-from svmbench.core.kernel.block_smo import Active, BlockSearch, subtract_kernel
+from svmbench.core.kernel.block_smo import Active, BlockSearch
 from svmbench.core.kernel.single_rows import BitRows, DenseRows, Rows, SourceRows, single_rows
 from svmbench.core.kernels import MIB, KernelFunction, KernelSource
 
@@ -28,6 +28,9 @@ PROGRESS = 0.5
 
 #: Samples within so many tolerances of the gap are checked at first.
 NEAR = 3.0
+
+#: Exact kernel values held in memory at a time.
+AT_ONCE = 1 << 21
 
 #: Safety factor of the error that was found.
 SAFETY = 10.0
@@ -57,6 +60,19 @@ def near_gap(beta: np.ndarray, v: np.ndarray, y: np.ndarray, C: float, width: fl
     return near
 
 
+def exact_gradient(
+    source: KernelSource, y: np.ndarray, beta: np.ndarray, samples: np.ndarray
+) -> np.ndarray:
+    """Return ``(y - K beta)[samples]`` in float64."""
+    support = np.flatnonzero(beta)
+    factors, v = beta[support], y[samples]
+    height = max(1, AT_ONCE // max(1, len(support)))
+    for top in range(0, len(samples), height):
+        part = slice(top, top + height)
+        v[part] -= source.block(samples[part], support) @ factors
+    return v
+
+
 def correct(
     source: KernelSource, beta: np.ndarray, v: np.ndarray, y: np.ndarray, C: float, tol: float
 ) -> tuple[float, np.ndarray]:
@@ -75,15 +91,12 @@ def correct(
     checked : ndarray of int
         The samples whose gradient is exact now.
     """
-    exact = SourceRows(source, np.float64)
-    support = np.flatnonzero(beta)
     done = np.zeros(len(y), dtype=bool)
     width, error = NEAR * tol, 0.0
     while True:
         wanted = np.flatnonzero(near_gap(beta, v, y, C, width) & ~done)
         if len(wanted):
-            found = y[wanted]
-            subtract_kernel(exact, support, beta[support], exact.columns(wanted), found)
+            found = exact_gradient(source, y, beta, wanted)
             error = max(error, float(np.max(np.abs(found - v[wanted]))))
             v[wanted] = found
             done[wanted] = True
@@ -144,7 +157,7 @@ def search(
     state = State(np.zeros(len(y)), y.copy())
     if start is not None:
         state.beta = start * y
-        _exact_gradient(source, state, y)
+        state.v = exact_gradient(source, y, state.beta, np.arange(len(y)))
     everyone = members = np.arange(len(y))
     rows = single_rows(source)
     fits = rows.n_samples <= WHOLE and rows.n_samples**2 * 4 <= cache_mb * MIB
@@ -162,17 +175,10 @@ def search(
         if gap > PROGRESS * before or state.reason == row_smo.STALLED:
             state.evaluations += rows.evaluations
             rows, K, members = SourceRows(source, np.float64), source.whole(cache_mb), everyone
-            _exact_gradient(source, state, y)
+            state.v = exact_gradient(source, y, state.beta, everyone)
         before = gap
     state.evaluations += rows.evaluations
     return state
-
-
-def _exact_gradient(source: KernelSource, state: State, y: np.ndarray) -> None:
-    support = np.flatnonzero(state.beta)
-    exact = SourceRows(source, np.float64)
-    state.v = y.copy()
-    subtract_kernel(exact, support, state.beta[support], exact.columns(None), state.v)
 
 
 def _run(

@@ -44,6 +44,10 @@ class Rows(Protocol):
         Of the values: float32 or float64.
     diagonal : ndarray of shape (n_samples,)
         K(x, x) of every sample, of that type.
+    effort : float
+        About what a value costs, in units of reading a stored one from memory.
+    height : int
+        How many rows to ask for at a time where there is a choice.
     evaluations : int
         Values made so far, but for those that a `KernelSource` counts.
     """
@@ -51,6 +55,8 @@ class Rows(Protocol):
     n_samples: int
     dtype: Any
     diagonal: np.ndarray
+    effort: float
+    height: int
     evaluations: int
 
     def columns(self, J: np.ndarray | None) -> Any:
@@ -174,6 +180,9 @@ class DenseRows:
         self.X = dense.astype(np.float32)
         self.squares = np.einsum("ij,ij->i", self.X, self.X)
         self.n_samples = len(self.X)
+        self.effort = 4.0 + dense.shape[1] / 20.0
+        # Where the product is most of the work, it is faster with taller pieces.
+        self.height = HEIGHT if dense.shape[1] < HEIGHT else 2 * HEIGHT
         self.diagonal = function.diagonal(dense).astype(np.float32)
         self.evaluations = 0
 
@@ -192,9 +201,10 @@ class DenseRows:
     ) -> None:
         """Multiply, transform and write; see :class:`Rows`."""
         X, squares = columns
-        scratch = np.empty(HEIGHT * WIDTH, dtype=np.float32)
-        for top in range(0, len(samples), HEIGHT):
-            some, places = samples[top : top + HEIGHT], at[top : top + HEIGHT]
+        height = self.height
+        scratch = np.empty(height * WIDTH, dtype=np.float32)
+        for top in range(0, len(samples), height):
+            some, places = samples[top : top + height], at[top : top + height]
             A, lengths = self.X[some], self.squares[some]
             for left in range(start, stop, WIDTH):
                 right = min(left + WIDTH, stop)
@@ -296,10 +306,12 @@ class BitRows:
     """
 
     dtype = np.float32
+    height = HEIGHT
 
     def __init__(self, X: Any, function: KernelFunction) -> None:
         self.n_samples, n_features = X.shape
         n_words = max(1, -(-n_features // 64))
+        self.effort = 2.5 + 0.5 * n_words
         self.words = np.empty((self.n_samples, n_words), dtype=np.uint64)
         for top in range(0, self.n_samples, 8192):
             piece = X[top : top + 8192]
@@ -349,6 +361,9 @@ class SourceRows:
     dtype : type
         float32 or float64.
     """
+
+    effort = 20.0
+    height = HEIGHT
 
     def __init__(self, source: KernelSource, dtype: Any) -> None:
         self.source, self.dtype = source, dtype
