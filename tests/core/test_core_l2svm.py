@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 from small_problems import make_problem, needs_jit
 
-from svmbench.core.kernel import fetched_rows, l2svm, mn_svm
+from svmbench.core.kernel import fetched_rows, l2svm, mn_svm, nn_isda
 from svmbench.core.kernel.mn_svm import MNSVM
 from svmbench.core.kernel.nn_isda import NNISDA
 from svmbench.core.kernels import KernelFunction, KernelSource
@@ -207,6 +207,46 @@ def test_rows_on_demand_whatever_the_memory(name, monkeypatch):
     assert rows[0] <= 150 < rows[1]
     with pytest.raises(SvmbenchError, match=r"holds 0 kernel rows of 150 samples; 32 are needed"):
         build(name, cache_mb=0.0).fit(X, y)
+
+
+@needs_jit
+@pytest.mark.parametrize("cache_mb", [1.0, 100 * 200 * 8 / 2**20])
+@pytest.mark.parametrize("wrongly", [False, True])
+def test_isda_looks_again_at_what_it_left_out(cache_mb, wrongly, monkeypatch):
+    monkeypatch.setattr(fetched_rows, "SMALL", 0)
+    monkeypatch.setattr(nn_isda, "PERIOD", 10)
+    monkeypatch.setattr(nn_isda, "WORTH", 1.0)
+    left, violated = [], []
+    take_in = nn_isda.unshrink
+
+    def watched(store, samples, state):
+        left.append(len(samples.y) - store.n_active)
+        take_in(store, samples, state)
+        violated.append(samples.violations().max())
+
+    def leave_out_all_at_zero(store, samples, state):
+        active = samples.first(store.n_active)
+        moved = store.shrink(active.beta != 0.0)
+        for array in active:
+            array[:] = array[moved]
+        state[nn_isda.NEXT] = np.argmax(active.first(store.n_active).violations())
+
+    monkeypatch.setattr(nn_isda, "unshrink", watched)
+    if wrongly:
+        monkeypatch.setattr(nn_isda, "shrink", leave_out_all_at_zero)
+    X, y = make_problem(n=200, d=5)
+    y = y.astype(np.float64)
+    source = KernelSource.from_inputs(X, KernelFunction("rbf", 2.0))
+    K = source.rows(np.arange(200))
+    for tol in (1e-3, 1e-5):
+        C = [0.5, 4.0]
+        path = NNISDA(gamma=2.0, tol=tol, cache_mb=cache_mb).solve_path(source, y, C)
+        for value, found in zip(C, path, strict=True):
+            g = y * (K @ (found.alpha * y) + found.b) + found.alpha / value - 1.0
+            assert np.max(np.where(found.alpha > 0.0, np.abs(g), -g)) <= tol * (1.0 + 1e-6)
+            assert found.b == pytest.approx(found.alpha @ y)
+    assert max(left) > 50
+    assert (max(violated) > 0.1) == wrongly
 
 
 @needs_jit

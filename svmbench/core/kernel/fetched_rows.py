@@ -3,6 +3,9 @@
 The loop reads ``values[slots[i]]``, notes in `last_use` that it did, and returns to its caller
 where ``slots[i]`` is negative; `bring` computes that row, with others that are likely to be wanted
 next, and the loop goes on. Of a matrix that is there already every row has its slot.
+
+Rows that are computed can be shrunk: samples that play no part for now move to the end, and further
+rows end before them. Positions are places in the order that this gives.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from svmbench.core.base import raw
+from svmbench.core.compiled import compiled
 from svmbench.core.kernels import MIB, KernelSource
 from svmbench.errors import SvmbenchError
 
@@ -20,6 +24,16 @@ SMALL = 1024
 
 #: Rows that must fit, and how many are brought at a time.
 LEAST, BATCH = 32, 16
+
+
+@compiled
+def reorder(values: np.ndarray, n_rows: int, order: np.ndarray) -> None:
+    """Bring the first columns of the first rows into an order, in place."""
+    row = np.empty(len(order), dtype=values.dtype)
+    for m in range(n_rows):
+        for k in range(len(order)):
+            row[k] = values[m, order[k]]
+        values[m, : len(order)] = row
 
 
 class FetchedRows:
@@ -43,13 +57,17 @@ class FetchedRows:
     rounded : bool
         Whether they were rounded here; a float32 matrix that was handed in is taken at its word.
     slots : ndarray of int of shape (n_samples,)
-        Where each sample's row is; -1 if nowhere.
+        Where the row of each position is; -1 if nowhere.
     last_use : ndarray of int of shape (n_slots,)
         For the loop to write `clock` and its own steps to: the lowest gives way first.
     clock : int
         At least as high as every number in `last_use`; the loop's caller adds its steps.
     n_computed : int
         Rows brought so far; all of them, for a whole matrix.
+    order : ndarray of int of shape (n_samples,)
+        The sample at each position.
+    n_active : int
+        Positions from here on are shrunk away.
 
     Raises
     ------
@@ -62,6 +80,7 @@ class FetchedRows:
         self.source, self.clock = source, 0
         self.rounded = single and not source.is_stored
         dtype: Any = np.float32 if self.rounded else np.float64
+        self.order, self.n_active = np.arange(n), n
         self.K = source.whole(cache_mb) if source.is_stored or n <= SMALL else None
         if self.K is not None:
             self.K = self.K.astype(dtype) if self.rounded else self.K
@@ -83,9 +102,11 @@ class FetchedRows:
         self.values = raw(self._written)
         self.slots = np.full(n, -1)
         self.last_use = np.zeros(n_slots, dtype=np.int64)
-        self._owners = np.empty(n_slots, dtype=np.int64)
+        # How much of a slot's row is there.
+        self._widths = np.zeros(n_slots, dtype=np.int64)
         self._used = 0
         self.n_computed = 0
+        self._ordered = source
 
     @property
     def batch(self) -> int:
@@ -98,7 +119,7 @@ class FetchedRows:
         Parameters
         ----------
         wanted : ndarray of int of shape (m,)
-            Different samples, at most `batch`.
+            Different positions, at most `batch`.
         """
         self.clock += 1
         known = self.slots[wanted] >= 0
@@ -113,9 +134,59 @@ class FetchedRows:
         else:
             # The few slots that no row has reached are left so.
             places = np.argpartition(self.last_use[: self._used], m - 1)[:m]
-            self.slots[self._owners[places]] = -1
-        self._written[places] = self.source.rows(missing)
-        self._owners[places] = missing
+            gone = np.isin(self.slots, places)
+            self.slots[gone] = -1
+        self._written[places, : self.n_active] = self._ordered.block(
+            missing, slice(0, self.n_active)
+        )
+        self._widths[places] = self.n_active
         self.slots[missing] = places
         self.last_use[places] = self.clock
         self.n_computed += m
+
+    def shrink(self, kept: np.ndarray) -> np.ndarray:
+        """Move the other active positions to the end of them, and out of the active ones.
+
+        Parameters
+        ----------
+        kept : ndarray of bool of shape (n_active,)
+
+        Returns
+        -------
+        ndarray of int of shape (n_active,)
+            The old position at each of the first new ones.
+        """
+        moved = np.concatenate([np.flatnonzero(kept), np.flatnonzero(~kept)])
+        n = len(moved)
+        reorder(self._written, self._used, moved)
+        self.order[:n], self.slots[:n] = self.order[moved], self.slots[moved]
+        self.n_active = int(np.count_nonzero(kept))
+        self._ordered = self.source.subset(self.order)
+        return moved
+
+    def complete(self, wanted: np.ndarray) -> None:
+        """See to it that rows have slots, and all of their columns.
+
+        Parameters
+        ----------
+        wanted : ndarray of int of shape (m,)
+            Different positions, at most `batch`.
+        """
+        self.bring(wanted)
+        places = self.slots[wanted]
+        widths = self._widths[places]
+        n = len(self.slots)
+        for width in np.unique(widths[widths < n]):
+            short = widths == width
+            self._written[places[short], width:] = self._ordered.block(
+                wanted[short], slice(int(width), n)
+            )
+        self._widths[places] = n
+
+    def unshrink(self) -> None:
+        """Make all positions active again; rows that are not complete are forgotten."""
+        self.n_active = len(self.slots)
+        known = np.flatnonzero(self.slots >= 0)
+        short = known[self._widths[self.slots[known]] < self.n_active]
+        self.last_use[self.slots[short]] = -1
+        self.slots[short] = -1

@@ -32,11 +32,16 @@ TINY = 1e-12
 
 @compiled
 def add_weighted_rows(
-    values: np.ndarray, slots: np.ndarray, rows: np.ndarray, beta: np.ndarray, f: np.ndarray
+    values: np.ndarray,
+    slots: np.ndarray,
+    rows: np.ndarray,
+    beta: np.ndarray,
+    first: int,
+    f: np.ndarray,
 ) -> None:
-    """Add ``beta[rows] @ (K[rows] + 1)`` to `f`; every one of the rows has a slot."""
+    """Add ``beta[rows] @ (K[rows, first:] + 1)`` to `f`; every one of the rows has a slot."""
     for m in range(len(rows)):
-        row, factor = values[slots[rows[m]]], beta[rows[m]]
+        row, factor = values[slots[rows[m]], first:], beta[rows[m]]
         for j in range(len(f)):
             f[j] += factor * (np.float64(row[j]) + 1.0)
 
@@ -49,7 +54,7 @@ def outputs(store: FetchedRows, beta: np.ndarray) -> np.ndarray:
     for start in range(0, max(1, len(support)), store.batch):
         rows = support[start : start + store.batch]
         store.bring(rows)
-        add_weighted_rows(store.values, store.slots, rows, beta, f)
+        add_weighted_rows(store.values, store.slots, rows, beta, 0, f)
     return f
 
 

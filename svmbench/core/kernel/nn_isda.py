@@ -16,28 +16,35 @@ Deviations
     - The authors' program was not found: this is what its name and the papers' text say.
     - The loop keeps beta_i = y_i alpha_i and u_i = y_i g_i, which change by a kernel row without
       the labels.
+    - Where rows are computed, samples at 0 whose gradient is larger than the worst violation are
+      left out; at the end all are looked at again, and stay in (shrinking, as LIBSVM does it).
     - Along a path of C the start is the best point of the last solution's ray, or zero where that
       takes fewer steps.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from svmbench.core.base import declare, raw
+from svmbench.core.base import declare
 from svmbench.core.compiled import compiled
 from svmbench.core.kernel.fetched_rows import FetchedRows
-from svmbench.core.kernel.l2svm import MERCER, TINY, L2Classifier
+from svmbench.core.kernel.l2svm import MERCER, TINY, L2Classifier, add_weighted_rows
 from svmbench.core.kernel.selection import larger
 
 #: Steps a sample, and share of support vectors, up to and from which a solution is a good start.
 FEW_STEPS, MOST = 4.0, 0.5
 
+#: Steps between two looks at what can be left out, and the share of samples that may be left then.
+PERIOD, WORTH = 1000, 0.5
+
 #: Samples between two looks at the worst violation so far: the worst is searched in one piece.
 PIECE = 256
 
 #: How a run of the loop can end, and what that is called.
-CONVERGED, MAX_ITER, STALLED, MISSING = 0, 1, 2, 3
+CONVERGED, MAX_ITER, STALLED, MISSING, PAUSED = 0, 1, 2, 3, 4
 REASONS = ("converged", "max_iter", "stalled")
 
 #: Entries of the array of changing numbers: steps taken, and the sample of the next one.
@@ -83,11 +90,12 @@ def descend(
     slots: np.ndarray,
     last_use: np.ndarray,
     clock: int,
-    curvature: np.ndarray,
-    y: np.ndarray,
     C: float,
     tol: float,
     max_iter: int,
+    pause: int,
+    curvature: np.ndarray,
+    y: np.ndarray,
     beta: np.ndarray,
     u: np.ndarray,
     down: np.ndarray,
@@ -100,16 +108,12 @@ def descend(
     ----------
     values, slots, last_use, clock
         Rows, as :class:`~svmbench.core.kernel.fetched_rows.FetchedRows` has them.
-    curvature : ndarray of shape (n,)
-        Q_ii.
-    y : ndarray of shape (n,)
-        Labels ±1.
     C, tol, max_iter
         As :class:`NNISDA` has them.
-    beta, u : ndarray of shape (n,)
-        Signed multipliers and their gradient, changed in place.
-    down, up : ndarray of float32 of shape (n,)
-        As :func:`step_and_find_worst` has them.
+    pause : int
+        Number of steps at which to return for a look at what can be left out.
+    curvature, y, beta, u, down, up : ndarray of shape (n,)
+        As :class:`Samples` has them; changed in place.
     state : ndarray of int of shape (2,)
         Steps taken; the worst violator, at the start and at the end.
     """
@@ -119,6 +123,9 @@ def descend(
     while violation > tol:
         if steps >= max_iter:
             end = MAX_ITER
+            break
+        if steps >= pause:
+            end = PAUSED
             break
         slot = slots[i]
         if slot < 0:
@@ -140,6 +147,76 @@ def descend(
         i, violation = step_and_find_worst(u, values[slot], t, down, up)
     state[STEPS], state[NEXT] = steps, i
     return end
+
+
+class Samples(NamedTuple):
+    """What the loop knows of each sample, by position in the store; arrays of shape (n,).
+
+    Attributes
+    ----------
+    curvature : ndarray
+        Q_ii.
+    y : ndarray
+        Labels ±1.
+    beta, u : ndarray
+        Signed multipliers and their gradient.
+    down, up : ndarray of float32
+        As :func:`step_and_find_worst` has them.
+    """
+
+    curvature: np.ndarray
+    y: np.ndarray
+    beta: np.ndarray
+    u: np.ndarray
+    down: np.ndarray
+    up: np.ndarray
+
+    def first(self, n: int) -> Samples:
+        """Return views of the first n."""
+        return Samples(*(array[:n] for array in self))
+
+    def violations(self) -> np.ndarray:
+        """Return by how much each sample violates its condition; negative where it does not."""
+        return np.maximum(self.down + self.u, self.up - self.u)
+
+
+def fetch(store: FetchedRows, samples: Samples, state: np.ndarray, tol: float) -> None:
+    """Bring the row of the next step, and those of the other worst violators."""
+    violation = samples.violations()
+    violation[store.slots[: store.n_active] >= 0] = -np.inf
+    violation[state[NEXT]] = np.inf
+    n, m = len(violation), min(store.batch, len(violation))
+    wanted = np.argpartition(violation, n - m)[n - m :]
+    store.clock += int(state[STEPS])
+    store.bring(wanted[violation[wanted] > tol])
+
+
+def shrink(store: FetchedRows, samples: Samples, state: np.ndarray) -> None:
+    """Leave out samples at 0 whose gradient keeps them there, if they are many."""
+    n = store.n_active
+    active = samples.first(n)
+    violation = active.violations()
+    kept = (active.beta != 0.0) | (violation >= -violation.max())
+    if np.count_nonzero(kept) > WORTH * n:
+        return
+    moved = store.shrink(kept)
+    for array in active:
+        array[:] = array[moved]
+    state[NEXT] = np.argmax(violation[moved[: store.n_active]])
+
+
+def unshrink(store: FetchedRows, samples: Samples, state: np.ndarray) -> None:
+    """Take all samples in again, with their gradient as it has become."""
+    n = store.n_active
+    f = np.zeros(len(samples.y) - n)
+    support = np.flatnonzero(samples.beta)
+    for start in range(0, len(support), store.batch):
+        rows = support[start : start + store.batch]
+        store.complete(rows)
+        add_weighted_rows(store.values, store.slots, rows, samples.beta, n, f)
+    samples.u[n:] = f - samples.y[n:]
+    store.unshrink()
+    state[NEXT] = np.argmax(samples.violations())
 
 
 def minimise(
@@ -172,40 +249,44 @@ def minimise(
     end : int
         Position in `REASONS`.
     """
-    n = len(y)
-    u = f + beta / C - y
+    curvature = np.maximum(diag + (1.0 + 1.0 / C), TINY)
     free = beta != 0.0
     down = np.where(free | (y < 0.0), 0.0, -np.inf).astype(np.float32)
     up = np.where(free | (y > 0.0), 0.0, -np.inf).astype(np.float32)
-    curvature = raw(np.maximum(diag + (1.0 + 1.0 / C), TINY))
-    state = np.array([0, np.argmax(np.maximum(down + u, up - u))])
+    samples = Samples(curvature, y.copy(), beta, f + beta / C - y, down, up)
+    # Only rows that are computed come to stand in another order.
+    place = store.order if store.K is None else slice(None)
+    samples = Samples(*(array[place] for array in samples))
+    state = np.array([0, np.argmax(samples.violations())])
+    pause = PERIOD if store.K is None else max_iter
     while True:
+        active = samples.first(store.n_active)
         end = descend(
             store.values,
             store.slots,
             store.last_use,
             store.clock,
-            curvature,
-            raw(y),
             C,
             tol,
             max_iter,
-            beta,
-            u,
-            down,
-            up,
+            pause,
+            *active,
             state,
         )
-        if end != MISSING:
+        if end == MISSING:
+            fetch(store, active, state, tol)
+        elif end == PAUSED:
+            pause = int(state[STEPS]) + PERIOD
+            shrink(store, samples, state)
+        elif store.n_active < len(y):
+            unshrink(store, samples, state)
+            # All of them take part from here on, or the same could leave again and again.
+            pause = max_iter
+        else:
             break
-        # With the row that is missing come those of the other worst violators.
-        violation = np.maximum(down + u, up - u)
-        violation[store.slots >= 0] = -np.inf
-        violation[state[NEXT]] = np.inf
-        wanted = np.argpartition(violation, n - store.batch)[n - store.batch :]
-        store.clock += int(state[STEPS])
-        store.bring(wanted[violation[wanted] > tol])
-    np.subtract(u + y, beta / C, out=f)
+    place = store.order if store.K is None else slice(None)
+    beta[place] = samples.beta
+    f[place] = samples.u + samples.y - samples.beta / C
     return int(state[STEPS]), end
 
 
