@@ -20,7 +20,7 @@ def test_same_optimum_as_libsvm(kernel, C, storage):
     X, y = make_problem(n=120, d=6)
     parameters = {"C": C, "kernel": kernel, "gamma": 0.7, "coef0": 1.0}
     model = SMO(storage=storage, tol=1e-6, **parameters).fit(X, y)
-    assert_same_as_libsvm(model, X, y, **parameters)
+    assert_same_as_libsvm([model], X, y, **parameters)
     assert model.objective_ == pytest.approx(model.dual_objective_, rel=1e-4)
 
 

@@ -36,7 +36,7 @@ def test_same_optimum_as_libsvm(solver, options, kernel, C):
     X, y = make_problem(n=120, d=6)
     parameters = {"C": C, "kernel": kernel, "gamma": 0.7, "coef0": 1.0}
     model = solver(tol=1e-6, **options, **parameters).fit(sp.csr_array(X), y)
-    assert_same_as_libsvm(model, X, y, **parameters)
+    assert_same_as_libsvm([model], X, y, **parameters)
     assert violation(model, X, y) <= 1e-6 + 1e-9 * C
     assert model.objective_ == pytest.approx(model.dual_objective_, rel=1e-4)
 
