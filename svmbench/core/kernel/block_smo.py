@@ -28,8 +28,9 @@ from svmbench.core.kernel import row_smo
 from svmbench.core.kernel.row_store import RowStore
 from svmbench.core.kernel.single_rows import Rows
 
-#: Samples of a working set.
-WORKING = 1024
+#: Samples of a working set; twice as many where more multipliers than that are free, since a set
+#: that is small beside them chases them round.
+WORKING = 512
 
 #: Share of a working set that stays in the next.
 KEPT = 0.5
@@ -293,7 +294,8 @@ class BlockSearch:
     def _renew(self, rising: np.ndarray, falling: np.ndarray) -> None:
         """Make the next working set: the younger half of the last one, and new samples."""
         n = len(self.own)
-        size = min(WORKING, n)
+        n_free = np.count_nonzero(np.isfinite(rising) & np.isfinite(falling))
+        size = min(n, WORKING if n_free <= WORKING else 2 * WORKING)
         first = max(0, len(self.queue) - int(size * KEPT)) if size < n else 0
         stay, known = self.queue[first:], self.block[first:, first:]
         new = choose(rising, falling, stay, size - len(stay))
