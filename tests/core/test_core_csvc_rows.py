@@ -262,3 +262,16 @@ def test_memory_stays_within_the_budget():
     assert large <= 36.0 + 24.0, large
     assert large - small >= 16.0
     assert few < many
+
+
+@pytest.mark.parametrize("at_once", [1, 40, 1 << 20])
+def test_exact_gradient_in_pieces(at_once, monkeypatch):
+    monkeypatch.setattr(refine, "AT_ONCE", at_once)
+    monkeypatch.setattr(refine, "STRIP", 5)
+    X, y = make_problem(n=30, d=4)
+    source = KernelSource.from_inputs(X, KernelFunction("rbf", 1.0))
+    beta = np.where(np.arange(30) % 3 == 0, 0.0, np.linspace(-1.0, 2.0, 30))
+    expected = y - source.rows(np.arange(30)) @ beta
+    for samples in (np.arange(30), np.arange(4, 20), np.array([0, 3, 6]), np.array([1, 2])):
+        found = refine.exact_gradient(source, y.astype(float), beta, samples)
+        assert_allclose(found, expected[samples], rtol=1e-12, atol=1e-13)

@@ -32,6 +32,9 @@ NEAR = 3.0
 #: Exact kernel values held in memory at a time.
 AT_ONCE = 1 << 21
 
+#: Rows of a symmetric matrix that are computed from the diagonal on.
+STRIP = 256
+
 #: Safety factor of the error that was found.
 SAFETY = 10.0
 
@@ -63,14 +66,23 @@ def near_gap(beta: np.ndarray, v: np.ndarray, y: np.ndarray, C: float, width: fl
 def exact_gradient(
     source: KernelSource, y: np.ndarray, beta: np.ndarray, samples: np.ndarray
 ) -> np.ndarray:
-    """Return ``(y - K beta)[samples]`` in float64."""
-    support = np.flatnonzero(beta)
-    factors, v = beta[support], y[samples]
-    height = max(1, AT_ONCE // max(1, len(support)))
-    for top in range(0, len(samples), height):
-        part = slice(top, top + height)
-        v[part] -= source.block(samples[part], support) @ factors
-    return v
+    """Return ``(y - K beta)[samples]`` in float64; `samples` are different and ascend."""
+    support, v = np.flatnonzero(beta), y.copy()
+    own = np.intersect1d(samples, support, assume_unique=True)
+    others = np.setdiff1d(support, own, assume_unique=True)
+    for rows, columns in ((np.setdiff1d(samples, own, assume_unique=True), support), (own, others)):
+        height = max(1, AT_ONCE // max(1, len(columns)))
+        for top in range(0, len(rows), height):
+            part = rows[top : top + height]
+            v[part] -= source.block(part, columns) @ beta[columns]
+    # Among the samples with a multiplier each value serves for both of its pair.
+    height = max(1, min(STRIP, AT_ONCE // max(1, len(own))))
+    for top in range(0, len(own), height):
+        part, later = own[top : top + height], own[top + height :]
+        K = source.block(part, own[top:])
+        v[part] -= K @ beta[own[top:]]
+        v[later] -= beta[part] @ K[:, len(part) :]
+    return v[samples]
 
 
 def correct(
