@@ -3,6 +3,7 @@
 import subprocess
 import sys
 
+import pytest
 from small_problems import needs_jit
 
 #: Run in a process of its own: other tests compile too.
@@ -41,3 +42,46 @@ for cls in (nl_sgd.NLSGD, nl_sgd.KernelPegasos):
 @needs_jit
 def test_warm_up_leaves_nothing_to_compile():
     subprocess.run([sys.executable, "-c", CHECK], check=True, timeout=300)
+
+
+#: Run in a process of its own: which compiled functions are compiled or loaded by a fit.
+LISTEN = """
+import warnings
+from numba.core import event
+from sklearn.datasets import load_digits
+import scipy.sparse as sp
+import svmbench
+from svmbench.catalogue import solver_class
+from svmbench.core.base import warm_up
+
+warnings.simplefilter("ignore")
+
+class Late(event.Listener):
+    names = []
+    def on_start(self, what):
+        self.names.append(what.data["dispatcher"].__name__)
+    def on_end(self, what):
+        pass
+
+digits, classes = load_digits(return_X_y=True)
+X, y = digits[:1200] / 16.0, classes[:1200] % 2
+late = Late()
+found = {}
+for name, declared in svmbench.solvers().items():
+    if not solver_class(name).__module__.startswith("svmbench.core"):
+        continue
+    warm_up(solver_class(name))
+    with event.install_listener("numba:compile", late):
+        for inputs in [X, sp.csr_array(X)] if declared.sparse else [X]:
+            svmbench.solver(name).fit(inputs, y)
+    if late.names:
+        found[name] = list(late.names)
+        late.names.clear()
+assert not found, found
+"""
+
+
+@needs_jit
+@pytest.mark.slow
+def test_no_solver_compiles_anything_after_its_warm_up():
+    subprocess.run([sys.executable, "-c", LISTEN], check=True, timeout=600)

@@ -306,6 +306,11 @@ class Chunking(KernelClassifier):
         source = KernelSource.from_inputs(data.native, self.function)
         return self._store(self.solve(source, data.y), data)
 
+    @classmethod
+    def warm_up_rest(cls) -> None:
+        """Call what only problems of several chunks need."""
+        close_up(np.zeros((2, 2)), np.arange(2))
+
     def solve(
         self, source: KernelSource, y: np.ndarray, start: np.ndarray | None = None
     ) -> KernelSolution:

@@ -27,13 +27,19 @@ LEAST, BATCH = 32, 16
 
 
 @compiled
-def reorder(values: np.ndarray, n_rows: int, order: np.ndarray) -> None:
-    """Bring the first columns of the first rows into an order, in place."""
-    row = np.empty(len(order), dtype=values.dtype)
+def reorder(values: np.ndarray, n_rows: int, order: np.ndarray, row: np.ndarray) -> None:
+    """Bring the first columns of the first rows into an order, in place; `row` is scratch."""
     for m in range(n_rows):
         for k in range(len(order)):
             row[k] = values[m, order[k]]
-        values[m, : len(order)] = row
+        for k in range(len(order)):
+            values[m, k] = row[k]
+
+
+def warm_up() -> None:
+    """Load or compile what a small fit does not call."""
+    for dtype in (np.float32, np.float64):
+        reorder(np.zeros((2, 2), dtype), 1, np.arange(2), np.zeros(2, dtype))
 
 
 class FetchedRows:
@@ -158,7 +164,7 @@ class FetchedRows:
         """
         moved = np.concatenate([np.flatnonzero(kept), np.flatnonzero(~kept)])
         n = len(moved)
-        reorder(self._written, self._used, moved)
+        reorder(self._written, self._used, moved, np.empty(n, self._written.dtype))
         self.order[:n], self.slots[:n] = self.order[moved], self.slots[moved]
         self.n_active = int(np.count_nonzero(kept))
         self._ordered = self.source.subset(self.order)

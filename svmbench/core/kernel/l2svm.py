@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from svmbench.core.compiled import compiled
+from svmbench.core.kernel import fetched_rows
 from svmbench.core.kernel.fetched_rows import FetchedRows
 from svmbench.core.kernel_base import KernelClassifier, KernelSolution
 from svmbench.core.kernels import KernelSource
@@ -80,6 +81,11 @@ class L2Classifier(KernelClassifier):
     absorbs_bias: ClassVar[bool] = True
     # On float32 and on float64 rows.
     warm_with: ClassVar[tuple[dict[str, Any], ...]] = ({}, {"tol": 1e-6})
+
+    @classmethod
+    def warm_up_rest(cls) -> None:
+        """Call what only larger problems need."""
+        fetched_rows.warm_up()
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
