@@ -275,3 +275,27 @@ def test_exact_gradient_in_pieces(at_once, monkeypatch):
     for samples in (np.arange(30), np.arange(4, 20), np.array([0, 3, 6]), np.array([1, 2])):
         found = refine.exact_gradient(source, y.astype(float), beta, samples)
         assert_allclose(found, expected[samples], rtol=1e-12, atol=1e-13)
+
+
+@needs_jit
+def test_dropped_samples_are_looked_at_again_in_double_precision(in_blocks, monkeypatch):
+    monkeypatch.setattr(refine, "LARGEST", 0.0)
+    monkeypatch.setattr(SourceRows, "effort", 0.0)
+    X, y, gamma = forms("dense")
+    for C in (0.1, 1.0, 30.0):
+        model = CSVC(C=C, gamma=gamma, tol=1e-6).fit(X, y)
+        alpha = np.zeros(300)
+        alpha[model.support_] = np.abs(model.dual_coef_[0])
+        v = y - (model.decision_function(X) - model.intercept_[0])
+        top, bottom = refine.limits(y * alpha, v, y, C)
+        assert top - bottom <= 1e-6 * (1 + 1e-6)
+        assert model.counters_["checks"] == 0
+
+
+@needs_jit
+def test_kernel_values_that_float32_can_not_hold():
+    X, y = make_problem(n=60, d=4)
+    model = CSVC(kernel="poly", degree=9, gamma=1e4, C=1e-36, tol=1e-4).fit(X, y)
+    scaled = CSVC(kernel="poly", degree=9, gamma=1.0, C=1.0, tol=1e-4).fit(X, y)
+    assert np.max(model.function.diagonal(X)) > 1e38
+    assert_allclose(model.decision_function(X), scaled.decision_function(X), rtol=1e-3, atol=1e-3)

@@ -1,4 +1,4 @@
-"""The production C-SVC: pair steps chosen by second-order information, warm starts along C.
+"""The production C-SVC: second-order pair steps on a matrix, or in blocks of rows made on demand.
 
 Problem
     min_alpha  1/2 alpha' Q alpha - e'alpha,   0 <= alpha_i <= C,   y'alpha = 0,
@@ -10,6 +10,13 @@ Returned
     G = Q alpha - e: the same stopping rule as LIBSVM's eps.
 Reference
     Fan, Chen and Lin 2005 (choice of the pair); Joachims 1999 (working sets, shrinking).
+Which way
+    - A kernel matrix that is given, and fits the budget, is solved on as it is (``row_smo``, and
+      along C ``c_path``).
+    - From inputs, up to 2,000 samples: on the whole matrix in float32 (``single_rows``).
+    - More: by working sets of 512 or 1,024, with rows as they are needed (``block_smo``).
+    Both of the last are checked in float64 before they count as converged, and go on in float64
+    where float32 gets no further (``refine``).
 """
 
 from __future__ import annotations
@@ -152,7 +159,8 @@ class CSVC(KernelClassifier):
     max_iter : int, default=10000000
         Largest number of pair steps.
     cache_mb : float, default=1024.0
-        Memory for kernel values, MiB.
+        Memory for kernel rows, MiB; any amount will do, and more saves work. Beside it there are
+        a copy of the inputs in float32 and some 20 MiB of scratch.
 
     Attributes
     ----------
@@ -168,8 +176,8 @@ class CSVC(KernelClassifier):
     stop_reason_ : str
         ``"converged"``, ``"max_iter"`` or ``"stalled"`` (no step is left that float64 can see).
     counters_ : dict
-        ``kernel_evaluations``, ``updates`` (pair steps), ``support_vectors``,
-        ``bounded_support_vectors``.
+        ``kernel_evaluations``, ``updates`` (pair steps), ``checks`` (of the gradient in float64),
+        ``support_vectors``, ``bounded_support_vectors``.
 
     Examples
     --------

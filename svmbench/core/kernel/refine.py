@@ -29,6 +29,9 @@ PROGRESS = 0.5
 #: Samples within so many tolerances of the gap are checked at first.
 NEAR = 3.0
 
+#: Kernel values above this are not for float32.
+LARGEST = 1e30
+
 #: Exact kernel values held in memory at a time.
 AT_ONCE = 1 << 21
 
@@ -171,14 +174,22 @@ def search(
         state.beta = start * y
         state.v = exact_gradient(source, y, state.beta, np.arange(len(y)))
     everyone = members = np.arange(len(y))
-    rows = single_rows(source)
-    fits = rows.n_samples <= WHOLE and rows.n_samples**2 * 4 <= cache_mb * MIB
+    rows: Rows = SourceRows(source, np.float64)
+    if float(np.max(np.abs(rows.diagonal))) <= LARGEST:
+        rows = single_rows(source)
+    fits = rows.n_samples <= WHOLE and rows.n_samples**2 * rows.diagonal.itemsize <= cache_mb * MIB
     K = rows.whole() if fits else None
     before = np.inf
     while True:
         _run(rows, K, members, state, y, C=C, tol=tol, max_iter=max_iter, cache_mb=cache_mb)
-        if state.reason == row_smo.MAX_ITER or rows.dtype == np.float64:
+        if state.reason == row_smo.MAX_ITER:
             break
+        if rows.dtype == np.float64:
+            # What was dropped on the way may be part of a violation after all.
+            top, bottom = limits(state.beta, state.v, y, C)
+            if state.reason == row_smo.STALLED or top - bottom <= tol:
+                break
+            continue
         gap, members = correct(source, state.beta, state.v, y, C, tol)
         state.rounds += 1
         if gap <= tol:

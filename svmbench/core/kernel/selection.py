@@ -91,7 +91,8 @@ def move_and_find_top(
     if piece < 0:
         return -1
     k = piece
-    while v[k] + np.float64(up[k]) != top:
+    # (The bound matters only where an overflow made a gradient NaN.)
+    while k < n - 1 and v[k] + np.float64(up[k]) != top:
         k += 1
     return k
 
@@ -146,7 +147,7 @@ def find_partner(
     if piece < 0:
         return -1, gap
     k = piece
-    while score[k] != most:
+    while k < n - 1 and score[k] != most:
         k += 1
     return k, gap
 
