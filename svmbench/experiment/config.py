@@ -104,6 +104,8 @@ def check_names(config: Config, source: YamlSource) -> None:
     for prefix, solver_specs, dataset_specs in lists:
         for i, spec in enumerate(solver_specs):
             place: Place = (*prefix, "solvers", i)
+            if spec.name not in known and spec.optional:
+                continue
             if spec.name not in known:
                 problems.append(
                     f"{source.where((*place, 'name'))}: {_dotted(place)}: unknown solver "
@@ -209,7 +211,32 @@ def apply_profile(config: Config, name: str) -> Config:
     }
     if profile.timeout_s is not None:
         update["timeout_s"] = profile.timeout_s
-    return config.model_copy(update=update)
+    return _without_absent(config.model_copy(update=update))
+
+
+def _without_absent(config: Config) -> Config:
+    """Return the config without the optional solvers that are not installed here."""
+    specs = [*config.solvers, *(spec for block in config.blocks for spec in block.solvers)]
+    if not any(spec.optional for spec in specs):
+        return config
+    from svmbench.catalogue import solvers
+
+    known = solvers()
+    absent = {spec.shown for spec in specs if spec.optional and spec.name not in known}
+
+    def there(specs: list[SolverSpec]) -> list[SolverSpec]:
+        return [spec for spec in specs if spec.shown not in absent]
+
+    blocks = [
+        block.model_copy(
+            update={
+                "solvers": there(block.solvers),
+                "pairs": [pair for pair in block.pairs if not absent.intersection(pair)],
+            }
+        )
+        for block in config.blocks
+    ]
+    return config.model_copy(update={"solvers": there(config.solvers), "blocks": blocks})
 
 
 def _cross_check(config: Config, source: YamlSource) -> list[str]:

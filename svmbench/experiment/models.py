@@ -75,10 +75,13 @@ class SolverSpec(Model):
         Fixed parameters.
     grid : dict
         Parameter → values to search, in the order in which ties are broken (first wins).
+    optional : bool
+        Left out, with the pairs that name it, where the package that it needs is not installed.
     """
 
     name: str
     label: str = ""
+    optional: bool = False
     params: dict[str, Scalar] = {}
     grid: dict[str, GridValues] = {}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from runs import write_config
 
 from svmbench.errors import ConfigError
 from svmbench.experiment.config import (
@@ -179,3 +180,14 @@ def test_shipped_configs_are_valid_in_every_profile(path: Path) -> None:
     for profile in config.profiles:
         cut = apply_profile(config, profile)
         assert all(cut.datasets_of(block) for block in cut.blocks)
+
+
+def test_an_optional_solver_that_is_not_there_is_left_out(tmp_path: Path) -> None:
+    peer = {"name": "no-such-peer", "optional": True}
+    block = {"protocol": "race", "pairs": [["alsvm", "falsvm"], ["alsvm", "no-such-peer"]]}
+    path = write_config(tmp_path, ["alsvm", "falsvm", peer], block)
+    config, source = load_config(path)
+    check_names(config, source)
+    cut = apply_profile(config, "quick")
+    assert [spec.shown for spec in cut.solvers] == ["alsvm", "falsvm"]
+    assert cut.blocks[0].pairs == [["alsvm", "falsvm"]]
