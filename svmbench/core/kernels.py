@@ -2,12 +2,12 @@
 
 `KernelFunction` is the formula. `KernelSource` is what a solver is handed: rows and blocks of one
 kernel matrix by position, wherever they come from, and a count of the values that were asked for.
-`RowCache` keeps rows within a memory budget and forgets the least recently used first.
+Rows that stay in memory within a budget are in ``kernel/row_store.py`` and
+``kernel/fetched_rows.py``.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,6 @@ import scipy.sparse as sp
 
 from svmbench.core.base import raw
 from svmbench.core.compiled import compiled
-from svmbench.errors import SvmbenchError
 
 #: Names of the kernels, as scikit-learn has them.
 KERNELS = ("linear", "rbf", "poly", "sigmoid")
@@ -414,75 +413,3 @@ class _Matrix(KernelSource):
 
     def subset(self, indices: np.ndarray) -> KernelSource:
         return _Matrix(self.matrix, self.gamma, self.indices[indices], self._counter)
-
-
-class RowCache:
-    """Slots for rows within a memory budget; the least recently used row gives way first.
-
-    Parameters
-    ----------
-    n_samples : int
-        Length of a row.
-    cache_mb : float
-        Budget, MiB.
-    least : int
-        Rows that must fit at the same time.
-    dtype : type, default=np.float32
-
-    Attributes
-    ----------
-    values : ndarray of shape (n_slots, n_samples)
-
-    Raises
-    ------
-    svmbench.errors.SvmbenchError
-        If the budget does not hold `least` rows; says how much does.
-    """
-
-    def __init__(
-        self, n_samples: int, cache_mb: float, least: int, dtype: Any = np.float32
-    ) -> None:
-        width = n_samples * np.dtype(dtype).itemsize
-        n_slots = min(n_samples, int(cache_mb * MIB // width))
-        if n_slots < min(least, n_samples):
-            needed = int(np.ceil(min(least, n_samples) * width / MIB))
-            msg = (
-                f"cache_mb={cache_mb:g} holds {n_slots} kernel rows of {n_samples} samples; "
-                f"{least} are needed at a time: give cache_mb={needed} or more"
-            )
-            raise SvmbenchError(msg)
-        # Pages that no row has reached yet cost nothing.
-        self.values = np.empty((n_slots, n_samples), dtype=dtype)
-        self._slots: OrderedDict[int, int] = OrderedDict()
-        self.hits = 0
-
-    def claim(self, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Give every row of `wanted` a slot.
-
-        Parameters
-        ----------
-        wanted : ndarray of int of shape (m,)
-            Different row numbers, at most as many as there are slots.
-
-        Returns
-        -------
-        slots : ndarray of int of shape (m,)
-        missing : ndarray of bool of shape (m,)
-            Where the caller must now write the row into its slot.
-        """
-        slots = np.empty(len(wanted), dtype=np.int64)
-        missing = np.zeros(len(wanted), dtype=bool)
-        known = self._slots
-        for position, row in enumerate(wanted.tolist()):
-            slot = known.get(row)
-            if slot is None:
-                missing[position] = True
-            else:
-                known.move_to_end(row)
-                slots[position] = slot
-        for position in np.flatnonzero(missing).tolist():
-            slot = len(known) if len(known) < len(self.values) else known.popitem(last=False)[1]
-            known[int(wanted[position])] = slot
-            slots[position] = slot
-        self.hits += len(wanted) - int(missing.sum())
-        return slots, missing

@@ -11,13 +11,11 @@ from svmbench.core.kernels import (
     KERNELS,
     KernelFunction,
     KernelSource,
-    RowCache,
     gather,
     gauss_of_distances,
     gauss_single,
     squared_distances,
 )
-from svmbench.errors import SvmbenchError
 
 X, _ = make_problem(n=40, d=6)
 
@@ -74,25 +72,6 @@ def test_single_precision_is_within_a_few_units_of_its_last_place():
     out = np.empty_like(P)
     gauss_single(P, squares, squares, 0.3, out)
     assert_allclose(out, expected("rbf", X, X), rtol=2e-6)
-
-
-def test_cache_forgets_the_least_recently_used():
-    cache = RowCache(n_samples=1 << 18, cache_mb=3.0, least=2)
-    assert cache.values.shape == (3, 1 << 18)
-    slots, missing = cache.claim(np.array([5, 6, 7]))
-    assert missing.all()
-    assert sorted(slots) == [0, 1, 2]
-    assert not cache.claim(np.array([5]))[1].any()
-    again, missing = cache.claim(np.array([8, 5]))
-    assert missing.tolist() == [True, False]
-    assert again.tolist() == [slots[1], slots[0]]
-    assert cache.claim(np.array([6]))[1].all()
-    assert cache.hits == 2
-
-
-def test_cache_says_what_it_needs():
-    with pytest.raises(SvmbenchError, match="4 are needed at a time: give cache_mb=4 or more"):
-        RowCache(n_samples=1 << 18, cache_mb=3.0, least=4)
 
 
 def test_a_whole_matrix_is_handed_out_within_its_budget_and_in_its_precision():

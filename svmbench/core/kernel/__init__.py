@@ -1,1 +1,1 @@
-"""Kernel solvers: one algorithm a file, all of the hinge-loss dual with a kernel."""
+"""Kernel solvers, one algorithm a file, and the machinery that several of them share."""
