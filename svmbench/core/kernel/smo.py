@@ -52,6 +52,7 @@ from svmbench.core.kernel.storage import (
     kernel_values,
     of_product,
     product,
+    sparse_product,
 )
 from svmbench.core.kernel_base import KernelSolution
 from svmbench.core.kernels import KERNELS
@@ -126,9 +127,15 @@ def update_errors(
     """
     free, n_free = v.members[FREE], v.sizes[FREE]
     if s.kind == LINEAR:
+        errors, y, w = v.errors, v.y, v.w
+        data, indices, indptr = s.data, s.indices, s.indptr
         for m in range(n_free):
             k = free[m]
-            v.errors[k] = product(s, v.w, k) - b - v.y[k]
+            if len(indptr):
+                u = sparse_product(data, indices, indptr[k], indptr[k + 1], w)
+            else:
+                u = product(s, w, k)
+            errors[k] = u - b - y[k]
         v.counters[EVALUATIONS] += n_free
         return
     kernel_values(s, i1, free, n_free, v.work, v.values, v.counters)
@@ -203,8 +210,14 @@ def step_with_a_partner(
     the others, each from a random start.
     """
     N, n_free = len(v.alpha), v.sizes[FREE]
-    best, eps = widest(v, E2), state[EPS]
-    a2, y2, k22 = v.alpha[i2], v.y[i2], s.diagonal[i2]
+    best, eps, b = widest(v, E2), state[EPS], state[B]
+    # Taken out of the tuples once: each access inside the loop would count two references.
+    y, alpha, errors, diagonal = v.y, v.alpha, v.errors, s.diagonal
+    members, place = v.members[FREE], v.place[FREE]
+    data, indices, indptr, w, second = s.data, s.indices, s.indptr, v.w, v.second
+    linear, sparse, stored = s.kind == LINEAR, len(indptr) > 0, len(s.K) > 0
+    a2, y2, k22 = alpha[i2], y[i2], diagonal[i2]
+    n_values = 0
     for hierarchy in range(3):
         n_candidates = (1 if best >= 0 else 0, n_free, N)[hierarchy]
         start = random_start(state, n_candidates) if hierarchy > 0 and n_candidates > 0 else 0
@@ -213,27 +226,36 @@ def step_with_a_partner(
             if hierarchy == 0:
                 i1 = best
             elif hierarchy == 1:
-                i1 = v.members[FREE, i1]
-            elif v.place[FREE, i1] >= 0:
+                i1 = members[i1]
+            elif place[i1] >= 0:
                 continue
-            sign, a1 = v.y[i1] * y2, v.alpha[i1]
+            sign, a1 = y[i1] * y2, alpha[i1]
             L = max(0.0, a2 - a1) if sign < 0.0 else max(0.0, a1 + a2 - C)
             H = min(C, C + a2 - a1) if sign < 0.0 else min(C, a1 + a2)
             if i1 == i2 or L >= H:
                 continue
-            if hierarchy == 2:
-                v.errors[i1] = output(s, v, i1) - state[B] - v.y[i1]
-            if len(s.K):
-                k12 = s.K[i1, i2]
+            if linear and sparse:
+                start1, end1 = indptr[i1], indptr[i1 + 1]
+                if hierarchy == 2:
+                    errors[i1] = sparse_product(data, indices, start1, end1, w) - b - y[i1]
+                k12 = sparse_product(data, indices, start1, end1, second)
+                n_values += 2 if hierarchy == 2 else 1
             else:
-                k12 = of_product(s, product(s, v.second, i1), i1, i2)
-                v.counters[EVALUATIONS] += 1
-            k11 = s.diagonal[i1]
-            slope = y2 * (v.errors[i1] - E2)
+                if hierarchy == 2:
+                    errors[i1] = output(s, v, i1) - b - y[i1]
+                if stored:
+                    k12 = s.K[i1, i2]
+                else:
+                    k12 = of_product(s, product(s, second, i1), i1, i2)
+                    n_values += 1
+            k11 = diagonal[i1]
+            slope = y2 * (errors[i1] - E2)
             new2 = best_second(a2, slope, k11 + k22 - 2.0 * k12, L, H, C, eps)
             if abs(new2 - a2) >= eps * (new2 + a2 + eps):
+                v.counters[EVALUATIONS] += n_values
                 take_step(s, v, i1, i2, E2, k11, k12, k22, new2, C, state)
                 return True
+    v.counters[EVALUATIONS] += n_values
     return False
 
 
