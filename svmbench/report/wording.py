@@ -24,6 +24,7 @@ _LABELS = {
     "n_negative": "negative",
     "dataset": "data set",
     "size": "training samples",
+    "n_train": "training samples",
     "ratio": "times faster",
     "objective_difference": "relative difference of objectives",
     "excess_objective": "objective above the best (relative)",
