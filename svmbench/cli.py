@@ -261,6 +261,13 @@ def fetch(names: tuple[str, ...], all_: bool, mirror: str | None, jobs: int, qui
     "--fresh", is_flag=True, help="Start anew; the earlier records are set aside as runs-N.jsonl."
 )
 @click.option(
+    "--reuse",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    metavar="DIR",
+    multiple=True,
+    help="Take over results of the very same cells from another run's folder.",
+)
+@click.option(
     "--set",
     "overrides",
     metavar="KEY=VALUE",
@@ -285,6 +292,7 @@ def run(
     budget: float | None,
     retry: str,
     fresh: bool,
+    reuse: tuple[Path, ...],
     overrides: tuple[str, ...],
     output: Path | None,
     mirror: str | None,
@@ -301,6 +309,7 @@ def run(
       svmbench run quickstart
       svmbench run configs/alsvm_table2.yaml --profile quick
       svmbench run alsvm_table2 --profile paper --budget 60 --only solver=alsvm,solver=falsvm
+      svmbench run nlsgd_table3 --reuse results/nlsgd_table2-quick
     """
     from svmbench.experiment import default_output, prepare_plan
     from svmbench.experiment.execute import Options, due, execute
@@ -332,6 +341,9 @@ def run(
         if fresh:
             folder.start_afresh()
         folder.write_file("plan.json", plan.to_json())
+        for other in reuse:
+            wanted = {cell.key: cell.shown for cell in due(cells, folder, "all")}
+            say(f"{_counted(folder.take_over(other, wanted), 'result')} taken over from {other}")
         for text in folder.notes:
             console.print(text, markup=False, highlight=False)
         todo = due(cells, folder, retry)

@@ -127,6 +127,43 @@ class RunFolder:
         self.points.clear()
         self._open()
 
+    def take_over(self, source: Path, wanted: dict[str, dict[str, Any]]) -> int:
+        """Copy another folder's results of the same cells; return how many cells got one.
+
+        A key stands for the data, the settings and the solver's code, so its result is this run's
+        as well, measured in the environment that the record names. What is here stays.
+
+        Parameters
+        ----------
+        source : Path
+            A run folder; it is read only.
+        wanted : dict of str to dict
+            The identifying fields, as this run knows them, of each cell key that has no result.
+
+        Raises
+        ------
+        svmbench.errors.ResultsError
+            If `source` holds no records, or they can't be written here.
+        """
+        try:
+            records = read_records(source, self.notes)
+        except OSError as error:
+            raise ResultsError(f"{source} is no run folder: it holds no {RUNS}") from error
+        newest = {r["key"]: r for r in records if r["kind"] == "cell" and r["key"] in wanted}
+        finished = {key: record for key, record in newest.items() if record["status"] == "ok"}
+        for record in records:
+            if record["kind"] != "point" or record["key"] not in finished:
+                continue
+            if str(record["point"]) not in self.points.get(record["key"], {}):
+                self.append(record)
+        for name in sorted({record["environment"] for record in finished.values()}):
+            file = f"environment-{name}.json"
+            if not (self.path / file).exists() and (source / file).exists():
+                self.write_file(file, (source / file).read_text(encoding="utf-8"))
+        for key, record in finished.items():
+            self.append({**record, **wanted[key]})
+        return len(finished)
+
     def write_file(self, name: str, text: str) -> None:
         """Write a whole file atomically.
 

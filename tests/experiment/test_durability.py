@@ -292,6 +292,43 @@ def test_cells_of_one_key_run_once(tmp_path: Path) -> None:
     assert len(lines_of(tmp_path / "out")) == 3
 
 
+def test_results_of_the_same_cells_are_taken_over_from_another_run(
+    tmp_path: Path, whole: Path, logs: Path
+) -> None:
+    (logs / "fits").unlink(missing_ok=True)
+    config, out = counting_config(tmp_path), tmp_path / "out"
+    ended = svmbench("run", config, "--output", out, "--reuse", whole)
+    assert "3 results taken over" in ended.out
+    assert "3 cells, 0 to run" in ended.out
+    assert search_fits(logs) == 0
+    assert table_without_times(out) == table_without_times(whole)
+    assert {p.name for p in out.glob("environment-*")} == {
+        p.name for p in whole.glob("environment-*")
+    }
+    # Another seed is another experiment: nothing of it is the same.
+    new = ["--output", tmp_path / "new", "--set", "seed=5", "--budget", 1e-9]
+    ended = svmbench("run", config, *new, "--reuse", whole)
+    assert "0 results taken over" in ended.out
+
+
+def test_only_what_was_measured_is_taken_over(tmp_path: Path, logs: Path) -> None:
+    config, first = counting_config(tmp_path), tmp_path / "first"
+    svmbench("run", config, "--output", first, "--only", "fold=0")
+    svmbench("run", config, "--output", first, "--budget", 1e-9)
+    ended = svmbench("run", config, "--output", tmp_path / "second", "--reuse", first)
+    assert "1 result taken over" in ended.out
+    assert "3 cells, 2 to run" in ended.out
+    assert "cells: 3 ok" in ended.out
+
+
+def test_a_folder_without_records_can_not_be_reused(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    config, out = counting_config(tmp_path), tmp_path / "out"
+    ended = svmbench("run", config, "--output", out, "--reuse", tmp_path / "empty")
+    assert ended.code == 1
+    assert "is no run folder" in ended.err
+
+
 def test_fresh_forgets_what_a_killed_run_streamed(tmp_path: Path, logs: Path) -> None:
     config, out = counting_config(tmp_path), tmp_path / "out"
     svmbench("run", config, "--output", out, "--only", "fold=0")
