@@ -13,6 +13,7 @@ from svmbench.core.base import warm_up
 from svmbench.core.kernel import block_smo, refine, row_smo, row_store, selection
 from svmbench.core.kernel import single_rows as single_rows_module
 from svmbench.core.kernel.block_smo import Active, BlockSearch
+from svmbench.core.kernel.crew import Crew, processors
 from svmbench.core.kernel.csvc import CSVC
 from svmbench.core.kernel.row_store import RowStore
 from svmbench.core.kernel.single_rows import BitRows, DenseRows, SourceRows, single_rows
@@ -151,14 +152,54 @@ def test_dropped_samples_get_their_gradient_back(kind, error, monkeypatch):
     rows = SourceRows(source, np.float64) if kind == "exact" else single_rows(source)
     beta, v = np.zeros(300), y.copy()
     active = Active(np.arange(300), y, 1.0, beta, v)
-    search = BlockSearch(rows, active, C=1.0, tol=1e-6, cache_mb=1.0)
+    search = BlockSearch(rows, active, C=1.0, tol=1e-6, cache_mb=1.0, crew=Crew(1))
     # As if values cost nothing, samples are dropped as soon as they idle.
     rows.effort = 0.0
     assert search.run(10**6) == 0
     assert len(active.members) < 220
     assert search.store.rows.shape[1] == len(active.members)
-    active.finish(rows)
+    active.finish(rows, Crew(1))
     assert_allclose(v, y - source.rows(np.arange(300)) @ beta, atol=error)
+
+
+@needs_jit
+@pytest.mark.parametrize("kind", ["dense", "sparse", "binary"])
+@pytest.mark.parametrize("cache_mb", [0.3, 100.0])
+def test_threads_share_the_work_and_change_nothing(kind, cache_mb):
+    rng = np.random.default_rng(0)
+    X = (rng.random((2500, 40)) < 0.3).astype(float) if kind == "binary" else rng.random((2500, 6))
+    y = np.where(np.sin(4.0 * X[:, 0]) + X[:, 1] + 0.2 * rng.normal(size=2500) > 1.1, 1, -1)
+    X = sp.csr_array(X) if kind == "sparse" else X
+    one, three = (CSVC(C=10.0, gamma=1.0, cache_mb=cache_mb, n_jobs=n).fit(X, y) for n in (1, 3))
+    assert three.n_iter_ > 1000
+    assert three.counters_ == one.counters_
+    assert np.array_equal(three.dual_coef_, one.dual_coef_)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, 5])
+def test_every_part_is_done_once(n_jobs):
+    with Crew(n_jobs) as crew:
+        for n in (0, 1, 7, 64, 65, 1000):
+            done = np.zeros(n, dtype=int)
+            starts = []
+
+            def task(start, stop, done=done, starts=starts):
+                done[start:stop] += 1
+                starts.append(start)
+
+            crew.share(n, 8, task)
+            assert np.all(done == 1)
+            assert len(starts) <= n_jobs
+            assert all(start % 8 == 0 for start in starts)
+        with pytest.raises(ZeroDivisionError):
+            crew.share(1000, 8, lambda start, stop: 1 // (0 if stop == 1000 else 1))
+    assert Crew(-1).size == processors() >= 1
+
+
+@pytest.mark.parametrize("n_jobs", [0, -2, 1.5])
+def test_a_number_of_threads_that_is_none(n_jobs):
+    with pytest.raises(ValueError, match="n_jobs must be an integer of at least 1"):
+        CSVC(n_jobs=n_jobs).fit([[0.0], [1.0]], [0, 1])
 
 
 @needs_jit

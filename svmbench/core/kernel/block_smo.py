@@ -25,6 +25,7 @@ import numpy as np
 from svmbench.core.base import raw
 from svmbench.core.compiled import compiled
 from svmbench.core.kernel import row_smo
+from svmbench.core.kernel.crew import Crew
 from svmbench.core.kernel.row_store import RowStore
 from svmbench.core.kernel.single_rows import Rows
 
@@ -44,24 +45,34 @@ INNER = 0.1
 #: Columns of rows that are used once: a block of them stays in the second-level cache.
 PASSING = 512
 
+#: Rows are handed to threads in multiples of this.
+ROWS_A_THREAD = 64
+
 #: Columns whose gradient stays in the first-level cache while rows pass by.
 SPAN = 1024
 
 
 @compiled
-def subtract_rows(rows: np.ndarray, slots: np.ndarray, factors: np.ndarray, v: np.ndarray) -> None:
+def subtract_rows(
+    rows: np.ndarray,
+    slots: np.ndarray,
+    factors: np.ndarray,
+    v: np.ndarray,
+    first: int,
+    end: int,
+) -> None:
     """Take ``factors @ rows[slots]`` off `v`, in float64.
 
     Parameters
     ----------
-    rows : ndarray of shape (any, n)
+    rows : ndarray of shape (any, at least n)
     slots, factors : ndarray of shape (m,)
     v : ndarray of shape (n,)
-        Changed in place.
+        Changed in place, from `first` to before `end`.
     """
-    m, n = len(slots), len(v)
-    for start in range(0, n, SPAN):
-        stop = min(start + SPAN, n)
+    m = len(slots)
+    for start in range(first, end, SPAN):
+        stop = min(start + SPAN, end)
         values = v[start:stop]
         q = 0
         while q + 4 <= m:
@@ -137,7 +148,7 @@ class Active:
     def _write_back(self) -> None:
         self._beta[self.members], self._v[self.members] = self.beta, self.v
 
-    def finish(self, rows: Rows) -> None:
+    def finish(self, rows: Rows, crew: Crew) -> None:
         """Bring the whole problem up to date.
 
         A sample that was dropped lacks what has changed since: of those that were left, and of
@@ -150,13 +161,13 @@ class Active:
             if not len(members) or not len(moved):
                 continue
             v = self._v[members]
-            subtract_kernel(rows, moved, change[moved], rows.columns(members), v)
+            subtract_kernel(rows, moved, change[moved], rows.columns(members), v, crew)
             self._v[members] = v
         self._shed.clear()
 
 
 def subtract_kernel(
-    rows: Rows, samples: np.ndarray, factors: np.ndarray, columns: Any, v: np.ndarray
+    rows: Rows, samples: np.ndarray, factors: np.ndarray, columns: Any, v: np.ndarray, crew: Crew
 ) -> None:
     """Take ``factors @ K[samples][:, columns]`` off `v`, by rows that are never written out.
 
@@ -168,17 +179,24 @@ def subtract_kernel(
         From ``rows.columns``.
     v : ndarray of shape (n,)
         One value a column; changed in place.
+    crew : Crew
+        Each of its threads takes some of the columns.
     """
     height, places = rows.height, np.arange(rows.height)
-    scratch = np.empty((height, PASSING), dtype=rows.dtype)
-    for start in range(0, len(v), PASSING):
-        piece = v[start : start + PASSING]
-        for top in range(0, len(samples), height):
-            some = samples[top : top + height]
-            rows.fill(some, columns, start, start + len(piece), scratch, places[: len(some)])
-            subtract_rows(
-                scratch[:, : len(piece)], places[: len(some)], factors[top : top + height], piece
-            )
+
+    def take_off(first: int, end: int) -> None:
+        scratch = np.empty((height, PASSING), dtype=rows.dtype)
+        for start in range(first, end, PASSING):
+            stop = min(start + PASSING, end)
+            for top in range(0, len(samples), height):
+                some, change = samples[top : top + height], factors[top : top + height]
+                rows.fill(some, columns, start, stop, scratch, places[: len(some)])
+                subtract_rows(scratch, places[: len(some)], change, v[start:stop], 0, stop - start)
+
+    if rows.shares:
+        crew.share(len(v), PASSING, take_off)
+    else:
+        take_off(0, len(v))
 
 
 def least(values: np.ndarray, wanted: int) -> np.ndarray:
@@ -219,6 +237,9 @@ class BlockSearch:
         Bound of the multipliers, tolerance of the gap.
     cache_mb : float
         Memory for kernel rows, MiB.
+    crew : Crew
+        The threads that make rows and bring the gradient up to date. The values, and so the steps,
+        are the same whatever their number.
 
     Attributes
     ----------
@@ -227,9 +248,9 @@ class BlockSearch:
     """
 
     def __init__(
-        self, rows: Rows, active: Active, *, C: float, tol: float, cache_mb: float
+        self, rows: Rows, active: Active, *, C: float, tol: float, cache_mb: float, crew: Crew
     ) -> None:
-        self.rows, self.active, self.C, self.tol = rows, active, C, tol
+        self.rows, self.active, self.C, self.tol, self.crew = rows, active, C, tol, crew
         self.names = active.members
         n = len(self.names)
         self.store = RowStore(n, cache_mb, 0, rows.dtype)
@@ -309,7 +330,7 @@ class BlockSearch:
         unknown = np.flatnonzero(slots < 0)
         names = self.active.members
         columns = self.rows.columns(names[self.queue])
-        self.rows.fill(names[new[unknown]], columns, 0, len(self.queue), self.block, old + unknown)
+        self._fill(names[new[unknown]], columns, self.block, old + unknown)
         self.block[:old, old:] = self.block[old:, :old].T
 
     def _solve(self, tol: float, max_iter: int) -> bool:
@@ -341,10 +362,28 @@ class BlockSearch:
         wanted = np.flatnonzero((slots < 0) & is_free)
         new = self.store.place(self.own[moved[wanted]])
         wanted = wanted[: len(new)]
-        self.rows.fill(names[moved[wanted]], self.columns, 0, len(v), self.store.rows, new)
+        self._fill(names[moved[wanted]], self.columns, self.store.rows, new)
         slots[wanted] = new
         stored, passing = np.flatnonzero(slots >= 0), np.flatnonzero(slots < 0)
         self.moved = len(moved)
         self.carried += len(stored) + self.rows.effort * (len(new) + len(passing))
-        subtract_rows(self.store.rows, slots[stored], change[stored], v)
-        subtract_kernel(self.rows, names[moved[passing]], change[passing], self.columns, v)
+        known, change_of_known, kept = slots[stored], change[stored], self.store.rows
+        self.crew.share(
+            len(v),
+            SPAN,
+            lambda first, end: subtract_rows(kept, known, change_of_known, v, first, end),
+        )
+        left = names[moved[passing]]
+        subtract_kernel(self.rows, left, change[passing], self.columns, v, self.crew)
+
+    def _fill(self, samples: np.ndarray, columns: Any, out: np.ndarray, at: np.ndarray) -> None:
+        """Write whole rows of the active columns, or of the set's, to ``out[at]``."""
+        width, rows = out.shape[1], self.rows
+
+        def fill(first: int, end: int) -> None:
+            rows.fill(samples[first:end], columns, 0, width, out, at[first:end])
+
+        if rows.shares:
+            self.crew.share(len(samples), ROWS_A_THREAD, fill)
+        else:
+            fill(0, len(samples))

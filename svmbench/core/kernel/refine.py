@@ -17,6 +17,7 @@ from svmbench.core.base import raw
 from svmbench.core.compiled import compiled
 from svmbench.core.kernel import row_smo
 from svmbench.core.kernel.block_smo import Active, BlockSearch
+from svmbench.core.kernel.crew import Crew
 from svmbench.core.kernel.single_rows import BitRows, DenseRows, Rows, SourceRows, single_rows
 from svmbench.core.kernels import MIB, KernelFunction, KernelSource
 
@@ -154,6 +155,7 @@ def search(
     max_iter: int,
     cache_mb: float,
     start: np.ndarray | None = None,
+    n_jobs: int = 1,
 ) -> State:
     """Solve on inputs: in float32 with checks, and if that gets no further, in float64.
 
@@ -168,7 +170,24 @@ def search(
         Memory for kernel values, MiB.
     start : ndarray of shape (n_samples,), optional
         Feasible multipliers to start from.
+    n_jobs : int, default=1
+        Threads.
     """
+    with Crew(n_jobs) as crew:
+        return _search(source, y, start, crew, C=C, tol=tol, max_iter=max_iter, cache_mb=cache_mb)
+
+
+def _search(
+    source: KernelSource,
+    y: np.ndarray,
+    start: np.ndarray | None,
+    crew: Crew,
+    *,
+    C: float,
+    tol: float,
+    max_iter: int,
+    cache_mb: float,
+) -> State:
     state = State(np.zeros(len(y)), y.copy())
     if start is not None:
         state.beta = start * y
@@ -181,7 +200,7 @@ def search(
     K = rows.whole() if fits else None
     before = np.inf
     while True:
-        _run(rows, K, members, state, y, C=C, tol=tol, max_iter=max_iter, cache_mb=cache_mb)
+        _run(rows, K, members, state, y, crew, C=C, tol=tol, max_iter=max_iter, cache_mb=cache_mb)
         if state.reason == row_smo.MAX_ITER:
             break
         if rows.dtype == np.float64:
@@ -210,6 +229,7 @@ def _run(
     members: np.ndarray,
     state: State,
     y: np.ndarray,
+    crew: Crew,
     *,
     C: float,
     tol: float,
@@ -226,10 +246,10 @@ def _run(
         state.steps += steps
         return
     active = Active(members, y, C, state.beta, state.v)
-    blocks = BlockSearch(rows, active, C=C, tol=tol, cache_mb=cache_mb)
+    blocks = BlockSearch(rows, active, C=C, tol=tol, cache_mb=cache_mb, crew=crew)
     state.reason = blocks.run(left)
     state.steps += blocks.steps
-    active.finish(rows)
+    active.finish(rows, crew)
 
 
 def warm_up() -> None:
@@ -237,6 +257,7 @@ def warm_up() -> None:
     X = np.array([[0.0, 1.0], [1.0, 1.0], [1.0, 0.0], [0.0, 0.0]])
     y = raw(np.array([1.0, 1.0, -1.0, -1.0]))
     source = KernelSource.from_inputs(X, KernelFunction("rbf", 1.0))
+    crew = Crew(1)
     makers: list[Rows] = [
         BitRows(X, KernelFunction("rbf", 1.0)),
         DenseRows(X, KernelFunction("rbf", 1.0)),
@@ -248,9 +269,10 @@ def warm_up() -> None:
         # Once among all samples and once among some, of which one more is dropped on the way.
         for members in (np.arange(4), np.array([0, 2, 3])):
             active = Active(members, y, 1.0, state.beta, state.v)
-            blocks = BlockSearch(rows, active, C=1.0, tol=1e-3, cache_mb=1.0)
+            blocks = BlockSearch(rows, active, C=1.0, tol=1e-3, cache_mb=1.0, crew=crew)
             blocks.run(100)
             blocks.drop(np.arange(len(members)) > 0)
-            active.finish(rows)
+            active.finish(rows, crew)
         correct(source, state.beta, state.v, y, 1.0, 1e-3)
-        _run(rows, rows.whole(), np.arange(4), state, y, C=1.0, tol=1e-3, max_iter=9, cache_mb=1.0)
+        settings = {"C": 1.0, "tol": 1e-3, "cache_mb": 1.0}
+        _run(rows, rows.whole(), np.arange(4), state, y, crew, max_iter=9, **settings)

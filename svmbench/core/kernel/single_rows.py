@@ -12,6 +12,7 @@ pieces of rows into someone else's memory. Which maker serves a problem follows 
 
 from __future__ import annotations
 
+import threading
 from typing import Any, Protocol
 
 import numpy as np
@@ -50,6 +51,8 @@ class Rows(Protocol):
         How many rows to ask for at a time where there is a choice.
     evaluations : int
         Values made so far, but for those that a `KernelSource` counts.
+    shares : bool
+        Whether several threads may fill rows at a time.
     """
 
     n_samples: int
@@ -57,7 +60,11 @@ class Rows(Protocol):
     diagonal: np.ndarray
     effort: float
     height: int
-    evaluations: int
+    shares: bool
+
+    @property
+    def evaluations(self) -> int:
+        """Values made so far."""
 
     def columns(self, J: np.ndarray | None) -> Any:
         """Return the samples `J` (None: all) in the form that `fill` wants."""
@@ -86,6 +93,19 @@ class Rows(Protocol):
 
     def whole(self) -> np.ndarray:
         """Return the whole matrix, shape (n_samples, n_samples)."""
+
+
+class Tally:
+    """A count that several threads add to."""
+
+    def __init__(self) -> None:
+        self.total = 0
+        self._lock = threading.Lock()
+
+    def add(self, n: int) -> None:
+        """Add `n`."""
+        with self._lock:
+            self.total += n
 
 
 def single_rows(source: KernelSource) -> Rows:
@@ -170,6 +190,7 @@ class DenseRows:
     """
 
     dtype = np.float32
+    shares = True
 
     def __init__(self, X: Any, function: KernelFunction) -> None:
         self.function = function
@@ -184,7 +205,12 @@ class DenseRows:
         # Where the product is most of the work, it is faster with taller pieces.
         self.height = HEIGHT if dense.shape[1] < HEIGHT else 2 * HEIGHT
         self.diagonal = function.diagonal(dense).astype(np.float32)
-        self.evaluations = 0
+        self._tally = Tally()
+
+    @property
+    def evaluations(self) -> int:
+        """Values made so far."""
+        return self._tally.total
 
     def columns(self, J: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
         """Return inputs and squared lengths of the samples `J`."""
@@ -217,14 +243,14 @@ class DenseRows:
                     )
                 else:
                     target[places] = self.function.of_products(P)
-        self.evaluations += len(samples) * (stop - start)
+        self._tally.add(len(samples) * (stop - start))
 
     def whole(self) -> np.ndarray:
         """Return the whole matrix, which a small problem is solved on."""
         n = self.n_samples
         # Out of two arrays: the product of one with itself would be computed by a slower routine.
         P = self.X @ self.X.copy().T
-        self.evaluations += n * n
+        self._tally.add(n * n)
         if self.function.name != "rbf":
             return self.function.of_products(P)
         K = np.empty((n, n), dtype=np.float32)
@@ -307,6 +333,7 @@ class BitRows:
 
     dtype = np.float32
     height = HEIGHT
+    shares = True
 
     def __init__(self, X: Any, function: KernelFunction) -> None:
         self.n_samples, n_features = X.shape
@@ -323,7 +350,12 @@ class BitRows:
         exact = np.exp(-function.gamma * counts) if self.differing else function.of_products(counts)
         self.table = raw(exact.astype(np.float32))
         self.diagonal = function.diagonal(X).astype(np.float32)
-        self.evaluations = 0
+        self._tally = Tally()
+
+    @property
+    def evaluations(self) -> int:
+        """Values made so far."""
+        return self._tally.total
 
     def columns(self, J: np.ndarray | None) -> np.ndarray:
         """Return the words of the samples `J`, word by word."""
@@ -342,7 +374,7 @@ class BitRows:
         count_pieces(
             self.words[samples], columns[:, start:stop], self.differing, self.table, out, at
         )
-        self.evaluations += len(samples) * (stop - start)
+        self._tally.add(len(samples) * (stop - start))
 
     def whole(self) -> np.ndarray:
         """Return the whole matrix, which a small problem is solved on."""
@@ -364,12 +396,14 @@ class SourceRows:
 
     effort = 20.0
     height = HEIGHT
+    shares = False
+    #: The source counts its own.
+    evaluations = 0
 
     def __init__(self, source: KernelSource, dtype: Any) -> None:
         self.source, self.dtype = source, dtype
         self.n_samples = source.n_samples
         self.diagonal = source.diag().astype(dtype)
-        self.evaluations = 0
 
     def columns(self, J: np.ndarray | None) -> np.ndarray:
         """Return the positions `J`."""

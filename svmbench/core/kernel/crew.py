@@ -1,0 +1,73 @@
+"""Threads that do one job together, each a part of it; with one thread there is no other."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from types import TracebackType
+from typing import Self
+
+from svmbench.core.base import require_count
+
+
+def require_n_jobs(n_jobs: int) -> None:
+    """Raise ValueError unless `n_jobs` is a number of threads, or -1 for one a processor."""
+    if n_jobs != -1:
+        require_count("n_jobs", n_jobs)
+
+
+def processors() -> int:
+    """Return how many processors this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+class Crew:
+    """The calling thread and its helpers; a context manager that sends them home.
+
+    Parameters
+    ----------
+    n_jobs : int
+        Threads in all; -1: one a processor that this process may use.
+    """
+
+    def __init__(self, n_jobs: int) -> None:
+        self.size = processors() if n_jobs == -1 else int(n_jobs)
+        self._helpers = ThreadPoolExecutor(self.size - 1) if self.size > 1 else None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._helpers:
+            self._helpers.shutdown()
+
+    def share(self, n: int, multiple: int, task: Callable[[int, int], None]) -> None:
+        """Call ``task(start, stop)`` for parts of ``range(n)``, one a thread, and wait for all.
+
+        Parameters
+        ----------
+        n : int
+        multiple : int
+            Parts start at multiples of this, so that they don't depend on the number of threads
+            but for where one ends.
+        task : callable
+            Must not touch what another part does.
+        """
+        pieces = -(-n // multiple)
+        share = -(-pieces // self.size) * multiple
+        if self._helpers is None or n <= share:
+            task(0, n)
+            return
+        starts = range(share, n, share)
+        others = [self._helpers.submit(task, at, min(at + share, n)) for at in starts]
+        task(0, share)
+        for other in others:
+            other.result()
