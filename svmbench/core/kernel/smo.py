@@ -15,9 +15,10 @@ Reference
 Deviations
     - A tolerance below the report's 1e-3 is reached in stages, each a tenth of the one before:
       swept for directly, the non-bound examples are polished far from the optimum.
-    - The least relative step `eps` is 1e-3, as in the report, and a hundredth of the tolerance in
-      later stages. When a full sweep changes nothing and the gap is still above 2 tol, eps is
-      divided by 10 and the sweeps go on (the report leaves such examples behind).
+    - The least relative step `eps`, a round-off error without a number in the report, is 1e-9. (At
+      1e-3, which looks like the tolerance, many searches find no partner that is good enough, and
+      each of them tries every example.) When a full sweep changes nothing and the gap is still
+      above 2 tol, eps is divided by 10 and the sweeps go on; the report leaves such examples.
     - The error cache is recomputed at each full sweep: increments carry their rounding errors.
     - The final threshold is the middle of what the examples allow, where the last pair's is not
       among that (Keerthi et al. 2001 describe how it can come to be outside), and where no example
@@ -60,11 +61,11 @@ from svmbench.core.kernels import KERNELS
 #: Entries of the array of changing numbers.
 B, SEED, EPS = 0, 1, 2
 
-#: The report's tolerance and `eps`.
-FIRST_TOL = FIRST_EPS = 1e-3
+#: The report's tolerance.
+FIRST_TOL = 1e-3
 
-#: Share of the tolerance that `eps` is in later stages, and the least `eps` that is tried.
-LATER_EPS, LEAST_EPS = 0.01, 1e-14
+#: The least relative step at first, and the least that is tried.
+FIRST_EPS, LEAST_EPS = 1e-9, 1e-14
 
 
 @compiled
@@ -400,7 +401,6 @@ class SMO(PlattClassifier):
         lower, upper = sweeps(s, v, C, stage, self.max_iter, state)
         while stage > tol and v.counters[SWEEPS] < self.max_iter:
             stage = max(tol, 0.1 * stage)
-            state[EPS] = min(state[EPS], LATER_EPS * stage)
             lower, upper = sweeps(s, v, C, stage, self.max_iter, state)
         b = float(state[B])
         if v.sizes[FREE] == 0 or not lower - tol <= b <= upper + tol:
