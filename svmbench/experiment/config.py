@@ -8,6 +8,7 @@ own. A *profile* cuts sizes, grids and folds so that the same experiment fits an
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from svmbench.experiment.models import (
     Profile,
     SolverSpec,
     TableSpec,
+    sentence,
 )
 from svmbench.experiment.yaml_source import Place, YamlSource, parse_value
 from svmbench.paths import asset
@@ -97,6 +99,7 @@ def check_names(config: Config, source: YamlSource) -> None:
 
     problems: list[str] = []
     known = list(solvers())
+    shown = {spec.shown: spec.name for spec in _all_solvers(config)}
     lists: list[tuple[Place, list[SolverSpec], list[DatasetSpec]]] = [
         ((), config.solvers, config.datasets)
     ]
@@ -122,39 +125,83 @@ def check_names(config: Config, source: YamlSource) -> None:
                 ]
         for i, dataset in enumerate(dataset_specs):
             place = (*prefix, "datasets", i)
-            problems += _unknown_own_params(config, source, place, dataset)
+            problems += _unknown_params(source, place, dataset.params, shown)
             if dataset.file:
                 continue
             try:
                 parse_name(dataset.name)
             except ConfigError as error:
                 problems.append(f"{source.where(place)}: {_dotted(place)}: {error}")
+    problems += _unknown_in_profiles(config, source)
     if problems:
         raise ConfigError(problems)
 
 
-def _unknown_own_params(
-    config: Config, source: YamlSource, place: Place, dataset: DatasetSpec
+def _all_solvers(config: Config) -> list[SolverSpec]:
+    return [*config.solvers, *(spec for block in config.blocks for spec in block.solvers)]
+
+
+def _unknown_params(
+    source: YamlSource,
+    place: Place,
+    given: Mapping[str, Mapping[str, Any]],
+    called: dict[str, str],
 ) -> list[str]:
-    """Find solvers and parameters that a data set names for itself and that there are not."""
+    """Find the solvers and parameters under a key ``params`` that there are not.
+
+    Parameters
+    ----------
+    source : YamlSource
+    place : Place
+        Of the data set or profile that has the key.
+    given : mapping of str to mapping
+        Parameters by what the solver is called there.
+    called : dict of str to str
+        The name of each solver of the config by what it is called there.
+    """
     from svmbench.catalogue import solver_class, solvers
 
-    specs = [*config.solvers, *(s for block in config.blocks for s in block.solvers)]
-    shown = {spec.shown: spec.name for spec in specs if spec.name in solvers()}
     problems = []
-    for label, params in dataset.params.items():
-        where = f"{source.where((*place, 'params', label))}: {_dotted(place)}"
-        if label not in shown:
+    for name, params in given.items():
+        where = (*place, "params", name)
+        if name not in called:
             problems.append(
-                f"{where}: no solver is called {label!r} here{suggestion(label, list(shown))}"
+                f"{source.where(where)}: {_dotted(place)}: no solver is called {name!r} here"
+                f"{suggestion(name, list(called))}"
             )
-            continue
-        known = list(solver_class(shown[label])._get_param_names())
+        elif called[name] in solvers():  # else it is unknown itself, or optional and not here
+            known = list(solver_class(called[name])._get_param_names())
+            problems += [
+                f"{source.where((*where, param))}: {_dotted(place)}: solver {name!r} has no"
+                f" parameter {param!r}{suggestion(param, known)}"
+                for param in params
+                if param not in known
+            ]
+    return problems
+
+
+def _unknown_in_profiles(config: Config, source: YamlSource) -> list[str]:
+    """Find what profiles cut and the config does not have."""
+    specs = _all_solvers(config)
+    lists = [config.datasets, *(block.datasets for block in config.blocks)]
+    datasets = list(dict.fromkeys(spec.name for specs in lists for spec in specs))
+    searched = list(dict.fromkeys(key for spec in specs for key in spec.grid))
+    problems = []
+    for name, profile in config.profiles.items():
+        place: Place = ("profiles", name)
         problems += [
-            f"{where}: solver {label!r} has no parameter {name!r}{suggestion(name, known)}"
-            for name in params
-            if name not in known
+            f"{source.where((*place, 'datasets', i))}: {_dotted(place)}: this config has no data"
+            f" set {dataset!r}{suggestion(dataset, datasets)}"
+            for i, dataset in enumerate(profile.datasets or [])
+            if dataset not in datasets
         ]
+        problems += [
+            f"{source.where((*place, 'grid', key))}: {_dotted(place)}: no solver searches {key!r}"
+            f" here{suggestion(key, searched)}"
+            for key in profile.grid
+            if key not in searched
+        ]
+        problems += _unknown_params(source, place, profile.params, {s.name: s.name for s in specs})
     return problems
 
 
@@ -216,7 +263,7 @@ def apply_profile(config: Config, name: str) -> Config:
 
 def _without_absent(config: Config) -> Config:
     """Return the config without the optional solvers that are not installed here."""
-    specs = [*config.solvers, *(spec for block in config.blocks for spec in block.solvers)]
+    specs = _all_solvers(config)
     if not any(spec.optional for spec in specs):
         return config
     from svmbench.catalogue import solvers
@@ -240,8 +287,8 @@ def _without_absent(config: Config) -> Config:
 
 
 def _cross_check(config: Config, source: YamlSource) -> list[str]:
-    """Find names that refer to nothing, and blocks that would do nothing."""
-    problems: list[str] = []
+    """Find names that refer to nothing or to two things, and blocks that would do nothing."""
+    problems = _repeated_datasets((), config.datasets, source)
     names = [block.name for block in config.blocks]
     for i, block in enumerate(config.blocks):
         place: Place = ("blocks", i)
@@ -250,6 +297,7 @@ def _cross_check(config: Config, source: YamlSource) -> list[str]:
                 f"{source.where((*place, 'name'))}: {_dotted(place)}: "
                 f"another block is already called {block.name!r}"
             )
+        problems += _repeated_datasets(place, block.datasets, source)
         if not config.datasets_of(block):
             problems.append(f"{source.where(place)}: {_dotted(place)}: no data sets")
         solvers = config.solvers_of(block)
@@ -291,6 +339,23 @@ def _cross_check(config: Config, source: YamlSource) -> list[str]:
                     " taken; each table and plot becomes a file of its own"
                 )
             outputs.append(spec.name)
+    return problems
+
+
+def _repeated_datasets(prefix: Place, specs: list[DatasetSpec], source: YamlSource) -> list[str]:
+    """Find data sets of one name, whose results tables could not tell apart."""
+    problems = []
+    first: dict[str, DatasetSpec] = {}
+    for i, spec in enumerate(specs):
+        place: Place = (*prefix, "datasets", i)
+        earlier = first.setdefault(spec.name, spec)
+        if earlier is not spec:
+            # What is registered is found by its name; a file may be called anything.
+            remedy = "; give one of them a name" if earlier.file or spec.file else ""
+            problems.append(
+                f"{source.where(place)}: {_dotted(place)}: data set {spec.name!r} stands twice"
+                f"{remedy}"
+            )
     return problems
 
 
@@ -338,7 +403,7 @@ def _located(error: ValidationError, source: YamlSource) -> list[str]:
     problems: dict[str, str] = {}
     for item in error.errors():
         place = _real_place(item["loc"], source)
-        message = str(item["msg"]).removeprefix("Value error, ")
+        message = sentence(item)
         known = _allowed_keys(place[:-1]) if item["type"] == "extra_forbidden" else []
         if item["type"] == "extra_forbidden":
             message = f"unknown key {place[-1]!r}{suggestion(str(place[-1]), known)}"

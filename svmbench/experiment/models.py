@@ -6,7 +6,14 @@ import math
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    field_validator,
+    model_validator,
+)
 
 Protocol = Literal["nested-cv", "cv", "holdout", "fit", "race", "nested-race", "facts"]
 Scaling = Literal["outer-fold", "all-rows", "every-fold", "none"]
@@ -21,6 +28,11 @@ class Model(BaseModel):
     """Base of all config models: unknown keys are errors, values are not changed later."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, str_strip_whitespace=True)
+
+
+def sentence(error: Any) -> str:
+    """Return what one of the errors of a `ValidationError` says, without pydantic's prefix."""
+    return str(error["msg"]).removeprefix("Value error, ")
 
 
 class ExponentRange(Model):
@@ -41,8 +53,20 @@ class ExponentRange(Model):
 class PowerGrid(Model):
     """A geometric grid: `base` to the power of each exponent."""
 
-    base: Annotated[float, Field(gt=0)]
+    base: Annotated[float, Field(gt=0, allow_inf_nan=False)]
     exponents: list[int] | ExponentRange
+
+    @model_validator(mode="after")
+    def _representable(self) -> PowerGrid:
+        given = self.exponents
+        ends = [given.start, given.stop] if isinstance(given, ExponentRange) else given
+        for exponent in ends:
+            try:
+                float(self.base) ** exponent
+            except OverflowError as error:
+                msg = f"{self.base:g} to the power of {exponent} is too large a number"
+                raise ValueError(msg) from error
+        return self
 
     def values(self) -> list[Scalar]:
         """Return the grid's values in ascending order of the exponent given."""
@@ -60,6 +84,42 @@ def _check_positive(name: str, values: list[Any]) -> None:
         if name in POSITIVE and isinstance(value, int | float) and not 0 < value < math.inf:
             msg = f"{name} must be positive and finite, got {value!r}"
             raise ValueError(msg)
+
+
+def _checked_params(params: dict[str, Scalar]) -> dict[str, Scalar]:
+    for name, value in params.items():
+        _check_positive(name, [value])
+    return params
+
+
+def _checked_grid(grid: dict[str, GridValues]) -> dict[str, GridValues]:
+    for name, values in grid.items():
+        _check_positive(name, values.values() if isinstance(values, PowerGrid) else values)
+    return grid
+
+
+def _checked_sizes(sizes: list[int | str]) -> list[int | str]:
+    for size in sizes:
+        if isinstance(size, int) and size > 0:
+            continue
+        text = str(size)
+        if text.endswith("%") and text[:-1].isdigit() and 0 < int(text[:-1]) <= 100:
+            continue
+        msg = f"a size is a number of rows or a percentage such as '50%', got {size!r}"
+        raise ValueError(msg)
+    return sizes
+
+
+# What stands in a block, a data set or a solver, a profile may change: the same types hold there.
+Params = Annotated[dict[str, Scalar], AfterValidator(_checked_params)]
+Grid = Annotated[dict[str, GridValues], AfterValidator(_checked_grid)]
+Sizes = Annotated[list[int | str], AfterValidator(_checked_sizes)]
+Features = list[Annotated[int, Field(ge=1)]]
+Folds = Annotated[int, Field(ge=2)]
+RunFolds = Annotated[int, Field(ge=0)]
+MaxSamples = Annotated[int, Field(ge=0)]
+Repeats = Annotated[int, Field(ge=1)]
+Limit = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 class SolverSpec(Model):
@@ -82,22 +142,16 @@ class SolverSpec(Model):
     name: str
     label: str = ""
     optional: bool = False
-    params: dict[str, Scalar] = {}
-    grid: dict[str, GridValues] = {}
+    params: Params = {}
+    grid: Grid = {}
 
-    @field_validator("params")
+    @field_validator("label")
     @classmethod
-    def _params_in_range(cls, params: dict[str, Scalar]) -> dict[str, Scalar]:
-        for name, value in params.items():
-            _check_positive(name, [value])
-        return params
-
-    @field_validator("grid")
-    @classmethod
-    def _grid_in_range(cls, grid: dict[str, GridValues]) -> dict[str, GridValues]:
-        for name, values in grid.items():
-            _check_positive(name, values.values() if isinstance(values, PowerGrid) else values)
-        return grid
+    def _no_separators(cls, label: str) -> str:
+        if any(mark in label for mark in ":|"):
+            msg = f"a label holds no ':' and no '|', which separate solvers in races: {label!r}"
+            raise ValueError(msg)
+        return label
 
     @property
     def shown(self) -> str:
@@ -140,9 +194,9 @@ class DatasetSpec(Model):
     name: str
     file: str = ""
     label_column: str = ""
-    sizes: list[int | str] = []
-    features: list[int] = []
-    params: dict[str, dict[str, Scalar]] = {}
+    sizes: Sizes = []
+    features: Features = []
+    params: dict[str, Params] = {}
 
     @model_validator(mode="before")
     @classmethod
@@ -152,23 +206,6 @@ class DatasetSpec(Model):
         if isinstance(value, dict) and "file" in value and "name" not in value:
             return {**value, "name": Path(str(value["file"])).name}
         return value
-
-    @field_validator("sizes")
-    @classmethod
-    def _sizes(cls, sizes: list[int | str]) -> list[int | str]:
-        return _checked_sizes(sizes)
-
-
-def _checked_sizes(sizes: list[int | str]) -> list[int | str]:
-    for size in sizes:
-        if isinstance(size, int) and size > 0:
-            continue
-        text = str(size)
-        if text.endswith("%") and text[:-1].isdigit() and 0 < int(text[:-1]) <= 100:
-            continue
-        msg = f"a size is a number of rows or a percentage such as '50%', got {size!r}"
-        raise ValueError(msg)
-    return sizes
 
 
 class Block(Model):
@@ -217,29 +254,24 @@ class Block(Model):
     name: str
     title: str = ""
     protocol: Protocol
-    outer_folds: Annotated[int, Field(ge=2)] = 5
-    inner_folds: Annotated[int, Field(ge=2)] = 5
-    run_folds: Annotated[int, Field(ge=0)] = 0
-    folds: Annotated[int, Field(ge=2)] = 5
+    outer_folds: Folds = 5
+    inner_folds: Folds = 5
+    run_folds: RunFolds = 0
+    folds: Folds = 5
     validation: Annotated[float, Field(gt=0, lt=1)] = 0.2
     test: Annotated[float, Field(gt=0, lt=1)] = 0.2
     scaling: Scaling = "outer-fold"
     scaler: Scaler = "minmax"
     multiclass: Literal["skip", "one-vs-one"] = "skip"
     subset: Literal["stratified", "first"] = "stratified"
-    sizes: list[int | str] = []
-    features: list[Annotated[int, Field(ge=1)]] = []
-    max_samples: Annotated[int, Field(ge=0)] = 0
-    repeats: Annotated[int, Field(ge=1)] = 5
-    tolerance: Annotated[float, Field(gt=0)] | None = 1e-3
+    sizes: Sizes = []
+    features: Features = []
+    max_samples: MaxSamples = 0
+    repeats: Repeats = 5
+    tolerance: Limit | None = 1e-3
     pairs: list[Annotated[list[str], Field(min_length=2, max_length=2)]] = []
     datasets: list[DatasetSpec] = []
     solvers: list[SolverSpec] = []
-
-    @field_validator("sizes")
-    @classmethod
-    def _sizes(cls, sizes: list[int | str]) -> list[int | str]:
-        return _checked_sizes(sizes)
 
 
 class TableSpec(Model):
@@ -281,18 +313,18 @@ class Profile(Model):
     """What a named budget cuts; whatever is not set stays as the config has it."""
 
     note: str = ""
-    max_samples: int | None = None
-    outer_folds: Annotated[int, Field(ge=2)] | None = None
-    inner_folds: Annotated[int, Field(ge=2)] | None = None
-    run_folds: Annotated[int, Field(ge=0)] | None = None
-    folds: Annotated[int, Field(ge=2)] | None = None
-    repeats: Annotated[int, Field(ge=1)] | None = None
-    sizes: list[int | str] | None = None
-    features: list[int] | None = None
-    datasets: list[str] | None = None
-    grid: dict[str, GridValues] = {}
-    params: dict[str, dict[str, Scalar]] = {}
-    timeout_s: Annotated[float, Field(gt=0)] | None = None
+    max_samples: MaxSamples | None = None
+    outer_folds: Folds | None = None
+    inner_folds: Folds | None = None
+    run_folds: RunFolds | None = None
+    folds: Folds | None = None
+    repeats: Repeats | None = None
+    sizes: Sizes | None = None
+    features: Features | None = None
+    datasets: Annotated[list[str], Field(min_length=1)] | None = None
+    grid: Grid = {}
+    params: dict[str, Params] = {}
+    timeout_s: Limit | None = None
 
 
 class Config(Model):
@@ -301,9 +333,9 @@ class Config(Model):
     paper: str = ""
     title: str
     seed: Annotated[int, Field(ge=0)] = 0
-    timeout_s: Annotated[float, Field(gt=0)] = 3600.0
-    memory_gb: Annotated[float, Field(gt=0)] = 4.0
-    scratch_gb: Annotated[float, Field(ge=0)] = 8.0
+    timeout_s: Limit = 3600.0
+    memory_gb: Limit = 4.0
+    scratch_gb: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 8.0
     threads: Annotated[int, Field(ge=1)] = 1
     datasets: list[DatasetSpec] = []
     solvers: list[SolverSpec] = []

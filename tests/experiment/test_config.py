@@ -136,6 +136,38 @@ def test_every_error_at_once_with_place_and_suggestion(tmp_path: Path) -> None:
             "solver 'alsvm' stands twice; give one of them a label",
         ),
         ("datasets: [breast-cancer]\n", "", "no data sets"),
+        (
+            "[breast-cancer]",
+            "[iris, breast-cancer, iris]",
+            "c.yaml:2:33: datasets[2]: data set 'iris' stands twice",
+        ),
+        (
+            "[breast-cancer]",
+            "[{file: a/data.csv}, {file: b/data.csv}]",
+            "datasets[1]: data set 'data.csv' stands twice; give one of them a name",
+        ),
+        (
+            "folds: 3}",
+            "folds: 3, datasets: [iris, iris]}",
+            "c.yaml:7:57: blocks[0].datasets[1]: data set 'iris' stands twice",
+        ),
+        (
+            "name: liblinear-l1",
+            "name: liblinear-l1, label: 'a:b'",
+            "c.yaml:5:26: solvers[1].label: a label holds no ':' and no '|', which separate",
+        ),
+        ("name: liblinear-l1", "name: liblinear-l1, label: 'a|b'", "solvers[1].label: a label"),
+        ("exponents: {start: -3, stop: 3, step: 3}", "exponents: [1, 5000]", "2 to the power of 5"),
+        ("stop: 3,", "stop: 5000,", "2 to the power of 5000 is too large a number"),
+        *(
+            (
+                "title: A test",
+                f"title: t\n{limit}: {value}",
+                f"c.yaml:2:1: {limit}: Input",
+            )
+            for limit in ("memory_gb", "scratch_gb", "timeout_s")
+            for value in (".nan", ".inf")
+        ),
     ],
 )
 def test_one_error(tmp_path: Path, old: str, new: str, expected: str) -> None:
@@ -143,6 +175,56 @@ def test_one_error(tmp_path: Path, old: str, new: str, expected: str) -> None:
     found = problems_of(tmp_path, GOOD.replace(old, new, 1))
     assert any(expected in line for line in found), found
     assert all(line.startswith("c.yaml:") for line in found)
+
+
+QUICK = "{folds: 2, max_samples: 50, grid: {C: [1.0]}, params: {liblinear-l1: {tol: 0.5}}}"
+
+
+@pytest.mark.parametrize(
+    ("profile", "expected"),
+    [
+        ("{max_samples: -5}", "12:11: profiles.quick.max_samples: Input should be greater"),
+        ("{sizes: [0]}", "12:11: profiles.quick.sizes: a size is a number of rows or a percentage"),
+        ("{sizes: [all]}", "12:11: profiles.quick.sizes: a size is a number of rows or a percent"),
+        ("{features: [0]}", "12:22: profiles.quick.features[0]: Input should be greater than or"),
+        ("{timeout_s: .inf}", "12:11: profiles.quick.timeout_s: Input should be a finite number"),
+        ("{datasets: []}", "12:11: profiles.quick.datasets: List should have at least 1 item"),
+        ("{grid: {C: [-1]}}", "12:11: profiles.quick.grid: C must be positive and finite, got -1"),
+        (
+            "{params: {alsvm: {tol: 0}}}",
+            "12:20: profiles.quick.params.alsvm: tol must be positive and finite, got 0",
+        ),
+        (
+            "{datasets: [breast-cancr]}",
+            "12:22: profiles.quick: this config has no data set 'breast-cancr'; did you mean"
+            " 'breast-cancer'?",
+        ),
+        (
+            "{grid: {c: [1]}}",
+            "12:18: profiles.quick: no solver searches 'c' here; did you mean 'C'",
+        ),
+        (
+            "{params: {alsmv: {C: 1}}}",
+            "12:20: profiles.quick: no solver is called 'alsmv' here; did you mean 'alsvm'?",
+        ),
+        (
+            "{params: {alsvm: {c: 1}}}",
+            "12:28: profiles.quick: solver 'alsvm' has no parameter 'c'; did you mean 'C'?",
+        ),
+    ],
+)
+def test_a_profile_is_checked_as_a_block_is(tmp_path: Path, profile: str, expected: str) -> None:
+    assert QUICK in GOOD
+    assert problems_of(tmp_path, GOOD.replace(QUICK, profile))[0].startswith(f"c.yaml:{expected}")
+
+
+def test_a_data_set_is_checked_as_a_block_is(tmp_path: Path) -> None:
+    for own, expected in (
+        ("features: [0]", "datasets[0].features[0]: Input should be greater"),
+        ("params: {alsvm: {C: -1}}", "datasets[0].params.alsvm: C must be positive and finite"),
+    ):
+        text = GOOD.replace("[breast-cancer]", f"[{{name: iris, {own}}}]")
+        assert expected in problems_of(tmp_path, text)[0]
 
 
 def test_overrides(tmp_path: Path) -> None:
