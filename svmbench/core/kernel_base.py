@@ -48,6 +48,22 @@ class KernelSolution:
     counters: dict[str, int] = field(default_factory=dict)
 
 
+def scale(X: Any) -> float:
+    """Return the gamma that is called ``"scale"``: 1 / (n_features * variance of X); 1 if flat.
+
+    Parameters
+    ----------
+    X : ndarray or csr_array of shape (n_samples, n_features)
+    """
+    # Summed over the same numbers in the same order, dense or sparse: a last bit of gamma can fork
+    # a solver's way.
+    values = X.data if sp.issparse(X) else X.ravel()
+    values = values[values != 0.0]
+    size = X.shape[0] * X.shape[1]
+    variance = float(values @ values / size - (values.sum() / size) ** 2)
+    return 1.0 / (X.shape[1] * variance) if variance > 0.0 else 1.0
+
+
 class KernelClassifier(BinaryClassifier):
     """A two-class solver of a dual problem with a kernel.
 
@@ -72,6 +88,9 @@ class KernelClassifier(BinaryClassifier):
         if self.kernel not in KERNELS:
             msg = f"kernel must be one of {', '.join(KERNELS)}, got kernel={self.kernel!r}"
             raise ValueError(msg)
+        if isinstance(self.gamma, str) and self.gamma != "scale":
+            msg = f"gamma must be a positive number or 'scale', got gamma={self.gamma!r}"
+            raise ValueError(msg)
         if self.gamma != "scale":
             require_positive("gamma", self.gamma)
         require_count("degree", self.degree)
@@ -79,23 +98,16 @@ class KernelClassifier(BinaryClassifier):
             msg = f"coef0 must be a finite number, got coef0={self.coef0!r}"
             raise ValueError(msg)
         budget = getattr(self, "cache_mb", 0.0)
-        if not (isinstance(budget, Real) and float(budget) >= 0.0):
-            msg = f"cache_mb must be a number of MiB of at least 0, got cache_mb={budget!r}"
+        if not (isinstance(budget, Real) and 0.0 <= float(budget) < np.inf):
+            msg = (
+                f"cache_mb must be a number of MiB, finite and at least 0, got cache_mb={budget!r}"
+            )
             raise ValueError(msg)
 
     def prepare(self, X: Any, y: Any) -> TrainingData:
         """Validate, and settle gamma: ``"scale"`` is 1 / (n_features * variance of X)."""
         data = self._validate(X, y)
-        if self.gamma == "scale":
-            # Summed over the same numbers in the same order, dense or sparse: a last bit of gamma
-            # can fork a solver's way.
-            values = data.X.data if sp.issparse(data.X) else data.X.ravel()
-            values = values[values != 0.0]
-            size = data.X.shape[0] * data.X.shape[1]
-            variance = float(values @ values / size - (values.sum() / size) ** 2)
-            self.gamma_ = 1.0 / (data.X.shape[1] * variance) if variance > 0.0 else 1.0
-        else:
-            self.gamma_ = float(self.gamma)
+        self.gamma_ = scale(data.X) if self.gamma == "scale" else float(self.gamma)
         data.native = data.X
         return data
 
@@ -185,6 +197,12 @@ class KernelClassifier(BinaryClassifier):
         self.objective_ = 0.5 * square + weight * losses
         conjugate = self._problem.conjugate(np.abs(coefficients), weight)
         self.dual_objective_ = -conjugate - 0.5 * square
+        if not np.isfinite(self.objective_):
+            msg = (
+                f"{type(self).__name__} has decision values that are NaN or infinite on its own "
+                f"training samples: the {self.kernel} kernel overflows there"
+            )
+            raise FloatingPointError(msg)
         return self
 
     @property

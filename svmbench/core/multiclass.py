@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from svmbench.core.base import BinaryClassifier, Solver, TrainingData, raw
 from svmbench.core.compiled import compiled
+from svmbench.core.kernel_base import scale
 
 
 @dataclass(frozen=True)
@@ -123,6 +124,8 @@ def _elect(
 class OneVsOne(ClassifierMixin, Solver):
     """A classifier of any number of classes, from a two-class solver.
 
+    The default gamma of a kernel solver is that of all samples, the same for every pair.
+
     It keeps the solver's contract: ``prepare``, ``train`` and ``certify`` are those of its pairs,
     one after another. Not declared as a solver of its own: a run wraps a two-class solver in it
     where a data set has more classes than two.
@@ -175,7 +178,11 @@ class OneVsOne(ClassifierMixin, Solver):
             msg = f"one against one needs two classes; the data has one only: {self.classes_[0]}"
             raise ValueError(msg)
         self.pairs_ = pairs_of(codes)
-        self.estimators_ = [clone(self.estimator) for _ in self.pairs_]
+        estimator = clone(self.estimator)
+        if getattr(estimator, "gamma", None) == "scale":
+            # Every pair has the kernel of the whole problem, as in LIBSVM and scikit-learn.
+            estimator.set_params(gamma=scale(X))
+        self.estimators_ = [clone(estimator) for _ in self.pairs_]
         parts = [
             estimator.prepare(X[pair.rows], pair.signs)
             for pair, estimator in zip(self.pairs_, self.estimators_, strict=True)

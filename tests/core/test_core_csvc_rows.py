@@ -165,15 +165,45 @@ def test_dropped_samples_get_their_gradient_back(kind, error, monkeypatch):
 @needs_jit
 @pytest.mark.parametrize("kind", ["dense", "sparse", "binary"])
 @pytest.mark.parametrize("cache_mb", [0.3, 100.0])
-def test_threads_share_the_work_and_change_nothing(kind, cache_mb):
-    rng = np.random.default_rng(0)
-    X = (rng.random((2500, 40)) < 0.3).astype(float) if kind == "binary" else rng.random((2500, 6))
-    y = np.where(np.sin(4.0 * X[:, 0]) + X[:, 1] + 0.2 * rng.normal(size=2500) > 1.1, 1, -1)
+@pytest.mark.parametrize("seed", [0, 3])
+def test_threads_share_the_work_and_change_nothing(kind, cache_mb, seed):
+    # Seed 3 is one where other shapes of the products of matrices would show in the last bits.
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(2600, 20))
+    X = (X > 0.5).astype(float) if kind == "binary" else X
+    y = np.where(X[:, 0] + X[:, 1] * X[:, 2] + 0.3 * rng.normal(size=2600) > 0.2, 1, -1)
     X = sp.csr_array(X) if kind == "sparse" else X
-    one, three = (CSVC(C=10.0, gamma=1.0, cache_mb=cache_mb, n_jobs=n).fit(X, y) for n in (1, 3))
-    assert three.n_iter_ > 1000
-    assert three.counters_ == one.counters_
-    assert np.array_equal(three.dual_coef_, one.dual_coef_)
+    one, *more = (CSVC(C=2.0, gamma=0.05, cache_mb=cache_mb, n_jobs=n).fit(X, y) for n in (1, 2, 3))
+    assert one.n_iter_ > 1000
+    for model in more:
+        assert model.counters_ == one.counters_
+        assert np.array_equal(model.dual_coef_, one.dual_coef_)
+        assert model.intercept_ == one.intercept_
+
+
+def test_filled_values_do_not_depend_on_where_a_part_ends():
+    X = np.random.default_rng(0).normal(size=(1100, 30))
+    for rows in (
+        DenseRows(X, KernelFunction("rbf", 0.1)),
+        BitRows(X > 1, KernelFunction("rbf", 0.1)),
+    ):
+        whole, parts = np.zeros((2, 65, 1100), dtype=np.float32)
+        samples, columns = np.arange(65), rows.columns(None)
+        rows.fill(samples, columns, 0, 1100, whole, samples)
+        for start in (0, 512, 1024):
+            rows.fill(samples, columns, start, min(start + 512, 1100), parts, samples, start)
+        assert np.all(whole > 0.0)
+        assert np.array_equal(parts, whole)
+
+
+def test_inputs_in_single_precision_cost_no_second_copy():
+    X = np.random.default_rng(0).normal(size=(40_000, 50))
+    for inputs in (X, sp.csr_array(X * (X > 1.0))):
+        tracemalloc.start()
+        rows = DenseRows(inputs, KernelFunction("rbf", 0.1))
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak <= rows.X.nbytes + 6 * MIB
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2, 5])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.datasets import load_iris
+from sklearn.datasets import load_iris, load_wine
 from sklearn.svm import SVC
 
 from svmbench.baselines.libsvm import Libsvm
@@ -67,6 +67,16 @@ def test_labels_may_be_text_and_a_class_may_have_one_sample():
     names = np.array(["setosa", "versicolor", "virginica"])[y[:101]]
     model = OneVsOne(SMO(C=100.0, gamma=0.5)).fit(X[:101], names)
     assert model.predict(X[[0, 60, 100]]).tolist() == ["setosa", "versicolor", "virginica"]
+
+
+def test_every_pair_has_the_gamma_of_the_whole_problem():
+    X, y = load_wine(return_X_y=True)
+    model = OneVsOne(Libsvm(C=10.0)).fit(X, y)
+    widths = [estimator.gamma_ for estimator in model.estimators_]
+    assert widths == pytest.approx([1.0 / (X.shape[1] * X.var())] * 3)
+    assert model.estimator.gamma == "scale"
+    agree = model.predict(X) == SVC(C=10.0).fit(X, y).predict(X)
+    assert agree.mean() > 0.98
 
 
 def test_one_class_only_is_one_sentence():

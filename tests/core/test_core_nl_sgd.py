@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize
+from sklearn.datasets import load_wine
 from small_problems import make_problem, needs_jit
 
 from svmbench.core.kernel import nl_sgd
@@ -166,6 +167,16 @@ def test_five_epochs_touch_few_rows(mirrored):
     assert model.counters_["kernel_rows"] <= 3000
     # With the blocks that tell which rows are needed, and the rows computed once each.
     assert model.counters_["kernel_evaluations"] <= 0.35 * 10000**2
+
+
+@pytest.mark.parametrize("cls", SOLVERS)
+def test_a_kernel_that_overflows_is_no_model(cls):
+    X, y = load_wine(return_X_y=True)
+    with (
+        np.errstate(all="ignore"),
+        pytest.raises(FloatingPointError, match="poly kernel overflows"),
+    ):
+        cls(kernel="poly", gamma=1e3, degree=60).fit(X, y == 0)
 
 
 @pytest.mark.parametrize("cls", SOLVERS)

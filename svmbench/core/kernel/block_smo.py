@@ -27,7 +27,7 @@ from svmbench.core.compiled import compiled
 from svmbench.core.kernel import row_smo
 from svmbench.core.kernel.crew import Crew
 from svmbench.core.kernel.row_store import RowStore
-from svmbench.core.kernel.single_rows import Rows
+from svmbench.core.kernel.single_rows import WIDTH, Rows
 
 #: Samples of a working set; twice as many where more multipliers than that are free, since a set
 #: that is small beside them chases them round.
@@ -42,11 +42,10 @@ CUT_AT = 0.7
 #: The inner problem is solved to this share of the gap.
 INNER = 0.1
 
-#: Columns of rows that are used once: a block of them stays in the second-level cache.
-PASSING = 512
-
-#: Rows are handed to threads in multiples of this.
-ROWS_A_THREAD = 64
+#: Columns of rows that are used once: a block of them stays in the second-level cache. A multiple
+#: of the width of the products behind them, so that threads change no product's shape: another
+#: shape can have another last bit.
+PASSING = WIDTH
 
 #: Columns whose gradient stays in the first-level cache while rows pass by.
 SPAN = 1024
@@ -381,9 +380,9 @@ class BlockSearch:
         width, rows = out.shape[1], self.rows
 
         def fill(first: int, end: int) -> None:
-            rows.fill(samples[first:end], columns, 0, width, out, at[first:end])
+            rows.fill(samples, columns, first, end, out, at, first)
 
         if rows.shares:
-            self.crew.share(len(samples), ROWS_A_THREAD, fill)
+            self.crew.share(width, PASSING, fill)
         else:
-            fill(0, len(samples))
+            fill(0, width)

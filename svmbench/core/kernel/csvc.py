@@ -169,7 +169,8 @@ class CSVC(KernelClassifier):
         Largest number of pair steps.
     cache_mb : float, default=1024.0
         Memory for kernel rows, MiB; any amount will do, and more saves work. Beside it there are
-        a copy of the inputs in float32 and some 20 MiB of scratch.
+        a copy of the inputs in float32, some 20 MiB of scratch and, while optimality is checked,
+        a copy of the support vectors.
     n_jobs : int, default=1
         Threads that make kernel rows and update the gradient of problems of more than 2,000
         samples; -1: one a processor. The model is the same whatever their number. Sparse inputs

@@ -28,6 +28,9 @@ WIDTH, HEIGHT = 512, 256
 #: Sparse inputs are multiplied as dense ones from this share of non-zeros on.
 DENSE_FROM = 0.03
 
+#: Rows of the inputs that are brought into their form at a time.
+COPIED = 4096
+
 #: Dense inputs of so many values are no burden, however many of them are zero.
 SMALL = 1 << 22
 
@@ -77,8 +80,9 @@ class Rows(Protocol):
         stop: int,
         out: np.ndarray,
         at: np.ndarray,
+        left: int = 0,
     ) -> None:
-        """Write the values of sample ``samples[m]`` to ``out[at[m], :stop - start]``.
+        """Write the values of sample ``samples[m]`` to ``out[at[m], left : left + stop - start]``.
 
         Parameters
         ----------
@@ -88,7 +92,8 @@ class Rows(Protocol):
             From `columns`.
         start, stop : int
             The part of the columns that is wanted.
-        out : ndarray of shape (any, at least stop - start)
+        out : ndarray of shape (any, at least left + stop - start)
+        left : int, default=0
         """
 
     def whole(self) -> np.ndarray:
@@ -194,17 +199,19 @@ class DenseRows:
 
     def __init__(self, X: Any, function: KernelFunction) -> None:
         self.function = function
-        dense = X.toarray() if sp.issparse(X) else np.asarray(X)
-        if function.name == "rbf":
-            # Distances don't change by a shift, and small inputs lose fewer digits in them.
-            dense = dense - dense.mean(axis=0)
-        self.X = dense.astype(np.float32)
+        self.n_samples, d = X.shape
+        # Distances don't change by a shift, and small inputs lose fewer digits in them.
+        shift = np.asarray(X.mean(axis=0)).ravel() if function.name == "rbf" else np.zeros(d)
+        self.X = np.empty((self.n_samples, d), dtype=np.float32)
+        for top in range(0, self.n_samples, COPIED):
+            piece = X[top : top + COPIED]
+            dense = piece.toarray() if sp.issparse(piece) else piece
+            np.subtract(dense, shift, out=self.X[top : top + COPIED], casting="same_kind")
         self.squares = np.einsum("ij,ij->i", self.X, self.X)
-        self.n_samples = len(self.X)
-        self.effort = 4.0 + dense.shape[1] / 20.0
+        self.effort = 4.0 + d / 20.0
         # Where the product is most of the work, it is faster with taller pieces.
-        self.height = HEIGHT if dense.shape[1] < HEIGHT else 2 * HEIGHT
-        self.diagonal = function.diagonal(dense).astype(np.float32)
+        self.height = HEIGHT if d < HEIGHT else 2 * HEIGHT
+        self.diagonal = function.diagonal(X).astype(np.float32)
         self._tally = Tally()
 
     @property
@@ -224,6 +231,7 @@ class DenseRows:
         stop: int,
         out: np.ndarray,
         at: np.ndarray,
+        left: int = 0,
     ) -> None:
         """Multiply, transform and write; see :class:`Rows`."""
         X, squares = columns
@@ -232,15 +240,13 @@ class DenseRows:
         for top in range(0, len(samples), height):
             some, places = samples[top : top + height], at[top : top + height]
             A, lengths = self.X[some], self.squares[some]
-            for left in range(start, stop, WIDTH):
-                right = min(left + WIDTH, stop)
-                P = scratch[: len(A) * (right - left)].reshape(len(A), -1)
-                np.matmul(A, X[left:right].T, out=P)
-                target = out[:, left - start : right - start]
+            for first in range(start, stop, WIDTH):
+                end = min(first + WIDTH, stop)
+                P = scratch[: len(A) * (end - first)].reshape(len(A), -1)
+                np.matmul(A, X[first:end].T, out=P)
+                target = out[:, left + first - start : left + end - start]
                 if self.function.name == "rbf":
-                    gauss_piece(
-                        P, lengths, squares[left:right], self.function.gamma, target, places
-                    )
+                    gauss_piece(P, lengths, squares[first:end], self.function.gamma, target, places)
                 else:
                     target[places] = self.function.of_products(P)
         self._tally.add(len(samples) * (stop - start))
@@ -290,6 +296,7 @@ def count_pieces(
     table: np.ndarray,
     out: np.ndarray,
     at: np.ndarray,
+    left: int,
 ) -> None:
     """Write a table's value at the number of bits that two samples differ in, or share.
 
@@ -299,25 +306,25 @@ def count_pieces(
     differing : bool
         Count the bits that are set in one of the two; else those set in both.
     table : ndarray of float32 of shape (n_bits + 1,)
-    out, at : ndarray
-        Row i goes to ``out[at[i], :n]``.
+    out, at, left : ndarray, ndarray, int
+        Row i goes to ``out[at[i], left : left + n]``.
     """
     n_words, n = B.shape
     counts = np.empty(WIDTH, dtype=np.uint64)
-    for left in range(0, n, WIDTH):
-        right = min(left + WIDTH, n)
+    for first in range(0, n, WIDTH):
+        end = min(first + WIDTH, n)
         for i in range(len(A)):
-            for k in range(right - left):
+            for k in range(end - first):
                 counts[k] = 0
             for w in range(n_words):
-                word, others = A[i, w], B[w, left:right]
+                word, others = A[i, w], B[w, first:end]
                 if differing:
                     for k in range(len(others)):
                         counts[k] += ones(word ^ others[k])
                 else:
                     for k in range(len(others)):
                         counts[k] += ones(word & others[k])
-            target = out[at[i], left:right]
+            target = out[at[i], left + first : left + end]
             for k in range(len(target)):
                 target[k] = table[counts[k]]
 
@@ -340,11 +347,11 @@ class BitRows:
         n_words = max(1, -(-n_features // 64))
         self.effort = 2.5 + 0.5 * n_words
         self.words = np.empty((self.n_samples, n_words), dtype=np.uint64)
-        for top in range(0, self.n_samples, 8192):
-            piece = X[top : top + 8192]
+        for top in range(0, self.n_samples, COPIED):
+            piece = X[top : top + COPIED]
             is_set = np.zeros((piece.shape[0], 64 * n_words), dtype=bool)
             is_set[:, :n_features] = piece.toarray() if sp.issparse(piece) else piece
-            self.words[top : top + 8192] = np.packbits(is_set, axis=1).view(np.uint64)
+            self.words[top : top + COPIED] = np.packbits(is_set, axis=1).view(np.uint64)
         counts = np.arange(n_features + 1, dtype=np.float64)
         self.differing = function.name == "rbf"
         exact = np.exp(-function.gamma * counts) if self.differing else function.of_products(counts)
@@ -369,11 +376,11 @@ class BitRows:
         stop: int,
         out: np.ndarray,
         at: np.ndarray,
+        left: int = 0,
     ) -> None:
         """Count, look up and write; see :class:`Rows`."""
-        count_pieces(
-            self.words[samples], columns[:, start:stop], self.differing, self.table, out, at
-        )
+        A, B = self.words[samples], columns[:, start:stop]
+        count_pieces(A, B, self.differing, self.table, out, at, left)
         self._tally.add(len(samples) * (stop - start))
 
     def whole(self) -> np.ndarray:
@@ -417,13 +424,14 @@ class SourceRows:
         stop: int,
         out: np.ndarray,
         at: np.ndarray,
+        left: int = 0,
     ) -> None:
         """Ask the source, in pieces of bounded size; see :class:`Rows`."""
         J = columns[start:stop]
         height = max(1, (1 << 22) // max(1, len(J)))
         for top in range(0, len(samples), height):
             rows = slice(top, top + height)
-            out[at[rows], : len(J)] = self.source.block(samples[rows], J)
+            out[at[rows], left : left + len(J)] = self.source.block(samples[rows], J)
 
     def whole(self) -> np.ndarray:
         """Return the whole matrix, which a small problem is solved on."""
