@@ -314,7 +314,7 @@ def run(
     from svmbench.experiment import default_output, prepare_plan
     from svmbench.experiment.execute import Options, due, execute
     from svmbench.experiment.plan import only as choose
-    from svmbench.experiment.records import RunFolder
+    from svmbench.experiment.records import RunFolder, check_reusable
     from svmbench.progress import Watcher
 
     console = _console()
@@ -337,6 +337,8 @@ def run(
         budget_s=budget * 60 if budget else float("inf"),
     )
     path = output or default_output(plan.name, profile)
+    for other in reuse:
+        check_reusable(other, path)
     with RunFolder(path) as folder:
         if fresh:
             folder.start_afresh()

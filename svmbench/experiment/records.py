@@ -1,14 +1,15 @@
 """The record file: one line a finished cell or point, written by one process, never half-lost.
 
 A line is appended whole, flushed and synced. A line that a power cut or a full disk tore is
-cut off at the next start; a line that something else damaged is passed over and counted, and its
-cell runs again.
+cut off at the next start; a line that something else damaged, or that another version wrote, is
+passed over with a note, and its cell runs again.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from pathlib import Path
 from types import TracebackType
@@ -16,10 +17,11 @@ from typing import Any, Self
 
 from filelock import FileLock, Timeout
 
-from svmbench.errors import ResultsError
+from svmbench.errors import ConfigError, ResultsError
+from svmbench.record import SCHEMA, parse
 
 RUNS = "runs.jsonl"
-SCHEMA = 1
+_ENVIRONMENT = re.compile(r"[0-9a-f]+")
 
 
 class RunFolder:
@@ -96,7 +98,8 @@ class RunFolder:
         svmbench.errors.ResultsError
             If the disk is full or the file can't be written; what was there stays readable.
         """
-        line = (json.dumps({"schema": SCHEMA, **record}, allow_nan=False) + "\n").encode()
+        whole = {"schema": SCHEMA} | record | {"schema": SCHEMA}  # first, and this version's own
+        line = (json.dumps(whole, allow_nan=False) + "\n").encode()
         start = os.lseek(self._fd, 0, os.SEEK_END)
         try:
             written = 0
@@ -145,26 +148,41 @@ class RunFolder:
         svmbench.errors.ResultsError
             If `source` holds no records, or they can't be written here.
         """
-        try:
-            records = read_records(source, self.notes)
-        except OSError as error:
-            raise ResultsError(f"{source} is no run folder: it holds no {RUNS}") from error
+        records = _records_of(source, self.notes)
         newest = {r["key"]: r for r in records if r["kind"] == "cell" and r["key"] in wanted}
         finished = {key: record for key, record in newest.items() if record["status"] == "ok"}
+        for key, record in list(finished.items()):
+            # Its file's name is made of it, and a result must say what it was measured on.
+            name = record.get("environment")
+            if not (isinstance(name, str) and _ENVIRONMENT.fullmatch(name)):
+                self.notes.append(f"{source / RUNS}: passed over cell {key}: it has no environment")
+                del finished[key]
         for record in records:
             if record["kind"] != "point" or record["key"] not in finished:
                 continue
-            if str(record["point"]) not in self.points.get(record["key"], {}):
+            if record["point"] not in self.points.get(record["key"], {}):
                 self.append(record)
         for name in sorted({record["environment"] for record in finished.values()}):
-            file = f"environment-{name}.json"
-            if not (self.path / file).exists() and (source / file).exists():
-                self.write_file(file, (source / file).read_text(encoding="utf-8"))
+            self._copy(source / f"environment-{name}.json")
         for key, record in finished.items():
             self.append({**record, **wanted[key]})
         return len(finished)
 
-    def write_file(self, name: str, text: str) -> None:
+    def _copy(self, file: Path) -> None:
+        """Copy a file of another folder, unless there is one of its name; or note why not."""
+        if (self.path / file.name).exists():
+            return
+        try:
+            content = file.read_bytes()
+        except OSError as error:
+            self.notes.append(
+                f"can't read {file}: {error.strerror or error};"
+                " what its results were measured on is not known here"
+            )
+        else:
+            self.write_file(file.name, content)
+
+    def write_file(self, name: str, content: str | bytes) -> None:
         """Write a whole file atomically.
 
         Raises
@@ -174,7 +192,7 @@ class RunFolder:
         """
         partial = self.path / f".{name}.partial"
         try:
-            partial.write_text(text, encoding="utf-8")
+            partial.write_bytes(content.encode() if isinstance(content, str) else content)
             partial.replace(self.path / name)
         except OSError as error:
             partial.unlink(missing_ok=True)
@@ -199,34 +217,52 @@ class RunFolder:
         if content and not content.endswith(b"\n"):
             keep = content.rfind(b"\n") + 1
             os.ftruncate(self._fd, keep)
-            self.notes.append(f"{RUNS}: cut off an unfinished last line; its cell runs again")
+            self.notes.append(
+                f"{self.path / RUNS}: cut off an unfinished last line; its cell runs again"
+            )
 
     def _remember(self, record: dict[str, Any]) -> None:
-        key = str(record.get("key", ""))
-        if record.get("kind") == "point":
-            self.points.setdefault(key, {})[str(record["point"])] = record
-        elif record.get("kind") == "cell":
-            self.cells[key] = record
+        if record["kind"] == "point":
+            self.points.setdefault(record["key"], {})[record["point"]] = record
+        else:
+            self.cells[record["key"]] = record
 
 
 def read_records(folder: Path, notes: list[str] | None = None) -> list[dict[str, Any]]:
     """Return the records of a folder in the order in which they were written.
 
-    Damaged lines are passed over; each adds a sentence to `notes`.
+    Damaged lines, and those of another schema, are passed over; each adds a sentence to `notes`.
     """
     records: list[dict[str, Any]] = []
     with (folder / RUNS).open("rb") as lines:
         for number, line in enumerate(lines, start=1):
             if not line.strip():
                 continue
-            try:
-                record = json.loads(line)
-                whole = {"cell": {"key", "status"}, "point": {"key", "point"}}
-                if not whole[record["kind"]] <= record.keys():
-                    raise KeyError("key")
-            except (ValueError, TypeError, KeyError):
-                if notes is not None:
-                    notes.append(f"{RUNS}:{number}: passed over a damaged line")
-                continue
-            records.append(record)
+            record = parse(line)
+            if record is not None:
+                records.append(record)
+            elif notes is not None:
+                notes.append(f"{folder / RUNS}:{number}: passed over a damaged line")
     return records
+
+
+def check_reusable(source: Path, output: Path) -> None:
+    """Make sure that results can be taken over from one folder into another.
+
+    Raises
+    ------
+    svmbench.errors.SvmbenchError
+        If `source` holds no readable records, or is `output`.
+    """
+    if source.resolve() == output.resolve():
+        raise ConfigError(f"--reuse {source}: this is the run's own results folder")
+    _records_of(source)
+
+
+def _records_of(source: Path, notes: list[str] | None = None) -> list[dict[str, Any]]:
+    try:
+        return read_records(source, notes)
+    except FileNotFoundError as error:
+        raise ResultsError(f"{source} is no run folder: it holds no {RUNS}") from error
+    except OSError as error:
+        raise ResultsError(f"can't read {source / RUNS}: {error.strerror or error}") from error

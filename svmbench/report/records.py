@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from svmbench.errors import ResultsError
-
-SCHEMA = 1
+from svmbench.record import parse
 
 #: The fields that say what was run, apart from block and fold; tables lay these out.
 IDENTITY = ("dataset", "kernel", "size", "n_features_kept", "solver")
@@ -162,7 +161,7 @@ def read_records(path: Path) -> tuple[dict[str, dict[str, Any]], list[str]]:
     except OSError as error:
         raise ResultsError(f"can't read {path}: {error.strerror or error}") from error
     for line, is_last in _lines(content):
-        record = _parse(line)
+        record = parse(line)
         if record is None:
             torn, unreadable = (True, unreadable) if is_last else (torn, unreadable + 1)
         elif record["kind"] == "cell":
@@ -187,28 +186,6 @@ def _lines(content: bytes) -> Iterator[tuple[bytes, bool]]:
         yield rest, True
 
 
-def _parse(line: bytes) -> dict[str, Any] | None:
-    """Return the record of a line, or None for one that is damaged or of another schema."""
-    try:
-        record = json.loads(line.decode("utf-8"))
-    except ValueError:  # also UnicodeDecodeError and JSONDecodeError
-        return None
-    if not isinstance(record, dict) or record.get("schema") != SCHEMA:
-        return None
-    if record.get("kind") == "point":
-        return record
-    whole = (
-        record.get("kind") == "cell"
-        and isinstance(record.get("key"), str)
-        and isinstance(record.get("status"), str)
-        and all(
-            isinstance(record.get(name) or {}, dict)
-            for name in ("metrics", "spread", "counters", "params")
-        )
-    )
-    return record if whole else None
-
-
 def _read_plan(path: Path) -> dict[str, Any]:
     try:
         plan = json.loads(path.read_text(encoding="utf-8"))
@@ -224,6 +201,12 @@ def _read_plan(path: Path) -> dict[str, Any]:
         isinstance(cell, dict) and isinstance(cell.get("key"), str) for cell in cells
     ):
         raise ResultsError(f"{path} is not a plan: it has no list of cells with keys")
+    if not isinstance(plan.get("config") or {}, dict):
+        raise ResultsError(f"{path} is not a plan: its config is no mapping of keys to values")
+    for name in ("tables", "plots"):
+        asked = plan.get(name) or []
+        if not isinstance(asked, list) or not all(isinstance(one, dict) for one in asked):
+            raise ResultsError(f"{path} is not a plan: its {name} are no list of mappings")
     return plan
 
 

@@ -18,7 +18,8 @@ import pytest
 from runs import cells_of, lines_of, results_of, start, svmbench, wait_until, write_config
 
 from svmbench.experiment import execute, records
-from svmbench.experiment.records import RunFolder
+from svmbench.experiment.records import RunFolder, read_records
+from svmbench.report.records import read_run
 
 pytestmark = pytest.mark.usefixtures("workshop")
 
@@ -154,29 +155,51 @@ def test_a_torn_last_line_is_cut_off_and_its_cell_runs_again(tmp_path: Path, who
     (out / "runs.jsonl").write_bytes(content[:-20])
     ended = svmbench("run", whole.parent / "config.yaml", "--output", out)
     assert ended.code == 0
-    assert "runs.jsonl: cut off an unfinished last line; its cell runs again" in ended.out
+    assert f"{out}/runs.jsonl: cut off an unfinished last line; its cell runs again" in ended.out
     assert "3 cells, 1 to run" in ended.out
     assert results_of(out) == results_of(whole)
 
 
-@pytest.mark.parametrize("damage", [b"{garbage", b"\xff\xfe", b'{"kind": "point"}', b"[1]", b"3"])
+def changed(line: bytes, **fields: Any) -> bytes:
+    return json.dumps({**json.loads(line), **fields}).encode()
+
+
+DAMAGE = {
+    **{text: text.encode() for text in ("{garbage", '{"kind": "point"}', "[1]", "3", "[" * 9999)},
+    "no text": b"\xff\xfe",
+    "schema": {"schema": 2},
+    "key": {"key": 3},
+    "status": {"status": None},
+    "metrics": {"metrics": [1]},
+    "no metrics": {"metrics": {}},
+    "counters": {"counters": "many"},
+    "params": {"params": 1},
+    "spread": {"spread": 0.5},
+    "NaN": {"wall_s": float("nan")},
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE.values(), ids=list(DAMAGE))
 def test_a_damaged_line_is_passed_over_and_its_cell_runs_again(
-    tmp_path: Path, whole: Path, damage: bytes
+    tmp_path: Path, whole: Path, damage: bytes | dict[str, Any]
 ) -> None:
     out = copy_of(whole, tmp_path)
     lines = (out / "runs.jsonl").read_bytes().splitlines()
     number = next(i for i, line in enumerate(lines) if b'"kind": "cell"' in line)
-    lines[number] = damage
+    lines[number] = damage if isinstance(damage, bytes) else changed(lines[number], **damage)
     (out / "runs.jsonl").write_bytes(b"\n".join(lines) + b"\n")
+    # The report and the run must agree on what a result is.
+    assert [cell.status for cell in read_run(out).cells].count("not run") == 1
     ended = svmbench("run", whole.parent / "config.yaml", "--output", out)
     assert ended.code == 0
-    assert f"runs.jsonl:{number + 1}: passed over a damaged line" in ended.out
+    assert f"{out}/runs.jsonl:{number + 1}: passed over a damaged line" in ended.out
     assert "3 cells, 1 to run" in ended.out
+    assert "cells: 3 ok" in ended.out
 
 
 def copy_of(folder: Path, target: Path) -> Path:
     out = target / "copy"
-    out.mkdir()
+    out.mkdir(parents=True)
     for name in ("runs.jsonl", "plan.json"):
         (out / name).write_bytes((folder / name).read_bytes())
     return out
@@ -327,6 +350,71 @@ def test_a_folder_without_records_can_not_be_reused(tmp_path: Path) -> None:
     ended = svmbench("run", config, "--output", out, "--reuse", tmp_path / "empty")
     assert ended.code == 1
     assert "is no run folder" in ended.err
+    assert not out.exists()
+
+
+def test_a_bad_reuse_is_found_before_fresh_sets_records_aside(tmp_path: Path, whole: Path) -> None:
+    out, broken = copy_of(whole, tmp_path), tmp_path / "broken"
+    (broken / "runs.jsonl").mkdir(parents=True)
+    before = {path.name: path.read_bytes() for path in out.iterdir()}
+    words = ["run", whole.parent / "config.yaml", "--output", out, "--fresh", "--reuse", whole]
+    for bad, code, sentence in (
+        (broken, 1, f"can't read {broken}/runs.jsonl: Is a directory"),
+        (out, 2, f"--reuse {out}: this is the run's own results folder"),
+    ):
+        ended = svmbench(*words, "--reuse", bad)
+        assert (ended.code, ended.err) == (code, f"svmbench: {sentence}\n")
+        assert {path.name: path.read_bytes() for path in out.iterdir()} == before
+
+
+@pytest.mark.parametrize("name", [None, "", 7, "../4be1", "4BE1"])
+def test_a_result_without_environment_is_not_taken_over(
+    tmp_path: Path, whole: Path, name: Any
+) -> None:
+    other = copy_of(whole, tmp_path)
+    lines = (other / "runs.jsonl").read_bytes().splitlines()
+    at = next(i for i, line in enumerate(lines) if b'"kind": "cell"' in line)
+    lines[at] = changed(lines[at], environment=name)
+    lines.append(b"{garbage")
+    (other / "runs.jsonl").write_bytes(b"\n".join(lines) + b"\n")
+    wanted = {key: {} for key in cell_keys(other)}
+    with RunFolder(tmp_path / "out") as folder:
+        assert folder.take_over(other, wanted) == 2
+    key = json.loads(lines[at])["key"]
+    assert key not in cell_keys(tmp_path / "out")
+    assert folder.notes[:2] == [
+        f"{other}/runs.jsonl:{len(lines)}: passed over a damaged line",
+        f"{other}/runs.jsonl: passed over cell {key}: it has no environment",
+    ]
+
+
+def cell_keys(folder: Path) -> set[str]:
+    return {record["key"] for record in read_records(folder) if record["kind"] == "cell"}
+
+
+def test_an_environment_is_taken_over_as_it_is_or_noted(tmp_path: Path, whole: Path) -> None:
+    (file,) = whole.glob("environment-*.json")
+    for number, content in enumerate([b"\xff no JSON", None]):
+        other = copy_of(whole, tmp_path / str(number))
+        if content is None:
+            (other / file.name).mkdir()
+        else:
+            (other / file.name).write_bytes(content)
+        wanted = {key: {} for key in cell_keys(other)}
+        with RunFolder(tmp_path / f"out-{number}") as folder:
+            assert folder.take_over(other, wanted) == 3
+        if content is None:
+            assert folder.notes[0].startswith(f"can't read {other / file.name}: Is a directory;")
+        else:
+            assert (folder.path / file.name).read_bytes() == content
+            assert folder.notes == []
+
+
+def test_a_record_is_written_with_this_versions_schema(tmp_path: Path) -> None:
+    record = {"schema": 9, "kind": "cell", "key": "k", "status": "failed"}
+    with RunFolder(tmp_path) as folder:
+        folder.append(record)
+    assert read_records(tmp_path) == [{**record, "schema": 1}]
 
 
 def test_fresh_forgets_what_a_killed_run_streamed(tmp_path: Path, logs: Path) -> None:

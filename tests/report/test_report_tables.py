@@ -237,6 +237,14 @@ def test_a_folder_that_is_no_run_folder(tmp_path):
     (tmp_path / "plan.json").write_text("{")
     with pytest.raises(ResultsError, match="can't read"):
         build(tmp_path)
+    for plan, said in (
+        ({"cells": [], "config": ["a"]}, "not a plan: its config is no mapping"),
+        ({"cells": [], "config": {}, "tables": ["a"]}, "not a plan: its tables are no list of"),
+        ({"cells": [], "config": {}, "plots": {"a": 1}}, "not a plan: its plots are no list of"),
+    ):
+        (tmp_path / "plan.json").write_text(json.dumps(plan))
+        with pytest.raises(ResultsError, match=said):
+            build(tmp_path)
     (tmp_path / "plan.json").write_text("[]")
     with pytest.raises(ResultsError, match="not a plan"):
         build(tmp_path)

@@ -1,0 +1,49 @@
+"""What a line of ``runs.jsonl`` must hold: the one check of who writes them and who reads them.
+
+Were a damaged record a result to the run and none to the report, its cell would be neither run
+again nor shown.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+#: The version of the records; another one's are not read.
+SCHEMA = 1
+
+_MAPPINGS = ("metrics", "spread", "counters", "params")
+
+
+def parse(line: bytes) -> dict[str, Any] | None:
+    """Return the record that a line holds, or None for one that is damaged or of another schema."""
+    try:
+        record = json.loads(line.decode("utf-8"), parse_constant=_refuse)
+    except (ValueError, RecursionError):  # UnicodeDecodeError and JSONDecodeError are ValueErrors
+        return None
+    whole = (
+        isinstance(record, dict)
+        and record.get("schema") == SCHEMA
+        and isinstance(record.get("key"), str)
+        and (_is_cell(record) or _is_point(record))
+    )
+    return record if whole else None
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is no JSON")
+
+
+def _is_point(record: dict[str, Any]) -> bool:
+    return record.get("kind") == "point" and isinstance(record.get("point"), str)
+
+
+def _is_cell(record: dict[str, Any]) -> bool:
+    """Return whether a record has an outcome of which tables can be made."""
+    mappings = [record[name] for name in _MAPPINGS if record.get(name) is not None]
+    return (
+        record.get("kind") == "cell"
+        and isinstance(record.get("status"), str)
+        and all(isinstance(mapping, dict) for mapping in mappings)
+        and (record["status"] != "ok" or bool(record.get("metrics")))
+    )
