@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from svmbench import __version__, logs
-from svmbench.commands import register
+from svmbench.commands import POSITIVE, register
 from svmbench.completion import CardName, ConfigName, DatasetName
 from svmbench.errors import (
     EXIT_ERROR,
@@ -234,19 +234,19 @@ def fetch(names: tuple[str, ...], all_: bool, mirror: str | None, jobs: int, qui
 )
 @click.option(
     "--timeout",
-    type=click.FloatRange(min=0, min_open=True),
+    type=POSITIVE,
     metavar="S",
     help="Seconds that one cell may take.  [default: the config's]",
 )
 @click.option(
     "--memory",
-    type=click.FloatRange(min=0, min_open=True),
+    type=POSITIVE,
     metavar="GB",
     help="GiB of memory that one cell may use.  [default: the config's]",
 )
 @click.option(
     "--budget",
-    type=click.FloatRange(min=0, min_open=True),
+    type=POSITIVE,
     metavar="MINUTES",
     help="Start no new cell after so many minutes; the rest is marked 'not run'.",
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,22 @@ from svmbench import completion as completing
 from svmbench.completion import DatasetName, SolverName
 from svmbench.errors import EXIT_ERROR, EXIT_REGRESSION
 
+
+class FiniteRange(click.FloatRange):
+    """A number in a range; neither ``nan``, which no range excludes, nor ``inf``."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Return the number, or fail with a sentence."""
+        number = float(super().convert(value, param, ctx))
+        if not math.isfinite(number):
+            self.fail(f"{value} is not a finite number.", param, ctx)
+        return number
+
+
+#: For limits and tolerances of all commands.
+POSITIVE = FiniteRange(min=0, min_open=True)
 _FOLDER = click.Path(path_type=Path)
 
 
@@ -21,7 +38,7 @@ _FOLDER = click.Path(path_type=Path)
 @click.argument("new", type=_FOLDER)
 @click.option(
     "--slowdown",
-    type=click.FloatRange(min=1),
+    type=FiniteRange(min=1),
     default=1.5,
     show_default=True,
     help="How many times slower, against the same reference solver, is a regression.",
@@ -133,7 +150,7 @@ class _RacersCommand(click.Command):
 )
 @click.option(
     "--tolerance",
-    type=click.FloatRange(min=0, min_open=True),
+    type=POSITIVE,
     metavar="REL",
     help="Compare the cost of coming so near to the best objective, not the settings as given.",
 )
@@ -146,7 +163,7 @@ class _RacersCommand(click.Command):
 )
 @click.option(
     "--timeout",
-    type=click.FloatRange(min=0, min_open=True),
+    type=POSITIVE,
     metavar="S",
     default=600,
     show_default=True,

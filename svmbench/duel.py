@@ -39,11 +39,14 @@ def parse_racer(words: str) -> Racer:
     Raises
     ------
     svmbench.errors.ConfigError
-        For an unknown solver or parameter (with the nearest), or a word that is no ``KEY=VALUE``.
+        For an unknown solver or parameter (with the nearest), a word that is no ``KEY=VALUE``, or a
+        value out of range.
     """
     from svmbench.catalogue import solver
     from svmbench.experiment.yaml_source import parse_value
 
+    if not words.strip():
+        raise ConfigError("a solver's name is empty ('svmbench list solvers' shows them)")
     name, *settings = words.split()
     racer = Racer(name, label=" ".join([name, *settings]))
     for setting in settings:
@@ -56,7 +59,27 @@ def parse_racer(words: str) -> Racer:
         else:
             racer.params[key] = values[0]
     solver(name, **racer.params, **{key: values[0] for key, values in racer.ladder.items()})
+    _spec(racer)
     return racer
+
+
+def _spec(racer: Racer) -> Any:
+    """Return the racer as configs have it, with their checks of its values."""
+    from pydantic import ValidationError
+
+    from svmbench.experiment.models import SolverSpec, sentence
+
+    try:
+        return SolverSpec.model_validate(
+            {
+                "name": racer.name,
+                "label": racer.label,
+                "params": racer.params,
+                "grid": racer.ladder,
+            }
+        )
+    except ValidationError as error:
+        raise ConfigError(f"{racer.label}: {sentence(error.errors()[0])}") from error
 
 
 def race(
@@ -137,7 +160,10 @@ def _config(
     from svmbench.data import parse_name
     from svmbench.experiment.models import Config
 
-    is_file = Path(dataset).is_file()
+    try:
+        is_file = Path(dataset).is_file()
+    except OSError:  # a name too long for a file
+        is_file = False
     if not is_file:
         parse_name(dataset)
     first, *others = [racer.label for racer in racers]
@@ -146,10 +172,7 @@ def _config(
             "title": "A race of one line",
             "seed": 1,
             "datasets": [{"file": dataset} if is_file else dataset],
-            "solvers": [
-                {"name": r.name, "label": r.label, "params": r.params, "grid": r.ladder}
-                for r in racers
-            ],
+            "solvers": [_spec(racer) for racer in racers],
             "blocks": [
                 {
                     "name": "race",

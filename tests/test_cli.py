@@ -120,6 +120,9 @@ def test_describe(name: str, lines: list[str]) -> None:
         (["run", "quickstart", "--set", "sed=2"], 2, "unknown key 'sed'; did you mean 'seed'?"),
         (["run", "quickstart", "--only", "colour=red"], 2, "--only colour=red: expected solver=…"),
         (["table", "no-such-folder"], 1, "no-such-folder"),
+        (["run", "x" * 300], 2, "xxx: File name too long"),
+        (["validate", "x" * 300], 2, "xxx: File name too long"),
+        (["compare", "x" * 300, "."], 1, "xxx: File name too long"),
     ],
 )
 def test_errors_are_one_sentence(
@@ -144,6 +147,12 @@ def test_errors_are_one_sentence(
         (["run", "quickstart", "--jobs", "0"], "Invalid value for '--jobs'"),
         (["run", "quickstart", "--timeout", "-1"], "Invalid value for '--timeout'"),
         (["list", "solver"], "Invalid value for"),
+        (["compare", "a", "b", "--slowdown", "nan"], "'--slowdown': nan is not a finite number."),
+        *(
+            (["run", "quickstart", option, value], f"'{option}': {value} is not a finite number.")
+            for option in ("--timeout", "--memory", "--budget")
+            for value in ("nan", "inf")
+        ),
     ],
 )
 def test_usage_errors_end_with_2(words: list[str], sentence: str) -> None:

@@ -372,7 +372,25 @@ def test_a_file_may_race(tmp_path: Path) -> None:
             1,
             "the race ended without a result: stopped after 1 s",
         ),
-        (["breast-cancer", "--solver", "test-works", "C=-1", "--vs", "test-slow"], 1, "C must be"),
+        (
+            ["digits", "--solver", "alsvm", "--vs", "alsvm", "C=-1"],
+            2,
+            "alsvm C=-1: C must be positive and finite, got -1",
+        ),
+        (
+            ["digits", "--solver", "dcd-l1", "tol=1,0", "--vs", "alsvm"],
+            2,
+            "dcd-l1 tol=1,0: tol must be positive and finite, got 0",
+        ),
+        (["digits", "--solver", "", "--vs", "alsvm"], 2, "a solver's name is empty"),
+        (["digits", "--solver", "alsvm", "--vs", "  "], 2, "a solver's name is empty"),
+        (["digits", "--solver", "csvc", "kernel=a:b", "--vs", "x"], 2, "a label holds no ':' and"),
+        (["x" * 300, "--solver", "alsvm", "--vs", "pegasos"], 2, "unknown data set 'xxx"),
+        (
+            ["digits", "--solver", "alsvm", "--vs", "pegasos", "--tolerance", "nan"],
+            2,
+            "Invalid value for '--tolerance': nan is not a finite number.",
+        ),
     ],
 )
 def test_what_a_race_cannot_do_is_a_sentence(words: list[str], code: int, sentence: str) -> None:

@@ -39,8 +39,11 @@ def find_config(name: str) -> Path:
         If there is neither, with the nearest shipped name.
     """
     path = Path(name)
-    if path.is_file():
-        return path
+    try:
+        if path.is_file():
+            return path
+    except OSError as error:  # a name too long for a file, say
+        raise ConfigError(f"{name}: {error.strerror or error}") from error
     shipped = {p.stem: p for p in shipped_configs()}
     if path.stem in shipped and path.parent.name in {"", "configs"}:
         return shipped[path.stem]
