@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from svmbench.errors import ResultsError
+from svmbench.report.files import write_text
 from svmbench.report.records import Cell, read_run
 
 #: Points of accuracy (mean over folds) that a solver may lose.
@@ -123,6 +124,13 @@ def read_side(path: Path) -> Side:
     svmbench.errors.ResultsError
         If it is none of the three, or can't be read.
     """
+    try:
+        return _read_side(path)
+    except OSError as error:
+        raise ResultsError(f"can't read {path}: {error.strerror or error}") from error
+
+
+def _read_side(path: Path) -> Side:
     if (path / BASELINE).exists():
         return _side([_read_baseline(path / BASELINE)])
     if (path / "plan.json").exists() or not path.is_dir():
@@ -159,7 +167,8 @@ def write_baseline(run_dir: Path, target: Path) -> Path:
     Raises
     ------
     svmbench.errors.ResultsError
-        If a cell of the run has no result: a baseline with holes would hide regressions.
+        If a cell of the run has no result (a baseline with holes would hide regressions), or
+        `target` can't be written.
     """
     content = summarise(run_dir)
     holes = [cell for cell in content["cells"] if cell["status"] not in ("ok", "skipped")]
@@ -171,10 +180,11 @@ def write_baseline(run_dir: Path, target: Path) -> Path:
     # One line a cell: the history of a baseline reads as a diff.
     cells = ",\n".join("  " + json.dumps(cell, sort_keys=True) for cell in content.pop("cells"))
     head = json.dumps(content, indent=1, sort_keys=True).removesuffix("\n}")
-    target.mkdir(parents=True, exist_ok=True)
-    path = target / BASELINE
-    path.write_text(f'{head},\n "cells": [\n{cells}\n ]\n}}\n', encoding="utf-8")
-    return path
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ResultsError(f"can't write {target}: {error.strerror or error}") from error
+    return write_text(target / BASELINE, f'{head},\n "cells": [\n{cells}\n ]\n}}\n')
 
 
 def compare(base: Side, new: Side, *, slowdown: float = SLOWDOWN) -> Comparison:
@@ -194,7 +204,7 @@ def compare(base: Side, new: Side, *, slowdown: float = SLOWDOWN) -> Comparison:
     Raises
     ------
     svmbench.errors.ResultsError
-        If the two sides have no cell in common.
+        If the two sides have no cell in common, or `base` has no result.
     """
     if not base.cells.keys() & new.cells.keys():
         raise ResultsError(f"nothing to compare: {base.name} and {new.name} have no cell in common")
@@ -210,6 +220,8 @@ def compare(base: Side, new: Side, *, slowdown: float = SLOWDOWN) -> Comparison:
             {key[-1]: runs for key, runs in base.cells.items() if key[:-1] == group},
             {key[-1]: runs for key, runs in new.cells.items() if key[:-1] == group},
         )
+    if not judge.compared:
+        raise ResultsError("nothing to compare: no cell of BASE has a result")
     added = len(new.cells.keys() - base.cells.keys())
     if added:
         judge.notes[f"{added} cells are new and have nothing to be compared with"] = None
@@ -354,9 +366,27 @@ def _read_baseline(path: Path) -> dict[str, Any]:
         if content["schema"] != 1:
             raise ResultsError(f"{path}: schema {content['schema']!r} is not the 1 that is read")
         _side([content])
+        for number, cell in enumerate(content["cells"], start=1):
+            _check_kept(cell, f"{path}: cell {number}")
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise ResultsError(f"can't read the baseline {path}: {error!r}") from error
     return dict(content)
+
+
+def _check_kept(cell: Mapping[str, Any], where: str) -> None:
+    """Make sure that a cell of a baseline has all that :func:`_kept` gives it."""
+    for name in ("status", "contended"):
+        if name not in cell:
+            raise ResultsError(f"{where} has no {name!r}")
+    if not isinstance(cell.get("params"), dict):
+        raise ResultsError(f"{where} has no mapping 'params'")
+    for name in ("counters", "metrics"):
+        values = cell.get(name)
+        if not isinstance(values, dict):
+            raise ResultsError(f"{where} has no mapping {name!r}")
+        for key, value in values.items():
+            if not (isinstance(value, int | float) or (value is None and name == "metrics")):
+                raise ResultsError(f"{where}: {key!r} of its {name} is no number: {value!r}")
 
 
 def _group(cell: Mapping[str, Any]) -> tuple[Any, ...]:

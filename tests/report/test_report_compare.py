@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ from synthetic_runs import ENVIRONMENT, planned, record, write_run
 
 from svmbench.errors import ResultsError
 from svmbench.report import compare as comparing
+from svmbench.report import files
 from svmbench.report.compare import Change, Comparison
 
 RACE = "a|ref"
@@ -135,6 +138,63 @@ def test_what_is_no_side_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "baseline.json").write_text("{")
     with pytest.raises(ResultsError, match="can't read the baseline"):
         comparing.read_side(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"status": ...}, "cell 1 has no 'status'"),
+        ({"contended": ...}, "cell 1 has no 'contended'"),
+        ({"params": ...}, "cell 1 has no mapping 'params'"),
+        ({"metrics": [1]}, "cell 1 has no mapping 'metrics'"),
+        ({"counters": ...}, "cell 1 has no mapping 'counters'"),
+        ({"counters": {"updates": "many"}}, "'updates' of its counters is no number: 'many'"),
+        ({"fold": ...}, "KeyError"),
+    ],
+)
+def test_a_baseline_that_lacks_something_is_one_sentence(
+    tmp_path: Path, change: dict[str, Any], said: str
+) -> None:
+    path = comparing.write_baseline(make(tmp_path / "run"), tmp_path / "kept")
+    kept = json.loads(path.read_text())
+    cell = {**kept["cells"][0], **change}
+    kept["cells"][0] = {name: value for name, value in cell.items() if value is not ...}
+    path.write_text(json.dumps(kept))
+    with pytest.raises(ResultsError, match=said) as caught:
+        comparing.read_side(tmp_path / "kept")
+    assert str(path) in str(caught.value)
+
+
+def test_a_base_without_results_is_nothing_to_compare_with(tmp_path: Path) -> None:
+    cell = planned("cv", "a9a", "alsvm")
+    for name, records in (("base", []), ("new", [record(cell, {"accuracy_pct": 1.0})])):
+        write_run(tmp_path / name, [cell], records)
+    sides = [comparing.read_side(tmp_path / name) for name in ("base", "new")]
+    for new in sides:
+        with pytest.raises(ResultsError, match="nothing to compare: no cell of BASE has a result"):
+            comparing.compare(sides[0], new)
+    assert comparing.compare(sides[1], sides[0]).compared == {"result": 1}
+
+
+def test_a_baseline_is_written_whole_or_not_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = make(tmp_path / "run")
+    path = comparing.write_baseline(run, tmp_path / "kept")
+    before = path.read_bytes()
+
+    def fail(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(files.os, "replace", fail)
+        with pytest.raises(ResultsError, match=r"can't write .*baseline\.json: No space left"):
+            comparing.write_baseline(make(tmp_path / "other", updates=7), tmp_path / "kept")
+    assert path.read_bytes() == before
+    assert list(path.parent.iterdir()) == [path]
+    for target in (path, path / "below"):
+        with pytest.raises(ResultsError, match="can't write"):
+            comparing.write_baseline(run, target)
 
 
 def test_strangers_are_not_compared(tmp_path: Path) -> None:
