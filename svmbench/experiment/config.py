@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -144,6 +145,10 @@ def _all_solvers(config: Config) -> list[SolverSpec]:
     return [*config.solvers, *(spec for block in config.blocks for spec in block.solvers)]
 
 
+def _all_datasets(config: Config) -> list[DatasetSpec]:
+    return [*config.datasets, *(spec for block in config.blocks for spec in block.datasets)]
+
+
 def _unknown_params(
     source: YamlSource,
     place: Place,
@@ -185,9 +190,12 @@ def _unknown_params(
 
 def _unknown_in_profiles(config: Config, source: YamlSource) -> list[str]:
     """Find what profiles cut and the config does not have."""
-    specs = _all_solvers(config)
-    lists = [config.datasets, *(block.datasets for block in config.blocks)]
-    datasets = list(dict.fromkeys(spec.name for specs in lists for spec in specs))
+    known = [config]
+    # An override may take away what a profile cuts (--set datasets=[iris]); that is no mistake.
+    with suppress(ValidationError):
+        known.append(Config.model_validate(source.data))
+    specs = [spec for one in known for spec in _all_solvers(one)]
+    datasets = list(dict.fromkeys(spec.name for one in known for spec in _all_datasets(one)))
     searched = list(dict.fromkeys(key for spec in specs for key in spec.grid))
     problems = []
     for name, profile in config.profiles.items():

@@ -218,6 +218,14 @@ def test_a_profile_is_checked_as_a_block_is(tmp_path: Path, profile: str, expect
     assert problems_of(tmp_path, GOOD.replace(QUICK, profile))[0].startswith(f"c.yaml:{expected}")
 
 
+def test_an_override_may_take_away_what_a_profile_cuts(tmp_path: Path) -> None:
+    path = write(tmp_path, GOOD.replace("quick: {folds: 2,", "quick: {datasets: [breast-cancer],"))
+    fewer = ("datasets=[iris]", "solvers=[{name: pegasos}]")
+    check_names(*load_config(path, fewer))
+    with pytest.raises(ConfigError, match="no data set 'irs'; did you mean 'iris'"):
+        check_names(*load_config(path, (*fewer, "profiles.quick.datasets=[irs]")))
+
+
 def test_a_data_set_is_checked_as_a_block_is(tmp_path: Path) -> None:
     for own, expected in (
         ("features: [0]", "datasets[0].features[0]: Input should be greater"),
