@@ -83,7 +83,7 @@ def load_config(path: Path, overrides: tuple[str, ...] = ()) -> tuple[Config, Ya
     try:
         config = Config.model_validate(data)
     except ValidationError as error:
-        raise ConfigError(_located(error, source)) from error
+        raise ConfigError(_located(error, source, data)) from error
     problems = _cross_check(config, source)
     if problems:
         raise ConfigError(problems)
@@ -409,11 +409,14 @@ def _dotted(place: Place) -> str:
     return text
 
 
-def _located(error: ValidationError, source: YamlSource) -> list[str]:
-    """Turn pydantic's errors into sentences with file, line and column; one a place."""
+def _located(error: ValidationError, source: YamlSource, data: Any) -> list[str]:
+    """Turn pydantic's errors into sentences with file, line and column; one a place.
+
+    `data` is what was checked: the source as the overrides changed it.
+    """
     problems: dict[str, str] = {}
     for item in error.errors():
-        place = _real_place(item["loc"], source)
+        place = _real_place(item["loc"], data, item["type"] == "missing")
         message = sentence(item)
         known = _allowed_keys(place[:-1]) if item["type"] == "extra_forbidden" else []
         if item["type"] == "extra_forbidden":
@@ -435,21 +438,18 @@ def _located(error: ValidationError, source: YamlSource) -> list[str]:
     return list(problems.values())
 
 
-def _real_place(loc: tuple[int | str, ...], source: YamlSource) -> Place:
-    """Drop the parts of a pydantic location that name a union's branch, not a place in the file."""
-    data: Any = source.data
+def _real_place(loc: tuple[int | str, ...], data: Any, is_missing: bool) -> Place:
+    """Drop the parts of a pydantic location that name a union's branch, not a place in the file.
+
+    Of a key that `is_missing` the last part is not there, and is kept.
+    """
     place: list[str | int] = []
-    for i, part in enumerate(loc):
-        if isinstance(data, dict) and part in data:
+    for part in loc[:-1] if is_missing else loc:
+        is_index = isinstance(data, list) and isinstance(part, int) and part < len(data)
+        if is_index or (isinstance(data, dict) and part in data):
             data = data[part]
             place.append(part)
-            continue
-        if isinstance(data, list) and isinstance(part, int) and part < len(data):
-            data = data[part]
-        elif i < len(loc) - 1 or not isinstance(data, dict):
-            continue
-        place.append(part)
-    return tuple(place)
+    return (*place, loc[-1]) if is_missing else tuple(place)
 
 
 def _allowed_keys(place: Place) -> list[str]:

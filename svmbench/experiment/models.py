@@ -9,8 +9,11 @@ from typing import Annotated, Any, Literal
 from pydantic import (
     AfterValidator,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
+    Discriminator,
     Field,
+    Tag,
     field_validator,
     model_validator,
 )
@@ -18,7 +21,16 @@ from pydantic import (
 Protocol = Literal["nested-cv", "cv", "holdout", "fit", "race", "nested-race", "facts"]
 Scaling = Literal["outer-fold", "all-rows", "every-fold", "none"]
 Scaler = Literal["minmax", "maxabs", "standard"]
-Scalar = bool | int | float | str | None
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, list | dict):
+        msg = f"a value is a number, a word, true, false or null; got {value!r}"
+        raise ValueError(msg)  # noqa: TRY004 - pydantic tells of ValueErrors alone
+    return value
+
+
+Scalar = Annotated[bool | int | float | str | None, BeforeValidator(_plain)]
 
 #: Parameters that have a range of their own in every solver that has them.
 POSITIVE = ("C", "gamma", "lam", "tol")
@@ -50,11 +62,17 @@ class ExponentRange(Model):
         return self
 
 
+# What is wrong with a value is said of the form that it has, not of every form it might have.
+_BY_FORM = Discriminator(lambda value: "mapping" if isinstance(value, dict | Model) else "list")
+
+
 class PowerGrid(Model):
     """A geometric grid: `base` to the power of each exponent."""
 
     base: Annotated[float, Field(gt=0, allow_inf_nan=False)]
-    exponents: list[int] | ExponentRange
+    exponents: Annotated[
+        Annotated[list[int], Tag("list")] | Annotated[ExponentRange, Tag("mapping")], _BY_FORM
+    ]
 
     @model_validator(mode="after")
     def _representable(self) -> PowerGrid:
@@ -76,7 +94,11 @@ class PowerGrid(Model):
         return [float(self.base) ** e for e in exponents]
 
 
-GridValues = Annotated[list[Scalar], Field(min_length=1)] | PowerGrid
+GridValues = Annotated[
+    Annotated[list[Scalar], Field(min_length=1), Tag("list")]
+    | Annotated[PowerGrid, Tag("mapping")],
+    _BY_FORM,
+]
 
 
 def _check_positive(name: str, values: list[Any]) -> None:

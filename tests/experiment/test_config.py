@@ -218,6 +218,28 @@ def test_a_profile_is_checked_as_a_block_is(tmp_path: Path, profile: str, expect
     assert problems_of(tmp_path, GOOD.replace(QUICK, profile))[0].startswith(f"c.yaml:{expected}")
 
 
+@pytest.mark.parametrize(
+    ("grid", "expected"),
+    [
+        ("C: {base: 2}", "4:26: solvers[0].grid.C.exponents: the key 'exponents' is missing"),
+        ("C: {base: 2, exponents: 4}", "4:39: solvers[0].grid.C.exponents: Input should be a"),
+        ("C: 3", "4:26: solvers[0].grid.C: Input should be a valid list"),
+        ("C: [[1]]", "4:30: solvers[0].grid.C[0]: a value is a number, a word, true, false or"),
+    ],
+)
+def test_a_value_that_may_have_two_forms_has_one_error(
+    tmp_path: Path, grid: str, expected: str
+) -> None:
+    text = GOOD.replace("C: {base: 2, exponents: {start: -3, stop: 3, step: 3}}", grid)
+    (found,) = problems_of(tmp_path, text)
+    assert found.startswith(f"c.yaml:{expected}")
+
+
+def test_an_override_that_is_wrong_is_named_in_full(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"c\.yaml:4:5: solvers\[0\]\.params\.tol: a value is"):
+        load_config(write(tmp_path, GOOD), ("solvers.0.params.tol=[1, 2]",))
+
+
 def test_an_override_may_take_away_what_a_profile_cuts(tmp_path: Path) -> None:
     path = write(tmp_path, GOOD.replace("quick: {folds: 2,", "quick: {datasets: [breast-cancer],"))
     fewer = ("datasets=[iris]", "solvers=[{name: pegasos}]")
