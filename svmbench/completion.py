@@ -63,7 +63,10 @@ def _plugins() -> list[Path]:
 
 
 def _declared(source: Path) -> Iterator[str]:
-    """Yield the names that a source file declares, as ``@declare(name="…")`` writes them."""
+    """Yield the names that a source file declares, as ``declare(name="…")`` writes them.
+
+    A file with ``NEEDS = "package"`` declares nothing where that is not installed.
+    """
     import ast
 
     try:
@@ -72,13 +75,16 @@ def _declared(source: Path) -> Iterator[str]:
         tree = ast.parse(text) if "declare" in text else ast.Module([], [])
     except (OSError, SyntaxError):
         return
+    for line in tree.body:
+        if isinstance(line, ast.Assign) and getattr(line.targets[0], "id", "") == "NEEDS":
+            needed = ast.literal_eval(line.value)
+            if importlib.util.find_spec(needed) is None:
+                return
     for node in ast.walk(tree):
-        if isinstance(node, ast.ClassDef):
-            for call in node.decorator_list:
-                if isinstance(call, ast.Call) and getattr(call.func, "id", "") == "declare":
-                    for keyword in call.keywords:
-                        if keyword.arg == "name" and isinstance(keyword.value, ast.Constant):
-                            yield str(keyword.value.value)
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "declare":
+            for keyword in node.keywords:
+                if keyword.arg == "name" and isinstance(keyword.value, ast.Constant):
+                    yield str(keyword.value.value)
 
 
 class SolverName(click.ParamType):

@@ -16,6 +16,9 @@ from svmbench.baselines.kernel_model import KernelBaseline
 from svmbench.core.base import TrainingData, declare
 from svmbench.core.kernels import KERNELS
 
+#: Without this package nothing is declared here; the shell's completion reads it, too.
+NEEDS = "sklearnex"
+
 
 class IntelexBaseline(KernelBaseline):
     """scikit-learn-intelex's SVC on float32 inputs and one thread.
@@ -104,7 +107,7 @@ class IntelexBaseline(KernelBaseline):
         )
 
 
-if find_spec("sklearnex") is not None:
+if find_spec(NEEDS) is not None:
     declare(
         name="svc-intelex",
         problem="hinge",
