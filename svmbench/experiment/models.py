@@ -103,7 +103,9 @@ GridValues = Annotated[
 
 def _check_positive(name: str, values: list[Any]) -> None:
     for value in values:
-        if name in POSITIVE and isinstance(value, int | float) and not 0 < value < math.inf:
+        if name not in POSITIVE or value is None or (name == "gamma" and value == "scale"):
+            continue
+        if isinstance(value, bool | str) or not 0 < value < math.inf:
             msg = f"{name} must be positive and finite, got {value!r}"
             raise ValueError(msg)
 

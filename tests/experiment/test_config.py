@@ -114,6 +114,7 @@ def test_every_error_at_once_with_place_and_suggestion(tmp_path: Path) -> None:
         ),
         ("title: A test\n", "", "the key 'title' is missing"),
         ("{tol: 1e-2}", "{C: -1}", "solvers[1].params: C must be positive and finite, got -1"),
+        ("{tol: 1e-2}", "{C: abc}", "C must be positive and finite, got 'abc'"),
         ("{tol: 1e-2}", "{C: .inf}", "C must be positive and finite, got inf"),
         ("{tol: 1e-2}", "{C: .nan}", "C must be positive and finite, got nan"),
         ("{tol: 1e-2}", "{C: 0}", "solvers[1].params: C must be positive and finite, got 0"),
