@@ -98,6 +98,11 @@ def take(X: Any, rows: Index) -> Any:
     return np.ascontiguousarray(part, dtype=np.float64)
 
 
+def dense(X: Any) -> np.ndarray:
+    """Return inputs as a dense C-ordered array."""
+    return np.ascontiguousarray(X.toarray() if sp.issparse(X) else X)
+
+
 def make_scaler(kind: str, sparse: bool) -> Any:
     """Return the scikit-learn scaler of a config's name.
 

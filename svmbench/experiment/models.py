@@ -257,6 +257,8 @@ class Block(Model):
     multiclass : str
         What happens where a data set has more than two classes and a solver separates two:
         ``skip`` the cell, or ``one-vs-one`` (every pair of classes, and a vote).
+    inputs : str
+        ``as-stored`` (sparse where the data set is), or ``dense`` arrays for every solver.
     subset : str
         Which rows a size keeps: ``stratified`` (drawn, every class in proportion) or ``first``
         (the first rows of the file, as several papers' subsets are).
@@ -287,6 +289,7 @@ class Block(Model):
     scaling: Scaling = "outer-fold"
     scaler: Scaler = "minmax"
     multiclass: Literal["skip", "one-vs-one"] = "skip"
+    inputs: Literal["as-stored", "dense"] = "as-stored"
     subset: Literal["stratified", "first"] = "stratified"
     sizes: Sizes = []
     features: Features = []

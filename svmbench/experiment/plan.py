@@ -268,6 +268,9 @@ def _cell(
     if block.protocol == "facts":
         return Cell(key=_hash(spec), shown=shown, spec=spec)
     spec |= {"scaling": block.scaling, "scaler": block.scaler}
+    if block.inputs == "dense":
+        # Not there otherwise: the keys of cells on inputs as they are stay what they were.
+        spec["inputs"] = "dense"
     one_vs_one = block.multiclass == "one-vs-one" and len(np.unique(source.y)) > 2
     spec |= _protocol_settings(block, fold)
     if block.protocol in RACES:
@@ -356,7 +359,7 @@ def _why_not(solver: SolverSpec, source: Any, block: Block) -> str:
     from svmbench.catalogue import solvers
 
     declared = solvers()[solver.name]
-    if sp.issparse(source.X) and not declared.sparse:
+    if sp.issparse(source.X) and not declared.sparse and block.inputs != "dense":
         return f"{solver.name} takes dense inputs only"
     n_classes = len(np.unique(source.y))
     if declared.task == "binary" and n_classes > 2 and block.multiclass == "skip":
@@ -404,17 +407,17 @@ def _shared_arrays(
         "subset",
         "scaling",
         "scaler",
+        "inputs",
     )
-    wanted: dict[str, Any] = {name: spec[name] for name in fields}
+    wanted: dict[str, Any] = {name: spec[name] for name in fields if name in spec}
     if spec["scaling"] == "outer-fold" and spec["protocol"] == "nested-cv":
         wanted |= {"outer_folds": spec["outer_folds"], "fold": spec["fold"]}
     elif spec["scaling"] == "outer-fold" and spec["protocol"] == "holdout":
         wanted |= {"validation": spec["validation"], "test": spec["test"]}
     wanted |= {"protocol": spec["protocol"], "distances": distance_bytes > 0}
     share = spec["n_rows"] / max(1, source.X.shape[0])
-    stored = (
-        source.X.nnz * 12 if sp.issparse(source.X) else source.X.shape[0] * source.X.shape[1] * 8
-    )
+    sparse = sp.issparse(source.X) and "inputs" not in spec
+    stored = source.X.nnz * 12 if sparse else source.X.shape[0] * source.X.shape[1] * 8
     return SharedArrays(key=_hash(wanted), spec=wanted, bytes=int(stored * share) + distance_bytes)
 
 

@@ -106,8 +106,9 @@ def make_inputs(spec: dict[str, Any]) -> Inputs:
     source = open_dataset(spec)
     y = np.asarray(source.y)
     rows = _kept_rows(spec, y)
-    X = folds.take(source.X, rows)
-    X_test = source.X_test
+    X, X_test = folds.take(source.X, rows), source.X_test
+    if spec.get("inputs") == "dense":
+        X, X_test = folds.dense(X), None if X_test is None else folds.dense(X_test)
     columns = folds.subset_features(X, spec["n_features_kept"])
     if columns is not None:
         X = X[:, columns]

@@ -121,6 +121,27 @@ def test_what_a_solver_cannot_do_is_skipped(tmp_path: Path) -> None:
     assert "test-dense-only takes dense inputs only" in (tmp_path / "out" / "t.md").read_text()
 
 
+@pytest.mark.parametrize("scaling", ["none", "all-rows"])
+def test_dense_inputs_are_for_every_solver(tmp_path: Path, scaling: str) -> None:
+    (tmp_path / "s.svm").write_text(SPARSE)
+    block = {"protocol": "fit", "scaling": scaling, "inputs": "dense"}
+    config = write_config(
+        tmp_path,
+        ["test-dense-only", "liblinear-l2"],
+        block,
+        datasets=[{"file": str(tmp_path / "s.svm")}],
+    )
+    out = tmp_path / "out"
+    assert "cells: 2 ok" in svmbench("run", config, "--output", out).out
+    before = {r["solver"]: r for r in lines_of(out)}
+    ended = svmbench("run", config, "--output", out, "--set", "blocks.main.inputs=as-stored")
+    assert "cells: 1 ok, 1 skipped" in ended.out
+    after = {r["solver"]: r for r in lines_of(out)}
+    assert before["liblinear-l2"]["key"] != after["liblinear-l2"]["key"]
+    objectives = [r["liblinear-l2"]["metrics"]["objective"] for r in (before, after)]
+    assert objectives[0] == pytest.approx(objectives[1], rel=1e-6)
+
+
 @pytest.mark.parametrize(
     ("name", "content", "block", "code", "sentence"),
     [
