@@ -359,6 +359,30 @@ def test_the_python_interface(tmp_path: Path) -> None:
         package.runn  # noqa: B018
 
 
+def test_facts_stand_beside_the_printed_ones(tmp_path: Path) -> None:
+    # Facts have no kernel: what the paper prints is found whatever kernel its other tables are of.
+    (tmp_path / "iris").write_text("1 1:1 2:2 3:1 4:1\n2 1:2 2:1 3:3 4:1\n3 1:2 2:3 3:5 4:2\n")
+    config = write_config(
+        tmp_path,
+        [],
+        {"protocol": "facts"},
+        paper="nlsgd",
+        datasets=[{"file": str(tmp_path / "iris")}],
+        tables=[
+            {
+                "name": "table1",
+                "block": "main",
+                "columns": "metric",
+                "metrics": ["n_samples", "n_features", "n_classes"],
+                "published": "table1",
+            }
+        ],
+    )
+    assert svmbench("run", config, "--output", tmp_path / "out").code == 0
+    table = (tmp_path / "out" / "table1.md").read_text()
+    assert "| iris | 3 [150; -147] | 4 [4; =] | 3 [3; =] |" in table.replace("−", "-")
+
+
 def test_a_solver_is_one_import_away() -> None:
     done = subprocess.run(
         [sys.executable, "-c", "import svmbench; print(svmbench.solver('alsvm', C=2.0))"],

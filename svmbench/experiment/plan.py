@@ -305,7 +305,7 @@ def _shown(
 ) -> dict[str, Any]:
     """Return the fields by which records and tables know a cell."""
     solvers = [solver] if solver else config.solvers_of(block)
-    kernels = {_kernel(one) for one in solvers} if block.protocol != "facts" else {"linear"}
+    kernels = {_kernel(one) for one in solvers} if block.protocol != "facts" else set()
     name = solver.shown if solver else ""
     if not solver and block.protocol in RACES:
         name = "|".join(s.shown for s in solvers)
