@@ -346,7 +346,8 @@ def _bars(axes: Axes, curves: Curves, panel: Panel, styles: dict[str, int], holl
     # Times of fast and slow solvers differ by orders of magnitude.
     if values and min(values) > 0 and is_timing(curves.spec.y) and max(values) > 30 * min(values):
         axes.set_yscale("log", nonpositive="clip")
-        axes.set_ylim(bottom=min(values) / 2)
+        highest = max(max(point.y, point.high) for series in shown for point in series.points)
+        axes.set_ylim(min(values) / 2, highest * 1.5)
         _log_ticks(axes, "y")
     for index, series in enumerate(shown):
         style = styles[series.name] % len(_FILLS)

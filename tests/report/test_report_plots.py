@@ -9,7 +9,7 @@ import synthetic_runs as runs
 from PIL import Image
 
 from svmbench.errors import ResultsError
-from svmbench.report import build
+from svmbench.report import build, plots
 from svmbench.report.curves import read_plot, trace_curves
 from svmbench.report.records import read_run
 
@@ -149,6 +149,23 @@ def test_x_can_be_a_parameter_or_a_metric(tmp_path):
     assert points["by-c"] == [(1.0, 1.0), (2.0, 2.0), (4.0, 3.0)]
     assert points["by-sv"] == [(10.0, 3.0), (20.0, 2.0), (30.0, 1.0)]
     build(tmp_path)
+
+
+def test_bars_of_different_orders_are_seen_to_their_ends(tmp_path, monkeypatch):
+    cells = [runs.planned("fit", "a9a", solver) for solver in ("alsvm", "falsvm", "pegasos")]
+    times = [0.2, 0.01, 40.0]
+    records = [runs.record(c, {"train_time_s": t}) for c, t in zip(cells, times, strict=True)]
+    plot = {"name": "times", "kind": "bars", "title": "Times", "block": "fit", "x": "dataset",
+            "y": "train_time_s", "series": "solver"}  # fmt: skip
+    runs.write_run(tmp_path, cells, records, plots=[plot])
+    seen = []
+    drawn = plots._bars
+    monkeypatch.setattr(
+        plots, "_bars", lambda axes, *rest: (drawn(axes, *rest), seen.append(axes.get_ylim()))
+    )
+    build(tmp_path)
+    assert seen
+    assert all(low < min(times) and high > max(times) for low, high in seen)
 
 
 def test_a_plot_can_show_one_data_set_alone(tmp_path):
