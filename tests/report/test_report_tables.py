@@ -137,9 +137,10 @@ def test_one_fold_shows_the_spread_of_its_repeats(tmp_path):
     assert "2.00 ± 0.25 [82; ×0.024] | 80.00 [82; -2.0]" in text
 
 
-def test_a_metric_that_is_nan_is_no_number(tmp_path):
+def test_a_line_with_nan_is_no_record(tmp_path):
     report = build(small_run(tmp_path, [metrics(2.0, float("nan"))]))
-    assert "| 2.00 [82; ×0.024] | – [82] |" in report.joined.read_text()
+    assert report.notes == ("1 unreadable line of runs.jsonl skipped.",)
+    assert "| not run [82] | not run [82] |" in report.joined.read_text()
 
 
 def test_torn_and_corrupted_lines_are_skipped_and_counted(tmp_path):
@@ -161,7 +162,7 @@ def test_the_newest_record_counts_and_points_and_strangers_do_not(tmp_path):
     folder = small_run(tmp_path, [metrics(1.0, 80.0)])
     cell = json.loads((folder / "plan.json").read_text())["cells"][0]
     newer = runs.record(cell, {"train_time_s": 7.0, "accuracy_pct": 81.0})
-    point = {**runs.record(cell, {"train_time_s": 99.0}), "kind": "point"}
+    point = {**runs.record(cell, {"train_time_s": 99.0}), "kind": "point", "point": "0/0"}
     stranger = {**newer, "key": "000000000000", "metrics": {"train_time_s": 55.0}}
     with (folder / "runs.jsonl").open("a") as handle:
         handle.writelines(json.dumps(one) + "\n" for one in (newer, stranger, point))
