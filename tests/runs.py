@@ -128,3 +128,17 @@ def results_of(folder: Path) -> list[dict[str, Any]]:
         }
         for cell in plan
     ]
+
+
+def cells_in_process(solvers: list[Any], block: dict[str, Any], **top: Any) -> list[dict[str, Any]]:
+    """Plan a config of one block and run its cells in this process; return their outcomes."""
+    from svmbench.experiment import protocols
+    from svmbench.experiment.models import Config
+    from svmbench.experiment.plan import make_plan
+    from svmbench.experiment.worker import runner
+
+    config = Config.model_validate(
+        {"title": "t", "solvers": solvers, "blocks": [{"name": "main", **block}], **top}
+    )
+    plan = make_plan(config, "t", "paper")
+    return [runner(cell.spec["protocol"])(protocols.Task(cell.spec)) for cell in plan.cells]

@@ -30,6 +30,9 @@ from svmbench.experiment.models import (
 from svmbench.experiment.yaml_source import Place, YamlSource, parse_value
 from svmbench.paths import asset
 
+#: Protocols that can scale each fold of their search anew.
+SCALES_EVERY_FOLD = ("nested-cv", "cv")
+
 
 def find_config(name: str) -> Path:
     """Return the path of a config: a file, or the name of one that ships with the package.
@@ -327,6 +330,12 @@ def _cross_check(config: Config, source: YamlSource) -> list[str]:
             for name in pair
             if name not in shown
         ]
+        if block.scaling == "every-fold" and block.protocol not in SCALES_EVERY_FOLD:
+            problems.append(
+                f"{source.where((*place, 'scaling'))}: {_dotted((*place, 'scaling'))}: protocol"
+                f" {block.protocol!r} can't scale 'every-fold' (it can: outer-fold,"
+                " all-rows, none)"
+            )
         if block.protocol == "fit":
             problems += [
                 f"{source.where(place)}: {_dotted(place)}: protocol 'fit' searches no grid;"

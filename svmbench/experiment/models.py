@@ -250,8 +250,9 @@ class Block(Model):
     validation, test : float
         Shares of the rows for ``holdout``; `test` is not used where the set has a test part.
     scaling : str
-        Which rows the scaler is fitted on: ``outer-fold`` (the training rows of the outer fold),
-        ``all-rows``, ``every-fold`` (each inner fold anew), or ``none``.
+        Which rows the scaler is fitted on: ``outer-fold`` (the training rows of the outer fold; of
+        ``cv``, of each of its folds), ``all-rows``, ``every-fold`` (each inner fold anew), or
+        ``none``.
     scaler : str
         ``minmax`` (to [0, 1]), ``maxabs`` or ``standard``.
     multiclass : str

@@ -23,6 +23,7 @@ import scipy.sparse as sp
 from svmbench.errors import CacheError, ConfigError, DataError, SvmbenchError
 from svmbench.experiment.folds import SharedArrays, derive_seed, subset_rows
 from svmbench.experiment.models import Block, Config, DatasetSpec, SolverSpec
+from svmbench.experiment.protocols import scales_each_fold
 from svmbench.paths import PACKAGE
 
 #: Protocols in which one cell is all solvers in turn.
@@ -396,7 +397,8 @@ def _shared_arrays(
 ) -> SharedArrays | None:
     """Return the node that holds what cells share; None where they read the data set itself."""
     whole = spec["n_rows"] == source.X.shape[0] and kept is None
-    if spec["scaling"] in {"none", "every-fold"} and whole and not distance_bytes:
+    as_stored = spec["scaling"] == "none" or scales_each_fold(spec)
+    if as_stored and whole and not distance_bytes:
         return None
     fields = (
         "dataset",

@@ -115,7 +115,7 @@ def make_inputs(spec: dict[str, Any]) -> Inputs:
         X_test = None if X_test is None else X_test[:, columns]
     y = y[rows]
     start = time.perf_counter()
-    if spec["scaling"] in {"outer-fold", "all-rows"}:
+    if spec["scaling"] != "none" and not scales_each_fold(spec):
         fitted_on = _scaler_rows(spec, y)
         scaler = folds.make_scaler(spec["scaler"], not isinstance(X, np.ndarray))
         scaler.fit(X if fitted_on is None else X[fitted_on])
@@ -144,6 +144,16 @@ def inputs_of(task: Task) -> Inputs:
         X_test=X_test,
         y_test=source.y_test,
         distances=folds.open_distances(task.shared),
+    )
+
+
+def scales_each_fold(spec: dict[str, Any]) -> bool:
+    """Return whether every fold of the search has a scaler of its own, fitted on its training rows.
+
+    The folds of a plain cross-validation are its outer folds.
+    """
+    return spec["scaling"] == "every-fold" or (
+        spec["scaling"] == "outer-fold" and spec["protocol"] == "cv"
     )
 
 
@@ -383,14 +393,15 @@ def _search(
 
 def _shares(task: Task) -> bool:
     """Return whether the solver can do the whole search from shared sums."""
-    from svmbench.catalogue import solvers
+    from svmbench.catalogue import solver_class
 
-    shared = solvers()[task.spec["name"]].shares
-    only_that = all(set(point) == {shared} for point in task.spec["grid"])
+    cls = solver_class(task.spec["name"])
+    only_that = all(set(point) == {cls.declaration.shares} for point in task.spec["grid"])
     return (
-        bool(shared)
+        # Kernel solvers share along a kernel search, which is another way to do it.
+        hasattr(cls, "cv_path")
         and only_that
-        and task.spec["scaling"] != "every-fold"
+        and not scales_each_fold(task.spec)
         and not task.spec["one_vs_one"]
     )
 
@@ -420,7 +431,7 @@ def _shared_search(
 
 
 def _fold_arrays(task: Task, X: Any, train: np.ndarray, test: np.ndarray) -> tuple[Any, Any]:
-    if task.spec["scaling"] == "every-fold":
+    if scales_each_fold(task.spec):
         both = folds.scale(
             folds.take(X, np.r_[train, test]), task.spec["scaler"], np.arange(len(train))
         )

@@ -79,7 +79,10 @@ class _Racer:
 
     def _shares_c(self) -> bool:
         return (
-            self.declaration.shares == "C" and len(self.points) > 1 and set(self.points[0]) == {"C"}
+            hasattr(self.estimator, "train_path")
+            and self.declaration.shares == "C"
+            and len(self.points) > 1
+            and set(self.points[0]) == {"C"}
         )
 
     def _run_path(self) -> None:

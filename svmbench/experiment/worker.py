@@ -18,6 +18,7 @@ import threading
 import time
 import traceback
 import warnings
+from collections.abc import Callable
 from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any
@@ -107,17 +108,7 @@ def _run(
 ) -> dict[str, Any]:
     import threadpoolctl
 
-    from svmbench.experiment import measure, nested_race, protocols, race
-
-    runners = {
-        "nested-cv": protocols.nested_cv,
-        "cv": protocols.cv,
-        "holdout": protocols.holdout,
-        "fit": protocols.fit,
-        "facts": protocols.facts,
-        "race": race.race,
-        "nested-race": nested_race.nested_race,
-    }
+    from svmbench.experiment import measure, protocols
 
     def emit(point_id: str, values: dict[str, Any]) -> None:
         with Path(points).open("a", encoding="utf-8") as stream:
@@ -137,9 +128,24 @@ def _run(
         warnings.catch_warnings(record=True) as caught,
     ):
         warnings.simplefilter("always")
-        outcome = runners[spec["protocol"]](task)
+        outcome = runner(spec["protocol"])(task)
     messages = list(dict.fromkeys(" ".join(str(w.message).split())[:200] for w in caught))
     return {"status": "ok", "reason": "", **outcome, "warnings": messages[:5]}
+
+
+def runner(protocol: str) -> Callable[[Any], dict[str, Any]]:
+    """Return the function that runs a cell of a protocol."""
+    from svmbench.experiment import nested_race, protocols, race
+
+    return {
+        "nested-cv": protocols.nested_cv,
+        "cv": protocols.cv,
+        "holdout": protocols.holdout,
+        "fit": protocols.fit,
+        "facts": protocols.facts,
+        "race": race.race,
+        "nested-race": nested_race.nested_race,
+    }[protocol]
 
 
 def _fence(limits: dict[str, Any]) -> None:

@@ -162,6 +162,15 @@ def test_every_error_at_once_with_place_and_suggestion(tmp_path: Path) -> None:
         ("stop: 3,", "stop: 5000,", "2 to the power of 5000 is too large a number"),
         *(
             (
+                "protocol: cv, folds: 3",
+                f"protocol: {protocol}, scaling: every-fold",
+                f"c.yaml:7:{28 + len(protocol)}: blocks[0].scaling: protocol '{protocol}' can't"
+                " scale 'every-fold'",
+            )
+            for protocol in ("holdout", "fit", "race", "nested-race")
+        ),
+        *(
+            (
                 "title: A test",
                 f"title: t\n{limit}: {value}",
                 f"c.yaml:2:1: {limit}: Input",
