@@ -28,7 +28,7 @@ def _registry() -> dict[str, Any]:
             import_module(plugin.strip())
         except ImportError as error:
             raise SvmbenchError(f"SVMBENCH_PLUGINS: can't import {plugin!r}: {error}") from error
-    from svmbench.core.base import REGISTRY
+    from svmbench.core.registry import REGISTRY
 
     return dict(sorted(REGISTRY.items()))
 

@@ -15,7 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from svmbench.core.base import LinearClassifier, LinearSolution, TrainingData, declare
+from svmbench.core.base import TrainingData
+from svmbench.core.linear_base import LinearClassifier, LinearSolution
+from svmbench.core.registry import declare
 
 
 class _Nearest(LinearClassifier):

@@ -22,7 +22,11 @@ MAY_IMPORT = {
     "record": set(),
     "scores": {"errors"},
     "core": LEAVES,
-    "baselines": {*LEAVES, "core.base", "core.problems", "core.kernel_base", "core.kernels"},
+    "baselines": {
+        *LEAVES,
+        *("core.base", "core.registry", "core.problems", "core.arrays"),
+        *("core.linear_base", "core.kernel_base", "core.kernels"),
+    },
     "data": LEAVES,
     "experiment": {*LEAVES, "core", "baselines", "data", "catalogue", "record", "scores"},
     "report": {*LEAVES, "record", "scores"},

@@ -172,7 +172,7 @@ def test_the_solver_of_the_page_is_held_to_this_trees_checks(
     import lbfgs
     from sklearn.utils.estimator_checks import check_estimator
 
-    from svmbench.core.base import REGISTRY
+    from svmbench.core.registry import REGISTRY
 
     try:
         check_estimator(lbfgs.LBFGS())

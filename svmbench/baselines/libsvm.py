@@ -20,8 +20,9 @@ import numpy as np
 
 from svmbench.baselines.kernel_model import KernelBaseline
 from svmbench.baselines.nodes import node_lists
-from svmbench.core.base import TrainingData, declare
+from svmbench.core.base import TrainingData
 from svmbench.core.kernels import KERNELS
+from svmbench.core.registry import declare
 
 #: The print function belongs to the whole process: one training at a time.
 _ONE_AT_A_TIME = threading.Lock()

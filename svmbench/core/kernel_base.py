@@ -74,6 +74,8 @@ class KernelClassifier(BinaryClassifier):
     #: Whether 1 is added to the kernel, so that the offset is regularised; if not, it is free or 0.
     absorbs_bias: ClassVar[bool] = False
 
+    needs_parameters: ClassVar[tuple[str, ...]] = ("C", "kernel", "gamma", "degree", "coef0")
+
     C: float
     kernel: str
     gamma: float | str
@@ -135,6 +137,14 @@ class KernelClassifier(BinaryClassifier):
     ) -> list[KernelSolution]:
         """Return the solution at each C of `values` (ascending); as `solve`, one after another."""
         return [clone(self).set_params(C=C).solve(source, y) for C in values]
+
+    @classmethod
+    def open_methods(cls) -> list[str]:
+        """Return what nobody has defined: `solve` or a `train` of its own is needed."""
+        open_ones = super().open_methods()
+        if cls.train is KernelClassifier.train and not cls.takes_kernel_matrix():
+            open_ones.append("solve")
+        return open_ones
 
     @classmethod
     def takes_kernel_matrix(cls) -> bool:

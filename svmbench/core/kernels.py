@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from svmbench.core.base import raw
+from svmbench.core.arrays import raw
 from svmbench.core.compiled import compiled
 
 #: Names of the kernels, as scikit-learn has them.

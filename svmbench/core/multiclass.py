@@ -18,7 +18,8 @@ from sklearn.base import ClassifierMixin, clone
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from svmbench.core.base import BinaryClassifier, Solver, TrainingData, raw
+from svmbench.core.arrays import raw
+from svmbench.core.base import BinaryClassifier, Solver, TrainingData
 from svmbench.core.compiled import compiled
 from svmbench.core.kernel_base import scale
 

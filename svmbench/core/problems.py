@@ -189,3 +189,19 @@ PROBLEMS: dict[str, Problem] = {
         HALF_SQUARED_HINGE,
     )
 }
+
+
+def enter(problem: Problem) -> None:
+    """Make a problem known under its name, as a solver that brings its own does.
+
+    Raises
+    ------
+    ValueError
+        If the name is that of another problem.
+    """
+    known = PROBLEMS.setdefault(problem.name, problem)
+    if known.formula != problem.formula:
+        msg = f"two problems are called {problem.name!r}: {known.formula!r} and {problem.formula!r}"
+        raise ValueError(msg)
+    # The same problem from a module that was loaded again: the newer one counts.
+    PROBLEMS[problem.name] = problem

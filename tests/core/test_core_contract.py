@@ -1,5 +1,7 @@
 """Everything in the catalogue keeps scikit-learn's estimator contract and this project's own."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -8,10 +10,14 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from small_problems import make_problem
 
 from svmbench import catalogue
-from svmbench.core import base
-from svmbench.core.base import append_bias, canonical_csr, declare, warm_up
+from svmbench.core import base, problems
+from svmbench.core.arrays import append_bias, canonical_csr
+from svmbench.core.base import BinaryClassifier, warm_up
 from svmbench.core.compiled import JIT_DISABLED
-from svmbench.core.problems import PROBLEMS
+from svmbench.core.kernel_base import KernelClassifier
+from svmbench.core.linear_base import LinearClassifier
+from svmbench.core.problems import HINGE, PROBLEMS
+from svmbench.core.registry import REGISTRY, declare
 from svmbench.errors import UnknownNameError
 
 #: Estimator checks that a solver is expected to fail, each with its reason; at most three a solver.
@@ -173,12 +179,66 @@ def test_append_bias(bias):
     assert append_bias(X, 0.0) is X
 
 
-def test_declaring_checks_names_and_problems():
-    with pytest.raises(ValueError, match="two solvers are declared as 'alsvm'"):
-        declare(name="alsvm", problem="hinge", summary="", reference="")(type("Other", (), {}))
-    with pytest.raises(ValueError, match="unknown problem 'huber'"):
-        declare(name="new", problem="huber", summary="", reference="")(type("Other", (), {}))
-    assert "new" not in base.REGISTRY
+def entry(name="new", problem="hinge", **what):
+    return declare(name=name, problem=problem, summary="for a test", reference="none", **what)
+
+
+def test_declaring_checks_what_is_said():
+    other = type("Other", (), {})
+    for wrong, sentence in (
+        (entry(name="alsvm"), "two solvers are declared as 'alsvm'"),
+        (entry(problem="huber"), "'new' declares the unknown problem 'huber'"),
+        (entry(name="New_Solver"), "'New_Solver' needs a name in kebab case"),
+        (entry(task="ranking"), "unknown task 'ranking'; known are binary, one-class"),
+        (entry(kernels=("rbf", "cosine")), "unknown kernel 'cosine'; known are linear, rbf"),
+    ):
+        with pytest.raises(ValueError, match=sentence):
+            wrong(other)
+    assert not {"new", "New_Solver"} & set(REGISTRY)
+
+
+class HalfLinear(LinearClassifier):
+    def __init__(self, fit_intercept=True):
+        self.fit_intercept = fit_intercept
+
+
+class HalfKernel(KernelClassifier):
+    def __init__(self, C=1.0, *, kernel="rbf", gamma="scale", degree=3):
+        self.C, self.kernel, self.gamma, self.degree = C, kernel, gamma, degree
+
+
+@pytest.mark.parametrize(
+    ("half", "sentence"),
+    [
+        (type("Other", (), {}), "lacks the base class svmbench.core.base.Solver"),
+        (HalfLinear, "HalfLinear lacks the method train and the parameter C$"),
+        (HalfKernel, "HalfKernel lacks the method solve and the parameter coef0$"),
+        (type("Bare", (BinaryClassifier,), {}), "method decision_function and the method prepare"),
+    ],
+)
+def test_declaring_says_what_a_class_lacks(half, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        entry()(half)
+    assert "new" not in REGISTRY
+
+
+def test_a_solver_may_bring_its_own_problem(monkeypatch):
+    monkeypatch.setattr("svmbench.core.registry.REGISTRY", {})
+    monkeypatch.setattr("svmbench.core.problems.PROBLEMS", dict(PROBLEMS))
+    mild = replace(HINGE, name="mild-hinge", formula="half of it", loss=lambda m: 0.5 * m)
+    entry(problem=mild)(type("Mine", (catalogue.solver_class("dcd-l1"),), {}))
+    assert problems.PROBLEMS["mild-hinge"] is mild
+    entry(problem="mild-hinge")(type("Mine", (catalogue.solver_class("dcd-l1"),), {}))
+    with pytest.raises(ValueError, match="two problems are called 'hinge'"):
+        entry(problem=replace(mild, name="hinge"))(type("Mine", (), {}))
+
+
+def test_what_moved_is_still_found_in_base():
+    for name in base.MOVED:
+        assert getattr(base, name) is not None
+    assert base.declare is declare
+    with pytest.raises(AttributeError, match=r"core\.base.* has no attribute 'delcare'"):
+        base.delcare  # noqa: B018
 
 
 def test_catalogue_suggests_the_nearest_name():

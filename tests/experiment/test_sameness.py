@@ -122,7 +122,7 @@ def test_keys_are_stable_and_tell_what_matters(tmp_path: Path) -> None:
 
 PLUGIN = """
 from sabotage import Works
-from svmbench.core.base import declare
+from svmbench.core.registry import declare
 
 @declare(name="test-mine", problem="hinge", summary="mine", reference="none")
 class Mine(Works):

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from svmbench.core.base import raw
+from svmbench.core.arrays import raw
 from svmbench.core.compiled import compiled
 from svmbench.core.kernel import row_smo
 from svmbench.core.kernel.crew import Crew

@@ -26,13 +26,14 @@ from typing import Any, Self
 
 import numpy as np
 
-from svmbench.core.base import TrainingData, declare, require_count
+from svmbench.core.base import TrainingData, require_count
 from svmbench.core.compiled import compiled
 from svmbench.core.kernel import conjugate_gradient
 from svmbench.core.kernel.storage import require_storage, stored
 from svmbench.core.kernel.working_set import Variables, combination, first_of_both, worst_of
 from svmbench.core.kernel_base import KernelClassifier, KernelSolution
 from svmbench.core.kernels import KERNELS, MIB, KernelSource
+from svmbench.core.registry import declare
 from svmbench.errors import BudgetError
 
 #: The relative improvement at which the conjugate gradient first stops, and the least tried.

@@ -25,12 +25,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from svmbench.core.base import declare, raw
+from svmbench.core.arrays import raw
 from svmbench.core.kernel import refine, row_smo
 from svmbench.core.kernel.c_path import follow
 from svmbench.core.kernel.crew import require_n_jobs
 from svmbench.core.kernel_base import KernelClassifier, KernelSolution
 from svmbench.core.kernels import KERNELS, KernelSource
+from svmbench.core.registry import declare
 
 
 def solution(

@@ -23,12 +23,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from svmbench.core.base import declare, require_count
+from svmbench.core.base import require_count
 from svmbench.core.compiled import compiled
 from svmbench.core.kernel.row_store import RowStore
 from svmbench.core.kernel.working_set import RowMaker, Variables, combination, solve_inner
 from svmbench.core.kernel_base import KernelClassifier, KernelSolution
 from svmbench.core.kernels import KERNELS, KernelSource
+from svmbench.core.registry import declare
 
 #: Iterations a variable must have been at its bound for good before it is left out.
 PATIENCE = 100

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from svmbench.core.base import raw
+from svmbench.core.arrays import raw
 from svmbench.core.compiled import compiled
 from svmbench.core.kernels import MIB, KernelSource
 from svmbench.errors import SvmbenchError

@@ -20,7 +20,6 @@ Deviations
 
 from __future__ import annotations
 
-from svmbench.core.base import declare
 from svmbench.core.compiled import compiled
 from svmbench.core.kernel.platt import (
     FREE,
@@ -41,6 +40,7 @@ from svmbench.core.kernel.storage import (
 )
 from svmbench.core.kernel_base import KernelSolution
 from svmbench.core.kernels import KERNELS
+from svmbench.core.registry import declare
 
 
 @compiled

@@ -33,11 +33,12 @@ from typing import Any
 
 import numpy as np
 
-from svmbench.core.base import declare, raw
+from svmbench.core.arrays import raw
 from svmbench.core.compiled import compiled
 from svmbench.core.kernel.fetched_rows import FetchedRows
 from svmbench.core.kernel.l2svm import MERCER, TINY, L2Classifier, outputs
 from svmbench.core.kernel.selection import larger
+from svmbench.core.registry import declare
 from svmbench.core.seeded import generator
 
 #: More than any inner product.

@@ -33,10 +33,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from svmbench.core.base import TrainingData, declare, raw, require_count
+from svmbench.core.arrays import raw
+from svmbench.core.base import TrainingData, require_count
 from svmbench.core.compiled import compiled
 from svmbench.core.kernel_base import KernelClassifier, KernelSolution
 from svmbench.core.kernels import KERNELS, MIB, KernelSource
+from svmbench.core.registry import declare
 from svmbench.core.seeded import generator
 
 #: Steps of which the violators are found together where kernel values must be computed.

@@ -28,11 +28,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from svmbench.core.base import declare
 from svmbench.core.compiled import compiled
 from svmbench.core.kernel.fetched_rows import FetchedRows
 from svmbench.core.kernel.l2svm import MERCER, TINY, L2Classifier, add_weighted_rows
 from svmbench.core.kernel.selection import larger
+from svmbench.core.registry import declare
 
 #: Steps a sample, and share of support vectors, up to and from which a solution is a good start.
 FEW_STEPS, MOST = 4.0, 0.5

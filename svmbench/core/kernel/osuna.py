@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from svmbench.core.base import declare, require_count
+from svmbench.core.base import require_count
 from svmbench.core.kernel.working_set import (
     Variables,
     combination,
@@ -33,6 +33,7 @@ from svmbench.core.kernel.working_set import (
 )
 from svmbench.core.kernel_base import KernelClassifier, KernelSolution
 from svmbench.core.kernels import KERNELS, MIB, KernelSource
+from svmbench.core.registry import declare
 from svmbench.errors import BudgetError
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from svmbench.core.base import raw
+from svmbench.core.arrays import raw
 from svmbench.core.compiled import compiled
 from svmbench.core.kernel import row_smo
 from svmbench.core.kernel.block_smo import Active, BlockSearch

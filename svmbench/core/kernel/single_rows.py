@@ -18,7 +18,7 @@ from typing import Any, Protocol
 import numpy as np
 import scipy.sparse as sp
 
-from svmbench.core.base import raw
+from svmbench.core.arrays import raw
 from svmbench.core.compiled import JIT_DISABLED, compiled, compiled_sums
 from svmbench.core.kernels import KernelFunction, KernelSource
 

@@ -31,7 +31,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from svmbench.core.base import declare
 from svmbench.core.compiled import compiled
 from svmbench.core.kernel.platt import (
     FREE,
@@ -57,6 +56,7 @@ from svmbench.core.kernel.storage import (
 )
 from svmbench.core.kernel_base import KernelSolution
 from svmbench.core.kernels import KERNELS
+from svmbench.core.registry import declare
 
 #: Entries of the array of changing numbers.
 B, SEED, EPS = 0, 1, 2

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from svmbench.core.base import canonical_csr, csr_parts, raw
+from svmbench.core.arrays import canonical_csr, csr_parts, raw
 from svmbench.core.compiled import compiled, compiled_sums, inlined
 from svmbench.core.kernels import KERNELS, MIB, KernelFunction, gauss_double, squared_lengths
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from svmbench.core.base import raw
+from svmbench.core.arrays import raw
 from svmbench.core.kernel import row_smo
 from svmbench.core.kernel_base import KernelSolution
 from svmbench.core.kernels import KernelSource, gauss_double, inner_products, squared_lengths

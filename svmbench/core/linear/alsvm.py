@@ -36,20 +36,14 @@ from scipy.linalg.blas import dgemm
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from svmbench.core.base import (
-    LinearClassifier,
-    LinearSolution,
-    TrainingData,
-    append_bias,
-    canonical_csr,
-    csr_parts,
-    declare,
-    raw,
-)
+from svmbench.core.arrays import append_bias, canonical_csr, csr_parts, raw
+from svmbench.core.base import TrainingData
 from svmbench.core.linear import least_squares
 from svmbench.core.linear.ledger import SampleLedger
 from svmbench.core.linear.moments import gram
 from svmbench.core.linear.rank_one import sweep_csr, sweep_dense, symmetrise
+from svmbench.core.linear_base import LinearClassifier, LinearSolution
+from svmbench.core.registry import declare
 
 #: Estimated relative error of w above which P and w are rebuilt from a factorisation.
 DRIFT_BOUND = 1e-9

@@ -28,9 +28,11 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import clone
 
-from svmbench.core.base import LinearClassifier, LinearSolution, TrainingData, declare
+from svmbench.core.base import TrainingData
 from svmbench.core.linear import least_squares
 from svmbench.core.linear.moments import fold_moments
+from svmbench.core.linear_base import LinearClassifier, LinearSolution
+from svmbench.core.registry import declare
 
 
 @dataclass

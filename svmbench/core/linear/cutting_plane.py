@@ -26,8 +26,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from svmbench.core.base import LinearClassifier, LinearSolution, TrainingData, declare
+from svmbench.core.base import TrainingData
+from svmbench.core.linear_base import LinearClassifier, LinearSolution
 from svmbench.core.qp import simplex_qp
+from svmbench.core.registry import declare
 
 #: A cut that has had no weight in this many QPs in a row is dropped.
 PATIENCE = 50

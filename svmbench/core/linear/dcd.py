@@ -29,17 +29,13 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import check_random_state
 
-from svmbench.core.base import (
-    LinearClassifier,
-    LinearSolution,
-    TrainingData,
-    csr_parts,
-    declare,
-    raw,
-)
+from svmbench.core.arrays import csr_parts, raw
+from svmbench.core.base import TrainingData
 from svmbench.core.compiled import compiled, compiled_sums
+from svmbench.core.linear_base import LinearClassifier, LinearSolution
 from svmbench.core.prefetch import prefetch
 from svmbench.core.problems import PROBLEMS, Problem
+from svmbench.core.registry import declare
 
 #: Columns of the array of records.
 ALPHA, DIAGONAL, LABEL = 0, 1, 2

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg.blas import dsyrk
 
-from svmbench.core.base import csr_parts, raw
+from svmbench.core.arrays import csr_parts, raw
 from svmbench.core.compiled import compiled
 
 #: Below this number of rows one plain product is as fast as anything.

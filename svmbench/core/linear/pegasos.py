@@ -32,18 +32,13 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import check_random_state
 
-from svmbench.core.base import (
-    LinearClassifier,
-    LinearSolution,
-    TrainingData,
-    csr_parts,
-    declare,
-    raw,
-    require_count,
-)
+from svmbench.core.arrays import csr_parts, raw
+from svmbench.core.base import TrainingData, require_count
 from svmbench.core.compiled import compiled, compiled_sums
+from svmbench.core.linear_base import LinearClassifier, LinearSolution
 from svmbench.core.prefetch import prefetch
 from svmbench.core.problems import HINGE
+from svmbench.core.registry import declare
 
 #: Examples drawn at a time: bounds the memory of the draws, and spaces the points of a trace.
 DRAWS = 1 << 16

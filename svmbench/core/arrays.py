@@ -1,0 +1,59 @@
+"""Arrays as solvers want them: canonical CSR, plain read-only views, a constant last column."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+
+def canonical_csr(X: Any) -> sp.csr_array:
+    """Return `X` as CSR with sorted, unique, 32-bit indices, sharing memory where it already is."""
+    X = sp.csr_array(X)
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    if X.nnz < np.iinfo(np.int32).max and X.indptr.dtype != np.int32:
+        X = sp.csr_array(
+            (X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape
+        )
+    return X
+
+
+def raw(array: np.ndarray) -> np.ndarray:
+    """Return a read-only plain view of `array`, whether it was mapped, writeable or neither.
+
+    Compiled code is specialised by type, and Numba takes a read-only array for another type than
+    a writeable one: with every input read-only there is one version to compile and to warm up.
+    """
+    view = np.asarray(array).view()
+    view.flags.writeable = False
+    return view
+
+
+def csr_parts(X: sp.csr_array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return ``data, indices, indptr`` of a CSR matrix as :func:`raw` arrays for compiled code."""
+    return raw(X.data), raw(X.indices), raw(X.indptr)
+
+
+def append_bias(X: Any, bias: float) -> Any:
+    """Return `X` with a constant last column of value `bias`, or `X` itself when `bias` is 0."""
+    if bias == 0.0:
+        return X
+    n_samples, n_features = X.shape
+    if not sp.issparse(X):
+        extended = np.empty((n_samples, n_features + 1))
+        extended[:, :n_features] = X
+        extended[:, n_features] = bias
+        return extended
+    # One more entry at the end of every row: sorted indices stay sorted.
+    lengths = np.diff(X.indptr)
+    indptr = X.indptr + np.arange(n_samples + 1, dtype=X.indptr.dtype)
+    is_bias = np.zeros(X.nnz + n_samples, dtype=bool)
+    is_bias[indptr[1:] - 1] = True
+    data = np.empty(len(is_bias))
+    indices = np.empty(len(is_bias), dtype=X.indices.dtype)
+    data[is_bias], indices[is_bias] = bias, n_features
+    data[~is_bias], indices[~is_bias] = X.data[: lengths.sum()], X.indices[: lengths.sum()]
+    return sp.csr_array((data, indices, indptr), shape=(n_samples, n_features + 1))

@@ -1,0 +1,105 @@
+"""The estimator contract of linear solvers: one normal vector and an offset."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from svmbench.core import problems
+from svmbench.core.arrays import append_bias
+from svmbench.core.base import BinaryClassifier, TrainingData
+
+
+@dataclass
+class LinearSolution:
+    """What a linear solver's inner function returns.
+
+    Attributes
+    ----------
+    w : ndarray of shape (n_features,)
+        The normal vector.
+    b : float
+        The offset of ``f(x) = w·x + b``.
+    n_iter : int
+        Iterations in the solver's own unit.
+    stop_reason : str
+        ``"converged"``, ``"max_iter"``, ``"closed form"`` …
+    counters : dict of str to int
+        Work done.
+    trace : list of (float, int, float)
+        Seconds, iterations, objective; empty unless asked for.
+    """
+
+    w: np.ndarray
+    b: float
+    n_iter: int
+    stop_reason: str
+    counters: dict[str, int] = field(default_factory=dict)
+    trace: list[tuple[float, int, float]] = field(default_factory=list)
+
+
+class LinearClassifier(BinaryClassifier):
+    """A two-class solver whose model is one normal vector and an offset.
+
+    Subclasses have the parameters `fit_intercept` and `intercept_scaling`: with an intercept a
+    constant feature of that value is appended to every sample ("bias absorbed"), so the offset is
+    regularised like any other weight, as in LIBLINEAR's option -B and scikit-learn's LinearSVC.
+    """
+
+    needs_parameters: ClassVar[tuple[str, ...]] = ("C", "fit_intercept")
+
+    fit_intercept: bool
+    intercept_scaling: float
+    coef_: np.ndarray
+    intercept_: np.ndarray
+    objective_: float
+
+    @property
+    def bias(self) -> float:
+        """The value of the appended constant feature; 0 without an intercept."""
+        return float(self.intercept_scaling) if self.fit_intercept else 0.0
+
+    def prepare(self, X: Any, y: Any) -> TrainingData:
+        """Validate, and append the constant feature."""
+        data = self._validate(X, y)
+        data.native = append_bias(data.X, self.bias)
+        return data
+
+    def _store(self, solution: LinearSolution) -> Self:
+        if not (np.all(np.isfinite(solution.w)) and np.isfinite(solution.b)):
+            msg = f"{type(self).__name__} produced a solution with NaN or infinite weights"
+            raise FloatingPointError(msg)
+        self.coef_ = solution.w.reshape(1, -1)
+        self.intercept_ = np.array([solution.b])
+        self.n_iter_ = solution.n_iter
+        self.stop_reason_ = solution.stop_reason
+        self.counters_ = solution.counters
+        if solution.trace:
+            self.trace_ = solution.trace
+        return self
+
+    def certify(self, data: TrainingData) -> Self:
+        """Set ``objective_``: the primal value of the declared problem at (w, b)."""
+        problem = problems.PROBLEMS[self.declaration.problem]
+        self.objective_ = problem.primal(
+            data.X,
+            data.y,
+            self.coef_[0],
+            float(self.intercept_[0]),
+            self._sum_weight(data),
+            bias=self.bias,
+        )
+        return self
+
+    def _sum_weight(self, data: TrainingData) -> float:
+        """Return the weight of the summed losses; a solver with another parameter converts it."""
+        return float(self.C)  # type: ignore[attr-defined]
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return ``X @ w + b``, shape (n_samples,)."""
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, order="C", reset=False)
+        return np.asarray(X @ self.coef_[0]).ravel() + self.intercept_[0]

@@ -1,0 +1,146 @@
+"""The registry of solvers: what each says of itself, checked where its class stands.
+
+Importing a module registers the solvers that it declares. What a class lacks is said at once, in
+one sentence, and not by the first run that would have needed it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from svmbench.core import problems
+from svmbench.core.base import Solver
+from svmbench.core.kernels import KERNELS
+from svmbench.core.problems import Problem
+
+#: What a solver can be for.
+TASKS = ("binary", "one-class")
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """What a solver says of itself, checked against a config before anything runs.
+
+    Attributes
+    ----------
+    name : str
+        The paper's name in kebab case, as configs, records and tables spell it.
+    problem : str
+        The entry of :data:`svmbench.core.problems.PROBLEMS` that it minimises. A solver may bring
+        a problem of its own: :func:`declare` takes a `Problem` here and enters it.
+    summary : str
+        One line for ``svmbench list solvers``.
+    reference : str
+        Paper with equation or algorithm numbers, or the program and its option.
+    paper : str
+        Key of the paper it comes from (``alsvm``, ``smo`` …); empty for a baseline.
+    kernels : tuple of str
+        ``("linear",)`` or the kernels it takes.
+    sparse : bool
+        Whether CSR input is used as it is; if not, a sparse data set is a skipped cell.
+    task : str
+        ``"binary"`` or ``"one-class"``.
+    shares : str
+        The parameter along which ``fit_path`` shares work; empty where there is no such method.
+    """
+
+    name: str
+    problem: str
+    summary: str
+    reference: str
+    paper: str = ""
+    kernels: tuple[str, ...] = ("linear",)
+    sparse: bool = True
+    task: str = "binary"
+    shares: str = ""
+
+
+#: Every declared solver class by its name, in the order of declaration.
+REGISTRY: dict[str, type[Solver]] = {}
+
+SolverType = TypeVar("SolverType", bound=type[Solver])
+
+
+def declare(*, problem: str | Problem, **what: Any) -> Callable[[SolverType], SolverType]:
+    """Class decorator: attach a :class:`Declaration` and enter the class into the registry.
+
+    Parameters
+    ----------
+    problem : str or Problem
+        The name of a known problem, or one that the solver brings along.
+    **what
+        The other attributes of :class:`Declaration`.
+
+    Raises
+    ------
+    ValueError
+        In one sentence, if the name is taken, what is declared makes no sense, or the class lacks
+        something of the contract.
+    """
+    named = problem if isinstance(problem, str) else problem.name
+    declaration = Declaration(problem=named, **what)
+
+    def enter(cls: SolverType) -> SolverType:
+        who = f"solver {declaration.name!r}"
+        known = REGISTRY.get(declaration.name)
+        if known is not None and (known.__module__, known.__qualname__) != (
+            cls.__module__,
+            cls.__qualname__,
+        ):
+            msg = f"two solvers are declared as {declaration.name!r}: {known} and {cls}"
+            raise ValueError(msg)
+        if not isinstance(problem, str):
+            problems.enter(problem)
+        for mistake in _mistakes(declaration):
+            msg = f"{who} {mistake}"
+            raise ValueError(msg)
+        missing = lacks(cls, declaration)
+        if missing:
+            msg = f"{who}: the class {cls.__name__} lacks {' and '.join(missing)}"
+            raise ValueError(msg)
+        cls.declaration = declaration
+        REGISTRY[declaration.name] = cls
+        return cls
+
+    return enter
+
+
+def _mistakes(declaration: Declaration) -> list[str]:
+    """Return what can't be meant in a declaration, as ends of sentences."""
+    found = []
+    if declaration.problem not in problems.PROBLEMS:
+        found.append(f"declares the unknown problem {declaration.problem!r}")
+    if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", declaration.name):
+        found.append("needs a name in kebab case: lower case letters and digits, joined by '-'")
+    if declaration.task not in TASKS:
+        found.append(
+            f"declares the unknown task {declaration.task!r}; known are {', '.join(TASKS)}"
+        )
+    unknown = [kernel for kernel in declaration.kernels if kernel not in KERNELS]
+    if unknown:
+        found.append(f"declares the unknown kernel {unknown[0]!r}; known are {', '.join(KERNELS)}")
+    return found
+
+
+def lacks(cls: type, declaration: Declaration) -> list[str]:
+    """Return what a class lacks to be the solver that it is declared as.
+
+    Parameters
+    ----------
+    cls : type
+    declaration : Declaration
+
+    Returns
+    -------
+    list of str
+        Such as ``"the method train"`` and ``"the parameter C"``; empty if all is there.
+    """
+    if not issubclass(cls, Solver):
+        return ["the base class svmbench.core.base.Solver, or one that is made for its kind"]
+    known = cls._get_param_names()
+    return [f"the method {name}" for name in cls.open_methods()] + [
+        f"the parameter {name}" for name in cls.needs_parameters if name not in known
+    ]
