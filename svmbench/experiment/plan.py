@@ -6,15 +6,10 @@ had, solvers that can't take a data set, classes smaller than the folds.
 
 from __future__ import annotations
 
-import ast
-import hashlib
 import inspect
 import json
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,9 +17,9 @@ import scipy.sparse as sp
 
 from svmbench.errors import CacheError, ConfigError, DataError, SvmbenchError
 from svmbench.experiment.folds import SharedArrays, derive_seed, subset_rows
+from svmbench.experiment.keys import code_hash, hash_of
 from svmbench.experiment.models import Block, Config, DatasetSpec, SolverSpec
 from svmbench.experiment.protocols import scales_each_fold
-from svmbench.paths import PACKAGE
 
 #: Protocols in which one cell is all solvers in turn.
 RACES = ("race", "nested-race")
@@ -167,7 +162,7 @@ def _unavailable(
         solvers = [None]
     for solver in solvers:
         shown = _shown(config, block, spec, profile, solver, None, None, None)
-        key = _hash({"unavailable": shown})
+        key = hash_of({"unavailable": shown})
         yield Cell(key=key, shown=shown, spec={}, status="unavailable", reason=reason)
 
 
@@ -254,6 +249,8 @@ def _cell(
     kept: int | None,
     fold: int | None,
 ) -> Cell:
+    from svmbench.catalogue import solver_class
+
     shown = _shown(config, block, dataset, profile, solver, n_rows, kept, fold)
     n_samples, n_features = source.X.shape
     spec: dict[str, Any] = {
@@ -267,7 +264,8 @@ def _cell(
         "subset": block.subset,
     }
     if block.protocol == "facts":
-        return Cell(key=_hash(spec), shown=shown, spec=spec)
+        key = hash_of({**spec, "code": [code_hash(_protocol_module(block.protocol))]})
+        return Cell(key=key, shown=shown, spec=spec)
     spec |= {"scaling": block.scaling, "scaler": block.scaler}
     if block.inputs == "dense":
         # Not there otherwise: the keys of cells on inputs as they are stay what they were.
@@ -277,21 +275,30 @@ def _cell(
     if block.protocol in RACES:
         racers = [_solver_settings(s.on(dataset)) for s in config.solvers_of(block)]
         spec |= {"racers": racers, "pairs": block.pairs, "one_vs_one": one_vs_one}
-        code = [_code_hash(racer["name"]) for racer in racers]
+        names = [racer["name"] for racer in racers]
     else:
         assert solver is not None
         spec |= _solver_settings(solver)
         spec["one_vs_one"] = one_vs_one
-        code = [_code_hash(solver.name)]
+        names = [solver.name]
     shared = _shared_arrays(spec, source, kept, _distance_bytes(config, block, spec))
     density = source.X.nnz / max(1, n_samples) if sp.issparse(source.X) else n_features
     cost = spec["n_rows"] * density * max(1, len(spec.get("grid", [])))
-    key = _hash({**spec, "code": code})
+    code = [
+        code_hash(solver_class(name).__module__, _protocol_module(block.protocol)) for name in names
+    ]
+    key = hash_of({**spec, "code": code})
     if solver is not None:
         reason = _why_not(solver, source, block)
         if reason:
             return Cell(key=key, shown=shown, spec=spec, status="skipped", reason=reason)
     return Cell(key=key, shown=shown, spec=spec, shared=shared, cost=cost)
+
+
+def _protocol_module(protocol: str) -> str:
+    from svmbench.experiment.worker import runner
+
+    return runner(protocol).__module__
 
 
 def _shown(
@@ -420,55 +427,9 @@ def _shared_arrays(
     share = spec["n_rows"] / max(1, source.X.shape[0])
     sparse = sp.issparse(source.X) and "inputs" not in spec
     stored = source.X.nnz * 12 if sparse else source.X.shape[0] * source.X.shape[1] * 8
-    return SharedArrays(key=_hash(wanted), spec=wanted, bytes=int(stored * share) + distance_bytes)
-
-
-def _hash(value: Any) -> str:
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()[:20]
-
-
-@cache
-def _code_hash(solver_name: str) -> str:
-    """Return a hash of the solver's source file and of what it imports from this package."""
-    from svmbench.catalogue import solver_class
-
-    module = solver_class(solver_name).__module__
-    digest = hashlib.sha256()
-    for name in sorted(_imported(module)):
-        digest.update(_source(name).read_bytes())
-    return digest.hexdigest()[:20]
-
-
-def _imported(module: str) -> set[str]:
-    """Return `module` and every module of the package that it reaches by imports."""
-    seen: set[str] = set()
-    todo = [module]
-    while todo:
-        name = todo.pop()
-        if name in seen:
-            continue
-        seen.add(name)
-        for node in ast.walk(ast.parse(_source(name).read_text(encoding="utf-8"))):
-            found: list[str] = []
-            if isinstance(node, ast.ImportFrom) and node.module:
-                found = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-            elif isinstance(node, ast.Import):
-                found = [alias.name for alias in node.names]
-            todo += [f for f in found if f.startswith("svmbench.") and _is_module(f)]
-    return seen
-
-
-def _source(module: str) -> Path:
-    # A plug-in lies wherever it was imported from.
-    if not module.startswith("svmbench."):
-        return Path(str(sys.modules[module].__file__))
-    path = PACKAGE.parent.joinpath(*module.split("."))
-    return path.with_suffix(".py") if path.with_suffix(".py").exists() else path / "__init__.py"
-
-
-def _is_module(name: str) -> bool:
-    return _source(name).exists()
+    return SharedArrays(
+        key=hash_of(wanted), spec=wanted, bytes=int(stored * share) + distance_bytes
+    )
 
 
 def only(cells: list[Cell], filters: dict[str, list[str]]) -> list[Cell]:

@@ -1,0 +1,135 @@
+"""What a cell's key stands for: its settings, the data, the code that decides its result.
+
+The same key means the same result, so that a cell is not run again and `--reuse` may take it over
+from another run. A key therefore covers the files of the solver and of the protocol with all that
+they import from this package, and the versions of the other packages that those files call. It
+leaves out what decides nothing: how data come to be (the content's hash stands for them), how a
+config is read (its resolved settings stand for it), and everything that only shows results.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+import sys
+from functools import cache
+from importlib.metadata import PackageNotFoundError, packages_distributions, version
+from pathlib import Path
+from typing import Any
+
+from svmbench.paths import PACKAGE
+
+#: Modules that a solver or a protocol may import and that decide none of its results.
+DECIDES_NOTHING = (
+    "svmbench.data",
+    "svmbench.errors",
+    "svmbench.paths",
+    "svmbench.catalogue",
+    "svmbench.experiment.models",
+)
+#: The same of other people's packages: they read settings.
+READS_SETTINGS = {"pydantic", "yaml"}
+#: Packages whose modules have another name; to look it up takes most of a second.
+INSTALLED_BY = {
+    "sklearn": "scikit-learn",
+    "sklearnex": "scikit-learn-intelex",
+    "liblinear": "liblinear-official",
+    "libsvm": "libsvm-official",
+}
+
+
+def hash_of(value: Any) -> str:
+    """Return a short hash of what JSON can hold."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:20]
+
+
+@cache
+def code_hash(*modules: str) -> str:
+    """Return a hash of what some modules do: their files, what they import, and versions.
+
+    Parameters
+    ----------
+    *modules : str
+        Dotted names: the module of a solver's class, that of a protocol's function.
+    """
+    digest = hashlib.sha256()
+    names = closure(*modules)
+    for name in sorted(names):
+        digest.update(_source(name).read_bytes())
+    for package, number in sorted(versions(names).items()):
+        digest.update(f"{package} {number}\n".encode())
+    return digest.hexdigest()[:20]
+
+
+def closure(*modules: str) -> set[str]:
+    """Return the modules and all those of this package that they reach by imports."""
+    seen: set[str] = set()
+    todo = list(modules)
+    while todo:
+        name = todo.pop()
+        if name not in seen:
+            seen.add(name)
+            todo += filter(_decides, _imports(name))
+    return seen
+
+
+def versions(modules: set[str]) -> dict[str, str]:
+    """Return the versions of the packages outside this one that some modules import."""
+    called = {name.partition(".")[0] for module in modules for name in _imports(module)}
+    outside = called - {"svmbench", "__future__"} - READS_SETTINGS - sys.stdlib_module_names
+    return {package: _version(package) for name in outside for package in _distributions(name)}
+
+
+def _distributions(name: str) -> list[str]:
+    """Return what installs a top-level module."""
+    if name in INSTALLED_BY:
+        return [INSTALLED_BY[name]]
+    if _version(name):
+        return [name]
+    return sorted(set(packages_distributions().get(name, []))) or [name]
+
+
+@cache
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return ""
+
+
+def _decides(module: str) -> bool:
+    left_out = any(module == name or module.startswith(f"{name}.") for name in DECIDES_NOTHING)
+    return _is_own(module) and not left_out
+
+
+@cache
+def _imports(module: str) -> tuple[str, ...]:
+    """Return the modules that a module's file imports, wherever in it."""
+    found: list[str] = []
+    for node in ast.walk(ast.parse(_source(module).read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            inside = [f"{node.module}.{alias.name}" for alias in node.names]
+            found += [name if _is_own(name) else node.module for name in inside]
+        elif isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names]
+    return tuple(found)
+
+
+def _is_own(module: str) -> bool:
+    return module.startswith("svmbench.") and _source(module).exists()
+
+
+def forget() -> None:
+    """Read files anew: they have changed while this process ran."""
+    for cached in (code_hash, _imports, _version):
+        cached.cache_clear()
+
+
+def _source(module: str) -> Path:
+    # A plug-in lies wherever it was imported from.
+    if not module.startswith("svmbench."):
+        return Path(str(sys.modules[module].__file__))
+    path = PACKAGE.parent.joinpath(*module.split("."))
+    return path.with_suffix(".py") if path.with_suffix(".py").exists() else path / "__init__.py"

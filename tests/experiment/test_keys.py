@@ -1,0 +1,112 @@
+"""A cell's key covers what decides its result, and nothing else."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from svmbench.catalogue import solver_class, solvers
+from svmbench.experiment import keys
+from svmbench.experiment.plan import _protocol_module
+from svmbench.paths import PACKAGE
+
+PROTOCOLS = ("nested-cv", "cv", "holdout", "fit", "race", "nested-race", "facts")
+
+
+@pytest.fixture
+def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Return a copy of the package whose files keys are made of."""
+    copied = tmp_path / "svmbench"
+    shutil.copytree(PACKAGE, copied, ignore=shutil.ignore_patterns("__pycache__", "published"))
+    monkeypatch.setattr(keys, "PACKAGE", copied)
+    keys.forget()
+    yield copied
+    keys.forget()
+
+
+def all_hashes() -> dict[tuple[str, str], str]:
+    keys.forget()
+    return {
+        (solver, protocol): keys.code_hash(
+            solver_class(solver).__module__, _protocol_module(protocol)
+        )
+        for solver in solvers()
+        for protocol in PROTOCOLS
+    }
+
+
+def touch(file: Path) -> None:
+    file.write_text(file.read_text(encoding="utf-8") + "\n# another line\n", encoding="utf-8")
+
+
+def test_no_edit_of_what_shows_results_changes_a_key(tree: Path) -> None:
+    before = all_hashes()
+    shows = [
+        *(tree / name for name in ("cli.py", "commands.py", "progress.py", "duel.py", "schema.py")),
+        *(tree / "report").glob("*.py"),
+        *(tree / "data").glob("*.py"),
+        *(
+            tree / "experiment" / f"{name}.py"
+            for name in ("execute", "worker", "records", "config")
+        ),
+    ]
+    for file in shows:
+        touch(file)
+    assert all_hashes() == before
+
+
+@pytest.mark.parametrize(
+    ("file", "changes"),
+    [
+        ("core/multiclass.py", lambda _solver, protocol: protocol != "facts"),
+        ("experiment/kernel_search.py", lambda _solver, protocol: "nested" in protocol),
+        ("experiment/folds.py", lambda *_: True),
+        ("experiment/measure.py", lambda _solver, protocol: protocol != "facts"),
+        ("experiment/race.py", lambda _solver, protocol: protocol == "race"),
+        ("core/kernel/nl_sgd.py", lambda solver, _: solver in {"nl-sgd", "kernel-pegasos"}),
+    ],
+)
+def test_an_edit_of_what_decides_a_result_changes_its_keys(
+    tree: Path, file: str, changes: Callable[[str, str], bool]
+) -> None:
+    before = all_hashes()
+    touch(tree / file)
+    after = all_hashes()
+    for of, hashed in before.items():
+        if changes(*of):
+            assert after[of] != hashed, of
+
+
+def test_an_edit_of_one_solver_leaves_the_others_their_keys(tree: Path) -> None:
+    before = all_hashes()
+    touch(tree / "core" / "kernel" / "nl_sgd.py")
+    after = all_hashes()
+    assert {solver for solver, _ in before if before[solver, "fit"] != after[solver, "fit"]} == {
+        "nl-sgd",
+        "kernel-pegasos",
+    }
+
+
+@pytest.mark.parametrize("package", ["numpy", "scipy", "scikit-learn", "numba", "libsvm-official"])
+def test_another_version_of_a_package_is_another_key(
+    monkeypatch: pytest.MonkeyPatch, package: str
+) -> None:
+    modules = (solver_class("libsvm").__module__, _protocol_module("nested-cv"))
+    keys.forget()
+    before = keys.code_hash(*modules)
+    linear = keys.versions(keys.closure(solver_class("alsvm").__module__))
+    assert "libsvm-official" not in linear
+    real = keys.version
+    keys.forget()
+    monkeypatch.setattr(keys, "version", lambda name: "0.0" if name == package else real(name))
+    assert keys.code_hash(*modules) != before
+    keys.forget()
+
+
+def test_a_solver_s_key_follows_what_it_imports() -> None:
+    reached = keys.closure("svmbench.core.linear.pegasos")
+    assert {"svmbench.core.base", "svmbench.core.problems"} <= reached
+    assert not any(name.startswith("svmbench.experiment") for name in reached)
