@@ -18,7 +18,7 @@ from sklearn.svm import SVC, NuSVC, OneClassSVM
 
 from svmbench import scores
 from svmbench.errors import UnknownNameError
-from svmbench.scores import SCORES, Score, Exam, evaluate, mark
+from svmbench.scores import SCORES, Exam, Score, evaluate, mark
 
 ALL = list(SCORES)
 

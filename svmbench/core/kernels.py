@@ -2,8 +2,7 @@
 
 `KernelFunction` is the formula. `KernelSource` is what a solver is handed: rows and blocks of one
 kernel matrix by position, wherever they come from, and a count of the values that were asked for.
-Rows that stay in memory within a budget are in ``kernel/row_store.py`` and
-``kernel/fetched_rows.py``.
+Rows that stay in memory within a budget are in ``kernel/row_store.py``.
 """
 
 from __future__ import annotations

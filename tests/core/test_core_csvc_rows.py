@@ -10,15 +10,28 @@ from sklearn.metrics.pairwise import pairwise_kernels
 from small_problems import make_problem, needs_jit
 
 from svmbench.core.base import warm_up
-from svmbench.core.kernel import block_smo, refine, row_smo, row_store, selection
-from svmbench.core.kernel import single_rows as single_rows_module
-from svmbench.core.kernel.block_smo import Active, BlockSearch
-from svmbench.core.kernel.crew import Crew, processors
-from svmbench.core.kernel.csvc import CSVC
-from svmbench.core.kernel.row_store import RowStore
-from svmbench.core.kernel.single_rows import BitRows, DenseRows, SourceRows, single_rows
+from svmbench.core.kernel import row_store
+from svmbench.core.kernel.csvc import (
+    CSVC,
+    active,
+    box,
+    driver,
+    exact,
+    passes,
+    whole_matrix,
+    working_sets,
+)
+from svmbench.core.kernel.csvc import float32_rows as float32_rows_module
+from svmbench.core.kernel.csvc.active import Active
+from svmbench.core.kernel.csvc.box import csvc_box, limits
+from svmbench.core.kernel.csvc.crew import Crew, processors
+from svmbench.core.kernel.csvc.float32_rows import BitRows, DenseRows, SourceRows, float32_rows
+from svmbench.core.kernel.csvc.working_sets import BlockSearch
+from svmbench.core.kernel.row_store import RowStore, forget_none
 from svmbench.core.kernels import KERNELS, MIB, KernelFunction, KernelSource
 from svmbench.errors import SvmbenchError
+
+MODULES = (active, box, float32_rows_module, passes, row_store, whole_matrix, working_sets)
 
 
 def binary_problem(n=60, d=70):
@@ -30,8 +43,8 @@ def binary_problem(n=60, d=70):
 @pytest.fixture
 def in_blocks(monkeypatch):
     """Make the search by working sets serve problems of a few hundred samples."""
-    monkeypatch.setattr(refine, "WHOLE", 0)
-    monkeypatch.setattr(block_smo, "WORKING", 24)
+    monkeypatch.setattr(driver, "WHOLE", 0)
+    monkeypatch.setattr(working_sets, "WORKING", 24)
 
 
 @pytest.mark.parametrize("name", KERNELS)
@@ -62,18 +75,18 @@ def test_the_maker_follows_from_the_inputs():
     sparse = sp.random_array((3000, 3000), density=1e-3, rng=0, format="csr")
 
     def made(X):
-        return type(single_rows(KernelSource.from_inputs(X, function)))
+        return type(float32_rows(KernelSource.from_inputs(X, function)))
 
     assert made(binary_problem()[0]) is BitRows
     assert made(sp.csr_array(binary_problem()[0])) is BitRows
     assert made(2.0 * binary_problem()[0]) is DenseRows
     assert made(sp.csr_array(make_problem()[0])) is DenseRows
     assert made(sparse) is SourceRows
-    assert type(single_rows(KernelSource.precomputed(np.eye(3)))) is SourceRows
+    assert type(float32_rows(KernelSource.precomputed(np.eye(3)))) is SourceRows
 
 
 def test_store_forgets_the_oldest_and_keeps_its_budget():
-    store = RowStore(1 << 18, 3.0, 2, np.float32)
+    store = RowStore(1 << 18, 1 << 18, 3.0, least=2, dtype=np.float32)
     assert store.rows.nbytes <= 3 * MIB
     slots, missing = store.claim(np.array([5, 6, 7]))
     assert missing.all()
@@ -87,17 +100,17 @@ def test_store_forgets_the_oldest_and_keeps_its_budget():
 
 
 def test_store_places_what_there_is_room_for():
-    store = RowStore(1 << 18, 3.0, 0, np.float32)
+    store = RowStore(1 << 18, 1 << 18, 3.0, dtype=np.float32)
     store.claim(np.array([5, 6]))
     assert store.find(np.array([6, 9])).tolist() == [1, -1]
     # The third slot is free, and 5 may go; 6 was asked for just now, and stays.
     assert store.place(np.array([9, 10, 11])).tolist() == [2, 0]
     assert store.find(np.array([5, 6, 9, 10, 11])).tolist() == [-1, 1, 2, 0, -1]
-    assert len(RowStore(1 << 18, 0.5, 0, np.float32).place(np.array([1]))) == 0
+    assert len(RowStore(1 << 18, 1 << 18, 0.5, dtype=np.float32).place(np.array([1]))) == 0
 
 
 def test_store_keeps_values_when_columns_are_cut():
-    store = RowStore(8, 8 * 3 * 4 / MIB, 2, np.float32)
+    store = RowStore(8, 8, 8 * 3 * 4 / MIB, least=2, dtype=np.float32)
     slots, _ = store.claim(np.array([1, 4, 6]))
     full = np.arange(64, dtype=np.float32).reshape(8, 8)
     store.rows[slots] = full[[1, 4, 6]]
@@ -111,7 +124,7 @@ def test_store_keeps_values_when_columns_are_cut():
 
 def test_store_says_what_it_needs():
     with pytest.raises(SvmbenchError, match="4 are needed at a time: give cache_mb=4 or more"):
-        RowStore(1 << 18, 3.0, 4, np.float32)
+        RowStore(1 << 18, 1 << 18, 3.0, least=4, dtype=np.float32)
 
 
 def forms(kind):
@@ -137,8 +150,7 @@ def test_blocks_and_whole_matrix_find_the_same(kind, C, tol, in_blocks):
     assert model.stop_reason_ == "converged"
     assert model.counters_["checks"] >= 1
     assert abs(beta.sum()) <= 1e-9 * alpha.sum()
-    top, bottom = refine.limits(beta, y - K @ beta, y, C)
-    assert top - bottom <= tol * (1 + 1e-6) + 1e-10
+    assert limits(csvc_box(y, C), beta, y - K @ beta).gap <= tol * (1 + 1e-6) + 1e-10
     value = whole.alpha.sum() - 0.5 * (whole.alpha * y) @ K @ (whole.alpha * y)
     assert model.dual_objective_ == pytest.approx(value, rel=max(1e-10, 0.01 * tol))
 
@@ -146,19 +158,19 @@ def test_blocks_and_whole_matrix_find_the_same(kind, C, tol, in_blocks):
 @needs_jit
 @pytest.mark.parametrize(("kind", "error"), [("exact", 1e-10), ("dense", 1e-4), ("binary", 1e-4)])
 def test_dropped_samples_get_their_gradient_back(kind, error, monkeypatch):
-    monkeypatch.setattr(block_smo, "WORKING", 24)
+    monkeypatch.setattr(working_sets, "WORKING", 24)
     X, y, gamma = forms("dense" if kind == "exact" else kind)
     source = KernelSource.from_inputs(X, KernelFunction("rbf", gamma))
-    rows = SourceRows(source, np.float64) if kind == "exact" else single_rows(source)
+    rows = SourceRows(source, np.float64) if kind == "exact" else float32_rows(source)
     beta, v = np.zeros(300), y.copy()
-    active = Active(np.arange(300), y, 1.0, beta, v)
-    search = BlockSearch(rows, active, C=1.0, tol=1e-6, cache_mb=1.0, crew=Crew(1))
+    taking_part = Active(np.arange(300), csvc_box(y, 1.0), beta, v)
+    search = BlockSearch(rows, taking_part, tol=1e-6, cache_mb=1.0, crew=Crew(1))
     # As if values cost nothing, samples are dropped as soon as they idle.
     rows.effort = 0.0
     assert search.run(10**6) == 0
-    assert len(active.members) < 220
-    assert search.store.rows.shape[1] == len(active.members)
-    active.finish(rows, Crew(1))
+    assert len(taking_part.members) < 220
+    assert search.store.rows.shape[1] == len(taking_part.members)
+    taking_part.finish(rows, Crew(1))
     assert_allclose(v, y - source.rows(np.arange(300)) @ beta, atol=error)
 
 
@@ -259,16 +271,15 @@ def test_a_stored_matrix_beyond_the_budget_is_read_by_rows(in_blocks):
 @pytest.mark.parametrize("blocks", [True, False])
 def test_single_precision_gives_way_where_it_does_not_suffice(C, blocks, monkeypatch):
     if blocks:
-        monkeypatch.setattr(refine, "WHOLE", 0)
-        monkeypatch.setattr(block_smo, "WORKING", 24)
+        monkeypatch.setattr(driver, "WHOLE", 0)
+        monkeypatch.setattr(working_sets, "WORKING", 24)
     X, y, gamma = forms("dense")
     model = CSVC(C=C, gamma=gamma, tol=1e-4).fit(X, y)
     alpha = np.zeros(300)
     alpha[model.support_] = np.abs(model.dual_coef_[0])
     v = y - (model.decision_function(X) - model.intercept_[0])
-    top, bottom = refine.limits(y * alpha, v, y, C)
     assert model.stop_reason_ == "converged"
-    assert top - bottom <= 1.1e-4
+    assert limits(csvc_box(y, C), y * alpha, v).gap <= 1.1e-4
 
 
 @needs_jit
@@ -290,20 +301,22 @@ def test_max_iter_and_a_start_in_blocks(in_blocks):
 def test_warm_up_leaves_nothing_to_compile(in_blocks, monkeypatch):
     compiled = [
         value
-        for module in (block_smo, refine, row_smo, row_store, selection, single_rows_module)
+        for module in MODULES
         for value in vars(module).values()
         if hasattr(value, "nopython_signatures")
     ]
     warm_up(CSVC)
     known = {each.__name__: list(each.signatures) for each in compiled}
-    assert all(known[name] for name in ("optimise", "subtract_rows", "gauss_piece", "count_pieces"))
+    assert all(
+        known[name] for name in ("pair_steps", "subtract_rows", "gauss_piece", "count_pieces")
+    )
     for kind in ("dense", "sparse", "binary"):
         X, y, gamma = forms(kind)
         CSVC(C=10.0, gamma=gamma).fit(X, y)
         CSVC(C=1e6, gamma=gamma, tol=1e-8, max_iter=20000).fit(X, y)
         K = KernelFunction("rbf", gamma).between(X, X)
         CSVC().solve(KernelSource.precomputed(K), y)
-    monkeypatch.setattr(refine, "WHOLE", 1000)
+    monkeypatch.setattr(driver, "WHOLE", 1000)
     CSVC(gamma=gamma, tol=1e-8).fit(X, y)
     assert {each.__name__: list(each.signatures) for each in compiled} == known
 
@@ -337,20 +350,20 @@ def test_memory_stays_within_the_budget():
 
 @pytest.mark.parametrize("at_once", [1, 40, 1 << 20])
 def test_exact_gradient_in_pieces(at_once, monkeypatch):
-    monkeypatch.setattr(refine, "AT_ONCE", at_once)
-    monkeypatch.setattr(refine, "STRIP", 5)
+    monkeypatch.setattr(exact, "AT_ONCE", at_once)
+    monkeypatch.setattr(exact, "STRIP", 5)
     X, y = make_problem(n=30, d=4)
     source = KernelSource.from_inputs(X, KernelFunction("rbf", 1.0))
     beta = np.where(np.arange(30) % 3 == 0, 0.0, np.linspace(-1.0, 2.0, 30))
     expected = y - source.rows(np.arange(30)) @ beta
     for samples in (np.arange(30), np.arange(4, 20), np.array([0, 3, 6]), np.array([1, 2])):
-        found = refine.exact_gradient(source, y.astype(float), beta, samples)
+        found = exact.exact_gradient(source, y.astype(float), beta, samples)
         assert_allclose(found, expected[samples], rtol=1e-12, atol=1e-13)
 
 
 @needs_jit
 def test_dropped_samples_are_looked_at_again_in_double_precision(in_blocks, monkeypatch):
-    monkeypatch.setattr(refine, "LARGEST", 0.0)
+    monkeypatch.setattr(driver, "LARGEST", 0.0)
     monkeypatch.setattr(SourceRows, "effort", 0.0)
     X, y, gamma = forms("dense")
     for C in (0.1, 1.0, 30.0):
@@ -358,8 +371,7 @@ def test_dropped_samples_are_looked_at_again_in_double_precision(in_blocks, monk
         alpha = np.zeros(300)
         alpha[model.support_] = np.abs(model.dual_coef_[0])
         v = y - (model.decision_function(X) - model.intercept_[0])
-        top, bottom = refine.limits(y * alpha, v, y, C)
-        assert top - bottom <= 1e-6 * (1 + 1e-6)
+        assert limits(csvc_box(y, C), y * alpha, v).gap <= 1e-6 * (1 + 1e-6)
         assert model.counters_["checks"] == 0
 
 
@@ -370,3 +382,34 @@ def test_kernel_values_that_float32_can_not_hold():
     scaled = CSVC(kernel="poly", degree=9, gamma=1.0, C=1.0, tol=1e-4).fit(X, y)
     assert np.max(model.function.diagonal(X)) > 1e38
     assert_allclose(model.decision_function(X), scaled.decision_function(X), rtol=1e-3, atol=1e-3)
+
+
+def test_a_store_that_forgets_none_keeps_what_came_first():
+    store = RowStore(50, 50, 2.5 * 50 * 8 / MIB, rule=forget_none)
+    assert store.place(np.array([4, 9, 7])).tolist() == [0, 1]
+    assert store.find(np.array([9])).tolist() == [1]
+    assert len(store.place(np.array([5]))) == 0
+    assert store.find(np.array([4, 9, 5])).tolist() == [0, 1, -1]
+
+
+def test_a_store_follows_new_names_and_gives_up_what_it_is_told_to():
+    store = RowStore(4, 4, 1.0)
+    store.rows[store.place(np.array([2, 0]))] = [[2.0] * 4, [0.0] * 4]
+    # What was called 2 is called 0 now, and 0 is called 1.
+    store.rename(np.array([2, 0, 1]))
+    assert store.find(np.array([0, 1, 2, 3])).tolist() == [0, 1, -1, -1]
+    store.forget(np.array([1]))
+    assert store.find(np.array([0, 1])).tolist() == [0, -1]
+    assert store.place(np.array([3, 2])).tolist() == [2, 3]
+    assert store.place(np.array([1])).tolist() == [1]
+    assert store.slots.tolist() == [0, 1, 3, 2]
+    # Rows of samples that are not kept go, and so does what was given up.
+    store.forget(np.array([3]))
+    store.cut(np.array([0, 1]), np.array([True, True, False, True]))
+    assert store.find(np.array([0, 1, 2, 3])).tolist() == [0, 1, -1, -1]
+
+
+def test_every_row_of_a_matrix_has_its_slot():
+    K = np.arange(9.0).reshape(3, 3)
+    store = RowStore.of_matrix(K)
+    assert np.array_equal(store.rows[store.find(np.array([2, 0]))], K[[2, 0]])

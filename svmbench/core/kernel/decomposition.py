@@ -184,7 +184,7 @@ def optimise(
     n, iteration, steps, evaluations, checks = source.n_samples, 0, 0, 0, 0
     reason = ""
     while not reason:
-        taking = Taking(source, whole, C, RowStore(n, cache_mb, q, np.float64), iteration)
+        taking = Taking(source, whole, C, RowStore(n, n, cache_mb, least=q), iteration)
         stuck = False
         while True:
             chosen, gap = taking.select(q)

@@ -16,8 +16,8 @@ import numpy as np
 
 from svmbench.core.arrays import raw
 from svmbench.core.compiled import compiled
-from svmbench.core.kernels import MIB, KernelSource
-from svmbench.errors import SvmbenchError
+from svmbench.core.kernel.row_store import RowStore
+from svmbench.core.kernels import KernelSource
 
 #: Up to so many samples the whole matrix costs less than asking for its rows one by one.
 SMALL = 1024
@@ -43,7 +43,7 @@ def warm_up() -> None:
 
 
 class FetchedRows:
-    """Rows of one kernel matrix within a memory budget; the least recently used give way first.
+    """Rows of one kernel matrix, all of them or in a store within a memory budget.
 
     Parameters
     ----------
@@ -66,8 +66,6 @@ class FetchedRows:
         Where the row of each position is; -1 if nowhere.
     last_use : ndarray of int of shape (n_slots,)
         For the loop to write `clock` and its own steps to: the lowest gives way first.
-    clock : int
-        At least as high as every number in `last_use`; the loop's caller adds its steps.
     n_computed : int
         Rows brought so far; all of them, for a whole matrix.
     order : ndarray of int of shape (n_samples,)
@@ -83,36 +81,31 @@ class FetchedRows:
 
     def __init__(self, source: KernelSource, cache_mb: float, *, single: bool = False) -> None:
         n = source.n_samples
-        self.source, self.clock = source, 0
+        self.source = source
         self.rounded = single and not source.is_stored
         dtype: Any = np.float32 if self.rounded else np.float64
         self.order, self.n_active = np.arange(n), n
         self.K = source.whole(cache_mb) if source.is_stored or n <= SMALL else None
         if self.K is not None:
             self.K = self.K.astype(dtype) if self.rounded else self.K
-            self.values, self.slots = raw(self.K), np.arange(n)
-            self.last_use = np.zeros(n, dtype=np.int64)
-            self.n_computed = n
-            return
-        width = n * np.dtype(dtype).itemsize
-        n_slots = min(n, int(cache_mb * MIB // width))
-        if n_slots < min(LEAST, n):
-            needed = int(np.ceil(min(LEAST, n) * width / MIB))
-            msg = (
-                f"cache_mb={cache_mb:g} holds {n_slots} kernel rows of {n} samples; "
-                f"{LEAST} are needed: give cache_mb={needed} or more"
-            )
-            raise SvmbenchError(msg)
-        # Pages that no row has reached yet cost nothing.
-        self._written = np.empty((n_slots, n), dtype=dtype)
-        self.values = raw(self._written)
-        self.slots = np.full(n, -1)
-        self.last_use = np.zeros(n_slots, dtype=np.int64)
+            self._store = RowStore.of_matrix(self.K)
+        else:
+            self._store = RowStore(n, n, cache_mb, least=LEAST, dtype=dtype)
+        self.values = raw(self._store.rows)
+        self.slots, self.last_use = self._store.slots, self._store.last_use
         # How much of a slot's row is there.
-        self._widths = np.zeros(n_slots, dtype=np.int64)
-        self._used = 0
-        self.n_computed = 0
+        self._widths = np.zeros(len(self.values), dtype=np.int64)
+        self.n_computed = 0 if self.K is None else n
         self._ordered = source
+
+    @property
+    def clock(self) -> int:
+        """At least as high as every number in `last_use`; the loop's caller adds its steps."""
+        return self._store.clock
+
+    @clock.setter
+    def clock(self, value: int) -> None:
+        self._store.clock = value
 
     @property
     def batch(self) -> int:
@@ -127,28 +120,15 @@ class FetchedRows:
         wanted : ndarray of int of shape (m,)
             Different positions, at most `batch`.
         """
-        self.clock += 1
-        known = self.slots[wanted] >= 0
-        self.last_use[self.slots[wanted[known]]] = self.clock
-        missing = wanted[~known]
-        m = len(missing)
-        if m == 0:
+        missing = wanted[self._store.find(wanted) < 0]
+        if len(missing) == 0:
             return
-        if self._used + m <= len(self.values):
-            places = np.arange(self._used, self._used + m)
-            self._used += m
-        else:
-            # The few slots that no row has reached are left so.
-            places = np.argpartition(self.last_use[: self._used], m - 1)[:m]
-            gone = np.isin(self.slots, places)
-            self.slots[gone] = -1
-        self._written[places, : self.n_active] = self._ordered.block(
+        places = self._store.place(missing)
+        self._store.rows[places, : self.n_active] = self._ordered.block(
             missing, slice(0, self.n_active)
         )
         self._widths[places] = self.n_active
-        self.slots[missing] = places
-        self.last_use[places] = self.clock
-        self.n_computed += m
+        self.n_computed += len(missing)
 
     def shrink(self, kept: np.ndarray) -> np.ndarray:
         """Move the other active positions to the end of them, and out of the active ones.
@@ -164,8 +144,9 @@ class FetchedRows:
         """
         moved = np.concatenate([np.flatnonzero(kept), np.flatnonzero(~kept)])
         n = len(moved)
-        reorder(self._written, self._used, moved, np.empty(n, self._written.dtype))
-        self.order[:n], self.slots[:n] = self.order[moved], self.slots[moved]
+        reorder(self._store.rows, self._store.filled, moved, np.empty(n, self.values.dtype))
+        self.order[:n] = self.order[moved]
+        self._store.rename(moved)
         self.n_active = int(np.count_nonzero(kept))
         self._ordered = self.source.subset(self.order)
         return moved
@@ -184,7 +165,7 @@ class FetchedRows:
         n = len(self.slots)
         for width in np.unique(widths[widths < n]):
             short = widths == width
-            self._written[places[short], width:] = self._ordered.block(
+            self._store.rows[places[short], width:] = self._ordered.block(
                 wanted[short], slice(int(width), n)
             )
         self._widths[places] = n
@@ -193,6 +174,4 @@ class FetchedRows:
         """Make all positions active again; rows that are not complete are forgotten."""
         self.n_active = len(self.slots)
         known = np.flatnonzero(self.slots >= 0)
-        short = known[self._widths[self.slots[known]] < self.n_active]
-        self.last_use[self.slots[short]] = -1
-        self.slots[short] = -1
+        self._store.forget(known[self._widths[self.slots[known]] < self.n_active])

@@ -35,9 +35,9 @@ import numpy as np
 
 from svmbench.core.arrays import raw
 from svmbench.core.compiled import compiled
+from svmbench.core.kernel.csvc.passes import larger
 from svmbench.core.kernel.fetched_rows import FetchedRows
 from svmbench.core.kernel.l2svm import MERCER, TINY, L2Classifier, outputs
-from svmbench.core.kernel.selection import larger
 from svmbench.core.registry import declare
 from svmbench.core.seeded import generator
 

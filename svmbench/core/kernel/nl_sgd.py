@@ -36,8 +36,9 @@ import numpy as np
 from svmbench.core.arrays import raw
 from svmbench.core.base import TrainingData, require_count
 from svmbench.core.compiled import compiled
+from svmbench.core.kernel.row_store import RowStore, forget_none
 from svmbench.core.kernel_base import KernelClassifier, KernelSolution
-from svmbench.core.kernels import KERNELS, MIB, KernelSource
+from svmbench.core.kernels import KERNELS, KernelSource
 from svmbench.core.registry import declare
 from svmbench.core.seeded import generator
 
@@ -112,53 +113,38 @@ def add_rows(
                     f[j] += factor * row[j]
 
 
-class KeptRows:
-    """Computed rows within a memory budget; those that came first stay.
+def add_rows_of(
+    source: KernelSource,
+    store: RowStore,
+    F: np.ndarray,
+    rows: np.ndarray,
+    factors: np.ndarray,
+    first: int,
+) -> None:
+    """Add ``factors @ K[rows]`` to the columns of `F` from `first` on; 0 keeps the new rows.
 
-    In a cyclic order the row that was used last is the one that is needed latest, so that
-    forgetting the least recently used one would forget each just before it is asked for.
+    From the last column on there is nothing to add, and nothing is computed.
 
     Parameters
     ----------
-    source : KernelSource
-    cache_mb : float
-        Budget, MiB.
+    source, store : KernelSource, RowStore
+        Rows, and those that are kept.
+    F : ndarray of shape (k, n_samples)
+    rows : ndarray of int of shape (m,)
+    factors : ndarray of shape (k, m)
+    first : int
     """
-
-    def __init__(self, source: KernelSource, cache_mb: float) -> None:
-        n = source.n_samples
-        self.source = source
-        # Pages that no row has reached yet cost nothing.
-        self.values = np.empty((min(n, int(cache_mb * MIB // (8 * n))), n))
-        self.slots = np.full(n, -1)
-        self.used = 0
-
-    def add_to(self, F: np.ndarray, rows: np.ndarray, factors: np.ndarray, first: int) -> None:
-        """Add ``factors @ K[rows]`` to the columns of `F` from `first` on; 0 keeps the new rows.
-
-        From the last column on there is nothing to add, and nothing is computed.
-
-        Parameters
-        ----------
-        F : ndarray of shape (k, n_samples)
-        rows : ndarray of int of shape (m,)
-        factors : ndarray of shape (k, m)
-        first : int
-        """
-        slots = self.slots[rows]
-        known = slots >= 0
-        add_rows(raw(self.values), slots[known], factors[:, known], F, first)
-        missing = rows[~known]
-        if len(missing) == 0:
-            return
-        new = self.source.block(missing, slice(first, None))
-        F[:, first:] += factors[:, ~known] @ new
-        room = min(len(missing), len(self.values) - self.used)
-        if first == 0 and room > 0:
-            places = np.arange(self.used, self.used + room)
-            self.values[places] = new[:room]
-            self.slots[missing[:room]] = places
-            self.used += room
+    slots = store.find(rows)
+    known = slots >= 0
+    add_rows(raw(store.rows), slots[known], factors[:, known], F, first)
+    missing = rows[~known]
+    if len(missing) == 0:
+        return
+    new = source.block(missing, slice(first, None))
+    F[:, first:] += factors[:, ~known] @ new
+    if first == 0:
+        places = store.place(missing)
+        store.rows[places] = new[: len(places)]
 
 
 def walk_by_blocks(
@@ -185,7 +171,8 @@ def walk_by_blocks(
     """
     T = len(order)
     F = np.zeros(alpha.shape)
-    kept = KeptRows(source, cache_mb)
+    n = source.n_samples
+    kept = RowStore(n, n, cache_mb, rule=forget_none)
     for t in range(0, T, BLOCK):
         members = order[t : t + BLOCK]
         steps = np.arange(t + 1, t + len(members) + 1)
@@ -201,7 +188,7 @@ def walk_by_blocks(
         hit = np.flatnonzero(updates.any(axis=0))
         first = int(members[-1]) + 1 if t >= last else 0
         first = first if t + len(members) < T else len(y)
-        kept.add_to(F, rows[hit], updates[:, hit] * signs[hit], first)
+        add_rows_of(source, kept, F, rows[hit], updates[:, hit] * signs[hit], first)
 
 
 def worth_of_updates(T: int, share: float) -> np.ndarray:

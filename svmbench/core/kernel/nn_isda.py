@@ -29,9 +29,9 @@ from typing import NamedTuple
 import numpy as np
 
 from svmbench.core.compiled import compiled
+from svmbench.core.kernel.csvc.passes import larger
 from svmbench.core.kernel.fetched_rows import FetchedRows
 from svmbench.core.kernel.l2svm import MERCER, TINY, L2Classifier, add_weighted_rows
-from svmbench.core.kernel.selection import larger
 from svmbench.core.registry import declare
 
 #: Steps a sample, and share of support vectors, up to and from which a solution is a good start.

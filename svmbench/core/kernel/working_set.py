@@ -10,7 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from svmbench.core.arrays import raw
-from svmbench.core.kernel import row_smo
+from svmbench.core.kernel.csvc.box import Limits, csvc_box, limits
+from svmbench.core.kernel.csvc.whole_matrix import pair_steps
 from svmbench.core.kernel_base import KernelSolution
 from svmbench.core.kernels import KernelSource, gauss_double, inner_products, squared_lengths
 
@@ -30,11 +31,14 @@ class Variables:
     Attributes
     ----------
     y, beta, v, low, high : ndarray of shape (n,)
+    box : Box
+        What the last two are part of.
     """
 
     def __init__(self, y: np.ndarray, C: float, beta: np.ndarray, v: np.ndarray) -> None:
         self.y, self.beta, self.v = y, beta, v
-        self.low, self.high = np.minimum(0.0, C * y), np.maximum(0.0, C * y)
+        self.box = csvc_box(y, C)
+        self.low, self.high = self.box.low, self.box.high
 
     @classmethod
     def at_zero(cls, y: np.ndarray, C: float) -> Variables:
@@ -49,11 +53,9 @@ class Variables:
         support = np.flatnonzero(beta)
         return cls(y, C, beta, y - combination(source, support, beta[support]))
 
-    def limits(self) -> tuple[np.ndarray, np.ndarray, float, float]:
+    def limits(self) -> Limits:
         """Return `v` of what can go up (else -inf) and down (else inf), and their extremes."""
-        rising = np.where(self.beta < self.high, self.v, -np.inf)
-        falling = np.where(self.beta > self.low, self.v, np.inf)
-        return rising, falling, float(rising.max()), float(falling.min())
+        return limits(self.box, self.beta, self.v)
 
     def violations(self) -> tuple[np.ndarray, float]:
         """Return by how much each example violates the conditions, and the threshold for that.
@@ -61,7 +63,7 @@ class Variables:
         The threshold is the one at which the largest violation is least.
         """
         rising, falling, top, bottom = self.limits()
-        b = 0.5 * (top + bottom)
+        b = 0.5 * float(top + bottom)
         return np.maximum(rising - b, b - falling), b
 
     def solution(self, n_iter: int, stop_reason: str, counters: dict[str, int]) -> KernelSolution:
@@ -69,7 +71,7 @@ class Variables:
         _, _, top, bottom = self.limits()
         return KernelSolution(
             alpha=np.abs(self.beta),
-            b=0.5 * (top + bottom),
+            b=0.5 * float(top + bottom),
             n_iter=n_iter,
             stop_reason=stop_reason,
             counters=counters,
@@ -156,8 +158,8 @@ def solve_inner(
         Pair steps; 0 if there was nothing left to do.
     """
     diagonal = raw(np.ascontiguousarray(np.diagonal(K)))
-    steps, _ = row_smo.optimise(
-        raw(K), diagonal, raw(part.y), C, INNER * tol, most, part.beta, part.v
+    steps, _ = pair_steps(
+        raw(K), diagonal, part.low, part.high, INNER * tol, most, part.beta, part.v
     )
     margin = AT_BOUND * C
     np.copyto(part.beta, part.low, where=part.beta <= part.low + margin)

@@ -1,23 +1,4 @@
-"""The production C-SVC: second-order pair steps on a matrix, or in blocks of rows made on demand.
-
-Problem
-    min_alpha  1/2 alpha' Q alpha - e'alpha,   0 <= alpha_i <= C,   y'alpha = 0,
-    Q_ij = y_i y_j K(x_i, x_j);  f(x) = sum_j alpha_j y_j K(x_j, x) + b.
-Given
-    A kernel source, y in {-1, +1}, C, tol; perhaps a start.
-Returned
-    alpha and b, once max{-y_i G_i: i can go up} - min{-y_j G_j: j can go down} <= tol, with
-    G = Q alpha - e: the same stopping rule as LIBSVM's eps.
-Reference
-    Fan, Chen and Lin 2005 (choice of the pair); Joachims 1999 (working sets, shrinking).
-Which way
-    - A kernel matrix that is given, and fits the budget, is solved on as it is (``row_smo``, and
-      along C ``c_path``).
-    - From inputs, up to 2,000 samples: on the whole matrix in float32 (``single_rows``).
-    - More: by working sets of 512 or 1,024, with rows as they are needed (``block_smo``).
-    Both of the last are checked in float64 before they count as converged, and go on in float64
-    where float32 gets no further (``refine``).
-"""
+"""``csvc``: what the wing solves, as an estimator."""
 
 from __future__ import annotations
 
@@ -26,37 +7,23 @@ from collections.abc import Sequence
 import numpy as np
 
 from svmbench.core.arrays import raw
-from svmbench.core.kernel import refine, row_smo
-from svmbench.core.kernel.c_path import follow
-from svmbench.core.kernel.crew import require_n_jobs
+from svmbench.core.kernel.csvc import driver
+from svmbench.core.kernel.csvc.box import csvc_box, thresholds
+from svmbench.core.kernel.csvc.c_path import follow
+from svmbench.core.kernel.csvc.crew import require_n_jobs
+from svmbench.core.kernel.csvc.whole_matrix import REASONS
 from svmbench.core.kernel_base import KernelClassifier, KernelSolution
 from svmbench.core.kernels import KERNELS, KernelSource
 from svmbench.core.registry import declare
 
 
-def solution(
-    y: np.ndarray, C: float, beta: np.ndarray, v: np.ndarray, steps: int, reason: int, values: int
-) -> KernelSolution:
-    """Return a finished state as a solution; `values` is the number of kernel evaluations."""
-    return KernelSolution(
-        alpha=np.abs(beta),
-        b=float(row_smo.offset(y, C, beta, v)),
-        n_iter=steps,
-        stop_reason=row_smo.REASONS[reason],
-        counters={"kernel_evaluations": values, "updates": steps},
-    )
+def solve_path(
+    K: np.ndarray, y: np.ndarray, values: Sequence[float], *, tol: float, max_iter: int
+) -> list[KernelSolution]:
+    """Solve on a kernel matrix for each C of `values`, ascending; each solution starts the next.
 
-
-def solve_whole(
-    K: np.ndarray,
-    y: np.ndarray,
-    *,
-    C: float,
-    tol: float,
-    max_iter: int,
-    start: np.ndarray | None = None,
-) -> KernelSolution:
-    """Solve on a kernel matrix in memory.
+    Once no multiplier is at its bound, the bound does not matter: the same multipliers are the
+    solution for every larger C, and cost nothing.
 
     Parameters
     ----------
@@ -64,64 +31,9 @@ def solve_whole(
         Float32 or float64, C-ordered.
     y : ndarray of shape (n,)
         Labels ±1.
-    C, tol, max_iter : float, float, int
-        Bound of the multipliers, tolerance of the gap, largest number of pair steps.
-    start : ndarray of shape (n,), optional
-        Feasible multipliers to start from.
-    """
-    K, y = raw(K), raw(y)
-    if start is None:
-        beta, v = np.zeros(len(y)), y.copy()
-    else:
-        beta = start * y
-        v = row_smo.gradient(K, y, beta)
-    diag = raw(K.diagonal().copy())
-    steps, reason = row_smo.optimise(K, diag, y, C, tol, max_iter, beta, v)
-    return solution(y, C, beta, v, steps, reason, K.size)
-
-
-def solve_rows(
-    source: KernelSource,
-    y: np.ndarray,
-    *,
-    C: float,
-    tol: float,
-    max_iter: int,
-    cache_mb: float,
-    start: np.ndarray | None = None,
-    n_jobs: int = 1,
-) -> KernelSolution:
-    """Solve on kernel rows computed when they are needed; parameters as :func:`refine.search`."""
-    y, before = raw(y), source.kernel_evaluations
-    state = refine.search(
-        source,
-        y,
-        C=C,
-        tol=tol,
-        max_iter=max_iter,
-        cache_mb=cache_mb,
-        start=start,
-        n_jobs=n_jobs,
-    )
-    values = source.kernel_evaluations - before + state.evaluations
-    found = solution(y, C, state.beta, state.v, state.steps, state.reason, values)
-    found.counters["checks"] = state.rounds
-    return found
-
-
-def solve_path(
-    K: np.ndarray, y: np.ndarray, values: Sequence[float], *, tol: float, max_iter: int
-) -> list[KernelSolution]:
-    """Solve for each C of `values`, ascending; each solution starts the next.
-
-    Once no multiplier is at its bound, the bound does not matter: the same multipliers are the
-    solution for every larger C, and cost nothing.
-
-    Parameters
-    ----------
-    K, y, tol, max_iter
-        As for :func:`solve_whole`; `max_iter` holds for each C.
     values : sequence of float
+    tol, max_iter : float, int
+        Tolerance of the gap, largest number of pair steps for each C.
     """
     n_values = len(values)
     betas, offsets = np.empty((n_values, len(y))), np.empty(n_values)
@@ -135,7 +47,7 @@ def solve_path(
             alpha=betas[c],
             b=float(offsets[c]),
             n_iter=int(steps[c]),
-            stop_reason=row_smo.REASONS[reasons[c]],
+            stop_reason=REASONS[reasons[c]],
             counters={"kernel_evaluations": K.size if c == 0 else 0, "updates": int(steps[c])},
         )
         for c in range(n_values)
@@ -231,7 +143,7 @@ class CSVC(KernelClassifier):
     @classmethod
     def warm_up_rest(cls) -> None:
         """Call what only larger problems need, and problems of a given matrix."""
-        refine.warm_up()
+        driver.warm_up()
         y = np.array([1.0, -1.0])
         for dtype in (np.float32, np.float64):
             source = KernelSource.precomputed(np.eye(2, dtype=dtype))
@@ -242,20 +154,22 @@ class CSVC(KernelClassifier):
         self, source: KernelSource, y: np.ndarray, start: np.ndarray | None = None
     ) -> KernelSolution:
         """Solve on one kernel matrix; see the base class."""
-        C, tol, max_iter = float(self.C), float(self.tol), int(self.max_iter)
-        if source.inputs() is None:
-            K = source.whole(float(self.cache_mb))
-            if K is not None:
-                return solve_whole(K, y, C=C, tol=tol, max_iter=max_iter, start=start)
-        return solve_rows(
+        box = csvc_box(y, float(self.C))
+        found = driver.solve_box(
             source,
-            y,
-            C=C,
-            tol=tol,
-            max_iter=max_iter,
+            box,
+            start=None if start is None else start * y,
+            tol=float(self.tol),
+            max_iter=int(self.max_iter),
             cache_mb=float(self.cache_mb),
-            start=start,
             n_jobs=self.n_jobs,
+        )
+        return KernelSolution(
+            alpha=np.abs(found.beta),
+            b=float(thresholds(box, found.beta, found.v)[0]),
+            n_iter=found.steps,
+            stop_reason=found.stop_reason,
+            counters=found.counters,
         )
 
     def solve_path(

@@ -113,7 +113,7 @@ class Tally:
             self.total += n
 
 
-def single_rows(source: KernelSource) -> Rows:
+def float32_rows(source: KernelSource) -> Rows:
     """Return the fastest maker of float32 rows for a source."""
     inputs = source.inputs()
     if inputs is None:

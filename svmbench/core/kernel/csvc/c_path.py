@@ -1,7 +1,7 @@
 """All values of C one after another, each solution the start of the next, as one compiled function.
 
 Problem
-    That of ``row_smo``, for C_1 < C_2 < …
+    The C-SVC with a free offset, for C_1 < C_2 < …
 Given
     K (n, n), y, the values of C.
 Returned
@@ -19,7 +19,8 @@ from __future__ import annotations
 import numpy as np
 
 from svmbench.core.compiled import compiled
-from svmbench.core.kernel.row_smo import CONVERGED, offset, optimise
+from svmbench.core.kernel.csvc.box import label_bounds, threshold
+from svmbench.core.kernel.csvc.whole_matrix import CONVERGED, pair_steps
 
 
 @compiled
@@ -80,7 +81,7 @@ def follow(
     betas : ndarray of shape (n_values, n)
         Signed multipliers.
     offsets, steps, reasons : ndarray of shape (n_values,)
-        b, pair steps, and why they ended: positions in ``row_smo.REASONS``.
+        b, pair steps, and why they ended: positions in ``whole_matrix.REASONS``.
     """
     n = len(y)
     beta, v = np.zeros(n), y.copy()
@@ -91,8 +92,9 @@ def follow(
         else:
             if c > 0:
                 stretch(y, values[c - 1], values[c], beta, v)
-            steps[c], reasons[c] = optimise(K, diag, y, values[c], tol, max_iter, beta, v)
-            offsets[c] = offset(y, values[c], beta, v)
+            low, high = label_bounds(y, values[c])
+            steps[c], reasons[c] = pair_steps(K, diag, low, high, tol, max_iter, beta, v)
+            offsets[c] = threshold(low, high, beta, v)
             settled = reasons[c] == CONVERGED
             for k in range(n):
                 settled = settled and abs(beta[k]) < values[c]

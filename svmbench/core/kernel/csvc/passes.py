@@ -1,12 +1,7 @@
-"""The two passes of a pair step over all samples, written so that they vectorise.
+"""The passes of a step over all samples, written so that they vectorise.
 
-With beta_i = y_i alpha_i, the dual of the C-SVC is
-
-    max_beta  y'beta - 1/2 beta'K beta,   low_i <= beta_i <= high_i,   e'beta = 0,
-
-and its gradient is v = y - K beta. A pair step raises beta_i and lowers beta_j by the same t, where
-i can go up and j can go down; the conditions hold within tol where the largest v of those that
-can go up is at most tol above the smallest v of those that can go down.
+In the problem of ``box`` with its gradient v = p - K beta, a pair step raises beta_i and lowers
+beta_j by the same t, where i can go up and j can go down; a single step moves beta_i alone.
 
 Which bounds a sample is at is kept as a penalty to add: `up` is 0 where beta can be raised and
 -inf where it can't, `down` the same for lowering. (A condition inside the loop would keep the
@@ -182,3 +177,79 @@ def pair_step(
         up[k] = 0.0 if beta[k] < high[k] else -np.inf
         down[k] = 0.0 if beta[k] > low[k] else -np.inf
     return t
+
+
+@compiled
+def move_and_find_worst(
+    v: np.ndarray, up: np.ndarray, down: np.ndarray, inverse: np.ndarray, row: np.ndarray, t: float
+) -> tuple[int, float]:
+    """Take the step t of one variable out of the gradient; return whose step gains most now.
+
+    Parameters
+    ----------
+    v : ndarray of shape (n,)
+        Gradient, changed in place.
+    up, down : ndarray of float32 of shape (n,)
+        0 where beta can be raised (lowered), else -inf.
+    inverse : ndarray of shape (n,)
+        1 / K_kk.
+    row : ndarray of shape (n,)
+        Kernel values of the variable that moved by `t`; with ``t = 0`` nothing moves.
+
+    Returns
+    -------
+    i : int
+        -1 where the conditions hold to the last digit.
+    gap : float
+        Largest gradient of what can go up, or 0, minus the smallest of what can go down, or 0.
+    """
+    n = len(v)
+    top, bottom, most, piece = 0.0, 0.0, 0.0, -1
+    for start in range(0, n, PIECE):
+        values, kernel = v[start : start + PIECE], row[start : start + PIECE]
+        raised, lowered = up[start : start + PIECE], down[start : start + PIECE]
+        scale = inverse[start : start + PIECE]
+        high, low, best = 0.0, 0.0, 0.0
+        for k in range(len(values)):
+            w = values[k] - t * np.float64(kernel[k])
+            values[k] = w
+            rise, fall = w + np.float64(raised[k]), np.float64(lowered[k]) - w
+            high, low = larger(high, rise), larger(low, fall)
+            d = larger(larger(rise, fall), 0.0)
+            best = larger(best, d * (d * scale[k]))
+        top, bottom = max(top, high), max(bottom, low)
+        if best > most:
+            most, piece = best, start
+    i = piece
+    while 0 <= i < n - 1:
+        d = max(v[i] + np.float64(up[i]), np.float64(down[i]) - v[i], 0.0)
+        if d * (d * inverse[i]) == most:
+            break
+        i += 1
+    return i, top + bottom
+
+
+@compiled
+def single_step(
+    i: int,
+    step: float,
+    beta: np.ndarray,
+    low: np.ndarray,
+    high: np.ndarray,
+    up: np.ndarray,
+    down: np.ndarray,
+) -> float:
+    """Move beta_i by `step`, or to the bound before that; return by how much.
+
+    Parameters
+    ----------
+    step : float
+        ``v_i / K_ii``.
+    beta, low, high, up, down : ndarray of shape (n,)
+        Variables with their bounds and penalties; changed in place.
+    """
+    before = beta[i]
+    beta[i] = min(max(before + step, low[i]), high[i])
+    up[i] = 0.0 if beta[i] < high[i] else -np.inf
+    down[i] = 0.0 if beta[i] > low[i] else -np.inf
+    return beta[i] - before

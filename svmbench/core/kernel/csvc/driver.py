@@ -1,0 +1,252 @@
+"""The driver: which method solves a problem, and the rounds from float32 to a checked solution.
+
+Reference
+    None: what is fast where was measured. A solution that was found in single precision is
+    checked with kernel values in double, and the search goes on from there while the true gap
+    exceeds the tolerance: each round's error is in proportion to what the round still changed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from svmbench.core.arrays import raw
+from svmbench.core.kernel.csvc.active import Active
+from svmbench.core.kernel.csvc.box import Box, limits, make_box
+from svmbench.core.kernel.csvc.crew import Crew
+from svmbench.core.kernel.csvc.exact import correct, exact_gradient
+from svmbench.core.kernel.csvc.float32_rows import (
+    BitRows,
+    DenseRows,
+    Rows,
+    SourceRows,
+    float32_rows,
+)
+from svmbench.core.kernel.csvc.whole_matrix import (
+    CONVERGED,
+    MAX_ITER,
+    REASONS,
+    STALLED,
+    gradient,
+    optimise,
+)
+from svmbench.core.kernel.csvc.working_sets import BlockSearch
+from svmbench.core.kernels import MIB, KernelFunction, KernelSource
+
+#: Up to so many samples the whole matrix is computed: choosing rows would cost more than they do.
+WHOLE = 2000
+
+#: A round must bring the true gap down to this share, or the search goes on in float64 alone.
+PROGRESS = 0.5
+
+#: Kernel values above this are not for float32.
+LARGEST = 1e30
+
+
+@dataclass
+class Found:
+    """What a search returns.
+
+    Attributes
+    ----------
+    beta, v : ndarray of shape (n_samples,)
+        Variables and gradient.
+    steps : int
+    checks : int or None
+        Of the gradient in float64; None on a stored matrix, which is taken at its word.
+    reason : int
+        Position in ``whole_matrix.REASONS``.
+    evaluations : int
+        Kernel values computed.
+    """
+
+    beta: np.ndarray
+    v: np.ndarray
+    steps: int = 0
+    checks: int | None = 0
+    reason: int = CONVERGED
+    evaluations: int = 0
+
+    @property
+    def stop_reason(self) -> str:
+        """Why the search ended, in words."""
+        return REASONS[self.reason]
+
+    @property
+    def counters(self) -> dict[str, int]:
+        """What the search took, as solvers report it."""
+        work = {"kernel_evaluations": self.evaluations, "updates": self.steps}
+        return work if self.checks is None else {**work, "checks": self.checks}
+
+
+def solve_box(
+    source: KernelSource,
+    box: Box,
+    *,
+    start: np.ndarray | None = None,
+    tol: float = 1e-3,
+    max_iter: int = 10_000_000,
+    cache_mb: float = 1024.0,
+    n_jobs: int = 1,
+) -> Found:
+    """Solve any problem of :mod:`~svmbench.core.kernel.csvc.box`: the one place that chooses how.
+
+    - On a stored matrix that fits the budget: as it is (``whole_matrix``).
+    - From inputs, up to 2,000 samples: on the whole matrix in float32.
+    - More: by working sets, with rows made when they are needed (``working_sets``).
+
+    Both of the last are checked in float64 before they count as converged, and go on in float64
+    where float32 gets no further.
+
+    Parameters
+    ----------
+    source : KernelSource
+        Of a positive semidefinite kernel; of others a stationary point is found.
+    box : Box
+        From :func:`~svmbench.core.kernel.csvc.box.make_box`.
+    start : ndarray of shape (n_samples,), optional
+        Variables inside the bounds; the sums that are kept are the start's. Zero if not given.
+    tol : float, default=1e-3
+        Largest violation of the optimality conditions.
+    max_iter : int, default=10000000
+        Largest number of steps.
+    cache_mb : float, default=1024.0
+        Memory for kernel values, MiB.
+    n_jobs : int, default=1
+        Threads.
+
+    Examples
+    --------
+    The one-class problem of two points, half of whose weight each must carry:
+
+    >>> import numpy as np
+    >>> from svmbench.core.kernel.csvc import make_box, solve_box
+    >>> from svmbench.core.kernels import KernelSource
+    >>> box = make_box(np.zeros(2), np.zeros(2), np.ones(2))
+    >>> solve_box(KernelSource.precomputed(np.eye(2)), box, start=np.array([1.0, 0.0])).beta
+    array([0.5, 0.5])
+    """
+    if source.inputs() is None:
+        K = source.whole(cache_mb)
+        if K is not None:
+            return _on_matrix(K, box, start, tol, max_iter)
+    with Crew(n_jobs) as crew:
+        return Search(source, box, crew, tol=tol, max_iter=max_iter, cache_mb=cache_mb).run(start)
+
+
+def _on_matrix(
+    K: np.ndarray, box: Box, start: np.ndarray | None, tol: float, max_iter: int
+) -> Found:
+    if start is None:
+        beta, v = np.zeros(len(box.low)), np.array(box.linear)
+    else:
+        beta = np.array(start, dtype=np.float64)
+        v = gradient(raw(K), raw(box.linear), beta)
+    steps, reason = optimise(K, box, tol, max_iter, beta, v)
+    return Found(beta, v, steps, None, reason, K.size)
+
+
+class Search:
+    """Solving from inputs: in float32 with checks, and if that gets no further, in float64.
+
+    Parameters
+    ----------
+    source, box, tol, max_iter, cache_mb
+        As for :func:`solve_box`.
+    crew : Crew
+    """
+
+    def __init__(
+        self,
+        source: KernelSource,
+        box: Box,
+        crew: Crew,
+        *,
+        tol: float,
+        max_iter: int,
+        cache_mb: float,
+    ) -> None:
+        self.source, self.box, self.crew = source, box, crew
+        self.tol, self.max_iter, self.cache_mb = tol, max_iter, cache_mb
+
+    def run(self, start: np.ndarray | None) -> Found:
+        """Search from `start`, or from zero."""
+        source, box, tol = self.source, self.box, self.tol
+        everyone = members = np.arange(len(box.low))
+        before = source.kernel_evaluations
+        found = Found(np.zeros(len(everyone)), np.array(box.linear))
+        if start is not None:
+            found.beta = np.array(start, dtype=np.float64)
+            found.v = exact_gradient(source, box.linear, found.beta, everyone)
+        rows: Rows = SourceRows(source, np.float64)
+        if float(np.max(np.abs(rows.diagonal))) <= LARGEST:
+            rows = float32_rows(source)
+        size = rows.n_samples**2 * rows.diagonal.itemsize
+        K = rows.whole() if rows.n_samples <= WHOLE and size <= self.cache_mb * MIB else None
+        made, checks, last = 0, 0, np.inf
+        while True:
+            self.go_on(rows, K, members, found)
+            if found.reason == MAX_ITER:
+                break
+            if rows.dtype == np.float64:
+                # What was dropped on the way may be part of a violation after all.
+                if found.reason == STALLED or limits(box, found.beta, found.v).gap <= tol:
+                    break
+                continue
+            gap, members = correct(source, box, found.beta, found.v, tol)
+            checks += 1
+            if gap <= tol:
+                found.reason = CONVERGED
+                break
+            if gap > PROGRESS * last or found.reason == STALLED:
+                made += rows.evaluations
+                rows, members = SourceRows(source, np.float64), everyone
+                K = source.whole(self.cache_mb)
+                found.v = exact_gradient(source, box.linear, found.beta, everyone)
+            last = gap
+        found.checks = checks
+        found.evaluations = source.kernel_evaluations - before + made + rows.evaluations
+        return found
+
+    def go_on(self, rows: Rows, K: np.ndarray | None, members: np.ndarray, found: Found) -> None:
+        """Search on the whole matrix, where there is one, or among `members` by working sets."""
+        left = self.max_iter - found.steps
+        if K is not None:
+            steps, found.reason = optimise(K, self.box, self.tol, left, found.beta, found.v)
+            found.steps += steps
+            return
+        active = Active(members, self.box, found.beta, found.v)
+        sets = BlockSearch(rows, active, tol=self.tol, cache_mb=self.cache_mb, crew=self.crew)
+        found.reason = sets.run(left)
+        found.steps += sets.steps
+        active.finish(rows, self.crew)
+
+
+def warm_up() -> None:
+    """Run every maker of rows through every kind of search, and a cut, on a few samples."""
+    X = np.array([[0.0, 1.0], [1.0, 1.0], [1.0, 0.0], [0.0, 0.0]])
+    y = np.array([1.0, 1.0, -1.0, -1.0])
+    function = KernelFunction("rbf", 1.0)
+    source = KernelSource.from_inputs(X, function)
+    crew = Crew(1)
+    makers: list[Rows] = [
+        BitRows(X, function),
+        DenseRows(X, function),
+        SourceRows(source, np.float32),
+        SourceRows(source, np.float64),
+    ]
+    box = make_box(y, np.minimum(y, 0.0), np.maximum(y, 0.0))
+    search = Search(source, box, crew, tol=1e-3, max_iter=9, cache_mb=1.0)
+    for rows in makers:
+        found = Found(np.zeros(4), y.copy())
+        # Once among all samples and once among some, of which one more is dropped on the way.
+        for members in (np.arange(4), np.array([0, 2, 3])):
+            active = Active(members, box, found.beta, found.v)
+            sets = BlockSearch(rows, active, tol=1e-3, cache_mb=1.0, crew=crew)
+            sets.run(100)
+            sets.drop(np.arange(len(members)) > 0)
+            active.finish(rows, crew)
+        correct(source, box, found.beta, found.v, 1e-3)
+        search.go_on(rows, rows.whole(), np.arange(4), found)

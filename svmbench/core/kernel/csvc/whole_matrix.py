@@ -1,0 +1,229 @@
+"""Steps on a kernel matrix in memory: two variables at a time, or one where no sum is kept.
+
+Problem
+    max_beta  p'beta - 1/2 beta'K beta,   low <= beta <= high,   kept sums as ``box`` has them.
+Given
+    K (n, n), float32 or float64; a start inside the bounds with its gradient v = p - K beta.
+Returned
+    beta and v in place, once the conditions hold within tol.
+Reference
+    Fan, Chen and Lin 2005, WSS 2: i has the largest gradient of those that can go up; j the
+    largest (v_i - v_j)^2 / (K_ii + K_jj - 2 K_ij) of those that can go down. Chang and Lin 2001 for
+    several sums: both of a pair are of one group. Steinwart, Hush and Scovel 2011 for none: the
+    variable whose step gains most.
+Deviations
+    - In beta, no sign appears in a step or a choice.
+    - The scores of j are compared in float32; gradient, gap and step are float64.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from svmbench.core.arrays import raw
+from svmbench.core.compiled import compiled
+from svmbench.core.kernel.csvc.box import Box
+from svmbench.core.kernel.csvc.passes import (
+    TINY,
+    find_partner,
+    move_and_find_top,
+    move_and_find_worst,
+    pair_step,
+    single_step,
+)
+
+#: Why a loop ended.
+CONVERGED, MAX_ITER, STALLED = 0, 1, 2
+
+#: The same in words, by those numbers.
+REASONS = ("converged", "max_iter", "stalled")
+
+
+def optimise(
+    K: np.ndarray, box: Box, tol: float, max_iter: int, beta: np.ndarray, v: np.ndarray
+) -> tuple[int, int]:
+    """Take the steps that the kept sums ask for, until the conditions hold within `tol`.
+
+    Parameters
+    ----------
+    K : ndarray of shape (n, n)
+    box : Box
+    tol, max_iter : float, int
+        Tolerance of the gap, largest number of steps.
+    beta, v : ndarray of shape (n,)
+        A feasible start and its gradient; changed in place.
+
+    Returns
+    -------
+    steps : int
+    reason : int
+        Position in ``REASONS``.
+    """
+    diag = raw(np.ascontiguousarray(K.diagonal()))
+    bounds = (box.low, box.high, tol, max_iter, beta, v)
+    if box.n_sums == 1:
+        return pair_steps(raw(K), diag, *bounds)
+    if box.n_sums == 0:
+        return single_steps(raw(K), diag, *bounds)
+    return grouped_steps(raw(K), diag, box.group, box.n_sums, *bounds)
+
+
+@compiled
+def pair_steps(
+    K: np.ndarray,
+    diag: np.ndarray,
+    low: np.ndarray,
+    high: np.ndarray,
+    tol: float,
+    max_iter: int,
+    beta: np.ndarray,
+    v: np.ndarray,
+) -> tuple[int, int]:
+    """Take steps that keep the sum of all variables.
+
+    Parameters
+    ----------
+    K, diag : ndarray of shape (n, n), (n,)
+        Kernel matrix and its diagonal, of one type.
+    low, high : ndarray of shape (n,)
+        Bounds.
+    tol, max_iter : float, int
+        Tolerance of the gap, largest number of steps.
+    beta, v : ndarray of shape (n,)
+        A feasible start and its gradient ``p - K @ beta``; changed in place.
+
+    Returns
+    -------
+    steps : int
+    reason : int
+        Position in ``REASONS``.
+    """
+    n = len(beta)
+    up, down = np.empty(n, dtype=np.float32), np.empty(n, dtype=np.float32)
+    score = np.empty(n, dtype=np.float32)
+    for k in range(n):
+        up[k] = 0.0 if beta[k] < high[k] else -np.inf
+        down[k] = 0.0 if beta[k] > low[k] else -np.inf
+    i, j, t, steps = 0, 0, 0.0, 0
+    while True:
+        i = move_and_find_top(v, up, K, i, j, t)
+        if i < 0:
+            return steps, CONVERGED
+        j, gap = find_partner(v, down, K[i], diag, i, score)
+        if gap <= tol:
+            return steps, CONVERGED
+        if steps >= max_iter:
+            return steps, MAX_ITER
+        if j < 0:
+            return steps, STALLED
+        curvature = np.float64(diag[i]) + np.float64(diag[j]) - 2.0 * np.float64(K[i, j])
+        before_i, before_j = beta[i], beta[j]
+        t = pair_step(i, j, v[i] - v[j], curvature, beta, low, high, up, down)
+        if beta[i] == before_i and beta[j] == before_j:
+            return steps, STALLED
+        steps += 1
+
+
+@compiled
+def grouped_steps(
+    K: np.ndarray,
+    diag: np.ndarray,
+    group: np.ndarray,
+    n_sums: int,
+    low: np.ndarray,
+    high: np.ndarray,
+    tol: float,
+    max_iter: int,
+    beta: np.ndarray,
+    v: np.ndarray,
+) -> tuple[int, int]:
+    """Take steps that keep the sum of each group: the best pair of the best group.
+
+    Parameters
+    ----------
+    group, n_sums : ndarray of int of shape (n,), int
+        The group of each variable, counted from 0, and how many there are.
+    K, diag, low, high, tol, max_iter, beta, v
+        As for :func:`pair_steps`, which also says what is returned.
+    """
+    n = len(beta)
+    up, down = np.empty((n_sums, n), dtype=np.float32), np.empty((n_sums, n), dtype=np.float32)
+    score = np.empty(n, dtype=np.float32)
+    up[:], down[:] = -np.inf, -np.inf
+    for k in range(n):
+        up[group[k], k] = 0.0 if beta[k] < high[k] else -np.inf
+        down[group[k], k] = 0.0 if beta[k] > low[k] else -np.inf
+    i, j, t, steps = 0, 0, 0.0, 0
+    while True:
+        last_i, last_j, last_t = i, j, t
+        i, j, t = -1, -1, 0.0
+        widest, most = -np.inf, np.float32(0.0)
+        for g in range(n_sums):
+            # The last step is taken out of the gradient once.
+            a = move_and_find_top(v, up[g], K, last_i, last_j, last_t)
+            last_t = 0.0
+            if a < 0:
+                continue
+            b, gap = find_partner(v, down[g], K[a], diag, a, score)
+            widest = max(widest, gap)
+            if b >= 0 and score[b] > most:
+                i, j, most = a, b, score[b]
+        if widest <= tol:
+            return steps, CONVERGED
+        if steps >= max_iter:
+            return steps, MAX_ITER
+        if j < 0:
+            return steps, STALLED
+        curvature = np.float64(diag[i]) + np.float64(diag[j]) - 2.0 * np.float64(K[i, j])
+        before_i, before_j, g = beta[i], beta[j], group[i]
+        t = pair_step(i, j, v[i] - v[j], curvature, beta, low, high, up[g], down[g])
+        if beta[i] == before_i and beta[j] == before_j:
+            return steps, STALLED
+        steps += 1
+
+
+@compiled
+def single_steps(
+    K: np.ndarray,
+    diag: np.ndarray,
+    low: np.ndarray,
+    high: np.ndarray,
+    tol: float,
+    max_iter: int,
+    beta: np.ndarray,
+    v: np.ndarray,
+) -> tuple[int, int]:
+    """Take steps of one variable, where no sum is kept; parameters as for :func:`pair_steps`."""
+    n = len(beta)
+    up, down = np.empty(n, dtype=np.float32), np.empty(n, dtype=np.float32)
+    inverse = np.empty(n)
+    for k in range(n):
+        up[k] = 0.0 if beta[k] < high[k] else -np.inf
+        down[k] = 0.0 if beta[k] > low[k] else -np.inf
+        inverse[k] = 1.0 / max(np.float64(diag[k]), TINY)
+    i, t, steps = 0, 0.0, 0
+    while True:
+        i, gap = move_and_find_worst(v, up, down, inverse, K[i], t)
+        if gap <= tol:
+            return steps, CONVERGED
+        if steps >= max_iter:
+            return steps, MAX_ITER
+        if i < 0:
+            return steps, STALLED
+        before = beta[i]
+        t = single_step(i, v[i] * inverse[i], beta, low, high, up, down)
+        if beta[i] == before:
+            return steps, STALLED
+        steps += 1
+
+
+@compiled
+def gradient(K: np.ndarray, linear: np.ndarray, beta: np.ndarray) -> np.ndarray:
+    """Return ``linear - K @ beta``, summed in float64 over the non-zero beta; K is symmetric."""
+    v = linear.copy()
+    for j in range(len(beta)):
+        if beta[j] != 0.0:
+            row, factor = K[j], beta[j]
+            for k in range(len(v)):
+                v[k] -= factor * np.float64(row[k])
+    return v
