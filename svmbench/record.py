@@ -12,7 +12,7 @@ from typing import Any
 #: The version of the records; another one's are not read.
 SCHEMA = 1
 
-_MAPPINGS = ("metrics", "spread", "counters", "params")
+_MAPPINGS = ("metrics", "spread", "counters", "params", "undefined")
 
 
 def parse(line: bytes) -> dict[str, Any] | None:

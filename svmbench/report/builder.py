@@ -8,12 +8,13 @@ from pathlib import Path
 
 from svmbench.errors import ResultsError
 from svmbench.report.curves import Curves, exponents_csv, read_plot, trace_curves
-from svmbench.report.files import write_bytes, write_text
-from svmbench.report.plots import draw
+from svmbench.report.files import remove, write_bytes, write_text
+from svmbench.report.plots import ENDINGS, draw
 from svmbench.report.provenance import describe_environment, used_environments
 from svmbench.report.records import Run, read_run
 from svmbench.report.tables import Table, lay_out, markdown, read_spec, wide_csv
 from svmbench.report.tidy import tidy_csv
+from svmbench.report.wording import quantity
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class BuiltReport:
     tables : dict of str to tuple of Path
         CSV and Markdown of every table by its name.
     plots : dict of str to tuple of Path
-        SVG and PNG of every plot by its name.
+        SVG and PNG of every plot that has a point, by its name.
     exponents : dict of str to Path
         CSV of the fitted exponents of every scaling plot by its name.
     notes : tuple of str
@@ -95,17 +96,21 @@ def build(run_dir: Path | str, *, allow_contended: bool = False) -> BuiltReport:
             write_text(run.path / f"{name}.md", section),
         )
     drawn: dict[str, tuple[Path, ...]] = {}
+    exponents: dict[str, Path] = {}
     for one in curves:
+        name = one.spec.name
+        fits = run.path / f"{name}-exponents.csv"
         contents = draw(run, one, allow_contended=allow_contended)
-        drawn[one.spec.name] = tuple(
-            write_bytes(run.path / f"{one.spec.name}.{ending}", content)
+        if not contents:
+            # Empty axes say nothing; what an earlier run drew would say something else.
+            remove(fits, *(run.path / f"{name}.{ending}" for ending in ENDINGS))
+            continue
+        drawn[name] = tuple(
+            write_bytes(run.path / f"{name}.{ending}", content)
             for ending, content in contents.items()
         )
-    exponents = {
-        one.spec.name: write_text(run.path / f"{one.spec.name}-exponents.csv", exponents_csv(one))
-        for one in curves
-        if one.spec.kind == "scaling"
-    }
+        if one.spec.kind == "scaling":
+            exponents[name] = write_text(fits, exponents_csv(one))
     return BuiltReport(
         tidy=write_text(
             run.path / "table.csv", tidy_csv(run, tables, allow_contended=allow_contended)
@@ -138,7 +143,11 @@ def _joined(
     if not tables:
         lines += ["This config asks for no tables; `table.csv` has every number.", ""]
     for one in curves:
-        lines += [f"## {one.spec.title}", "", f"![{one.spec.title}]({one.spec.name}.svg)", ""]
+        lines += [f"## {one.spec.title}", ""]
+        if not one.panels:
+            lines += [f"Not drawn, there is no point: {one.gaps}.", ""]
+            continue
+        lines += [f"![{one.spec.title}]({one.spec.name}.svg)", ""]
         lines += _exponents(one)
         lines += [f"- Crossing: {sentence}." for sentence in one.crossings]
         if lines[-1]:
@@ -163,6 +172,7 @@ def _exponents(curves: Curves) -> list[str]:
                     f"{series.printed_fit}"
                 )
             lines.append(
-                f"- {where}: exponent {series.fit} from {series.fit.n_points} points{paper}."
+                f"- {where}: exponent {series.fit} from {series.fit.n_points} points of "
+                f"{quantity(curves.y)}{paper}."
             )
     return lines

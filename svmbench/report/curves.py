@@ -10,10 +10,11 @@ from typing import Any
 
 from svmbench.errors import ResultsError
 from svmbench.report import published
-from svmbench.report.races import take_apart
+from svmbench.report.provenance import missing_short
+from svmbench.report.races import VERSUS, take_apart
 from svmbench.report.records import IDENTITY, Cell, Run
 from svmbench.report.statistics import Crossing, PowerLaw, crossing, fit_power_law
-from svmbench.report.summary import Summary, measured, summarise
+from svmbench.report.summary import Summary, by_machine, group, measured, summarise
 from svmbench.report.tables import file_name, varying_fields
 from svmbench.report.wording import label
 
@@ -71,6 +72,12 @@ class Point:
     high: float
     contended: bool
     partial: bool
+    disturbed: bool = False
+
+    @property
+    def busy(self) -> bool:
+        """Whether it is a time that other work disturbed."""
+        return self.contended or self.disturbed
 
 
 @dataclass(frozen=True)
@@ -110,11 +117,28 @@ class Panel:
 
 @dataclass(frozen=True)
 class Curves:
-    """Everything that a plot needs to be drawn."""
+    """Everything that a plot needs to be drawn.
+
+    Attributes
+    ----------
+    spec : PlotSpec
+        What was asked for.
+    panels : tuple of Panel
+        Those that have a point.
+    cells : list of Cell
+        All cells that it is of.
+    y : str
+        The metric that is drawn: CPU time where a scaling plot is of training times and every
+        record has both, since exponents are fitted to the steadier clock.
+    lacking : tuple of str
+        Data sets (with solvers) that have a result, but no value of `y`.
+    """
 
     spec: PlotSpec
     panels: tuple[Panel, ...]
     cells: list[Cell] = field(repr=False)
+    y: str
+    lacking: tuple[str, ...] = ()
 
     @property
     def crossings(self) -> list[str]:
@@ -128,6 +152,16 @@ class Curves:
     def points(self) -> list[Point]:
         """Return all points of all panels."""
         return [p for panel in self.panels for series in panel.series for p in series.points]
+
+    @property
+    def gaps(self) -> str:
+        """What is not drawn and why, in a few words; empty where nothing is missing."""
+        if not self.cells:
+            return "this profile's plan has no cells for it"
+        parts = [missing_short(self.cells)]
+        if self.lacking:
+            parts.append(f"no {label(self.y)}: {', '.join(self.lacking)}")
+        return "; ".join(part for part in parts if part)
 
 
 def read_plot(raw: Mapping[str, Any], where: str) -> PlotSpec:
@@ -180,36 +214,86 @@ def trace_curves(run: Run, spec: PlotSpec) -> Curves:
     by_panel: dict[str, list[Cell]] = {}
     for cell in cells:
         by_panel.setdefault(_panel_title(cell, panel_fields), []).append(cell)
+    y = _clock(spec, cells)
     panels = []
     for title, members in by_panel.items():
         by_series: dict[str, list[Cell]] = {}
         for cell in members:
-            name = str(getattr(cell, spec.series)) if spec.series else label(spec.y)
+            name = str(getattr(cell, spec.series)) if spec.series else label(y)
             by_series.setdefault(name, []).append(cell)
-        drawn = [_series(spec, name, group) for name, group in by_series.items()]
+        drawn = [
+            _series(spec, y, shown, part)
+            for name, several in by_series.items()
+            for shown, part in _by_machine(name, several).items()
+        ]
         # Solvers that took part in a race have times but no ratios of their own.
         series = [one for one in drawn if one.points or spec.kind != "race"]
-        panels.append(Panel(title, tuple(series), _crossing(spec, series)))
-    return Curves(spec, tuple(panels), whole)
+        # A data set without any point is in the list of what is missing, not an empty frame.
+        if any(one.points for one in series):
+            panels.append(Panel(title, tuple(series), _crossing(spec, series)))
+    return Curves(spec, tuple(panels), whole, y, tuple(_lacking(spec, y, cells)))
+
+
+def _clock(spec: PlotSpec, cells: Sequence[Cell]) -> str:
+    """Return the metric that is drawn: exponents are fitted to CPU time where all cells have it."""
+    if spec.kind != "scaling" or spec.y != "train_time_s":
+        return spec.y
+    timed = [cell for cell in cells if measured(cell, "train_time_s") is not None]
+    have_both = all(measured(cell, "cpu_time_s") is not None for cell in timed)
+    return "cpu_time_s" if timed and have_both else spec.y
+
+
+def _by_machine(name: str, cells: Sequence[Cell]) -> dict[str, list[Cell]]:
+    """Return a series' cells, in several series where folds of one point make no mean."""
+    parts = [by_machine(members) for members in group(cells).values()]
+    if all(len(part) == 1 for part in parts):
+        return {name: list(cells)}
+    apart: dict[str, list[Cell]] = {}
+    for part in parts:
+        for machine, members in part.items():
+            apart.setdefault(f"{name} ({machine})" if machine else name, []).extend(members)
+    return apart
+
+
+def _lacking(spec: PlotSpec, y: str, cells: Sequence[Cell]) -> list[str]:
+    """Return the data sets, with solvers, whose finished cells have no value to draw."""
+    # Of a race, pairs have some metrics and single solvers the others.
+    kinds = {VERSUS in str(cell.solver) for cell in cells if measured(cell, y) is not None}
+    races = {cell.key for cell in cells if VERSUS in str(cell.solver)}
+    found: dict[str, dict[str, None]] = {}
+    for cell in cells:
+        if cell.key in races and (VERSUS in str(cell.solver)) not in (kinds or {True}):
+            continue
+        if cell.status == "ok" and (measured(cell, y) is None or _x_value(cell, spec.x) is None):
+            found.setdefault(str(cell.dataset), {})[str(cell.solver or "")] = None
+    return [
+        f"{dataset} ({', '.join(solvers)})" if any(solvers) else dataset
+        for dataset, solvers in found.items()
+    ]
 
 
 def exponents_csv(curves: Curves) -> str:
     """Return the fitted exponents as CSV: one line a series, the paper's beside ours.
 
-    The ``printed`` columns are the exponent that the paper prints, and the same fit made to the
-    times that it prints.
+    ``metric`` is what was fitted. The ``printed`` columns are the exponent that the paper prints,
+    and the same fit made to the times that it prints.
     """
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     fitted = ("exponent", "low", "high", "points")
     writer.writerow(
-        ["panel", "series", *fitted, "printed", *(f"printed_fit_{name}" for name in fitted)]
+        [
+            *("panel", "series", "metric"),
+            *fitted,
+            "printed",
+            *(f"printed_fit_{name}" for name in fitted),
+        ]
     )
     for panel in curves.panels:
         for series in panel.series:
             printed = "" if series.printed_exponent is None else f"{series.printed_exponent:g}"
             fits = (_fit_fields(series.fit), _fit_fields(series.printed_fit))
-            writer.writerow([panel.title, series.name, *fits[0], printed, *fits[1]])
+            writer.writerow([panel.title, series.name, curves.y, *fits[0], printed, *fits[1]])
     return out.getvalue()
 
 
@@ -229,7 +313,7 @@ def _panel_title(cell: Cell, fields: Sequence[str]) -> str:
     return ", ".join(parts)
 
 
-def _series(spec: PlotSpec, name: str, cells: Sequence[Cell]) -> Series:
+def _series(spec: PlotSpec, y: str, name: str, cells: Sequence[Cell]) -> Series:
     by_x: dict[Any, list[Cell]] = {}
     for cell in cells:
         x = _x_value(cell, spec.x)
@@ -237,7 +321,7 @@ def _series(spec: PlotSpec, name: str, cells: Sequence[Cell]) -> Series:
             by_x.setdefault(x, []).append(cell)
     points = []
     for x, members in by_x.items():
-        summary = summarise(members, spec.y)
+        summary = summarise(members, y)
         if summary.value is not None:
             points.append(_point(x, summary))
     if spec.kind in {"scaling", "curve"}:
@@ -273,7 +357,7 @@ def _point(x: Any, summary: Summary) -> Point:
         low, high = summary.low, summary.high
     elif summary.spread is not None:
         low, high = value - summary.spread, value + summary.spread
-    return Point(x, value, low, high, summary.contended, summary.partial)
+    return Point(x, value, low, high, summary.contended, summary.partial, summary.disturbed)
 
 
 def _printed_exponent(spec: PlotSpec, cell: Cell) -> float | None:

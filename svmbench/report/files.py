@@ -35,6 +35,21 @@ def write_bytes(path: Path, content: bytes) -> Path:
     return path
 
 
+def remove(*paths: Path) -> None:
+    """Remove the files that are there.
+
+    Raises
+    ------
+    ResultsError
+        If one can't be removed.
+    """
+    for path in paths:
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as error:
+            raise ResultsError(f"can't remove {path}: {error.strerror or error}") from error
+
+
 def write_text(path: Path, content: str) -> Path:
     """Replace `path` by `content` (UTF-8, line ends as given) in one step; return `path`."""
     return write_bytes(path, content.encode("utf-8"))

@@ -12,7 +12,7 @@ import textwrap
 from typing import TYPE_CHECKING, Any
 
 from svmbench.report.curves import Curves, Panel, Series
-from svmbench.report.provenance import describe_cpu, missing_short, used_environments
+from svmbench.report.provenance import describe_cpu, used_environments
 from svmbench.report.records import Run
 from svmbench.report.wording import is_timing, label
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 DPI = 150
+#: The files of a plot.
+ENDINGS = ("svg", "png")
 #: Characters of footer text that fit an inch at the footer's size.
 _FOOTER_PER_INCH = 17.5
 #: Characters of legend text that fit an inch.
@@ -70,8 +72,11 @@ def draw(run: Run, curves: Curves, *, allow_contended: bool = False) -> dict[str
     Returns
     -------
     dict of str to bytes
-        The files' contents by their ending, ``svg`` and ``png``.
+        The files' contents by their ending, ``svg`` and ``png``; empty where there is no point to
+        draw.
     """
+    if not curves.panels:
+        return {}
     import matplotlib.style
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
@@ -95,9 +100,7 @@ def _figure(run: Run, curves: Curves, *, allow_contended: bool) -> Figure:
 
     spec = curves.spec
     hollow = not allow_contended
-    # A data set without any result is in the footer's list of what is missing, not an empty frame.
-    drawn = tuple(p for p in curves.panels if any(series.points for series in p.series))
-    panels = drawn or curves.panels[:1] or (Panel("", ()),)
+    panels = curves.panels
     n_columns = min(len(panels), 3 if spec.kind in {"scaling", "curve"} else 2)
     n_rows = math.ceil(len(panels) / n_columns)
     width = {1: 6.4, 2: 9.6, 3: 12.8}[n_columns]
@@ -135,8 +138,6 @@ def _figure(run: Run, curves: Curves, *, allow_contended: bool) -> Figure:
     for axes, panel in zip(grid.flat, panels, strict=False):
         draw_panel(axes, curves, panel, styles, hollow)
         axes.set_title(panel.title, loc="left")
-        if not any(series.points for series in panel.series):
-            axes.text(0.5, 0.5, "no results", transform=axes.transAxes, ha="center", va="center")
     for axes in list(grid.flat)[len(panels) :]:
         axes.set_visible(False)
     if legend:
@@ -168,13 +169,21 @@ def _panel_height(panels: tuple[Panel, ...], kind: str) -> float:
 def _footer(run: Run, curves: Curves, *, hollow: bool) -> str:
     environments = ", ".join(describe_cpu(run, name) for name in used_environments(curves.cells))
     parts = [f"{run.name}, profile {run.profile or 'none'}"]
-    parts.append(f"environment {environments}" if environments else "nothing measured yet")
+    parts.append(f"environment {environments or 'unknown'}")
     if scaling := run.block_scaling(curves.spec.block):
         parts.append(f"scaling {scaling}")
     points = curves.points()
-    if hollow and any(point.contended for point in points):
+    why = [
+        reason
+        for reason, found in (
+            ("while other workers ran", any(point.contended for point in points)),
+            ("under load from other programs", any(point.disturbed for point in points)),
+        )
+        if found
+    ]
+    if hollow and why:
         mark = "*" if curves.spec.kind == "bars" else "hollow"
-        parts.append(f"{mark}: measured while other workers ran, no timing to compare")
+        parts.append(f"{mark}: measured {' or '.join(why)}, no timing to compare")
     if any(point.partial for point in points):
         parts.append("some points lack folds (see tables.md)")
     if curves.spec.kind == "scaling":
@@ -182,8 +191,7 @@ def _footer(run: Run, curves: Curves, *, hollow: bool) -> str:
     if any(point.low != point.high for point in points):
         parts.append("bars: ± standard deviation or range")
     parts += [f"crossing: {sentence}" for sentence in curves.crossings]
-    gaps = missing_short(curves.cells)
-    parts.append(f"missing: {gaps}" if gaps else "missing: nothing")
+    parts.append(f"missing: {curves.gaps or 'nothing'}")
     return " · ".join(parts)
 
 
@@ -247,7 +255,7 @@ def _draw_points(
         label=text,
         markerfacecolor=colour,
     )
-    blank = [p for p in series.points if p.contended] if hollow else []
+    blank = [p for p in series.points if p.busy] if hollow else []
     if blank:
         axes.plot(
             [p.x for p in blank], [p.y for p in blank], linestyle="none", color=colour,
@@ -267,7 +275,7 @@ def _scaling(
         style = styles[series.name] % len(_COLOURS)
         if not series.points:
             continue
-        busy = hollow and any(point.contended for point in series.points)
+        busy = hollow and any(point.busy for point in series.points)
         text = f"{series.name}: exponent {series.fit}" if series.fit else f"{series.name}: one size"
         text += "*" if busy and series.fit else ""
         if series.printed_exponent is not None:
@@ -311,7 +319,7 @@ def _scaling(
     _log_ticks(axes, "x")
     _log_ticks(axes, "y")
     axes.set_xlabel(label(curves.spec.x))
-    axes.set_ylabel(label(curves.spec.y))
+    axes.set_ylabel(label(curves.y))
     if handles:
         axes.legend(
             handles=handles,
@@ -328,10 +336,10 @@ def _curve(axes: Axes, curves: Curves, panel: Panel, styles: dict[str, int], hol
             _draw_points(
                 axes, series, styles[series.name], line=True, hollow=hollow, text=series.name
             )
-    if is_timing(curves.spec.y) and any(series.points for series in panel.series):
+    if is_timing(curves.y) and any(series.points for series in panel.series):
         axes.set_ylim(bottom=0)
     axes.set_xlabel(label(curves.spec.x))
-    axes.set_ylabel(label(curves.spec.y))
+    axes.set_ylabel(label(curves.y))
 
 
 def _categories(panel: Panel) -> list[Any]:
@@ -344,7 +352,7 @@ def _bars(axes: Axes, curves: Curves, panel: Panel, styles: dict[str, int], holl
     bar = 0.8 / max(1, len(shown))
     values = [point.y for series in shown for point in series.points]
     # Times of fast and slow solvers differ by orders of magnitude.
-    if values and min(values) > 0 and is_timing(curves.spec.y) and max(values) > 30 * min(values):
+    if values and min(values) > 0 and is_timing(curves.y) and max(values) > 30 * min(values):
         axes.set_yscale("log", nonpositive="clip")
         highest = max(max(point.y, point.high) for series in shown for point in series.points)
         axes.set_ylim(min(values) / 2, highest * 1.5)
@@ -365,12 +373,12 @@ def _bars(axes: Axes, curves: Curves, panel: Panel, styles: dict[str, int], holl
             label=series.name,
         )
         for point in series.points:
-            if hollow and point.contended:
+            if hollow and point.busy:
                 axes.annotate(
                     "*", (categories.index(point.x) + offset, point.high),
                     ha="center", xytext=(0, 1), textcoords="offset points",
                 )  # fmt: skip
-    if curves.spec.y.endswith("_pct") and values:
+    if curves.y.endswith("_pct") and values:
         # Accuracies live near the top; the axis says where it starts.
         axes.set_ylim(max(0.0, math.floor((min(values) - 5) / 10) * 10), 101)
     axes.grid(visible=False, axis="x")
@@ -380,7 +388,7 @@ def _bars(axes: Axes, curves: Curves, panel: Panel, styles: dict[str, int], holl
         range(len(categories)), texts, rotation=30 if crowded else 0,
         ha="right" if crowded else "center", rotation_mode="anchor",
     )  # fmt: skip
-    axes.set_ylabel(label(curves.spec.y))
+    axes.set_ylabel(label(curves.y))
 
 
 def _race(axes: Axes, curves: Curves, panel: Panel, styles: dict[str, int], hollow: bool) -> None:
@@ -401,7 +409,7 @@ def _race(axes: Axes, curves: Curves, panel: Panel, styles: dict[str, int], holl
             capsize=2, elinewidth=0.9, label=series.name,
         )  # fmt: skip
         for point, y in zip(series.points, ys, strict=True):
-            if hollow and point.contended:
+            if hollow and point.busy:
                 axes.plot(
                     [point.y], [y], color=_COLOURS[style], marker=_MARKERS[style],
                     markerfacecolor="white", zorder=3,
@@ -416,7 +424,7 @@ def _race(axes: Axes, curves: Curves, panel: Panel, styles: dict[str, int], holl
     axes.set_ylim(max(1, len(categories)) - 0.5, -0.5)
     axes.grid(visible=False, axis="y")
     unit = " (log scale; 1 = equal)" if axes.get_xscale() == "log" else " (1 = equal)"
-    axes.set_xlabel(label(curves.spec.y) + unit)
+    axes.set_xlabel(label(curves.y) + unit)
 
 
 def _log_ticks(axes: Axes, which: str) -> None:

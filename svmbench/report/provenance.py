@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from svmbench.report.records import Cell, Run
-from svmbench.report.wording import status_word
+from svmbench.report.wording import label, status_word
 
 
 def used_environments(cells: Iterable[Cell]) -> list[str]:
@@ -63,15 +63,41 @@ def missing(cells: Sequence[Cell]) -> list[str]:
     Solvers that share data set, folds, state and reason share the line; so a data set that can't
     be had is one line, not one a solver.
     """
+    return _lines_of(
+        cells,
+        lambda cell: None if cell.status == "ok" else (status_word(cell.status), cell.reason),
+    )
+
+
+def undefined(cells: Sequence[Cell], metrics: Iterable[str]) -> list[str]:
+    """Return one line for each group of finished cells on whose rows a metric has no value."""
+    return [
+        line
+        for metric in metrics
+        for line in _lines_of(
+            cells,
+            lambda cell, metric=metric: (  # type: ignore[misc]
+                (f"no {label(metric)}", cell.undefined[metric])
+                if cell.status == "ok" and metric in cell.undefined
+                else None
+            ),
+        )
+    ]
+
+
+def _lines_of(
+    cells: Sequence[Cell], state_of: Callable[[Cell], tuple[str, str] | None]
+) -> list[str]:
+    """Return a line for each group of cells that have the same state, with its reason."""
     several_kernels = len({cell.kernel for cell in cells}) > 1
     all_solvers = list(dict.fromkeys(cell.solver for cell in cells))
     all_folds: dict[tuple[Any, ...], list[int | None]] = {}
     troubled: dict[tuple[Any, ...], dict[tuple[str, str], list[int | None]]] = {}
     for cell in cells:
         all_folds.setdefault(cell.identity, []).append(cell.fold)
-        if cell.status != "ok":
+        if (state := state_of(cell)) is not None:
             states = troubled.setdefault(cell.identity, {})
-            states.setdefault((cell.status, cell.reason), []).append(cell.fold)
+            states.setdefault(state, []).append(cell.fold)
     lines: dict[tuple[Any, ...], list[str | None]] = {}
     for identity, states in troubled.items():
         *place, solver = identity
@@ -104,7 +130,7 @@ def _missing_line(
         where.append(" and ".join([", ".join(named[:-1]), named[-1]]) if named[1:] else named[0])
     if folds:
         where.append(f"fold{'s' if len(folds) > 1 else ''} {', '.join(map(str, folds))}")
-    return f"{', '.join(where)}: {status_word(status)}" + (f" ({reason})" if reason else "")
+    return f"{', '.join(where)}: {status}" + (f" ({reason})" if reason else "")
 
 
 def missing_short(cells: Sequence[Cell]) -> str:

@@ -11,6 +11,13 @@ from typing import Any
 from svmbench.errors import ResultsError
 from svmbench.record import parse
 
+#: A fit of one thread whose wall time is more than so many times its CPU time did not have the
+#: processor to itself (or waited for a disk): its times are marked.
+OUTSIDE_LOAD = 1.15
+#: What of an environment's file says nothing of the machine or of what computes. The commit is
+#: such, since a cell's key holds the code that decides its result.
+_PASSING = {"id", "git", "seed", "load"}
+
 #: The fields that say what was run, apart from block and fold; tables lay these out.
 IDENTITY = ("dataset", "kernel", "size", "n_features_kept", "solver")
 
@@ -21,7 +28,8 @@ class Cell:
 
     The identifying fields come from the plan, the outcome from the newest record of the cell's key.
     A cell without a record has status ``not run`` (or what the plan says: ``skipped``,
-    ``unavailable``).
+    ``unavailable``). `environment` is the id in its record, and `machine` the id of the first
+    environment of the folder that is the same machine with the same libraries.
     """
 
     key: str
@@ -42,11 +50,21 @@ class Cell:
     params: Mapping[str, Any] = field(default_factory=dict)
     contended: bool = False
     environment: str = ""
+    machine: str = ""
+    undefined: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def identity(self) -> tuple[Any, ...]:
         """The values of :data:`IDENTITY`; cells that share them differ in their fold alone."""
         return tuple(getattr(self, name) for name in IDENTITY)
+
+    @property
+    def disturbed(self) -> bool:
+        """Whether the timed training shared the processor with work from outside this program."""
+        wall, cpu = self.metrics.get("train_time_s"), self.metrics.get("cpu_time_s")
+        if not (isinstance(wall, int | float) and isinstance(cpu, int | float)):
+            return False
+        return wall > OUTSIDE_LOAD * cpu > 0.0
 
 
 @dataclass(frozen=True)
@@ -122,6 +140,8 @@ def read_run(run_dir: Path) -> Run:
     if isinstance(profile, Mapping):
         profile = profile.get("name", "")
     paper = str(config.get("paper") or "")
+    environments = _read_environments(run_dir)
+    machines = _machines(environments)
     strangers = len(records.keys() - {cell["key"] for cell in planned})
     if strangers:
         notes.append(
@@ -136,11 +156,11 @@ def read_run(run_dir: Path) -> Run:
         profile=str(profile),
         scaling=str(config.get("scaling") or ""),
         blocks=_blocks(config.get("blocks")),
-        cells=tuple(_join(cell, records.get(cell["key"]), paper) for cell in planned),
+        cells=tuple(_join(cell, records.get(cell["key"]), paper, machines) for cell in planned),
         tables=tuple(plan.get("tables") or ()),
         plots=tuple(plan.get("plots") or ()),
         profile_note=str(plan.get("profile_note") or ""),
-        environments=_read_environments(run_dir),
+        environments=environments,
         notes=tuple(notes),
     )
 
@@ -222,6 +242,18 @@ def _read_environments(run_dir: Path) -> dict[str, Mapping[str, Any]]:
     return environments
 
 
+def _machines(environments: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    """Return for each environment the first that measures alike."""
+    first: dict[str, str] = {}
+    machines = {}
+    for name, content in environments.items():
+        facts = {key: value for key, value in content.items() if key not in _PASSING}
+        # What an unreadable file stood for is not known to be like anything else.
+        alike = json.dumps(facts, sort_keys=True) if facts else name
+        machines[name] = first.setdefault(alike, name)
+    return machines
+
+
 def _blocks(blocks: Any) -> dict[str, Mapping[str, Any]]:
     """Blocks by name, from a list of blocks with names or from a mapping."""
     if isinstance(blocks, Mapping):
@@ -229,7 +261,12 @@ def _blocks(blocks: Any) -> dict[str, Mapping[str, Any]]:
     return {str(block.get("name")): block for block in blocks or () if isinstance(block, Mapping)}
 
 
-def _join(planned: Mapping[str, Any], record: Mapping[str, Any] | None, paper: str) -> Cell:
+def _join(
+    planned: Mapping[str, Any],
+    record: Mapping[str, Any] | None,
+    paper: str,
+    machines: Mapping[str, str],
+) -> Cell:
     """One cell from its entry in the plan and its newest record."""
     identity = {
         "key": planned["key"],
@@ -248,6 +285,7 @@ def _join(planned: Mapping[str, Any], record: Mapping[str, Any] | None, paper: s
         if status == "planned":
             return Cell(**identity, status="not run", reason="no record of it yet")
         return Cell(**identity, status=status, reason=_one_line(planned.get("reason")))
+    environment = str(record.get("environment") or "")
     return Cell(
         **identity,
         status=record["status"],
@@ -257,7 +295,9 @@ def _join(planned: Mapping[str, Any], record: Mapping[str, Any] | None, paper: s
         counters=record.get("counters") or {},
         params=record.get("params") or {},
         contended=bool(record.get("contended")),
-        environment=str(record.get("environment") or ""),
+        environment=environment,
+        machine=machines.get(environment, environment),
+        undefined=record.get("undefined") or {},
     )
 
 

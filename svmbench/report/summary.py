@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from svmbench.report import published
@@ -31,7 +31,11 @@ class Summary:
     status, reason : str
         ``ok``, or state and reason of the first fold that is not.
     contended : bool
-        A timing of which a part was measured while other workers ran.
+        A timing of which a part was measured while other workers of the run ran.
+    disturbed : bool
+        A timing of which a part was measured under load from outside the run.
+    undefined : tuple of str
+        Why the metric has no value on some finished folds, each reason once.
     environments : tuple of str
         Ids of the environments that it was measured in.
     """
@@ -47,11 +51,18 @@ class Summary:
     reason: str
     contended: bool
     environments: tuple[str, ...]
+    disturbed: bool = False
+    undefined: tuple[str, ...] = ()
 
     @property
     def partial(self) -> bool:
         """Whether there is a value, but not from every planned fold."""
         return 0 < self.folds < self.planned
+
+    @property
+    def busy(self) -> bool:
+        """Whether it is a time that other work disturbed, this run's or another's."""
+        return self.contended or self.disturbed
 
 
 def summarise(cells: Sequence[Cell], metric: str) -> Summary:
@@ -70,7 +81,7 @@ def summarise(cells: Sequence[Cell], metric: str) -> Summary:
     if found:
         value, spread = mean_sd([value for _, value in found])
     if len(found) == 1:
-        spread, low, high = _own_spread(found[0][0].spread.get(metric))
+        spread, low, high = _own_spread(found[0][0].spread.get(metric), metric)
     troubled = next((cell for cell in cells if cell.status != "ok"), None)
     return Summary(
         metric=metric,
@@ -86,7 +97,40 @@ def summarise(cells: Sequence[Cell], metric: str) -> Summary:
         environments=tuple(
             dict.fromkeys(cell.environment for cell in finished if cell.environment)
         ),
+        disturbed=is_timing(metric) and any(cell.disturbed for cell, _ in found),
+        undefined=tuple(
+            dict.fromkeys(cell.undefined[metric] for cell in finished if metric in cell.undefined)
+        ),
     )
+
+
+def by_machine(cells: Sequence[Cell]) -> dict[str, list[Cell]]:
+    """Return the folds of one measurement apart, by the machine that they were measured on.
+
+    Folds of different machines make no mean. Where there are several, each gets all the folds, the
+    others' as ``elsewhere``, so that it is seen to be a part.
+
+    Parameters
+    ----------
+    cells : sequence of Cell
+        Cells that share everything but the fold.
+    """
+    machines = dict.fromkeys(cell.machine for cell in cells if cell.status == "ok")
+    if len(machines) < 2:
+        return {next(iter(machines), ""): list(cells)}
+    return {
+        machine: [
+            cell if cell.status != "ok" or cell.machine == machine else _elsewhere(cell)
+            for cell in cells
+        ]
+        for machine in machines
+    }
+
+
+def _elsewhere(cell: Cell) -> Cell:
+    nothing: dict[str, Any] = {"metrics": {}, "spread": {}, "counters": {}, "undefined": {}}
+    reason = f"measured in environment {cell.environment}"
+    return replace(cell, status="elsewhere", reason=reason, **nothing)
 
 
 def measured(cell: Cell, metric: str) -> float | None:
@@ -101,7 +145,12 @@ def metric_names(cells: Sequence[Cell]) -> list[str]:
     """Return every metric and counter of the cells, in the order of first occurrence."""
     names = dict.fromkeys(name for cell in cells for name in cell.metrics)
     names.update(dict.fromkeys(name for cell in cells for name in cell.counters))
-    return [name for name in names if any(measured(cell, name) is not None for cell in cells)]
+    names.update(dict.fromkeys(name for cell in cells for name in cell.undefined))
+    return [
+        name
+        for name in names
+        if any(name in cell.undefined or measured(cell, name) is not None for cell in cells)
+    ]
 
 
 @dataclass(frozen=True)
@@ -109,7 +158,7 @@ class Comparison:
     """A printed number and how far the measured one is from it.
 
     `difference` (measured − printed, in the metric's unit) is None where the measured value is not
-    fit for comparison: folds are missing, or it is a time taken while other workers ran.
+    fit for comparison: folds are missing, or it is a time that other work disturbed.
     """
 
     published: float | None
@@ -131,7 +180,7 @@ def compare(
         kernel=cell.kernel,
         size=cell.size,
     )
-    fit = not summary.partial and (allow_contended or not summary.contended)
+    fit = not summary.partial and (allow_contended or not summary.busy)
     if printed is None or summary.value is None or not fit:
         return Comparison(printed, None)
     return Comparison(printed, summary.value - printed)
@@ -145,11 +194,16 @@ def group(cells: Sequence[Cell]) -> Mapping[tuple[Any, ...], list[Cell]]:
     return groups
 
 
-def _own_spread(spread: Any) -> tuple[float | None, float | None, float | None]:
-    """Return (spread, low, high) of a record: a number is a spread, a pair is a range."""
+def _own_spread(spread: Any, metric: str) -> tuple[float | None, float | None, float | None]:
+    """Return (spread, low, high) of a record: a number is a spread, a pair is a range.
+
+    No two measurements of a time agree to the last digit: a spread of exactly 0 is what records
+    once said of a single one, which has none.
+    """
     if isinstance(spread, (list, tuple)) and len(spread) == 2:
         return None, _finite(spread[0]), _finite(spread[1])
-    return _finite(spread), None, None
+    number = _finite(spread)
+    return None if number == 0.0 and is_timing(metric) else number, None, None
 
 
 def _finite(value: Any) -> float | None:

@@ -11,11 +11,11 @@ from typing import Any
 
 from svmbench.errors import ResultsError
 from svmbench.report import published, wording
-from svmbench.report.provenance import describe_cpu, missing, used_environments
+from svmbench.report.provenance import describe_cpu, missing, undefined, used_environments
 from svmbench.report.races import RACES, VERSUS, take_apart
-from svmbench.report.records import IDENTITY, Cell, Run
-from svmbench.report.summary import Comparison, Summary, compare, group, summarise
-from svmbench.report.wording import CONTENDED_MARK, PARTIAL_MARK, label
+from svmbench.report.records import IDENTITY, OUTSIDE_LOAD, Cell, Run
+from svmbench.report.summary import Comparison, Summary, by_machine, compare, group, summarise
+from svmbench.report.wording import CONTENDED_MARK, DISTURBED_MARK, PARTIAL_MARK, label
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,8 @@ class Table:
     cells : list of Cell
         The block's cells, races taken apart.
     row_fields, column_fields : tuple of str
-        Identifying fields of the rows and of the columns.
+        Identifying fields of the rows and of the columns; the last of the rows' is ``machine``
+        where the folds of one measurement are from different ones, which make no mean.
     row_keys : list of tuple
         Values of the row fields, in the order of the plan.
     columns : list of (tuple, str)
@@ -132,17 +133,31 @@ def lay_out(run: Run, spec: TableSpec, *, allow_contended: bool = False) -> Tabl
     cells = take_apart(run.block_cells(spec.block))
     varying = varying_fields(cells)
     row_fields = (*spec.rows, *(f for f in varying if f not in (*spec.rows, *spec.columns)))
+    parts = [by_machine(members) for members in group(cells).values()]
+    is_split = any(len(part) > 1 for part in parts)
+    machines: dict[tuple[Any, ...], dict[str, None]] = {}
+    for part in parts:
+        row = _values(next(iter(part.values()))[0], row_fields)
+        machines.setdefault(row, {}).update(dict.fromkeys(filter(None, part)))
     entries: dict[tuple[tuple[Any, ...], tuple[Any, ...], str], Entry] = {}
-    row_keys: dict[tuple[Any, ...], None] = {}
+    row_keys: dict[tuple[Any, ...], None] = {
+        (*row, machine) if is_split else row: None
+        for row, several in machines.items()
+        for machine in (several or [""] if is_split else [""])
+    }
     column_keys: dict[tuple[Any, ...], None] = {}
-    for members in group(cells).values():
-        cell = members[0]
-        row, column = _values(cell, row_fields), _values(cell, spec.columns)
-        row_keys[row] = column_keys[column] = None
-        for metric in spec.metrics:
-            summary = summarise(members, metric)
-            comparison = compare(summary, cell, spec.published, allow_contended=allow_contended)
-            entries[row, column, metric] = Entry(cell, summary, comparison)
+    for part in parts:
+        for machine, members in part.items():
+            cell = members[0]
+            row, column = _values(cell, row_fields), _values(cell, spec.columns)
+            if is_split:
+                # What has not been measured anywhere stands in the first row of its kind.
+                row = (*row, machine or next(iter(machines[row]), ""))
+            column_keys[column] = None
+            for metric in spec.metrics:
+                summary = summarise(members, metric)
+                comparison = compare(summary, cell, spec.published, allow_contended=allow_contended)
+                entries[row, column, metric] = Entry(cell, summary, comparison)
     columns = [(column, metric) for column in column_keys for metric in spec.metrics]
     if any(cell.protocol in RACES for cell in cells):
         # A ratio belongs to a pair and a time to one solver: half of the combinations mean nothing.
@@ -157,7 +172,7 @@ def lay_out(run: Run, spec: TableSpec, *, allow_contended: bool = False) -> Tabl
     return Table(
         spec=spec,
         cells=cells,
-        row_fields=row_fields,
+        row_fields=(*row_fields, "machine") if is_split else row_fields,
         column_fields=spec.columns,
         row_keys=list(row_keys),
         columns=columns,
@@ -219,6 +234,8 @@ def _csv_fields(entry: Entry | None) -> dict[str, str]:
         state = f"{state}, {summary.folds} of {summary.planned} folds"
     if summary.contended:
         state = f"{state}, contended"
+    if summary.disturbed:
+        state = f"{state}, outside load"
     return {
         "": wording.plain(summary.value),
         ".sd": wording.plain(summary.spread),
@@ -256,6 +273,8 @@ def markdown(run: Run, table: Table, *, allow_contended: bool = False) -> str:
         lines += ["Missing cells:", "", *(f"- {_escaped(gap)}" for gap in gaps), ""]
     else:
         lines += ["Missing cells: none.", ""]
+    if without := undefined(table.cells, spec.metrics):
+        lines += ["Undefined values:", "", *(f"- {_escaped(line)}" for line in without), ""]
     return "\n".join(lines)
 
 
@@ -266,13 +285,15 @@ def cell_text(entry: Entry | None, *, allow_contended: bool = False) -> str:
     summary, comparison = entry.summary, entry.comparison
     if summary.value is None:
         text = "–" if summary.status == "ok" else wording.status_word(summary.status)
+        text = "undefined" if summary.undefined else text
     elif summary.low is not None and summary.high is not None:
         low, high = (wording.number(summary.metric, end) for end in (summary.low, summary.high))
         text = f"{wording.number(summary.metric, summary.value)} ({low}–{high})"
     else:
         text = wording.value_with_spread(summary.metric, summary.value, summary.spread)
-    if summary.contended and not allow_contended:
-        text += CONTENDED_MARK
+    if not allow_contended:
+        text += CONTENDED_MARK if summary.contended else ""
+        text += DISTURBED_MARK if summary.disturbed else ""
     if summary.partial:
         text += f" {PARTIAL_MARK}{summary.folds}/{summary.planned}"
     if comparison.published is not None:
@@ -310,7 +331,7 @@ def _footnotes(table: Table, *, allow_contended: bool) -> list[str]:
             notes.append(
                 "In brackets: what the paper prints, and how far the measured value is from it "
                 "(times: measured / printed; others: measured − printed; `=`: the same). "
-                "The difference is left out where folds are missing or a time is contended."
+                "The difference is left out where folds are missing or a time is marked."
             )
         else:
             table_name = table.spec.published
@@ -318,9 +339,16 @@ def _footnotes(table: Table, *, allow_contended: bool) -> list[str]:
             why = "for these cells" if found else "that this suite has"
             notes.append(f"The paper prints no numbers {why} (`{table_name}`).")
     if any(entry.summary.partial for entry in entries):
+        # A score may be undefined on a fold that finished.
+        if any(entry.summary.undefined for entry in entries):
+            had = "has a value here: the mean is over those that have one (with one/planned)"
+        else:
+            had = "finished: the mean is over those that did (finished/planned)"
+        notes.append(f"{PARTIAL_MARK} Not every fold {had}; the others are listed below.")
+    if "machine" in table.row_fields:
         notes.append(
-            f"{PARTIAL_MARK} Not every fold finished: the mean is over those that did "
-            "(finished/planned); the others are listed below."
+            "Folds of one measurement are from different environments, which make no mean: each "
+            "environment has a row of its own."
         )
     if any(entry.summary.contended for entry in entries):
         if allow_contended:
@@ -330,6 +358,15 @@ def _footnotes(table: Table, *, allow_contended: bool) -> list[str]:
                 f"\\{CONTENDED_MARK} Measured while other workers ran: an indication, not a timing "
                 "to compare. Run with one job for that."
             )
+    if any(entry.summary.disturbed for entry in entries):
+        busy = (
+            f"the wall time of the training is more than {OUTSIDE_LOAD:g} times its CPU time: "
+            "other programs had the processor"
+        )
+        if allow_contended:
+            notes.append(f"Of some cells {busy}; their times are used as asked.")
+        else:
+            notes.append(f"{DISTURBED_MARK} Measured under load from outside: {busy}.")
     if any(e.summary.low is not None for e in entries):
         notes.append("In parentheses after a value: the range of its repeats.")
     elif any(e.summary.spread is not None and e.summary.folds == 1 for e in entries):

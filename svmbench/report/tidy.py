@@ -9,14 +9,14 @@ from collections.abc import Sequence
 from svmbench.report import wording
 from svmbench.report.races import take_apart
 from svmbench.report.records import Cell, Run
-from svmbench.report.summary import compare, group, metric_names, summarise
+from svmbench.report.summary import by_machine, compare, group, metric_names, summarise
 from svmbench.report.tables import Table, TableSpec
 
 COLUMNS = (
     "paper", "table", "block", "dataset", "kernel", "size", "n_features_kept", "solver",
     "metric", "value", "spread", "low", "high", "folds", "folds_planned",
-    "published", "difference", "status", "reason", "contended", "scaling", "profile",
-    "environment",
+    "published", "difference", "status", "reason", "contended", "outside_load", "undefined",
+    "scaling", "profile", "environment",
 )  # fmt: skip
 
 
@@ -26,7 +26,8 @@ def tidy_csv(run: Run, tables: Sequence[Table], *, allow_contended: bool = False
     First the tables, each metric with the name of its table; then, block by block, the metrics and
     counters that no table shows, with an empty table name. ``value`` is the mean over ``folds`` of
     ``folds_planned`` folds, ``spread`` their sample standard deviation (with one fold: the spread
-    of its repeats), ``status`` that of the first fold that is not ``ok``.
+    of its repeats), ``status`` that of the first fold that is not ``ok``. Folds of different
+    environments are lines of their own.
     """
     out = io.StringIO()
     writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
@@ -39,8 +40,9 @@ def tidy_csv(run: Run, tables: Sequence[Table], *, allow_contended: bool = False
             column = tuple(getattr(members[0], name) for name in table.column_fields)
             for metric in table.spec.metrics:
                 if (column, metric) in present:
-                    row = _row(run, members, metric, table.spec, allow_contended=allow_contended)
-                    writer.writerow(row)
+                    for part in by_machine(members).values():
+                        row = _row(run, part, metric, table.spec, allow_contended=allow_contended)
+                        writer.writerow(row)
     for block in dict.fromkeys(cell.block for cell in run.cells):
         cells = take_apart(run.block_cells(block))
         metrics = [name for name in metric_names(cells) if name not in shown.get(block, ())]
@@ -51,7 +53,8 @@ def tidy_csv(run: Run, tables: Sequence[Table], *, allow_contended: bool = False
                 # Cells that no table shows still say what became of them.
                 rows = [""]
             for metric in rows:
-                writer.writerow(_row(run, members, metric, None))
+                for part in by_machine(members).values():
+                    writer.writerow(_row(run, part, metric, None))
     return out.getvalue()
 
 
@@ -89,6 +92,8 @@ def _row(
         "status": summary.status,
         "reason": summary.reason,
         "contended": "true" if summary.contended else "false",
+        "outside_load": "true" if summary.disturbed else "false",
+        "undefined": "; ".join(summary.undefined),
         "scaling": run.block_scaling(cell.block),
         "profile": run.profile,
         "environment": ";".join(summary.environments),

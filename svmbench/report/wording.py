@@ -9,11 +9,14 @@ STATUS_WORDS = {
     "unavailable": "not available",
     "memory": "out of memory",
     "planned": "not run",
+    "elsewhere": "in another environment",
 }
 
-#: Dagger for averages over some of the folds, asterisk for times taken on a busy machine.
+#: Dagger for averages over some of the folds; asterisk for times taken beside other cells of the
+#: run, double dagger for those taken beside other programs.
 PARTIAL_MARK = "†"
 CONTENDED_MARK = "*"
+DISTURBED_MARK = "‡"
 
 _LABELS = {
     "n_samples": "samples",
@@ -23,6 +26,7 @@ _LABELS = {
     "n_positive": "positive",
     "n_negative": "negative",
     "dataset": "data set",
+    "machine": "environment",
     "size": "training samples",
     "n_train": "training samples",
     "ratio": "times faster",
@@ -51,6 +55,11 @@ def label(name: str) -> str:
         if name.endswith(suffix):
             return f"{name.removesuffix(suffix).replace('_', ' ')} ({unit})"
     return name.removeprefix("params.").replace("_", " ")
+
+
+def quantity(name: str) -> str:
+    """Return what a metric is called in a sentence: as in a header, without its unit."""
+    return label(name).partition(" (")[0]
 
 
 def status_word(status: str) -> str:

@@ -123,11 +123,124 @@ def test_contention_shows_in_the_picture(tmp_path):
     assert hollow != filled
 
 
-def test_an_empty_run_still_has_its_plots(tmp_path):
+def test_a_plot_without_a_point_is_not_drawn_and_a_stale_one_goes(tmp_path):
     folder = runs.sweep_run(tmp_path)
+    before = build(folder)
+    files = [*before.plots["fig1"], *before.plots["fig2"], before.exponents["fig1"]]
+    assert all(path.exists() for path in files)
     (folder / "runs.jsonl").unlink()
     report = build(folder)
-    assert all(path.stat().st_size > 1000 for paths in report.plots.values() for path in paths)
+    assert report.plots == {}
+    assert report.exponents == {}
+    assert not any(path.exists() for path in files)
+    text = report.joined.read_text()
+    assert (
+        "## Training time against features kept\n\n"
+        "Not drawn, there is no point: not run: real-sim, news20.\n"
+    ) in text
+    assert ".svg" not in text
+
+
+def test_a_plot_of_a_block_that_the_profile_leaves_out_is_not_drawn(tmp_path):
+    folder = runs.sweep_run(tmp_path)
+    plan = json.loads((folder / "plan.json").read_text())
+    plan["plots"][0]["block"] = "medium"
+    (folder / "plan.json").write_text(json.dumps(plan))
+    report = build(folder)
+    assert list(report.plots) == ["fig1"]
+    why = "Not drawn, there is no point: this profile's plan has no cells for it."
+    assert why in report.joined.read_text()
+
+
+def test_what_a_plot_lacks_is_never_nothing(tmp_path):
+    """Finished cells without the metric are a gap, and their data set has no panel."""
+    cells = [runs.planned("fit", name, "alsvm") for name in ("a9a", "w8a", "ijcnn1")]
+    records = [
+        runs.record(cells[0], {"train_time_s": 1.0, "auc_pct": 90.0}),
+        runs.record(cells[1], {"train_time_s": 1.0}, undefined={"auc_pct": "one class"}),
+    ]
+    plot = {"name": "p", "kind": "bars", "block": "fit", "y": "auc_pct", "series": "solver"}
+    folder = runs.write_run(tmp_path, cells, records, plots=[plot])
+    curves = curves_of(folder, "p")
+    assert curves.gaps == "not run: ijcnn1; no AUC (%): w8a (alsvm)"
+    assert "missing: not run: ijcnn1; no AUC (%): w8a (alsvm)" in plots._footer(
+        read_run(folder), curves, hollow=True
+    )
+    whole = runs.write_run(tmp_path / "whole", cells[:1], records[:1], plots=[plot])
+    assert curves_of(whole, "p").gaps == ""
+    assert plots._footer(read_run(whole), curves_of(whole, "p"), hollow=True).endswith(
+        "missing: nothing"
+    )
+    panels = {**plot, "kind": "curve", "x": "params.C"}
+    apart = runs.write_run(tmp_path / "apart", cells, records, plots=[panels])
+    assert [panel.title for panel in curves_of(apart, "p").panels] == ["a9a"]
+
+
+def test_a_race_lacks_the_ratios_of_pairs_alone(tmp_path):
+    folder = runs.race_run(tmp_path)
+    assert curves_of(folder, "race").gaps == ("crashed: cod-rna-train")
+    lines = (
+        (folder / "runs.jsonl").read_text().replace('"ratio:alsvm-batch:liblinear-l2": 9.7, ', "")
+    )
+    (folder / "runs.jsonl").write_text(lines)
+    assert curves_of(folder, "race").gaps == (
+        "crashed: cod-rna-train; no times faster: a9a (alsvm-batch vs liblinear-l2)"
+    )
+
+
+def timed(tmp_path, cpu_of):
+    cells = [runs.planned("sizes", "a9a", "alsvm", size=size) for size in (100, 200, 400)]
+    records = [
+        # Wall times of a busy machine; the CPU's grow in proportion.
+        runs.record(c, {"train_time_s": 1.0 + c["size"] ** 2, **cpu_of(c["size"])})
+        for c in cells
+    ]
+    plot = {"name": "p", "kind": "scaling", "title": "Times", "block": "sizes", "x": "size",
+            "y": "train_time_s", "series": "solver"}  # fmt: skip
+    return runs.write_run(tmp_path, cells, records, plots=[plot])
+
+
+def test_exponents_are_fitted_to_cpu_time_where_records_have_it(tmp_path):
+    folder = timed(tmp_path / "both", lambda size: {"cpu_time_s": size / 100})
+    curves = curves_of(folder, "p")
+    assert curves.y == "cpu_time_s"
+    ((series,),) = [panel.series for panel in curves.panels]
+    assert series.fit.exponent == pytest.approx(1.0)
+    assert [point.y for point in series.points] == [1.0, 2.0, 4.0]
+    report = build(folder)
+    (line,) = csv.DictReader(report.exponents["p"].open())
+    assert (line["metric"], line["exponent"]) == ("cpu_time_s", "1.0000")
+    assert "from 3 points of CPU time" in report.joined.read_text()
+    some = timed(tmp_path / "some", lambda size: {"cpu_time_s": 1.0} if size > 100 else {})
+    assert curves_of(some, "p").y == "train_time_s"
+
+
+def test_load_from_outside_is_hollow_and_the_footer_tells_the_reasons_apart(tmp_path):
+    folder = timed(tmp_path, lambda size: {"cpu_time_s": float(size)})
+    curves = curves_of(folder, "p")
+    assert all(point.disturbed and point.busy for point in curves.points())
+    footer = plots._footer(read_run(folder), curves, hollow=True)
+    assert "hollow: measured under load from other programs, no timing to compare" in footer
+    assert "other workers" not in footer
+    hollow = build(folder).plots["p"][1].read_bytes()
+    assert hollow != build(folder, allow_contended=True).plots["p"][1].read_bytes()
+
+
+def test_folds_of_different_environments_are_series_of_their_own(tmp_path):
+    cells = [runs.planned("fit", "a9a", "alsvm", fold, size=100) for fold in range(3)]
+    records = [
+        runs.record(c, {"train_time_s": 1.0 + c["fold"]}, environment="ab"[c["fold"] // 2])
+        for c in cells
+    ]
+    plot = {"name": "p", "kind": "curve", "block": "fit", "x": "size", "y": "train_time_s",
+            "series": "solver"}  # fmt: skip
+    folder = runs.write_run(tmp_path, cells, records, plots=[plot])
+    ((first, second),) = [panel.series for panel in curves_of(folder, "p").panels]
+    assert [(s.name, s.points[0].y, s.points[0].partial) for s in (first, second)] == [
+        ("alsvm (a)", 1.5, True),
+        ("alsvm (b)", 3.0, True),
+    ]
+    build(folder)
 
 
 def test_x_can_be_a_parameter_or_a_metric(tmp_path):

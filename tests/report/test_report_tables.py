@@ -137,6 +137,130 @@ def test_one_fold_shows_the_spread_of_its_repeats(tmp_path):
     assert "2.00 ± 0.25 [82; ×0.024] | 80.00 [82; -2.0]" in text
 
 
+def test_one_repeat_has_no_spread_and_shows_none(tmp_path):
+    alone = metrics(21.0, 80.0, spread={"train_time_s": 0.0})
+    report = build(small_run(tmp_path, [alone]))
+    assert "| a9a | 21.0 [82; ×0.26] | 80.00 [82; -2.0] |" in report.joined.read_text()
+    assert "±" not in (tmp_path / "table2.md").read_text()
+    assert tidy(report, metric="train_time_s")["spread"] == ""
+    # Five folds of one cell may well have the same accuracy.
+    same = metrics(21.0, 80.0, spread={"accuracy_pct": 0.0})
+    assert "80.00 ± 0.00" in build(small_run(tmp_path / "cv", [same])).joined.read_text()
+
+
+def loaded(time, cpu):
+    return {"metrics": {"train_time_s": time, "cpu_time_s": cpu, "accuracy_pct": 80.0}}
+
+
+def test_load_from_outside_is_marked_apart_from_that_of_the_run(tmp_path):
+    report = build(small_run(tmp_path, [loaded(1.16, 1.0)]))
+    text = report.joined.read_text()
+    assert "| a9a | 1.16‡ [82] | 80.00 [82; -2.0] |" in text
+    assert "‡ Measured under load from outside: the wall time" in text
+    assert "more than 1.15 times its CPU time" in text
+    assert "while other workers ran" not in text
+    row = tidy(report, metric="train_time_s")
+    assert (row["contended"], row["outside_load"], row["difference"]) == ("false", "true", "")
+    assert rows_of(tmp_path / "table2.csv")[0]["alsvm.train_time_s.status"] == "ok, outside load"
+    told = build(tmp_path, allow_contended=True).joined.read_text()
+    assert "1.16 [82; ×0.014]" in told
+    assert "their times are used as asked" in told
+    quiet = build(small_run(tmp_path / "quiet", [loaded(1.15, 1.0)])).joined.read_text()
+    assert "1.15 [82; ×0.014]" in quiet
+    both = build(small_run(tmp_path / "both", [{**loaded(1.2, 1.0), "contended": True}]))
+    assert "1.20\\*‡ [82]" in both.joined.read_text()
+    # Threads that share the work take more CPU time than wall time, and are no such case.
+    threads = build(small_run(tmp_path / "threads", [loaded(1.0, 1.9)])).joined.read_text()
+    assert "1.00 [82; ×0.012]" in threads
+
+
+def on_machines(folder, content, other_content):
+    """Three folds: two in one environment, the last in another."""
+    outcomes = [metrics(1.0, 80.0), metrics(3.0, 82.0), metrics(9.0, 90.0, environment="0ther")]
+    small_run(folder, outcomes)
+    (folder / "environment-4be1c0de.json").write_text(json.dumps(content))
+    (folder / "environment-0ther.json").write_text(json.dumps(other_content))
+    return build(folder)
+
+
+def test_folds_of_different_environments_make_no_mean(tmp_path):
+    other = {**runs.ENVIRONMENT, "id": "0ther", "cpu": "Another CPU"}
+    report = on_machines(tmp_path, runs.ENVIRONMENT, other)
+    text = (tmp_path / "table2.md").read_text()
+    assert "| data set | environment | alsvm train time (s) | alsvm accuracy (%) |" in text
+    assert "| a9a | 4be1c0de | 2.00 ± 1.41 †2/3 [82] | 81.00 ± 1.41 †2/3 [82] |" in text
+    assert "| a9a | 0ther | 9.00 †1/3 [82] | 90.00 †1/3 [82] |" in text
+    assert "each environment has a row of its own" in text
+    found = [row for row in rows_of(report.tidy) if row["metric"] == "train_time_s"]
+    assert [(r["value"], r["folds"], r["environment"]) for r in found] == [
+        ("2", "2", "4be1c0de"),
+        ("9", "1", "0ther"),
+    ]
+    wide = rows_of(tmp_path / "table2.csv")
+    assert [(row["machine"], row["alsvm.train_time_s"]) for row in wide] == [
+        ("4be1c0de", "2"),
+        ("0ther", "9"),
+    ]
+    assert wide[0]["alsvm.train_time_s.status"] == (
+        "in another environment, 2 of 3 folds"
+    )
+
+
+def test_another_commit_or_load_is_no_other_environment(tmp_path):
+    later = {**runs.ENVIRONMENT, "id": "0ther", "git": {"commit": "ffff"}, "load": [3.0]}
+    on_machines(tmp_path, runs.ENVIRONMENT, later)
+    assert "| a9a | 4.33 ± 4.16 [82; ×0.053] | 84.00" in (tmp_path / "table2.md").read_text()
+
+
+def test_an_environment_that_is_not_known_is_like_no_other(tmp_path):
+    on_machines(tmp_path, runs.ENVIRONMENT, {})
+    assert "| a9a | 0ther | 9.00 †1/3" in (tmp_path / "table2.md").read_text()
+
+
+def test_what_was_measured_nowhere_stands_in_the_first_row_of_its_kind(tmp_path):
+    cells = [
+        runs.planned("cv", dataset, solver, fold)
+        for dataset in ("a9a", "w8a")
+        for solver in ("alsvm", "pegasos")
+        for fold in (0, 1)
+    ]
+    records = [
+        runs.record(cell, {"train_time_s": 1.0 + cell["fold"]}, environment=str(cell["fold"]))
+        for cell in cells
+        if (cell["dataset"], cell["solver"]) == ("a9a", "alsvm")
+    ]
+    table = {**runs.TABLE2, "metrics": ["train_time_s"], "published": None}
+    build(runs.write_run(tmp_path, cells, records, [table]))
+    lines = (tmp_path / "table2.md").read_text().splitlines()
+    assert [line for line in lines if line.startswith("| ") and "a9a" in line] == [
+        "| a9a | 0 | 1.00 †1/2 | not run |",
+        "| a9a | 1 | 2.00 †1/2 |  |",
+    ]
+    assert "| w8a | all | not run | not run |" in lines
+
+
+def test_an_undefined_score_is_said_and_left_out_of_the_mean(tmp_path):
+    reason = "all test rows are of one class, 1"
+    without = {"metrics": {"train_time_s": 1.0}, "undefined": {"auc_pct": reason}}
+    with_it = {"metrics": {"train_time_s": 1.0, "auc_pct": 90.0}}
+    cells = [runs.planned("cv", "a9a", s, f) for s in ("alsvm", "pegasos") for f in (0, 1)]
+    outcomes = [with_it, without, without, without]
+    records = [runs.record(c, **o) for c, o in zip(cells, outcomes, strict=True)]
+    table = {**runs.TABLE2, "metrics": ["auc_pct"], "published": None}
+    report = build(runs.write_run(tmp_path, cells, records, [table]))
+    text = (tmp_path / "table2.md").read_text()
+    assert "| a9a | 90.00 †1/2 | undefined |" in text
+    assert "† Not every fold has a value here" in text
+    assert "Undefined values:" in text
+    assert f"- a9a, alsvm, fold 1: no AUC (%) ({reason})" in text
+    assert f"- a9a, pegasos: no AUC (%) ({reason})" in text
+    assert "Missing cells: none." in text
+    row = tidy(report, solver="alsvm", metric="auc_pct")
+    assert (row["value"], row["folds"], row["undefined"]) == ("90", "1", reason)
+    untabled = build(runs.write_run(tmp_path / "untabled", cells, records))
+    assert tidy(untabled, solver="pegasos", metric="auc_pct")["undefined"] == reason
+
+
 def test_a_line_with_nan_is_no_record(tmp_path):
     report = build(small_run(tmp_path, [metrics(2.0, float("nan"))]))
     assert report.notes == ("1 unreadable line of runs.jsonl skipped.",)
@@ -211,8 +335,8 @@ def test_a_sweep_stands_beside_the_printed_sizes(tmp_path):
     text = build(runs.smo_run(tmp_path)).joined.read_text()
     assert "| 1605 | 15.8 [15.8; ×1] | 34.8 [34.8; ×1] |" in text
     assert (
-        "- smo: exponent 2.07 [2.02, 2.11] from 9 points; the paper prints 2.1; the same fit to "
-        "its 9 printed points gives 2.07 [2.02, 2.11]."
+        "- smo: exponent 2.07 [2.02, 2.11] from 9 points of train time; the paper prints 2.1; "
+        "the same fit to its 9 printed points gives 2.07 [2.02, 2.11]."
     ) in text
 
 
