@@ -50,10 +50,13 @@ class Timing:
         """Median CPU time."""
         return statistics.median(self.cpu)
 
-    def spread(self, values: list[float]) -> float:
-        """Return half the interquartile range, which a few disturbed repeats do not move."""
+    def spread(self, values: list[float]) -> float | None:
+        """Return half the interquartile range, which a few disturbed repeats do not move.
+
+        A single value has none.
+        """
         if len(values) < 2:
-            return 0.0
+            return None
         lower, _, upper = statistics.quantiles(values, n=4, method="inclusive")
         return (upper - lower) / 2
 

@@ -462,6 +462,10 @@ def _outcome(estimator: Any, timings: list[measure.Timing], params: dict[str, An
     if "bounded_support_vectors" in counters:
         support["n_bound_sv"] = counters["bounded_support_vectors"]
         support["n_nonbound_sv"] = counters["support_vectors"] - support["n_bound_sv"]
+    spread = {
+        "train_time_s": _stdev(wall) if len(timings) > 1 else one.spread(one.wall),
+        "cpu_time_s": _stdev(cpu) if len(timings) > 1 else one.spread(one.cpu),
+    }
     return {
         "metrics": {
             **support,
@@ -472,10 +476,7 @@ def _outcome(estimator: Any, timings: list[measure.Timing], params: dict[str, An
             "objective": float(estimator.objective_),
             "n_iter": int(np.max(estimator.n_iter_)),
         },
-        "spread": {
-            "train_time_s": _stdev(wall) if len(timings) > 1 else one.spread(one.wall),
-            "cpu_time_s": _stdev(cpu) if len(timings) > 1 else one.spread(one.cpu),
-        },
+        "spread": {name: value for name, value in spread.items() if value is not None},
         "counters": counters,
         "stop_reason": str(estimator.stop_reason_),
         "params": params,

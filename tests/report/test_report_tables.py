@@ -201,9 +201,7 @@ def test_folds_of_different_environments_make_no_mean(tmp_path):
         ("4be1c0de", "2"),
         ("0ther", "9"),
     ]
-    assert wide[0]["alsvm.train_time_s.status"] == (
-        "in another environment, 2 of 3 folds"
-    )
+    assert wide[0]["alsvm.train_time_s.status"] == ("in another environment, 2 of 3 folds")
 
 
 def test_another_commit_or_load_is_no_other_environment(tmp_path):
