@@ -20,7 +20,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from svmbench.data import fetch, prepare
+from svmbench.data import archives, prepare
 from svmbench.data.derive import derive
 from svmbench.data.fetch import Fetched
 from svmbench.data.registry import Derivation, Entry, Reading, SourceFile
@@ -121,9 +121,9 @@ def _fields(text: str) -> dict[str, Any]:
 
 
 def _read(place: Path, part: str) -> Fetched:
-    content = fetch.decompressed(place.read_bytes(), place.name)
+    content = archives.decompressed(place.read_bytes(), place.name)
     name = place.name
-    for suffix in fetch.SUFFIXES[1:]:
+    for suffix in archives.SUFFIXES[1:]:
         name = name.removesuffix(suffix)
     digest = hashlib.sha256(content).hexdigest()
     file = SourceFile(name=name, part=part, sha256=(digest,))  # type: ignore[arg-type]

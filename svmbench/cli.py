@@ -205,10 +205,17 @@ def fetch(names: tuple[str, ...], all_: bool, mirror: str | None, jobs: int, qui
         )
     missing = [outcome for outcome in outcomes if not outcome.ok]
     if missing:
-        where = [f"  {o.name}: {o.url or 'no official address'}" for o in missing]
+        where = [f"  {_why_missing(outcome, quiet)}" for outcome in missing]
         raise SvmbenchError(
             "\n".join([f"{len(missing)} of {len(outcomes)} data sets could not be had:", *where])
         )
+
+
+def _why_missing(outcome: Any, with_reason: bool) -> str:
+    """Return a data set's line in the list of those that failed; its reason was printed before."""
+    reason = outcome.reason.removeprefix(f"{outcome.name}: ")
+    address = outcome.url or "no official address"
+    return f"{outcome.name}: {reason if with_reason else address}"
 
 
 @cli.command()

@@ -210,10 +210,10 @@ def _mirror() -> Iterator[Finding]:
 def _mirror_url(mirror: str) -> Finding:
     import requests
 
-    from svmbench.data.download import CONNECT_TIMEOUT
+    from svmbench.data.download import answered
 
     try:
-        requests.head(mirror, timeout=CONNECT_TIMEOUT)
+        answered(mirror, {}, head_only=True).close()
     except requests.RequestException as error:
         mend = "check the address in SVMBENCH_MIRROR and the way there, or unset it"
         return Finding("mirror", f"{mirror}: {type(error).__name__}", "broken", mend)

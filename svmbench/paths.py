@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import re
+import stat
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parent
@@ -21,3 +24,46 @@ def asset(name: str) -> Path:
     """Return where ``datasets.toml`` or ``configs`` lies: in a checkout, or in a wheel."""
     installed = PACKAGE / "_assets" / name
     return installed if installed.exists() else PACKAGE.parent / name
+
+
+#: What no name of a file or of a data set may hold: separators, and what a terminal acts on.
+_UNFIT = re.compile(r"[/\\\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+LONGEST_NAME = 200
+
+
+def why_unfit(name: str) -> str:
+    """Return why a name can't be that of a file, in a few words; empty if it can.
+
+    Names come from registries, configs and the addresses of downloads; a name that holds a
+    separator would put a file outside the folder that it is meant for.
+    """
+    if name in ("", ".", ".."):
+        return "is no name of a file"
+    if _UNFIT.search(name):
+        return "holds a separator or a control character"
+    if len(name.encode()) > LONGEST_NAME:
+        return f"is longer than {LONGEST_NAME} bytes"
+    return ""
+
+
+def read_regular(place: Path, most: int) -> bytes:
+    """Return the bytes of a regular file that holds no more than `most` of them.
+
+    A pipe, a socket or a device under a file's name could make a reader wait, or read, for ever.
+
+    Raises
+    ------
+    OSError
+        If it can't be read, is no regular file, or is larger; `strerror` says so.
+    """
+    descriptor = os.open(place, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as stream:
+        facts = os.fstat(descriptor)
+        if stat.S_ISDIR(facts.st_mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(place))
+        if not stat.S_ISREG(facts.st_mode):
+            raise OSError(errno.EINVAL, "not a regular file", str(place))
+        content = stream.read(most + 1)
+    if len(content) > most:
+        raise OSError(errno.EFBIG, f"more than the {most:,} bytes that it may have", str(place))
+    return content

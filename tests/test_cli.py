@@ -212,7 +212,9 @@ def test_a_quiet_fetch_says_only_what_went_wrong() -> None:
     done = svmbench("fetch", "breast-cancer", "pima", "--quiet")
     assert done.code == 1
     assert done.out == ""
-    assert done.err.startswith("1 of 2 data sets could not be had:\n  pima: ")
+    assert done.err.startswith(
+        "1 of 2 data sets could not be had:\n  pima: it is not cached and going online was ruled"
+    )
 
 
 def test_a_fetch_on_a_terminal_shows_a_bar() -> None:

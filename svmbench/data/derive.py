@@ -15,6 +15,7 @@ from svmbench.errors import DataError
 DENSE_BELOW_FEATURES = 65
 SPARSE_BELOW_DENSITY = 1 / 3
 MAX_CLASSES_IN_NAME = 5
+MOST_CLASSES_OF_A_PAIR = 1000
 
 
 @dataclass
@@ -140,6 +141,8 @@ def pair_of(name: str, words: np.ndarray, total: int) -> tuple[str, str]:
         If there is none, or more than one.
     """
     classes, sizes = np.unique(words, return_counts=True)
+    if len(classes) > MOST_CLASSES_OF_A_PAIR:
+        raise DataError(f"{name} has {len(classes):,} classes, too many to look for a pair in")
     pairs = [
         (str(classes[i]), str(classes[j]))
         for i in range(len(classes))

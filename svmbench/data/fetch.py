@@ -8,28 +8,26 @@ fetch, later fetches must give the same bytes, and the data set's facts say "unv
 
 from __future__ import annotations
 
-import bz2
-import gzip
 import hashlib
-import io
 import json
-import lzma
 import os
-import zipfile
-import zlib
+import warnings
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from urllib.parse import quote
 
 from filelock import FileLock
 
 from svmbench import paths
-from svmbench.data import download
+from svmbench.data import archives, download
+from svmbench.data.archives import SUFFIXES, decompressed
 from svmbench.data.download import NotThereError, Progress
 from svmbench.data.registry import Entry, SourceFile
 from svmbench.errors import DataError, DataUnavailableError
 
-SUFFIXES = ("", ".xz", ".bz2", ".gz")
+_SHA256_LENGTH = 64
+_MOST_HASHES = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -165,7 +163,8 @@ def _from_places(entry: Entry, file: SourceFile, places: list[Path]) -> Fetched:
     complaint: DataError | None = None
     for place in places:
         try:
-            content = decompressed(_stored(place), place.name)
+            stored = regular(place, file.max_bytes)
+            content = decompressed(stored, place.name, max_bytes=file.max_bytes)
             return _verified(entry, file, content, "mirror", place.name)
         except DataError as error:
             complaint = complaint or error
@@ -173,9 +172,16 @@ def _from_places(entry: Entry, file: SourceFile, places: list[Path]) -> Fetched:
     raise complaint
 
 
-def _stored(place: Path) -> bytes:
+def regular(place: Path, max_bytes: int | None = None) -> bytes:
+    """Return the bytes of a file as stored.
+
+    Raises
+    ------
+    DataError
+        If it can't be read, is a pipe or a device, or is larger than it may be.
+    """
     try:
-        return place.read_bytes()
+        return paths.read_regular(place, max_bytes or archives.CEILING)
     except OSError as error:
         raise DataError(f"{place} can't be read: {error.strerror or error}") from None
 
@@ -187,19 +193,18 @@ def _from_mirror_url(
     for folder in folders:
         for name in (file.name, *file.aliases):
             for suffix in (".xz", ".bz2", ".gz", ""):
-                url = "/".join(filter(None, (root.rstrip("/"), folder, name + suffix)))
+                below = "/".join(quote(part) for part in (folder, name + suffix) if part)
+                url = f"{root.rstrip('/')}/{below}"
                 try:
-                    place = download.download(url, _downloads("mirror", root), progress)
+                    return _downloaded(entry, file, url, ("mirror", root), progress)
                 except NotThereError:
                     continue
-                return _checked_download(entry, file, place, "mirror")
     raise NotThereError(f"the mirror has no {file.name}")
 
 
 def _from_official(entry: Entry, file: SourceFile, progress: Progress | None) -> Fetched:
     assert file.url is not None
-    place = download.download(file.url, _downloads("official", file.url), progress)
-    return _checked_download(entry, file, place, "official")
+    return _downloaded(entry, file, file.url, ("official", file.url), progress)
 
 
 def _downloads(kind: str, key: str) -> Path:
@@ -209,17 +214,35 @@ def _downloads(kind: str, key: str) -> Path:
     )
 
 
-def _checked_download(entry: Entry, file: SourceFile, place: Path, source: str) -> Fetched:
-    """Verify a download; one that is wrong is removed, so that the next fetch starts afresh."""
+def _downloaded(
+    entry: Entry, file: SourceFile, url: str, source: tuple[str, str], progress: Progress | None
+) -> Fetched:
+    """Download and verify a file.
+
+    What lay there before this call and is wrong is downloaded again, and replaced once that is
+    there; a download that is wrong itself is removed, so that the next fetch starts afresh.
+    """
+    folder = _downloads(*source)
+    most = file.max_bytes or archives.CEILING
+    got = download.download(url, folder, progress, most)
+    if not got.is_new:
+        try:
+            return _checked_download(entry, file, got.place, source[0])
+        except DataError:
+            got = download.download(url, folder, progress, most, again=True)
     try:
-        served = place.read_bytes()
-        if source == "official" and file.md5 is not None:
-            _compare(entry, file, "md5", hashlib.md5(served).hexdigest(), (file.md5,))
-        content = decompressed(served, place.name, file.member)
-        return _verified(entry, file, content, source, place.name)
+        return _checked_download(entry, file, got.place, source[0])
     except DataError:
-        place.unlink(missing_ok=True)
+        got.place.unlink(missing_ok=True)
         raise
+
+
+def _checked_download(entry: Entry, file: SourceFile, place: Path, source: str) -> Fetched:
+    served = regular(place, file.max_bytes)
+    if source == "official" and file.md5 is not None:
+        _compare(entry, file, "md5", hashlib.md5(served).hexdigest(), (file.md5,))
+    content = decompressed(served, place.name, file.member, file.max_bytes)
+    return _verified(entry, file, content, source, place.name)
 
 
 def _verified(entry: Entry, file: SourceFile, content: bytes, source: str, place: str) -> Fetched:
@@ -269,8 +292,26 @@ def _hashes_file() -> Path:
 
 
 def _known_hashes() -> dict[str, str]:
+    """Return the hashes that first fetches left; of a damaged file what is whole in it."""
     place = _hashes_file()
-    return json.loads(place.read_text()) if place.exists() else {}
+    try:
+        said = json.loads(paths.read_regular(place, _MOST_HASHES))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, RecursionError) as error:
+        said = error
+    if not isinstance(said, dict):
+        warnings.warn(
+            f"{place} was damaged and is begun again: files without a published checksum are"
+            " compared with their next fetch",
+            stacklevel=4,
+        )
+        return {}
+    return {
+        name: digest
+        for name, digest in said.items()
+        if isinstance(digest, str) and len(digest) == _SHA256_LENGTH
+    }
 
 
 def record(fetched: Fetched) -> None:
@@ -285,37 +326,3 @@ def record(fetched: Fetched) -> None:
         temporary = place.with_suffix(".tmp")
         temporary.write_text(json.dumps(known, indent=1, sort_keys=True))
         temporary.replace(place)
-
-
-def decompressed(content: bytes, name: str, member: str | None = None) -> bytes:
-    """Return the uncompressed bytes of a file, told by its name's ending.
-
-    Parameters
-    ----------
-    content : bytes
-        As stored.
-    name : str
-        The file's name; .xz, .bz2, .gz and .zip (with `member`) are unpacked.
-    member : str, optional
-        The path inside a zip archive.
-
-    Raises
-    ------
-    DataError
-        If the archive is damaged, cut off or lacks the member.
-    """
-    try:
-        if member is not None:
-            with zipfile.ZipFile(io.BytesIO(content)) as archive:
-                return archive.read(member)
-        if name.endswith(".xz"):
-            return lzma.decompress(content)
-        if name.endswith(".bz2"):
-            return bz2.decompress(content)
-        if name.endswith(".gz"):
-            return gzip.decompress(content)
-    except KeyError:
-        raise DataError(f"{name} has no member {member!r}") from None
-    except (OSError, EOFError, ValueError, lzma.LZMAError, zlib.error, zipfile.BadZipFile) as error:
-        raise DataError(f"{name} can't be uncompressed: {error}") from None
-    return content

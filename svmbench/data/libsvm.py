@@ -21,8 +21,9 @@ from svmbench.errors import DataError
 MAX_INDEX = 2**31 - 1
 
 # What a number may look like. float() of Python (and so the fast parser) also takes 1_000, inf and
-# nan, which no LIBSVM program writes.
-_NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+# nan, which no LIBSVM program writes. Each digit can be matched in one way alone: were there two, a
+# long word of digits that ends otherwise would take the square of its length.
+_NUMBER = re.compile(rb"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 _INDEX = re.compile(rb"\+?\d+")
 
 

@@ -141,8 +141,9 @@ def fetch_many(
     outcomes: dict[str, Outcome] = {}
     todo = []
     for name in wanted:
-        if prepare.is_cached(entry(name)):
-            outcomes[name] = Outcome(name, "cached", facts=prepare.ensure(name))
+        facts = prepare.cached_facts(entry(name))
+        if facts is not None:
+            outcomes[name] = Outcome(name, "cached", facts=facts)
             tell(Event("done", name, outcome=outcomes[name]))
         else:
             todo.append(name)

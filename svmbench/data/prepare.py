@@ -22,7 +22,7 @@ from svmbench import paths
 from svmbench.data import fetch, idx, libsvm, store, synthetic, tables
 from svmbench.data.derive import Derived, Part, density, derive
 from svmbench.data.registry import Entry, Reading, Selection, entry, parse_name
-from svmbench.errors import CacheError, DataError, DataUnavailableError
+from svmbench.errors import CacheError, DataError, DataUnavailableError, suggestion
 
 
 @dataclass(frozen=True)
@@ -125,14 +125,20 @@ def ensure(
     """
     one = entry(parse_name(name).base)
     folder = _folder(one)
-    facts = store.read_facts(folder)
-    if facts is None:
-        facts = _prepared(one, folder, mirror, official, progress)
-    return facts
+    held = store.read(folder)
+    if held is None:
+        return _prepared(one, folder, mirror, official, progress)
+    return held[1]
+
+
+def cached_facts(one: Entry) -> dict[str, Any] | None:
+    """Return the facts of an entry whose arrays are prepared and unchanged, else None."""
+    held = store.read(_folder(one))
+    return None if held is None else held[1]
 
 
 def is_cached(one: Entry) -> bool:
-    """Whether an entry's arrays are prepared and whole."""
+    """Whether an entry's arrays are prepared, as far as names and sizes tell."""
     return store.read_facts(_folder(one)) is not None
 
 
@@ -155,7 +161,7 @@ def _folder(one: Entry, joined: bool = False) -> Path:
         },
     )
     for file in said["files"]:
-        for field in ("url", "folder", "aliases", "rebuilt"):  # where it lay changes nothing
+        for field in ("url", "folder", "aliases", "rebuilt", "max_bytes"):  # these change nothing
             del file[field]
     key = json.dumps([store.FORMAT, said, joined], sort_keys=True)
     digest = hashlib.sha256(key.encode()).hexdigest()[:16]
@@ -233,23 +239,35 @@ def _prepared(
 ) -> dict[str, Any]:
     """Prepare an entry under its lock, unless another process did so meanwhile."""
     with writing(one.name):
-        facts = store.read_facts(folder)
-        if facts is not None:
-            return facts
+        held = store.read(folder)
+        if held is not None:
+            return held[1]
         if folder.exists():
             warnings.warn(
                 f"{one.name}: the prepared copy was damaged and is made again", stacklevel=3
             )
         got = [] if one.builtin else _fetched(one, mirror, official, progress)
-        train, test = (
-            synthetic.BUILTINS[one.builtin](**one.parameters) if one.builtin else read(one, got)
-        )
+        train, test = _generated(one) if one.builtin else read(one, got)
         derived = derive(one.name, train, test, one.derivation)
         facts = described(derived, _origin(one, got))
         check_counts(one, facts)
         for fetched in got:
             fetch.record(fetched)
         return store.write(folder, derived, facts)
+
+
+def _generated(one: Entry) -> tuple[Part, Part | None]:
+    """Return what the function that an entry names makes of its parameters."""
+    assert one.builtin is not None
+    make = synthetic.BUILTINS.get(one.builtin)
+    if make is None:
+        near = suggestion(one.builtin, list(synthetic.BUILTINS))
+        raise DataError(f"{one.name}: there is no builtin {one.builtin!r}{near}")
+    try:
+        return make(**one.parameters)
+    except (TypeError, ValueError, OverflowError, MemoryError) as error:
+        said = " ".join(str(error).split())
+        raise DataError(f"{one.name}: {one.builtin} can't use its parameters: {said}") from error
 
 
 def _fetched(
@@ -290,22 +308,27 @@ def _origin(one: Entry, got: list[fetch.Fetched]) -> dict[str, Any]:
 
 def described(derived: Derived, facts: dict[str, Any]) -> dict[str, Any]:
     """Return `facts` with what the arrays themselves say: rows, classes, counts, density."""
-    codes = [-1, 1] if len(derived.classes) == 2 else list(range(len(derived.classes)))
     said = {
         **facts,
         "n_samples": int(derived.X.shape[0]),
         "n_features": int(derived.X.shape[1]),
         "n_test": 0 if derived.y_test is None else len(derived.y_test),
         "classes": derived.classes,
-        "counts": [int(np.count_nonzero(derived.y == code)) for code in codes],
+        "counts": _counts(derived.y, len(derived.classes)),
         "density": round(density(derived.X), 6),
         "storage": "csr" if sp.issparse(derived.X) else "dense",
     }
     if derived.y_test is not None:
-        said["test_counts"] = [int(np.count_nonzero(derived.y_test == code)) for code in codes]
+        said["test_counts"] = _counts(derived.y_test, len(derived.classes))
     else:
         said.pop("test_counts", None)
     return said
+
+
+def _counts(y: np.ndarray, n_classes: int) -> list[int]:
+    """Return the rows of each class in one pass: a file may have as many classes as rows."""
+    codes = (y + 1) // 2 if n_classes == 2 else y
+    return [int(count) for count in np.bincount(codes, minlength=n_classes)]
 
 
 def check_counts(one: Entry, facts: dict[str, Any]) -> None:

@@ -15,6 +15,7 @@ import tomllib
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
+from urllib.parse import unquote, urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
@@ -28,8 +29,37 @@ FURTHER = "SVMBENCH_DATASETS"
 PAPERS = ("smo", "alsvm", "sgdlssvm", "fosvm", "nlsgd", "srbo", "cpsp")
 
 
+def is_web_address(text: str) -> bool:
+    """Whether a text is an address behind http or https, without blanks or control characters."""
+    return re.fullmatch(r"https?://[!-~]+", text) is not None
+
+
+def file_name(url: str) -> str:
+    """Return the file name that a URL's path ends in.
+
+    It is the last part of the path once escapes are resolved; :func:`svmbench.paths.why_unfit`
+    says whether it can be one.
+    """
+    try:
+        path = urlsplit(url).path
+    except ValueError:  # an address that isn't one, such as http://[
+        return ""
+    return unquote(path.rpartition("/")[2])
+
+
+def _fit(name: str) -> str:
+    why = paths.why_unfit(name)
+    if why:
+        raise ValueError(f"{name[: paths.LONGEST_NAME]!r} {why}")
+    return name
+
+
+#: No registry is larger; the one that ships has 90 kB.
+_MOST_BYTES = 4 << 20
+
+
 class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class Reading(_Strict):
@@ -75,6 +105,15 @@ class Reading(_Strict):
     incomplete: Literal["refuse", "drop", "mean", "category"] = "refuse"
     sort_indices: bool = False
 
+    @field_validator("separator")
+    @classmethod
+    def _is_one_character(cls, separator: str) -> str:
+        # More than one would be a regular expression to the reader of tables.
+        one = len(separator) == 1 and (separator.isprintable() or separator == "\t")
+        if separator != "whitespace" and (not one or separator == '"'):
+            raise ValueError(f"{separator!r} is neither one character nor 'whitespace'")
+        return separator
+
 
 class SourceFile(_Strict):
     """One file of a data set and the places where it can be had.
@@ -99,6 +138,9 @@ class SourceFile(_Strict):
         Accepted checksums of the uncompressed bytes.
     md5 : str or None
         Published md5 of the official file as served (compressed).
+    max_bytes : int or None
+        The most bytes that it may have, as served and unpacked; None for the ceiling that holds
+        for every file (`archives.CEILING`).
     skip_lines : int
         Lines before this file's first row, beyond the reading's.
     rebuilt : str
@@ -116,9 +158,37 @@ class SourceFile(_Strict):
     aliases: tuple[str, ...] = ()
     sha256: tuple[str, ...] = ()
     md5: str | None = None
+    max_bytes: int | None = Field(default=None, gt=0)
     skip_lines: int = Field(default=0, ge=0)
     rebuilt: str = ""
     reading: Reading | None = None
+
+    @field_validator("name")
+    @classmethod
+    def _is_a_name(cls, name: str) -> str:
+        return _fit(name)
+
+    @field_validator("aliases")
+    @classmethod
+    def _are_names(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(map(_fit, names))
+
+    @field_validator("folder")
+    @classmethod
+    def _is_below_the_root(cls, folder: str) -> str:
+        for part in folder.split("/") if folder else ():
+            _fit(part)
+        return folder
+
+    @field_validator("url")
+    @classmethod
+    def _is_an_address(cls, url: str | None) -> str | None:
+        if url is None:
+            return None
+        if not is_web_address(url):
+            raise ValueError(f"{url!r} is no http or https address")
+        _fit(file_name(url))
+        return url
 
     @field_validator("sha256")
     @classmethod
@@ -255,6 +325,17 @@ class Entry(_Strict):
     papers: dict[Literal[PAPERS], Statement] = {}  # type: ignore[valid-type]
     notes: tuple[str, ...] = ()
 
+    @field_validator("name")
+    @classmethod
+    def _can_be_selected(cls, name: str) -> str:
+        _fit(name)
+        if re.search(r"[\[\]+@\s]", name) or name.startswith((".", "-")):
+            raise ValueError(
+                f"{name!r} is no name of a data set: no blanks, brackets, '+' or '@', and no dot or"
+                " dash at its beginning"
+            )
+        return name
+
     @model_validator(mode="after")
     def _consistent(self) -> Entry:
         if bool(self.files) == bool(self.builtin):
@@ -283,18 +364,25 @@ def _read(places: tuple[Path, ...]) -> dict[str, Entry]:
     problems: list[str] = []
     for place in places:
         own = _parsed(place)
-        origins |= own.pop("origin", {})
-        problems += [f"{place.name}: {name}: is registered already" for name in own if name in raw]
-        new = [name for name in own if name not in raw]
+        own_origins = own.pop("origin", {})
+        if not _is_table_of_tables(own_origins):
+            problems.append(f"{place.name}: origin: should be a table of tables")
+            own_origins = {}
+        origins |= own_origins
+        for name in own:
+            if name in raw:
+                problems.append(f"{place.name}: {name}: is registered already")
+            elif not isinstance(own[name], dict):
+                problems.append(
+                    f"{place.name}: {_shown(name)}: should be a table, not {_shown(own[name])}"
+                )
+        new = [name for name in own if name not in raw and isinstance(own[name], dict)]
         raw |= {name: own[name] for name in new}
         for name in new:
             try:
                 entries[name] = Entry.model_validate(_resolved(name, raw, origins))
             except ValidationError as error:
-                for found in error.errors():
-                    where = ".".join(str(part) for part in found["loc"])
-                    said = found["msg"].removeprefix("Value error, ")
-                    problems.append(f"{place.name}: {name}{f': {where}' if where else ''}: {said}")
+                problems += [f"{place.name}: {said}" for said in _sentences(name, error)]
             except ConfigError as error:
                 problems += [f"{place.name}: {problem}" for problem in error.problems]
     if problems:
@@ -302,13 +390,66 @@ def _read(places: tuple[Path, ...]) -> dict[str, Entry]:
     return entries
 
 
+def _is_table_of_tables(value: Any) -> bool:
+    return isinstance(value, dict) and all(isinstance(each, dict) for each in value.values())
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:59] + "…"
+
+
+def _sentences(name: str, error: ValidationError) -> list[str]:
+    """Return a sentence for each field that a model refuses, with what stands there."""
+    said = []
+    for found in error.errors():
+        where = ".".join(_shown(part).strip("'") for part in found["loc"])
+        message = found["msg"].removeprefix("Value error, ")
+        given = "" if found["type"] in ("missing", "value_error") else _shown(found["input"])
+        at = f"{_shown(name).strip(chr(39))}{f': {where}' if where else ''}"
+        said.append(f"{at}: {message}{f' (it is {given})' if given else ''}")
+    return said
+
+
 def _parsed(place: Path) -> dict[str, Any]:
+    """Return what a file holds, when every text in it is fit for a terminal."""
     try:
-        return tomllib.loads(place.read_text(encoding="utf-8"))
+        content = paths.read_regular(place, _MOST_BYTES)
+        found = tomllib.loads(content.decode("utf-8"))
+        problem = _unfit(found)
     except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{place.name}: {' '.join(str(error).split())}") from None
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise ConfigError(f"{place.name}, line {line}: not encoded as UTF-8") from None
+    except ValueError as error:  # an integer of thousands of digits
         raise ConfigError(f"{place.name}: {error}") from None
+    except RecursionError:
+        raise ConfigError(f"{place.name}: is nested too deep") from None
     except OSError as error:
         raise ConfigError(f"{FURTHER}: {place} can't be read: {error.strerror}") from None
+    if problem:
+        raise ConfigError(f"{place.name}: {problem}")
+    return found
+
+
+def _unfit(value: Any, place: str = "") -> str:
+    """Return a sentence on the first text with a control character, or number without measure."""
+    if isinstance(value, dict):
+        parts = [(str(key), each) for key, each in value.items()]
+        for key, _ in parts:
+            if not key.isprintable():
+                return f"{place or 'the file'}: the key {key!r} holds a control character"
+        below = [(f"{place}.{key}".lstrip("."), each) for key, each in parts]
+    elif isinstance(value, list):
+        below = [(f"{place}[{i}]", each) for i, each in enumerate(value)]
+    elif isinstance(value, str) and not value.isprintable() and value != "\t":
+        return f"{place}: {_shown(value)} holds a control character"
+    elif isinstance(value, int) and abs(value) >= 2**63:
+        return f"{place}: the integer is beyond 64 bits"
+    else:
+        return ""
+    return next(filter(None, (_unfit(each, where) for where, each in below)), "")
 
 
 def _resolved(name: str, raw: dict[str, Any], origins: dict[str, Any]) -> dict[str, Any]:
@@ -316,17 +457,17 @@ def _resolved(name: str, raw: dict[str, Any], origins: dict[str, Any]) -> dict[s
     own = dict(raw[name])
     base = own.pop("based_on", None)
     if base is not None:
-        if base not in raw:
-            raise ConfigError(f"{name}: based on the unknown entry {base!r}")
+        if not isinstance(base, str) or base not in raw:
+            raise ConfigError(f"{name}: based on the unknown entry {_shown(base)}")
         if "based_on" in raw[base]:
             raise ConfigError(f"{name}: based on {base!r}, which is itself based on another")
         inherited = _resolved(base, raw, origins)
         inherited = {k: v for k, v in inherited.items() if k not in ("papers", "name")}
     else:
         origin = own.pop("origin", None)
-        if origin not in {None, *origins}:
-            raise ConfigError(f"{name}: origin {origin!r} is not in the file's origin table")
-        inherited = origins.get(origin, {})
+        if origin is not None and (not isinstance(origin, str) or origin not in origins):
+            raise ConfigError(f"{name}: origin {_shown(origin)} is not in the file's origin table")
+        inherited = {} if origin is None else origins[origin]
     return {**inherited, **own, "name": name}
 
 

@@ -13,6 +13,9 @@ from svmbench.data.libsvm import check_text
 from svmbench.data.registry import Reading
 from svmbench.errors import DataError, suggestion
 
+#: The most words of a column that become features of their own.
+MOST_WORDS = 1000
+
 
 def read(content: bytes, name: str, reading: Reading) -> pd.DataFrame:
     """Read a file into a frame of stripped words, without turning any into numbers.
@@ -202,6 +205,11 @@ def _encoded(
         if reading.missing in words and reading.incomplete != "category":
             raise DataError(f"{names[0]}, column {feature}: there are missing values")
         if rule == "one-hot":
+            if len(words) > MOST_WORDS:
+                raise DataError(
+                    f"{names[0]}, column {feature}: {len(words):,} different words, more than the"
+                    f" {MOST_WORDS:,} that one-hot encoding takes"
+                )
             return [
                 np.column_stack([(part == word).to_numpy(dtype=np.float64) for word in words])
                 for part in parts

@@ -8,6 +8,7 @@ from typing import Any
 
 from svmbench import paths
 from svmbench.data import fetch, libsvm, store, tables
+from svmbench.data.archives import SUFFIXES, decompressed
 from svmbench.data.derive import Part, derive
 from svmbench.data.prepare import Dataset, described, writing
 from svmbench.data.registry import Derivation, Reading
@@ -57,12 +58,8 @@ def load_file(
         If there is no such file or it can't be read; with line and column.
     """
     place = Path(path)
-    try:
-        stored = place.read_bytes()
-    except OSError as error:
-        raise DataError(f"{place} can't be read: {error.strerror}") from None
-    content = fetch.decompressed(stored, place.name)
-    ending = place.with_suffix("").suffix if place.suffix in fetch.SUFFIXES else place.suffix
+    content = decompressed(fetch.regular(place), place.name)
+    ending = place.with_suffix("").suffix if place.suffix in SUFFIXES else place.suffix
     as_table = label_column is not None or separator is not None or ending in _TABLE_ENDINGS
     named = isinstance(label_column, str) and label_column not in ("first", "last")
     if incomplete not in ("refuse", "drop", "mean"):
@@ -95,7 +92,7 @@ def load_file(
 def _prepared(
     name: str, content: bytes, sha256: str, reading: Reading, what: Derivation, folder: Path
 ) -> None:
-    if store.read_facts(folder) is not None:  # another process was first
+    if store.read(folder) is not None:  # another process was first
         return
     derived = derive(name, parse_file(content, name, reading), None, what)
     facts: dict[str, Any] = {

@@ -23,6 +23,7 @@ from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any
 
+from svmbench.data import store
 from svmbench.errors import BudgetError
 
 #: Exit codes by which the parent knows why a worker ended itself.
@@ -151,6 +152,7 @@ def runner(protocol: str) -> Callable[[Any], dict[str, Any]]:
 def _fence(limits: dict[str, Any]) -> None:
     """Set the limits that end this process, and start the threads that watch them."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    store.trust_large_sets()
     parent = multiprocessing.parent_process()
     if parent is not None:
         _die_with(parent.sentinel)

@@ -14,7 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_svmlight_file
 
-from svmbench.data import fetch, libsvm
+from svmbench.data import archives, libsvm
 from svmbench.errors import DataError
 
 FUZZ = int(os.environ.get("SVMBENCH_FUZZ", "0")) or 1_000
@@ -231,7 +231,7 @@ def test_there_are_mirror_files_to_compare():
 @pytest.mark.mirror
 @pytest.mark.parametrize("place", LIBSVM_FILES, ids=lambda place: place.name)
 def test_agrees_with_scikit_learn_on_every_mirror_file(place):
-    content = fetch.decompressed(place.read_bytes(), place.name)
+    content = archives.decompressed(place.read_bytes(), place.name)
     X, y = libsvm.parse(content, place.name)
     theirs, labels = load_svmlight_file(io.BytesIO(content), zero_based=False)
     theirs.eliminate_zeros()

@@ -1,0 +1,121 @@
+"""Unpacking in pieces, against a ceiling: a few bytes must not become gigabytes in memory."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import zipfile
+import zlib
+from collections.abc import Iterator
+from typing import Protocol
+
+from svmbench.errors import DataError
+
+SUFFIXES = ("", ".xz", ".bz2", ".gz")
+
+#: The most bytes that a file may have, as served and unpacked, where its entry says nothing else.
+CEILING = 1 << 30
+
+#: What an archive may unpack to whatever its own size, and beyond that how many times its size.
+#: Tables of numbers written as text reach a hundredth; nothing real comes near this.
+ALWAYS_ALLOWED = 64 << 20
+HIGHEST_RATIO = 500
+
+#: The dictionary that an xz file may ask for, in bytes; ``xz -9`` asks for 64 MiB.
+_XZ_MEMORY = 192 << 20
+_PIECE = 1 << 20
+
+
+def decompressed(
+    content: bytes, name: str, member: str | None = None, max_bytes: int | None = None
+) -> bytes:
+    """Return the uncompressed bytes of a file, told by its name's ending.
+
+    Parameters
+    ----------
+    content : bytes
+        As stored.
+    name : str
+        The file's name; .xz, .bz2, .gz and .zip (with `member`) are unpacked.
+    member : str, optional
+        The path inside a zip archive.
+    max_bytes : int, optional
+        The most bytes that it may unpack to. By default `CEILING`, and no more than
+        `HIGHEST_RATIO` times the bytes stored.
+
+    Raises
+    ------
+    DataError
+        If the archive is damaged, cut off, encrypted, larger than allowed, or lacks the member.
+    """
+    most = max_bytes
+    if most is None:
+        most = min(CEILING, max(ALWAYS_ALLOWED, HIGHEST_RATIO * len(content)))
+    try:
+        if member is not None:
+            return _bounded(_member_pieces(content, member), name, most)
+        if name.endswith((".xz", ".bz2")):
+            return _bounded(_stream_pieces(content, name.endswith(".xz")), name, most)
+        if name.endswith(".gz"):
+            with gzip.GzipFile(fileobj=io.BytesIO(content)) as stream:
+                return _bounded(_pieces(stream), name, most)
+    except KeyError:
+        raise DataError(f"{name} has no member {member!r}") from None
+    except lzma.LZMAError as error:
+        said = "it needs too much memory" if "Memory usage" in str(error) else str(error)
+        raise DataError(f"{name} can't be uncompressed: {said}") from None
+    except RuntimeError as error:  # zipfile's for a password; NotImplementedError is one, too
+        said = "it is encrypted" if "encrypted" in str(error) else str(error)
+        raise DataError(f"{name} can't be uncompressed: {said}") from None
+    except (OSError, EOFError, ValueError, zlib.error, zipfile.BadZipFile) as error:
+        raise DataError(f"{name} can't be uncompressed: {error}") from None
+    except (OverflowError, IndexError, MemoryError, zipfile.LargeZipFile) as error:
+        raise DataError(f"{name} can't be uncompressed: {type(error).__name__}") from None
+    return _bounded(iter([content]), name, most)
+
+
+def _bounded(pieces: Iterator[bytes], name: str, most: int) -> bytes:
+    held = []
+    size = 0
+    for piece in pieces:
+        size += len(piece)
+        if size > most:
+            raise DataError(f"{name} holds more than the {most:,} bytes that it may have")
+        held.append(piece)
+    return held[0] if len(held) == 1 else b"".join(held)
+
+
+class _Readable(Protocol):
+    def read(self, size: int, /) -> bytes: ...
+
+
+def _pieces(stream: _Readable) -> Iterator[bytes]:
+    while piece := stream.read(_PIECE):
+        yield piece
+
+
+def _member_pieces(content: bytes, member: str) -> Iterator[bytes]:
+    with zipfile.ZipFile(io.BytesIO(content)) as archive, archive.open(member) as stream:
+        yield from _pieces(stream)
+
+
+def _stream_pieces(content: bytes, is_xz: bool) -> Iterator[bytes]:
+    """Unpack one stream after the other; as the libraries do, pass over what follows the last."""
+    is_first = True
+    while content:
+        one: lzma.LZMADecompressor | bz2.BZ2Decompressor
+        one = lzma.LZMADecompressor(memlimit=_XZ_MEMORY) if is_xz else bz2.BZ2Decompressor()
+        try:
+            yield one.decompress(content, _PIECE)
+        except (OSError, lzma.LZMAError):
+            if is_first:
+                raise
+            return
+        while not one.eof:
+            if one.needs_input:
+                raise EOFError("it ends before its end-of-stream marker")
+            yield one.decompress(b"", _PIECE)
+        content = one.unused_data
+        is_first = False
