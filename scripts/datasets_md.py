@@ -12,7 +12,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from svmbench.data import card
-from svmbench.data.registry import PAPERS, Entry, Statement, registry
+from svmbench.data.entries import PAPERS, Entry, Statement
+from svmbench.data.registry import registry
 
 TARGET = Path(__file__).resolve().parent.parent / "docs" / "datasets.md"
 
@@ -52,7 +53,7 @@ ADDING = """\
 prints the entry's checksum, shape, density and class counts, as TOML to paste into
 `datasets.toml`. Add title, homepage, licence and citation, the papers that use it with what they
 print (`papers.alsvm = { n_samples = 1000 }`; a number that differs needs its `why`), and run
-`python scripts/datasets_md.py`. The fields are described in `svmbench/data/registry.py`.
+`python scripts/datasets_md.py`. The fields are described in `svmbench/data/entries.py`.
 
 The tests search the LIBSVM parser with 3,000 random inputs, tables and idx with 900;
 `SVMBENCH_FUZZ=40000 pytest tests/data -k fuzz` makes that 240,000 in all.

@@ -22,8 +22,8 @@ from typing import Any
 
 from svmbench.data import archives, prepare
 from svmbench.data.derive import derive
+from svmbench.data.entries import Derivation, Entry, Reading, SourceFile
 from svmbench.data.fetch import Fetched
-from svmbench.data.registry import Derivation, Entry, Reading, SourceFile
 from svmbench.errors import SvmbenchError
 
 

@@ -63,7 +63,6 @@ def read_regular(place: Path, most: int) -> bytes:
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(place))
         if not stat.S_ISREG(facts.st_mode):
             raise OSError(errno.EINVAL, "not a regular file", str(place))
-        content = stream.read(most + 1)
-    if len(content) > most:
-        raise OSError(errno.EFBIG, f"more than the {most:,} bytes that it may have", str(place))
-    return content
+        if facts.st_size > most:
+            raise OSError(errno.EFBIG, f"more than the {most:,} bytes that it may have", str(place))
+        return stream.read(facts.st_size)  # not `most`: a reader takes as much memory at once

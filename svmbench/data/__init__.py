@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from svmbench.data.card import describe, list_rows
+    from svmbench.data.entries import Entry
     from svmbench.data.many import Event, Outcome, fetch_many
     from svmbench.data.prepare import Dataset, ensure, load, status, why_unavailable
     from svmbench.data.registry import (
-        Entry,
         check_name,
         entry,
         names,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "Dataset": "prepare",
-    "Entry": "registry",
+    "Entry": "entries",
     "Event": "many",
     "Outcome": "many",
     "check_name": "registry",

@@ -5,16 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from svmbench.data import prepare
-from svmbench.data.registry import (
-    Derivation,
-    Entry,
-    Reading,
-    SourceFile,
-    Statement,
-    entry,
-    parse_name,
-    registry,
-)
+from svmbench.data.entries import Derivation, Entry, Reading, SourceFile, Statement
+from svmbench.data.registry import entry, parse_name, registry
 
 
 def describe(name: str, mirror: str | None = None) -> dict[str, Any]:

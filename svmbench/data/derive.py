@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from svmbench.data.registry import Derivation, Novelty
+from svmbench.data.entries import Derivation, Novelty
 from svmbench.errors import DataError
 
 #: Narrower data are always stored dense: CSR pays off where most of many columns are zero.

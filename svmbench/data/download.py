@@ -18,7 +18,7 @@ import urllib3
 from filelock import FileLock
 
 from svmbench import paths
-from svmbench.data.registry import file_name
+from svmbench.data.entries import file_name
 from svmbench.errors import DataUnavailableError
 
 #: ``progress(done, total)`` in bytes; `total` is None where the server doesn't say.

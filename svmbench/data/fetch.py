@@ -23,7 +23,7 @@ from svmbench import paths
 from svmbench.data import archives, download
 from svmbench.data.archives import SUFFIXES, decompressed
 from svmbench.data.download import NotThereError, Progress
-from svmbench.data.registry import Entry, SourceFile
+from svmbench.data.entries import Entry, SourceFile
 from svmbench.errors import DataError, DataUnavailableError
 
 _SHA256_LENGTH = 64

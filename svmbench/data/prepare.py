@@ -21,7 +21,8 @@ from filelock import FileLock
 from svmbench import paths
 from svmbench.data import fetch, idx, libsvm, store, synthetic, tables
 from svmbench.data.derive import Derived, Part, density, derive
-from svmbench.data.registry import Entry, Reading, Selection, entry, parse_name
+from svmbench.data.entries import Entry, Reading
+from svmbench.data.registry import Selection, entry, parse_name
 from svmbench.errors import CacheError, DataError, DataUnavailableError, suggestion
 
 

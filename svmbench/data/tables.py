@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from svmbench.data.entries import Reading
 from svmbench.data.libsvm import check_text
-from svmbench.data.registry import Reading
 from svmbench.errors import DataError, suggestion
 
 #: The most words of a column that become features of their own.

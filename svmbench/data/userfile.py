@@ -10,8 +10,8 @@ from svmbench import paths
 from svmbench.data import fetch, libsvm, store, tables
 from svmbench.data.archives import SUFFIXES, decompressed
 from svmbench.data.derive import Part, derive
+from svmbench.data.entries import Derivation, Reading
 from svmbench.data.prepare import Dataset, described, writing
-from svmbench.data.registry import Derivation, Reading
 from svmbench.errors import DataError
 
 _TABLE_ENDINGS = {".csv": ",", ".tsv": "\t", ".data": ","}

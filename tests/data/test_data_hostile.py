@@ -20,7 +20,17 @@ import pytest
 from test_data_fetch import SHA, TEXT, registry_text
 
 from svmbench import data, paths
-from svmbench.data import archives, derive, download, fetch, libsvm, prepare, registry, store
+from svmbench.data import (
+    archives,
+    derive,
+    download,
+    entries,
+    fetch,
+    libsvm,
+    prepare,
+    registry,
+    store,
+)
 from svmbench.errors import ConfigError, DataError, DataUnavailableError
 
 
@@ -100,7 +110,7 @@ def test_an_address_that_names_no_plain_file_is_refused(use_registry, tmp_path, 
 
 
 def test_a_registered_name_stays_in_the_cache(use_registry):
-    for name in ("../../x", "/tmp/x", "a/b", "a\\\\b", "..", ".x", "-x", "a b", "a[b", "x" * 300):
+    for name in ("../../x", "/x", "a/b", "a\\\\b", "..", ".x", "-x", "a b", "a[b", "x" * 300):
         use_registry(registry_text().replace("[tiny]", f'["{name}"]'))
         with pytest.raises(ConfigError, match="name"):
             data.names()
@@ -447,18 +457,18 @@ def test_as_many_classes_as_rows_take_no_longer():
     part = derive.Part(np.ones((n, 1)), np.arange(float(n)))
 
     def describe():
-        derived = derive.derive("x", part, None, registry.Derivation())
+        derived = derive.derive("x", part, None, entries.Derivation())
         return prepare.described(derived, {"sha256": ""})
 
     assert cpu_seconds(describe) < 2.0
     with pytest.raises(DataError, match="too many to look for a pair"):
-        derive.derive("x", part, None, registry.Derivation(select_pair_of=2))
+        derive.derive("x", part, None, entries.Derivation(select_pair_of=2))
 
 
 def test_one_hot_encoding_has_a_bound():
     from svmbench.data import userfile
 
     content = b"".join(b"w%d,%d\n" % (i, i % 2) for i in range(2000))
-    reading = registry.Reading(format="table", encode={"1": "one-hot"})
+    reading = entries.Reading(format="table", encode={"1": "one-hot"})
     with pytest.raises(DataError, match="2,000 different words"):
         userfile.parse_file(content, "x.csv", reading)

@@ -15,7 +15,7 @@ from svmbench import data, paths
 from svmbench.data import derive as derivation
 from svmbench.data import prepare, store
 from svmbench.data.derive import Part, derive
-from svmbench.data.registry import Derivation, Novelty
+from svmbench.data.entries import Derivation, Novelty
 from svmbench.errors import DataError
 
 TRAIN = b"1 1:1 3:2\n2 2:5\n7 1:4\n2 1:6 2:7\n"

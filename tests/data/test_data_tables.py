@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from svmbench import data, paths
 from svmbench.data import idx, tables
-from svmbench.data.registry import Reading
+from svmbench.data.entries import Reading
 from svmbench.errors import DataError
 
 FUZZ = int(os.environ.get("SVMBENCH_FUZZ", "0")) or 300
