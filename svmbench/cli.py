@@ -320,7 +320,8 @@ def run(
     """
     from svmbench.experiment import default_output, prepare_plan
     from svmbench.experiment.execute import Options, due, execute
-    from svmbench.experiment.plan import only as choose
+    from svmbench.experiment.filters import filters_of
+    from svmbench.experiment.filters import only as choose
     from svmbench.experiment.records import RunFolder, check_reusable
     from svmbench.progress import Watcher
 
@@ -331,8 +332,10 @@ def run(
         if not quiet:
             console.print(text, markup=False, highlight=False, soft_wrap=True)
 
-    filters = _filters(only)
-    plan = prepare_plan(config, profile, mirror=mirror, overrides=overrides, on_event=say)
+    filters = filters_of(only)
+    plan = prepare_plan(
+        config, profile, mirror=mirror, overrides=overrides, only=filters, on_event=say
+    )
     cells = choose(plan.cells, filters)
     settings = plan.config
     options = Options(
@@ -365,6 +368,15 @@ def run(
     _report(path, console, quiet)
     parts = [f"{n} {status}" for status, n in sorted(summary.counts.items())]
     console.print(f"cells: {', '.join(parts)}", highlight=False, soft_wrap=True)
+    if not any(cell.status == "planned" for cell in cells):
+        reasons = dict.fromkeys(cell.reason for cell in cells if cell.reason)
+        console.print(
+            "\n  ".join(["nothing could run:", *reasons]),
+            markup=False,
+            highlight=False,
+            soft_wrap=True,
+        )
+        sys.exit(EXIT_FAILED_CELLS)
     if summary.failed:
         console.print(
             "run again with --retry failed (or timeout, all) to try them once more",
@@ -408,18 +420,6 @@ def _console(quiet: bool = False) -> Any:
 
 def _counted(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
-
-
-def _filters(only: tuple[str, ...]) -> dict[str, list[str]]:
-    filters: dict[str, list[str]] = {}
-    for part in ",".join(only).split(",") if only else []:
-        key, separator, value = part.partition("=")
-        if not separator or key not in {"solver", "dataset", "block", "fold", "size"}:
-            raise ConfigError(
-                f"--only {part}: expected solver=…, dataset=…, block=…, size=… or fold=…"
-            )
-        filters.setdefault(key, []).append(value)
-    return filters
 
 
 def _datasets_named(names: tuple[str, ...], all_: bool) -> list[str]:

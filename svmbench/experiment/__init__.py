@@ -76,6 +76,7 @@ def prepare_plan(
     *,
     mirror: str | None = None,
     overrides: tuple[str, ...] = (),
+    only: Any = None,
     on_event: Any = None,
 ) -> Any:
     """Load, check, cut and resolve a config: everything that comes before the first cell."""
@@ -85,9 +86,8 @@ def prepare_plan(
     path = find_config(config)
     loaded, source = load_config(path, overrides)
     check_names(loaded, source)
-    return make_plan(
-        apply_profile(loaded, profile), path.stem, profile, mirror=mirror, on_event=on_event
-    )
+    cut = apply_profile(loaded, profile)
+    return make_plan(cut, path.stem, profile, mirror=mirror, only=only, on_event=on_event)
 
 
 def default_output(config: str, profile: str) -> Path:

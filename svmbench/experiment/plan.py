@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from svmbench.errors import CacheError, ConfigError, DataError, SvmbenchError
+from svmbench.errors import CacheError, DataError
+from svmbench.experiment.filters import Filters
 from svmbench.experiment.folds import SharedArrays, derive_seed, subset_rows
 from svmbench.experiment.keys import code_hash, hash_of
 from svmbench.experiment.models import Block, Config, DatasetSpec, SolverSpec
@@ -38,7 +39,8 @@ class Cell:
     spec : dict
         All that a worker needs, as JSON.
     status : str
-        ``planned``, ``skipped`` or ``unavailable``.
+        ``planned``, ``skipped``, ``unavailable``, or ``not run`` where it was not asked for and
+        its data set is not prepared.
     reason : str
         One sentence where it is not planned.
     shared : SharedArrays or None
@@ -99,9 +101,13 @@ def make_plan(
     profile: str,
     *,
     mirror: str | None = None,
+    only: Filters | None = None,
     on_event: Callable[[str], None] | None = None,
 ) -> Plan:
     """Resolve a config (already cut by its profile) into cells.
+
+    A data set that can't be had, or can't bear the protocol (one class, fewer samples of a class
+    than folds), costs its own cells.
 
     Parameters
     ----------
@@ -112,94 +118,130 @@ def make_plan(
         Printed on every table.
     mirror : str, optional
         Where data files are looked for.
+    only : mapping of str to list of str, optional
+        Filters of the command line. A data set outside them is not prepared: if it is not in the
+        cache, its cells are planned without rows or keys, as ``not run``.
     on_event : callable, optional
-        Told in one sentence of each data set that is being prepared, or can't be had.
+        Told in one sentence of each data set that is being prepared, can't be had, or can't bear
+        the protocol.
 
     Raises
     ------
-    svmbench.errors.ConfigError
-        If a data set can't bear the protocol (fewer samples of a class than folds, one class).
+    svmbench.errors.DataError
+        If a user's own file can't be read.
     """
     plan = Plan(name=name, profile=profile, config=config)
-    problems: list[str] = []
+    told: set[str] = set()
+
+    def tell(reason: str) -> None:
+        if on_event and reason not in told:
+            on_event(reason)
+        told.add(reason)
+
     for block in config.blocks:
         for spec in config.datasets_of(block):
+            wanted = _is_asked_for(only or {}, block, spec)
             try:
-                source = _open(spec, mirror, on_event)
+                source = _open(spec, mirror, on_event if wanted else None, prepare=wanted)
             except CacheError:
                 raise
             except DataError as error:
                 # A file of the user's own is theirs to mend, before anything runs.
-                if spec.file:
+                if spec.file and wanted:
                     raise
-                if on_event and str(error) not in {cell.reason for cell in plan.cells}:
-                    on_event(str(error))
-                plan.cells += _unavailable(config, block, spec, profile, str(error))
+                status, reason = "unavailable", str(error)
+                if wanted:
+                    tell(reason)
+                else:
+                    status, reason = "not run", "outside --only"
+                plan.cells += _without_data(config, block, spec, profile, status, reason)
                 continue
-            for cell in _cells_of(config, block, spec, source, profile, problems):
+            for cell in _cells_of(config, block, spec, source, profile):
                 plan.cells.append(cell)
-    if problems:
-        raise ConfigError(list(dict.fromkeys(problems)))
+                if wanted and cell.spec == {}:
+                    tell(cell.reason)
     return plan
 
 
-def _open(spec: DatasetSpec, mirror: str | None, on_event: Callable[[str], None] | None) -> Any:
+def _is_asked_for(only: Filters, block: Block, dataset: DatasetSpec) -> bool:
+    """Return whether the filters leave anything of a data set in a block."""
+    names = {"block": block.name, "dataset": dataset.name}
+    return all(name in only.get(of, [name]) for of, name in names.items())
+
+
+def _open(
+    spec: DatasetSpec,
+    mirror: str | None,
+    on_event: Callable[[str], None] | None,
+    *,
+    prepare: bool,
+) -> Any:
     from svmbench import data
 
     if spec.file:
         return data.load_file(spec.file, label_column=spec.label_column or None)
-    if on_event and data.status(spec.name) != "cached":
+    cached = data.status(spec.name) == "cached"
+    if not cached and not prepare:
+        raise DataError(f"data set {spec.name!r} is not prepared")
+    if on_event and not cached:
         on_event(f"preparing {spec.name}")
     data.ensure(spec.name, mirror=mirror)
     return data.load(spec.name)
 
 
-def _unavailable(
-    config: Config, block: Block, spec: DatasetSpec, profile: str, reason: str
+def _without_data(
+    config: Config, block: Block, spec: DatasetSpec, profile: str, status: str, reason: str
 ) -> Iterator[Cell]:
-    solvers = config.solvers_of(block) if block.protocol != "facts" else [None]
-    if block.protocol in RACES:
-        solvers = [None]
-    for solver in solvers:
+    """Yield one cell a solver for a data set that is not open."""
+    for solver in _solvers_of(config, block, spec):
         shown = _shown(config, block, spec, profile, solver, None, None, None)
-        key = hash_of({"unavailable": shown})
-        yield Cell(key=key, shown=shown, spec={}, status="unavailable", reason=reason)
+        yield Cell(hash_of({status: shown}), shown, spec={}, status=status, reason=reason)
+
+
+def _solvers_of(config: Config, block: Block, dataset: DatasetSpec) -> list[SolverSpec | None]:
+    """Return whose cells a block has: each solver's, or None for a cell of all or of none."""
+    if block.protocol == "facts" or block.protocol in RACES:
+        return [None]
+    return [spec.on(dataset) for spec in config.solvers_of(block)]
 
 
 def _cells_of(
-    config: Config,
-    block: Block,
-    dataset: DatasetSpec,
-    source: Any,
-    profile: str,
-    problems: list[str],
+    config: Config, block: Block, dataset: DatasetSpec, source: Any, profile: str
 ) -> Iterator[Cell]:
     y = np.asarray(source.y)
     if block.protocol == "facts":
         yield _cell(config, block, dataset, source, profile, None, None, None, None)
         return
-    labels = np.unique(y)
-    if len(labels) < 2:
-        problems.append(f"data set {dataset.name!r} has one class only; a classifier needs two")
-        return
     sizes: list[int | str | None] = [*(dataset.sizes or block.sizes)] or [None]
     dimensions: list[int | None] = [*(dataset.features or block.features)] or [None]
     for size in sizes:
-        n_rows = _resolve_size(size, len(y), dataset.name, problems)
-        limit = min(x for x in (n_rows, block.max_samples or None, len(y)) if x is not None)
-        seed = derive_seed(config.seed, "rows", dataset.name)
-        rows = subset_rows(y, limit, seed, block.subset)
-        too_small = _smallest_class(y[rows], block)
-        if too_small:
-            problems.append(f"data set {dataset.name!r}, block {block.name!r}: {too_small}")
-            continue
+        n_rows = _resolve_size(size, len(y))
+        reason = _why_not_borne(config, block, dataset, y, n_rows)
         for kept in dimensions:
-            if block.protocol in RACES:
-                yield _cell(config, block, dataset, source, profile, None, n_rows, kept, None)
-                continue
-            for solver in [spec.on(dataset) for spec in config.solvers_of(block)]:
+            for solver in _solvers_of(config, block, dataset):
                 for fold in _folds_of(block):
-                    yield _cell(config, block, dataset, source, profile, solver, n_rows, kept, fold)
+                    if not reason:
+                        yield _cell(
+                            config, block, dataset, source, profile, solver, n_rows, kept, fold
+                        )
+                        continue
+                    shown = _shown(config, block, dataset, profile, solver, n_rows, kept, fold)
+                    yield Cell(hash_of({"skipped": shown}), shown, {}, "skipped", reason)
+
+
+def _why_not_borne(
+    config: Config, block: Block, dataset: DatasetSpec, y: np.ndarray, n_rows: int | None
+) -> str:
+    """Return why the rows of a size can't bear the protocol, in a sentence; empty if they can."""
+    if len(np.unique(y)) < 2:
+        return f"data set {dataset.name!r} has one class only; a classifier needs two"
+    if n_rows is not None and n_rows > len(y):
+        return f"data set {dataset.name!r} has {len(y)} rows, fewer than the size {n_rows}"
+    limit = min(x for x in (n_rows, block.max_samples or None, len(y)) if x is not None)
+    seed = derive_seed(config.seed, "rows", dataset.name)
+    rows = subset_rows(y, limit, seed, block.subset)
+    too_small = _smallest_class(y[rows], block)
+    return f"data set {dataset.name!r}, block {block.name!r}: {too_small}" if too_small else ""
 
 
 def _folds_of(block: Block) -> list[int | None]:
@@ -208,15 +250,11 @@ def _folds_of(block: Block) -> list[int | None]:
     return list(range(block.run_folds or block.outer_folds))
 
 
-def _resolve_size(
-    size: int | str | None, n_samples: int, name: str, problems: list[str]
-) -> int | None:
-    if size is None:
-        return None
-    n_rows = int(size) if isinstance(size, int) else round(n_samples * int(size[:-1]) / 100)
-    if n_rows > n_samples:
-        problems.append(f"data set {name!r} has {n_samples} rows, fewer than the size {n_rows}")
-    return n_rows
+def _resolve_size(size: int | str | None, n_samples: int) -> int | None:
+    """Return a number of rows, of which a percentage may be given."""
+    if size is None or isinstance(size, int):
+        return size
+    return round(n_samples * int(size[:-1]) / 100)
 
 
 def _smallest_class(y: np.ndarray, block: Block) -> str:
@@ -430,21 +468,3 @@ def _shared_arrays(
     return SharedArrays(
         key=hash_of(wanted), spec=wanted, bytes=int(stored * share) + distance_bytes
     )
-
-
-def only(cells: list[Cell], filters: dict[str, list[str]]) -> list[Cell]:
-    """Return the cells that match every filter (``solver=…,dataset=…,block=…,fold=…``).
-
-    Raises
-    ------
-    svmbench.errors.SvmbenchError
-        If a filter's value matches nothing in the plan.
-    """
-    chosen = cells
-    for name, values in filters.items():
-        known = sorted({str(c.shown.get(name)) for c in cells})
-        for value in values:
-            if value not in known:
-                raise SvmbenchError(f"--only {name}={value}: the plan has {', '.join(known)}")
-        chosen = [c for c in chosen if str(c.shown.get(name)) in values]
-    return chosen

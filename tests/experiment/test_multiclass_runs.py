@@ -100,9 +100,10 @@ def test_a_class_too_small_for_the_inner_folds_is_one_sentence(tmp_path: Path) -
         tmp_path, [{"name": "csvc", "grid": GRID}], block, datasets=[{"file": str(path)}]
     )
     ended = svmbench("run", config, "--output", tmp_path / "out")
-    assert ended.code == 2
+    assert ended.code == 3
+    assert "nothing could run:\n  data set 'few.csv', block 'main': class -1 has 4" in ended.said
     assert "class -1 has 4 samples; an outer fold leaves 2 for training" in ended.said
-    assert not (tmp_path / "out" / "runs.jsonl").exists()
+    assert not (tmp_path / "out" / "runs.jsonl").read_text()
 
 
 @pytest.mark.parametrize("scaling", ["all-rows", "outer-fold"])

@@ -143,32 +143,23 @@ def test_dense_inputs_are_for_every_solver(tmp_path: Path, scaling: str) -> None
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "block", "code", "sentence"),
+    ("name", "content", "code", "sentence"),
     [
-        ("one.csv", "1,2,a\n3,4,a\n5,6,a\n", {}, None, "one class"),
-        (
-            "few.csv",
-            "1,2,a\n3,4,a\n5,6,b\n7,8,b\n2,1,b\n3,1,b\n",
-            {"protocol": "cv", "folds": 3},
-            2,
-            "class -1 has 2 samples, fewer than the 3 folds",
-        ),
-        ("nan.csv", "1,2,a\n3,nan,b\n5,6,a\n", {}, 1, "nan.csv, line 2"),
+        ("one.csv", "1,2,a\n3,4,a\n5,6,a\n", None, "one class"),
+        ("nan.csv", "1,2,a\n3,nan,b\n5,6,a\n", 1, "nan.csv, line 2"),
         (
             "inf.svm",
             "+1 1:2 3:1\n-1 1:inf\n",
-            {},
             1,
             "inf.svm, line 2, column 4: the value 'inf' is not",
         ),
         (
             "bad.svm",
             "+1 1:2 3:1\n-1 1:x\n",
-            {},
             1,
             "bad.svm, line 2, column 4: the value 'x' is not",
         ),
-        ("empty.csv", "", {}, 1, "empty.csv"),
+        ("empty.csv", "", 1, "empty.csv"),
     ],
 )
 def test_a_bad_file_is_one_sentence_before_anything_runs(
@@ -176,14 +167,11 @@ def test_a_bad_file_is_one_sentence_before_anything_runs(
     logs: Path,
     name: str,
     content: str,
-    block: dict[str, Any],
     code: int | None,
     sentence: str,
 ) -> None:
     (tmp_path / name).write_text(content)
-    config = write_config(
-        tmp_path, ["test-works"], block, datasets=[{"file": str(tmp_path / name)}]
-    )
+    config = write_config(tmp_path, ["test-works"], datasets=[{"file": str(tmp_path / name)}])
     ended = svmbench("run", config, "--output", tmp_path / "out")
     assert ended.code == code if code else ended.code in (1, 2)
     assert sentence in ended.err, ended.err
