@@ -1,20 +1,30 @@
-"""Keeping a run as reference: all of it in one step, or nothing."""
+"""Keeping a run as reference: records, tables and plots in one step, or nothing."""
 
 from __future__ import annotations
 
 import importlib.util
 import json
+import lzma
+import shutil
+import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
-SCRIPT = Path(__file__).resolve().parent.parent / "scripts" / "keep_results.py"
+from svmbench.errors import ResultsError
+from svmbench.report import build, kept
+from svmbench.report.compare import compare, read_side
+
+sys.path.insert(0, str(Path(__file__).parent / "report"))
+import synthetic_runs as runs
+
+ROOT = Path(__file__).resolve().parent.parent
 
 
-@pytest.fixture
-def keep_results() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("keep_results", SCRIPT)
+def script(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, ROOT / "scripts" / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -23,51 +33,153 @@ def keep_results() -> ModuleType:
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Path:
-    """Return a finished run folder beside what was kept of an earlier one."""
-    folder = tmp_path / "one-paper"
-    folder.mkdir()
-    (folder / "plan.json").write_text(json.dumps({"config": {"name": "one", "paper": "p"}}))
-    (folder / "tables.md").write_text("measured on 4be1")
-    (folder / "t.csv").write_text("new")
-    (folder / "runs.jsonl").write_text("{}")
-    for name in ("4be1", "0000"):
-        (folder / f"environment-{name}.json").write_text("{}")
-    kept = tmp_path / "p" / "one"
-    kept.mkdir(parents=True)
-    (kept / "t.csv").write_text("old")
-    (kept / "gone.svg").write_text("old")
+def keep_results() -> ModuleType:
+    return script("keep_results")
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("finished") / "run"
+    build(runs.alsvm_run(folder))
     return folder
 
 
-def kept(run: Path) -> dict[str, str]:
-    """Return what lies kept; nothing else may lie beside it."""
-    (folder,) = (run.parent / "p").iterdir()
-    assert folder.name == "one"
-    return {path.name: path.read_text() for path in folder.iterdir()}
+@pytest.fixture
+def run(finished: Path, tmp_path: Path) -> Path:
+    """Return a finished run folder beside what was kept of an earlier one."""
+    folder = shutil.copytree(finished, tmp_path / "one-paper")
+    (folder / "environment-0000.json").write_text("{}")
+    former = tmp_path / "alsvm" / "alsvm_table2"
+    former.mkdir(parents=True)
+    (former / "t.csv").write_text("old")
+    (former / "gone.svg").write_text("old")
+    return folder
+
+
+def target(run: Path) -> Path:
+    """Return the only folder that lies kept; nothing else may lie beside it."""
+    (folder,) = (run.parent / "alsvm").iterdir()
+    return folder
+
+
+def is_as_before(run: Path) -> bool:
+    return {path.name: path.read_text() for path in target(run).iterdir()} == {
+        "t.csv": "old",
+        "gone.svg": "old",
+    }
 
 
 def test_a_finished_run_replaces_what_was_kept(run: Path, keep_results: ModuleType) -> None:
-    assert keep_results.keep(run) == run.parent / "p" / "one"
-    assert kept(run) == {
-        "tables.md": "measured on 4be1",
-        "t.csv": "new",
-        "environment-4be1.json": "{}",
-    }
+    folder = keep_results.keep(run)
+    assert folder == target(run) == run.parent / "alsvm" / "alsvm_table2"
+    made = {path.name for path in run.iterdir()} - {"environment-0000.json", "runs.jsonl"}
+    assert {path.name for path in folder.iterdir()} == made | {"runs.jsonl.xz"}
+    for name in made:
+        assert (folder / name).read_bytes() == (run / name).read_bytes(), name
+    assert kept.differences(folder) == []
+    # Kept records are read like those of a run.
+    assert compare(read_side(run), read_side(folder)).changes == ()
+    assert keep_results.keep(run, "another").name == "another"
+
+
+def test_what_is_kept_is_what_tables_need(run: Path, keep_results: ModuleType) -> None:
+    lines = [json.loads(line) for line in (run / "runs.jsonl").read_text().splitlines()]
+    newer = {**lines[0], "metrics": {"train_time_s": 7.0, "accuracy_pct": 7.0}}
+    key = {"schema": 1, "kind": "point", "key": lines[0]["key"]}
+    step = {**key, "point": "0/0", "accuracy_pct": 1.0}
+    result = {**key, "point": "1", "metrics": {"accuracy_pct": 1.0}}
+    stranger = {**lines[0], "key": "0" * 12}
+    with (run / "runs.jsonl").open("a") as file:
+        file.writelines(json.dumps(one) + "\n" for one in (newer, stranger, step, result))
+    build(run)
+    packed = (keep_results.keep(run) / "runs.jsonl.xz").read_bytes()
+    found = [json.loads(line) for line in lzma.decompress(packed).decode().splitlines()]
+    assert found == [result, newer, *lines[1:]]
+    assert packed == kept.pack(found)
+    assert (keep_results.keep(run) / "runs.jsonl.xz").read_bytes() == packed
+
+
+def test_a_kept_folder_that_is_not_what_its_records_make_is_told_and_made_again(
+    run: Path, keep_results: ModuleType, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = keep_results.keep(run)
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    (folder / "table2.md").write_text("a better number")
+    (folder / "times.svg").write_bytes(before["times.svg"].replace(b"#404040", b"#404041"))
+    (folder / "times.png").write_bytes(b"other pixels")
+    (folder / "accuracies.png").unlink()
+    (folder / "notes.csv").write_text("")
+    rebuild = script("rebuild_results")
+    assert rebuild.main(["--check", str(folder)]) == 1
+    said = capsys.readouterr().out.splitlines()
+    expected = [
+        f"{folder}/accuracies.png: is missing",
+        f"{folder}/notes.csv: the records don't make it",
+        f"{folder}/table2.md: differs from what the records make",
+        f"{folder}/times.svg: differs from what the records make",
+    ]
+    assert said == expected
+    assert rebuild.main([str(folder)]) == 0
+    assert capsys.readouterr().out.splitlines() == expected
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    assert rebuild.main(["--check", str(folder)]) == 0
+    assert capsys.readouterr().out == "nothing differs\n"
+
+
+def test_pictures_of_another_matplotlib_are_not_compared_and_this_is_said(
+    run: Path, keep_results: ModuleType, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = keep_results.keep(run)
+    svg = (folder / "times.svg").read_bytes()
+    assert kept.drawn_by(svg)
+    other = svg.replace(f"Matplotlib v{kept.drawn_by(svg)}".encode(), b"Matplotlib v1.0")
+    (folder / "times.svg").write_bytes(other.replace(b"#404040", b"#404041"))
+    assert kept.differences(folder) == []
+    assert script("rebuild_results").main(["--check", str(folder)]) == 0
+    said = capsys.readouterr().out
+    assert said == f"{folder}: SVGs by matplotlib 1.0 are not compared\nnothing differs\n"
+
+
+def test_a_folder_without_records_is_marked_once(tmp_path: Path) -> None:
+    (tmp_path / "tables.md").write_text("# A title\n\nConfig `x`.\n\n## A table\n")
+    (found,) = kept.differences(tmp_path)
+    assert found.endswith("tables.md: not marked: records not kept")
+    assert kept.rebuild(tmp_path) == [found]
+    text = (tmp_path / "tables.md").read_text()
+    assert text == f"# A title\n\n{kept.NOT_KEPT}\n\nConfig `x`.\n\n## A table\n"
+    assert kept.rebuild(tmp_path) == []
+    assert (tmp_path / "tables.md").read_text() == text
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [("runs.jsonl.xz", b"no xz"), ("runs.jsonl.xz", kept.pack([{"a": 1}])[:-9])],
+)
+def test_damaged_kept_records_are_one_sentence(tmp_path: Path, name: str, content: bytes) -> None:
+    runs.alsvm_run(tmp_path)
+    (tmp_path / "runs.jsonl").unlink()
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(ResultsError, match=r"can't read .*runs\.jsonl\.xz: "):
+        build(tmp_path)
 
 
 def test_an_unfinished_run_leaves_what_was_kept(run: Path, keep_results: ModuleType) -> None:
     (run / "tables.md").unlink()
     with pytest.raises(SystemExit, match="is unfinished: it has no tables"):
         keep_results.keep(run)
-    assert kept(run) == {"t.csv": "old", "gone.svg": "old"}
+    assert is_as_before(run)
 
 
-def test_a_copy_that_fails_leaves_what_was_kept(run: Path, keep_results: ModuleType) -> None:
-    (run / "broken.csv").symlink_to("nowhere")
-    with pytest.raises(SystemExit, match=r"can't keep it in .*No such file"):
+def test_a_copy_that_fails_leaves_what_was_kept(
+    run: Path, keep_results: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(kept.shutil, "copyfile", fail)
+    with pytest.raises(SystemExit, match=r"can't keep it in .*No space left"):
         keep_results.keep(run)
-    assert kept(run) == {"t.csv": "old", "gone.svg": "old"}
+    assert is_as_before(run)
 
 
 def test_a_swap_that_fails_puts_back_what_was_kept(
@@ -83,7 +195,7 @@ def test_a_swap_that_fails_puts_back_what_was_kept(
     monkeypatch.setattr(Path, "rename", fail)
     with pytest.raises(KeyboardInterrupt):
         keep_results.keep(run)
-    assert kept(run) == {"t.csv": "old", "gone.svg": "old"}
+    assert is_as_before(run)
 
 
 @pytest.mark.parametrize("plan", ["[", "[]", '{"config": []}', '{"config": {"name": "one"}}'])

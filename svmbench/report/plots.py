@@ -86,7 +86,8 @@ def draw(run: Run, curves: Curves, *, allow_contended: bool = False) -> dict[str
         FigureCanvasAgg(figure)
         contents = {}
         for ending, metadata in (
-            ("svg", {"Date": None, "Creator": None}),
+            # An SVG names the version that drew it: its bytes depend on that.
+            ("svg", {"Date": None}),
             ("png", {"Software": None}),
         ):
             out = io.BytesIO()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import lzma
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +12,8 @@ from typing import Any
 from svmbench.errors import ResultsError
 from svmbench.record import parse
 
+#: The records of a run as they are written, and as they are kept.
+RECORDS, PACKED = "runs.jsonl", "runs.jsonl.xz"
 #: A fit of one thread whose wall time is more than so many times its CPU time did not have the
 #: processor to itself (or waited for a disk): its times are marked.
 OUTSIDE_LOAD = 1.15
@@ -120,7 +123,8 @@ def read_run(run_dir: Path) -> Run:
     Parameters
     ----------
     run_dir : Path
-        Folder with ``plan.json`` and, once something has run, ``runs.jsonl``.
+        Folder with ``plan.json`` and, once something has run, ``runs.jsonl`` (``runs.jsonl.xz``
+        where they are kept).
 
     Returns
     -------
@@ -133,7 +137,8 @@ def read_run(run_dir: Path) -> Run:
         are skipped and counted in ``notes``.
     """
     plan = _read_plan(run_dir / "plan.json")
-    records, notes = read_records(run_dir / "runs.jsonl")
+    lines, notes = _read_lines(run_dir)
+    records = {line["key"]: line for line in lines if line["kind"] == "cell"}
     config = plan.get("config") or {}
     planned = plan.get("cells") or []
     profile = plan.get("profile") or ""
@@ -165,27 +170,58 @@ def read_run(run_dir: Path) -> Run:
     )
 
 
-def read_records(path: Path) -> tuple[dict[str, dict[str, Any]], list[str]]:
-    """Return the newest cell record of every key, and notes on what could not be read.
+def result_lines(run_dir: Path) -> list[dict[str, Any]]:
+    """Return the records that tables and plots are made of, in the plan's order.
 
-    The file is only ever appended to, so the last line of a key is its newest. Lines of kind
-    ``point`` (the finished parts of a long cell) are for resuming, not for tables.
+    Of every planned cell its newest record, before it those of its points that are results of their
+    own: a search's points, which are there to go on from, are not.
     """
-    records: dict[str, dict[str, Any]] = {}
-    unreadable = 0
-    torn = False
-    if not path.exists():
-        return records, []
+    lines, _ = _read_lines(run_dir)
+    cells = {line["key"]: line for line in lines if line["kind"] == "cell"}
+    points: dict[str, dict[str, dict[str, Any]]] = {}
+    for line in lines:
+        if is_result_point(line):
+            points.setdefault(line["key"], {})[line["point"]] = line
+    planned = [cell["key"] for cell in _read_plan(run_dir / "plan.json").get("cells") or []]
+    return [
+        line
+        for key in dict.fromkeys(planned)
+        for line in (*points.get(key, {}).values(), *([cells[key]] if key in cells else []))
+    ]
+
+
+def is_result_point(record: Mapping[str, Any]) -> bool:
+    """Return whether a record is a point that tables and plots show, not just a search's step."""
+    return record["kind"] == "point" and isinstance(record.get("metrics"), dict)
+
+
+def _read_lines(run_dir: Path) -> tuple[list[dict[str, Any]], list[str]]:
+    """Return every readable record of a run folder, and notes on what could not be read.
+
+    The file is only ever appended to, so the last line of a key is its newest.
+    """
+    path = run_dir / RECORDS
     try:
-        content = path.read_bytes()
+        if path.exists():
+            content = path.read_bytes()
+        elif (run_dir / PACKED).exists():
+            path = run_dir / PACKED
+            content = lzma.decompress(path.read_bytes())
+        else:
+            return [], []
     except OSError as error:
         raise ResultsError(f"can't read {path}: {error.strerror or error}") from error
+    except lzma.LZMAError as error:
+        raise ResultsError(f"can't read {path}: {error}") from error
+    records = []
+    unreadable = 0
+    torn = False
     for line, is_last in _lines(content):
         record = parse(line)
         if record is None:
             torn, unreadable = (True, unreadable) if is_last else (torn, unreadable + 1)
-        elif record["kind"] == "cell":
-            records[record["key"]] = record
+        else:
+            records.append(record)
     notes = []
     if unreadable:
         notes.append(

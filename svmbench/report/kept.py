@@ -1,0 +1,189 @@
+"""Results kept as reference: records small enough to be committed, and all that is made of them.
+
+A kept folder is a run folder: its plan, the environments it was measured in, and its records as
+``runs.jsonl.xz``, the newest of each cell alone, in the plan's order. Tables and plots lie beside
+them and are made from them by :func:`rebuild`; :func:`differences` says where they are not what
+the records say. A folder without records can't be made again and says so in its ``tables.md``.
+"""
+
+from __future__ import annotations
+
+import json
+import lzma
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from svmbench.errors import ResultsError
+from svmbench.report.builder import build
+from svmbench.report.files import write_text
+from svmbench.report.records import PACKED, read_run, result_lines
+
+#: What of a run folder tables and plots are made of, apart from environments and artifacts.
+_SOURCES = ("plan.json", PACKED)
+_ARTIFACTS = "artifacts"
+#: What stands in the ``tables.md`` of a folder that can't be made again.
+NOT_KEPT = (
+    "**Records not kept**: these tables and plots are by an earlier version, "
+    "and can't be made again from what lies here."
+)
+
+
+def keep(run: Path, target: Path) -> Path:
+    """Keep a finished run in `target`, which is replaced whole or not at all; return `target`.
+
+    Superseded records, those of an earlier plan and the finished parts of searches stay behind: no
+    table needs them. Tables and plots are made anew, from what is kept.
+
+    Raises
+    ------
+    ResultsError
+        If `run` is no finished run folder, or can't be kept.
+    """
+    if not (run / "tables.md").is_file():
+        raise ResultsError(f"{run} is unfinished: it has no tables.md; run its config to the end")
+    content = read_run(run)
+    used = {cell.environment for cell in content.cells}
+    try:
+        with _replaced(target) as made:
+            # The plan as it is: it may say more than this version of the report knows.
+            shutil.copyfile(run / "plan.json", made / "plan.json")
+            for name in sorted(content.environments.keys() & used):
+                file = f"environment-{name}.json"
+                shutil.copyfile(run / file, made / file)
+            (made / PACKED).write_bytes(pack(result_lines(run)))
+            for cell in content.cells:
+                grid = run / _ARTIFACTS / f"{cell.key}.npz"
+                if grid.is_file():
+                    (made / _ARTIFACTS).mkdir(exist_ok=True)
+                    shutil.copyfile(grid, made / _ARTIFACTS / grid.name)
+            build(made)
+    except OSError as error:
+        raise ResultsError(f"{run}: can't keep it in {target}: {error}") from error
+    return target
+
+
+def pack(records: list[dict[str, Any]]) -> bytes:
+    """Return records as compressed lines: the same bytes from the same records."""
+    lines = (
+        json.dumps(record, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        for record in records
+    )
+    text = "".join(f"{line}\n" for line in lines)
+    return lzma.compress(text.encode(), preset=9 | lzma.PRESET_EXTREME)
+
+
+def folders(root: Path) -> list[Path]:
+    """Return every folder of kept tables below `root`, in order."""
+    return sorted(path.parent for path in root.rglob("tables.md"))
+
+
+def has_records(folder: Path) -> bool:
+    """Return whether a kept folder can be made again."""
+    return all((folder / name).is_file() for name in _SOURCES)
+
+
+def rebuild(folder: Path) -> list[str]:
+    """Make a kept folder's tables and plots again; return what changed, one line a file."""
+    found = differences(folder)
+    if not found:
+        return []
+    if not has_records(folder):
+        path = folder / "tables.md"
+        head, _, rest = path.read_text(encoding="utf-8").partition("\n\n")
+        write_text(path, f"{head}\n\n{NOT_KEPT}\n\n{rest}")
+        return found
+    with _replaced(folder) as made:
+        _copy_sources(folder, made)
+        build(made)
+    return found
+
+
+def differences(folder: Path) -> list[str]:
+    """Return where a kept folder is not what its records make, one line a file.
+
+    Text is compared byte for byte, and so are SVGs that the same version of matplotlib drew; of
+    others, and of PNGs, only their being there is looked at.
+    """
+    if not has_records(folder):
+        text = (folder / "tables.md").read_text(encoding="utf-8")
+        return [] if NOT_KEPT in text else [f"{folder}/tables.md: not marked: records not kept"]
+    with tempfile.TemporaryDirectory(prefix="svmbench-kept-") as scratch:
+        made = Path(scratch) / "made"
+        made.mkdir()
+        _copy_sources(folder, made)
+        build(made)
+        names = {_name(path, top) for top in (folder, made) for path in _files(top)}
+        return [
+            f"{folder / name}: {said}"
+            for name in sorted(names)
+            if (said := _difference(folder / name, made / name))
+        ]
+
+
+def other_versions(folder: Path) -> list[str]:
+    """Return the versions of matplotlib, other than this one, that drew the folder's SVGs."""
+    from importlib.metadata import version
+
+    if not has_records(folder):
+        return []
+    used = {drawn_by(path.read_bytes()) or "unknown" for path in folder.glob("*.svg")}
+    return sorted(used - {version("matplotlib")})
+
+
+def drawn_by(svg: bytes) -> str:
+    """Return the version of matplotlib that drew an SVG; empty where it doesn't say."""
+    found = re.search(rb"Matplotlib v([\w.+]+)", svg[:4096])
+    return found[1].decode() if found else ""
+
+
+def _difference(kept: Path, made: Path) -> str:
+    if not made.exists():
+        return "the records don't make it"
+    if not kept.exists():
+        return "is missing"
+    if kept.suffix == ".png":
+        return ""
+    before, after = kept.read_bytes(), made.read_bytes()
+    if kept.suffix == ".svg" and drawn_by(before) != drawn_by(after):
+        return ""
+    return "" if before == after else "differs from what the records make"
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    return (path for path in folder.rglob("*") if path.is_file())
+
+
+def _name(path: Path, top: Path) -> str:
+    return path.relative_to(top).as_posix()
+
+
+def _copy_sources(folder: Path, made: Path) -> None:
+    for name in _SOURCES:
+        shutil.copyfile(folder / name, made / name)
+    for path in folder.glob("environment-*.json"):
+        shutil.copyfile(path, made / path.name)
+    if (folder / _ARTIFACTS).is_dir():
+        shutil.copytree(folder / _ARTIFACTS, made / _ARTIFACTS)
+
+
+@contextmanager
+def _replaced(target: Path) -> Iterator[Path]:
+    """Hand out an empty folder that takes the place of `target`, unless something goes wrong."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=target.parent) as scratch:
+        made, former = Path(scratch) / "made", Path(scratch) / "former"
+        made.mkdir()
+        yield made
+        if target.exists():
+            target.rename(former)
+        try:
+            made.rename(target)
+        except BaseException:
+            if former.exists():
+                former.rename(target)
+            raise
