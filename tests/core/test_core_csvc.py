@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from kernel_oracles import box_qp
 from numpy.testing import assert_allclose
 from scipy.optimize import LinearConstraint, minimize
 from sklearn.exceptions import ConvergenceWarning
@@ -219,3 +220,79 @@ def test_a_shared_matrix_is_left_alone():
     part = KernelSource.precomputed(K).subset(np.arange(5, 25))
     CSVC().solve(part, y[5:25].astype(float))
     assert np.array_equal(K, kept)
+
+
+def test_no_offset_on_paper():
+    # f(x) = w x, margins 1 at x = 1 and x = -2: w = 1, and only the first is on its margin.
+    model = CSVC(C=10.0, kernel="linear", fit_intercept=False).fit([[1.0], [-2.0]], [1, -1])
+    assert_allclose(model.dual_coef_, [[1.0]])
+    assert model.intercept_ == [0.0]
+    assert model.counters_["updates"] == 1
+    # Both of one class: without an offset that is a problem as well as any other.
+    source = KernelSource.precomputed(np.array([[1.0, 0.5], [0.5, 1.0]]))
+    found = CSVC(C=10.0, fit_intercept=False).solve(source, np.ones(2))
+    assert_allclose(found.alpha, [2.0 / 3.0, 2.0 / 3.0])
+
+
+@needs_jit
+@pytest.mark.parametrize("kernel", ["linear", "rbf", "poly"])
+@pytest.mark.parametrize("C", [0.05, 1.0, 50.0])
+def test_no_offset_as_bounded_least_squares_finds_it(kernel, C):
+    X, y = make_problem(n=60, d=5, density=1.0)
+    parameters = {"C": C, "kernel": kernel, "gamma": 0.7, "coef0": 1.0}
+    model = CSVC(tol=1e-8, fit_intercept=False, **parameters).fit(X, y)
+    Q = model.function.between(X, X) * np.outer(y, y)
+    alpha = np.zeros(60)
+    alpha[model.support_] = model.dual_coef_[0] * y[model.support_]
+    expected = box_qp(Q + 1e-9 * np.eye(60), C)
+    best = expected.sum() - 0.5 * expected @ Q @ expected
+    assert model.stop_reason_ == "converged"
+    assert model.dual_objective_ == pytest.approx(best, rel=1e-6)
+    assert model.objective_ - model.dual_objective_ <= 1e-6 * model.objective_
+    slack = y * model.decision_function(X) - 1.0
+    assert np.max(-slack[alpha < C], initial=0.0) <= 1e-8 * (1 + 1e-3)
+    assert np.max(slack[alpha > 0], initial=0.0) <= 1e-8 * (1 + 1e-3)
+
+
+@pytest.mark.mirror
+@needs_jit
+def test_no_offset_on_the_reference_bed(mirrored):
+    # SVM-light without an offset: primal 585.283, 715 support vectors.
+    X, y = mirrored("a9a")
+    model = CSVC(gamma=0.05, C=1.0, tol=1e-6, fit_intercept=False).fit(X[:1605], y[:1605])
+    assert model.objective_ == pytest.approx(585.283, abs=1e-3)
+    assert len(model.support_) == pytest.approx(715, abs=2)
+
+
+@needs_jit
+def test_a_path_without_an_offset_starts_from_the_last_solution():
+    X, y = make_problem(n=120, d=5, density=1.0)
+    y = y.astype(float)
+    K = KernelFunction("rbf", 10.0).between(X, X)
+    model, values = CSVC(tol=1e-7, fit_intercept=False), [0.1, 1.0, 1.5, 3.0, 1e5, 1e6]
+    path = model.solve_path(KernelSource.precomputed(K), y, values)
+    alone = [CSVC(C=C, tol=1e-7, fit_intercept=False).solve(KernelSource.precomputed(K), y)
+             for C in values]  # fmt: skip
+    for found, single in zip(path, alone, strict=True):
+        assert found.b == single.b == 0.0
+        assert_allclose(K @ (found.alpha * y), K @ (single.alpha * y), atol=1e-5)
+    assert path[-1].n_iter == 0
+    assert [found.counters["kernel_evaluations"] for found in path] == [K.size, 0, 0, 0, 0, 0]
+    assert sum(found.n_iter for found in path) < sum(single.n_iter for single in alone)
+
+
+@needs_jit
+def test_a_flipped_sample_and_a_duplicated_one_without_an_offset():
+    X, y = make_problem(n=50, d=4)
+    settings = {"gamma": 1.0, "tol": 1e-7, "fit_intercept": False}
+    once = CSVC(C=2.0, **settings).fit(X, y)
+    twice = CSVC(C=1.0, **settings).fit(np.vstack([X, X]), np.r_[y, y])
+    assert twice.dual_objective_ == pytest.approx(once.dual_objective_, rel=1e-7)
+    # A constant large enough beside the kernel stands for a free offset.
+    K = KernelFunction("rbf", 1.0).between(X, X)
+    free = CSVC(C=2.0, tol=1e-7).solve(KernelSource.precomputed(K), y.astype(float))
+    absorbed = CSVC(C=2.0, tol=1e-7, fit_intercept=False).solve(
+        KernelSource.precomputed(K + 1e4), y.astype(float)
+    )
+    f, g = K @ (free.alpha * y) + free.b, (K + 1e4) @ (absorbed.alpha * y)
+    assert_allclose(f, g, atol=1e-3)

@@ -16,7 +16,7 @@ Which file does what, in the order of use
     classifier.py    ``CSVC``: parameters in, model out; a path of C on one matrix
     box.py           the problem as arrays; its limits, gap and thresholds
     driver.py        ``solve_box``: THE ONE PLACE THAT CHOOSES THE METHOD; rounds until checked
-    whole_matrix.py  steps on a matrix in memory: pairs, pairs within groups, single variables
+    whole_matrix.py  steps on a matrix in memory: pairs, pairs within groups, two on their own
     passes.py        what such a step does over all samples, vectorised
     c_path.py        all values of C one after another on a matrix, as one compiled function
     working_sets.py  more samples than that: steps within working sets, shrinking
@@ -28,8 +28,8 @@ References
     Fan, Chen and Lin 2005 (choice of the pair); Joachims 1999 (working sets, shrinking).
 """
 
-from svmbench.core.kernel.csvc.box import Box, make_box, thresholds
+from svmbench.core.kernel.csvc.box import Box, fill, make_box, thresholds
 from svmbench.core.kernel.csvc.classifier import CSVC
 from svmbench.core.kernel.csvc.driver import Found, solve_box
 
-__all__ = ["CSVC", "Box", "Found", "make_box", "solve_box", "thresholds"]
+__all__ = ["CSVC", "Box", "Found", "fill", "make_box", "solve_box", "thresholds"]

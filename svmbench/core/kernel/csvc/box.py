@@ -31,6 +31,9 @@ import numpy as np
 from svmbench.core.arrays import raw
 from svmbench.core.compiled import compiled
 
+#: Rounding that a sum may have, as a share of it.
+SLACK = 1e-12
+
 
 @dataclass(frozen=True)
 class Box:
@@ -91,6 +94,25 @@ def make_box(
             raise ValueError(msg)
     p, least, most = (np.array(part, dtype=np.float64) for part in (linear, low, high))
     return Box(p, least, most, group, n_sums)
+
+
+def fill(total: float, high: np.ndarray) -> np.ndarray:
+    """Return a start of a given sum between 0 and `high`: full from the first variable on.
+
+    Parameters
+    ----------
+    total : float
+        Not negative.
+    high : ndarray of shape (n,)
+        Not negative.
+    """
+    high = np.asarray(high, dtype=np.float64)
+    before = np.cumsum(high) - high
+    start = np.clip(total - before, 0.0, high)
+    if start.sum() < total * (1.0 - SLACK):
+        msg = f"upper bounds add up to {high.sum():g}, less than the {total:g} that must be kept"
+        raise ValueError(msg)
+    return start
 
 
 @compiled

@@ -63,7 +63,7 @@ def solve_path(
     kernels=KERNELS,
 )
 class CSVC(KernelClassifier):
-    """C-SVC with a free offset, as LIBSVM's, and faster.
+    """C-SVC with a free offset, as LIBSVM's, and faster; or without an offset.
 
     Parameters
     ----------
@@ -79,11 +79,13 @@ class CSVC(KernelClassifier):
     tol : float, default=1e-3
         Largest violation of the optimality conditions (LIBSVM's eps).
     max_iter : int, default=10000000
-        Largest number of pair steps.
+        Largest number of steps.
     cache_mb : float, default=1024.0
         Memory for kernel rows, MiB; any amount will do, and more saves work. Beside it there are
         a copy of the inputs in float32, some 20 MiB of scratch and, while optimality is checked,
         a copy of the support vectors.
+    fit_intercept : bool, default=True
+        Whether f has an offset. Without one the dual has no equality constraint.
     n_jobs : int, default=1
         Threads that make kernel rows and update the gradient of problems of more than 2,000
         samples; -1: one a processor. The model is the same whatever their number. Sparse inputs
@@ -96,14 +98,15 @@ class CSVC(KernelClassifier):
     dual_coef_ : ndarray of shape (1, n_support)
         ``alpha_i y_i``.
     intercept_ : ndarray of shape (1,)
+        0 without an offset.
     objective_, dual_objective_ : float
         Primal value at the offset, and dual value.
     n_iter_ : int
-        Pair steps.
+        Steps of two multipliers.
     stop_reason_ : str
         ``"converged"``, ``"max_iter"`` or ``"stalled"`` (no step is left that float64 can see).
     counters_ : dict
-        ``kernel_evaluations``, ``updates`` (pair steps), ``checks`` (of the gradient in float64),
+        ``kernel_evaluations``, ``updates`` (steps), ``checks`` (of the gradient in float64),
         ``support_vectors``, ``bounded_support_vectors``.
 
     Examples
@@ -124,6 +127,7 @@ class CSVC(KernelClassifier):
         tol: float = 1e-3,
         max_iter: int = 10_000_000,
         cache_mb: float = 1024.0,
+        fit_intercept: bool = True,
         n_jobs: int = 1,
     ) -> None:
         self.C = C
@@ -134,6 +138,7 @@ class CSVC(KernelClassifier):
         self.tol = tol
         self.max_iter = max_iter
         self.cache_mb = cache_mb
+        self.fit_intercept = fit_intercept
         self.n_jobs = n_jobs
 
     def _check_parameters(self) -> None:
@@ -147,18 +152,26 @@ class CSVC(KernelClassifier):
         y = np.array([1.0, -1.0])
         for dtype in (np.float32, np.float64):
             source = KernelSource.precomputed(np.eye(2, dtype=dtype))
-            cls().solve(source, y, start=np.zeros(2))
-            cls().solve_path(source, y, [1.0, 2.0])
+            for fit_intercept in (True, False):
+                model = cls(fit_intercept=fit_intercept)
+                model.solve(source, y, start=np.zeros(2))
+                model.solve_path(source, y, [1.0, 2.0])
 
     def solve(
         self, source: KernelSource, y: np.ndarray, start: np.ndarray | None = None
     ) -> KernelSolution:
         """Solve on one kernel matrix; see the base class."""
-        box = csvc_box(y, float(self.C))
+        return self._solve(source, y, float(self.C), None if start is None else start * y)
+
+    def _solve(
+        self, source: KernelSource, y: np.ndarray, C: float, start: np.ndarray | None
+    ) -> KernelSolution:
+        """Solve for one C from signed multipliers, or from zero."""
+        box = csvc_box(y, C, offset=bool(self.fit_intercept))
         found = driver.solve_box(
             source,
             box,
-            start=None if start is None else start * y,
+            start=start,
             tol=float(self.tol),
             max_iter=int(self.max_iter),
             cache_mb=float(self.cache_mb),
@@ -166,7 +179,7 @@ class CSVC(KernelClassifier):
         )
         return KernelSolution(
             alpha=np.abs(found.beta),
-            b=float(thresholds(box, found.beta, found.v)[0]),
+            b=float(thresholds(box, found.beta, found.v).sum()),
             n_iter=found.steps,
             stop_reason=found.stop_reason,
             counters=found.counters,
@@ -179,4 +192,12 @@ class CSVC(KernelClassifier):
         K = source.whole(float(self.cache_mb))
         if K is None:
             return super().solve_path(source, y, values)
-        return solve_path(K, y, values, tol=float(self.tol), max_iter=int(self.max_iter))
+        if self.fit_intercept:
+            return solve_path(K, y, values, tol=float(self.tol), max_iter=int(self.max_iter))
+        found: list[KernelSolution] = []
+        for C in values:
+            start = found[-1].alpha * y if found else None
+            found.append(self._solve(KernelSource.precomputed(K), y, float(C), start))
+            # The matrix was computed for the first.
+            found[-1].counters["kernel_evaluations"] = K.size if len(found) == 1 else 0
+        return found

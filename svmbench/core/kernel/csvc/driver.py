@@ -52,7 +52,8 @@ class Found:
     Attributes
     ----------
     beta, v : ndarray of shape (n_samples,)
-        Variables and gradient.
+        Variables, and gradient: exact near the gap, and so at every free variable; elsewhere it
+        may be that of single-precision rows.
     steps : int
     checks : int or None
         Of the gradient in float64; None on a stored matrix, which is taken at its word.

@@ -1,7 +1,8 @@
 """The passes of a step over all samples, written so that they vectorise.
 
 In the problem of ``box`` with its gradient v = p - K beta, a pair step raises beta_i and lowers
-beta_j by the same t, where i can go up and j can go down; a single step moves beta_i alone.
+beta_j by the same t, where i can go up and j can go down; where no sum is kept, beta_i and beta_j
+move each by its own.
 
 Which bounds a sample is at is kept as a penalty to add: `up` is 0 where beta can be raised and
 -inf where it can't, `down` the same for lowering. (A condition inside the loop would keep the
@@ -181,9 +182,17 @@ def pair_step(
 
 @compiled
 def move_and_find_worst(
-    v: np.ndarray, up: np.ndarray, down: np.ndarray, inverse: np.ndarray, row: np.ndarray, t: float
+    v: np.ndarray,
+    up: np.ndarray,
+    down: np.ndarray,
+    inverse: np.ndarray,
+    rows: np.ndarray,
+    i: int,
+    j: int,
+    ti: float,
+    tj: float,
 ) -> tuple[int, float]:
-    """Take the step t of one variable out of the gradient; return whose step gains most now.
+    """Take the step of two variables out of the gradient; return whose own step gains most now.
 
     Parameters
     ----------
@@ -193,8 +202,10 @@ def move_and_find_worst(
         0 where beta can be raised (lowered), else -inf.
     inverse : ndarray of shape (n,)
         1 / K_kk.
-    row : ndarray of shape (n,)
-        Kernel values of the variable that moved by `t`; with ``t = 0`` nothing moves.
+    rows : ndarray of shape (n, n)
+        Kernel matrix.
+    i, j, ti, tj
+        The two variables and by how much they moved.
 
     Returns
     -------
@@ -206,12 +217,12 @@ def move_and_find_worst(
     n = len(v)
     top, bottom, most, piece = 0.0, 0.0, 0.0, -1
     for start in range(0, n, PIECE):
-        values, kernel = v[start : start + PIECE], row[start : start + PIECE]
+        values, scale = v[start : start + PIECE], inverse[start : start + PIECE]
+        first, second = rows[i, start : start + PIECE], rows[j, start : start + PIECE]
         raised, lowered = up[start : start + PIECE], down[start : start + PIECE]
-        scale = inverse[start : start + PIECE]
         high, low, best = 0.0, 0.0, 0.0
         for k in range(len(values)):
-            w = values[k] - t * np.float64(kernel[k])
+            w = values[k] - (ti * np.float64(first[k]) + tj * np.float64(second[k]))
             values[k] = w
             rise, fall = w + np.float64(raised[k]), np.float64(lowered[k]) - w
             high, low = larger(high, rise), larger(low, fall)
@@ -220,17 +231,112 @@ def move_and_find_worst(
         top, bottom = max(top, high), max(bottom, low)
         if best > most:
             most, piece = best, start
-    i = piece
-    while 0 <= i < n - 1:
-        d = max(v[i] + np.float64(up[i]), np.float64(down[i]) - v[i], 0.0)
-        if d * (d * inverse[i]) == most:
+    k = piece
+    while 0 <= k < n - 1:
+        d = max(v[k] + np.float64(up[k]), np.float64(down[k]) - v[k], 0.0)
+        if d * (d * inverse[k]) == most:
             break
-        i += 1
-    return i, top + bottom
+        k += 1
+    return k, top + bottom
 
 
 @compiled
-def single_step(
+def find_companion(
+    v: np.ndarray,
+    up: np.ndarray,
+    down: np.ndarray,
+    row: np.ndarray,
+    diag: np.ndarray,
+    i: int,
+    score: np.ndarray,
+) -> int:
+    """Choose j to move with i: the one that gains most once i has taken its own best step.
+
+    That step leaves r_j = v_j - v_i K_ij / K_ii and the curvature K_jj - K_ij^2 / K_ii.
+
+    Parameters
+    ----------
+    v, up, down : ndarray of shape (n,)
+        Gradient; 0 where beta can be raised (lowered), else -inf (float32).
+    row, diag : ndarray of shape (n,)
+        Kernel values of i with all, and of all with themselves; of one type.
+    i : int
+    score : ndarray of float32 of shape (n,)
+        Scratch.
+
+    Returns
+    -------
+    int
+        -1 where nobody gains.
+    """
+    n = len(v)
+    zero, tiny = np.float32(0.0), np.float32(TINY)
+    inverse = 1.0 / max(np.float64(diag[i]), TINY)
+    own, share = v[i] * inverse, np.float32(inverse)
+    most, piece = zero, -1
+    for start in range(0, n, PIECE):
+        values, scores = v[start : start + PIECE], score[start : start + PIECE]
+        raised, lowered = up[start : start + PIECE], down[start : start + PIECE]
+        kernel, others = row[start : start + PIECE], diag[start : start + PIECE]
+        best = zero
+        for k in range(len(values)):
+            r = np.float32(values[k] - own * np.float64(kernel[k]))
+            d = larger(larger(r + raised[k], lowered[k] - r), zero)
+            c = np.float32(kernel[k])
+            curvature = larger(np.float32(others[k]) - c * (c * share), tiny)
+            scores[k] = d * (d / curvature)
+            best = larger(best, scores[k])
+        if best > most:
+            most, piece = best, start
+    if piece < 0:
+        return -1
+    k = piece
+    while k < n - 1 and score[k] != most:
+        k += 1
+    return -1 if k == i else k
+
+
+@compiled
+def best_in_rectangle(
+    g: tuple[float, float],
+    K: tuple[float, float, float],
+    least: tuple[float, float],
+    most: tuple[float, float],
+) -> tuple[float, float]:
+    """Return the maximiser of ``g'x - 1/2 x'Kx`` of two variables within bounds.
+
+    Parameters
+    ----------
+    g : tuple of float
+        Slopes at 0.
+    K : tuple of float
+        K_11, K_22, both above 0, and K_12.
+    least, most : tuple of float
+        Bounds, which hold 0.
+    """
+    a, b, c = K
+    determinant = a * b - c * c
+    if determinant > TINY * a * b:
+        x, y = (g[0] * b - g[1] * c) / determinant, (g[1] * a - g[0] * c) / determinant
+        if least[0] <= x <= most[0] and least[1] <= y <= most[1]:
+            return x, y
+    # Else it is on an edge.
+    gain, found_x, found_y = -np.inf, 0.0, 0.0
+    for side in range(4):
+        if side < 2:
+            x = least[0] if side == 0 else most[0]
+            y = min(max((g[1] - c * x) / b, least[1]), most[1])
+        else:
+            y = least[1] if side == 2 else most[1]
+            x = min(max((g[0] - c * y) / a, least[0]), most[0])
+        value = g[0] * x + g[1] * y - (0.5 * a * x * x + 0.5 * b * y * y + c * x * y)
+        if value > gain:
+            gain, found_x, found_y = value, x, y
+    return found_x, found_y
+
+
+@compiled
+def place(
     i: int,
     step: float,
     beta: np.ndarray,
@@ -239,17 +345,20 @@ def single_step(
     up: np.ndarray,
     down: np.ndarray,
 ) -> float:
-    """Move beta_i by `step`, or to the bound before that; return by how much.
+    """Move beta_i by `step`, exactly to a bound that this reaches; return by how much.
 
     Parameters
     ----------
-    step : float
-        ``v_i / K_ii``.
     beta, low, high, up, down : ndarray of shape (n,)
         Variables with their bounds and penalties; changed in place.
     """
     before = beta[i]
-    beta[i] = min(max(before + step, low[i]), high[i])
-    up[i] = 0.0 if beta[i] < high[i] else -np.inf
-    down[i] = 0.0 if beta[i] > low[i] else -np.inf
-    return beta[i] - before
+    moved = min(max(before + step, low[i]), high[i])
+    if step >= high[i] - before:
+        moved = high[i]
+    elif step <= low[i] - before:
+        moved = low[i]
+    beta[i] = moved
+    up[i] = 0.0 if moved < high[i] else -np.inf
+    down[i] = 0.0 if moved > low[i] else -np.inf
+    return moved - before
