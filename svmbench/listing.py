@@ -100,6 +100,7 @@ def describe(name: str) -> dict[str, Any]:
         "paper": declared.paper or "none: a baseline",
         "reference": declared.reference,
         "minimises": f"{declared.problem}: {PROBLEMS[declared.problem].formula}",
+        "offset": str(solver(name).offset),
         "kernels": ", ".join(declared.kernels),
         "inputs": "dense, CSR" if declared.sparse else "dense",
         "task": declared.task,

@@ -46,11 +46,11 @@ class KernelBaseline(KernelClassifier):
         n_iter : int
         converged : bool
         """
-        alpha = np.zeros(len(data.y))
-        alpha[support] = coefficients * data.y[support]
+        signed = np.zeros(len(data.y))
+        signed[support] = coefficients
         return self._store(
             KernelSolution(
-                alpha=alpha,
+                coefficients=signed,
                 b=b,
                 n_iter=n_iter,
                 stop_reason="converged" if converged else "max_iter",

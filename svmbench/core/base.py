@@ -32,6 +32,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import validate_data
 
 from svmbench.core.arrays import canonical_csr
+from svmbench.core.problems import PROBLEMS, Aim, Offset, Problem
 
 if TYPE_CHECKING:
     from svmbench.core.registry import Declaration
@@ -76,6 +77,21 @@ class Solver(BaseEstimator):
     @classmethod
     def warm_up_rest(cls) -> None:
         """Call the compiled code that no tiny problem gets to; most solvers have none."""
+
+    @property
+    def problem(self) -> Problem:
+        """The problem whose value `objective_` is."""
+        return PROBLEMS[self.declaration.problem]
+
+    @property
+    @abstractmethod
+    def offset(self) -> Offset:
+        """How the estimator, as it is configured, treats the offset."""
+
+    @property
+    def aim(self) -> Aim:
+        """What it minimises: objectives may be compared where the aims are equal."""
+        return self.problem.aim(self.offset)
 
     @abstractmethod
     def prepare(self, X: Any, y: Any) -> TrainingData:

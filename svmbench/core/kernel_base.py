@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -16,10 +16,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from svmbench.core.base import BinaryClassifier, TrainingData, require_count, require_positive
 from svmbench.core.kernels import KERNELS, KernelFunction, KernelSource
-from svmbench.core.problems import PROBLEMS, Problem
-
-#: Kernel values held in memory at a time when a model is evaluated.
-BLOCK_VALUES = 1 << 23
+from svmbench.core.models import Expansion
+from svmbench.core.problems import FREE, NO_OFFSET, Offset, Values, absorbed
 
 
 @dataclass
@@ -28,10 +26,10 @@ class KernelSolution:
 
     Attributes
     ----------
-    alpha : ndarray of shape (n_samples,)
-        Multipliers, not negative, and at most the problem's upper bound.
+    coefficients : ndarray of shape (n_samples,), or (n_points,) with `points`
+        Signed: beta_i = alpha_i y_i where there are labels.
     b : float
-        Offset: f(x) = sum_i alpha_i y_i K(x_i, x) + b.
+        Offset: f(x) = sum_i beta_i K(x_i, x) + b.
     n_iter : int
         Iterations in the solver's own unit.
     stop_reason : str
@@ -39,13 +37,24 @@ class KernelSolution:
         all that was asked for.
     counters : dict of str to int
         Work done.
+    points : ndarray or csr_array of shape (n_points, n_features) or None
+        What stands for the x_i above where they are no training rows.
+    rho : float
+        The margin of nu-svc and one-class, the squared radius of svdd; else 0.
     """
 
-    alpha: np.ndarray
+    coefficients: np.ndarray
     b: float
     n_iter: int
     stop_reason: str
     counters: dict[str, int] = field(default_factory=dict)
+    points: Any = None
+    rho: float = 0.0
+
+    @property
+    def alpha(self) -> np.ndarray:
+        """Multipliers of a problem in which none is negative: the coefficients without signs."""
+        return np.abs(self.coefficients)
 
 
 def scale(X: Any) -> float:
@@ -71,8 +80,9 @@ class KernelClassifier(BinaryClassifier):
     `cache_mb`, and define `solve`; one that works on the inputs themselves defines `train` instead.
     """
 
-    #: Whether 1 is added to the kernel, so that the offset is regularised; if not, it is free or 0.
-    absorbs_bias: ClassVar[bool] = False
+    #: What is done with the offset: "free"; "absorbed", where the square of `intercept_scaling`
+    #: (1 without such a parameter) is added to the kernel; or "none", as with fit_intercept=False.
+    treats_offset: ClassVar[str] = "free"
 
     needs_parameters: ClassVar[tuple[str, ...]] = ("C", "kernel", "gamma", "degree", "coef0")
 
@@ -84,6 +94,40 @@ class KernelClassifier(BinaryClassifier):
     tol: float
     max_iter: int
     cache_mb: float
+    #: The model; ``support_``, ``dual_coef_`` … are views of it.
+    expansion_: Expansion
+
+    @property
+    def offset(self) -> Offset:
+        """What is done with the offset, by the class and its parameters."""
+        if not getattr(self, "fit_intercept", True):
+            return NO_OFFSET
+        if self.treats_offset == "absorbed":
+            return absorbed(getattr(self, "intercept_scaling", 1.0))
+        return FREE if self.treats_offset == "free" else NO_OFFSET
+
+    @property
+    def support_(self) -> np.ndarray:
+        """Positions of the support vectors in the training samples, ascending."""
+        if self.expansion_.rows is None:
+            msg = "the points of this model are no training rows"
+            raise AttributeError(msg)
+        return self.expansion_.rows
+
+    @property
+    def support_vectors_(self) -> Any:
+        """The support vectors, or the points of the model that are no rows."""
+        return self.expansion_.points
+
+    @property
+    def dual_coef_(self) -> np.ndarray:
+        """Signed coefficients of the support vectors, shape (1, n_support)."""
+        return self.expansion_.coefficients.reshape(1, -1)
+
+    @property
+    def intercept_(self) -> np.ndarray:
+        """The offset, shape (1,)."""
+        return np.array([self.expansion_.b])
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -162,21 +206,23 @@ class KernelClassifier(BinaryClassifier):
         return KernelFunction(self.kernel, self.gamma_, int(self.degree), float(self.coef0))
 
     def _store(self, solution: KernelSolution, data: TrainingData) -> Self:
-        if not (np.all(np.isfinite(solution.alpha)) and np.isfinite(solution.b)):
+        if not (np.all(np.isfinite(solution.coefficients)) and np.isfinite(solution.b)):
             msg = f"{type(self).__name__} produced a solution with NaN or infinite coefficients"
             raise FloatingPointError(msg)
-        self.support_ = np.flatnonzero(solution.alpha)
-        self.support_vectors_ = data.X[self.support_]
-        self.dual_coef_ = (solution.alpha * data.y)[self.support_].reshape(1, -1)
-        self.intercept_ = np.array([solution.b])
+        coefficients, b, rho = solution.coefficients, float(solution.b), float(solution.rho)
+        bounded = 0
+        if solution.points is not None:
+            self.expansion_ = Expansion(self.function, solution.points, coefficients, b, rho=rho)
+        else:
+            self.expansion_ = Expansion.over_rows(self.function, data.X, coefficients, b, rho)
+            _, upper = self.problem.bounds(self._sum_weight(data), len(data.y))
+            bounded = int(np.sum(np.abs(coefficients) >= upper))
         self.n_iter_ = max(1, solution.n_iter)
         self.stop_reason_ = solution.stop_reason
         self.counters_ = {
             **solution.counters,
-            "support_vectors": len(self.support_),
-            "bounded_support_vectors": int(
-                np.sum(solution.alpha >= self._problem.upper(self._sum_weight(data)))
-            ),
+            "support_vectors": len(self.expansion_.coefficients),
+            "bounded_support_vectors": bounded,
         }
         if solution.stop_reason in ("max_iter", "stalled"):
             # A baseline's program may have a limit that is no parameter.
@@ -195,18 +241,25 @@ class KernelClassifier(BinaryClassifier):
         return self
 
     def certify(self, data: TrainingData) -> Self:
-        """Set ``objective_`` (primal, at the returned offset) and ``dual_objective_``."""
-        f = self._decide(data.X)
-        coefficients = self.dual_coef_[0]
-        b = float(self.intercept_[0])
-        square = float(coefficients @ (f[self.support_] - b))
-        if self.absorbs_bias:
-            square += b * b
+        """Set ``objective_`` (primal, at the returned offset) and ``dual_objective_``.
+
+        A model over points that are no rows has no multipliers, and -inf for a dual value.
+        """
+        model = self.expansion_
+        f, alpha = model.decide(data.X), None
+        if model.rows is None:
+            square = model.squared_norm()
+        else:
+            square = float(model.coefficients @ (f[model.rows] - model.b))
+            alpha = np.zeros(len(f))
+            alpha[model.rows] = model.coefficients * data.y[model.rows]
+        self.expansion_ = replace(model, square=square)
+        if self.offset.kind == "absorbed":
+            square += (model.b / self.offset.value) ** 2
+        values = Values(f=f, square=square, y=data.y, alpha=alpha, rho=model.rho)
         weight = self._sum_weight(data)
-        losses = float(np.sum(self._problem.loss(data.y * f)))
-        self.objective_ = 0.5 * square + weight * losses
-        conjugate = self._problem.conjugate(np.abs(coefficients), weight)
-        self.dual_objective_ = -conjugate - 0.5 * square
+        self.objective_ = self.problem.primal(values, weight)
+        self.dual_objective_ = -np.inf if alpha is None else self.problem.dual(values, weight)
         if not np.isfinite(self.objective_):
             msg = (
                 f"{type(self).__name__} has decision values that are NaN or infinite on its own "
@@ -214,10 +267,6 @@ class KernelClassifier(BinaryClassifier):
             )
             raise FloatingPointError(msg)
         return self
-
-    @property
-    def _problem(self) -> Problem:
-        return PROBLEMS[self.declaration.problem]
 
     def _sum_weight(self, data: TrainingData) -> float:
         """Return the weight of the summed losses; a solver with another parameter converts it."""
@@ -227,13 +276,4 @@ class KernelClassifier(BinaryClassifier):
         """Return f(x) for each row of `X`, shape (n_samples,)."""
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, order="C", reset=False)
-        return self._decide(X)
-
-    def _decide(self, X: Any) -> np.ndarray:
-        values = np.full(X.shape[0], self.intercept_[0])
-        height = max(1, BLOCK_VALUES // max(1, len(self.support_)))
-        for start in range(0, X.shape[0] if len(self.support_) else 0, height):
-            rows = slice(start, start + height)
-            K = self.function.between(X[rows], self.support_vectors_)
-            values[rows] += K @ self.dual_coef_[0]
-        return values
+        return self.expansion_.decide(X)

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from svmbench.core import problems
 from svmbench.core.arrays import append_bias
 from svmbench.core.base import BinaryClassifier, TrainingData
+from svmbench.core.problems import Offset
 
 
 @dataclass
@@ -62,6 +63,11 @@ class LinearClassifier(BinaryClassifier):
         """The value of the appended constant feature; 0 without an intercept."""
         return float(self.intercept_scaling) if self.fit_intercept else 0.0
 
+    @property
+    def offset(self) -> Offset:
+        """Absorbed, or none: as the parameters say."""
+        return problems.absorbed(self.bias)
+
     def prepare(self, X: Any, y: Any) -> TrainingData:
         """Validate, and append the constant feature."""
         data = self._validate(X, y)
@@ -83,15 +89,9 @@ class LinearClassifier(BinaryClassifier):
 
     def certify(self, data: TrainingData) -> Self:
         """Set ``objective_``: the primal value of the declared problem at (w, b)."""
-        problem = problems.PROBLEMS[self.declaration.problem]
-        self.objective_ = problem.primal(
-            data.X,
-            data.y,
-            self.coef_[0],
-            float(self.intercept_[0]),
-            self._sum_weight(data),
-            bias=self.bias,
-        )
+        w, b = self.coef_[0], float(self.intercept_[0])
+        values = problems.linear(data.X, w, b, data.y, bias=self.bias)
+        self.objective_ = self.problem.primal(values, self._sum_weight(data))
         return self
 
     def _sum_weight(self, data: TrainingData) -> float:

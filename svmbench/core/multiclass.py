@@ -22,6 +22,7 @@ from svmbench.core.arrays import raw
 from svmbench.core.base import BinaryClassifier, Solver, TrainingData
 from svmbench.core.compiled import compiled
 from svmbench.core.kernel_base import scale
+from svmbench.core.problems import Offset, Problem
 
 
 @dataclass(frozen=True)
@@ -162,6 +163,16 @@ class OneVsOne(ClassifierMixin, Solver):
 
     def __init__(self, estimator: BinaryClassifier) -> None:
         self.estimator = estimator
+
+    @property
+    def problem(self) -> Problem:
+        """The problem of every pair."""
+        return self.estimator.problem
+
+    @property
+    def offset(self) -> Offset:
+        """What every pair does with its offset."""
+        return self.estimator.offset
 
     def prepare(self, X: Any, y: Any) -> TrainingData:
         """Validate, and prepare every pair's own data."""

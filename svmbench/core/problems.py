@@ -3,20 +3,26 @@
 Every solver declares which entry of :data:`PROBLEMS` it minimises, and its ``objective_`` is that
 entry's value: one definition, so that two solvers of one problem can be compared to the last digit.
 
-All are stated in the sum form
+A problem is evaluated from :class:`Values`: decision values, a squared norm, multipliers. It knows
+nothing of inputs, kernels or features, so that one entry serves linear and kernel solvers, on rows
+or on points that are none.
 
-    min_{w,b}  1/2 ||w||^2 [+ 1/2 (b/s)^2]  +  C * sum_i loss(y_i (w.x_i + b))
+The problems with a loss are stated in the sum form
 
-where the term in brackets is there when the bias is absorbed as a constant feature of value s
-(``bias=s``), and is not when the offset is absent (``bias=0``) or free (``bias=None``: only then
-the dual has the constraint ``y·alpha = 0``).
+    min_{w,b}  1/2 ||w||^2 [+ 1/2 (b/s)^2]  +  C * sum_i v_i loss(y_i f(x_i)),  f(x) = w.x + b,
+
+where v_i are weights of the samples, 1 unless given, and the term in brackets is there when the
+offset is absorbed as a constant feature of value s. How the offset is treated is an
+:class:`Offset`, and what two solvers must have in common for their objectives to be compared is
+an :class:`Aim`: the problem and the offset.
 """
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,113 +31,365 @@ FEASIBILITY = 1e-9
 
 
 @dataclass(frozen=True)
+class Offset:
+    """How the offset b of f(x) = w.x + b is treated.
+
+    Attributes
+    ----------
+    kind : {"free", "absorbed", "none"}
+        Not regularised, so that the dual has the constraint ``y·alpha = 0``; regularised as the
+        weight of a constant feature; or not there.
+    value : float
+        The constant feature's value where it is absorbed; else 0.
+    """
+
+    kind: str
+    value: float = 0.0
+
+    def __str__(self) -> str:
+        return f"{self.kind} ({self.value:g})" if self.kind == "absorbed" else self.kind
+
+
+FREE, NO_OFFSET = Offset("free"), Offset("none")
+
+
+def absorbed(value: float) -> Offset:
+    """Return the treatment by a constant feature of this value; of value 0 there is no offset."""
+    return Offset("absorbed", float(value)) if value else NO_OFFSET
+
+
+class Aim(NamedTuple):
+    """What a configured solver minimises: two objectives are comparable where the aims are equal.
+
+    Attributes
+    ----------
+    problem : str
+        Name of the problem, without what `offset` says already.
+    offset : Offset
+    """
+
+    problem: str
+    offset: Offset
+
+    def __str__(self) -> str:
+        return f"{self.problem}, offset {self.offset}"
+
+
+@dataclass(frozen=True)
+class Values:
+    """What a problem is evaluated from.
+
+    Attributes
+    ----------
+    f : ndarray of shape (n_samples,)
+        Decision values of the training samples, with the offset in them.
+    square : float
+        ``||w||^2``; where the offset b is absorbed with value s, that and ``(b/s)^2``.
+    y : ndarray of shape (n_samples,) or None
+        Labels ±1; None where there are none.
+    alpha : ndarray of shape (n_samples,) or None
+        Multipliers, for the dual: w is ``sum_i alpha_i y_i x_i``, in svdd's case the centre
+        ``sum_i alpha_i x_i``.
+    rho : float
+        The margin of nu-svc and one-class, the squared radius of svdd.
+    weights : ndarray of shape (n_samples,) or None
+        Weights of the samples' losses; None for 1 each.
+    diagonal : ndarray of shape (n_samples,) or None
+        ``K(x_i, x_i)``, which only svdd's dual asks for.
+    """
+
+    f: np.ndarray
+    square: float
+    y: np.ndarray | None = None
+    alpha: np.ndarray | None = None
+    rho: float = 0.0
+    weights: np.ndarray | None = None
+    diagonal: np.ndarray | None = None
+
+    @property
+    def margins(self) -> np.ndarray:
+        """Decision values in the direction of the labels."""
+        return self.f if self.y is None else self.y * self.f
+
+    def summed(self, losses: np.ndarray) -> float:
+        """Return the weighted sum of losses of the samples."""
+        return float(np.sum(losses if self.weights is None else self.weights * losses))
+
+    def multipliers(self) -> np.ndarray:
+        """Return `alpha`.
+
+        Raises
+        ------
+        ValueError
+            Without them there is no dual value.
+        """
+        if self.alpha is None:
+            msg = "a dual value needs multipliers"
+            raise ValueError(msg)
+        return self.alpha
+
+
+@dataclass(frozen=True)
 class Problem:
-    """One loss with its dual.
+    """One problem with its dual; `parameter` below is the number that it is stated with.
 
     Attributes
     ----------
     name : str
         As solvers declare it.
     formula : str
-        The loss in words a person can check.
+        The problem in words a person can check.
+    """
+
+    name: str
+    formula: str
+
+    @abstractmethod
+    def primal(self, values: Values, parameter: float) -> float:
+        """Return the primal value."""
+
+    @abstractmethod
+    def dual(self, values: Values, parameter: float) -> float:
+        """Return the dual value: at feasible multipliers a lower bound of every primal value."""
+
+    @abstractmethod
+    def bounds(self, parameter: float, n_samples: int) -> tuple[float, float]:
+        """Return the bounds of the multipliers of samples of weight 1."""
+
+    def sum_violation(self, values: Values, parameter: float, offset: Offset) -> str:
+        """Return what is wrong with the sums of the multipliers, as a sentence; "" if nothing."""
+        alpha = values.multipliers()
+        total = float(np.sum(alpha if values.y is None else values.y * alpha))
+        if offset.kind == "free" and abs(total) > _slack(alpha) * len(alpha):
+            return f"with a free offset the dual needs y·alpha = 0, got {total:.3g}"
+        return ""
+
+    def check(self, values: Values, parameter: float, offset: Offset = FREE) -> None:
+        """Raise ValueError, saying which constraint is violated, unless `alpha` is feasible."""
+        alpha = values.multipliers()
+        low, high = self.bounds(parameter, len(alpha))
+        weights = 1.0 if values.weights is None else values.weights
+        slack = _slack(alpha)
+        # An infinite bound stays infinite, whatever the weight.
+        low_i = low * weights if np.isfinite(low) else low
+        high_i = high * weights if np.isfinite(high) else high
+        if np.any(alpha < low_i - slack) or np.any(alpha > high_i + slack):
+            msg = f"alpha leaves the box [{low}, {high}] of the {self.name} dual"
+            raise ValueError(msg)
+        wrong = self.sum_violation(values, parameter, offset)
+        if wrong:
+            raise ValueError(wrong)
+
+    def gap(self, values: Values, parameter: float, offset: Offset = FREE) -> float:
+        """Return primal minus dual value: 0 at the optimum, an upper bound of the suboptimality.
+
+        Raises
+        ------
+        ValueError
+            If `alpha` is not feasible.
+        """
+        self.check(values, parameter, offset)
+        return self.primal(values, parameter) - self.dual(values, parameter)
+
+    def aim(self, offset: Offset) -> Aim:
+        """Return what a solver aims at that treats the offset so."""
+        return Aim(self.name, offset)
+
+
+def _slack(alpha: np.ndarray) -> float:
+    return FEASIBILITY * max(1.0, float(np.max(np.abs(alpha), initial=0.0)))
+
+
+@dataclass(frozen=True)
+class LossProblem(Problem):
+    """A loss of the margins with its dual; the parameter is C, the weight of the summed losses.
+
+    The dual is  max  -conjugate(alpha, C) - 1/2 ||sum_i alpha_i y_i x_i||^2  over the box, with
+    ``y·alpha = 0`` where the offset is free.
+
+    Attributes
+    ----------
     loss : callable
         Elementwise loss of the margins ``m_i = y_i f(x_i)``.
     multipliers : callable
         Multipliers ``alpha_i`` that the margins imply: ``-C * loss'(m_i)`` (a subgradient).
     conjugate : callable
-        ``sum_i C * loss*(-alpha_i / C)``: the dual objective is
-        ``-conjugate(alpha, C) - 1/2 ||sum_i alpha_i y_i x_i||^2``.
+        ``sum_i C_i * loss*(-alpha_i / C_i)``, where C_i is C times the sample's weight.
     upper : callable
         The upper bound of the multipliers at a given C.
     lower : float
         Their lower bound.
+    without_offset : str
+        Where f has no offset by the problem's name, the name of the same problem with one.
     """
 
-    name: str
-    formula: str
     loss: Callable[[np.ndarray], np.ndarray]
     multipliers: Callable[[np.ndarray, float], np.ndarray]
-    conjugate: Callable[[np.ndarray, float], float]
+    conjugate: Callable[[np.ndarray, Any], float]
     upper: Callable[[float], float]
     lower: float
+    without_offset: str = ""
 
-    def primal(
-        self, X: Any, y: np.ndarray, w: np.ndarray, b: float, C: float, *, bias: float | None = 1.0
-    ) -> float:
-        """Return the primal value at (w, b).
+    def primal(self, values: Values, parameter: float) -> float:
+        """Return 1/2 square + C times the weighted sum of the losses."""
+        return 0.5 * values.square + parameter * values.summed(self.loss(values.margins))
 
-        Parameters
-        ----------
-        X : array or CSR of shape (n_samples, n_features)
-        y : array of shape (n_samples,)
-            Labels ±1.
-        w, b : array of shape (n_features,), float
-        C : float
-            Weight of the summed losses.
-        bias : float
-            Value of the constant feature that absorbs the offset; 0 without an offset, None when
-            it is free.
-        """
-        margins = y * (np.asarray(X @ w).ravel() + b)
-        regulariser = 0.5 * float(w @ w)
-        if bias:
-            regulariser += 0.5 * (b / bias) ** 2
-        return regulariser + C * float(np.sum(self.loss(margins)))
+    def dual(self, values: Values, parameter: float) -> float:
+        """Return minus the conjugate minus 1/2 square; `square` is that of `alpha`'s own w."""
+        C = parameter if values.weights is None else parameter * values.weights
+        return -self.conjugate(values.multipliers(), C) - 0.5 * values.square
 
-    def dual(
-        self, X: Any, y: np.ndarray, alpha: np.ndarray, C: float, *, bias: float | None = 1.0
-    ) -> float:
-        """Return the dual value at `alpha` (a lower bound of every primal value).
+    def bounds(self, parameter: float, n_samples: int) -> tuple[float, float]:
+        """Return `lower` and `upper` at this C."""
+        return self.lower, self.upper(parameter)
 
-        Raises
-        ------
-        ValueError
-            If `alpha` leaves its box, or, with a free offset (``bias=None``), ``y·alpha`` is not 0.
-        """
-        scale = FEASIBILITY * max(1.0, float(np.max(np.abs(alpha), initial=0.0)))
-        if np.any(alpha < self.lower - scale) or np.any(alpha > self.upper(C) + scale):
-            msg = f"alpha leaves the box [{self.lower}, {self.upper(C)}] of the {self.name} dual"
+    def aim(self, offset: Offset) -> Aim:
+        """Return the aim; a problem that is named for having no offset is the one without."""
+        return (
+            Aim(self.without_offset, NO_OFFSET) if self.without_offset else Aim(self.name, offset)
+        )
+
+
+@dataclass(frozen=True)
+class NuSVC(Problem):
+    """The ν-SVM in the scale of its paper: the losses are a mean, and multipliers at most 1/N.
+
+    min  1/2 ||w||^2 - nu rho + 1/N sum_i v_i max(0, rho - y_i f(x_i)),   rho >= 0;
+    max  -1/2 alpha' Q alpha,   0 <= alpha_i <= v_i/N,  sum alpha >= nu,  y·alpha = 0 where the
+    offset is free.
+
+    The parameter is nu. LIBSVM's multipliers are N times these before it divides its model by
+    rho, and those of the C-SVM with the same f/rho are these over rho, at C = 1/(N rho).
+    """
+
+    def primal(self, values: Values, parameter: float) -> float:
+        """Return the primal value at (w, b, rho)."""
+        slack = np.maximum(0.0, values.rho - values.margins)
+        return 0.5 * values.square - parameter * values.rho + values.summed(slack) / len(slack)
+
+    def dual(self, values: Values, parameter: float) -> float:
+        """Return -1/2 square."""
+        return -0.5 * values.square
+
+    def bounds(self, parameter: float, n_samples: int) -> tuple[float, float]:
+        """Return 0 and 1/N."""
+        return 0.0, 1.0 / n_samples
+
+    def sum_violation(self, values: Values, parameter: float, offset: Offset) -> str:
+        """Return what is wrong: the sum of the multipliers must reach nu."""
+        total = float(values.multipliers().sum())
+        if total < parameter - FEASIBILITY:
+            return f"the dual of nu-svc needs a sum of alpha of at least nu, got {total:.6g}"
+        return super().sum_violation(values, parameter, offset)
+
+
+@dataclass(frozen=True)
+class OneClass(Problem):
+    """The one-class SVM in the scale of its paper: multipliers sum up to 1.
+
+    min  1/2 ||w||^2 - rho + 1/(nu N) sum_i v_i max(0, rho - w.x_i),   f(x) = w.x - rho;
+    max  -1/2 alpha' K alpha,   0 <= alpha_i <= v_i/(nu N),  sum alpha = 1.
+
+    The parameter is nu; there are no labels. LIBSVM's multipliers are nu N times these.
+    """
+
+    def primal(self, values: Values, parameter: float) -> float:
+        """Return the primal value at (w, rho); f has -rho in it."""
+        slack = np.maximum(0.0, -values.f)
+        return 0.5 * values.square - values.rho + values.summed(slack) / (parameter * len(slack))
+
+    def dual(self, values: Values, parameter: float) -> float:
+        """Return -1/2 square."""
+        return -0.5 * values.square
+
+    def bounds(self, parameter: float, n_samples: int) -> tuple[float, float]:
+        """Return 0 and 1/(nu N)."""
+        return 0.0, 1.0 / (parameter * n_samples)
+
+    def sum_violation(self, values: Values, parameter: float, offset: Offset) -> str:
+        """Return what is wrong: the multipliers must sum up to 1."""
+        return _not_one(values, self.name)
+
+
+@dataclass(frozen=True)
+class SVDD(Problem):
+    """The smallest ball around the samples: multipliers sum up to 1, C weighs the losses.
+
+    min  R^2 + C sum_i v_i max(0, ||x_i - a||^2 - R^2),   f(x) = R^2 - ||x - a||^2;
+    max  sum_i alpha_i K_ii - alpha' K alpha,   0 <= alpha_i <= C v_i,  sum alpha = 1.
+
+    The parameter is C, at least 1/N; there are no labels; `rho` is R^2 and `square` ||a||^2. With
+    a kernel of constant diagonal and C = 1/(nu N) its multipliers are those of ``one-class``.
+    """
+
+    def primal(self, values: Values, parameter: float) -> float:
+        """Return the primal value at (a, R^2)."""
+        return values.rho + parameter * values.summed(np.maximum(0.0, -values.f))
+
+    def dual(self, values: Values, parameter: float) -> float:
+        """Return the dual value, which needs the kernel's diagonal."""
+        if values.diagonal is None:
+            msg = "the dual of svdd needs the kernel's diagonal"
             raise ValueError(msg)
-        signed = y * alpha
-        offset = float(np.sum(signed))
-        if bias is None and abs(offset) > scale * len(y):
-            msg = f"with a free offset the dual needs y·alpha = 0, got {offset:.3g}"
-            raise ValueError(msg)
-        w = np.asarray(X.T @ signed).ravel()
-        return -self.conjugate(alpha, C) - 0.5 * (float(w @ w) + ((bias or 0.0) * offset) ** 2)
+        return float(values.multipliers() @ values.diagonal) - values.square
 
-    def gap(
-        self,
-        X: Any,
-        y: np.ndarray,
-        w: np.ndarray,
-        b: float,
-        C: float,
-        *,
-        alpha: np.ndarray | None = None,
-        bias: float | None = 1.0,
-    ) -> float:
-        """Return primal minus dual value: 0 at the optimum, an upper bound of the suboptimality.
+    def bounds(self, parameter: float, n_samples: int) -> tuple[float, float]:
+        """Return 0 and C."""
+        return 0.0, parameter
 
-        Without `alpha` the multipliers are those that the margins at (w, b) imply.
-        """
-        if alpha is None:
-            margins = y * (np.asarray(X @ w).ravel() + b)
-            alpha = self.multipliers(margins, C)
-        return self.primal(X, y, w, b, C, bias=bias) - self.dual(X, y, alpha, C, bias=bias)
+    def sum_violation(self, values: Values, parameter: float, offset: Offset) -> str:
+        """Return what is wrong: the multipliers must sum up to 1."""
+        return _not_one(values, self.name)
 
 
-LEAST_SQUARES = Problem(
+def _not_one(values: Values, name: str) -> str:
+    total = float(values.multipliers().sum())
+    if abs(total - 1.0) <= FEASIBILITY * len(values.f):
+        return ""
+    return f"the dual of {name} needs multipliers that sum up to 1, got {total:.6g}"
+
+
+def linear(
+    X: Any,
+    w: np.ndarray,
+    b: float,
+    y: np.ndarray,
+    *,
+    bias: float = 0.0,
+    alpha: np.ndarray | None = None,
+) -> Values:
+    """Return the values of a linear model.
+
+    Parameters
+    ----------
+    X : ndarray or CSR of shape (n_samples, n_features)
+    w, b : ndarray of shape (n_features,), float
+    y : ndarray of shape (n_samples,)
+        Labels ±1.
+    bias : float
+        Value of the constant feature that absorbs the offset; 0 where it is free or absent.
+    alpha : ndarray of shape (n_samples,), optional
+        Multipliers whose w is this one.
+    """
+    square = float(w @ w)
+    if bias:
+        square += (b / bias) ** 2
+    return Values(f=np.asarray(X @ w).ravel() + b, square=square, y=y, alpha=alpha)
+
+
+# A quadratic loss needs no bound, and without one the multipliers have the sign of 1 - m: the dual
+# holds with a kernel as it does for a linear model.
+LEAST_SQUARES = LossProblem(
     name="least-squares",
     formula="loss(m) = (1 - m)^2, multipliers free (LS-SVM, proximal SVM, ALSVM)",
     loss=lambda m: (1.0 - m) ** 2,
     multipliers=lambda m, C: 2.0 * C * (1.0 - m),
-    conjugate=lambda a, C: float(a @ a) / (4.0 * C) - float(np.sum(a)),
+    conjugate=lambda a, C: float(np.sum(a * a / (4.0 * C))) - float(np.sum(a)),
     upper=lambda C: np.inf,
     lower=-np.inf,
 )
 
-HINGE = Problem(
+HINGE = LossProblem(
     name="hinge",
     formula="loss(m) = max(0, 1 - m), 0 <= alpha <= C (L1-SVM, C-SVC)",
     loss=lambda m: np.maximum(0.0, 1.0 - m),
@@ -141,12 +399,12 @@ HINGE = Problem(
     lower=0.0,
 )
 
-SQUARED_HINGE = Problem(
+SQUARED_HINGE = LossProblem(
     name="squared-hinge",
     formula="loss(m) = max(0, 1 - m)^2, alpha >= 0 (L2-SVM)",
     loss=lambda m: np.maximum(0.0, 1.0 - m) ** 2,
     multipliers=lambda m, C: 2.0 * C * np.maximum(0.0, 1.0 - m),
-    conjugate=lambda a, C: float(a @ a) / (4.0 * C) - float(np.sum(a)),
+    conjugate=lambda a, C: float(np.sum(a * a / (4.0 * C))) - float(np.sum(a)),
     upper=lambda C: np.inf,
     lower=0.0,
 )
@@ -160,21 +418,37 @@ MEAN_HINGE = replace(
 )
 
 # The kernel papers' L2-SVM: its C is twice LIBLINEAR's, which has no 1/2 in the loss.
-HALF_SQUARED_HINGE = Problem(
+HALF_SQUARED_HINGE = LossProblem(
     name="half-squared-hinge",
     formula="loss(m) = max(0, 1 - m)^2 / 2, alpha >= 0 (L2-SVM; C is twice squared-hinge's)",
     loss=lambda m: 0.5 * np.maximum(0.0, 1.0 - m) ** 2,
     multipliers=lambda m, C: C * np.maximum(0.0, 1.0 - m),
-    conjugate=lambda a, C: float(a @ a) / (2.0 * C) - float(np.sum(a)),
+    conjugate=lambda a, C: float(np.sum(a * a / (2.0 * C))) - float(np.sum(a)),
     upper=lambda C: np.inf,
     lower=0.0,
 )
 
-# Another optimum than that of "hinge": f has no offset, and the dual no equality constraint.
+# Another optimum than that of "hinge" with a free offset: the dual has no equality constraint.
 HINGE_NO_OFFSET = replace(
     HINGE,
     name="hinge-no-offset",
     formula="loss(m) = max(0, 1 - m), 0 <= alpha <= C, f without an offset",
+    without_offset="hinge",
+)
+
+NU_SVC = NuSVC(
+    name="nu-svc",
+    formula="1/2 ||w||^2 - nu rho + mean of max(0, rho - m), 0 <= alpha <= 1/N, sum alpha >= nu",
+)
+
+ONE_CLASS = OneClass(
+    name="one-class",
+    formula="1/2 ||w||^2 - rho + mean of max(0, -f) / nu, 0 <= alpha <= 1/(nu N), sum alpha = 1",
+)
+
+SVDD_BALL = SVDD(
+    name="svdd",
+    formula="R^2 + C sum of max(0, -f), f = R^2 - ||x - a||^2, 0 <= alpha <= C, sum alpha = 1",
 )
 
 #: The problems by the name under which solvers declare them.
@@ -187,6 +461,9 @@ PROBLEMS: dict[str, Problem] = {
         SQUARED_HINGE,
         MEAN_HINGE,
         HALF_SQUARED_HINGE,
+        NU_SVC,
+        ONE_CLASS,
+        SVDD_BALL,
     )
 }
 

@@ -166,10 +166,10 @@ def pair_decisions(
     reasons = []
     for k, pair in enumerate(fold.pairs):
         solutions = estimator.solve_path(source.subset(pair.rows), pair.signs, values)
-        alpha = np.array([s.alpha for s in solutions])
-        used = alpha.any(axis=0)
+        coefficients = np.array([s.coefficients for s in solutions])
+        used = coefficients.any(axis=0)
         part = gather(K, pair.rows[used], fold.validation, np.float64)
-        np.matmul(alpha[:, used] * pair.signs[used], part, out=decisions[k])
+        np.matmul(coefficients[:, used], part, out=decisions[k])
         decisions[k] += np.array([[s.b] for s in solutions])
         reasons += [s.stop_reason for s in solutions]
     return decisions, reasons

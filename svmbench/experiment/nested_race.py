@@ -193,8 +193,7 @@ def _refit(
     decisions = np.empty((len(fold.pairs), len(test)))
     for k, pair in enumerate(fold.pairs):
         solution = estimator.solve(KernelSource.precomputed(K).subset(pair.rows), pair.signs)
-        weights = solution.alpha * pair.signs
-        decisions[k] = weights @ K[np.ix_(pair.rows, asked)] + solution.b
+        decisions[k] = solution.coefficients @ K[np.ix_(pair.rows, asked)] + solution.b
     return vote(decisions, fold.pairs, problem.n_classes, ties=TIES)
 
 

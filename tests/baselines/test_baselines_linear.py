@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from svmbench.baselines.liblinear import LiblinearL1
 from svmbench.baselines.nodes import NODE, node_lists
 from svmbench.baselines.scikit_learn import LinearSVCBaseline
-from svmbench.core.problems import HINGE
+from svmbench.core.problems import HINGE, linear
 
 
 def make_problem(seed=0, n=200, d=10):
@@ -90,5 +90,8 @@ def test_not_converging_is_said():
 def test_gap_of_liblinear_is_small_against_a_feasible_dual_point():
     X, y = make_problem(n=50)
     model = LiblinearL1(tol=1e-8).fit(X, y)
-    worst = HINGE.gap(X, y.astype(float), model.coef_[0], model.intercept_[0], 1.0)
-    assert worst >= 0.0
+    w, b = model.coef_[0], model.intercept_[0]
+    values = linear(X, w, b, y.astype(float), bias=1.0)
+    alpha = HINGE.multipliers(values.margins, 1.0)
+    dual = linear(X, X.T @ (y * alpha), float(y @ alpha), y.astype(float), bias=1.0, alpha=alpha)
+    assert HINGE.primal(values, 1.0) - HINGE.dual(dual, 1.0) >= 0.0

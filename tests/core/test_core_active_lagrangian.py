@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose
-from small_problems import make_problem, needs_jit
+from small_problems import linear_gap, make_problem, needs_jit
 
 from svmbench.baselines.liblinear import LiblinearL2
 from svmbench.core.linear.asvm import ASVM, FaceGram, active_set
@@ -98,7 +98,7 @@ def test_closes_the_duality_gap(solver, bias, form):
     model = solver(C=0.7, tol=1e-9, fit_intercept=bias > 0, intercept_scaling=bias).fit(form(X), y)
     w, b = model.coef_[0], model.intercept_[0]
     alpha = np.maximum(model.alpha_, 0.0)
-    gap = SQUARED_HINGE.gap(X, y, w, b, 0.7, alpha=alpha, bias=bias)
+    gap = linear_gap(SQUARED_HINGE, X, y, w, b, 0.7, alpha=alpha, bias=bias)
     assert abs(gap) < 1e-7 * model.objective_
     assert model.stop_reason_ == "converged"
     assert_allclose(X.T @ (y * model.alpha_), w, atol=1e-7)

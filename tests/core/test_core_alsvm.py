@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
-from small_problems import make_problem, needs_jit
+from small_problems import linear_gap, make_problem, needs_jit
 
 from svmbench.core.linear import alsvm as alsvm_module
 from svmbench.core.linear.alsvm import ALSVM, FALSVM
@@ -49,7 +49,7 @@ def test_equals_closed_form(solver, C, bias, form):
     w, b = closed_form(X, y, C, bias)
     assert_allclose(model.coef_[0], w, rtol=1e-9, atol=1e-12)
     assert_allclose(model.intercept_[0], b, rtol=1e-9, atol=1e-12)
-    gap = LEAST_SQUARES.gap(X, y, model.coef_[0], model.intercept_[0], C, bias=bias)
+    gap = linear_gap(LEAST_SQUARES, X, y, model.coef_[0], model.intercept_[0], C, bias=bias)
     assert abs(gap) <= 1e-9 * model.objective_
 
 

@@ -16,7 +16,7 @@ from svmbench.core.base import BinaryClassifier, warm_up
 from svmbench.core.compiled import JIT_DISABLED
 from svmbench.core.kernel_base import KernelClassifier
 from svmbench.core.linear_base import LinearClassifier
-from svmbench.core.problems import HINGE, PROBLEMS
+from svmbench.core.problems import HINGE, PROBLEMS, linear
 from svmbench.core.registry import REGISTRY, declare
 from svmbench.errors import UnknownNameError
 
@@ -63,10 +63,9 @@ def test_objective_is_that_of_the_declared_problem(name):
     model = small(name).fit(X, y)
     if not hasattr(model, "coef_"):
         pytest.skip("not a linear model")
-    problem = PROBLEMS[model.declaration.problem]
     bias = getattr(model, "bias", 0.0)
-    value = problem.primal(X, y, model.coef_[0], model.intercept_[0], model.C, bias=bias)
-    assert model.objective_ == pytest.approx(value)
+    values = linear(X, model.coef_[0], model.intercept_[0], y, bias=bias)
+    assert model.objective_ == pytest.approx(model.problem.primal(values, model.C))
     assert model.n_iter_ >= 1
     assert model.stop_reason_
     assert all(isinstance(count, int) for count in model.counters_.values())
@@ -213,7 +212,7 @@ class HalfKernel(KernelClassifier):
         (type("Other", (), {}), "lacks the base class svmbench.core.base.Solver"),
         (HalfLinear, "HalfLinear lacks the method train and the parameter C$"),
         (HalfKernel, "HalfKernel lacks the method solve and the parameter coef0$"),
-        (type("Bare", (BinaryClassifier,), {}), "method decision_function and the method prepare"),
+        (type("Bare", (BinaryClassifier,), {}), "Bare lacks the method certify and the method d"),
     ],
 )
 def test_declaring_says_what_a_class_lacks(half, sentence):

@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose
-from small_problems import make_problem, needs_jit
+from small_problems import linear_gap, make_problem, needs_jit
 
 from svmbench.baselines.liblinear import LiblinearL1, LiblinearL2, LiblinearL2Dual
 from svmbench.core.linear.dcd import DCDL1, DCDL2, next_pass, shuffle
-from svmbench.core.problems import PROBLEMS
 
 
 def test_two_samples_by_hand():
@@ -31,9 +30,8 @@ def test_closes_the_duality_gap(solver, form, bias):
     model = solver(
         C=C, tol=1e-8, max_iter=20000, fit_intercept=bias > 0, intercept_scaling=bias
     ).fit(form(X), y)
-    problem = PROBLEMS[model.declaration.problem]
     w, b = model.coef_[0], model.intercept_[0]
-    gap = problem.gap(X, y, w, b, C, alpha=model.alpha_, bias=bias)
+    gap = linear_gap(model.problem, X, y, w, b, C, alpha=model.alpha_, bias=bias)
     assert abs(gap) < 1e-6 * model.objective_
     assert_allclose(X.T @ (y * model.alpha_), w, atol=1e-9)
     assert model.stop_reason_ == "converged"

@@ -1,52 +1,189 @@
-"""The problems' primal, dual and gap against hand-solved cases and weak duality."""
+"""The problems' primal, dual and gap against hand-solved cases, weak duality and a QP solver."""
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
+from scipy.optimize import LinearConstraint, minimize
 from small_problems import make_problem
 
-from svmbench.core.problems import HINGE, LEAST_SQUARES, PROBLEMS, SQUARED_HINGE
+from svmbench import catalogue
+from svmbench.core.multiclass import OneVsOne
+from svmbench.core.problems import (
+    FREE,
+    HINGE,
+    LEAST_SQUARES,
+    NO_OFFSET,
+    PROBLEMS,
+    SQUARED_HINGE,
+    LossProblem,
+    Values,
+    absorbed,
+    linear,
+)
+
+LOSSES = sorted(name for name, problem in PROBLEMS.items() if isinstance(problem, LossProblem))
 
 
 def test_one_pair_by_hand():
     # x = 1 with y = +1 and x = -1 with y = -1, w = 1/2, no offset: margins 1/2 and 1/2.
     X, y, w = np.array([[1.0], [-1.0]]), np.array([1.0, -1.0]), np.array([0.5])
-    assert HINGE.primal(X, y, w, 0.0, 2.0, bias=0) == pytest.approx(0.125 + 2 * 1.0)
-    assert LEAST_SQUARES.primal(X, y, w, 0.0, 2.0, bias=0) == pytest.approx(0.125 + 2 * 0.5)
-    assert SQUARED_HINGE.primal(X, y, 4 * w, 0.0, 2.0, bias=0) == pytest.approx(2.0)
+    assert HINGE.primal(linear(X, w, 0.0, y), 2.0) == pytest.approx(0.125 + 2 * 1.0)
+    assert LEAST_SQUARES.primal(linear(X, w, 0.0, y), 2.0) == pytest.approx(0.125 + 2 * 0.5)
+    assert SQUARED_HINGE.primal(linear(X, 4 * w, 0.0, y), 2.0) == pytest.approx(2.0)
 
 
 def test_absorbed_offset_counts_in_units_of_its_feature():
     X, y, w = np.zeros((1, 1)), np.array([1.0]), np.array([0.0])
-    assert HINGE.primal(X, y, w, 3.0, 1.0, bias=2.0) == pytest.approx(0.5 * 1.5**2)
-    assert HINGE.primal(X, y, w, 3.0, 1.0, bias=0.0) == 0.0
+    assert HINGE.primal(linear(X, w, 3.0, y, bias=2.0), 1.0) == pytest.approx(0.5 * 1.5**2)
+    assert HINGE.primal(linear(X, w, 3.0, y), 1.0) == 0.0
 
 
-@pytest.mark.parametrize("name", sorted(PROBLEMS))
-def test_dual_never_exceeds_primal_and_meets_it_at_the_optimum(name):
+def with_constant(X):
+    return np.column_stack([X, np.ones(len(X))])
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("name", LOSSES)
+def test_dual_never_exceeds_primal_and_meets_it_at_the_optimum(name, weighted):
     problem = PROBLEMS[name]
     X, labels = make_problem(seed=3, n=60, d=4)
-    y = labels.astype(float)
+    X, y = with_constant(X), labels.astype(float)
     C = 0.7
     rng = np.random.default_rng(0)
-    best = minimize(
-        lambda u: problem.primal(X, y, u[:4], u[4], C, bias=1.0),
-        np.zeros(5),
-        method="Powell",
-        options={"maxiter": 20000, "xtol": 1e-9, "ftol": 1e-14},
-    )
+    weights = rng.uniform(0.5, 2.0, size=60) if weighted else None
+
+    def primal(w):
+        return problem.primal(Values(X @ w, w @ w, y, weights=weights), C)
+
+    def at(alpha):
+        w = X.T @ (y * alpha)
+        return Values(X @ w, w @ w, y, alpha=alpha, weights=weights)
+
+    options = {"maxiter": 20000, "xtol": 1e-9, "ftol": 1e-14}
+    best = minimize(primal, np.zeros(5), method="Powell", options=options)
+    own = 1.0 if weights is None else weights
     for _ in range(20):
-        alpha = rng.uniform(0, min(problem.upper(C), 2 * C), size=60)
-        assert problem.dual(X, y, alpha, C) <= best.fun + 1e-9
+        alpha = own * rng.uniform(0, min(problem.upper(C), 2 * C), size=60)
+        problem.check(at(alpha), C, NO_OFFSET)
+        assert problem.dual(at(alpha), C) <= best.fun + 1e-9
     if problem.loss is not HINGE.loss:  # the hinge's multipliers are not determined at its kink
-        gap = problem.gap(X, y, best.x[:4], best.x[4], C)
+        alpha = own * problem.multipliers(y * (X @ best.x), C)
+        gap = primal(best.x) - problem.dual(at(alpha), C)
         assert gap + 1e-9 >= 0
         assert gap < 1e-5 * best.fun
 
 
 def test_dual_refuses_what_is_not_feasible():
-    X, y = np.eye(2), np.array([1.0, -1.0])
+    y = np.array([1.0, -1.0])
+
+    def at(*alpha, weights=None):
+        return Values(np.zeros(2), 0.0, y, alpha=np.array(alpha), weights=weights)
+
     with pytest.raises(ValueError, match="leaves the box"):
-        HINGE.dual(X, y, np.array([3.0, 0.0]), 1.0)
+        HINGE.gap(at(3.0, 0.0), 1.0)
+    HINGE.check(at(3.0, 0.0, weights=np.array([4.0, 1.0])), 1.0, NO_OFFSET)
     with pytest.raises(ValueError, match="y·alpha = 0"):
-        HINGE.dual(X, y, np.array([1.0, 0.0]), 1.0, bias=None)
+        HINGE.gap(at(1.0, 0.0), 1.0)
+    with pytest.raises(ValueError, match="needs multipliers"):
+        HINGE.gap(Values(np.zeros(2), 0.0, y), 1.0)
+    for name, parameter, alpha, wrong in (
+        ("nu-svc", 0.5, (0.2, 0.2), "at least nu"),
+        ("nu-svc", 0.5, (0.5, 0.3), "y·alpha = 0"),
+        ("nu-svc", 0.5, (0.6, 0.6), "leaves the box"),
+        ("one-class", 0.8, (0.3, 0.3), "sum up to 1"),
+        ("one-class", 0.8, (0.3, 0.7), "leaves the box"),
+        ("svdd", 0.7, (0.3, 0.3), "sum up to 1"),
+        ("svdd", 0.6, (0.3, 0.7), "leaves the box"),
+    ):
+        with pytest.raises(ValueError, match=wrong):
+            PROBLEMS[name].check(at(*alpha), parameter)
+        PROBLEMS[name].check(at(0.5, 0.5), parameter)
+
+
+def qp(quadratic, linear_term, high, total, at_least, y=None):
+    """Return the minimiser of 1/2 a'Qa + q'a in a box under a bound of the sum, by SciPy."""
+    n = len(linear_term)
+    # In units in which the box is [0, 1].
+    quadratic, linear_term, total = high * quadratic, np.asarray(linear_term), total / high
+    rows = [np.ones(n)] + ([] if y is None else [y])
+    low, top = [total] + [0.0] * (len(rows) - 1), [np.inf if at_least else total]
+    constraint = LinearConstraint(np.array(rows), low, top + [0.0] * (len(rows) - 1))
+    found = minimize(
+        lambda a: 0.5 * a @ quadratic @ a + linear_term @ a,
+        np.full(n, total / n),
+        jac=lambda a: quadratic @ a + linear_term,
+        hess=lambda _: quadratic,
+        method="trust-constr",
+        bounds=[(0.0, 1.0)] * n,
+        constraints=[constraint],
+        options={"gtol": 1e-10, "xtol": 1e-12, "barrier_tol": 1e-12, "maxiter": 2000},
+    )
+    return high * np.clip(found.x, 0.0, 1.0)
+
+
+def kernel_matrix(n):
+    X, labels = make_problem(seed=5, n=n, d=3, density=1.0)
+    distances = ((X[:, None] - X[None]) ** 2).sum(axis=2)
+    return np.exp(-2.0 * distances), labels.astype(float)
+
+
+@pytest.mark.parametrize("free", [True, False])
+def test_nu_svc_has_no_gap_at_its_optimum(free):
+    K, y = kernel_matrix(24)
+    nu, Q = 0.4, K * np.outer(y, y)
+    alpha = qp(Q, np.zeros(24), 1.0 / 24, nu, at_least=True, y=y if free else None)
+    inner = np.where((alpha > 1e-5) & (alpha < 1.0 / 24 - 1e-5))[0]
+    g = K @ (y * alpha)
+    # y_i (g_i + b) = rho on the margin: two unknowns, or one.
+    columns = np.column_stack([np.ones(len(inner)), -y[inner]])[:, : 2 if free else 1]
+    found = np.linalg.lstsq(columns, y[inner] * g[inner], rcond=None)[0]
+    rho, b = found[0], found[1] if free else 0.0
+    problem = PROBLEMS["nu-svc"]
+    values = Values(g + b, float(alpha @ Q @ alpha), y, alpha=alpha, rho=float(rho))
+    offset = FREE if free else NO_OFFSET
+    scale = abs(problem.dual(values, nu))
+    assert rho > 0.0
+    primal, dual = problem.primal(values, nu), problem.dual(values, nu)
+    assert abs(primal - dual) <= 1e-4 * scale
+    assert problem.aim(offset) == ("nu-svc", offset)
+    for change in (0.9, 1.1):
+        worse = Values(g + b, values.square, y, rho=change * float(rho))
+        assert problem.primal(worse, nu) > primal - 1e-9
+
+
+def test_one_class_and_svdd_have_no_gap_and_are_one_model_for_a_constant_diagonal():
+    K, _ = kernel_matrix(24)
+    nu, C = 0.3, 1.0 / (0.3 * 24)
+    alpha = qp(K, np.zeros(24), C, 1.0, at_least=False)
+    inner = (alpha > 1e-5) & (alpha < C - 1e-5)
+    g, square = K @ alpha, float(alpha @ K @ alpha)
+    rho = float(np.mean(g[inner]))
+    one_class = PROBLEMS["one-class"]
+    values = Values(g - rho, square, alpha=alpha, rho=rho)
+    scale = abs(one_class.dual(values, nu))
+    assert abs(one_class.primal(values, nu) - one_class.dual(values, nu)) <= 1e-4 * scale
+    svdd = PROBLEMS["svdd"]
+    radius = 1.0 - 2.0 * rho + square
+    distances = 1.0 - 2.0 * g + square
+    ball = Values(radius - distances, square, alpha=alpha, rho=radius, diagonal=np.ones(len(g)))
+    assert abs(svdd.primal(ball, C) - svdd.dual(ball, C)) <= 1e-4 * scale
+    other = qp(2.0 * K, -np.ones(24), C, 1.0, at_least=False)
+    assert np.abs(other - alpha).max() < 1e-3
+    with pytest.raises(ValueError, match="needs the kernel's diagonal"):
+        svdd.dual(values, C)
+
+
+def test_solvers_of_one_aim_are_comparable_and_no_others():
+    def aim(name, **params):
+        return catalogue.solver(name, **params).aim
+
+    assert aim("csvc") == aim("libsvm") == ("hinge", FREE)
+    assert aim("liblinear-l1") == aim("svm-perf") == ("hinge", absorbed(1.0))
+    assert aim("svm-perf", intercept_scaling=2.0) == ("hinge", absorbed(2.0))
+    assert aim("svm-perf") != aim("csvc")
+    assert aim("mn-svm") == ("half-squared-hinge", absorbed(1.0))
+    assert aim("nl-sgd") == ("mean-hinge", NO_OFFSET)
+    # hinge-no-offset is the hinge without an offset.
+    assert aim("smo-fixed-threshold") == aim("svm-perf", fit_intercept=False)
+    assert str(aim("smo-fixed-threshold")) == "hinge, offset none"
+    assert str(aim("dcd-l2")) == "squared-hinge, offset absorbed (1)"
+    assert OneVsOne(catalogue.solver("csvc")).aim == aim("csvc")

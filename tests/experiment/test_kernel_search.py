@@ -28,9 +28,9 @@ class Precomputed(KernelClassifier):
         type(self).solved += 1
         K = source.whole(100.0)
         model = SVC(kernel="precomputed", C=self.C, tol=1e-6).fit(K, y)
-        alpha = np.zeros(len(y))
-        alpha[model.support_] = np.abs(model.dual_coef_[0])
-        return KernelSolution(alpha, float(model.intercept_[0]), 1, self.stop_reason)
+        signed = np.zeros(len(y))
+        signed[model.support_] = model.dual_coef_[0]
+        return KernelSolution(signed, float(model.intercept_[0]), 1, self.stop_reason)
 
 
 def problem(load):

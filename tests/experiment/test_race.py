@@ -86,6 +86,29 @@ def test_a_real_race_reports_ratios_and_who_missed_the_target(private_cache: obj
     assert result["counters"]["passes:dcd-l1"] > 0
 
 
+def test_objectives_are_compared_where_problem_and_offset_agree(private_cache: object) -> None:
+    grid = [{"C": 1.0}]
+    racers = [
+        {"name": name, "shown": shown, "params": params, "grid": grid}
+        for name, shown, params in (
+            ("csvc", "free", {"kernel": "linear", "tol": 1e-6}),
+            ("smo-fixed-threshold", "none", {"kernel": "linear", "tol": 1e-6}),
+            ("dcd-l1", "also none", {"fit_intercept": False, "tol": 1e-6}),
+            ("dcd-l1", "absorbed", {"tol": 1e-6}),
+        )
+    ]
+    pairs = [["free", "none"], ["none", "also none"], ["also none", "absorbed"]]
+    metrics = race(protocols.Task(spec=spec(racers=racers, pairs=pairs, repeats=1)))["metrics"]
+    objectives = [metrics[f"objective:{racer['shown']}"] for racer in racers]
+    assert objectives[1] == pytest.approx(objectives[2], rel=1e-5)
+    assert objectives[0] < 0.99 * objectives[1]
+    # Each is the best of its own kind, and nothing is said of those that differ.
+    assert all(metrics[f"excess_objective:{racer['shown']}"] < 1e-5 for racer in racers)
+    assert metrics["objective_difference:free:none"] is None
+    assert metrics["objective_difference:also none:absorbed"] is None
+    assert "objective_difference:none:also none" not in metrics
+
+
 def test_shared_work_along_c_is_run_once(private_cache: object) -> None:
     grid = [{"C": 0.1}, {"C": 1.0}, {"C": 10.0}]
     racers = [

@@ -20,6 +20,8 @@ Deviations
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from svmbench.core.compiled import compiled
 from svmbench.core.kernel.platt import (
     FREE,
@@ -160,6 +162,8 @@ class FixedThresholdSMO(PlattClassifier):
     >>> FixedThresholdSMO(kernel="linear").fit([[-2.0], [2.0], [4.0]], [0, 1, 1]).dual_coef_
     array([[-0.25]])
     """
+
+    treats_offset: ClassVar[str] = "none"
 
     def optimise(self, s: Storage, v: Examples) -> KernelSolution:
         """Sweep over single examples."""

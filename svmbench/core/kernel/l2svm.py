@@ -78,7 +78,7 @@ def rounding_error(source: KernelSource, y: np.ndarray, beta: np.ndarray, f: np.
 class L2Classifier(KernelClassifier):
     """A solver of the kernel L2-SVM; subclasses define `_minimise`."""
 
-    absorbs_bias: ClassVar[bool] = True
+    treats_offset: ClassVar[str] = "absorbed"
     # On float32 and on float64 rows.
     warm_with: ClassVar[tuple[dict[str, Any], ...]] = ({}, {"tol": 1e-6})
 
@@ -166,7 +166,7 @@ class L2Classifier(KernelClassifier):
             before = source.kernel_evaluations
             found.append(
                 KernelSolution(
-                    alpha=np.abs(beta),
+                    coefficients=beta.copy(),
                     b=float(beta.sum()),
                     n_iter=counters["updates"],
                     stop_reason=reason,

@@ -207,6 +207,7 @@ class _SubGradient(KernelClassifier):
 
     # Without memory, rows are computed on demand, as they are for many samples.
     warm_with: ClassVar[tuple[dict[str, Any], ...]] = ({}, {"cache_mb": 0.0})
+    treats_offset: ClassVar[str] = "none"
 
     epochs: int
     average: float
@@ -252,12 +253,12 @@ class _SubGradient(KernelClassifier):
         return self.solve_path(source, y, [self.C])[0]
 
     def _result(
-        self, alpha: np.ndarray, counts: np.ndarray, evaluations: int
+        self, alpha: np.ndarray, y: np.ndarray, counts: np.ndarray, evaluations: int
     ) -> list[KernelSolution]:
         T = int(self.epochs) * alpha.shape[1]
         return [
             KernelSolution(
-                alpha=alpha[c],
+                coefficients=alpha[c] * y,
                 b=0.0,
                 n_iter=T,
                 stop_reason="epochs",
@@ -371,7 +372,7 @@ class NLSGD(_SubGradient):
             )
         alpha = np.empty((len(C), n))
         alpha[:, order] = gained * C[:, None]
-        return self._result(alpha, counts, source.kernel_evaluations - before)
+        return self._result(alpha, y, counts, source.kernel_evaluations - before)
 
 
 @declare(
@@ -466,4 +467,5 @@ class KernelPegasos(_SubGradient):
         else:
             cache_mb = float(self.cache_mb)
             walk_by_blocks(source, order, y, C, weights, T, cache_mb, gained, counts)
-        return self._result(gained * C[:, None], counts, source.kernel_evaluations - before)
+        evaluations = source.kernel_evaluations - before
+        return self._result(gained * C[:, None], y, counts, evaluations)

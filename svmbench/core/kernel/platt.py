@@ -149,7 +149,7 @@ def output(s: Storage, v: Examples, i: int) -> float:
 def solution(v: Examples, b: float, stop_reason: str) -> KernelSolution:
     """Return what an estimator stores, with the offset `b` of f = sum + b."""
     return KernelSolution(
-        alpha=v.alpha,
+        coefficients=v.alpha * v.y,
         b=b,
         n_iter=int(v.counters[SWEEPS]),
         stop_reason=stop_reason,

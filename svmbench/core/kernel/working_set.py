@@ -70,7 +70,7 @@ class Variables:
         """Return the present state as a solution, its offset in the middle of what is allowed."""
         _, _, top, bottom = self.limits()
         return KernelSolution(
-            alpha=np.abs(self.beta),
+            coefficients=self.beta,
             b=0.5 * float(top + bottom),
             n_iter=n_iter,
             stop_reason=stop_reason,

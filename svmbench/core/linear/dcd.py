@@ -23,7 +23,7 @@ Deviations
 from __future__ import annotations
 
 from time import perf_counter
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -34,7 +34,7 @@ from svmbench.core.base import TrainingData
 from svmbench.core.compiled import compiled, compiled_sums
 from svmbench.core.linear_base import LinearClassifier, LinearSolution
 from svmbench.core.prefetch import prefetch
-from svmbench.core.problems import PROBLEMS, Problem
+from svmbench.core.problems import HINGE, SQUARED_HINGE, LossProblem, linear
 from svmbench.core.registry import declare
 
 #: Columns of the array of records.
@@ -245,7 +245,7 @@ def passes_dense(
 def descend(
     X: Any,
     y: np.ndarray,
-    problem: Problem,
+    problem: LossProblem,
     *,
     C: float,
     eps: float,
@@ -261,7 +261,7 @@ def descend(
     X : ndarray or csr_array of shape (n_samples, d)
     y : ndarray of shape (n_samples,)
         Labels ±1.
-    problem : Problem
+    problem : LossProblem
         The hinge or the squared hinge.
     C, eps, max_iter
         Weight of the losses, stopping tolerance, largest number of passes.
@@ -307,7 +307,7 @@ def descend(
         run(*parts, records, D, U, eps, n_passes, w, active, limits, state)
         seconds += perf_counter() - start
         if trace:
-            value = problem.primal(X, y, w, 0.0, C, bias=0.0)
+            value = problem.primal(linear(X, w, 0.0, y), C)
             points.append((seconds, int(state[PASSES]), value))
     solution = LinearSolution(
         w=w[:-1] if bias else w,
@@ -326,6 +326,8 @@ def descend(
 
 class _DualCoordinateDescent(LinearClassifier):
     """What the two losses share."""
+
+    _loss: ClassVar[LossProblem]
 
     def __init__(
         self,
@@ -351,7 +353,7 @@ class _DualCoordinateDescent(LinearClassifier):
         solution, self.alpha_ = descend(
             data.native,
             data.y,
-            PROBLEMS[self.declaration.problem],
+            self._loss,
             C=float(self.C),
             eps=float(self.tol),
             max_iter=self.max_iter,
@@ -406,6 +408,8 @@ class DCDL1(_DualCoordinateDescent):
     array([1])
     """
 
+    _loss = HINGE
+
 
 @declare(
     name="dcd-l2",
@@ -418,3 +422,5 @@ class DCDL2(_DualCoordinateDescent):
 
     Parameters and attributes are those of :class:`DCDL1`; the multipliers have no upper bound.
     """
+
+    _loss = SQUARED_HINGE

@@ -37,7 +37,7 @@ from svmbench.core.base import TrainingData, require_count
 from svmbench.core.compiled import compiled, compiled_sums
 from svmbench.core.linear_base import LinearClassifier, LinearSolution
 from svmbench.core.prefetch import prefetch
-from svmbench.core.problems import HINGE
+from svmbench.core.problems import HINGE, linear
 from svmbench.core.registry import declare
 
 #: Examples drawn at a time: bounds the memory of the draws, and spaces the points of a trace.
@@ -341,7 +341,7 @@ def pegasos(
         done += n_steps
         seconds += perf_counter() - start
         if trace:
-            value = HINGE.primal(X, y, model(), 0.0, C, bias=0.0)
+            value = HINGE.primal(linear(X, model(), 0.0, y), C)
             points.append((seconds, done, value))
     w = model()
     return LinearSolution(

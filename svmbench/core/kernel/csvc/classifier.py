@@ -41,10 +41,9 @@ def solve_path(
     diag = raw(K.diagonal().copy())
     C = np.array(values, dtype=np.float64)
     follow(raw(K), diag, raw(y), C, tol, max_iter, betas, offsets, steps, reasons)
-    np.abs(betas, out=betas)
     return [
         KernelSolution(
-            alpha=betas[c],
+            coefficients=betas[c],
             b=float(offsets[c]),
             n_iter=int(steps[c]),
             stop_reason=REASONS[reasons[c]],
@@ -178,7 +177,7 @@ class CSVC(KernelClassifier):
             n_jobs=self.n_jobs,
         )
         return KernelSolution(
-            alpha=np.abs(found.beta),
+            coefficients=found.beta,
             b=float(thresholds(box, found.beta, found.v).sum()),
             n_iter=found.steps,
             stop_reason=found.stop_reason,
@@ -196,7 +195,7 @@ class CSVC(KernelClassifier):
             return solve_path(K, y, values, tol=float(self.tol), max_iter=int(self.max_iter))
         found: list[KernelSolution] = []
         for C in values:
-            start = found[-1].alpha * y if found else None
+            start = found[-1].coefficients.copy() if found else None
             found.append(self._solve(KernelSource.precomputed(K), y, float(C), start))
             # The matrix was computed for the first.
             found[-1].counters["kernel_evaluations"] = K.size if len(found) == 1 else 0

@@ -1,0 +1,83 @@
+"""The model of every kernel solver: an expansion over points.
+
+    f(x) = sum_j beta_j K(z_j, x) + b
+
+The points z_j are training rows, by their positions, or free: computed points that are no rows,
+as a reduced basis has them. The coefficients beta_j are signed: alpha_i y_i where there are
+multipliers and labels.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from svmbench.core.kernels import KernelFunction
+
+#: Kernel values held in memory at a time when a model is evaluated.
+BLOCK_VALUES = 1 << 23
+
+
+@dataclass(frozen=True)
+class Expansion:
+    """A function over points, with a kernel.
+
+    Attributes
+    ----------
+    function : KernelFunction
+    points : ndarray or csr_array of shape (n_points, n_features)
+    coefficients : ndarray of shape (n_points,)
+        Signed.
+    b : float
+        Offset.
+    rows : ndarray of int of shape (n_points,) or None
+        Positions of the points in the training samples; None where they are no rows.
+    square : float or None
+        ``||w||^2 = coefficients' K(points, points) coefficients`` once somebody has evaluated it.
+    rho : float
+        The margin of nu-svc and one-class, the squared radius of svdd; else 0.
+    """
+
+    function: KernelFunction
+    points: Any
+    coefficients: np.ndarray
+    b: float
+    rows: np.ndarray | None = None
+    square: float | None = None
+    rho: float = 0.0
+
+    @staticmethod
+    def over_rows(
+        function: KernelFunction, X: Any, coefficients: np.ndarray, b: float, rho: float = 0.0
+    ) -> Expansion:
+        """Return the expansion over those training rows whose coefficient is not 0.
+
+        Parameters
+        ----------
+        function : KernelFunction
+        X : ndarray or csr_array of shape (n_samples, n_features)
+        coefficients : ndarray of shape (n_samples,)
+        b, rho : float
+            As the class has them.
+        """
+        rows = np.flatnonzero(coefficients)
+        return Expansion(function, X[rows], coefficients[rows], b, rows=rows, rho=rho)
+
+    def decide(self, X: Any) -> np.ndarray:
+        """Return f of each row of `X` (dense or CSR), shape (len(X),)."""
+        values = np.full(X.shape[0], self.b)
+        n_points = len(self.coefficients)
+        height = max(1, BLOCK_VALUES // max(1, n_points))
+        for start in range(0, X.shape[0] if n_points else 0, height):
+            rows = slice(start, start + height)
+            values[rows] += self.function.between(X[rows], self.points) @ self.coefficients
+        return values
+
+    def squared_norm(self) -> float:
+        """Return ``||w||^2``: what is known of it, or evaluated on the points by blocks."""
+        if self.square is not None:
+            return self.square
+        f = Expansion(self.function, self.points, self.coefficients, 0.0).decide(self.points)
+        return float(self.coefficients @ f)
