@@ -308,7 +308,7 @@ def test_warm_up_leaves_nothing_to_compile(in_blocks, monkeypatch):
     warm_up(CSVC)
     known = {each.__name__: list(each.signatures) for each in compiled}
     assert all(
-        known[name] for name in ("pair_steps", "subtract_rows", "gauss_piece", "count_pieces")
+        known[name] for name in ("pair_steps", "subtract_rows", "gauss_single", "count_pieces")
     )
     for kind in ("dense", "sparse", "binary"):
         X, y, gamma = forms(kind)

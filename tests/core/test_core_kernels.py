@@ -69,9 +69,10 @@ def test_exponential_where_it_is_flat_and_where_it_vanishes(scale):
 
 def test_single_precision_is_within_a_few_units_of_its_last_place():
     P, squares = (X @ X.T).astype(np.float32), np.einsum("ij,ij->i", X, X).astype(np.float32)
-    out = np.empty_like(P)
-    gauss_single(P, squares, squares, 0.3, out)
-    assert_allclose(out, expected("rbf", X, X), rtol=2e-6)
+    out = np.full((2 * len(P), len(P)), 7.0, dtype=np.float32)
+    gauss_single(P, squares, squares, 0.3, out, 2 * np.arange(len(P)))
+    assert_allclose(out[::2], expected("rbf", X, X), rtol=2e-6, atol=2e-7)
+    assert np.all(out[1::2] == 7.0)
 
 
 def test_a_whole_matrix_is_handed_out_within_its_budget_and_in_its_precision():

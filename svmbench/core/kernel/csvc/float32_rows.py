@@ -19,8 +19,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from svmbench.core.arrays import raw
-from svmbench.core.compiled import JIT_DISABLED, compiled, compiled_sums
-from svmbench.core.kernels import KernelFunction, KernelSource
+from svmbench.core.compiled import JIT_DISABLED, compiled
+from svmbench.core.kernels import KernelFunction, KernelSource, gauss_single
 
 #: Columns and rows of a piece: product, norms and result stay in the second-level cache.
 WIDTH, HEIGHT = 512, 256
@@ -136,54 +136,6 @@ def is_binary(X: Any) -> bool:
     return bool(np.all((first == 0) | (first == 1)) and np.all((values == 0) | (values == 1)))
 
 
-@compiled_sums
-def gauss_piece(
-    P: np.ndarray,
-    a: np.ndarray,
-    b: np.ndarray,
-    gamma: float,
-    out: np.ndarray,
-    at: np.ndarray,
-) -> None:
-    """Write exp(-gamma * squared distance) of inner products, in float32.
-
-    Parameters
-    ----------
-    P : ndarray of float32 of shape (m, n)
-        Inner products ``x_i . z_j``.
-    a, b : ndarray of float32 of shape (m,), (n,)
-        Squared lengths of the x_i and of the z_j.
-    gamma : float
-    out, at : ndarray
-        Row i goes to ``out[at[i], :n]``.
-    """
-    # exp(t) = 2^k 2^r with |r| <= 1/2: a polynomial, which vectorises where a call does not.
-    n = P.shape[1]
-    power, part = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.float32)
-    two_to_k = power.view(np.float32)
-    zero, one, two, half = np.float32(0.0), np.float32(1.0), np.float32(2.0), np.float32(0.5)
-    lowest, factor = np.float32(-126.0), np.float32(-gamma * 1.4426950408889634)
-    c1, c2, c3 = np.float32(0.6931472), np.float32(0.24022651), np.float32(0.05550411)
-    c4, c5, c6 = np.float32(0.0096181291), np.float32(0.0013333558), np.float32(0.000154035)
-    for i in range(P.shape[0]):
-        row, length, target = P[i], a[i], out[at[i]]
-        for j in range(n):
-            distance = length + b[j] - two * row[j]
-            t = factor * (distance if distance > zero else zero)
-            t = t if t > lowest else lowest
-            k = np.int32(t - half)
-            r = t - np.float32(k)
-            e = c5 + r * c6
-            e = c4 + r * e
-            e = c3 + r * e
-            e = c2 + r * e
-            e = c1 + r * e
-            part[j] = one + r * e
-            power[j] = (k + np.int32(127)) << np.int32(23)
-        for j in range(n):
-            target[j] = part[j] * two_to_k[j]
-
-
 class DenseRows:
     """Rows from dense inputs in float32; see :class:`Rows`.
 
@@ -246,7 +198,9 @@ class DenseRows:
                 np.matmul(A, X[first:end].T, out=P)
                 target = out[:, left + first - start : left + end - start]
                 if self.function.name == "rbf":
-                    gauss_piece(P, lengths, squares[first:end], self.function.gamma, target, places)
+                    gauss_single(
+                        P, lengths, squares[first:end], self.function.gamma, target, places
+                    )
                 else:
                     target[places] = self.function.of_products(P)
         self._tally.add(len(samples) * (stop - start))
@@ -260,7 +214,7 @@ class DenseRows:
         if self.function.name != "rbf":
             return self.function.of_products(P)
         K = np.empty((n, n), dtype=np.float32)
-        gauss_piece(P, self.squares, self.squares, self.function.gamma, K[:, :n], np.arange(n))
+        gauss_single(P, self.squares, self.squares, self.function.gamma, K[:, :n], np.arange(n))
         return K
 
 
