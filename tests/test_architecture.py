@@ -22,6 +22,7 @@ MAY_IMPORT = {
     "paths": set(),
     "record": set(),
     "scores": {"errors"},
+    "specs": {"errors"},
     "core": LEAVES,
     "baselines": {
         *LEAVES,
@@ -29,8 +30,8 @@ MAY_IMPORT = {
         *("core.linear_base", "core.kernel_base", "core.kernels"),
     },
     "data": LEAVES,
-    "experiment": {*LEAVES, "core", "baselines", "data", "catalogue", "record", "scores"},
-    "report": {*LEAVES, "record", "scores"},
+    "experiment": {*LEAVES, "core", "baselines", "data", "catalogue", "record", "scores", "specs"},
+    "report": {*LEAVES, "record", "scores", "specs"},
     "catalogue": {*LEAVES, "core", "baselines", "scores"},
     "papers": set(),
     "listing": {*LEAVES, "core", "data", "experiment", "catalogue", "papers", "scores"},

@@ -87,7 +87,7 @@ def test_what_is_kept_is_what_tables_need(run: Path, keep_results: ModuleType) -
     newer = {**lines[0], "metrics": {"train_time_s": 7.0, "accuracy_pct": 7.0}}
     key = {"schema": 1, "kind": "point", "key": lines[0]["key"]}
     step = {**key, "point": "0/0", "accuracy_pct": 1.0}
-    result = {**key, "point": "1", "metrics": {"accuracy_pct": 1.0}}
+    result = {**key, "point": "1", "dimensions": {"solver.C": 1}, "metrics": {"updates": 1.0}}
     stranger = {**lines[0], "key": "0" * 12}
     with (run / "runs.jsonl").open("a") as file:
         file.writelines(json.dumps(one) + "\n" for one in (newer, stranger, step, result))

@@ -13,22 +13,20 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from svmbench.errors import ConfigError, suggestion
 from svmbench.experiment.models import (
     Block,
     Config,
     DatasetSpec,
-    Model,
-    PlotSpec,
     Profile,
     SolverSpec,
-    TableSpec,
     sentence,
 )
 from svmbench.experiment.yaml_source import Place, YamlSource, parse_value
 from svmbench.paths import asset
+from svmbench.specs import PlotSpec, TableSpec
 
 #: Protocols that can scale each fold of their search anew.
 SCALES_EVERY_FOLD = ("nested-cv", "cv")
@@ -463,7 +461,7 @@ def _real_place(loc: tuple[int | str, ...], data: Any, is_missing: bool) -> Plac
 
 def _allowed_keys(place: Place) -> list[str]:
     """Return the keys that the model at a place in the file knows."""
-    models: dict[str, type[Model]] = {
+    models: dict[str, type[BaseModel]] = {
         "datasets": DatasetSpec,
         "solvers": SolverSpec,
         "blocks": Block,

@@ -18,6 +18,8 @@ from pydantic import (
     model_validator,
 )
 
+from svmbench.specs import PlotSpec, TableSpec
+
 Protocol = Literal["nested-cv", "cv", "holdout", "fit", "race", "nested-race", "facts"]
 Scaling = Literal["outer-fold", "all-rows", "every-fold", "none"]
 Scaler = Literal["minmax", "maxabs", "standard"]
@@ -300,41 +302,6 @@ class Block(Model):
     pairs: list[Annotated[list[str], Field(min_length=2, max_length=2)]] = []
     datasets: list[DatasetSpec] = []
     solvers: list[SolverSpec] = []
-
-
-class TableSpec(Model):
-    """A table of one block, laid out as the paper lays it out."""
-
-    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
-    title: str = ""
-    block: str
-    rows: Literal["dataset", "size", "n_features_kept"] = "dataset"
-    columns: Literal["solver", "metric"] = "solver"
-    metrics: list[str] = ["train_time_s", "accuracy_pct"]
-    published: str | None = None
-
-
-class PlotSpec(Model):
-    """A plot of one block.
-
-    Attributes
-    ----------
-    across : str
-        ``dataset`` where the data sets of the block are the sizes of one sweep: they are points of
-        one curve then (over ``x: n_train``), not a panel each.
-    """
-
-    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
-    kind: Literal["scaling", "curve", "bars", "race"] = "scaling"
-    title: str = ""
-    block: str
-    dataset: str | None = None
-    x: str = "size"
-    y: str = "train_time_s"
-    series: str = "solver"
-    published: str | None = None
-    crossing: list[str] | None = None
-    across: Literal["dataset"] | None = None
 
 
 class Profile(Model):

@@ -9,6 +9,7 @@ from pathlib import Path
 from svmbench.errors import ResultsError
 from svmbench.report.curves import Curves, exponents_csv, read_plot, trace_curves
 from svmbench.report.files import remove, write_bytes, write_text
+from svmbench.report.kinds import kind_of
 from svmbench.report.plots import ENDINGS, draw
 from svmbench.report.provenance import describe_environment, used_environments
 from svmbench.report.records import Run, read_run
@@ -109,7 +110,7 @@ def build(run_dir: Path | str, *, allow_contended: bool = False) -> BuiltReport:
             write_bytes(run.path / f"{name}.{ending}", content)
             for ending, content in contents.items()
         )
-        if one.spec.kind == "scaling":
+        if kind_of(one.spec).fits:
             exponents[name] = write_text(fits, exponents_csv(one))
     return BuiltReport(
         tidy=write_text(
@@ -143,11 +144,11 @@ def _joined(
     if not tables:
         lines += ["This config asks for no tables; `table.csv` has every number.", ""]
     for one in curves:
-        lines += [f"## {one.spec.title}", ""]
+        lines += [f"## {one.spec.heading}", ""]
         if not one.panels:
             lines += [f"Not drawn, there is no point: {one.gaps}.", ""]
             continue
-        lines += [f"![{one.spec.title}]({one.spec.name}.svg)", ""]
+        lines += [f"![{one.spec.heading}]({one.spec.name}.svg)", ""]
         lines += _exponents(one)
         lines += [f"- Crossing: {sentence}." for sentence in one.crossings]
         if lines[-1]:

@@ -1,7 +1,8 @@
 """Two runs of the same experiment side by side: what became worse, better or merely different.
 
-What no noise touches is compared always: whether a cell has a result, the accuracy, the objective
-at equal parameters, and the counters of work done. Counters are compared exactly where both sides
+What no noise touches is compared always: whether a cell has a result, its scores (each in its own
+direction and by its own tolerance), the objective at equal parameters, and the counters of work
+done. Counters are compared exactly where both sides
 computed with the same CPU, BLAS and libraries, and within :data:`COUNTER_TOLERANCE` where they did
 not, since another summation order may take another path. Time is compared as the ratios of a
 ``race`` alone, and only between equal CPU models.
@@ -11,17 +12,16 @@ from __future__ import annotations
 
 import json
 import statistics
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from svmbench.errors import ResultsError
 from svmbench.report.files import write_text
-from svmbench.report.records import Cell, read_run
+from svmbench.report.provenance import place
+from svmbench.report.records import Cell, dimensions_of, read_run, read_scores
 
-#: Points of accuracy (mean over folds) that a solver may lose.
-ACCURACY_TOLERANCE = 0.5
 #: Relative growth of the objective, at equal parameters, that passes for rounding.
 OBJECTIVE_TOLERANCE = 1e-3
 #: Relative growth of a counter where the two sides' arithmetic differs.
@@ -31,8 +31,10 @@ SLOWDOWN = 1.5
 
 BASELINE = "baseline.json"
 #: Where a record is of: cells that share these are the folds of one measurement.
-_GROUP = ("block", "dataset", "size", "n_features_kept", "solver", "kernel")
-_KEPT_METRICS = ("accuracy_pct", "train_accuracy_pct", "objective", "ratio")
+_GROUP = ("block", "dataset", "solver", "kernel", "dimensions")
+_KEPT_METRICS = ("objective", "ratio")
+#: Accuracy on the rows that were trained on: judged as accuracy is.
+_TRAIN_ACCURACY = "train_accuracy_pct"
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,8 @@ class Change:
     verdict : str
         ``"worse"`` (a regression), ``"better"`` or ``"different"``.
     kind : str
-        ``"result"``, ``"accuracy"``, ``"objective"``, ``"counter"``, ``"time"`` or ``"params"``.
+        ``"result"``, ``"accuracy"``, ``"score"``, ``"objective"``, ``"counter"``, ``"time"`` or
+        ``"params"``.
     where : str
         Block, data set and solver.
     what : str
@@ -108,12 +111,15 @@ class Side:
         CPU models it was measured on.
     arithmetic : frozenset of str
         What decides rounding: CPU, BLAS and library versions.
+    scores : dict of str to dict
+        By metric: direction and tolerance.
     """
 
     name: str
     cells: Mapping[tuple[Any, ...], list[dict[str, Any]]]
     cpus: frozenset[str]
     arithmetic: frozenset[str]
+    scores: Mapping[str, Mapping[str, Any]]
 
 
 def read_side(path: Path) -> Side:
@@ -149,6 +155,8 @@ def summarise(run_dir: Path) -> dict[str, Any]:
     run = read_run(run_dir)
     used = {cell.environment for cell in run.cells if cell.environment}
     environments = [content for name, content in run.environments.items() if name in used]
+    measured = {name for cell in run.cells for name in cell.metrics}
+    judged = {name: facts for name, facts in _scores(run.scores).items() if name in measured}
     return {
         "schema": 1,
         "config": run.name,
@@ -157,7 +165,8 @@ def summarise(run_dir: Path) -> dict[str, Any]:
             {name: found.get(name) for name in ("cpu", "blas", "python", "packages")}
             for found in environments
         ],
-        "cells": [_kept(cell) for cell in run.cells],
+        "scores": judged,
+        "cells": [_kept(cell, judged) for cell in run.cells],
     }
 
 
@@ -212,6 +221,7 @@ def compare(base: Side, new: Side, *, slowdown: float = SLOWDOWN) -> Comparison:
         exact=len(base.arithmetic) == 1 and base.arithmetic == new.arithmetic,
         same_cpu=len(base.cpus) == 1 and base.cpus == new.cpus,
         slowdown=slowdown,
+        scores=base.scores,
     )
     groups = dict.fromkeys(key[:-1] for key in base.cells)
     for group in groups:
@@ -233,10 +243,18 @@ def compare(base: Side, new: Side, *, slowdown: float = SLOWDOWN) -> Comparison:
 class _Judge:
     """Collects what moved; one call of `group` a measurement."""
 
-    def __init__(self, *, exact: bool, same_cpu: bool, slowdown: float) -> None:
+    def __init__(
+        self,
+        *,
+        exact: bool,
+        same_cpu: bool,
+        slowdown: float,
+        scores: Mapping[str, Mapping[str, Any]],
+    ) -> None:
         self.exact = exact
         self.same_cpu = same_cpu
         self.slowdown = slowdown
+        self.scores = scores
         self.changes: list[Change] = []
         self.compared: dict[str, int] = {}
         self.notes: dict[str, None] = {}
@@ -260,23 +278,26 @@ class _Judge:
                 self._add("worse", "result", at, "status", "ok", status)
         if not finished:
             return
-        self._accuracy(where, [base[f][0] for f in finished], [new[f][0] for f in finished])
+        self._scores(where, [base[f][0] for f in finished], [new[f][0] for f in finished])
         for fold in finished:
             at = where if fold is None else f"{where} · fold {fold}"
             self._work(at, base[fold][0], new[fold][0])
             self._time(at, base[fold], new[fold])
 
-    def _accuracy(self, where: str, base: list[Any], new: list[Any]) -> None:
-        for name in ("accuracy_pct", "train_accuracy_pct"):
+    def _scores(self, where: str, base: list[Any], new: list[Any]) -> None:
+        for name, facts in self.scores.items():
             before, after = _mean(base, name), _mean(new, name)
             if before is None:
                 continue
-            self._count("accuracy")
-            if after is None or before - after > ACCURACY_TOLERANCE:
-                self._add("worse", "accuracy", where, name, before, after)
+            kind = "accuracy" if name in ("accuracy_pct", _TRAIN_ACCURACY) else "score"
+            self._count(kind)
+            allowed = facts["tolerance"] * (abs(before) if facts.get("relative") else 1.0)
+            sign = -1.0 if facts["better"] == "lower" else 1.0
+            if after is None or sign * (before - after) > allowed:
+                self._add("worse", kind, where, name, before, after)
             elif after != before:
-                verdict = "better" if after - before > ACCURACY_TOLERANCE else "different"
-                self._add(verdict, "accuracy", where, name, before, after)
+                verdict = "better" if sign * (after - before) > allowed else "different"
+                self._add(verdict, kind, where, name, before, after)
 
     def _work(self, where: str, base: dict[str, Any], new: dict[str, Any]) -> None:
         """Compare objective and counters, where both fitted with the same parameters."""
@@ -334,12 +355,24 @@ class _Judge:
         self.changes.append(Change(*change))
 
 
-def _kept(cell: Cell) -> dict[str, Any]:
+def _scores(known: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Return direction and tolerance of the scores that are judged, by their metrics."""
+    judged = {
+        name: {key: facts.get(key) for key in ("better", "tolerance", "relative")}
+        for name, facts in known.items()
+        if isinstance(facts.get("tolerance"), int | float)
+    }
+    return {**judged, _TRAIN_ACCURACY: judged["accuracy_pct"]}
+
+
+def _kept(cell: Cell, judged: Collection[str]) -> dict[str, Any]:
+    kept = (*_KEPT_METRICS, *judged)
     return {
         **{name: getattr(cell, name) for name in (*_GROUP, "fold", "status", "contended")},
+        "dimensions": dict(cell.dimensions),
         "params": dict(cell.params),
         "counters": dict(cell.counters),
-        "metrics": {k: v for k, v in cell.metrics.items() if k.split(":")[0] in _KEPT_METRICS},
+        "metrics": {k: v for k, v in cell.metrics.items() if k.split(":")[0] in kept},
     }
 
 
@@ -357,6 +390,7 @@ def _side(runs: list[dict[str, Any]]) -> Side:
         cells=cells,
         cpus=frozenset(str(found.get("cpu")) for found in environments),
         arithmetic=frozenset(json.dumps(found, sort_keys=True) for found in environments),
+        scores=_scores(read_scores(runs[0].get("scores"))),
     )
 
 
@@ -390,15 +424,15 @@ def _check_kept(cell: Mapping[str, Any], where: str) -> None:
 
 
 def _group(cell: Mapping[str, Any]) -> tuple[Any, ...]:
-    return tuple(cell[name] for name in _GROUP)
+    """Return what tells measurements apart; a cell of an older baseline names its own sizes."""
+    *plain, _ = _GROUP
+    return (*(cell[name] for name in plain), tuple(sorted(dimensions_of(cell).items())))
 
 
 def _where(group: tuple[Any, ...]) -> str:
     named = dict(zip(_GROUP, group, strict=True))
     parts = [named["block"], named["dataset"]]
-    parts += [f"{named['size']:,} rows"] if named["size"] is not None else []
-    kept = named["n_features_kept"]
-    parts += [f"{kept:,} features"] if kept is not None else []
+    parts += [place(name, value) for name, value in named["dimensions"]]
     # A race names all its solvers; which of them moved stands beside it.
     parts += [named["solver"]] if "|" not in str(named["solver"]) else []
     return " · ".join(str(part) for part in parts if part)

@@ -8,58 +8,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from svmbench.errors import ResultsError
 from svmbench.report import published
+from svmbench.report.kinds import kind_of
 from svmbench.report.provenance import missing_short
 from svmbench.report.races import VERSUS, take_apart
-from svmbench.report.records import IDENTITY, Cell, Run
+from svmbench.report.records import Cell, Run
 from svmbench.report.statistics import Crossing, PowerLaw, crossing, fit_power_law
 from svmbench.report.summary import Summary, by_machine, group, measured, summarise
-from svmbench.report.tables import file_name, varying_fields
+from svmbench.report.tables import read_checked, varying_fields
 from svmbench.report.wording import label
-
-KINDS = ("scaling", "curve", "bars", "race")
-
-
-@dataclass(frozen=True)
-class PlotSpec:
-    """What a plot shows.
-
-    Attributes
-    ----------
-    name, title : str
-        File name without its ending; heading.
-    kind : str
-        ``scaling`` (log–log with fitted exponents), ``curve`` (linear axes), ``bars`` (grouped) or
-        ``race`` (ratios against 1).
-    block : str
-        The block of the plan whose cells it shows.
-    x, y : str
-        An identifying field, ``params.<name>`` or a metric; a metric.
-    series : str or None
-        The identifying field that tells the curves apart.
-    published : str or None
-        The paper's table with the exponents that it prints.
-    crossing : tuple of (str, str) or None
-        Two series whose crossing is to be found.
-    dataset : str or None
-        The only data set that is shown; all of the block's by default.
-    across : str or None
-        An identifying field along which a curve runs, instead of a panel for each of its values:
-        ``dataset``, where data sets are the sizes of one sweep.
-    """
-
-    name: str
-    title: str
-    kind: str
-    block: str
-    x: str
-    y: str
-    series: str | None
-    published: str | None
-    crossing: tuple[str, str] | None
-    dataset: str | None = None
-    across: str | None = None
+from svmbench.specs import IDENTITY, PlotSpec, canonical, is_dimension
 
 
 @dataclass(frozen=True)
@@ -132,12 +90,16 @@ class Curves:
         record has both, since exponents are fitted to the steadier clock.
     lacking : tuple of str
         Data sets (with solvers) that have a result, but no value of `y`.
+    x_label, y_label : str
+        What the axes are called.
     """
 
     spec: PlotSpec
     panels: tuple[Panel, ...]
     cells: list[Cell] = field(repr=False)
     y: str
+    x_label: str = ""
+    y_label: str = ""
     lacking: tuple[str, ...] = ()
 
     @property
@@ -160,66 +122,43 @@ class Curves:
             return "this profile's plan has no cells for it"
         parts = [missing_short(self.cells)]
         if self.lacking:
-            parts.append(f"no {label(self.y)}: {', '.join(self.lacking)}")
+            parts.append(f"no {self.y_label}: {', '.join(self.lacking)}")
         return "; ".join(part for part in parts if part)
 
 
 def read_plot(raw: Mapping[str, Any], where: str) -> PlotSpec:
-    """Read a plot's entry in the plan.
+    """Read a plot's entry in the plan; what it leaves open is what is usual for its kind.
 
     Raises
     ------
     ResultsError
         If a field is missing, the kind unknown, or a field is none that cells have.
     """
-    name = file_name(raw, where)
-    kind, block, y = raw.get("kind"), raw.get("block"), raw.get("y")
-    if kind not in KINDS:
-        raise ResultsError(f"{where}: plot {name!r} has kind {kind!r}, not {', '.join(KINDS)}")
-    categorical = kind in {"bars", "race"}
-    x = raw.get("x") or ("dataset" if categorical else None)
-    y = y or ("ratio" if kind == "race" else None)
-    if not (block and x and y):
-        raise ResultsError(f"{where}: plot {name!r} needs a block, x and y")
-    series = raw.get("series") or ("solver" if kind == "race" else None)
-    if series is not None and series not in IDENTITY:
-        raise ResultsError(
-            f"{where}: plot {name!r} wants a series for each {series!r}; "
-            f"cells have {', '.join(IDENTITY)}"
-        )
-    pair = raw.get("crossing") or None
-    if pair is not None and len(pair) != 2:
-        raise ResultsError(f"{where}: plot {name!r} needs two series to cross, not {len(pair)}")
-    return PlotSpec(
-        name=name,
-        title=str(raw.get("title") or name),
-        kind=kind,
-        block=block,
-        x=x,
-        y=y,
-        series=series,
-        published=raw.get("published") or None,
-        crossing=(str(pair[0]), str(pair[1])) if pair else None,
-        dataset=raw.get("dataset") or None,
-        across=raw.get("across") or None,
+    spec = read_checked(PlotSpec, raw, f"{where}: plot")
+    kind = kind_of(spec)
+    return spec.model_copy(
+        update={
+            "x": canonical(spec.x or kind.x),
+            "y": spec.y or kind.y,
+            "series": canonical(spec.series) if spec.series else None,
+            "across": canonical(spec.across) if spec.across else None,
+        }
     )
 
 
 def trace_curves(run: Run, spec: PlotSpec) -> Curves:
     """Collect a plot's panels from the records."""
+    kind = kind_of(spec)
+    if kind.collect is not None:
+        return kind.collect(run, spec)
     whole = [cell for cell in run.block_cells(spec.block) if spec.dataset in (None, cell.dataset)]
     cells = take_apart(whole)
-    placed = {spec.x, spec.series, spec.across}
-    panel_fields = [name for name in varying_fields(cells) if name not in placed]
-    by_panel: dict[str, list[Cell]] = {}
-    for cell in cells:
-        by_panel.setdefault(_panel_title(cell, panel_fields), []).append(cell)
     y = _clock(spec, cells)
     panels = []
-    for title, members in by_panel.items():
+    for title, members in by_panel(spec, cells).items():
         by_series: dict[str, list[Cell]] = {}
         for cell in members:
-            name = str(getattr(cell, spec.series)) if spec.series else label(y)
+            name = str(cell.value(spec.series)) if spec.series else run.label(y)
             by_series.setdefault(name, []).append(cell)
         drawn = [
             _series(spec, y, shown, part)
@@ -227,20 +166,39 @@ def trace_curves(run: Run, spec: PlotSpec) -> Curves:
             for shown, part in _by_machine(name, several).items()
         ]
         # Solvers that took part in a race have times but no ratios of their own.
-        series = [one for one in drawn if one.points or spec.kind != "race"]
+        series = [one for one in drawn if one.points or kind.fits]
         # A data set without any point is in the list of what is missing, not an empty frame.
         if any(one.points for one in series):
             panels.append(Panel(title, tuple(series), _crossing(spec, series)))
-    return Curves(spec, tuple(panels), whole, y, tuple(_lacking(spec, y, cells)))
+    return Curves(
+        spec,
+        tuple(panels),
+        whole,
+        y,
+        x_label=run.label(str(spec.x)),
+        y_label=run.label(y),
+        lacking=tuple(_lacking(spec, y, cells)),
+    )
+
+
+def by_panel(spec: PlotSpec, cells: Sequence[Cell]) -> dict[str, list[Cell]]:
+    """Return the cells of each panel by its title: what varies and has no other place."""
+    placed = {spec.x, spec.series, spec.across}
+    fields = [name for name in varying_fields(cells) if name not in placed]
+    found: dict[str, list[Cell]] = {}
+    for cell in cells:
+        found.setdefault(_panel_title(cell, fields), []).append(cell)
+    return found
 
 
 def _clock(spec: PlotSpec, cells: Sequence[Cell]) -> str:
     """Return the metric that is drawn: exponents are fitted to CPU time where all cells have it."""
-    if spec.kind != "scaling" or spec.y != "train_time_s":
-        return spec.y
+    asked = str(spec.y)
+    if not kind_of(spec).fits or asked != "train_time_s":
+        return asked
     timed = [cell for cell in cells if measured(cell, "train_time_s") is not None]
     have_both = all(measured(cell, "cpu_time_s") is not None for cell in timed)
-    return "cpu_time_s" if timed and have_both else spec.y
+    return "cpu_time_s" if timed and have_both else asked
 
 
 def _by_machine(name: str, cells: Sequence[Cell]) -> dict[str, list[Cell]]:
@@ -264,7 +222,9 @@ def _lacking(spec: PlotSpec, y: str, cells: Sequence[Cell]) -> list[str]:
     for cell in cells:
         if cell.key in races and (VERSUS in str(cell.solver)) not in (kinds or {True}):
             continue
-        if cell.status == "ok" and (measured(cell, y) is None or _x_value(cell, spec.x) is None):
+        if cell.status == "ok" and (
+            measured(cell, y) is None or _x_value(cell, str(spec.x)) is None
+        ):
             found.setdefault(str(cell.dataset), {})[str(cell.solver or "")] = None
     return [
         f"{dataset} ({', '.join(solvers)})" if any(solvers) else dataset
@@ -307,7 +267,7 @@ def _fit_fields(fit: PowerLaw | None) -> list[str]:
 def _panel_title(cell: Cell, fields: Sequence[str]) -> str:
     parts = []
     for name in fields:
-        value = getattr(cell, name)
+        value = cell.value(name)
         if value is not None:
             parts.append(str(value) if name in {"dataset", "solver"} else f"{label(name)} {value}")
     return ", ".join(parts)
@@ -316,7 +276,7 @@ def _panel_title(cell: Cell, fields: Sequence[str]) -> str:
 def _series(spec: PlotSpec, y: str, name: str, cells: Sequence[Cell]) -> Series:
     by_x: dict[Any, list[Cell]] = {}
     for cell in cells:
-        x = _x_value(cell, spec.x)
+        x = _x_value(cell, str(spec.x))
         if x is not None:
             by_x.setdefault(x, []).append(cell)
     points = []
@@ -324,9 +284,10 @@ def _series(spec: PlotSpec, y: str, name: str, cells: Sequence[Cell]) -> Series:
         summary = summarise(members, y)
         if summary.value is not None:
             points.append(_point(x, summary))
-    if spec.kind in {"scaling", "curve"}:
+    kind = kind_of(spec)
+    if kind.fits or kind.is_sorted:
         points.sort(key=lambda point: point.x)
-    if spec.kind != "scaling":
+    if not kind.fits:
         return Series(name, tuple(points))
     drawable = tuple(point for point in points if point.x > 0 and point.y > 0)
     fit = fit_power_law([p.x for p in drawable], [p.y for p in drawable]) if drawable else None
@@ -343,10 +304,10 @@ def _series(spec: PlotSpec, y: str, name: str, cells: Sequence[Cell]) -> Series:
 
 def _x_value(cell: Cell, name: str) -> Any:
     """Return a cell's place on the x axis; None for a cell without one."""
-    if name in IDENTITY:
-        return getattr(cell, name)
     if name.startswith("params."):
         return cell.params.get(name.removeprefix("params."))
+    if name in IDENTITY or is_dimension(name):
+        return cell.value(name)
     return measured(cell, name)
 
 
@@ -374,16 +335,27 @@ def _printed_points(spec: PlotSpec, cells: Sequence[Cell]) -> tuple[tuple[float,
     if not spec.published:
         return ()
     first = cells[0]
-    if spec.x == "size":
+    if spec.x == "rows":
         sweep = published.sweep(
-            first.paper, spec.published, first.dataset, spec.y, first.solver, kernel=first.kernel
+            first.paper,
+            spec.published,
+            first.dataset,
+            str(spec.y),
+            first.solver,
+            kernel=first.kernel,
         )
         return tuple((float(size), value) for size, value in sweep)
     found = {}
     for cell in cells:
-        x = _x_value(cell, spec.x)
+        x = _x_value(cell, str(spec.x))
         value = published.lookup(
-            cell.paper, spec.published, cell.dataset, spec.y, cell.solver, cell.kernel, cell.size
+            cell.paper,
+            spec.published,
+            cell.dataset,
+            str(spec.y),
+            cell.solver,
+            cell.kernel,
+            cell.size,
         )
         if value is not None and isinstance(x, int | float):
             found[float(x)] = value
@@ -408,4 +380,4 @@ def _crossing(spec: PlotSpec, series: Sequence[Series]) -> str:
         [p.x for p in curves[1]],
         [p.y for p in curves[1]],
     )
-    return crossed.sentence(first, second, label(spec.x))
+    return crossed.sentence(first, second, label(str(spec.x)))

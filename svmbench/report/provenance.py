@@ -69,7 +69,7 @@ def missing(cells: Sequence[Cell]) -> list[str]:
     )
 
 
-def undefined(cells: Sequence[Cell], metrics: Iterable[str]) -> list[str]:
+def undefined(run: Run, cells: Sequence[Cell], metrics: Iterable[str]) -> list[str]:
     """Return one line for each group of finished cells on whose rows a metric has no value."""
     return [
         line
@@ -77,7 +77,7 @@ def undefined(cells: Sequence[Cell], metrics: Iterable[str]) -> list[str]:
         for line in _lines_of(
             cells,
             lambda cell, metric=metric: (  # type: ignore[misc]
-                (f"no {label(metric)}", cell.undefined[metric])
+                (f"no {run.label(metric)}", cell.undefined[metric])
                 if cell.status == "ok" and metric in cell.undefined
                 else None
             ),
@@ -117,11 +117,10 @@ def _missing_line(
     *,
     several_kernels: bool,
 ) -> str:
-    dataset, kernel, size, n_features_kept, folds, status, reason = key
+    dataset, kernel, swept, folds, status, reason = key
     where = [str(dataset)] if dataset else []
     where += [f"{kernel} kernel"] if kernel and several_kernels else []
-    where += [f"{size} rows"] if size is not None else []
-    where += [f"{n_features_kept} features"] if n_features_kept is not None else []
+    where += [place(name, value) for name, value in swept]
     # A race is one cell of several solvers.
     named = [solver.replace("|", ", ") for solver in solvers if solver]
     if len(all_solvers) > 1 and len(solvers) == len(all_solvers):
@@ -131,6 +130,11 @@ def _missing_line(
     if folds:
         where.append(f"fold{'s' if len(folds) > 1 else ''} {', '.join(map(str, folds))}")
     return f"{', '.join(where)}: {status}" + (f" ({reason})" if reason else "")
+
+
+def place(name: str, value: Any) -> str:
+    """Return in words where a cell stands along a dimension."""
+    return f"{value:,} {name}" if name in {"rows", "features"} else f"{label(name)} {value}"
 
 
 def missing_short(cells: Sequence[Cell]) -> str:

@@ -16,9 +16,6 @@ from svmbench.report.records import Cell
 
 VERSUS = " vs "
 
-#: Protocols whose cells are races.
-RACES = ("race", "nested-race")
-
 
 def take_apart(cells: Sequence[Cell]) -> list[Cell]:
     """Return the cells with every race replaced by one cell a pair and one a solver.
@@ -28,7 +25,7 @@ def take_apart(cells: Sequence[Cell]) -> list[Cell]:
     """
     pairs: dict[str | None, dict[tuple[str, ...], None]] = {}
     for cell in cells:
-        if cell.protocol in RACES:
+        if cell.is_race:
             found = pairs.setdefault(cell.solver, {})
             for key in cell.metrics:
                 owners = tuple(key.split(":")[1:])
@@ -36,7 +33,7 @@ def take_apart(cells: Sequence[Cell]) -> list[Cell]:
                     found[owners] = None
     apart: list[Cell] = []
     for cell in cells:
-        if cell.protocol not in RACES:
+        if not cell.is_race:
             apart.append(cell)
             continue
         solvers = (cell.solver or "").split("|")

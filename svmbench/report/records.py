@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import lzma
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from svmbench.errors import ResultsError
 from svmbench.record import parse
+from svmbench.report import wording
+from svmbench.scores import SCORES
+from svmbench.specs import IDENTITY, canonical
 
 #: The records of a run as they are written, and as they are kept.
 RECORDS, PACKED = "runs.jsonl", "runs.jsonl.xz"
@@ -21,9 +24,6 @@ OUTSIDE_LOAD = 1.15
 #: such, since a cell's key holds the code that decides its result.
 _PASSING = {"id", "git", "seed", "load"}
 
-#: The fields that say what was run, apart from block and fold; tables lay these out.
-IDENTITY = ("dataset", "kernel", "size", "n_features_kept", "solver")
-
 
 @dataclass(frozen=True)
 class Cell:
@@ -32,7 +32,8 @@ class Cell:
     The identifying fields come from the plan, the outcome from the newest record of the cell's key.
     A cell without a record has status ``not run`` (or what the plan says: ``skipped``,
     ``unavailable``). `environment` is the id in its record, and `machine` the id of the first
-    environment of the folder that is the same machine with the same libraries.
+    environment of the folder that is the same machine with the same libraries. `folds` is how many
+    folds its own values are means of; 0 where they are of one fit (and its repeats).
     """
 
     key: str
@@ -41,11 +42,11 @@ class Cell:
     paper: str
     dataset: str | None
     kernel: str | None
-    size: int | None
-    n_features_kept: int | None
     solver: str | None
     fold: int | None
     status: str
+    dimensions: Mapping[str, Any] = field(default_factory=dict)
+    is_race: bool = False
     reason: str = ""
     metrics: Mapping[str, Any] = field(default_factory=dict)
     spread: Mapping[str, Any] = field(default_factory=dict)
@@ -55,11 +56,23 @@ class Cell:
     environment: str = ""
     machine: str = ""
     undefined: Mapping[str, str] = field(default_factory=dict)
+    folds: int = 0
+    trace: tuple[tuple[float, ...], ...] = ()
 
     @property
     def identity(self) -> tuple[Any, ...]:
-        """The values of :data:`IDENTITY`; cells that share them differ in their fold alone."""
-        return tuple(getattr(self, name) for name in IDENTITY)
+        """Data set, kernel, dimensions and solver; cells that share them differ in their fold."""
+        swept = tuple(sorted(self.dimensions.items()))
+        return (self.dataset, self.kernel, swept, self.solver)
+
+    @property
+    def size(self) -> int | None:
+        """Rows of a sweep over them."""
+        return self.dimensions.get("rows")
+
+    def value(self, name: str) -> Any:
+        """Return the value of a field: data set, kernel, solver or a dimension; None without."""
+        return getattr(self, name) if name in IDENTITY else self.dimensions.get(name)
 
     @property
     def disturbed(self) -> bool:
@@ -92,6 +105,9 @@ class Run:
         The content of each ``environment-<id>.json``.
     notes : tuple of str
         Oddities of the records (unreadable lines …), one sentence each.
+    scores : dict of str to dict
+        By metric: caption, unit, better, tolerance, of each score that the plan describes; for an
+        older plan, of those that this version has.
     """
 
     path: Path
@@ -107,6 +123,12 @@ class Run:
     environments: Mapping[str, Mapping[str, Any]]
     notes: tuple[str, ...] = ()
     profile_note: str = ""
+    scores: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def label(self, name: str) -> str:
+        """Return what a metric or field is called in a header or on an axis, with its unit."""
+        declared = self.scores.get(name)
+        return str(declared["caption"]) if declared else wording.label(name)
 
     def block_cells(self, block: str) -> list[Cell]:
         """Return the cells of one block, in the plan's order."""
@@ -146,7 +168,13 @@ def read_run(run_dir: Path) -> Run:
         profile = profile.get("name", "")
     paper = str(config.get("paper") or "")
     environments = _read_environments(run_dir)
-    machines = _machines(environments)
+    used = {record.get("environment") for record in records.values()}
+    machines = _machines({name: found for name, found in environments.items() if name in used})
+    races = _races(plan)
+    results: dict[str, list[dict[str, Any]]] = {}
+    for line in lines:
+        if is_result_point(line):
+            results.setdefault(line["key"], []).append(line)
     strangers = len(records.keys() - {cell["key"] for cell in planned})
     if strangers:
         notes.append(
@@ -161,7 +189,15 @@ def read_run(run_dir: Path) -> Run:
         profile=str(profile),
         scaling=str(config.get("scaling") or ""),
         blocks=_blocks(config.get("blocks")),
-        cells=tuple(_join(cell, records.get(cell["key"]), paper, machines) for cell in planned),
+        cells=tuple(
+            one
+            for cell in planned
+            for one in _with_points(
+                _join(cell, records.get(cell["key"]), paper, machines, races),
+                results.get(cell["key"], ()),
+            )
+        ),
+        scores=read_scores(plan.get("scores")),
         tables=tuple(plan.get("tables") or ()),
         plots=tuple(plan.get("plots") or ()),
         profile_note=str(plan.get("profile_note") or ""),
@@ -192,7 +228,8 @@ def result_lines(run_dir: Path) -> list[dict[str, Any]]:
 
 def is_result_point(record: Mapping[str, Any]) -> bool:
     """Return whether a record is a point that tables and plots show, not just a search's step."""
-    return record["kind"] == "point" and isinstance(record.get("metrics"), dict)
+    has_both = all(isinstance(record.get(name), dict) for name in ("dimensions", "metrics"))
+    return record["kind"] == "point" and has_both
 
 
 def _read_lines(run_dir: Path) -> tuple[list[dict[str, Any]], list[str]]:
@@ -302,6 +339,7 @@ def _join(
     record: Mapping[str, Any] | None,
     paper: str,
     machines: Mapping[str, str],
+    races: Collection[str],
 ) -> Cell:
     """One cell from its entry in the plan and its newest record."""
     identity = {
@@ -311,10 +349,10 @@ def _join(
         "paper": str(planned.get("paper") or paper),
         "dataset": planned.get("dataset"),
         "kernel": planned.get("kernel"),
-        "size": planned.get("size"),
-        "n_features_kept": planned.get("n_features_kept"),
         "solver": planned.get("solver"),
         "fold": planned.get("fold"),
+        "dimensions": dimensions_of(planned),
+        "is_race": planned.get("protocol") in races or "|" in str(planned.get("solver")),
     }
     if record is None:
         status = planned.get("status") or "planned"
@@ -334,7 +372,62 @@ def _join(
         environment=environment,
         machine=machines.get(environment, environment),
         undefined=record.get("undefined") or {},
+        folds=int(record.get("folds") or 0),
+        trace=tuple(tuple(row) for row in record.get("trace") or ()),
     )
+
+
+def _with_points(cell: Cell, points: Sequence[Mapping[str, Any]]) -> list[Cell]:
+    """Return a cell's points as cells of their own, each at its place in the cell's dimensions.
+
+    A cell whose points are its results is shown by them alone; while it is unfinished it stays, so
+    that it is seen to be.
+    """
+    newest = {point["point"]: point for point in points}
+    shown = [
+        replace(
+            cell,
+            status="ok",
+            reason="",
+            dimensions={**cell.dimensions, **dimensions_of(point)},
+            metrics=point["metrics"],
+            spread=point.get("spread") or {},
+            counters=point.get("counters") or {},
+            params=point.get("params") or cell.params,
+            undefined=point.get("undefined") or {},
+            trace=(),
+        )
+        for point in newest.values()
+    ]
+    return shown if shown and cell.status == "ok" else [*shown, cell]
+
+
+def dimensions_of(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what was swept, by present names, of a plan's entry or a record, new or old."""
+    given = entry.get("dimensions")
+    if not isinstance(given, Mapping):
+        given = {old: entry.get(old) for old in ("size", "n_features_kept")}
+    return {canonical(name): value for name, value in given.items() if value is not None}
+
+
+def read_scores(given: Any) -> dict[str, Mapping[str, Any]]:
+    """Return what a plan says of its scores by metric, on top of what this version knows."""
+    known: dict[str, Mapping[str, Any]] = {
+        score.metric: score.for_plan() for score in SCORES.values()
+    }
+    own = given if isinstance(given, Mapping) else {}
+    for metric, declared in own.items():
+        known[metric] = {**known.get(metric, {"caption": wording.label(metric)}), **declared}
+    return known
+
+
+def _races(plan: Mapping[str, Any]) -> set[str]:
+    """Return the protocols of which a plan says that their cells are races."""
+    protocols = plan.get("protocols")
+    declared = protocols if isinstance(protocols, Mapping) else {}
+    return {
+        name for name, facts in declared.items() if isinstance(facts, Mapping) and facts.get("race")
+    }
 
 
 def _one_line(text: Any) -> str:

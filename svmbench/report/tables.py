@@ -4,46 +4,20 @@ from __future__ import annotations
 
 import csv
 import io
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
 
 from svmbench.errors import ResultsError
 from svmbench.report import published, wording
 from svmbench.report.provenance import describe_cpu, missing, undefined, used_environments
-from svmbench.report.races import RACES, VERSUS, take_apart
-from svmbench.report.records import IDENTITY, OUTSIDE_LOAD, Cell, Run
+from svmbench.report.races import VERSUS, take_apart
+from svmbench.report.records import OUTSIDE_LOAD, Cell, Run
 from svmbench.report.summary import Comparison, Summary, by_machine, compare, group, summarise
-from svmbench.report.wording import CONTENDED_MARK, DISTURBED_MARK, PARTIAL_MARK, label
-
-
-@dataclass(frozen=True)
-class TableSpec:
-    """What a table shows and how it is laid out.
-
-    Attributes
-    ----------
-    name, title : str
-        File name without its ending; heading.
-    block : str
-        The block of the plan whose cells it shows.
-    rows, columns : tuple of str
-        Identifying fields. Fields in neither that vary within the block become rows, so that
-        different things are never averaged.
-    metrics : tuple of str
-        Metrics or counters, side by side under every column.
-    published : str or None
-        The table of the paper whose numbers stand beside.
-    """
-
-    name: str
-    title: str
-    block: str
-    rows: tuple[str, ...]
-    columns: tuple[str, ...]
-    metrics: tuple[str, ...]
-    published: str | None
+from svmbench.report.wording import CONTENDED_MARK, DISTURBED_MARK, PARTIAL_MARK
+from svmbench.specs import IDENTITY, Spec, TableSpec
 
 
 @dataclass(frozen=True)
@@ -96,43 +70,35 @@ def read_spec(raw: Mapping[str, Any], where: str) -> TableSpec:
     ResultsError
         If a field is missing or names something that cells don't have.
     """
-    name = file_name(raw, where)
-    rows, columns = _names(raw.get("rows", "dataset")), _names(raw.get("columns"))
-    # "metric" as columns says that the metrics alone are the columns, as in a table of facts.
-    columns = tuple(column for column in columns if column != "metric")
-    for given in (*rows, *columns):
-        if given not in IDENTITY:
-            raise ResultsError(
-                f"{where}: table {name!r} wants {given!r} as rows or columns; "
-                f"cells have {', '.join(IDENTITY)}"
-            )
-    metrics = _names(raw.get("metrics"))
-    if not metrics or not raw.get("block"):
-        raise ResultsError(f"{where}: table {name!r} needs a block and at least one metric")
-    return TableSpec(
-        name=name,
-        title=str(raw.get("title") or name),
-        block=str(raw["block"]),
-        rows=rows,
-        columns=columns,
-        metrics=metrics,
-        published=raw.get("published") or None,
-    )
+    return read_checked(TableSpec, raw, f"{where}: table")
 
 
-def file_name(raw: Mapping[str, Any], where: str) -> str:
-    """Return the name of a table or plot, which is also the name of its files."""
-    name = str(raw.get("name") or "")
-    if not re.fullmatch(r"\w[\w.-]*", name):
-        raise ResultsError(f"{where}: {name!r} is no name for a table or plot's files")
-    return name
+SpecType = TypeVar("SpecType", bound=Spec)
+
+
+def read_checked(model: type[SpecType], raw: Mapping[str, Any], where: str) -> SpecType:
+    """Read what a plan asks for.
+
+    Raises
+    ------
+    ResultsError
+        One sentence on the first thing that is wrong with it.
+    """
+    try:
+        return model.model_validate(dict(raw))
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = next((part for part in first["loc"] if isinstance(part, str)), "")
+        said = str(first["msg"]).removeprefix("Value error, ")
+        raise ResultsError(f"{where} {raw.get('name')!r}: {key}: {said}") from error
 
 
 def lay_out(run: Run, spec: TableSpec, *, allow_contended: bool = False) -> Table:
     """Arrange a block's summaries in rows and columns."""
     cells = take_apart(run.block_cells(spec.block))
     varying = varying_fields(cells)
-    row_fields = (*spec.rows, *(f for f in varying if f not in (*spec.rows, *spec.columns)))
+    rows, across = spec.row_fields, spec.column_fields
+    row_fields = (*rows, *(f for f in varying if f not in (*rows, *across)))
     parts = [by_machine(members) for members in group(cells).values()]
     is_split = any(len(part) > 1 for part in parts)
     machines: dict[tuple[Any, ...], dict[str, None]] = {}
@@ -149,7 +115,7 @@ def lay_out(run: Run, spec: TableSpec, *, allow_contended: bool = False) -> Tabl
     for part in parts:
         for machine, members in part.items():
             cell = members[0]
-            row, column = _values(cell, row_fields), _values(cell, spec.columns)
+            row, column = _values(cell, row_fields), _values(cell, across)
             if is_split:
                 # What has not been measured anywhere stands in the first row of its kind.
                 row = (*row, machine or next(iter(machines[row]), ""))
@@ -159,7 +125,7 @@ def lay_out(run: Run, spec: TableSpec, *, allow_contended: bool = False) -> Tabl
                 comparison = compare(summary, cell, spec.published, allow_contended=allow_contended)
                 entries[row, column, metric] = Entry(cell, summary, comparison)
     columns = [(column, metric) for column in column_keys for metric in spec.metrics]
-    if any(cell.protocol in RACES for cell in cells):
+    if any(cell.is_race for cell in cells):
         # A ratio belongs to a pair and a time to one solver: half of the combinations mean nothing.
         filled = {(c, m) for (_, c, m), entry in entries.items() if entry.summary.value is not None}
         columns = [
@@ -173,21 +139,27 @@ def lay_out(run: Run, spec: TableSpec, *, allow_contended: bool = False) -> Tabl
         spec=spec,
         cells=cells,
         row_fields=(*row_fields, "machine") if is_split else row_fields,
-        column_fields=spec.columns,
+        column_fields=across,
         row_keys=list(row_keys),
         columns=columns,
         entries=entries,
         constants={
-            name: getattr(first, name)
-            for name in IDENTITY
-            if first and name not in (*row_fields, *spec.columns) and getattr(first, name)
+            name: first.value(name)
+            for name in fields_of(cells)
+            if first and name not in (*row_fields, *across) and first.value(name)
         },
     )
 
 
 def varying_fields(cells: Sequence[Cell]) -> list[str]:
     """Return the identifying fields with more than one value among the cells."""
-    return [name for name in IDENTITY if len({getattr(cell, name) for cell in cells}) > 1]
+    return [name for name in fields_of(cells) if len({cell.value(name) for cell in cells}) > 1]
+
+
+def fields_of(cells: Sequence[Cell]) -> list[str]:
+    """Return the fields that cells have: what was swept stands before the solver."""
+    *first, last = IDENTITY
+    return [*first, *dict.fromkeys(name for cell in cells for name in cell.dimensions), last]
 
 
 def wide_csv(run: Run, table: Table) -> str:
@@ -251,12 +223,12 @@ def _csv_fields(entry: Entry | None) -> dict[str, str]:
 def markdown(run: Run, table: Table, *, allow_contended: bool = False) -> str:
     """Return a section of Markdown: the table, its provenance, footnotes and missing cells."""
     spec = table.spec
-    lines = [f"## {spec.title}", "", *_caption(run, table), ""]
+    lines = [f"## {spec.heading}", "", *_caption(run, table), ""]
     if not table.row_keys:
         lines += ["No cells: this profile's plan has none for this table.", ""]
         return "\n".join(lines)
-    heads = [label(name) for name in table.row_fields]
-    heads += [_head(column, metric) for column, metric in table.columns]
+    heads = [run.label(name) for name in table.row_fields]
+    heads += [_head(run, column, metric) for column, metric in table.columns]
     lines.append(_markdown_row(heads))
     left = len(table.row_fields)
     lines.append("|" + " --- |" * left + " ---: |" * (len(heads) - left))
@@ -273,7 +245,7 @@ def markdown(run: Run, table: Table, *, allow_contended: bool = False) -> str:
         lines += ["Missing cells:", "", *(f"- {_escaped(gap)}" for gap in gaps), ""]
     else:
         lines += ["Missing cells: none.", ""]
-    if without := undefined(table.cells, spec.metrics):
+    if without := undefined(run, table.cells, spec.metrics):
         lines += ["Undefined values:", "", *(f"- {_escaped(line)}" for line in without), ""]
     return "\n".join(lines)
 
@@ -310,7 +282,7 @@ def _caption(run: Run, table: Table) -> list[str]:
     parts = [f"Block {spec.block}"]
     if scaling := run.block_scaling(spec.block):
         parts.append(f"scaling {scaling}")
-    parts += [f"{label(name)} {value}" for name, value in table.constants.items()]
+    parts += [f"{run.label(name)} {value}" for name, value in table.constants.items()]
     lines.append("; ".join(parts) + ".")
     planned = {entry.summary.planned for entry in table.entries.values()}
     if planned and max(planned) > 1:
@@ -370,17 +342,17 @@ def _footnotes(table: Table, *, allow_contended: bool) -> list[str]:
     if any(e.summary.low is not None for e in entries):
         notes.append("In parentheses after a value: the range of its repeats.")
     elif any(e.summary.spread is not None and e.summary.folds == 1 for e in entries):
-        if all(e.cell.protocol == "cv" for e in entries):
+        if all(e.cell.folds for e in entries if e.summary.value is not None):
             notes.append("± is the sample standard deviation over the folds.")
         else:
             notes.append("Where there is one fold, ± is half the interquartile range of repeats.")
-    if any(entry.cell.protocol in RACES for entry in entries):
+    if any(entry.cell.is_race for entry in entries):
         notes.append("`a vs b`: how many times faster a is than b (median of interleaved rounds).")
     return [text for note in notes for text in (note, "")]
 
 
-def _head(column: tuple[Any, ...], metric: str) -> str:
-    return " ".join([*(text for value in column if (text := _shown(value))), label(metric)])
+def _head(run: Run, column: tuple[Any, ...], metric: str) -> str:
+    return " ".join([*(text for value in column if (text := _shown(value))), run.label(metric)])
 
 
 def _markdown_row(texts: Iterable[str]) -> str:
@@ -395,11 +367,5 @@ def _shown(value: Any) -> str:
     return "" if value is None else str(value)
 
 
-def _names(value: Any) -> tuple[str, ...]:
-    if value is None:
-        return ()
-    return (value,) if isinstance(value, str) else tuple(value)
-
-
 def _values(cell: Cell, names: Iterable[str]) -> tuple[Any, ...]:
-    return tuple(getattr(cell, name) for name in names)
+    return tuple(cell.value(name) for name in names)

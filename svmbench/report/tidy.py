@@ -10,10 +10,11 @@ from svmbench.report import wording
 from svmbench.report.races import take_apart
 from svmbench.report.records import Cell, Run
 from svmbench.report.summary import by_machine, compare, group, metric_names, summarise
-from svmbench.report.tables import Table, TableSpec
+from svmbench.report.tables import Table
+from svmbench.specs import TableSpec
 
 COLUMNS = (
-    "paper", "table", "block", "dataset", "kernel", "size", "n_features_kept", "solver",
+    "paper", "table", "block", "dataset", "kernel", "rows", "features", "dimensions", "solver",
     "metric", "value", "spread", "low", "high", "folds", "folds_planned",
     "published", "difference", "status", "reason", "contended", "outside_load", "undefined",
     "scaling", "profile", "environment",
@@ -37,7 +38,7 @@ def tidy_csv(run: Run, tables: Sequence[Table], *, allow_contended: bool = False
         shown.setdefault(table.spec.block, set()).update(table.spec.metrics)
         present = set(table.columns)
         for members in group(table.cells).values():
-            column = tuple(getattr(members[0], name) for name in table.column_fields)
+            column = tuple(members[0].value(name) for name in table.column_fields)
             for metric in table.spec.metrics:
                 if (column, metric) in present:
                     for part in by_machine(members).values():
@@ -77,8 +78,13 @@ def _row(
         "block": cell.block,
         "dataset": cell.dataset,
         "kernel": cell.kernel,
-        "size": cell.size,
-        "n_features_kept": cell.n_features_kept,
+        "rows": cell.dimensions.get("rows"),
+        "features": cell.dimensions.get("features"),
+        "dimensions": "; ".join(
+            f"{name}={value}"
+            for name, value in cell.dimensions.items()
+            if name not in {"rows", "features"}
+        ),
         "solver": cell.solver,
         "metric": metric,
         "value": wording.plain(summary.value),

@@ -21,19 +21,18 @@ DISTURBED_MARK = "‡"
 _LABELS = {
     "n_samples": "samples",
     "n_features": "features",
-    "n_features_kept": "features kept",
+    "rows": "training samples",
+    "features": "features kept",
     "n_classes": "classes",
     "n_positive": "positive",
     "n_negative": "negative",
     "dataset": "data set",
     "machine": "environment",
-    "size": "training samples",
     "n_train": "training samples",
     "ratio": "times faster",
     "objective_difference": "relative difference of objectives",
     "excess_objective": "objective above the best (relative)",
     "cpu_time_s": "CPU time (s)",
-    "auc_pct": "AUC (%)",
     "n_bound_sv": "bound SVs",
     "n_nonbound_sv": "non-bound SVs",
     "nested_cv_cpu_time_s": "CPU time of the nested CV (s)",
@@ -54,7 +53,7 @@ def label(name: str) -> str:
     for suffix, unit in _UNITS.items():
         if name.endswith(suffix):
             return f"{name.removesuffix(suffix).replace('_', ' ')} ({unit})"
-    return name.removeprefix("params.").replace("_", " ")
+    return name.removeprefix("params.").removeprefix("solver.").replace("_", " ")
 
 
 def quantity(name: str) -> str:

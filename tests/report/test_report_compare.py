@@ -82,6 +82,82 @@ def test_one_thing_changed(
     assert {(c.verdict, c.kind) for c in changes} == ({expected} if expected else set())
 
 
+def scored(folder: Path, metric: str, value: float, plan: Any = None) -> Path:
+    cell = planned("cv", "a9a", "alsvm")
+    write_run(folder, [cell], [record(cell, {metric: value})])
+    if plan is not None:
+        content = json.loads((folder / "plan.json").read_text())
+        (folder / "plan.json").write_text(json.dumps({**content, "scores": {metric: plan}}))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("metric", "plan", "values", "expected"),
+    [
+        ("auc_pct", None, (96.0, 95.0), "worse"),
+        ("auc_pct", None, (96.0, 97.0), "better"),
+        ("auc_pct", None, (96.0, 95.6), "different"),
+        ("log_loss", None, (0.30, 0.33), "worse"),
+        ("log_loss", None, (0.30, 0.27), "better"),
+        ("n_support_vectors", None, (100.0, 111.0), "worse"),
+        ("n_support_vectors", None, (100.0, 109.0), "different"),
+        ("n_support_vectors", None, (100.0, 89.0), "better"),
+        ("predict_time_per_row_s", None, (1e-6, 1.0), None),
+        ("misses", {"better": "lower", "tolerance": 2}, (5.0, 8.0), "worse"),
+        ("misses", {"better": "lower", "tolerance": 2}, (5.0, 2.0), "better"),
+        ("misses", None, (5.0, 8.0), None),
+        ("auc_pct", {"better": "higher", "tolerance": 2.0}, (96.0, 95.0), "different"),
+    ],
+)
+def test_scores_are_judged_by_their_own_direction_and_tolerance(
+    tmp_path: Path, metric: str, plan: Any, values: tuple[float, float], expected: str | None
+) -> None:
+    before, after = (
+        scored(tmp_path / str(i), metric, value, plan) for i, value in enumerate(values)
+    )
+    comparing.write_baseline(before, tmp_path / "kept")
+    for base in (before, tmp_path / "kept"):
+        found = comparing.compare(comparing.read_side(base), comparing.read_side(after)).changes
+        assert [(c.verdict, c.kind, c.what) for c in found] == (
+            [(expected, "score", metric)] if expected else []
+        )
+
+
+def test_cells_apart_along_a_dimension_alone_are_compared_with_their_like(tmp_path: Path) -> None:
+    for name, offset in (("base", 0.0), ("new", 5.0)):
+        cells = [planned("cv", "a9a", "s", dimensions={"solver.nu": nu}) for nu in (0.1, 0.2)]
+        records = [
+            record(c, {"auc_pct": 90.0 - offset * (c["dimensions"]["solver.nu"] == 0.2)})
+            for c in cells
+        ]
+        write_run(tmp_path / name, cells, records)
+    sides = [comparing.read_side(tmp_path / name) for name in ("base", "new")]
+    (change,) = comparing.compare(*sides).changes
+    assert (change.verdict, change.where) == ("worse", "cv · a9a · nu 0.2 · s")
+
+
+def test_old_and_new_names_of_a_dimension_are_the_same(tmp_path: Path) -> None:
+    """A baseline kept before dimensions had a mapping stands for a run that has one."""
+    old = planned("cv", "a9a", "alsvm", size=1000)
+    new = planned("cv", "a9a", "alsvm", size=1000, dimensions={"rows": 1000})
+    for name, cell, auc in (("old", old, 96.0), ("new", new, 90.0)):
+        write_run(tmp_path / name, [cell], [record(cell, {"accuracy_pct": auc})])
+    comparing.write_baseline(tmp_path / "old", tmp_path / "kept")
+    path = tmp_path / "kept" / "baseline.json"
+    kept = json.loads(path.read_text())
+    del kept["scores"], kept["cells"][0]["dimensions"]
+    kept["cells"][0] |= {"size": 1000, "n_features_kept": None}
+    path.write_text(json.dumps(kept))
+    (change,) = comparing.compare(
+        comparing.read_side(tmp_path / "kept"), comparing.read_side(tmp_path / "new")
+    ).changes
+    assert (change.verdict, change.kind, change.where) == (
+        "worse",
+        "accuracy",
+        "cv · a9a · 1,000 rows · alsvm",
+    )
+
+
 def test_another_cpu_compares_no_times_and_counters_within_a_tenth(tmp_path: Path) -> None:
     other = {"environment": {"cpu": "Another CPU"}}
     found = compared(tmp_path / "a", ratio=0.1, updates=1099, **other)

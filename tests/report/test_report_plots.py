@@ -1,6 +1,7 @@
 """Plots: the data they draw, and files that decode, have the right size and never change."""
 
 import csv
+import dataclasses
 import json
 import xml.etree.ElementTree as ET
 
@@ -11,6 +12,7 @@ from PIL import Image
 from svmbench.errors import ResultsError
 from svmbench.report import build, plots
 from svmbench.report.curves import read_plot, trace_curves
+from svmbench.report.kinds import bars
 from svmbench.report.records import read_run
 
 
@@ -272,10 +274,13 @@ def test_bars_of_different_orders_are_seen_to_their_ends(tmp_path, monkeypatch):
             "y": "train_time_s", "series": "solver"}  # fmt: skip
     runs.write_run(tmp_path, cells, records, plots=[plot])
     seen = []
-    drawn = plots._bars
-    monkeypatch.setattr(
-        plots, "_bars", lambda axes, *rest: (drawn(axes, *rest), seen.append(axes.get_ylim()))
-    )
+    drawn = bars.KIND.draw
+
+    def draw(axes, *rest):
+        drawn(axes, *rest)
+        seen.append(axes.get_ylim())
+
+    monkeypatch.setattr(bars, "KIND", dataclasses.replace(bars.KIND, draw=draw))
     build(tmp_path)
     assert seen
     assert all(low < min(times) and high > max(times) for low, high in seen)
@@ -297,10 +302,10 @@ def test_a_plot_can_show_one_data_set_alone(tmp_path):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"kind": "pie"}, "has kind 'pie'"),
-        ({"x": None}, "needs a block, x and y"),
-        ({"series": "colour"}, "for each 'colour'"),
-        ({"crossing": ["falsvm"]}, "two series to cross"),
+        ({"kind": "pie"}, "kind: 'pie' is none of bars, "),
+        ({"block": None}, "block: Input should be a valid string"),
+        ({"series": "colour"}, "series: a field of a cell is .*, not 'colour'"),
+        ({"crossing": ["falsvm"]}, "crossing: a crossing is of two series, not of 1"),
         ({"name": "fig2"}, "is taken"),
     ],
 )

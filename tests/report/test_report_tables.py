@@ -329,6 +329,87 @@ def test_facts_stand_beside_the_printed_ones(tmp_path):
     assert "| svmguide3 | 1243 [1243; =] | 22 [21; +1] | 0.113 |" in text
 
 
+def swept(tmp_path, **more):
+    """A solver's parameter as a dimension, and the epochs of another."""
+    cells = [
+        runs.planned("cv", "a9a", "nu-svc", dimensions={"solver.nu": nu, "rows": 1000}, size=1000)
+        for nu in (0.1, 0.2)
+    ]
+    records = [
+        runs.record(c, {"train_time_s": 10 * c["dimensions"]["solver.nu"], "auc_pct": 90.0})
+        for c in cells
+    ]
+    table = {**runs.TABLE2, "published": None, "metrics": ["auc_pct"], **more}
+    return runs.write_run(tmp_path, cells, records, [table])
+
+
+def test_any_dimension_can_be_rows_and_columns(tmp_path):
+    report = build(swept(tmp_path / "rows", rows="solver.nu"))
+    text = (tmp_path / "rows" / "table2.md").read_text()
+    assert "| nu | nu-svc AUC (%) |" in text
+    assert "| 0.1 | 90.00 |\n| 0.2 | 90.00 |" in text
+    assert "data set a9a; kernel linear; training samples 1000" in text
+    (row,) = [r for r in rows_of(report.tidy) if r["dimensions"] == "solver.nu=0.2" and r["table"]]
+    assert (row["rows"], row["metric"], row["value"]) == ("1000", "auc_pct", "90")
+    build(swept(tmp_path / "columns", columns=["solver", "solver.nu"]))
+    text = (tmp_path / "columns" / "table2.md").read_text()
+    assert "| data set | nu-svc 0.1 AUC (%) | nu-svc 0.2 AUC (%) |" in text
+    # Without a place it becomes rows: two values of nu make no mean.
+    build(swept(tmp_path / "none"))
+    assert "| a9a | 0.2 | 90.00 |" in (tmp_path / "none" / "table2.md").read_text()
+
+
+def test_old_names_of_dimensions_are_read(tmp_path):
+    cells = [runs.planned("cv", "a9a", "alsvm", size=n, n_features_kept=7) for n in (100, 200)]
+    records = [runs.record(c, {"train_time_s": 1.0, "accuracy_pct": 80.0}) for c in cells]
+    for name in ("size", "rows"):
+        folder = tmp_path / name
+        build(runs.write_run(folder, cells, records, [{**runs.TABLE2, "rows": name}]))
+        text = (folder / "table2.md").read_text()
+        assert "| training samples | alsvm train time (s)" in text
+        assert "| 200 | 1.00" in text
+        assert "features kept 7" in text
+
+
+def test_points_that_are_results_are_rows(tmp_path):
+    cell = runs.planned("path", "a9a", "nu-svc", protocol="path")
+    points = [
+        {"schema": 1, "kind": "point", "key": cell["key"], "point": f"{nu:g}",
+         "dimensions": {"solver.nu": nu}, "metrics": {"train_time_s": nu}}
+        for nu in (0.1, 0.2, 0.3)
+    ]  # fmt: skip
+    newer = {**points[1], "metrics": {"train_time_s": 9.0}}
+    whole = runs.record(cell, {"train_time_s": 0.6})
+    table = {**runs.TABLE2, "block": "path", "rows": "solver.nu", "metrics": ["train_time_s"]}
+    folder = runs.write_run(tmp_path, [cell], [*points, newer, whole], [table])
+    report = build(folder)
+    text = (folder / "table2.md").read_text()
+    assert "| 0.1 | 0.100 |\n| 0.2 | 9.00 |\n| 0.3 | 0.300 |" in text
+    assert "Missing cells: none." in text
+    times = [row["value"] for row in rows_of(report.tidy) if row["metric"] == "train_time_s"]
+    assert times == ["0.1", "9", "0.3"]
+    # Before its end a cell is a gap beside its points.
+    unfinished = runs.write_run(tmp_path / "half", [cell], points[:2], [table])
+    build(unfinished)
+    text = (unfinished / "table2.md").read_text()
+    assert "| 0.2 | 0.200 |" in text
+    assert "- a9a, nu-svc: not run" in text
+
+
+def test_a_plan_says_what_its_scores_and_protocols_are(tmp_path):
+    cell = runs.planned("cv", "a9a", "one, two", protocol="duel")
+    metrics = {"ratio:one:two": 2.0, "misses:one": 3.0}
+    table = {**runs.TABLE2, "metrics": ["ratio", "misses"], "published": None}
+    pair = {**cell, "solver": "one|two"}
+    folder = runs.write_run(tmp_path, [pair], [runs.record(pair, metrics)], [table])
+    plan = json.loads((folder / "plan.json").read_text())
+    plan["scores"] = {"misses": {"caption": "rows missed", "unit": "", "better": "lower"}}
+    plan["protocols"] = {"duel": {"caption": "a duel", "race": True}}
+    (folder / "plan.json").write_text(json.dumps(plan))
+    build(folder)
+    assert "| one vs two times faster | one rows missed |" in (folder / "table2.md").read_text()
+
+
 def test_a_sweep_stands_beside_the_printed_sizes(tmp_path):
     text = build(runs.smo_run(tmp_path)).joined.read_text()
     assert "| 1605 | 15.8 [15.8; ×1] | 34.8 [34.8; ×1] |" in text
@@ -341,10 +422,10 @@ def test_a_sweep_stands_beside_the_printed_sizes(tmp_path):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"name": "../x"}, "is no name"),
+        ({"name": "../x"}, "table '../x': name: String should match"),
         ({"name": "table"}, "is taken"),
-        ({"columns": "colour"}, "wants 'colour'"),
-        ({"metrics": []}, "at least one metric"),
+        ({"columns": "colour"}, "columns: a field of a cell is .*, not 'colour'"),
+        ({"metrics": []}, "metrics: List should have at least 1 item"),
     ],
 )
 def test_an_impossible_table_is_one_sentence(tmp_path, change, said):

@@ -1,0 +1,91 @@
+"""What the kinds of plot share: colours that read in greyscale, points with spreads, log ticks."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from svmbench.report.curves import Panel, Series
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# Okabe and Ito's colours, ordered so that neighbours also differ in lightness; marker, line style
+# and hatch change with them.
+COLOURS = ("#000000", "#D55E00", "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#7F7F7F")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+LINES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 3)), "-")
+FILLS = ("#404040", "#D9D9D9", "#8C8C8C", "#FFFFFF", "#BFBFBF", "#666666", "#F2F2F2", "#A6A6A6")
+HATCHES = ("", "///", "", "...", "xxx", "\\\\\\", "---", "ooo")
+
+
+def errors(series: Series) -> list[list[float]] | None:
+    """Return how far each point's spread reaches down and up; None where no point has one."""
+    if all(point.low == point.high for point in series.points):
+        return None
+    return [
+        [max(0.0, point.y - point.low) for point in series.points],
+        [max(0.0, point.high - point.y) for point in series.points],
+    ]
+
+
+def draw_points(
+    axes: Axes, series: Series, style: int, *, line: bool, hollow: bool, text: str
+) -> None:
+    """Draw a series' points with their spread; those of a busy machine are hollow."""
+    style %= len(COLOURS)
+    xs, ys = [p.x for p in series.points], [p.y for p in series.points]
+    colour = COLOURS[style]
+    # A spread down to zero or below has no place on a logarithmic axis: it is cut there.
+    axes.errorbar(
+        xs,
+        ys,
+        yerr=errors(series),
+        color=colour,
+        marker=MARKERS[style],
+        linestyle=LINES[style] if line else "none",
+        capsize=2,
+        elinewidth=0.9,
+        label=text,
+        markerfacecolor=colour,
+    )
+    blank = [p for p in series.points if p.busy] if hollow else []
+    if blank:
+        axes.plot(
+            [p.x for p in blank], [p.y for p in blank], linestyle="none", color=colour,
+            marker=MARKERS[style], markerfacecolor="white", zorder=3,
+        )  # fmt: skip
+
+
+def categories(panel: Panel) -> list[Any]:
+    """Return the places of a panel's points on an axis without numbers."""
+    return list(dict.fromkeys(point.x for series in panel.series for point in series.points))
+
+
+def log_ticks(axes: Axes, which: str) -> None:
+    """Label a logarithmic axis in plain numbers, few enough not to collide."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    axis = axes.xaxis if which == "x" else axes.yaxis
+    low, high = axes.get_xlim() if which == "x" else axes.get_ylim()
+    decades = math.log10(high / low)
+    steps: tuple[float, ...] = (1.0,)
+    if decades < 0.8:
+        steps = (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0) if decades < 0.4 else (1.0, 2.0, 3.0, 5.0)
+    elif decades < 1.0 and which == "y":
+        steps = (1.0, 2.0, 3.0, 5.0)
+    elif decades < 2.2:
+        steps = (1.0, 2.0, 5.0) if which == "y" or decades < 1.5 else (1.0, 3.0)
+    axis.set_major_locator(LogLocator(base=10, subs=steps, numticks=12))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: _plain_tick(value)))
+    axis.set_minor_locator(LogLocator(base=10, subs=range(1, 10), numticks=12))
+    axis.set_minor_formatter(NullFormatter())
+    axes.grid(visible=True, which="major", axis=which)  # type: ignore[arg-type]
+
+
+def _plain_tick(value: float) -> str:
+    if value >= 1e6 or value < 1e-3:
+        mantissa, exponent = f"{value:.0e}".split("e")
+        power = f"10$^{{{int(exponent)}}}$"
+        return power if mantissa == "1" else f"{mantissa}·{power}"
+    return f"{value:,.0f}" if value >= 1000 else f"{value:g}"

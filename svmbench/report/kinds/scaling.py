@@ -1,0 +1,97 @@
+"""Times against sizes in log–log, with fitted exponents beside the printed ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from svmbench.report.axes import COLOURS, LINES, MARKERS, draw_points, log_ticks
+from svmbench.report.curves import Curves, Panel
+from svmbench.report.kinds import Kind
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def draw(axes: Axes, curves: Curves, panel: Panel, styles: dict[str, int], hollow: bool) -> None:
+    """Draw one panel."""
+    from matplotlib.lines import Line2D
+
+    axes.set_xscale("log")
+    axes.set_yscale("log", nonpositive="clip")
+    handles = []
+    for series in panel.series:
+        style = styles[series.name] % len(COLOURS)
+        if not series.points:
+            continue
+        busy = hollow and any(point.busy for point in series.points)
+        text = f"{series.name}: exponent {series.fit}" if series.fit else f"{series.name}: one size"
+        text += "*" if busy and series.fit else ""
+        if series.printed_exponent is not None:
+            text += f"; paper {series.printed_exponent:g}"
+        draw_points(axes, series, style, line=False, hollow=hollow, text=text)
+        handles.append(
+            Line2D(
+                [],
+                [],
+                color=COLOURS[style],
+                linestyle=LINES[style] if series.fit else "none",
+                marker=MARKERS[style],
+                markerfacecolor="white" if busy else COLOURS[style],
+                label=text,
+            )
+        )
+        if series.fit:
+            ends = [series.points[0].x, series.points[-1].x]
+            axes.plot(
+                ends, [series.fit.at(x) for x in ends],
+                color=COLOURS[style], linestyle=LINES[style], linewidth=1.1,
+            )  # fmt: skip
+        if series.printed:
+            axes.plot(
+                *zip(*series.printed, strict=True), color=COLOURS[style], linestyle="none",
+                marker=MARKERS[style], markersize=3, markerfacecolor="white", alpha=0.6,
+            )  # fmt: skip
+    if any(series.printed for series in panel.series):
+        handles.append(
+            Line2D(
+                [],
+                [],
+                color="#7F7F7F",
+                linestyle="none",
+                marker="o",
+                markersize=3,
+                markerfacecolor="white",
+                label="small and hollow: what the paper prints",
+            )
+        )
+    log_ticks(axes, "x")
+    log_ticks(axes, "y")
+    axes.set_xlabel(curves.x_label)
+    axes.set_ylabel(curves.y_label)
+    if handles:
+        axes.legend(
+            handles=handles,
+            loc="upper center",
+            bbox_to_anchor=(0.5, -0.17),
+            handlelength=3,
+            borderaxespad=0,
+        )
+
+
+def _height(panels: Sequence[Panel]) -> float:
+    # Each panel's legend, with the exponents, stands below its axes.
+    entries = (len(p.series) + any(one.printed for one in p.series) for p in panels)
+    return 3.5 + 0.19 * max(entries)
+
+
+KIND = Kind(
+    x="rows",
+    y="train_time_s",
+    draw=draw,
+    height=_height,
+    columns=3,
+    own_legend=True,
+    fits=True,
+    note="exponents with 95 % intervals",
+)
