@@ -246,7 +246,7 @@ class KernelClassifier(BinaryClassifier):
         A model over points that are no rows has no multipliers, and -inf for a dual value.
         """
         model = self.expansion_
-        f, alpha = model.decide(data.X), None
+        f, alpha = self._decide_training(data), None
         if model.rows is None:
             square = model.squared_norm()
         else:
@@ -267,6 +267,10 @@ class KernelClassifier(BinaryClassifier):
             )
             raise FloatingPointError(msg)
         return self
+
+    def _decide_training(self, data: TrainingData) -> np.ndarray:
+        """Return f of the training samples; a solver that has it at hand gives that."""
+        return self.expansion_.decide(data.X)
 
     def _sum_weight(self, data: TrainingData) -> float:
         """Return the weight of the summed losses; a solver with another parameter converts it."""
