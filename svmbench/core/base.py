@@ -20,13 +20,15 @@ from __future__ import annotations
 import importlib
 import warnings
 from abc import abstractmethod
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import validate_data
@@ -55,6 +57,28 @@ class TrainingData:
     X: Any
     y: np.ndarray
     native: Any = None
+
+
+class PathPoint(NamedTuple):
+    """One solution of a path.
+
+    Attributes
+    ----------
+    solution : Solver or KernelSolution
+        A trained estimator, or, of a path on a kernel matrix, the bare solution.
+    own_cost_s : float
+        Wall time, seconds: its part of what it shares with others and what it took itself.
+    statistics : dict of str to int
+        Its work counters. Work that is shared stands with the first point that has it.
+    """
+
+    solution: Any
+    own_cost_s: float
+    statistics: dict[str, int]
+
+
+#: Training and test rows of each fold.
+Splits = Sequence[tuple[np.ndarray, np.ndarray]]
 
 
 class Solver(BaseEstimator):
@@ -107,6 +131,73 @@ class Solver(BaseEstimator):
     def certify(self, data: TrainingData) -> Self:
         """Evaluate the declared problem's objective at the solution."""
         raise AssertionError("a solver defines certify")
+
+    def path(
+        self,
+        data: Any,
+        y: np.ndarray | None,
+        over: str,
+        values: Sequence[Any],
+        splits: Splits | None = None,
+    ) -> Iterator[PathPoint]:
+        """Solve for each value of a parameter, on all rows or on the training rows of each fold.
+
+        This is the loop of fits. A solver that can do better along a parameter declares so
+        (``paths``) and overrides this, or the hook that its base class has for it.
+
+        Parameters
+        ----------
+        data : TrainingData or KernelSource
+            What this estimator's `prepare` returned; a kernel solver also takes a kernel matrix.
+        y : ndarray of shape (n_samples,) or None
+            Labels ±1 of a kernel matrix; prepared data have their own.
+        over : str
+            Name of the parameter.
+        values : sequence
+            Of the parameter; ascending, where each solution may start from the last.
+        splits : sequence of (ndarray, ndarray), optional
+            Training and test rows of each fold.
+
+        Yields
+        ------
+        PathPoint
+            In the order of `values`, fold after fold.
+
+        Raises
+        ------
+        ValueError
+            For a value out of range, or a fold without two classes.
+        """
+        for _, part in self._parts(data, splits):
+            for value in values:
+                model = self._sibling(**{over: value})
+                own = model.prepare(part.X, part.y)
+                self._pass_on(model)
+                start = perf_counter()
+                model.train(own)
+                yield PathPoint(model, perf_counter() - start, dict(model.counters_))
+
+    def _parts(
+        self, data: TrainingData, splits: Splits | None
+    ) -> Iterator[tuple[np.ndarray | None, TrainingData]]:
+        """Yield the training rows of each fold, and data of these; None and `data` without."""
+        if splits is None:
+            yield None, data
+            return
+        for train, _ in splits:
+            yield train, TrainingData(X=data.X[train], y=data.y[train])
+
+    def _sibling(self, **params: Any) -> Self:
+        """Return a clone with other parameters that knows what `prepare` has learnt."""
+        model = clone(self).set_params(**params)
+        self._pass_on(model)
+        return model
+
+    def _pass_on(self, model: Solver) -> None:
+        """Give another estimator what `prepare` has learnt of classes and features."""
+        for name in ("classes_", "n_features_in_", "feature_names_in_"):
+            if hasattr(self, name):
+                setattr(model, name, getattr(self, name))
 
     def fit(self, X: Any, y: Any) -> Self:
         """Fit the model.

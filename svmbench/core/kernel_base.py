@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Real
+from time import perf_counter
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,10 +15,20 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from svmbench.core.base import BinaryClassifier, TrainingData, require_count, require_positive
+from svmbench.core.base import (
+    BinaryClassifier,
+    PathPoint,
+    Splits,
+    TrainingData,
+    require_count,
+    require_positive,
+)
 from svmbench.core.kernels import KERNELS, KernelFunction, KernelSource
 from svmbench.core.models import Expansion
 from svmbench.core.problems import FREE, NO_OFFSET, Offset, Values, absorbed
+
+#: Parameters of the kernel itself.
+KERNEL_PARAMETERS = ("kernel", "gamma", "degree", "coef0")
 
 
 @dataclass
@@ -84,7 +95,7 @@ class KernelClassifier(BinaryClassifier):
     #: (1 without such a parameter) is added to the kernel; or "none", as with fit_intercept=False.
     treats_offset: ClassVar[str] = "free"
 
-    needs_parameters: ClassVar[tuple[str, ...]] = ("C", "kernel", "gamma", "degree", "coef0")
+    needs_parameters: ClassVar[tuple[str, ...]] = ("C", *KERNEL_PARAMETERS)
 
     C: float
     kernel: str
@@ -176,11 +187,89 @@ class KernelClassifier(BinaryClassifier):
         msg = f"{self.declaration.name} works on inputs, not on a kernel matrix"
         raise NotImplementedError(msg)
 
-    def solve_path(
-        self, source: KernelSource, y: np.ndarray, values: Sequence[float]
-    ) -> list[KernelSolution]:
-        """Return the solution at each C of `values` (ascending); as `solve`, one after another."""
-        return [clone(self).set_params(C=C).solve(source, y) for C in values]
+    def solve_along(
+        self, source: KernelSource, y: np.ndarray, over: str, values: Sequence[Any]
+    ) -> Iterable[KernelSolution]:
+        """Return the solution at each value of a parameter, on one kernel matrix.
+
+        This is the loop, lazily. A solver that shares work returns a list: no part of what that
+        took can then be told from another, and each solution is charged an equal one.
+
+        Parameters
+        ----------
+        source, y
+            As for `solve`.
+        over : str
+            Name of a parameter that the kernel does not have.
+        values : sequence
+        """
+        for value in values:
+            yield clone(self).set_params(**{over: value}).solve(source, y)
+
+    def path(
+        self,
+        data: Any,
+        y: np.ndarray | None,
+        over: str,
+        values: Sequence[Any],
+        splits: Splits | None = None,
+    ) -> Iterator[PathPoint]:
+        """Solve for each value of a parameter; see the base class.
+
+        Along a parameter that the kernel does not have, all solutions of a fold are on one kernel
+        matrix: the one that is handed in, or that of the inputs.
+        """
+        given = isinstance(data, KernelSource)
+        of_kernel = over in KERNEL_PARAMETERS
+        if given and of_kernel:
+            msg = f"a kernel matrix has one {over}; its path needs prepared inputs"
+            raise ValueError(msg)
+        if given:
+            assert y is not None, "a kernel matrix comes with its labels"
+            rows = [np.arange(len(y))] if splits is None else [train for train, _ in splits]
+            for train in rows:
+                whole = splits is None
+                source = data if whole else data.subset(train)
+                yield from self._points(source, y if whole else y[train], over, values)
+        elif of_kernel or not self.takes_kernel_matrix():
+            yield from super().path(data, y, over, values, splits)
+        else:
+            yield from self._path_of_inputs(data, over, values, splits)
+
+    def _path_of_inputs(
+        self, data: TrainingData, over: str, values: Sequence[Any], splits: Splits | None
+    ) -> Iterator[PathPoint]:
+        """Yield trained estimators, fold by fold on one source of kernel values."""
+        for train, part in self._parts(data, splits):
+            first = self._sibling()
+            if train is None:
+                first.gamma_ = self.gamma_
+            else:
+                first.prepare(part.X, part.y)
+            source = KernelSource.from_inputs(part.X, first.function)
+            points = first._points(source, part.y, over, values)
+            for value, (solution, cost, statistics) in zip(values, points, strict=True):
+                model = self._sibling(**{over: value})
+                model._check_parameters()
+                model.gamma_ = first.gamma_
+                yield PathPoint(model._store(solution, part), cost, statistics)
+
+    def _points(
+        self, source: KernelSource, y: np.ndarray, over: str, values: Sequence[Any]
+    ) -> Iterator[PathPoint]:
+        """Yield the solutions on one kernel matrix with what each cost."""
+        start = perf_counter()
+        found = self.solve_along(source, y, over, values)
+        share = (perf_counter() - start) / max(1, len(values))
+        start = perf_counter()
+        for solution in found:
+            yield PathPoint(solution, share + perf_counter() - start, dict(solution.counters))
+            start = perf_counter()
+
+    @classmethod
+    def takes_kernel_matrix(cls) -> bool:
+        """Whether `solve` is there, so that a protocol may hand in a shared kernel matrix."""
+        return cls.solve is not KernelClassifier.solve
 
     @classmethod
     def open_methods(cls) -> list[str]:
@@ -189,11 +278,6 @@ class KernelClassifier(BinaryClassifier):
         if cls.train is KernelClassifier.train and not cls.takes_kernel_matrix():
             open_ones.append("solve")
         return open_ones
-
-    @classmethod
-    def takes_kernel_matrix(cls) -> bool:
-        """Whether `solve` is there, so that a protocol may hand in a shared kernel matrix."""
-        return cls.solve is not KernelClassifier.solve
 
     def train(self, data: TrainingData) -> Self:
         """Solve on the kernel matrix of the samples, and store the model."""

@@ -174,6 +174,13 @@ class OneVsOne(ClassifierMixin, Solver):
         """What every pair does with its offset."""
         return self.estimator.offset
 
+    def _pass_on(self, model: Solver) -> None:
+        """Also translate the classes of a part: prepared labels are positions in `classes_`."""
+        present = getattr(model, "classes_", None)
+        super()._pass_on(model)
+        if present is not None:
+            model.classes_ = self.classes_[present.astype(np.int64)]
+
     def prepare(self, X: Any, y: Any) -> TrainingData:
         """Validate, and prepare every pair's own data."""
         X, y = validate_data(

@@ -43,8 +43,8 @@ class Declaration:
         Whether CSR input is used as it is; if not, a sparse data set is a skipped cell.
     task : str
         ``"binary"`` or ``"one-class"``.
-    shares : str
-        The parameter along which ``fit_path`` shares work; empty where there is no such method.
+    paths : tuple of str
+        The parameters along which `path` shares work between the solutions.
     """
 
     name: str
@@ -55,7 +55,7 @@ class Declaration:
     kernels: tuple[str, ...] = ("linear",)
     sparse: bool = True
     task: str = "binary"
-    shares: str = ""
+    paths: tuple[str, ...] = ()
 
 
 #: Every declared solver class by its name, in the order of declaration.
@@ -142,5 +142,7 @@ def lacks(cls: type, declaration: Declaration) -> list[str]:
         return ["the base class svmbench.core.base.Solver, or one that is made for its kind"]
     known = cls._get_param_names()
     return [f"the method {name}" for name in cls.open_methods()] + [
-        f"the parameter {name}" for name in cls.needs_parameters if name not in known
+        f"the parameter {name}"
+        for name in (*cls.needs_parameters, *declaration.paths)
+        if name not in known
     ]

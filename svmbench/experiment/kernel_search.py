@@ -165,7 +165,8 @@ def pair_decisions(
     decisions = np.empty((len(fold.pairs), len(values), len(fold.validation)))
     reasons = []
     for k, pair in enumerate(fold.pairs):
-        solutions = estimator.solve_path(source.subset(pair.rows), pair.signs, values)
+        path = estimator.path(source.subset(pair.rows), pair.signs, "C", values)
+        solutions = [point.solution for point in path]
         coefficients = np.array([s.coefficients for s in solutions])
         used = coefficients.any(axis=0)
         part = gather(K, pair.rows[used], fold.validation, np.float64)

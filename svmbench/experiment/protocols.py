@@ -392,15 +392,14 @@ def _search(
 
 
 def _shares(task: Task) -> bool:
-    """Return whether the solver can do the whole search from shared sums."""
+    """Return whether the solver shares work along the grid's one parameter, over all folds."""
     from svmbench.catalogue import solver_class
 
-    cls = solver_class(task.spec["name"])
-    only_that = all(set(point) == {cls.declaration.shares} for point in task.spec["grid"])
+    declared = solver_class(task.spec["name"]).declaration.paths
+    names = {name for point in task.spec["grid"] for name in point}
     return (
-        # Kernel solvers share along a kernel search, which is another way to do it.
-        hasattr(cls, "cv_path")
-        and only_that
+        len(names) == 1
+        and names <= set(declared)
         and not scales_each_fold(task.spec)
         and not task.spec["one_vs_one"]
     )
@@ -409,25 +408,31 @@ def _shares(task: Task) -> bool:
 def _shared_search(
     task: Task, X: Any, y: np.ndarray, splits: list[tuple[np.ndarray, np.ndarray]]
 ) -> tuple[dict[str, Any], dict[str, float]]:
-    """Search as `_search` does, by the solver's own `cv_path`: every fold and value in one go."""
+    """Search as `_search` does, by the solver's own path: every fold and value in one go."""
+    from svmbench.experiment.kernel_search import UNFINISHED
+
     points = task.spec["grid"]
-    cpu = time.process_time()
-    result = task.build().cv_path(X, y, splits, [value for p in points for value in p.values()])
-    cpu = time.process_time() - cpu
-    positive = result.decisions >= 0
-    right = positive == (y == np.unique(y)[1])[:, np.newaxis]
-    scores = 100.0 * np.stack([right[test].mean(axis=0) for _, test in splits])
-    for p, params in enumerate(points):
-        for f in range(len(splits)):
-            point = {
-                "params": params,
-                "accuracy_pct": float(scores[f, p]),
-                "train_time_s": float(result.models[f][p].train_time_),
-            }
-            if f"{p}/{f}" not in task.done:
-                task.emit(f"{p}/{f}", point)
-    best = int(np.argmax(np.round(scores.mean(axis=0), 9)))
-    return points[best], {"search_time_s": result.seconds, "search_cpu_time_s": cpu}
+    (over,) = points[0]
+    cpu, estimator = time.process_time(), task.build()
+    data, wall = estimator.prepare(X, y), time.perf_counter()
+    scores = np.empty((len(points), len(splits)))
+    reasons = []
+    path = estimator.path(data, None, over, [point[over] for point in points], splits)
+    for position, (model, cost, _) in enumerate(path):
+        f, p = divmod(position, len(points))
+        if p == 0:
+            X_test, y_test = folds.take(X, splits[f][1]), y[splits[f][1]]
+        scores[p, f] = score = _accuracy(model, X_test, y_test)
+        reasons.append(str(model.stop_reason_))
+        found = {"params": points[p], "accuracy_pct": score, "train_time_s": cost}
+        if f"{p}/{f}" not in task.done:
+            task.emit(f"{p}/{f}", found | {"stop_reason": reasons[-1]})
+    best = int(np.argmax(np.round(scores.mean(axis=1), 9)))
+    return points[best], {
+        "search_time_s": time.perf_counter() - wall,
+        "search_cpu_time_s": time.process_time() - cpu,
+        "unconverged_fits": sum(reason in UNFINISHED for reason in reasons),
+    }
 
 
 def _fold_arrays(task: Task, X: Any, train: np.ndarray, test: np.ndarray) -> tuple[Any, Any]:

@@ -80,17 +80,17 @@ class _Racer:
 
     def _shares_c(self) -> bool:
         return (
-            hasattr(self.estimator, "train_path")
-            and self.declaration.shares == "C"
+            "C" in self.declaration.paths
             and len(self.points) > 1
-            and set(self.points[0]) == {"C"}
+            and all(set(point) == {"C"} for point in self.points)
         )
 
     def _run_path(self) -> None:
         values = [point["C"] for point in self.points]
         with measure.quiet():
             cpu, wall = time.process_time(), time.perf_counter()
-            models = self.estimator.train_path(self.data, values)
+            path = self.estimator.path(self.data, None, "C", values)
+            models = [point.solution for point in path]
             wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
         for rung, (C, model) in enumerate(zip(values, models, strict=True)):
             key = (float(C), rung)

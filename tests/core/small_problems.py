@@ -31,3 +31,8 @@ def linear_gap(problem, X, y, w, b, C, *, bias, alpha=None):
     dual = Values(values.f, float(own @ own), y, alpha=alpha)
     problem.check(dual, C, absorbed(bias))
     return problem.primal(values, C) - problem.dual(dual, C)
+
+
+def solutions(path):
+    """Return what a path yields without costs and statistics, as a list."""
+    return [point.solution for point in path]

@@ -10,7 +10,7 @@ from small_problems import linear_gap, make_problem, needs_jit
 
 from svmbench.core.linear import alsvm as alsvm_module
 from svmbench.core.linear.alsvm import ALSVM, FALSVM
-from svmbench.core.linear.alsvm_batch import ALSVMBatch
+from svmbench.core.linear.alsvm_batch import ALSVMBatch, folds_of
 from svmbench.core.problems import LEAST_SQUARES
 
 
@@ -251,53 +251,55 @@ def test_more_features_than_samples():
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
 @pytest.mark.parametrize("density", [0.1, 0.9])
-def test_path_gives_the_models_of_single_fits(form, density):
+def test_a_whole_cross_validation_is_one_pass(form, density):
     X, y = make_problem(density=density)
-    values = [2.0**-15, 1.0, 32.0]
-    models = ALSVMBatch().fit_path(form(X), y, values)
-    for C, model in zip(values, models, strict=True):
-        alone = ALSVMBatch(C=C).fit(X, y)
-        assert difference(model, alone) < 1e-12
-        assert model.objective_ == pytest.approx(alone.objective_)
-        assert model.train_time_ > 0
-        assert model.C == C
+    folds = np.random.default_rng(0).integers(-1, 4, len(y))
+    splits = [(np.flatnonzero(folds != f), np.flatnonzero(folds == f)) for f in range(4)]
+    batch, values = ALSVMBatch(), [2.0**-15, 1.0, 32.0]
+    data = batch.prepare(form(X), y)
+    points = list(batch.path(data, None, "C", values, splits))
+    assert [point.statistics["passes"] for point in points] == [1] + 11 * [0]
+    assert sum(point.statistics["factorisations"] for point in points) == 12
+    for position, (model, cost, _) in enumerate(points):
+        fold, k = divmod(position, 3)
+        train = splits[fold][0]
+        alone = ALSVMBatch(C=values[k]).fit(X[train], y[train])
+        assert difference(model, alone) < 1e-10
+        assert values[k] == model.C
+        assert cost > 0
 
 
-@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
-@pytest.mark.parametrize("density", [0.1, 0.9])
-def test_cross_validation_gives_the_models_of_single_fits(form, density):
-    X, y = make_problem(density=density)
-    folds = np.random.default_rng(0).integers(0, 4, len(y))
-    folds[:5] = -1
-    values = [0.01, 1.0]
-    result = ALSVMBatch().cv_path(form(X), y, folds, values, certify=True)
-    assert result.counters == {"passes": 2, "factorisations": 8}
-    for fold in range(4):
-        train, test = folds != fold, folds == fold
-        for k, C in enumerate(values):
-            alone = ALSVMBatch(C=C).fit(X[train], y[train])
-            model = result.models[fold][k]
-            assert difference(model, alone) < 1e-10
-            assert model.objective_ == pytest.approx(alone.objective_)
-            assert_allclose(result.decisions[test, k], alone.decision_function(X[test]))
-    assert np.all(np.isnan(result.decisions[folds < 0]))
-
-
-def test_cross_validation_takes_splits_and_refuses_what_is_no_partition():
+def test_splits_that_are_no_partition_are_summed_fold_by_fold():
     X, y = make_problem(n=30)
     folds = np.arange(30) % 3
     splits = [(np.flatnonzero(folds != f), np.flatnonzero(folds == f)) for f in range(3)]
-    by_label = ALSVMBatch().cv_path(X, y, folds, [1.0])
-    by_split = ALSVMBatch().cv_path(X, y, splits, [1.0])
-    assert_allclose(by_label.decisions, by_split.decisions)
-    with pytest.raises(ValueError, match="not part of a partition"):
-        ALSVMBatch().cv_path(X, y, [(splits[0][0][1:], splits[0][1])], [1.0])
-    with pytest.raises(ValueError, match="without a gap"):
-        ALSVMBatch().cv_path(X, y, 2 * (np.arange(30) % 2), [1.0])
-    with pytest.raises(ValueError, match="one class only"):
-        ALSVMBatch().cv_path(X, y, (y > 0).astype(int), [1.0])
+    assert folds_of(splits, 30).tolist() == folds.tolist()
+    assert folds_of(splits[:1], 30).tolist() == np.where(folds == 0, 0, 1).tolist()
+    assert folds_of([(splits[0][0][1:], splits[0][1])], 30) is None
+    assert folds_of([splits[0], splits[0]], 30) is None
+    batch = ALSVMBatch()
+    data = batch.prepare(X, y)
+    overlapping = [(train[1:], test) for train, test in splits]
+    points = list(batch.path(data, None, "C", [0.5, 1.0], overlapping))
+    assert [point.statistics["passes"] for point in points] == [1, 0] * 3
+    for position, (model, _, _) in enumerate(points):
+        train = overlapping[position // 2][0]
+        assert difference(model, ALSVMBatch(C=model.C).fit(X[train], y[train])) < 1e-10
+
+
+def test_a_path_refuses_what_a_fit_refuses():
+    X, y = make_problem(n=30)
+    batch = ALSVMBatch()
+    data = batch.prepare(X, y)
+    positive = [(np.flatnonzero(y > 0), np.flatnonzero(y < 0))]
+    for splits, sentence in (
+        (positive, "training part of fold 0 has samples of one class only"),
+        ([(positive[0][0][1:], positive[0][1])], "needs samples of two classes"),
+    ):
+        with pytest.raises(ValueError, match=sentence):
+            next(batch.path(data, None, "C", [1.0], splits))
     with pytest.raises(ValueError, match="C must be"):
-        ALSVMBatch().cv_path(X, y, folds, [0.0])
+        next(batch.path(data, None, "C", [0.0]))
 
 
 @pytest.mark.mirror

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from scipy.optimize import LinearConstraint, minimize
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
-from small_problems import make_problem, needs_jit
+from small_problems import make_problem, needs_jit, solutions
 
 from svmbench.core.kernel.csvc import CSVC
 from svmbench.core.kernels import KERNELS, KernelFunction, KernelSource
@@ -184,7 +184,7 @@ def test_path_gives_what_single_solves_give(dtype):
     K = KernelFunction("rbf", 10.0).between(X, X).astype(dtype)
     y = y.astype(float)
     values = [0.01, 0.1, 1.0, 3.0, 1000.0, 1e5]
-    path = CSVC(tol=1e-7).solve_path(KernelSource.precomputed(K), y, values)
+    path = solutions(CSVC(tol=1e-7).path(KernelSource.precomputed(K), y, "C", values))
     for C, found in zip(values, path, strict=True):
         alone = CSVC(C=C, tol=1e-7).solve(KernelSource.precomputed(K), y)
         assert found.alpha.max() <= C
@@ -270,7 +270,7 @@ def test_a_path_without_an_offset_starts_from_the_last_solution():
     y = y.astype(float)
     K = KernelFunction("rbf", 10.0).between(X, X)
     model, values = CSVC(tol=1e-7, fit_intercept=False), [0.1, 1.0, 1.5, 3.0, 1e5, 1e6]
-    path = model.solve_path(KernelSource.precomputed(K), y, values)
+    path = solutions(model.path(KernelSource.precomputed(K), y, "C", values))
     alone = [CSVC(C=C, tol=1e-7, fit_intercept=False).solve(KernelSource.precomputed(K), y)
              for C in values]  # fmt: skip
     for found, single in zip(path, alone, strict=True):

@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 from scipy.optimize import nnls
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
-from small_problems import make_problem, needs_jit
+from small_problems import make_problem, needs_jit, solutions
 
 from svmbench.core.kernel import fetched_rows, l2svm, mn_svm, nn_isda
 from svmbench.core.kernel.mn_svm import MNSVM
@@ -240,7 +240,7 @@ def test_isda_looks_again_at_what_it_left_out(cache_mb, wrongly, monkeypatch):
     K = source.rows(np.arange(200))
     for tol in (1e-3, 1e-5):
         C = [0.5, 4.0]
-        path = NNISDA(gamma=2.0, tol=tol, cache_mb=cache_mb).solve_path(source, y, C)
+        path = solutions(NNISDA(gamma=2.0, tol=tol, cache_mb=cache_mb).path(source, y, "C", C))
         for value, found in zip(C, path, strict=True):
             g = y * (K @ (found.alpha * y) + found.b) + found.alpha / value - 1.0
             assert np.max(np.where(found.alpha > 0.0, np.abs(g), -g)) <= tol * (1.0 + 1e-6)
@@ -273,7 +273,7 @@ def test_path_and_start_end_where_a_cold_start_does(name):
     y = np.where(X[:, 0] + 0.3 * X[:, 1] > 0.7, 1.0, -1.0)
     source = KernelSource.from_inputs(X, KernelFunction("rbf", 50.0))
     C = [0.0625, 0.25, 1.0, 4.0, 16.0]
-    path = build(name).solve_path(source, y, C)
+    path = solutions(build(name).path(source, y, "C", C))
     for value, solution in zip(C, path, strict=True):
         model = build(name, C=value)
         alone = model.solve(source, y)
@@ -283,7 +283,7 @@ def test_path_and_start_end_where_a_cold_start_does(name):
         assert again.n_iter < alone.n_iter
     # With the tolerance of every day the starts are good ones.
     cold = [NNISDA(C=value).solve(source, y).n_iter for value in C]
-    warm = [solution.n_iter for solution in NNISDA().solve_path(source, y, C)]
+    warm = [solution.n_iter for solution in solutions(NNISDA().path(source, y, "C", C))]
     assert warm[0] == cold[0]
     assert sum(warm) < 0.8 * sum(cold)
 

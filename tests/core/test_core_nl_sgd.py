@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 from sklearn.datasets import load_wine
-from small_problems import make_problem, needs_jit
+from small_problems import make_problem, needs_jit, solutions
 
 from svmbench.core.kernel import nl_sgd
 from svmbench.core.kernel.nl_sgd import NLSGD, KernelPegasos
@@ -84,7 +84,7 @@ def test_path_is_each_C_alone(cls, on_demand, monkeypatch):
     y = y.astype(np.float64)
     C = [0.25, 1.0, 16.0, 256.0]
     source = KernelSource.from_inputs(X, KernelFunction("rbf", 2.0))
-    path = cls(gamma=2.0).solve_path(source, y, C)
+    path = solutions(cls(gamma=2.0).path(source, y, "C", C))
     for value, solution in zip(C, path, strict=True):
         alone = cls(C=value, gamma=2.0).solve(source, y)
         assert_allclose(solution.alpha, alone.alpha, rtol=1e-9, atol=1e-12 * value)

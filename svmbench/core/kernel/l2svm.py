@@ -8,7 +8,7 @@ delta_ij / C: the 1 that is added to the kernel absorbs the offset, and the loss
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -131,10 +131,12 @@ class L2Classifier(KernelClassifier):
         """Solve on one kernel matrix; any multipliers that are not negative may be the start."""
         return self._follow(source, y, [self.C], None if start is None else start * y)[0]
 
-    def solve_path(
-        self, source: KernelSource, y: np.ndarray, values: Sequence[float]
-    ) -> list[KernelSolution]:
-        """Return the solution at each C; each starts from the last, on the same kernel rows."""
+    def solve_along(
+        self, source: KernelSource, y: np.ndarray, over: str, values: Sequence[Any]
+    ) -> Iterable[KernelSolution]:
+        """Along C each solution starts from the last, on the same kernel rows."""
+        if over != "C":
+            return super().solve_along(source, y, over, values)
         return self._follow(source, y, values, None)
 
     def _follow(

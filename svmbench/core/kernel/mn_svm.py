@@ -360,7 +360,7 @@ def minimise(
     reference="Strack 2013 (gsvm), as in Melki and Kecman 2016",
     paper="nlsgd",
     kernels=MERCER,
-    shares="C",
+    paths=("C",),
 )
 class MNSVM(L2Classifier):
     """L2-SVM with the offset absorbed, as the point of a convex hull that is nearest to the origin.

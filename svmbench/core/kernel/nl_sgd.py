@@ -27,7 +27,7 @@ Deviations
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -250,7 +250,21 @@ class _SubGradient(KernelClassifier):
         self, source: KernelSource, y: np.ndarray, start: np.ndarray | None = None
     ) -> KernelSolution:
         """Take epochs * N steps; there is no warm start."""
-        return self.solve_path(source, y, [self.C])[0]
+        return self._at_each(source, y, [self.C])[0]
+
+    def solve_along(
+        self, source: KernelSource, y: np.ndarray, over: str, values: Sequence[Any]
+    ) -> Iterable[KernelSolution]:
+        """Along C every kernel value is read once for all; the first counts its computation."""
+        if over != "C":
+            return super().solve_along(source, y, over, values)
+        return self._at_each(source, y, values)
+
+    def _at_each(
+        self, source: KernelSource, y: np.ndarray, values: Sequence[float]
+    ) -> list[KernelSolution]:
+        """Return the solution at each C."""
+        raise AssertionError("a subclass defines the order of its steps")
 
     def _result(
         self, alpha: np.ndarray, y: np.ndarray, counts: np.ndarray, evaluations: int
@@ -266,7 +280,7 @@ class _SubGradient(KernelClassifier):
                     "steps": T,
                     "updates": int(counts[c].sum()),
                     "kernel_rows": int(np.count_nonzero(counts[c])),
-                    "kernel_evaluations": evaluations,
+                    "kernel_evaluations": evaluations if c == 0 else 0,
                 },
             )
             for c in range(len(alpha))
@@ -280,7 +294,7 @@ class _SubGradient(KernelClassifier):
     reference="Melki and Kecman 2016, Algorithms A and B",
     paper="nlsgd",
     kernels=KERNELS,
-    shares="C",
+    paths=("C",),
 )
 class NLSGD(_SubGradient):
     """Kernel Pegasos that goes through the samples in one shuffled order, epoch after epoch.
@@ -334,13 +348,13 @@ class NLSGD(_SubGradient):
     array([1])
     """
 
-    def solve_path(
+    def _at_each(
         self, source: KernelSource, y: np.ndarray, values: Sequence[float]
     ) -> list[KernelSolution]:
         """Return the solution at each C: each row of the kernel matrix is read once for all.
 
-        The solutions are those of `solve` but for rounding; ``kernel_evaluations`` counts what
-        all of them took together, the other counters what each would take alone.
+        The solutions are those of `solve` but for rounding. ``kernel_evaluations`` of the first
+        counts what all of them took together, the other counters what each would take alone.
         """
         n, epochs = len(y), int(self.epochs)
         C = np.array(values, dtype=np.float64)
@@ -382,7 +396,7 @@ class NLSGD(_SubGradient):
     reference="Shalev-Shwartz, Singer and Srebro 2007, section 4",
     paper="nlsgd",
     kernels=KERNELS,
-    shares="C",
+    paths=("C",),
 )
 class KernelPegasos(_SubGradient):
     """Pegasos with a kernel: every step draws one sample uniformly, with replacement.
@@ -448,7 +462,7 @@ class KernelPegasos(_SubGradient):
             random_state=random_state,
         )
 
-    def solve_path(
+    def _at_each(
         self, source: KernelSource, y: np.ndarray, values: Sequence[float]
     ) -> list[KernelSolution]:
         """Return the solution at each C, on the same draws; counters as :class:`NLSGD` has them."""

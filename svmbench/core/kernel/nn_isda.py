@@ -321,7 +321,7 @@ def restart(y: np.ndarray, C: float, beta: np.ndarray, f: np.ndarray, steps: int
     reference="Kecman and Zigic 2014, as in Melki and Kecman 2016",
     paper="nlsgd",
     kernels=MERCER,
-    shares="C",
+    paths=("C",),
 )
 class NNISDA(L2Classifier):
     """L2-SVM with the offset absorbed, by exact steps on the multiplier that violates most.

@@ -14,47 +14,23 @@ Deviations
     - Where G is numerically singular (rank-deficient samples at huge C), an eigendecomposition
       takes the place of Cholesky's factorisation; counters_["fallbacks"] counts it.
     - Neither G nor q depends on C, and both are sums over samples: one pass over the data serves
-      every C of a grid (fit_path), and the sums of single folds serve every fold of a
-      cross-validation (cv_path), a training set's sum being the total minus the fold's own.
+      every C of a grid, and the sums of single folds serve every fold of a cross-validation, a
+      training set's sum being the total minus the fold's own (path).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
 from time import perf_counter
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import clone
 
-from svmbench.core.base import TrainingData
+from svmbench.core.base import PathPoint, Splits, TrainingData
 from svmbench.core.linear import least_squares
 from svmbench.core.linear.moments import fold_moments
 from svmbench.core.linear_base import LinearClassifier, LinearSolution
 from svmbench.core.registry import declare
-
-
-@dataclass
-class CrossValidation:
-    """The fitted models of a cross-validation and their out-of-fold decision values.
-
-    Attributes
-    ----------
-    models : list of list of ALSVMBatch
-        ``models[fold][k]`` was trained without `fold` at the k-th value of C.
-    decisions : ndarray of shape (n_samples, n_values)
-        f(x) of every sample from the models that did not see it; NaN for a sample in no fold.
-    counters : dict of str to int
-        ``passes`` over the data, and ``factorisations``.
-    seconds : float
-        Wall time of everything together.
-    """
-
-    models: list[list[ALSVMBatch]]
-    decisions: np.ndarray
-    counters: dict[str, int] = field(default_factory=dict)
-    seconds: float = 0.0
 
 
 @declare(
@@ -63,7 +39,7 @@ class CrossValidation:
     paper="alsvm",
     summary="ALSVM's closed form: one pass, one factorisation; whole C grids and CVs at once",
     reference="ALSVM paper, equations 1 and 2",
-    shares="C",
+    paths=("C",),
 )
 class ALSVMBatch(LinearClassifier):
     """The least-squares SVM in closed form.
@@ -86,15 +62,13 @@ class ALSVMBatch(LinearClassifier):
     intercept_ : ndarray of shape (1,)
     counters_ : dict
         ``passes`` over the data, ``factorisations``, ``fallbacks`` to an eigendecomposition.
-    train_time_ : float
-        Only on models of :meth:`fit_path` and :meth:`cv_path`: the seconds that this model would
-        have cost alone, by the rule stated there.
 
     Examples
     --------
     >>> from svmbench.core.linear.alsvm_batch import ALSVMBatch
-    >>> models = ALSVMBatch(fit_intercept=False).fit_path([[1.0], [-1.0]], [1, -1], [0.5, 1.0])
-    >>> [round(float(model.coef_[0, 0]), 6) for model in models]  # 2 / (2 + 1 / (2C))
+    >>> model = ALSVMBatch(fit_intercept=False)
+    >>> path = model.path(model.prepare([[1.0], [-1.0]], [1, -1]), None, "C", [0.5, 1.0])
+    >>> [round(float(found.coef_[0, 0]), 6) for found, _, _ in path]  # 2 / (2 + 1 / (2C))
     [0.666667, 0.8]
     """
 
@@ -117,105 +91,62 @@ class ALSVMBatch(LinearClassifier):
         A, q = fold_moments(data.native, data.y, everything, 1, self.bias)
         return self._solve(A[0], q[0])
 
-    def fit_path(self, X: Any, y: Any, values: Sequence[float]) -> list[ALSVMBatch]:
-        """Fit one model for each value of C from one pass over the data.
+    def path(
+        self,
+        data: Any,
+        y: np.ndarray | None,
+        over: str,
+        values: Sequence[Any],
+        splits: Splits | None = None,
+    ) -> Iterator[PathPoint]:
+        """Solve for each value of a parameter; see the base class.
 
-        Parameters
-        ----------
-        X, y
-            As for `fit`.
-        values : sequence of float
-            Values of C, in any order.
-
-        Returns
-        -------
-        list of ALSVMBatch
-            In the order of `values`. Each one's ``train_time_`` is what it would have cost alone:
-            the measured time of the shared sums plus that of its own factorisation.
+        Along C one pass over the data serves every value, and every fold where the splits are a
+        partition: a fold's sums are the total minus those of its test rows. Each solution is
+        charged the time of the sums, in proportion to its share of the rows, and its own
+        factorisation: what it would have cost alone.
         """
-        data = self.prepare(X, y)
-        return [model.certify(data) for model in self.train_path(data, values)]
-
-    def train_path(self, data: TrainingData, values: Sequence[float]) -> list[ALSVMBatch]:
-        """Train one model for each C on prepared data: `fit_path` without the objectives."""
-        models = [self._sibling(C, data) for C in values]
-        start = perf_counter()
-        everything = np.zeros(len(data.y), dtype=np.int32)
-        A, q = fold_moments(data.native, data.y, everything, 1, self.bias)
-        shared = perf_counter() - start
+        if over != "C":
+            yield from super().path(data, y, over, values, splits)
+            return
+        models = [self._sibling(C=float(C)) for C in values]
         for model in models:
-            start = perf_counter()
-            model._solve(A[0], q[0])
-            model.train_time_ = shared + perf_counter() - start
-        return models
+            model._check_parameters()
+        for A, q, shared, passes in self._sums(data, splits):
+            for model in models:
+                start = perf_counter()
+                found = model._sibling()._solve(A, q)
+                cost = shared + perf_counter() - start
+                yield PathPoint(found, cost, {**found.counters_, "passes": passes})
+                passes = 0
 
-    def cv_path(
-        self, X: Any, y: Any, folds: Any, values: Sequence[float], *, certify: bool = False
-    ) -> CrossValidation:
-        """Cross-validate a whole grid of C in two passes: one to train, one to predict.
-
-        Parameters
-        ----------
-        X, y
-            As for `fit`.
-        folds : array-like of int of shape (n_samples,), or sequence of (train, test) positions
-            The fold of each sample (-1: in the training set of every fold), or the splits; the
-            splits must be a partition: every training part the complement of its test part.
-        values : sequence of float
-            Values of C.
-        certify : bool, default=False
-            Also evaluate every model's objective, which takes further passes outside the count.
-
-        Returns
-        -------
-        CrossValidation
-            Each model's ``train_time_`` is what it would have cost alone: the time of the sums, in
-            proportion to the fold's share of training rows, plus its own factorisation.
-
-        Raises
-        ------
-        ValueError
-            If the folds don't match the data or aren't a partition, or a fold's training part
-            lacks a class.
-        """
-        data = self.prepare(X, y)
-        fold_of, n_folds = fold_labels(folds, len(data.y))
-        models = [[self._sibling(C, data) for C in values] for _ in range(n_folds)]
+    def _sums(
+        self, data: TrainingData, splits: Splits | None
+    ) -> Iterator[tuple[np.ndarray, np.ndarray, float, int]]:
+        """Yield for each fold the sums of its training rows, their seconds and passes made."""
+        n = len(data.y)
+        group = np.zeros(n, dtype=np.int32) if splits is None else folds_of(splits, n)
+        if splits is None or group is None:
+            for _, part in self._parts(data, splits):
+                # As for `fit`: two classes, or one sentence.
+                part = data if splits is None else self._sibling().prepare(part.X, part.y)
+                start = perf_counter()
+                everything = np.zeros(len(part.y), dtype=np.int32)
+                A, q = fold_moments(part.X, part.y, everything, 1, self.bias)
+                yield A[0], q[0], perf_counter() - start, 1
+            return
+        n_folds = len(splits)
         for fold in range(n_folds):
-            if len(np.unique(data.y[fold_of != fold])) < 2:
+            if len(np.unique(data.y[group != fold])) < 2:
                 msg = f"the training part of fold {fold} has samples of one class only"
                 raise ValueError(msg)
-        begin = perf_counter()
-        # Rows that are never tested are summed as a last group of their own.
-        group = np.where(fold_of < 0, n_folds, fold_of).astype(np.int32)
-        A, q = fold_moments(data.native, data.y, group, n_folds + 1, self.bias)
+        start = perf_counter()
+        A, q = fold_moments(data.X, data.y, group, n_folds + 1, self.bias)
         total_A, total_q = A.sum(axis=0), q.sum(axis=0)
-        per_row = (perf_counter() - begin) / len(data.y)
-        decisions = np.full((len(data.y), len(values)), np.nan)
-        for fold, row in enumerate(models):
-            test = np.flatnonzero(fold_of == fold)
-            shared = per_row * (len(data.y) - len(test))
-            A_train, q_train = total_A - A[fold], total_q - q[fold]
-            for model in row:
-                start = perf_counter()
-                model._solve(A_train, q_train)
-                model.train_time_ = shared + perf_counter() - start
-            W = np.column_stack([model.coef_[0] for model in row])
-            offsets = np.array([model.intercept_[0] for model in row])
-            decisions[test] = data.X[test] @ W + offsets
-        seconds = perf_counter() - begin
-        if certify:
-            for fold, row in enumerate(models):
-                train = np.flatnonzero(fold_of != fold)
-                part = TrainingData(X=data.X[train], y=data.y[train])
-                for model in row:
-                    model.certify(part)
-        return CrossValidation(
-            models=models,
-            decisions=decisions,
-            counters={"passes": 2, "factorisations": n_folds * len(values)},
-            seconds=seconds,
-        )
+        per_row = (perf_counter() - start) / n
+        for fold in range(n_folds):
+            shared = per_row * int(np.sum(group != fold))
+            yield total_A - A[fold], total_q - q[fold], shared, int(fold == 0)
 
     def _solve(self, A: np.ndarray, q: np.ndarray) -> Self:
         w, fell_back = least_squares.solve(A, q, 1.0 / (2.0 * self.C))
@@ -230,40 +161,29 @@ class ALSVMBatch(LinearClassifier):
             )
         )
 
-    def _sibling(self, C: float, data: TrainingData) -> ALSVMBatch:
-        model = clone(self).set_params(C=float(C))
-        model._check_parameters()
-        model.classes_ = self.classes_
-        model.n_features_in_ = data.X.shape[1]
-        if hasattr(self, "feature_names_in_"):
-            model.feature_names_in_ = self.feature_names_in_
-        return model
 
+def folds_of(splits: Splits, n_samples: int) -> np.ndarray | None:
+    """Return the fold in which each sample is tested; None if the splits are no partition.
 
-def fold_labels(folds: Any, n_samples: int) -> tuple[np.ndarray, int]:
-    """Return the fold of each sample and the number of folds, from labels or from splits.
+    Parameters
+    ----------
+    splits : sequence of (ndarray, ndarray)
+        Training and test rows of each fold.
+    n_samples : int
 
-    Raises
-    ------
-    ValueError
-        If there is nothing to test, a label is missing, or the splits aren't a partition.
+    Returns
+    -------
+    ndarray of int32 of shape (n_samples,) or None
+        ``len(splits)`` for a sample that is in every training part. None where a training part is
+        not all rows outside its test part, or a row is tested twice.
     """
-    if isinstance(folds, np.ndarray) or np.isscalar(folds[0]):
-        labels = np.asarray(folds)
-        if labels.shape != (n_samples,) or not np.issubdtype(labels.dtype, np.integer):
-            msg = f"folds must be one integer a sample ({n_samples}), got shape {labels.shape}"
-            raise ValueError(msg)
-        n_folds = int(labels.max()) + 1
-        if set(range(n_folds)) - set(labels.tolist()) or n_folds < 1:
-            msg = "folds must be numbered from 0 without a gap"
-            raise ValueError(msg)
-        return labels.astype(np.int64), n_folds
-    labels = np.full(n_samples, -1, dtype=np.int64)
-    for fold, (train, test) in enumerate(folds):
+    labels = np.full(n_samples, len(splits), dtype=np.int32)
+    for fold, (train, test) in enumerate(splits):
         rest = np.ones(n_samples, dtype=bool)
         rest[test] = False
-        if np.any(labels[test] >= 0) or not np.array_equal(np.flatnonzero(rest), np.sort(train)):
-            msg = f"split {fold} is not part of a partition: train must be all rows outside test"
-            raise ValueError(msg)
+        if np.any(labels[test] < len(splits)) or not np.array_equal(
+            np.flatnonzero(rest), np.sort(train)
+        ):
+            return None
         labels[test] = fold
-    return labels, len(folds)
+    return labels

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from svmbench.core.kernels import KERNELS, KernelSource
 from svmbench.core.registry import declare
 
 
-def solve_path(
+def along_c(
     K: np.ndarray, y: np.ndarray, values: Sequence[float], *, tol: float, max_iter: int
 ) -> list[KernelSolution]:
     """Solve on a kernel matrix for each C of `values`, ascending; each solution starts the next.
@@ -60,6 +61,7 @@ def solve_path(
     reference="Fan, Chen and Lin 2005; Joachims 1999",
     paper="",
     kernels=KERNELS,
+    paths=("C",),
 )
 class CSVC(KernelClassifier):
     """C-SVC with a free offset, as LIBSVM's, and faster; or without an offset.
@@ -154,7 +156,7 @@ class CSVC(KernelClassifier):
             for fit_intercept in (True, False):
                 model = cls(fit_intercept=fit_intercept)
                 model.solve(source, y, start=np.zeros(2))
-                model.solve_path(source, y, [1.0, 2.0])
+                model.solve_along(source, y, "C", [1.0, 2.0])
 
     def solve(
         self, source: KernelSource, y: np.ndarray, start: np.ndarray | None = None
@@ -184,15 +186,16 @@ class CSVC(KernelClassifier):
             counters=found.counters,
         )
 
-    def solve_path(
-        self, source: KernelSource, y: np.ndarray, values: Sequence[float]
-    ) -> list[KernelSolution]:
-        """Return the solution at each C of `values` (ascending), each started from the last."""
-        K = source.whole(float(self.cache_mb))
+    def solve_along(
+        self, source: KernelSource, y: np.ndarray, over: str, values: Sequence[Any]
+    ) -> Iterable[KernelSolution]:
+        """Along ascending C each solution starts from the last, if the matrix fits `cache_mb`."""
+        shares = over == "C" and bool(np.all(np.diff(values) > 0))
+        K = source.whole(float(self.cache_mb)) if shares else None
         if K is None:
-            return super().solve_path(source, y, values)
+            return super().solve_along(source, y, over, values)
         if self.fit_intercept:
-            return solve_path(K, y, values, tol=float(self.tol), max_iter=int(self.max_iter))
+            return along_c(K, y, values, tol=float(self.tol), max_iter=int(self.max_iter))
         found: list[KernelSolution] = []
         for C in values:
             start = found[-1].coefficients.copy() if found else None
