@@ -1,0 +1,64 @@
+"""Write the figures and tables that README.md and results/*/README.md take from kept results.
+
+    python scripts/figures.py            # write what differs
+    python scripts/figures.py --check    # only say what differs; exit code 1 if anything
+
+A figure stands after the expression that it is the value of, a table between two comments; see
+``svmbench/report/figures.py``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import sys
+from pathlib import Path
+
+from svmbench.errors import ResultsError
+from svmbench.report import figures
+
+ROOT = Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "results"
+
+
+def pages() -> list[Path]:
+    """Return the pages that quote kept results."""
+    return [ROOT / "README.md", *sorted(RESULTS.glob("*/README.md"))]
+
+
+def main(words: list[str] | None = None) -> int:
+    """Write or check; return the exit code."""
+    parser = argparse.ArgumentParser(description=str(__doc__).partition("\n")[0])
+    parser.add_argument("pages", nargs="*", type=Path, help="default: all that quote kept results")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="where they lie")
+    parser.add_argument("--check", action="store_true", help="write nothing")
+    given = parser.parse_args(words)
+    stale = False
+    for page in given.pages or pages():
+        try:
+            before = page.read_text(encoding="utf-8")
+            after = figures.refresh(before, given.results, str(page))
+            if not given.check and after != before:
+                page.write_text(after, encoding="utf-8")
+        except (OSError, ResultsError) as error:
+            sys.exit(str(error))
+        if after != before:
+            stale = True
+            lines = difflib.unified_diff(
+                before.splitlines(),
+                after.splitlines(),
+                str(page),
+                "from kept results",
+                "",
+                "",
+                0,
+                "",
+            )
+            print("\n".join(lines))
+    if not stale:
+        print("nothing differs")
+    return 1 if given.check and stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,242 @@
+"""Figures in prose, taken from kept results: expressions in comments, and generated tables.
+
+Beside a figure stands the expression that it is the value of, in an HTML comment that no reader
+sees::
+
+    csvc is <!--= median ratio csvc:libsvm of smo/perf_kernel block=a9a -->36 times as fast
+
+An expression is an aggregate (``value`` of exactly one, ``median``, ``mean``, ``min``, ``max``,
+``range``, ``sum``, ``count``), a metric, a solver (or a pair ``a:b`` of a race) where that is not
+left open, ``of`` a folder under ``results/``, and conditions on the columns of its ``table.csv``
+(``dataset=iris,wine``, ``rows=1605``, or a dimension: ``solver.nu=0.2``). ``field=published`` takes
+another column than the value. With ``plot=NAME`` the numbers are those of a plot's exponents
+(``exponent``, ``low``, ``high``), and solvers its series. Two expressions may stand in a quotient
+or a difference; the second takes over what it doesn't say::
+
+    <!--= mean cpu_time_s nn-isda of nlsgd/table3 block=all-rows / mean cpu_time_s nl-sgd -->15
+
+The figure is rounded to the digits that it is written with. Between two other comments stands a
+table as it was made::
+
+    <!-- table smo/perf_kernel a9a -->
+    <!-- /table -->
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+import re
+import shlex
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from svmbench.errors import ResultsError
+from svmbench.specs import canonical
+
+_NUMBER = r"[-−]?\d[\d,]*(?:\.\d+)?"
+_FIGURE = re.compile(rf"<!--=(?P<what>.*?)-->(?P<figure>{_NUMBER}(?:–{_NUMBER})?)?", re.DOTALL)
+_TABLE = re.compile(
+    r"(?P<head><!-- table (?P<folder>\S+) (?P<name>\S+) -->\n).*?(?P<foot><!-- /table -->)",
+    re.DOTALL,
+)
+#: Digits of a figure that is not written yet.
+_DIGITS = 3
+
+_AGGREGATES: dict[str, Callable[[Sequence[float]], float]] = {
+    "median": statistics.median,
+    "mean": statistics.fmean,
+    "min": min,
+    "max": max,
+    "sum": math.fsum,
+    "count": len,
+}
+
+
+@dataclass(frozen=True)
+class Query:
+    """One expression without its quotient: what of which numbers."""
+
+    aggregate: str
+    metric: str
+    solver: str = ""
+    folder: str = ""
+    where: dict[str, str] = field(default_factory=dict)
+
+
+def refresh(text: str, root: Path, name: str = "text") -> str:
+    """Return a page with every figure and table as the kept results have them.
+
+    Parameters
+    ----------
+    text : str
+        Markdown.
+    root : Path
+        The folder of kept results.
+    name : str
+        Of the page, for messages.
+
+    Raises
+    ------
+    ResultsError
+        For an expression that can't be read, or that no number or several fit.
+    """
+
+    def figure(found: re.Match[str]) -> str:
+        try:
+            values = evaluate(found["what"], root)
+        except ResultsError as error:
+            line = text.count("\n", 0, found.start()) + 1
+            raise ResultsError(f"{name}:{line}: {found['what'].strip()}: {error}") from error
+        return f"<!--={found['what']}-->{written(values, found['figure'] or '')}"
+
+    def table(found: re.Match[str]) -> str:
+        lines = _table_lines(root / found["folder"] / f"{found['name']}.md")
+        return f"{found['head']}\n{lines}\n\n{found['foot']}"
+
+    return _TABLE.sub(table, _FIGURE.sub(figure, text))
+
+
+def evaluate(expression: str, root: Path) -> tuple[float, ...]:
+    """Return the value of an expression; both ends of a range.
+
+    Raises
+    ------
+    ResultsError
+        For an expression that can't be read, or that no number or several fit.
+    """
+    parts = re.split(r"\s+([/-])\s+", " ".join(expression.split()))
+    if len(parts) > 3:
+        raise ResultsError("there is one quotient or difference in an expression, not more")
+    first = parse(parts[0])
+    if len(parts) == 1:
+        return _value(first, root)
+    second = parse(parts[2])
+    if not second.folder:
+        where = {**first.where, **second.where}
+        second = replace(second, folder=first.folder, where=where)
+    left, right = _value(first, root), _value(second, root)
+    if len(left) > 1 or len(right) > 1:
+        raise ResultsError("a range has no quotient or difference")
+    if parts[1] == "-":
+        return (left[0] - right[0],)
+    if right[0] == 0:
+        raise ResultsError("the second value is 0")
+    return (left[0] / right[0],)
+
+
+def parse(text: str) -> Query:
+    """Read an expression without a quotient.
+
+    Raises
+    ------
+    ResultsError
+        If it can't be read.
+    """
+    words = shlex.split(text)
+    head, where = [word for word in words if "=" not in word], [w for w in words if "=" in w]
+    folder = ""
+    if "of" in head:
+        place = head.index("of")
+        if len(head) != place + 2:
+            raise ResultsError("after 'of' stands one folder under results/")
+        folder, head = head[-1].removeprefix("results/").rstrip("/"), head[:place]
+    known = ["value", "range", *_AGGREGATES]
+    if not 2 <= len(head) <= 3 or head[0] not in known:
+        raise ResultsError(
+            f"it begins with one of {', '.join(known)}, a metric and at most one solver"
+        )
+    return Query(
+        aggregate=head[0],
+        metric=head[1],
+        solver=head[2].replace(":", " vs ") if head[2:] else "",
+        folder=folder,
+        where=dict(word.split("=", 1) for word in where),
+    )
+
+
+def written(values: Sequence[float], like: str) -> str:
+    """Return numbers with the digits that a figure is written with; three digits if it isn't."""
+    shapes = like.split("–") if like else [""]
+    if len(shapes) != len(values):
+        shapes = [shapes[0]] * len(values)
+    return "–".join(_one(value, shape) for value, shape in zip(values, shapes, strict=True))
+
+
+def _one(value: float, like: str) -> str:
+    if like:
+        places = len(like.partition(".")[2])
+        comma = "," if "," in like or (abs(value) >= 1e4 and "." not in like) else ""
+    elif float(value).is_integer():
+        places, comma = 0, ","
+    else:
+        places, comma = max(0, _DIGITS - 1 - math.floor(math.log10(abs(value)))), ","
+    text = f"{value:{comma}.{places}f}"
+    return text.removeprefix("-") if float(text.replace(",", "")) == 0 else text.replace("-", "−")
+
+
+def _value(query: Query, root: Path) -> tuple[float, ...]:
+    found = _numbers(query, root)
+    if query.aggregate == "count":
+        return (float(len(found)),)
+    if not found:
+        raise ResultsError("no number fits")
+    if query.aggregate == "value":
+        if len(found) > 1:
+            raise ResultsError(f"{len(found)} numbers fit; say which, or how to sum them up")
+        return (found[0],)
+    if query.aggregate == "range":
+        return (min(found), max(found))
+    return (float(_AGGREGATES[query.aggregate](found)),)
+
+
+def _numbers(query: Query, root: Path) -> list[float]:
+    where = dict(query.where)
+    plot, column = where.pop("plot", ""), where.pop("field", "value")
+    if not query.folder:
+        raise ResultsError("it says of no folder ('of smo/perf_kernel')")
+    if plot:
+        path, column = root / query.folder / f"{plot}-exponents.csv", query.metric
+        wanted = {"series": query.solver, **where}
+    else:
+        path = root / query.folder / "table.csv"
+        wanted = {"metric": query.metric, "solver": query.solver, **where}
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            rows = [_flat(row) for row in csv.DictReader(file)]
+    except OSError as error:
+        raise ResultsError(f"can't read {path}: {error.strerror or error}") from error
+    known = {name: "" for row in rows for name in row}
+    for name in (column, *wanted):
+        if rows and name not in known:
+            raise ResultsError(f"{path.name} has no column {name!r}")
+    rows = [{**known, **row} for row in rows]
+    # A number stands under every table that shows it, beside what the paper prints there.
+    twice = {"table", "published", "difference"} - {column}
+    found: dict[tuple[tuple[str, str], ...], float] = {}
+    for row in rows:
+        fits = all(not text or row[name] in text.split(",") for name, text in wanted.items())
+        if fits and row[column]:
+            key = tuple((name, text) for name, text in row.items() if name not in twice)
+            found[key] = float(row[column])
+    return list(found.values())
+
+
+def _flat(row: dict[str, str]) -> dict[str, str]:
+    """Return a line of ``table.csv`` with each dimension under its own name."""
+    swept = [part.partition("=") for part in row.get("dimensions", "").split("; ") if "=" in part]
+    named = {canonical(name): text for name, text in row.items()}
+    return {**named, **{name: text for name, _, text in swept}}
+
+
+def _table_lines(path: Path) -> str:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise ResultsError(f"can't read {path}: {error.strerror or error}") from error
+    lines = [line for line in text.splitlines() if line.startswith("|")]
+    if not lines:
+        raise ResultsError(f"{path} holds no table")
+    return "\n".join(lines)

@@ -1,0 +1,157 @@
+"""Figures in prose: what an expression means, how it is written, what is said of a wrong one."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from synthetic_runs import planned, race_run, record, smo_run, write_run
+
+from svmbench.errors import ResultsError
+from svmbench.report import build
+from svmbench.report.figures import evaluate, refresh, written
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Kept results: three data sets, a parameter that was swept, a race and exponents."""
+    root = tmp_path_factory.mktemp("results")
+    cells, records = [], []
+    for dataset, times in (("iris", (1.0, 4.0)), ("wine", (2.0, 6.0)), ("glass", (9.0, 90.0))):
+        for solver, time in zip(("fast", "slow"), times, strict=True):
+            cells.append(planned("cv", dataset, solver))
+            records.append(record(cells[-1], {"cpu_time_s": time, "accuracy_pct": 90.0}))
+    for nu in (0.1, 0.2):
+        cells.append(planned("nu", "iris", "nu-svc", dimensions={"solver.nu": nu}))
+        records.append(record(cells[-1], {"accuracy_pct": 100 * nu}))
+    tables = [
+        {"name": name, "block": "cv", "metrics": ["cpu_time_s"], "published": None}
+        for name in ("times", "again")
+    ]
+    build(write_run(root / "p" / "one", cells, records, tables))
+    build(race_run(root / "p" / "race"))
+    build(smo_run(root / "smo" / "adult"))
+    return root
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("value cpu_time_s fast of p/one dataset=wine", (2.0,)),
+        ("value cpu_time_s fast of results/p/one dataset=wine", (2.0,)),
+        ("median cpu_time_s slow of p/one", (6.0,)),
+        ("mean cpu_time_s fast of p/one", (4.0,)),
+        ("min cpu_time_s of p/one block=cv", (1.0,)),
+        ("max cpu_time_s of p/one dataset=iris,wine", (6.0,)),
+        ("sum cpu_time_s fast of p/one", (12.0,)),
+        ("range cpu_time_s slow of p/one", (4.0, 90.0)),
+        ("count accuracy_pct of p/one block=cv", (6.0,)),
+        ("mean cpu_time_s slow of p/one dataset=iris,wine / mean cpu_time_s fast", (10 / 3,)),
+        ("value cpu_time_s slow of p/one dataset=iris - value cpu_time_s fast", (3.0,)),
+        ("value accuracy_pct of p/one solver.nu=0.2", (20.0,)),
+        ("value ratio alsvm-batch:liblinear-l2 of p/race dataset=a9a", (9.7,)),
+        ("value ratio alsvm-batch:liblinear-l2 of p/race dataset=a9a field=high", (11.64,)),
+        ("value train_time_s smo of smo/adult rows=1605 field=published", (15.8,)),
+        ("value exponent smo of smo/adult plot=adult", (2.0658,)),
+        ("value printed chunking of smo/adult plot=adult", (2.9,)),
+    ],
+)
+def test_an_expression_has_a_value(root: Path, expression: str, expected: tuple[float]) -> None:
+    assert evaluate(expression, root) == pytest.approx(expected, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("expression", "said"),
+    [
+        ("value cpu_time_s of p/one", "6 numbers fit; say which"),
+        ("value cpu_time_s of p/one dataset=a9a", "no number fits"),
+        ("value cpu_time_s of p/two", "can't read .*table.csv: No such file"),
+        ("value cpu_time_s of p/one colour=red", "table.csv has no column 'colour'"),
+        ("value cpu_time_s", "of no folder"),
+        ("value cpu_time_s of p/one p/two", "after 'of' stands one folder"),
+        ("about cpu_time_s of p/one", "begins with one of value, range, median"),
+        ("range cpu_time_s of p/one / max cpu_time_s", "a range has no quotient"),
+        ("max cpu_time_s of p/one / max cpu_time_s / max cpu_time_s", "one quotient or difference"),
+        ("max cpu_time_s of p/one / count cpu_time_s nobody", "the second value is 0"),
+    ],
+)
+def test_a_wrong_expression_is_a_sentence_with_its_place(
+    root: Path, expression: str, said: str
+) -> None:
+    with pytest.raises(ResultsError, match=rf"page\.md:2: {expression.split()[0]} .*{said}"):
+        refresh(f"one\n<!--= {expression} -->3", root, "page.md")
+
+
+@pytest.mark.parametrize(
+    ("values", "like", "expected"),
+    [
+        ((36.4,), "12", "36"),
+        ((36.46,), "1.2", "36.5"),
+        ((0.02,), "0.523", "0.020"),
+        ((32561.0,), "1,234", "32,561"),
+        ((-0.97,), "1.00", "−0.97"),
+        ((-0.001,), "0.1", "0.0"),
+        ((4.0, 90.25), "3–4.5", "4–90.2"),
+        ((4.0, 90.25), "7", "4–90"),
+        ((1234.5,), "", "1,234"),
+        ((0.0123456,), "", "0.0123"),
+        ((0.0,), "", "0"),
+    ],
+)
+def test_a_figure_keeps_its_digits(values: tuple[float], like: str, expected: str) -> None:
+    assert written(values, like) == expected
+
+
+def test_a_page_is_refreshed_and_nothing_else_changes(root: Path) -> None:
+    page = (
+        "It is <!--= median cpu_time_s slow of p/one -->17 times, at most\n"
+        "<!--= max cpu_time_s\n  slow of p/one -->1.5 s, and <!--= count cpu_time_s of p/one -->\n"
+        "<!-- table p/one times -->\nold\n<!-- /table -->\nThe end, 17.\n"
+    )
+    assert refresh(page, root) == (
+        "It is <!--= median cpu_time_s slow of p/one -->6 times, at most\n"
+        "<!--= max cpu_time_s\n  slow of p/one -->90.0 s, and "
+        "<!--= count cpu_time_s of p/one -->6\n"
+        "<!-- table p/one times -->\n\n"
+        "| data set | fast CPU time (s) | slow CPU time (s) |\n| --- | ---: | ---: |\n"
+        "| iris | 1.00 | 4.00 |\n| wine | 2.00 | 6.00 |\n| glass | 9.00 | 90.0 |\n\n"
+        "<!-- /table -->\nThe end, 17.\n"
+    )
+    assert refresh(refresh(page, root), root) == refresh(page, root)
+
+
+@pytest.fixture
+def figures() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("figures", ROOT / "scripts" / "figures.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_script_checks_and_writes(
+    root: Path, figures: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("<!--= median cpu_time_s slow of p/one -->7\n")
+    words = [str(page), "--results", str(root)]
+    assert figures.main([*words, "--check"]) == 1
+    assert "-->7" in page.read_text()
+    assert "+<!--= median cpu_time_s slow of p/one -->6" in capsys.readouterr().out
+    assert figures.main(words) == 0
+    assert page.read_text() == "<!--= median cpu_time_s slow of p/one -->6\n"
+    assert figures.main([*words, "--check"]) == 0
+    assert capsys.readouterr().out.endswith("nothing differs\n")
+    page.write_text("<!--= what -->7\n")
+    with pytest.raises(SystemExit, match=r"page\.md:1: what: it begins with"):
+        figures.main(words)
+
+
+def test_figures_of_the_pages_agree_with_kept_results(figures: ModuleType) -> None:
+    assert figures.pages()
+    assert figures.main(["--check"]) == 0, "run scripts/figures.py"
