@@ -349,7 +349,7 @@ def run(
     path = output or default_output(plan.name, profile)
     for other in reuse:
         check_reusable(other, path)
-    with RunFolder(path) as folder:
+    with RunFolder(path, plan.name) as folder:
         if fresh:
             folder.start_afresh()
         folder.write_file("plan.json", plan.to_json())

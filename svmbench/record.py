@@ -7,12 +7,15 @@ again nor shown.
 from __future__ import annotations
 
 import json
+import sys
 from typing import Any
 
 #: The version of the records; another one's are not read.
 SCHEMA = 1
 
 _MAPPINGS = ("metrics", "spread", "counters", "params", "undefined")
+
+_NUMBERS = ("metrics", "spread", "counters")
 
 
 def parse(line: bytes) -> dict[str, Any] | None:
@@ -45,5 +48,14 @@ def _is_cell(record: dict[str, Any]) -> bool:
         record.get("kind") == "cell"
         and isinstance(record.get("status"), str)
         and all(isinstance(mapping, dict) for mapping in mappings)
+        and all(_are_numbers(record.get(name)) for name in _NUMBERS)
         and (record["status"] != "ok" or bool(record.get("metrics")))
+    )
+
+
+def _are_numbers(mapping: dict[str, Any] | None) -> bool:
+    """Whether all values are finite numbers or null, and none too large for a float."""
+    return all(
+        value is None or (isinstance(value, int | float) and abs(value) <= sys.float_info.max)
+        for value in (mapping or {}).values()
     )

@@ -65,6 +65,8 @@ def workshop(shared_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> It
             "SABOTAGE_PIDS": str(logs / "pids"),
             "SABOTAGE_HOARD": str(logs / "hoard"),
             "SABOTAGE_MENDED": str(logs / "mended"),
+            "SABOTAGE_PLACE": str(logs / "place"),
+            "SABOTAGE_ONCE": str(logs / "once"),
             "PYTHONPATH": os.pathsep.join(paths),
         }.items():
             patch.setenv(name, value)

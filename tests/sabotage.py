@@ -6,7 +6,9 @@ They are loaded through SVMBENCH_PLUGINS, the way a user's own solver is.
 from __future__ import annotations
 
 import ctypes
+import mmap
 import os
+import shutil
 import signal
 import time
 from collections.abc import Callable
@@ -227,3 +229,209 @@ class TurnsBackTheClock(_Nearest):
         if len(data.y) > 10:
             now = time.time()
             time.time = lambda: now - 86400
+
+
+def place() -> Path:
+    """Return the results folder that a test has named."""
+    return Path(Path(os.environ["SABOTAGE_PLACE"]).read_text())
+
+
+def once() -> bool:
+    """Whether nobody asked before; a test begins with nobody having asked."""
+    try:
+        Path(os.environ["SABOTAGE_ONCE"]).touch(exist_ok=False)
+    except FileExistsError:
+        return False
+    return True
+
+
+def fork_a_sleeper() -> None:
+    """Leave behind a process that keeps everything open which this one has open."""
+    if os.fork() == 0:
+        with Path(os.environ["SABOTAGE_PIDS"]).open("a") as stream:
+            stream.write(f"{os.getpid()}\n")
+        time.sleep(600)
+        os._exit(0)
+
+
+@_solver("test-forks")
+class Forks(_Nearest):
+    """It works, and leaves a process behind."""
+
+    def misbehave(self, data: TrainingData) -> None:
+        if len(data.y) > 10:
+            fork_a_sleeper()
+
+
+@_solver("test-forks-and-exits")
+class ForksAndExits(_Nearest):
+    """It leaves a process behind that holds its pipe, and is gone."""
+
+    def misbehave(self, data: TrainingData) -> None:
+        if len(data.y) > 10:
+            fork_a_sleeper()
+            os._exit(3)
+
+
+@_solver("test-forks-and-hangs")
+class ForksAndHangs(_Nearest):
+    """It leaves a process behind and never ends."""
+
+    def misbehave(self, data: TrainingData) -> None:
+        if len(data.y) > 10:
+            fork_a_sleeper()
+            time.sleep(600)
+
+
+class _Counting(_Nearest):
+    odd: Any = None
+
+    def solve(self, data: TrainingData) -> LinearSolution:
+        solution = super().solve(data)
+        solution.counters["odd"] = self.odd
+        return solution
+
+
+@_solver("test-counts-an-object")
+class CountsAnObject(_Counting):
+    """Its counters hold what JSON can't."""
+
+    odd = object()
+
+
+@_solver("test-counts-too-far")
+class CountsTooFar(_Counting):
+    """Its counters hold a number that few can read."""
+
+    odd = 10**400
+
+
+@_solver("test-counts-in-numpy")
+class CountsInNumpy(_Counting):
+    """Its counters are NumPy's, which is no harm."""
+
+    odd = np.int64(7)
+
+
+@_solver("test-talks-at-length")
+class TalksAtLength(_Nearest):
+    """It says more than a record may have."""
+
+    def solve(self, data: TrainingData) -> LinearSolution:
+        solution = super().solve(data)
+        return LinearSolution(solution.w, solution.b, 1, "x" * (17 << 20), solution.counters)
+
+
+@_solver("test-writes-everywhere")
+class WritesEverywhere(_Nearest):
+    """It writes to whatever its process has open."""
+
+    def misbehave(self, data: TrainingData) -> None:
+        if len(data.y) > 10:
+            from svmbench.experiment import processes
+
+            os.write(processes._to_parent, b"progress: 10 %\n")
+            time.sleep(600)
+
+
+@_solver("test-says-half")
+class SaysHalf(_Nearest):
+    """It ends in the middle of a message."""
+
+    def misbehave(self, data: TrainingData) -> None:
+        if len(data.y) > 10:
+            from svmbench.experiment import answers, processes
+
+            os.write(processes._to_parent, answers.encode({"status": "ok"})[:-4])
+            os._exit(0)
+
+
+@_solver("test-says-half-and-hangs")
+class SaysHalfAndHangs(_Nearest):
+    """It stops in the middle of a message."""
+
+    def misbehave(self, data: TrainingData) -> None:
+        if len(data.y) > 10:
+            from svmbench.experiment import answers, processes
+
+            os.write(processes._to_parent, answers.encode({"status": "ok"})[:-4])
+            time.sleep(600)
+
+
+@_solver("test-shares-memory")
+class SharesMemory(_Nearest):
+    """It allocates without end what it could share with others."""
+
+    def misbehave(self, data: TrainingData) -> None:
+        held = []
+        while len(data.y) > 10 and len(held) < 200:
+            held.append(mmap.mmap(-1, 10 << 20))
+            held[-1].write(b"x" * (10 << 20))
+            time.sleep(0.02)
+
+
+@_solver("test-forks-for-memory")
+class ForksForMemory(_Nearest):
+    """It has another process allocate without end."""
+
+    def misbehave(self, data: TrainingData) -> None:
+        if len(data.y) > 10:
+            if os.fork() == 0:
+                held = []
+                for _ in range(200):
+                    held.append(np.ones(1_000_000))
+                    time.sleep(0.02)
+                os._exit(0)
+            os.wait()
+
+
+@_solver("test-ends-its-server")
+class EndsItsServer(_Nearest):
+    """It kills the process that it was forked from, once, and goes on for long."""
+
+    def misbehave(self, data: TrainingData) -> None:
+        if len(data.y) > 10 and once():
+            os.kill(os.getppid(), signal.SIGKILL)
+            time.sleep(600)
+
+
+@_solver("test-always-ends-its-server")
+class AlwaysEndsItsServer(_Nearest):
+    """It kills the process that it was forked from, each time."""
+
+    def misbehave(self, data: TrainingData) -> None:
+        if len(data.y) > 10:
+            os.kill(os.getppid(), signal.SIGKILL)
+            time.sleep(600)
+
+
+@_solver("test-removes-scratch")
+class RemovesScratch(_Nearest):
+    """Someone else removes the run's scratch folder under it, once."""
+
+    def misbehave(self, data: TrainingData) -> None:
+        if len(data.y) > 10 and once():
+            shutil.rmtree(place() / ".scratch")
+            raise FileNotFoundError(2, "No such file or directory", "X.npy")
+
+
+@_solver("test-moves-results")
+class MovesResults(_Nearest):
+    """Someone else renames the results folder under it."""
+
+    def misbehave(self, data: TrainingData) -> None:
+        if len(data.y) > 10 and once():
+            place().rename(place().with_name("elsewhere"))
+
+
+@_solver("test-takes-a-second")
+class TakesASecond(_Nearest):
+    """It works, with more than a second of its own computing."""
+
+    def misbehave(self, data: TrainingData) -> None:
+        if len(data.y) > 10:
+            with Path(os.environ["SABOTAGE_PIDS"]).open("a") as stream:
+                stream.write("begun\n")
+            until = time.process_time() + 1.2
+            while time.process_time() < until:
+                pass

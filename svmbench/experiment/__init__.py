@@ -63,7 +63,7 @@ def run(
         memory_gb=plan.config.memory_gb,
         scratch_gb=plan.config.scratch_gb,
     )
-    with RunFolder(folder_path) as folder:
+    with RunFolder(folder_path, plan.name) as folder:
         folder.write_file("plan.json", plan.to_json())
         execute(plan, plan.cells, folder, options)
         rows = [_row(cell, folder.cells.get(cell.key)) for cell in plan.cells]

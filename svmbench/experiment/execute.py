@@ -7,10 +7,13 @@ nothing else.
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import signal
+import stat
 import time
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -18,11 +21,12 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Protocol
 
-from svmbench.experiment import environment, processes, worker
+from svmbench.experiment import answers, environment, processes, worker
 from svmbench.experiment.folds import SharedArrays
 from svmbench.experiment.plan import Cell, Plan
 from svmbench.experiment.processes import Work
 from svmbench.experiment.records import RunFolder
+from svmbench.record import SCHEMA, parse
 
 #: Statuses by what ``--retry`` calls them.
 RETRY = {
@@ -33,6 +37,8 @@ RETRY = {
 }
 #: How often the parent looks for streamed points, in seconds.
 POLL_S = 0.25
+#: How often a cell is run whose shared arrays are removed under it.
+MOST_TRIES = 3
 
 
 class Listener(Protocol):
@@ -173,6 +179,9 @@ class _Run:
         self.contended: set[str] = set()
         self.running: dict[Work, tuple[Cell, str]] = {}
         self.making: dict[Work, str] = {}
+        self.waiting: deque[Cell] = deque()
+        self.tries: dict[str, int] = {}
+        self.server_deaths = 0
 
     def all(self, cells: list[Cell]) -> None:
         """Run nodes and cells, each cell as soon as its node is there."""
@@ -184,7 +193,10 @@ class _Run:
             self._forget_points(cell.key)
         self._write_environment()
         deadline = time.monotonic() + self.options.budget_s
-        with processes.warm_server(self.plan.config.threads, _solvers_of(cells)):
+        with (
+            processes.warm_server(self.plan.config.threads, _solvers_of(cells)),
+            self._stopped_with_its_workers(),
+        ):
             try:
                 self._loop(cells, deadline)
             finally:
@@ -195,41 +207,107 @@ class _Run:
         self._write_environment()
 
     def _loop(self, cells: list[Cell], deadline: float) -> None:
-        waiting = list(cells)
+        self.waiting = waiting = deque(cells)
         nodes = self._nodes(cells)
-        made: set[str] = {k for k, node in nodes.items() if self._is_made(node)}
         running, making = self.running, self.making
+        absence = processes.Absence()
         while waiting or running or making:
             if time.monotonic() > deadline and waiting:
-                self._give_up(waiting)
-                waiting = []
-            while waiting and len(running) + len(making) < self.options.jobs:
-                cell = waiting[0]
-                node = nodes.get(cell.shared.key) if cell.shared else None
-                if node is None or node.key in made:
-                    running[self._start(waiting.pop(0), node)] = (cell, _now())
-                elif node.key not in making.values():
-                    making[self._start_node(node)] = node.key
-                else:
-                    break
+                self._give_up(list(waiting))
+                waiting.clear()
+            try:
+                self._start_what_can(nodes)
+            except processes.ServerDiedError as error:
+                self._start_server_again(error)
+                continue
             if len(running) + len(making) > 1:
                 self.contended |= {cell.key for cell, _ in running.values()}
             if not running and not making:
                 continue
-            ended = processes.wait_for([*running, *making], POLL_S)
+            ended = processes.wait_for([*running, *making], POLL_S, absence)
             for cell, _ in running.values():
                 self._collect_points(cell.key)
             for work in ended:
-                if work in making:
-                    # Made or not, its cells go on: without it they scale for themselves.
-                    key = making.pop(work)
-                    if self._is_made(nodes[key]):
-                        made.add(key)
-                    else:
-                        nodes.pop(key)
-                    continue
-                cell, started = running.pop(work)
-                self._record(cell, started, _result(work, self.options))
+                try:
+                    self._finish(work, nodes)
+                except processes.ServerDiedError as error:
+                    self._start_server_again(error)
+                    break
+
+    def _start_what_can(self, nodes: dict[str, SharedArrays]) -> None:
+        """Start nodes and cells until there are as many as may run at a time."""
+        while self.waiting and len(self.running) + len(self.making) < self.options.jobs:
+            cell = self.waiting[0]
+            node = nodes.get(cell.shared.key) if cell.shared else None
+            if node is None or self._is_made(node):
+                self.running[self._start(cell, node)] = (cell, _now())
+                self.waiting.popleft()
+            elif node.key not in self.making.values():
+                self.making[self._start_node(node)] = node.key
+            else:
+                return
+
+    def _finish(self, work: Work, nodes: dict[str, SharedArrays]) -> None:
+        """Record how a cell's process ended; or note that a node is made."""
+        if work in self.making:
+            key = self.making.pop(work)
+            # Made or not, its cells go on: without it they scale for themselves.
+            if not self._is_made(nodes[key]):
+                nodes.pop(key)
+            _result(work, self.options)
+            return
+        cell, started = self.running[work]
+        result = _result(work, self.options)
+        del self.running[work]
+        if result["status"] == worker.AGAIN:
+            self.tries[cell.key] = self.tries.get(cell.key, 0) + 1
+            self.folder.check()
+            self._collect_points(cell.key)
+            self._forget_points(cell.key)
+            if self.tries[cell.key] < MOST_TRIES:
+                self.points.mkdir(parents=True, exist_ok=True)
+                self.waiting.appendleft(cell)
+                return
+            result = {"status": "crashed", "reason": result["reason"]}
+        self._record(cell, started, result)
+
+    def _start_server_again(self, error: processes.ServerDiedError) -> None:
+        """Replace the server of workers once, and have what ran begin again."""
+        self.server_deaths += 1
+        for work in [*self.running, *self.making]:
+            work.stop()
+        for cell, _ in self.running.values():
+            self._collect_points(cell.key)
+            self._forget_points(cell.key)
+            self.waiting.appendleft(cell)
+        self.running.clear()
+        self.making.clear()
+        if self.server_deaths > 1:
+            raise processes.ServerDiedError(
+                f"{error} a second time (was it killed, or is the memory full?);"
+                " everything recorded before is safe, and the same command goes on from there"
+            ) from error
+        self.listener.note(f"{error}; it is started again, and the cells that ran begin again")
+        processes.start_server_again()
+
+    @contextmanager
+    def _stopped_with_its_workers(self) -> Iterator[None]:
+        """Have Ctrl-Z stop the workers, too, which a terminal does not reach in their sessions.
+
+        Their wall time went on meanwhile, so it is marked as times are that others disturbed.
+        """
+
+        def stop(_number: int, _frame: FrameType | None) -> None:
+            works = [*self.running, *self.making]
+            self.contended |= {cell.key for cell, _ in self.running.values()}
+            for work in works:
+                work.signal(signal.SIGSTOP)
+            os.kill(os.getpid(), signal.SIGSTOP)
+            for work in works:
+                work.signal(signal.SIGCONT)
+
+        with _handled(signal.SIGTSTP, stop):
+            yield
 
     def _nodes(self, cells: list[Cell]) -> dict[str, SharedArrays]:
         """Return the shared arrays worth making: used by several cells, within the disk budget."""
@@ -310,23 +388,23 @@ class _Run:
 
     def _collect_points(self, key: str) -> None:
         """Append what a worker has streamed since the last look to the records."""
-        path = self._points_file(key)
         try:
-            with path.open("rb") as stream:
-                stream.seek(self.offsets.get(key, 0))
-                new = stream.read()
-        except FileNotFoundError:
+            new = _read_on(self._points_file(key), self.offsets.get(key, 0))
+        except OSError:
             return
         whole = new[: new.rfind(b"\n") + 1]
         self.offsets[key] = self.offsets.get(key, 0) + len(whole)
         known = self.folder.points.get(key, {})
         for line in whole.splitlines():
             try:
-                point = json.loads(line)
-            except ValueError:
+                said = json.loads(line)
+                point = {"schema": SCHEMA, "kind": "point", "key": key, **said}
+                line = json.dumps(point, allow_nan=False).encode()
+            except (ValueError, TypeError, RecursionError):
                 continue
-            if point["point"] not in known:
-                self.folder.append({"kind": "point", "key": key, **point})
+            # What a record may hold is checked in one place, for who writes it and who reads it.
+            if parse(line) is not None and point["key"] == key and point["point"] not in known:
+                self.folder.append(point)
 
     def _write_environment(self) -> None:
         """Write what this run was measured on, and the load before and after it."""
@@ -342,15 +420,25 @@ class _Run:
         self.folder.write_file(name, json.dumps(content, indent=1) + "\n")
 
 
+def _read_on(path: Path, start: int) -> bytes:
+    """Return what was appended to a file since; a solver may have put anything in its place."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as stream:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return b""
+        stream.seek(start)
+        return stream.read(4 * answers.MOST_BYTES)
+
+
 def _result(work: Work, options: Options) -> dict[str, Any]:
     """Turn how a worker ended into the status and reason of its cell."""
     try:
-        return dict(work.result())
+        return work.result()
     except processes.TimedOutError:
         return {"status": "timeout", "reason": f"stopped after {options.timeout_s:g} s"}
+    except answers.BadAnswerError as error:
+        return {"status": "failed", "reason": str(error)}
     except processes.DiedError as error:
-        if error.exit_code == worker.EXIT_MEMORY:
-            return {"status": "memory", "reason": worker.memory_reason(options.memory_gb)}
         return {"status": "crashed", "reason": str(error)}
 
 
@@ -367,15 +455,22 @@ def _terminate_as_interrupt() -> Iterator[None]:
     def interrupt(_number: int, _frame: FrameType | None) -> None:
         raise KeyboardInterrupt
 
+    with _handled(signal.SIGTERM, interrupt):
+        yield
+
+
+@contextmanager
+def _handled(number: signal.Signals, handler: Callable[[int, FrameType | None], None]) -> Any:
+    """Handle a signal, unless this is not the main thread: then it is someone else's business."""
     try:
-        before = signal.signal(signal.SIGTERM, interrupt)
-    except ValueError:  # not the main thread: someone else's business
+        before = signal.signal(number, handler)
+    except ValueError:
         yield
         return
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        signal.signal(number, before)
 
 
 def _now() -> str:

@@ -3,6 +3,9 @@
 Numerical libraries are loaded, and the compiled loops of the solvers that the plan needs are
 loaded and called once on tiny data. A solver that fails here fails again, and is reported, in its
 own cell.
+
+multiprocessing's server looks for its parent's end only once it has loaded all of this, which takes
+up to half a minute where loops have to be compiled. Until then a thread does.
 """
 
 from __future__ import annotations
@@ -10,19 +13,34 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
+import threading
 
-import numpy as np  # noqa: F401
-import pandas as pd  # noqa: F401
-import scipy.sparse as sp  # noqa: F401
-import sklearn.model_selection
-import sklearn.preprocessing  # noqa: F401
-import threadpoolctl  # noqa: F401
+_loaded = threading.Event()
 
-import svmbench.data.prepare
-import svmbench.experiment.race
-import svmbench.experiment.worker
-from svmbench.experiment.environment import PRELOAD_VARIABLE
-from svmbench.experiment.measure import warm
+
+def _end_with(parent: int) -> None:
+    while not _loaded.wait(0.2):
+        if os.getppid() != parent:
+            os._exit(0)
+
+
+_parent = int(os.environ.get("SVMBENCH_PARENT", "0"))
+_watch = threading.Thread(target=_end_with, args=(_parent,), daemon=True)
+if _parent:
+    _watch.start()
+
+import numpy as np  # noqa: E402, F401
+import pandas as pd  # noqa: E402, F401
+import scipy.sparse as sp  # noqa: E402, F401
+import sklearn.model_selection  # noqa: E402
+import sklearn.preprocessing  # noqa: E402, F401
+import threadpoolctl  # noqa: E402, F401
+
+import svmbench.data.prepare  # noqa: E402
+import svmbench.experiment.race  # noqa: E402
+import svmbench.experiment.worker  # noqa: E402
+from svmbench.experiment.environment import PRELOAD_VARIABLE  # noqa: E402
+from svmbench.experiment.measure import warm  # noqa: E402
 
 svmbench.data.names()  # the registry, parsed and checked once instead of in every cell
 for _name in filter(None, os.environ.get(PRELOAD_VARIABLE, "").split(",")):
@@ -33,3 +51,7 @@ for _name in filter(None, os.environ.get(PRELOAD_VARIABLE, "").split(",")):
 # collection before each timed span costs microseconds instead of a tenth of a second.
 gc.collect()
 gc.freeze()
+
+_loaded.set()
+if _parent:
+    _watch.join()  # forks are made by a process of one thread

@@ -3,10 +3,14 @@
 Processes are forked from a server that has loaded everything once (`preload`), about 50 ms each.
 A pool that reuses or pre-starts workers was tried and is slower for one task a process: it notices
 the end of a worker by polling.
+
+Each worker leads a session of its own, so that what it forked can be ended with it. Its end is told
+by the server, whatever is still open at the other end of its pipe.
 """
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
 import signal
@@ -19,7 +23,15 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any
 
-from svmbench.experiment import environment
+from svmbench.errors import SvmbenchError
+from svmbench.experiment import answers, environment
+
+#: Names the process whose end the server of workers watches for while it loads.
+PARENT_VARIABLE = "SVMBENCH_PARENT"
+#: What multiprocessing reports where the server died that would have told the exit code.
+_NOT_TOLD = 255
+#: Two looks at the workers that lie further apart, in seconds, had this process stopped between.
+_LONGEST_LOOK_S = 2.0
 
 
 class TimedOutError(Exception):
@@ -40,6 +52,10 @@ class DiedError(Exception):
         super().__init__(describe_exit(exit_code))
 
 
+class ServerDiedError(SvmbenchError):
+    """The process that workers are forked from is gone, and with it the news of its workers."""
+
+
 def describe_exit(exit_code: int) -> str:
     """Return how a process ended, in words."""
     if exit_code >= 0:
@@ -58,62 +74,114 @@ class Work:
     process: BaseProcess
     connection: Connection
     deadline: float
+    inbox: answers.Inbox
     _outcome: list[Any] = field(default_factory=list)
 
     def check(self) -> bool:
         """Take the result if it is there, or end the process at its deadline; true when over."""
         if self._outcome:
             return True
-        if self.connection.poll():
-            try:
-                self._outcome = [self.connection.recv()]
-            except (EOFError, OSError):
-                self.process.join(timeout=10)
-                code = self.process.exitcode
-                self._outcome = [DiedError(code if code is not None else -signal.SIGKILL)]
-        elif time.monotonic() > self.deadline:
-            self._outcome = [TimedOutError()]
+        # In this order: a worker that has ended has written all that it ever will.
+        has_ended = bool(wait([self.process.sentinel], timeout=0))
+        try:
+            answer = self.inbox.take()
+        except answers.BadAnswerError as error:
+            self._outcome = [error]
+        else:
+            if answer is not None:
+                self._outcome = [answer]
+            elif has_ended:
+                self._outcome = [self._end()]
+            elif time.monotonic() > self.deadline:
+                self._outcome = [TimedOutError()]
         if self._outcome:
             self.stop()
         return bool(self._outcome)
 
-    def result(self) -> Any:
+    def _end(self) -> Exception:
+        self.process.join(timeout=10)
+        code = self.process.exitcode
+        if code == _NOT_TOLD and _server_goes():
+            return ServerDiedError("the process that workers are started from died")
+        return DiedError(code if code is not None else -signal.SIGKILL)
+
+    def result(self) -> dict[str, Any]:
         """Return what the function returned.
 
         Raises
         ------
-        TimedOutError, DiedError
+        TimedOutError, DiedError, ServerDiedError, svmbench.experiment.answers.BadAnswerError
             If it returned nothing.
         """
         outcome = self._outcome[0]
         if isinstance(outcome, Exception):
             raise outcome
-        return outcome
+        return dict(outcome)
 
     def stop(self) -> None:
-        """End the process if it is still there, and wait for it."""
-        self.process.join(timeout=1.0 if self._outcome else 0.0)
+        """End the process and whatever it forked, and wait for it."""
+        has_answered = bool(self._outcome) and isinstance(self._outcome[0], dict)
+        self.process.join(timeout=1.0 if has_answered else 0.0)
+        self.signal(signal.SIGKILL)
         if self.process.is_alive():
-            self.process.kill()
-            self.process.join()
+            self.process.kill()  # before it had a group of its own
+            self.process.join(timeout=10)
         self.connection.close()
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal to the worker and to what it forked."""
+        if self.process.pid is not None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.process.pid, number)
 
 
 def start(function: Callable[..., Any], args: tuple[Any, ...], timeout_s: float) -> Work:
-    """Call a function in a process of its own."""
+    """Call a function, which returns what JSON can hold, in a process of its own.
+
+    Raises
+    ------
+    ServerDiedError
+        If there is no server to fork it from.
+    """
     context = multiprocessing.get_context("forkserver")
     ours, theirs = context.Pipe(duplex=False)
     process = context.Process(target=_call, args=(theirs, function, args), daemon=True)
-    process.start()
-    theirs.close()
-    return Work(process, ours, time.monotonic() + timeout_s)
+    try:
+        process.start()
+    except (EOFError, ConnectionError) as error:
+        ours.close()
+        raise ServerDiedError("the process that workers are started from died") from error
+    finally:
+        theirs.close()
+    return Work(process, ours, time.monotonic() + timeout_s, answers.Inbox(ours.fileno()))
 
 
-def wait_for(works: Iterable[Work], timeout_s: float) -> list[Work]:
-    """Wait until one of the processes is over, or for so long; return those that are."""
+class Absence:
+    """How long this process itself was stopped (Ctrl-Z), told by the time between two looks."""
+
+    def __init__(self) -> None:
+        self._last = time.monotonic()
+
+    def ended(self) -> float:
+        """Return how many seconds it was stopped since the last call; 0 if it was not."""
+        before, self._last = self._last, time.monotonic()
+        return self._last - before if self._last - before > _LONGEST_LOOK_S else 0.0
+
+
+def wait_for(works: Iterable[Work], timeout_s: float, absence: Absence) -> list[Work]:
+    """Wait until one of the processes is over, or for so long; return those that are.
+
+    What this process missed while it was stopped costs none of them its result: their deadlines
+    are put off by as much.
+    """
     works = list(works)
     nearest = min((w.deadline for w in works), default=float("inf")) - time.monotonic()
-    wait([w.connection for w in works], timeout=max(0.0, min(timeout_s, nearest)))
+    ends: list[Any] = [w.process.sentinel for w in works]
+    ends += [w.connection for w in works if not w.inbox.is_closed]
+    wait(ends, timeout=max(0.0, min(timeout_s, nearest)))
+    missed = absence.ended()
+    for work in works:
+        work.deadline += missed
     return [work for work in works if work.check()]
 
 
@@ -122,13 +190,13 @@ def warm_server(threads: int, solvers: Iterable[str]) -> Iterator[None]:
     """Have processes forked from a server that is loaded, warm, and bound to so many threads."""
     settings = {name: str(threads) for name in environment.THREAD_VARIABLES}
     settings[environment.PRELOAD_VARIABLE] = ",".join(solvers)
+    settings[PARENT_VARIABLE] = str(os.getpid())
     before = {name: os.environ.get(name) for name in settings}
     os.environ.update(settings)
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["svmbench.experiment.preload"])
     try:
-        with _deaf_to_interrupts():
-            forkserver.ensure_running()
+        _ensure_server()
         yield
     finally:
         for name, value in before.items():
@@ -136,6 +204,40 @@ def warm_server(threads: int, solvers: Iterable[str]) -> Iterator[None]:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
+
+
+def start_server_again() -> None:
+    """Start another server in the place of one that died.
+
+    It calls no solver while it loads: were one to end the server there, it would do so again.
+    """
+    os.environ[environment.PRELOAD_VARIABLE] = ""
+    _ensure_server()
+
+
+def server_is_there() -> bool:
+    """Whether the server of workers is running."""
+    pid = forkserver._forkserver._forkserver_pid  # type: ignore[attr-defined]
+    if pid is None:
+        return False
+    try:
+        # It is only looked at: multiprocessing reaps it when it starts another.
+        return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
+    except ChildProcessError:
+        return False
+
+
+def _server_goes() -> bool:
+    """Whether the server is gone, or ends within a second: its pipes close before it does."""
+    patience = time.monotonic() + 1.0
+    while server_is_there() and time.monotonic() < patience:
+        time.sleep(0.01)
+    return not server_is_there()
+
+
+def _ensure_server() -> None:
+    with _deaf_to_interrupts():
+        forkserver.ensure_running()
 
 
 @contextmanager
@@ -152,6 +254,19 @@ def _deaf_to_interrupts() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
+#: The pipe to the parent, in a worker.
+_to_parent = -1
+
+
+def tell(result: dict[str, Any]) -> None:
+    """Send a result from a worker to its parent, who takes the first alone."""
+    if _to_parent >= 0:
+        answers.send(_to_parent, answers.encode(result))
+
+
 def _call(connection: Connection, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
-    connection.send(function(*args))
+    global _to_parent
+    os.setsid()
+    _to_parent = connection.fileno()
+    tell(function(*args))
     connection.close()

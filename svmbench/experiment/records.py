@@ -7,6 +7,7 @@ passed over with a note, and its cell runs again.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import re
@@ -18,9 +19,11 @@ from typing import Any, Self
 from filelock import FileLock, Timeout
 
 from svmbench.errors import ConfigError, ResultsError
+from svmbench.paths import read_regular
 from svmbench.record import SCHEMA, parse
 
 RUNS = "runs.jsonl"
+_MOST_PLAN = 1 << 30
 _ENVIRONMENT = re.compile(r"[0-9a-f]+")
 
 
@@ -28,6 +31,12 @@ class RunFolder:
     """A results folder that one run writes to.
 
     Use it as a context manager: it holds the folder's lock while it is open.
+
+    Parameters
+    ----------
+    path : Path
+    config : str, optional
+        The name of the config that it is for; a folder of another one is refused.
 
     Attributes
     ----------
@@ -43,9 +52,13 @@ class RunFolder:
     ------
     svmbench.errors.ResultsError
         If the folder can't be written, or another run is writing to it.
+    svmbench.errors.ConfigError
+        If it holds the results of another config.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, config: str | None = None) -> None:
+        if config is not None:
+            _refuse_another(path, config)
         self.path = path
         self.cells: dict[str, dict[str, Any]] = {}
         self.points: dict[str, dict[str, dict[str, Any]]] = {}
@@ -67,9 +80,7 @@ class RunFolder:
         try:
             self._lock.acquire(timeout=0)
         except Timeout as error:
-            raise ResultsError(
-                f"another run is writing to {self.path}; wait for it, or name another --output"
-            ) from error
+            raise _in_use(self.path) from error
         except OSError as error:
             raise ResultsError(f"can't write to {self.path}: {error.strerror or error}") from error
         try:
@@ -96,10 +107,12 @@ class RunFolder:
         Raises
         ------
         svmbench.errors.ResultsError
-            If the disk is full or the file can't be written; what was there stays readable.
+            If the disk is full or the file can't be written (what was there stays readable), or
+            if the folder or its file of records was removed, renamed or replaced.
         """
         whole = {"schema": SCHEMA} | record | {"schema": SCHEMA}  # first, and this version's own
         line = (json.dumps(whole, allow_nan=False) + "\n").encode()
+        self.check()
         start = os.lseek(self._fd, 0, os.SEEK_END)
         try:
             written = 0
@@ -113,6 +126,26 @@ class RunFolder:
                 " everything recorded before is safe, and the same command goes on from there"
             ) from error
         self._remember(record)
+
+    def check(self) -> None:
+        """Make sure that what is written can be found where the folder's path says.
+
+        Raises
+        ------
+        svmbench.errors.ResultsError
+            If the folder or its file of records was removed, renamed or replaced.
+        """
+        ours = os.fstat(self._fd)
+        try:
+            there = (self.path / RUNS).stat()
+        except OSError:
+            there = None
+        if there is None or (there.st_dev, there.st_ino) != (ours.st_dev, ours.st_ino):
+            what = "is not there any more" if there is None else "is another file now"
+            raise ResultsError(
+                f"{self.path / RUNS} {what}: the results folder was removed, renamed or replaced"
+                " while the run went on; nothing further is computed"
+            )
 
     def start_afresh(self) -> None:
         """Set the records aside (``runs-1.jsonl`` …) and begin with none."""
@@ -203,6 +236,7 @@ class RunFolder:
     def _open(self) -> None:
         try:
             self._fd = os.open(self.path / RUNS, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+            self._lock_records()
             self._mend_last_line()
             for record in read_records(self.path, self.notes):
                 self._remember(record)
@@ -210,6 +244,17 @@ class RunFolder:
             raise ResultsError(
                 f"can't open {self.path / RUNS}: {error.strerror or error}"
             ) from error
+
+    def _lock_records(self) -> None:
+        """Lock the file of records itself: the lock file beside it may have been removed."""
+        try:
+            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(self._fd)
+            self._fd = -1
+            raise _in_use(self.path) from None
+        except OSError:  # a file system without locks: the lock file has to do
+            return
 
     def _mend_last_line(self) -> None:
         """Cut off a last line without its newline: the run was killed while it wrote it."""
@@ -226,6 +271,23 @@ class RunFolder:
             self.points.setdefault(record["key"], {})[record["point"]] = record
         else:
             self.cells[record["key"]] = record
+
+
+def _in_use(path: Path) -> ResultsError:
+    return ResultsError(f"another run is writing to {path}; wait for it, or name another --output")
+
+
+def _refuse_another(path: Path, config: str) -> None:
+    """Refuse a folder whose plan is another config's: its tables would be written over."""
+    try:
+        held = json.loads(read_regular(path / "plan.json", _MOST_PLAN))["config"]["name"]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return  # no plan, or a damaged one, which is written again
+    if isinstance(held, str) and held != config:
+        raise ConfigError(
+            f"{path} holds the results of the config {held!r}, not of {config!r}; name another"
+            " --output"
+        )
 
 
 def read_records(folder: Path, notes: list[str] | None = None) -> list[dict[str, Any]]:

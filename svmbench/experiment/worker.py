@@ -25,12 +25,22 @@ from typing import Any
 
 from svmbench.data import store
 from svmbench.errors import BudgetError
+from svmbench.experiment import answers, processes
 
-#: Exit codes by which the parent knows why a worker ended itself.
+#: Exit codes of a worker that ends itself; its parent goes by what it was told before.
 EXIT_MEMORY = 77
 EXIT_ORPHAN = 78
 
 _POLL_S = 0.05
+#: In each so many looks at its own memory, one at that of the processes that a solver forked.
+_FAMILY_EACH = 10
+_MOST_DESCENDANTS = 1000
+_SHARED_WORTH_A_LOOK = 32 << 20
+#: fcntl's command to choose the signal that a pipe sends; the module has no name for it.
+_F_SETSIG = 10
+
+#: The status of a cell that is to be run again, since what the run gave it went away.
+AGAIN = "again"
 
 
 def run_node(spec: dict[str, Any], folder: str, limits: dict[str, Any]) -> dict[str, Any]:
@@ -85,6 +95,8 @@ def run_cell(
     except MemoryError:
         outcome = {"status": "memory", "reason": memory_reason(limits["memory_gb"])}
     except Exception as error:  # whatever a solver raises is its result
+        if _scratch_is_gone(shared, points):
+            return {"status": AGAIN, "reason": "the folder of shared arrays was removed"}
         text = " ".join(str(error).split())[:500]
         outcome = {
             "status": "failed",
@@ -92,7 +104,13 @@ def run_cell(
             "traceback": traceback.format_exc(limit=-8),
         }
     outcome["wall_s"] = round(time.perf_counter() - start, 4)
-    return _without_nan(outcome)
+    return outcome
+
+
+def _scratch_is_gone(shared: str | None, points: str) -> bool:
+    """Whether the run's own files went away under a solver, which then is not to blame."""
+    arrays = shared is not None and not (Path(shared) / "meta.json").exists()
+    return arrays or not Path(points).parent.is_dir()
 
 
 def memory_reason(memory_gb: float) -> str:
@@ -112,8 +130,11 @@ def _run(
     from svmbench.experiment import measure, protocols
 
     def emit(point_id: str, values: dict[str, Any]) -> None:
+        line = json.dumps(answers.plain({"point": point_id, **values}))
+        if len(line) > answers.MOST_BYTES:
+            raise answers.BadAnswerError(f"the point {point_id} is too large to be recorded")
         with Path(points).open("a", encoding="utf-8") as stream:
-            stream.write(json.dumps(_without_nan({"point": point_id, **values})) + "\n")
+            stream.write(line + "\n")
 
     for settings in spec.get("racers", [spec] if "name" in spec else []):
         measure.warm(settings["name"])
@@ -157,65 +178,104 @@ def _fence(limits: dict[str, Any]) -> None:
     if parent is not None:
         _die_with(parent.sentinel)
         threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
-    allowed = float(limits["memory_gb"]) * 2**30
+    memory_gb = float(limits["memory_gb"])
+    allowed = int(memory_gb * 2**30)
     # RLIMIT_DATA, not RLIMIT_AS: the latter would count the mapped arrays that cells share.
     _, hard = resource.getrlimit(resource.RLIMIT_DATA)
-    ceiling = _data_bytes() + int(allowed)
+    ceiling = _status_bytes()["VmData"] + allowed
     if hard != resource.RLIM_INFINITY:
         ceiling = min(ceiling, hard)
     resource.setrlimit(resource.RLIMIT_DATA, (ceiling, hard))
     threading.Thread(
-        target=_watch_memory, args=(_anonymous_bytes() + allowed,), daemon=True
+        target=_watch_memory, args=(_own_bytes() + allowed, memory_gb), daemon=True
     ).start()
 
 
 def _die_with(parent: int) -> None:
-    """Have the kernel end this process when the pipe from its parent closes.
+    """Have the kernel end this process and what it forked when the pipe from its parent closes.
 
-    A solver that holds the GIL for ever stops the thread that watches the pipe; SIGIO ends the
+    A solver that holds the GIL for ever stops the thread that watches the pipe; the signal ends the
     process all the same.
     """
+    owner = -os.getpid() if os.getpgrp() == os.getpid() else os.getpid()
     with contextlib.suppress(OSError, AttributeError):  # no signals for pipes: the thread has to do
-        fcntl.fcntl(parent, fcntl.F_SETOWN, os.getpid())
+        fcntl.fcntl(parent, fcntl.F_SETOWN, owner)
+        fcntl.fcntl(parent, _F_SETSIG, signal.SIGKILL)
         fcntl.fcntl(parent, fcntl.F_SETFL, fcntl.fcntl(parent, fcntl.F_GETFL) | os.O_ASYNC)
 
 
 def _end_with(parent: int) -> None:
     wait([parent])
+    if os.getpgrp() == os.getpid():
+        os.killpg(os.getpid(), signal.SIGKILL)
     os._exit(EXIT_ORPHAN)
 
 
-def _watch_memory(ceiling: float) -> None:
+def _watch_memory(ceiling: float, memory_gb: float) -> None:
+    looks = 0
     while True:
-        if _anonymous_bytes() > ceiling:
+        looks += 1
+        held = _own_bytes()
+        if looks % _FAMILY_EACH == 0:
+            held += sum(map(_own_bytes, _descendants()))
+        if held > ceiling:
+            # Said, not told by an exit code, which a solver may choose as well.
+            processes.tell({"status": "memory", "reason": memory_reason(memory_gb)})
             os._exit(EXIT_MEMORY)
         time.sleep(_POLL_S)
 
 
-def _status_bytes(field: str) -> int:
-    with Path("/proc/self/status").open() as lines:
+def _status_bytes(pid: int | str = "self") -> dict[str, int]:
+    """Return the sizes that the kernel tells of a process, in bytes."""
+    sizes: dict[str, int] = {}
+    with contextlib.suppress(OSError), Path(f"/proc/{pid}/status").open() as lines:
         for line in lines:
-            if line.startswith(field):
-                return int(line.split()[1]) * 1024
-    return 0
+            name, _, rest = line.partition(":")
+            if rest.endswith(" kB\n"):
+                sizes[name] = int(rest.split()[0]) * 1024
+    return sizes
 
 
-def _anonymous_bytes() -> int:
-    return _status_bytes("RssAnon:")
+def _own_bytes(pid: int | str = "self") -> int:
+    """Return a process's resident memory that is no file's: private, and shared without a file.
+
+    The kernel counts mapped files of a memory file system among the shared. Those are the run's
+    arrays, in a scratch folder there, so they are taken off where they matter.
+    """
+    sizes = _status_bytes(pid)
+    shared = sizes.get("RssShmem", 0)
+    if shared > _SHARED_WORTH_A_LOOK:
+        shared = _shared_without_arrays(pid)
+    return sizes.get("RssAnon", 0) + shared
 
 
-def _data_bytes() -> int:
-    return _status_bytes("VmData:")
+def _shared_without_arrays(pid: int | str) -> int:
+    total, counts = 0, False
+    with contextlib.suppress(OSError), Path(f"/proc/{pid}/smaps").open(errors="replace") as lines:
+        for line in lines:
+            words = line.split()
+            if "-" in words[0] and not words[0].endswith(":"):
+                name = " ".join(words[5:])
+                # "s" for shared; what has a name is /dev/zero, /memfd:…, /dev/shm/… or a file.
+                counts = words[1].endswith("s") and not name.endswith(".npy")
+                counts &= name.startswith(("/dev/zero", "/memfd:", "/dev/shm/", "/SYSV"))
+            elif counts and words[0] == "Rss:":
+                total += int(words[1]) * 1024
+    return total
+
+
+def _descendants() -> list[int]:
+    """Return the ids of the processes that this one forked, and of theirs."""
+    found: list[int] = []
+    todo = [os.getpid()]
+    while todo and len(found) < _MOST_DESCENDANTS:
+        for path in Path(f"/proc/{todo.pop()}/task").glob("*/children"):
+            with contextlib.suppress(OSError):
+                new = [int(pid) for pid in path.read_text().split()]
+                found += new
+                todo += new
+    return found
 
 
 def _finite(value: Any) -> bool:
     return not isinstance(value, float) or math.isfinite(value)
-
-
-def _without_nan(value: Any) -> Any:
-    """Replace what JSON can't hold by null, all the way down."""
-    if isinstance(value, dict):
-        return {k: _without_nan(v) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [_without_nan(v) for v in value]
-    return value if _finite(value) else None

@@ -55,7 +55,7 @@ def gone_wrong(workshop: Path, tmp_path_factory: pytest.TempPathFactory) -> Gone
         ("test-segfaults", "crashed", "the worker died of SIGSEGV"),
         ("test-is-killed", "crashed", "the worker died of SIGKILL"),
         ("exits-5", "crashed", "the worker ended with exit code 5"),
-        ("exits-77", "memory", "needed more than the limit of 0.25 GiB of memory"),
+        ("exits-77", "crashed", "the worker ended with exit code 77"),
         ("test-allocates", "memory", "needed more than the limit of 0.25 GiB of memory"),
         ("test-raises", "failed", "RuntimeError: the matrix is not what it was"),
         ("test-raises-in-c", "failed", "ValueError: said by C code"),
@@ -79,7 +79,7 @@ def test_each_ends_as_itself(gone_wrong: GoneWrong, solver: str, status: str, re
 
 def test_the_run_ends_with_code_3_and_a_table(gone_wrong: GoneWrong) -> None:
     assert gone_wrong.ended.code == 3
-    assert "cells: 4 crashed, 4 failed, 2 memory, 1 ok, 2 timeout" in gone_wrong.ended.out
+    assert "cells: 5 crashed, 4 failed, 1 memory, 1 ok, 2 timeout" in gone_wrong.ended.out
     assert "Traceback" not in gone_wrong.ended.said
 
 
@@ -102,7 +102,7 @@ def test_a_hang_costs_its_timeout_and_no_more(tmp_path: Path) -> None:
 
 
 def test_a_worker_over_its_memory_ends_itself() -> None:
-    code = "from svmbench.experiment import worker; worker._watch_memory(0.0)"
+    code = "from svmbench.experiment import worker; worker._watch_memory(0.0, 1.0)"
     done = subprocess.run([sys.executable, "-c", code], timeout=60, check=False)
     assert done.returncode == 77
 
