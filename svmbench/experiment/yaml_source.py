@@ -3,6 +3,9 @@
 PyYAML implements YAML 1.1, where ``1e-6`` is text and ``no`` is false, and where the second of two
 equal keys silently wins. Here ``1e-6`` is a number, ``no`` is text, a repeated key is an error, and
 every value remembers the line and column it stands at.
+
+A document may be no larger, no deeper and, with its aliases expanded, no longer than any config has
+reason to be: a few hundred bytes of aliases could otherwise stand for gigabytes.
 """
 
 from __future__ import annotations
@@ -22,8 +25,42 @@ Place = tuple[str | int, ...]
 _COLLECTIONS = ("tag:yaml.org,2002:seq", "tag:yaml.org,2002:map")
 
 
+#: The most characters of a document, levels of nesting, and values with its aliases expanded.
+MOST_CHARACTERS = 1 << 17
+DEEPEST = 50
+MOST_VALUES = 20_000
+
+_SCALARS = tuple(f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float", "bool", "null"))
+#: What a text may hold beside what can be printed.
+_BLANKS = str.maketrans("", "", "\n\t")
+
+
 class _Loader(yaml.SafeLoader):
-    """SafeLoader with the scalars of YAML 1.2's core schema."""
+    """SafeLoader with the scalars of YAML 1.2's core schema, and bounds."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self._depth = 0
+        self._values = 0
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        """Compose a value, unless it is one too many or lies too deep."""
+        self._depth += 1
+        self._values += 1
+        mark = self.peek_event().start_mark
+        if self._depth > DEEPEST:
+            raise yaml.composer.ComposerError(
+                problem=f"it is nested more than {DEEPEST} levels deep", problem_mark=mark
+            )
+        if self._values > MOST_VALUES:
+            raise yaml.composer.ComposerError(problem=_TOO_LONG, problem_mark=mark)
+        try:
+            return super().compose_node(parent, index)
+        finally:
+            self._depth -= 1
+
+
+_TOO_LONG = f"it holds more than {MOST_VALUES:,} values, those of its aliases counted"
 
 
 _Loader.yaml_implicit_resolvers = {}
@@ -67,16 +104,28 @@ class YamlSource:
         self.name = name
         self._marks: dict[Place, tuple[int, int]] = {}
         self._problems: list[str] = []
-        loader = _Loader(text)
+        self._built = 0
+        if len(text) > MOST_CHARACTERS:
+            raise ConfigError(
+                f"{name}: has more than the {MOST_CHARACTERS:,} characters that it may have"
+            )
+        try:
+            loader = _Loader(text)
+        except yaml.reader.ReaderError as error:
+            raise ConfigError(_unprintable(text, name, error)) from error
         try:
             node = loader.get_single_node()
             self.data = None if node is None else self._build(loader, node, (), ())
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
             where = f"{name}:{mark.line + 1}:{mark.column + 1}" if mark else name
-            raise ConfigError(f"{where}: not valid YAML: {error.problem}") from error
-        except yaml.YAMLError as error:
-            raise ConfigError(f"{name}: not valid YAML: {error}") from error
+            said = " ".join(str(error.problem).split())
+            raise ConfigError(f"{where}: not valid YAML: {fit(said)}") from error
+        except yaml.reader.ReaderError as error:
+            raise ConfigError(_unprintable(text, name, error)) from error
+        except (yaml.YAMLError, ValueError) as error:  # a version such as %YAML 9…9.1
+            said = " ".join(str(error).split())
+            raise ConfigError(f"{name}: not valid YAML: {fit(said)}") from error
         finally:
             loader.dispose()
         if self._problems:
@@ -92,11 +141,18 @@ class YamlSource:
             If it can't be read, is not UTF-8, is not YAML, or repeats a key.
         """
         try:
-            text = path.read_text(encoding="utf-8")
+            with path.open("rb") as stream:  # no more of it: it may be a device without end
+                content = stream.read(4 * MOST_CHARACTERS + 1)
+            text = content.decode("utf-8")
         except UnicodeDecodeError as error:
-            raise ConfigError(f"{path}: not a UTF-8 text file") from error
-        except OSError as error:
-            raise ConfigError(f"{path}: {error.strerror or error}") from error
+            if error.reason == "unexpected end of data" and len(content) > 4 * MOST_CHARACTERS:
+                text = "\n" * len(content)  # cut off there: it is too long
+            else:
+                line = content.count(b"\n", 0, error.start) + 1
+                raise ConfigError(f"{path}:{line}: not a UTF-8 text file") from error
+        except (OSError, ValueError) as error:  # a zero byte in its name
+            said = getattr(error, "strerror", None) or str(error)
+            raise ConfigError(f"{fit(str(path))}: {said}") from error
         return cls(text, str(path))
 
     def where(self, place: Place) -> str:
@@ -111,16 +167,34 @@ class YamlSource:
         self, loader: _Loader, node: yaml.Node, place: Place, inside: tuple[int, ...]
     ) -> Any:
         self._marks.setdefault(place, (node.start_mark.line + 1, node.start_mark.column + 1))
+        self._built += 1
+        if self._built > MOST_VALUES:
+            raise ConfigError(f"{self.where(place)}: not valid YAML: {_TOO_LONG}")
         if id(node) in inside:
             raise ConfigError(f"{self.where(place)}: an anchor refers to itself")
         inside = (*inside, id(node))
         if isinstance(node, yaml.CollectionNode) and node.tag not in _COLLECTIONS:
-            raise ConfigError(f"{self.where(place)}: the tag {node.tag!r} means nothing here")
+            raise ConfigError(f"{self.where(place)}: the tag {fit(node.tag)!r} means nothing here")
         if isinstance(node, yaml.SequenceNode):
             return [self._build(loader, n, (*place, i), inside) for i, n in enumerate(node.value)]
         if isinstance(node, yaml.MappingNode):
             return self._build_mapping(loader, node, place, inside)
-        return loader.construct_object(node)
+        return self._scalar(loader, node, place)
+
+    def _scalar(self, loader: _Loader, node: yaml.Node, place: Place) -> Any:
+        if node.tag not in _SCALARS:
+            raise ConfigError(f"{self.where(place)}: the tag {fit(node.tag)!r} means nothing here")
+        kind = node.tag.rpartition(":")[2]
+        try:
+            value = loader.construct_object(node)
+        except (ValueError, KeyError, TypeError, OverflowError, IndexError):
+            shown = fit(str(node.value))
+            raise ConfigError(f"{self.where(place)}: {shown!r} is no {_KINDS[kind]}") from None
+        if isinstance(value, int) and abs(value) >= 2**63:
+            raise ConfigError(f"{self.where(place)}: the integer is beyond 64 bits")
+        if isinstance(value, str) and not _is_printable(value):
+            raise ConfigError(f"{self.where(place)}: {fit(value)!r} holds a control character")
+        return value
 
     def _build_mapping(
         self, loader: _Loader, node: yaml.MappingNode, place: Place, inside: tuple[int, ...]
@@ -137,8 +211,13 @@ class YamlSource:
                     if isinstance(values, dict):
                         merged.update(values)
                 continue
-            key = str(getattr(key_node, "value", "?"))
             mark = key_node.start_mark
+            if not isinstance(key_node, yaml.ScalarNode) or not _is_printable(key_node.value):
+                self._problems.append(
+                    f"{self.name}:{mark.line + 1}:{mark.column + 1}: a key should be plain text"
+                )
+                continue
+            key = str(key_node.value)
             if key in own:
                 self._problems.append(
                     f"{self.name}:{mark.line + 1}:{mark.column + 1}: the key {key!r} is given twice"
@@ -148,6 +227,31 @@ class YamlSource:
             self._marks[(*place, key)] = (mark.line + 1, mark.column + 1)
             own[key] = self._build(loader, value_node, (*place, key), inside)
         return {**merged, **own}
+
+
+_KINDS = {
+    "int": "whole number",
+    "float": "number",
+    "bool": "true or false",
+    "null": "null",
+    "str": "text",
+}
+
+
+def _is_printable(text: str) -> bool:
+    return text.translate(_BLANKS).isprintable()
+
+
+def fit(text: str) -> str:
+    """Return a text as one line of 80 characters at most that a terminal shows, not obeys."""
+    shown = "".join(c if c.isprintable() else "�" for c in text[:81])
+    return shown if len(text) <= 80 else shown[:79] + "…"
+
+
+def _unprintable(text: str, name: str, error: yaml.reader.ReaderError) -> str:
+    line = text.count("\n", 0, error.position) + 1
+    column = error.position - text.rfind("\n", 0, error.position)
+    return f"{name}:{line}:{column}: the character {error.character:#04x} is not allowed in YAML"
 
 
 def parse_value(text: str) -> Any:

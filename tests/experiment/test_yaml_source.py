@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+from pathlib import Path
+
 import pytest
 
 from svmbench.errors import ConfigError
@@ -62,3 +65,78 @@ def test_what_is_not_yaml_is_one_sentence(text: str) -> None:
         YamlSource(text, "x.yaml")
     assert str(caught.value).startswith("x.yaml:1:")
     assert len(caught.value.problems) == 1
+
+
+# ---------------------------------------------------------------- documents that mean harm
+
+
+def seconds_and_sentences(text: str) -> tuple[float, list[str]]:
+    began = time.process_time()
+    with pytest.raises(ConfigError) as caught:
+        YamlSource(text, "x.yaml")
+    return time.process_time() - began, caught.value.problems
+
+
+LAUGHS = "a0: &a0 [x,x,x,x,x,x,x,x,x]\n" + "".join(
+    f"a{i}: &a{i} [{','.join([f'*a{i - 1}'] * 9)}]\n" for i in range(1, 9)
+)
+MERGED = "m0: &m0 {x: 1}\n" + "".join(
+    f"m{i}: &m{i} {{<<: [{','.join([f'*m{i - 1}'] * 9)}]}}\n" for i in range(1, 9)
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (LAUGHS, "holds more than 20,000 values"),
+        (MERGED, "holds more than 20,000 values"),
+        ("[" * 5000, "nested more than 50 levels deep"),
+        ("{a: " * 5000, "nested more than 50 levels deep"),
+        ("- " * 5000 + "x", "nested more than 50 levels deep"),
+        ("[" + "1," * 40_000 + "1]", "holds more than 20,000 values"),
+        ("x" * 200_000, "more than the 131,072 characters"),
+    ],
+    ids=["aliases", "merges", "lists", "mappings", "dashes", "long", "large"],
+)
+def test_a_document_without_measure_is_refused_in_time(text: str, said: str) -> None:
+    seconds, problems = seconds_and_sentences(text)
+    assert seconds < 2.0
+    assert len(problems) == 1
+    assert said in problems[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a: !!int abc", "x.yaml:1:1: 'abc' is no whole number"),
+        ("a: !!float abc", "x.yaml:1:1: 'abc' is no number"),
+        ("a: !!bool maybe", "x.yaml:1:1: 'maybe' is no true or false"),
+        ("a: !!timestamp z", "the tag 'tag:yaml.org,2002:timestamp' means nothing here"),
+        ("a: !!binary x", "the tag 'tag:yaml.org,2002:binary' means nothing here"),
+        ("a: !<tag:\u200b> x", "not valid YAML"),
+        (f"a: {'9' * 5000}", "is no whole number"),
+        (f"a: {10**30}", "x.yaml:1:1: the integer is beyond 64 bits"),
+        ("a: b\n\x07: c", "x.yaml:2:1: the character 0x07 is not allowed in YAML"),
+        ('a: "\\e[2J"', "x.yaml:1:1: '�[2J' holds a control character"),
+        ('"\\e[2J": a', "x.yaml:1:1: a key should be plain text"),
+        ("? [a]\n: b", "x.yaml:1:3: a key should be plain text"),
+        (f"%YAML {'9' * 5000}.1\n---\na", "not valid YAML"),
+    ],
+)
+def test_a_value_that_is_none_is_one_sentence_with_its_place(text: str, said: str) -> None:
+    _, problems = seconds_and_sentences(text)
+    assert len(problems) == 1
+    assert said in problems[0]
+    assert problems[0].isprintable()
+    assert len(problems[0]) < 300
+
+
+def test_a_file_that_is_no_text_or_has_no_end(tmp_path: Path) -> None:
+    (tmp_path / "x.yaml").write_bytes(b"a: 1\nb: \xff\n")
+    with pytest.raises(ConfigError, match=r"x\.yaml:2: not a UTF-8 text file"):
+        YamlSource.read(tmp_path / "x.yaml")
+    with pytest.raises(ConfigError, match="more than the 131,072 characters"):
+        YamlSource.read(Path("/dev/zero"))
+    (tmp_path / "x.yaml").write_bytes("€".encode() * 300_000)
+    with pytest.raises(ConfigError, match="more than the 131,072 characters"):
+        YamlSource.read(tmp_path / "x.yaml")
