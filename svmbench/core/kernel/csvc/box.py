@@ -159,7 +159,26 @@ class Limits(NamedTuple):
     @property
     def gap(self) -> float:
         """By how much the conditions are violated, if above 0."""
-        return float(np.max(np.asarray(self.top) - self.bottom))
+        widths = self.top - self.bottom
+        return float(widths.max()) if isinstance(widths, np.ndarray) else widths
+
+
+@compiled
+def split(
+    low: np.ndarray,
+    high: np.ndarray,
+    beta: np.ndarray,
+    v: np.ndarray,
+    rising: np.ndarray,
+    falling: np.ndarray,
+) -> tuple[float, float]:
+    """Write `v` of what can go up (else -inf) and down (else inf); return their extremes."""
+    top, bottom = -np.inf, np.inf
+    for k in range(len(v)):
+        rising[k] = v[k] if beta[k] < high[k] else -np.inf
+        falling[k] = v[k] if beta[k] > low[k] else np.inf
+        top, bottom = max(top, rising[k]), min(bottom, falling[k])
+    return top, bottom
 
 
 def limits(box: Box, beta: np.ndarray, v: np.ndarray) -> Limits:
@@ -171,17 +190,16 @@ def limits(box: Box, beta: np.ndarray, v: np.ndarray) -> Limits:
     beta, v : ndarray of shape (n,)
         Variables and gradient.
     """
-    rising = np.where(beta < box.high, v, -np.inf)
-    falling = np.where(beta > box.low, v, np.inf)
-    if box.n_sums > 1:
-        tops, bottoms = np.full(box.n_sums, -np.inf), np.full(box.n_sums, np.inf)
-        np.maximum.at(tops, box.group, rising)
-        np.minimum.at(bottoms, box.group, falling)
-        return Limits(rising, falling, tops[box.group], bottoms[box.group])
-    top, bottom = float(rising.max(initial=-np.inf)), float(falling.min(initial=np.inf))
+    rising, falling = np.empty(len(v)), np.empty(len(v))
+    top, bottom = split(box.low, box.high, beta, v, rising, falling)
     if box.n_sums == 0:
         top, bottom = max(top, 0.0), min(bottom, 0.0)
-    return Limits(rising, falling, top, bottom)
+    if box.n_sums <= 1:
+        return Limits(rising, falling, top, bottom)
+    tops, bottoms = np.full(box.n_sums, -np.inf), np.full(box.n_sums, np.inf)
+    np.maximum.at(tops, box.group, rising)
+    np.minimum.at(bottoms, box.group, falling)
+    return Limits(rising, falling, tops[box.group], bottoms[box.group])
 
 
 @compiled

@@ -28,9 +28,8 @@ SAFETY = 10.0
 def near_gap(box: Box, beta: np.ndarray, v: np.ndarray, width: float) -> np.ndarray:
     """Return which samples could be part of a violation if gradients were wrong by `width`."""
     at = limits(box, beta, v)
-    lower = np.minimum(at.top, at.bottom) - width
-    upper = np.maximum(at.top, at.bottom) + width
-    return (at.rising >= lower) | (at.falling <= upper)
+    rises = at.rising >= np.minimum(at.top, at.bottom) - width
+    return rises | (at.falling <= np.maximum(at.top, at.bottom) + width)
 
 
 def exact_gradient(
