@@ -21,7 +21,12 @@ from svmbench.core.registry import REGISTRY, declare
 from svmbench.errors import UnknownNameError
 
 #: Estimator checks that a solver is expected to fail, each with its reason; at most three a solver.
-EXPECTED_FAILURES: dict[str, dict[str, str]] = {}
+EXPECTED_FAILURES: dict[str, dict[str, str]] = {
+    "nu-svc": dict.fromkeys(
+        ("check_estimator_sparse_array", "check_estimator_sparse_matrix"),
+        "the smaller class of its random labels allows a nu of 0.35, and the default is 0.5",
+    ),
+}
 
 #: Solvers whose way to the optimum forks on the last bit of a sum: dense and sparse inputs give
 #: other models there, of objectives this close to each other (relative).
@@ -106,7 +111,9 @@ def test_dense_and_sparse_agree(name):
 def test_flipped_labels_flip_the_model(name):
     X, y = make_problem(n=60, d=4)
     there, back = small(name).fit(X, y), small(name).fit(X, -y)
-    far = np.abs(there.decision_function(X)) > 0.2
+    # Margins are 1, or rho where the problem has one.
+    margin = getattr(getattr(there, "expansion_", None), "rho", 0.0) or 1.0
+    far = np.abs(there.decision_function(X)) > 0.2 * margin
     assert np.any(far)
     assert np.mean(there.predict(X)[far] == -back.predict(X)[far]) > 0.95
 
