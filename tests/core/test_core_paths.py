@@ -37,7 +37,7 @@ def problem():
 
 def test_every_declared_path_has_values_here():
     assert {over for _, over in DECLARED} <= set(VALUES)
-    assert {"alsvm-batch", "csvc", "mn-svm", "nn-isda", "nl-sgd", "kernel-pegasos"} <= {
+    assert {"alsvm-batch", "csvc", "lssvm", "mn-svm", "nn-isda", "nl-sgd", "kernel-pegasos"} <= {
         name for name, _ in DECLARED
     }
 

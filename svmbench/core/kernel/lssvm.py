@@ -1,0 +1,204 @@
+"""The kernel least-squares SVM by a direct solve.
+
+Problem
+    min_{w,b}  1/2 (||w||^2 + (b/s)^2) + C sum_i (1 - y_i f(x_i))^2,   f(x) = w'phi(x) + b:
+    the offset is absorbed as a constant feature of value s.
+Given
+    A kernel matrix K (n, n), y in {-1, +1}, C; nu = 1 / (2C).
+Returned
+    Signed coefficients beta with  (K + s^2 + nu I) beta = y  and  b = s^2 sum_i beta_i;
+    the multipliers beta_i y_i may have any sign, and none is 0 but by chance.
+Reference
+    Suykens and Vandewalle 1999, with the offset absorbed as in the SGD-LSSVM paper, Section 2
+    (there Q alpha = e with Q_ij = y_i y_j K_ij + nu delta_ij and s^2 in K).
+Deviations
+    Where rounding has left the matrix without a Cholesky factor (duplicate samples at huge C), an
+    eigendecomposition takes its place, without the directions that carry nothing but rounding:
+    f has no part in them. counters_["fallbacks"] counts it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.linalg import eigh
+from scipy.linalg.lapack import dpotrf, dpotrs
+
+from svmbench.core.kernel.l2svm import MERCER
+from svmbench.core.kernel_base import KernelClassifier, KernelSolution
+from svmbench.core.kernels import MIB, KernelSource
+from svmbench.core.registry import declare
+from svmbench.errors import BudgetError
+
+
+def solve(K: np.ndarray, y: np.ndarray, nu: float, constant: float) -> tuple[np.ndarray, bool]:
+    """Return the solution of ``(K + constant + nu I) beta = y`` and whether it took the fallback.
+
+    Parameters
+    ----------
+    K : ndarray of shape (n, n)
+        Symmetric, float32 or float64; left as it is.
+    y : ndarray of shape (n,)
+    nu : float
+        Above 0.
+    constant : float
+        Added to every entry.
+    """
+    # Of a symmetric matrix rows are columns: LAPACK's order costs no transposition.
+    A = np.array(K.T, dtype=np.float64, order="F")
+    A += constant
+    A.flat[:: len(A) + 1] += nu
+    factor, info = dpotrf(A, lower=1, overwrite_a=1, clean=0)
+    if info == 0:
+        beta, _ = dpotrs(factor, y, lower=1)
+        return beta, False
+    eigenvalues, V = eigh(K.astype(np.float64) + constant, driver="evd")
+    seen = eigenvalues > len(A) * np.finfo(float).eps * eigenvalues[-1]
+    V = V[:, seen]
+    return V @ ((V.T @ y) / (eigenvalues[seen] + nu)), True
+
+
+@declare(
+    name="lssvm",
+    problem="least-squares",
+    summary="the kernel least-squares SVM by one Cholesky factorisation",
+    reference="Suykens and Vandewalle 1999; SGD-LSSVM paper, Section 2",
+    paper="sgdlssvm",
+    kernels=MERCER,
+    paths=("C",),
+)
+class LSSVM(KernelClassifier):
+    """Least-squares SVM with the offset absorbed, by solving its linear system.
+
+    Exact, in O(n^3) operations on a matrix of n^2 values; with the linear kernel it is the model
+    of :class:`~svmbench.core.linear.alsvm.ALSVM`, at whatever number of features.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Weight of the summed squared losses; above 0.
+    kernel : {"linear", "rbf", "poly"}, default="rbf"
+    gamma : float or "scale", default="scale"
+        Width of the kernel; "scale" is 1 / (n_features * variance of X).
+    degree : int, default=3
+        Of the polynomial kernel.
+    coef0 : float, default=0.0
+        Of the polynomial kernel.
+    cache_mb : float, default=4096.0
+        Memory for the kernel matrix and its factor, MiB; a problem that needs more is refused.
+    fit_intercept : bool, default=True
+        Whether f has an offset.
+    intercept_scaling : float, default=1.0
+        Value s of the constant feature that absorbs it.
+
+    Attributes
+    ----------
+    support_ : ndarray of int of shape (n_support,)
+    support_vectors_ : ndarray or csr_array of shape (n_support, n_features)
+    dual_coef_ : ndarray of shape (1, n_support)
+        ``alpha_i y_i``; alpha may be negative.
+    intercept_ : ndarray of shape (1,)
+    objective_, dual_objective_ : float
+        Primal and dual value.
+    n_iter_ : int
+        1.
+    counters_ : dict
+        ``kernel_evaluations``, ``factorisations``, ``fallbacks`` to an eigendecomposition,
+        ``support_vectors``, ``bounded_support_vectors`` (0).
+
+    Examples
+    --------
+    >>> from svmbench.core.kernel.lssvm import LSSVM
+    >>> LSSVM(gamma=1.0).fit([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1]).predict([[3.5]])
+    array([1])
+    """
+
+    treats_offset: ClassVar[str] = "absorbed"
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        kernel: str = "rbf",
+        gamma: float | str = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        cache_mb: float = 4096.0,
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1.0,
+    ) -> None:
+        self.C = C
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.cache_mb = cache_mb
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.kernel not in MERCER:
+            msg = (
+                f"lssvm needs a positive semidefinite kernel, one of {', '.join(MERCER)}; "
+                f"got kernel={self.kernel!r}"
+            )
+            raise ValueError(msg)
+
+    def solve(
+        self, source: KernelSource, y: np.ndarray, start: np.ndarray | None = None
+    ) -> KernelSolution:
+        """Solve on one kernel matrix; there is nothing to start from."""
+        return self._at_each(source, y, [self.C])[0]
+
+    def solve_along(
+        self, source: KernelSource, y: np.ndarray, over: str, values: Sequence[Any]
+    ) -> Iterable[KernelSolution]:
+        """Along C every solution is on one matrix in memory; the first counts its values."""
+        if over != "C":
+            return super().solve_along(source, y, over, values)
+        return self._at_each(source, y, values)
+
+    def _at_each(
+        self, source: KernelSource, y: np.ndarray, values: Sequence[float]
+    ) -> list[KernelSolution]:
+        K = self._matrix(source)
+        constant = self.offset.value**2
+        found: list[KernelSolution] = []
+        for C in map(float, values):
+            beta, fell_back = solve(K, y, 1.0 / (2.0 * C), constant)
+            found.append(
+                KernelSolution(
+                    coefficients=beta,
+                    b=constant * float(beta.sum()),
+                    n_iter=1,
+                    stop_reason="closed form",
+                    counters={
+                        "kernel_evaluations": 0 if found else K.size,
+                        "factorisations": 1,
+                        "fallbacks": int(fell_back),
+                    },
+                )
+            )
+        return found
+
+    def _matrix(self, source: KernelSource) -> np.ndarray:
+        """Return the kernel matrix.
+
+        Raises
+        ------
+        svmbench.errors.BudgetError
+            If it does not fit the budget together with a factor; nothing has been computed then.
+        """
+        # Twice: the values, and the factor in float64.
+        needed, budget = 2 * 8 * source.n_samples**2 / MIB, float(self.cache_mb)
+        K = source.whole(budget / 2.0) if needed <= budget else None
+        if K is None:
+            msg = (
+                f"lssvm needs {needed:.0f} MiB for the kernel matrix of {source.n_samples} samples "
+                f"and its factor, and cache_mb is {budget:g}"
+            )
+            raise BudgetError(msg)
+        return K

@@ -1,0 +1,127 @@
+"""The direct kernel LS-SVM against an independent solution, the linear solvers, and by hand."""
+
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose
+from scipy.optimize import minimize
+from small_problems import make_problem, solutions
+
+from svmbench.core.kernel import lssvm
+from svmbench.core.kernel.lssvm import LSSVM
+from svmbench.core.kernels import KernelFunction, KernelSource
+from svmbench.core.linear.alsvm_batch import ALSVMBatch
+from svmbench.core.problems import absorbed
+from svmbench.errors import BudgetError
+
+
+def test_two_samples_by_hand():
+    # x = -1 and x = 1, linear kernel, no offset: w = 2 / (2 + 1/(2C)), as ALSVM has it.
+    model = LSSVM(C=0.5, kernel="linear", fit_intercept=False).fit([[-1.0], [1.0]], [-1, 1])
+    assert model.decision_function([[1.0]])[0] == pytest.approx(2.0 / 3.0)
+    assert model.intercept_[0] == 0.0
+    assert model.dual_coef_[0] == pytest.approx([-1.0 / 3.0, 1.0 / 3.0])
+
+
+@pytest.mark.parametrize("C", [2.0**-5, 1.0, 2.0**15])
+@pytest.mark.parametrize("kernel", ["rbf", "poly", "linear"])
+def test_equals_the_solution_of_an_independent_solver(kernel, C):
+    X, y = make_problem(n=80, d=5, density=1.0, noise=1.0)
+    model = LSSVM(C=C, kernel=kernel, gamma=2.0, coef0=1.0).fit(X, y)
+    products = X @ X.T
+    K = {
+        "rbf": np.exp(-2.0 * ((X[:, None] - X[None]) ** 2).sum(axis=2)),
+        "poly": (2.0 * products + 1.0) ** 3,
+        "linear": products,
+    }[kernel]
+    # The system of the paper, Q alpha = e, by LU.
+    Q = np.outer(y, y) * (K + 1.0) + np.eye(80) / (2.0 * C)
+    alpha = np.linalg.solve(Q, np.ones(80))
+    beta = np.zeros(80)
+    beta[model.support_] = model.dual_coef_[0]
+    assert_allclose(beta, alpha * y, rtol=0, atol=1e-8 * np.abs(alpha).max())
+    if C > 1.0:  # samples far on their own side pull back
+        assert (beta * y).min() < 0.0 < (beta * y).max()
+    f = K @ (alpha * y) + (alpha @ y)
+    value = 0.5 * alpha @ (np.outer(y, y) * (K + 1.0)) @ alpha + C * np.sum((1.0 - y * f) ** 2)
+    assert model.objective_ == pytest.approx(value, rel=1e-6)
+    assert model.dual_objective_ == pytest.approx(model.objective_, rel=1e-6)
+    assert_allclose(model.decision_function(X), f, atol=1e-6 * np.abs(f).max())
+
+
+def test_is_the_minimum_of_its_problem():
+    X, y = make_problem(n=12, d=2, density=1.0)
+    model = LSSVM(C=0.7, gamma=1.0, intercept_scaling=2.0).fit(X, y)
+    K = KernelFunction("rbf", 1.0).between(X, X) + 4.0
+    found = minimize(
+        lambda beta: 0.5 * beta @ K @ beta + 0.7 * np.sum((1.0 - y * (K @ beta)) ** 2),
+        np.zeros(12),
+        jac=lambda beta: K @ (beta - 1.4 * y * (1.0 - y * (K @ beta))),
+        tol=1e-10,
+    )
+    assert model.objective_ == pytest.approx(found.fun, rel=1e-6)
+    assert model.aim == ("least-squares", absorbed(2.0))
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("bias", [0.0, 1.0, 3.0])
+def test_with_the_linear_kernel_it_is_the_linear_model(bias, form):
+    X, y = make_problem(n=60, d=7)
+    offset = {"fit_intercept": bias > 0, "intercept_scaling": bias or 1.0}
+    ours = LSSVM(C=0.3, kernel="linear", **offset).fit(form(X), y)
+    theirs = ALSVMBatch(C=0.3, **offset).fit(X, y)
+    assert_allclose(ours.decision_function(X), theirs.decision_function(X), atol=1e-9)
+    assert ours.objective_ == pytest.approx(theirs.objective_, rel=1e-8)
+    assert ours.aim == theirs.aim
+
+
+def test_a_path_computes_the_matrix_once():
+    X, y = make_problem(n=40, d=4)
+    source = KernelSource.from_inputs(X, KernelFunction("rbf", 1.0))
+    points = list(LSSVM(gamma=1.0).path(source, y.astype(float), "C", [4.0, 0.5]))
+    assert [point.statistics["kernel_evaluations"] for point in points] == [1600, 0]
+    assert source.kernel_evaluations == 1600
+    for C, found in zip([4.0, 0.5], solutions(points), strict=True):
+        alone = LSSVM(C=C, gamma=1.0).solve(source, y.astype(float))
+        assert_allclose(found.coefficients, alone.coefficients, rtol=1e-12)
+
+
+def test_duplicate_samples_at_a_huge_c_have_a_solution():
+    X, y = make_problem(n=20, d=3, density=1.0)
+    X, y = np.vstack([X, X]), np.r_[y, y]
+    model = LSSVM(C=1e18, gamma=1.0).fit(X, y)
+    assert model.counters_["fallbacks"] == 1
+    assert_allclose(model.decision_function(X), y, atol=1e-3)
+    assert LSSVM(C=1.0, gamma=1.0).fit(X, y).counters_["fallbacks"] == 0
+
+
+def test_a_matrix_in_single_precision_is_left_as_it_is_and_solved_in_double():
+    X, y = make_problem(n=30, d=3)
+    K = KernelFunction("rbf", 1.0).between(X, X).astype(np.float32)
+    before = K.copy()
+    found = LSSVM(gamma=1.0).solve(KernelSource.precomputed(K), y.astype(float))
+    assert np.array_equal(K, before)
+    beta, _ = lssvm.solve(K.astype(np.float64), y.astype(float), 0.5, 1.0)
+    assert_allclose(found.coefficients, beta, rtol=1e-13)
+
+
+def test_what_does_not_fit_is_refused_before_it_is_made():
+    X, y = make_problem(n=300)
+    with pytest.raises(BudgetError, match=r"needs 1 MiB .* 300 samples .* cache_mb is 1$"):
+        LSSVM(cache_mb=1.0).fit(X, y)
+    assert LSSVM(cache_mb=1.4).fit(X, y).counters_["kernel_evaluations"] == 300**2
+    with pytest.raises(ValueError, match="positive semidefinite kernel, one of linear, rbf, poly"):
+        LSSVM(kernel="sigmoid").fit(X, y)
+
+
+def test_a_model_survives_pickling():
+    X, y = make_problem(n=30, d=3)
+    model = LSSVM(gamma=1.0).fit(sp.csr_array(X), y)
+    again = pickle.loads(pickle.dumps(model))
+    assert np.array_equal(again.decision_function(X), model.decision_function(X))
+    assert again.expansion_.squared_norm() == model.expansion_.square
+    fresh = KernelFunction("rbf", 1.0).between(X, X)
+    beta = model.dual_coef_[0]
+    assert model.expansion_.square == pytest.approx(beta @ fresh @ beta)
