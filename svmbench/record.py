@@ -54,8 +54,13 @@ def _is_cell(record: dict[str, Any]) -> bool:
 
 
 def _are_numbers(mapping: dict[str, Any] | None) -> bool:
-    """Whether all values are finite numbers or null, and none too large for a float."""
+    """Whether all values are numbers that a float holds, null, or lists of such."""
     return all(
-        value is None or (isinstance(value, int | float) and abs(value) <= sys.float_info.max)
+        _is_number(value)
+        or (isinstance(value, list) and all(map(_is_number, value)))  # a range, in a race's spread
         for value in (mapping or {}).values()
     )
+
+
+def _is_number(value: Any) -> bool:
+    return value is None or (isinstance(value, int | float) and abs(value) <= sys.float_info.max)

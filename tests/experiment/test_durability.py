@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from runs import cells_of, lines_of, results_of, start, svmbench, wait_until, write_config
 
+from svmbench import record
 from svmbench.experiment import execute, records
 from svmbench.experiment.records import RunFolder, read_records
 from svmbench.report.records import read_run
@@ -447,3 +448,22 @@ def test_streamed_points_are_taken_up_though_the_last_is_torn(tmp_path: Path, lo
 
 def test_retry_names_are_statuses() -> None:
     assert execute.RETRY["all"] == execute.RETRY["failed"] | execute.RETRY["timeout"]
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "is_whole"),
+    [
+        ("metrics", {"a": 1.5, "b": None}, True),
+        ("metrics", {"a": "much"}, False),
+        ("metrics", {"a": 10**400}, False),
+        ("counters", {"a": {}}, False),
+        ("spread", {"ratio:a:b": [1.0, 2.0]}, True),
+        ("spread", {"ratio:a:b": [1.0, "x"]}, False),
+    ],
+)
+def test_a_record_holds_numbers_where_numbers_belong(
+    field: str, value: dict[str, Any], is_whole: bool
+) -> None:
+    whole = {"schema": 1, "kind": "cell", "key": "a", "status": "ok", "metrics": {"a": 1}}
+    line = json.dumps({**whole, field: value}).encode()
+    assert (record.parse(line) is not None) == is_whole
