@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+import numpy as np
 
 from svmbench.report import published
 from svmbench.report.kinds import kind_of
@@ -65,12 +67,33 @@ class Series:
 
 
 @dataclass(frozen=True)
+class Grid:
+    """A function of two features, for kind ``decision``.
+
+    Attributes
+    ----------
+    x, y : ndarray
+        Values of the two features, ascending.
+    values : ndarray of shape (len(y), len(x))
+        Decision values, or the numbers of the classes that are predicted.
+    levels : tuple of float
+        Where lines are drawn: the margins and the boundary; empty for classes.
+    """
+
+    x: np.ndarray
+    y: np.ndarray
+    values: np.ndarray
+    levels: tuple[float, ...]
+
+
+@dataclass(frozen=True)
 class Panel:
     """One pair of axes: the series that share a data set (and whatever else varies)."""
 
     title: str
     series: tuple[Series, ...]
     crossing: str = ""
+    grid: Grid | None = None
 
 
 @dataclass(frozen=True)
@@ -155,7 +178,8 @@ def trace_curves(run: Run, spec: PlotSpec) -> Curves:
     cells = take_apart(whole)
     y = _clock(spec, cells)
     panels = []
-    for title, members in by_panel(spec, cells).items():
+    placed = {spec.x, spec.series, spec.across}
+    for title, members in by_panel(cells, placed).items():
         by_series: dict[str, list[Cell]] = {}
         for cell in members:
             name = str(cell.value(spec.series)) if spec.series else run.label(y)
@@ -181,9 +205,8 @@ def trace_curves(run: Run, spec: PlotSpec) -> Curves:
     )
 
 
-def by_panel(spec: PlotSpec, cells: Sequence[Cell]) -> dict[str, list[Cell]]:
-    """Return the cells of each panel by its title: what varies and has no other place."""
-    placed = {spec.x, spec.series, spec.across}
+def by_panel(cells: Sequence[Cell], placed: Collection[str | None]) -> dict[str, list[Cell]]:
+    """Return the cells of each panel by its title: the fields that vary and have no other place."""
     fields = [name for name in varying_fields(cells) if name not in placed]
     found: dict[str, list[Cell]] = {}
     for cell in cells:

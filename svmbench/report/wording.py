@@ -33,6 +33,7 @@ _LABELS = {
     "objective_difference": "relative difference of objectives",
     "excess_objective": "objective above the best (relative)",
     "cpu_time_s": "CPU time (s)",
+    "work": "work (the solver's own unit)",
     "n_bound_sv": "bound SVs",
     "n_nonbound_sv": "non-bound SVs",
     "nested_cv_cpu_time_s": "CPU time of the nested CV (s)",

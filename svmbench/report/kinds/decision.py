@@ -1,0 +1,153 @@
+"""What a model says of the plane: regions, margins, training points, and those that it is made of.
+
+Drawn from ``artifacts/<key>.npz`` of a cell, which holds
+
+- ``grid_x`` (m,), ``grid_y`` (n,): values of the two features, ascending;
+- ``decision`` (n, m): decision values there, or ``regions`` (n, m): numbers of predicted classes;
+- ``X`` (k, 2), ``y`` (k,): points and their classes;
+- ``marked`` (k,), optional: which of them are marked, support vectors for one;
+- ``levels``, optional: where lines are drawn; -1, 0 and 1 by default.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from svmbench.errors import ResultsError
+from svmbench.report.axes import COLOURS, MARKERS
+from svmbench.report.curves import Curves, Grid, Panel, Point, Series, by_panel
+from svmbench.report.kinds import Kind
+from svmbench.report.records import Run
+from svmbench.specs import PlotSpec
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from matplotlib.axes import Axes
+
+_MARKED = "marked"
+_SHADES = ("#FFFFFF", "#DCDCDC", "#F0F0F0", "#C4C4C4")
+
+
+def collect(run: Run, spec: PlotSpec) -> Curves:
+    """Return a panel for each cell that has left a grid."""
+    cells = [cell for cell in run.block_cells(spec.block) if spec.dataset in (None, cell.dataset)]
+    several_folds = len({cell.fold for cell in cells}) > 1
+    panels, lacking = [], []
+    for title, members in by_panel(cells, ()).items():
+        for cell in members:
+            path = run.path / "artifacts" / f"{cell.key}.npz"
+            if cell.status == "ok" and path.is_file():
+                name = f"{title}, fold {cell.fold}".removeprefix(", ") if several_folds else title
+                panels.append(_panel(name, path))
+            elif cell.status == "ok":
+                lacking.append(f"{cell.dataset} ({cell.solver})")
+    return Curves(
+        spec,
+        tuple(panels),
+        cells,
+        "decision",
+        x_label="first feature",
+        y_label="grid of decision values",
+        lacking=tuple(dict.fromkeys(lacking)),
+    )
+
+
+def _panel(title: str, path: Path) -> Panel:
+    try:
+        with np.load(path, allow_pickle=False) as found:
+            arrays = {name: np.asarray(found[name]) for name in found.files}
+        x, y, X, labels = (arrays[name] for name in ("grid_x", "grid_y", "X", "y"))
+        of_classes = "regions" in arrays
+        values = arrays["regions" if of_classes else "decision"]
+        marked = arrays.get("marked", np.zeros(len(labels), dtype=bool))
+        shapes = values.shape == (len(y), len(x)) and X.shape == (len(labels), 2)
+        if not (shapes and marked.shape == labels.shape):
+            raise ValueError("its arrays don't fit together")
+    except (OSError, ValueError, KeyError, EOFError) as error:
+        raise ResultsError(f"can't draw {path}: {error}") from error
+    levels = () if of_classes else tuple(float(v) for v in arrays.get("levels", (-1.0, 0.0, 1.0)))
+    chosen = {f"class {name}": labels == name for name in np.unique(labels)}
+    if np.any(marked):
+        chosen[_MARKED] = marked.astype(bool)
+    series = tuple(
+        Series(
+            name,
+            tuple(Point(float(a), float(b), float(b), float(b), False, False) for a, b in X[rows]),
+        )
+        for name, rows in chosen.items()
+    )
+    return Panel(title, series, grid=Grid(x, y, values, levels))
+
+
+def _draw_sides(axes: Axes, grid: Grid) -> None:
+    """Shade where decision values are positive, and draw the lines that lie within the grid."""
+    low, high = float(np.min(grid.values)), float(np.max(grid.values))
+    ends = [min(low, -1e-300), 0.0, max(high, 1e-300)]
+    axes.contourf(grid.x, grid.y, grid.values, levels=ends, colors=[_SHADES[0], _SHADES[1]])
+    lines = [level for level in sorted(set(grid.levels)) if low < level < high]
+    if lines:
+        axes.contour(
+            grid.x,
+            grid.y,
+            grid.values,
+            levels=lines,
+            linestyles=["-" if level == 0.0 else "--" for level in lines],
+            colors="#404040",
+            linewidths=1.0,
+        )
+
+
+def _draw_classes(axes: Axes, grid: Grid) -> None:
+    from matplotlib.colors import ListedColormap
+
+    numbers = np.unique(grid.values, return_inverse=True)[1].reshape(grid.values.shape)
+    shades = [_SHADES[i % len(_SHADES)] for i in range(int(numbers.max()) + 1)]
+    axes.imshow(
+        numbers,
+        cmap=ListedColormap(shades),
+        extent=(float(grid.x[0]), float(grid.x[-1]), float(grid.y[0]), float(grid.y[-1])),
+        origin="lower",
+        aspect="auto",
+        interpolation="nearest",
+    )
+
+
+def draw(axes: Axes, curves: Curves, panel: Panel, styles: dict[str, int], hollow: bool) -> None:
+    """Draw one panel."""
+    grid = panel.grid
+    assert grid is not None
+    if grid.levels:
+        _draw_sides(axes, grid)
+    else:
+        _draw_classes(axes, grid)
+    for series in panel.series:
+        xs, ys = [point.x for point in series.points], [point.y for point in series.points]
+        style = styles[series.name] % len(COLOURS)
+        if series.name == _MARKED:
+            look: dict[str, Any] = {
+                "marker": "o",
+                "s": 70,
+                "facecolors": "none",
+                "edgecolors": "#000000",
+            }
+        else:
+            look = {"marker": MARKERS[style], "s": 18, "color": COLOURS[(style + 1) % len(COLOURS)]}
+        axes.scatter(xs, ys, label=series.name, linewidths=0.8, **look)
+    axes.grid(visible=False)
+    axes.set_xlim(float(grid.x[0]), float(grid.x[-1]))
+    axes.set_ylim(float(grid.y[0]), float(grid.y[-1]))
+    axes.set_xlabel("first feature")
+    axes.set_ylabel("second feature")
+
+
+KIND = Kind(
+    x="dataset",
+    y="decision",
+    draw=draw,
+    collect=collect,
+    columns=3,
+    note="lines: where the decision value is 0 (solid) and at the margins (dashed)",
+)

@@ -1,0 +1,166 @@
+"""Plots of kinds convergence and decision, and what makes a kind a kind."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import synthetic_runs as runs
+
+from svmbench.errors import ResultsError
+from svmbench.report import build
+from svmbench.report.curves import Curves, read_plot, trace_curves
+from svmbench.report.kinds import Kind, kind_of
+from svmbench.report.records import read_run
+from svmbench.specs import PlotSpec, plot_kinds
+
+
+def curves_of(folder: Path) -> Curves:
+    run = read_run(folder)
+    return trace_curves(run, read_plot(run.plots[0], "plan.json"))
+
+
+def convergence(folder: Path, **more: Any) -> Path:
+    """One solver with a trace, and the ladder of another; the best objective is 100."""
+    cells = [runs.planned("conv", "a9a", "dcd-l1")]
+    trace = [[0.1, 10, 150.0], [0.2, 20, 110.0], [0.4, 40, 101.0]]
+    records = [runs.record(cells[0], {"objective": 101.0, "cpu_time_s": 0.35}, trace=trace)]
+    for tol, time, objective in ((0.1, 0.2, 120.0), (0.001, 0.8, 100.0), (0.01, 0.4, 102.0)):
+        cells.append(runs.planned("conv", "a9a", "liblinear", dimensions={"solver.tol": tol}))
+        metrics = {"objective": objective, "cpu_time_s": time, "n_iter": round(time * 100)}
+        records.append(runs.record(cells[-1], metrics))
+    cells.append(runs.planned("conv", "w8a", "dcd-l1"))
+    records.append(runs.record(cells[-1], {"train_time_s": 1.0}))
+    plot = {"name": "conv", "kind": "convergence", "block": "conv", **more}
+    return runs.write_run(folder, cells, records, plots=[plot])
+
+
+def points(curves: Curves) -> dict[str, list[tuple[float, float]]]:
+    (panel,) = curves.panels
+    return {
+        series.name: [(point.x, pytest.approx(point.y)) for point in series.points]
+        for series in panel.series
+    }
+
+
+def test_a_convergence_is_what_is_above_the_best(tmp_path: Path) -> None:
+    folder = convergence(tmp_path)
+    curves = curves_of(folder)
+    # The trace's own columns; the ladder by its times, and without the best, which is 0 above.
+    assert points(curves) == {
+        "dcd-l1": [(0.1, 0.5), (0.2, 0.1), (0.4, 0.01)],
+        "liblinear": [(0.2, 0.2), (0.4, 0.02)],
+    }
+    assert curves.gaps == "no objective above the best (relative): w8a (dcd-l1)"
+    assert len(build(folder).plots["conv"]) == 2
+
+
+def test_a_convergence_may_be_against_work(tmp_path: Path) -> None:
+    assert points(curves_of(convergence(tmp_path, x="work", dataset="a9a"))) == {
+        "dcd-l1": [(10.0, 0.5), (20.0, 0.1), (40.0, 0.01)],
+        "liblinear": [(20.0, 0.2), (40.0, 0.02)],
+    }
+    with pytest.raises(ResultsError, match="x of a convergence is cpu_time_s or work"):
+        curves_of(convergence(tmp_path / "rows", x="rows"))
+
+
+def test_folds_of_a_convergence_are_panels(tmp_path: Path) -> None:
+    """Each fold has other rows, and a best objective of its own."""
+    cells = [runs.planned("conv", "a9a", "dcd-l1", fold) for fold in (0, 1)]
+    records = [
+        runs.record(c, {"objective": c["fold"] + 1.0}, trace=[[0.1, 1, 2.0 * (c["fold"] + 1)]])
+        for c in cells
+    ]
+    plot = {"name": "conv", "kind": "convergence", "block": "conv"}
+    curves = curves_of(runs.write_run(tmp_path, cells, records, plots=[plot]))
+    assert [panel.title for panel in curves.panels] == ["fold 0", "fold 1"]
+    assert [point.y for point in curves.points()] == [1.0, 1.0]
+
+
+def plane(folder: Path, **arrays: Any) -> Path:
+    """A cell that has left a grid, and one that has not."""
+    cells = [runs.planned("plane", name, "svc") for name in ("moons", "blobs")]
+    plot = {"name": "plane", "kind": "decision", "block": "plane"}
+    runs.write_run(folder, cells, [runs.record(c, {"n": 1}) for c in cells], plots=[plot])
+    (folder / "artifacts").mkdir()
+    x, y = np.linspace(-2, 2, 30), np.linspace(-1, 1, 20)
+    given = {
+        "grid_x": x,
+        "grid_y": y,
+        "decision": x[np.newaxis, :] + y[:, np.newaxis],
+        "X": np.array([[-1.0, 0.5], [1.0, 0.0], [0.2, -0.3]]),
+        "y": np.array([-1, 1, 1]),
+        "marked": np.array([False, False, True]),
+        **arrays,
+    }
+    wanted = {name: array for name, array in given.items() if array is not None}
+    np.savez(folder / "artifacts" / f"{cells[0]['key']}.npz", **wanted)
+    return folder
+
+
+def test_a_plane_shows_classes_and_what_is_marked(tmp_path: Path) -> None:
+    folder = plane(tmp_path)
+    curves = curves_of(folder)
+    (panel,) = curves.panels
+    assert panel.title == "moons"
+    assert {s.name: [(p.x, p.y) for p in s.points] for s in panel.series} == {
+        "class -1": [(-1.0, 0.5)],
+        "class 1": [(1.0, 0.0), (0.2, -0.3)],
+        "marked": [(0.2, -0.3)],
+    }
+    assert panel.grid is not None
+    assert panel.grid.levels == (-1.0, 0.0, 1.0)
+    assert curves.gaps == "no grid of decision values: blobs (svc)"
+    before = build(folder).plots["plane"][0].read_bytes()
+    assert build(folder).plots["plane"][0].read_bytes() == before
+    moved = plane(tmp_path / "moved", decision=np.full((20, 30), -3.0))
+    assert build(moved).plots["plane"][0].read_bytes() != before
+
+
+def test_a_plane_of_several_classes_has_regions(tmp_path: Path) -> None:
+    regions = np.arange(600).reshape(20, 30) // 200
+    folder = plane(tmp_path, regions=regions, decision=None, marked=None, y=np.array([0, 1, 2]))
+    (panel,) = curves_of(folder).panels
+    assert panel.grid is not None
+    assert panel.grid.levels == ()
+    assert [series.name for series in panel.series] == ["class 0", "class 1", "class 2"]
+    assert len(build(folder).plots["plane"]) == 2
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"decision": None},
+        {"decision": np.zeros((30, 20))},
+        {"X": np.zeros((3, 3))},
+        {"marked": np.zeros(2, dtype=bool)},
+        {"y": np.array([None, 1, 2])},
+    ],
+)
+def test_a_grid_that_cannot_be_drawn_is_one_sentence(tmp_path: Path, wrong: Any) -> None:
+    with pytest.raises(ResultsError, match=r"can't draw .*\.npz: "):
+        build(plane(tmp_path, **wrong))
+
+
+@pytest.mark.parametrize("name", plot_kinds())
+def test_every_kind_says_what_is_usual(name: str) -> None:
+    kind = kind_of(PlotSpec(name="p", block="b", kind=name))
+    assert isinstance(kind, Kind)
+    assert kind.x
+    assert kind.y
+    spec = read_plot({"name": "p", "block": "b", "kind": name}, "here")
+    assert (spec.x, spec.y, spec.series) == (kind.x, kind.y, "solver")
+    # What isn't drawn leaves nothing behind, whatever the kind.
+    assert json.loads(json.dumps(spec.model_dump(mode="json")))["kind"] == name
+
+
+@pytest.mark.parametrize("name", plot_kinds())
+def test_no_kind_draws_empty_axes(tmp_path: Path, name: str) -> None:
+    cell = runs.planned("b", "a9a", "svc")
+    plot = {"name": "p", "block": "b", "kind": name}
+    report = build(runs.write_run(tmp_path, [cell], [], plots=[plot]))
+    assert report.plots == {}
+    assert "Not drawn, there is no point: not run: a9a." in report.joined.read_text()
