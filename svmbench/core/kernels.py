@@ -135,7 +135,7 @@ def squared_lengths(X: Any) -> np.ndarray:
     return np.einsum("ij,ij->i", X, X)
 
 
-def squared_distances(X: Any, out: np.ndarray | None = None) -> np.ndarray:
+def squared_distances(X: Any, out: np.ndarray | None = None, dtype: Any = np.float32) -> np.ndarray:
     """Return the squared distances of all pairs of rows, symmetric, with a zero diagonal.
 
     Computed in float64 by blocks and rounded once, so that float32 costs a kernel value at most
@@ -145,10 +145,12 @@ def squared_distances(X: Any, out: np.ndarray | None = None) -> np.ndarray:
     ----------
     X : ndarray or csr_array of shape (n_samples, n_features)
     out : ndarray of shape (n_samples, n_samples), optional
-        Where to write; may be memory-mapped. Float32 in memory by default.
+        Where to write; may be memory-mapped. In memory by default.
+    dtype : type, default=float32
+        Of what is returned without `out`; float64 for kernel values that are to be exact.
     """
     n = X.shape[0]
-    distances = np.empty((n, n), dtype=np.float32) if out is None else out
+    distances = np.empty((n, n), dtype=dtype) if out is None else out
     lengths = squared_lengths(X)
     for start in range(0, n, DISTANCE_ROWS):
         rows = slice(start, start + DISTANCE_ROWS)
@@ -166,8 +168,12 @@ def squared_distances(X: Any, out: np.ndarray | None = None) -> np.ndarray:
 
 
 def gauss_of_distances(distances: np.ndarray, gamma: float) -> np.ndarray:
-    """Return exp(-gamma * distances) in float32, shape of `distances` (m, n)."""
+    """Return exp(-gamma * distances), of the precision and the shape (m, n) of `distances`."""
     m, n = distances.shape
+    if distances.dtype == np.float64:
+        exact = np.ascontiguousarray(np.multiply(np.asarray(distances), -0.5))
+        gauss_double(exact, np.zeros(m), np.zeros(n), gamma)
+        return exact
     K = np.empty((m, n), dtype=np.float32)
     halves = np.empty((min(m, DISTANCE_ROWS), n), dtype=np.float32)
     zeros = np.zeros(max(m, n), dtype=np.float32)

@@ -334,6 +334,11 @@ def _cross_check(config: Config, source: YamlSource) -> list[str]:
                 f" {block.protocol!r} can't scale 'every-fold' (it can: outer-fold,"
                 " all-rows, none)"
             )
+        if block.precision == "double" and block.protocol != "nested-cv":
+            problems.append(
+                f"{source.where((*place, 'precision'))}: {_dotted((*place, 'precision'))}: protocol"
+                f" {block.protocol!r} shares no kernel values; 'nested-cv' does"
+            )
         if block.protocol == "fit":
             problems += [
                 f"{source.where(place)}: {_dotted(place)}: protocol 'fit' searches no grid;"

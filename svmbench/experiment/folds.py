@@ -147,7 +147,19 @@ class SharedArrays:
         return scratch / "shared" / self.key
 
 
-def save_arrays(folder: Path, X: Any, seconds: float, *, with_distances: bool = False) -> None:
+def distance_type(spec: dict[str, Any]) -> np.dtype[Any]:
+    """Return the type of the distances that a cell's fits share: float32 unless it asks."""
+    return np.dtype(np.float64 if spec.get("precision") == "double" else np.float32)
+
+
+def distance_bytes(spec: dict[str, Any]) -> int:
+    """Return what the distances of all pairs of a cell's rows take, bytes."""
+    return distance_type(spec).itemsize * int(spec["n_rows"]) ** 2
+
+
+def save_arrays(
+    folder: Path, X: Any, seconds: float, *, distances: np.dtype[Any] | None = None
+) -> None:
     """Write inputs so that they can be mapped: to a temporary folder, then renamed.
 
     Parameters
@@ -156,8 +168,8 @@ def save_arrays(folder: Path, X: Any, seconds: float, *, with_distances: bool = 
     X : ndarray or csr_array of shape (n_samples, n_features)
     seconds : float
         What scaling took.
-    with_distances : bool, default=False
-        Whether the squared distances of all pairs of rows are computed and written too.
+    distances : dtype, optional
+        Type in which the squared distances of all pairs of rows are written too; none without.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
     partial = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
@@ -168,8 +180,8 @@ def save_arrays(folder: Path, X: Any, seconds: float, *, with_distances: bool = 
         else:
             np.save(partial / "dense.npy", X)
         facts = {"shape": list(X.shape), "seconds": seconds}
-        if with_distances:
-            facts["distances_cpu_s"] = _save_distances(partial / "distances.npy", X)
+        if distances is not None:
+            facts["distances_cpu_s"] = _save_distances(partial / "distances.npy", X, distances)
         (partial / "meta.json").write_text(json.dumps(facts), encoding="utf-8")
         try:
             partial.replace(folder)
@@ -180,13 +192,11 @@ def save_arrays(folder: Path, X: Any, seconds: float, *, with_distances: bool = 
         shutil.rmtree(partial, ignore_errors=True)
 
 
-def _save_distances(path: Path, X: Any) -> float:
-    """Write the squared distances of all rows, float32; return the CPU seconds they took."""
+def _save_distances(path: Path, X: Any, dtype: np.dtype[Any]) -> float:
+    """Write the squared distances of all rows; return the CPU seconds they took."""
     from svmbench.core.kernels import squared_distances
 
-    out = np.lib.format.open_memmap(
-        path, mode="w+", dtype=np.float32, shape=(X.shape[0], X.shape[0])
-    )
+    out = np.lib.format.open_memmap(path, mode="w+", dtype=dtype, shape=(X.shape[0], X.shape[0]))
     start = time.process_time()
     squared_distances(X, out=out)
     seconds = time.process_time() - start

@@ -213,7 +213,7 @@ def search(
     Parameters
     ----------
     distances : ndarray of shape (n_all, n_all)
-        Squared distances; may be memory-mapped.
+        Squared distances; may be memory-mapped. Kernel values have their precision.
     rows : ndarray of int of shape (n_samples,)
         The rows of it that are searched on.
     codes : ndarray of int of shape (n_samples,)
@@ -243,7 +243,7 @@ def search(
         if found is None:
             wall, cpu = time.perf_counter(), time.process_time()
             if within is None:
-                within = gather(distances, rows, rows, np.float32)
+                within = gather(distances, rows, rows, distances.dtype)
             K = gauss_of_distances(within, gamma)
             scores = score_gamma(K, codes, n_classes, folds, build(gamma=gamma), values, ties)
             found = {

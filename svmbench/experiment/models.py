@@ -262,6 +262,10 @@ class Block(Model):
         ``skip`` the cell, or ``one-vs-one`` (every pair of classes, and a vote).
     inputs : str
         ``as-stored`` (sparse where the data set is), or ``dense`` arrays for every solver.
+    precision : str
+        Of the distances and kernel values that fits share in a search of ``nested-cv``: ``single``
+        (a kernel value is off by at most some 2e-7), or ``double`` for models that are to be
+        certified beyond that.
     subset : str
         Which rows a size keeps: ``stratified`` (drawn, every class in proportion) or ``first``
         (the first rows of the file, as several papers' subsets are).
@@ -293,6 +297,7 @@ class Block(Model):
     scaler: Scaler = "minmax"
     multiclass: Literal["skip", "one-vs-one"] = "skip"
     inputs: Literal["as-stored", "dense"] = "as-stored"
+    precision: Literal["single", "double"] = "single"
     subset: Literal["stratified", "first"] = "stratified"
     sizes: Sizes = []
     features: Features = []

@@ -17,7 +17,7 @@ import scipy.sparse as sp
 
 from svmbench.errors import CacheError, DataError
 from svmbench.experiment.filters import Filters
-from svmbench.experiment.folds import SharedArrays, derive_seed, subset_rows
+from svmbench.experiment.folds import SharedArrays, derive_seed, distance_bytes, subset_rows
 from svmbench.experiment.keys import code_hash, hash_of
 from svmbench.experiment.models import Block, Config, DatasetSpec, SolverSpec
 from svmbench.experiment.protocols import scales_each_fold
@@ -308,6 +308,8 @@ def _cell(
     if block.inputs == "dense":
         # Not there otherwise: the keys of cells on inputs as they are stay what they were.
         spec["inputs"] = "dense"
+    if block.precision == "double":
+        spec["precision"] = "double"
     one_vs_one = block.multiclass == "one-vs-one" and len(np.unique(source.y)) > 2
     spec |= _protocol_settings(block, fold)
     if block.protocol in RACES:
@@ -424,7 +426,7 @@ def _distance_bytes(config: Config, block: Block, spec: dict[str, Any]) -> int:
     from svmbench.catalogue import solver_class
     from svmbench.experiment.kernel_search import takes_part
 
-    size = 4 * int(spec["n_rows"]) ** 2
+    size = distance_bytes(spec)
     wanted = (
         block.protocol == "nested-cv"
         and block.scaling != "every-fold"
@@ -455,6 +457,7 @@ def _shared_arrays(
         "scaling",
         "scaler",
         "inputs",
+        "precision",
     )
     wanted: dict[str, Any] = {name: spec[name] for name in fields if name in spec}
     if spec["scaling"] == "outer-fold" and spec["protocol"] == "nested-cv":

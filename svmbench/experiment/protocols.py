@@ -222,7 +222,7 @@ def _searches_kernels(task: Task) -> bool:
 
     spec = task.spec
     several = len(spec["grid"]) > 1 and spec["scaling"] != "every-fold"
-    fits = 4 * spec["n_rows"] ** 2 <= task.memory_gb * 2**30 / 2
+    fits = folds.distance_bytes(spec) <= task.memory_gb * 2**30 / 2
     return several and fits and takes_part(solver_class(spec["name"]), spec["params"], spec["grid"])
 
 
@@ -236,7 +236,8 @@ def _kernel_search(
     warm_up(task.build_binary)
     if inputs.distances is None:
         X, cpu = folds.take(inputs.X, np.arange(len(inputs.y))), time.process_time()
-        inputs.distances = squared_distances(X), time.process_time() - cpu
+        made = squared_distances(X, dtype=folds.distance_type(task.spec))
+        inputs.distances = made, time.process_time() - cpu
     distances, distances_cpu_s = inputs.distances
     classes, codes = np.unique(inputs.y[rows], return_inverse=True)
     found = search(
@@ -361,8 +362,7 @@ def _search(
     from svmbench.experiment.kernel_search import UNFINISHED
 
     scores = np.full((len(points), len(splits)), np.nan)
-    wall = cpu = 0.0
-    unfinished = 0
+    wall, cpu, unfinished = 0.0, 0.0, 0
     for f, (train, test) in enumerate(splits):
         missing = [p for p in range(len(points)) if f"{p}/{f}" not in task.done]
         arrays = _fold_arrays(task, X, train, test) if missing else None

@@ -52,9 +52,8 @@ def run_node(spec: dict[str, Any], folder: str, limits: dict[str, Any]) -> dict[
     inputs = protocols.make_inputs(spec)
     if inputs.X_test is not None:
         folds.save_arrays(target.with_name(target.name + "-test"), inputs.X_test, 0.0)
-    folds.save_arrays(
-        target, inputs.X, inputs.scaling_s, with_distances=spec.get("distances", False)
-    )
+    wanted = folds.distance_type(spec) if spec.get("distances", False) else None
+    folds.save_arrays(target, inputs.X, inputs.scaling_s, distances=wanted)
     return {"status": "ok"}
 
 

@@ -79,6 +79,26 @@ def test_arrays_are_written_whole_and_mapped(tmp_path: Path, make: object) -> No
     assert [p.name for p in folder.parent.iterdir()] == ["node"]
 
 
+@pytest.mark.parametrize(("precision", "size"), [("single", 4), ("double", 8)])
+def test_distances_are_kept_in_the_precision_that_is_asked_for(
+    tmp_path: Path, precision: str, size: int
+) -> None:
+    X = np.random.default_rng(0).random((9, 3))
+    spec = {"n_rows": 9, "precision": precision}
+    folds.save_arrays(tmp_path / "node", X, 0.0, distances=folds.distance_type(spec))
+    opened = folds.open_distances(tmp_path / "node")
+    assert opened is not None
+    kept, seconds = opened
+    assert seconds >= 0.0
+    assert kept.nbytes == folds.distance_bytes(spec) == size * 81
+    exact = ((X[:, None] - X[None]) ** 2).sum(axis=2)
+    error = np.abs(np.asarray(kept) - exact).max()
+    assert (error < 1e-14) == (precision == "double")
+    assert error < 1e-6
+    folds.save_arrays(tmp_path / "without", X, 0.0)
+    assert folds.open_distances(tmp_path / "without") is None
+
+
 def test_subsets_may_be_the_first_rows() -> None:
     assert folds.subset_rows(Y, 20, seed=3, kind="first").tolist() == list(range(20))
     assert len(folds.subset_rows(Y, 200, seed=3, kind="first")) == 100

@@ -65,6 +65,34 @@ def test_the_score_table_is_that_of_grid_search(load):
     assert found.metrics["search_kernel_evaluations"] == 2 * len(y) ** 2
 
 
+class KeepsSolutions(Precomputed):
+    """It also remembers what it was handed and what it found."""
+
+    seen: list = []  # noqa: RUF012
+
+    def solve(self, source, y, start=None):
+        found = super().solve(source, y)
+        type(self).seen.append((source.whole(100.0).copy(), found))
+        return found
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_kernel_values_have_the_precision_of_the_distances(dtype):
+    X, y, splits = problem(load_iris)
+    rows, KeepsSolutions.seen = np.arange(100), []
+    splits = outer_splits(y[:100], 2, seed=1)
+    distances = squared_distances(X, dtype=dtype)
+    points = [{"C": 1.0, "gamma": 0.7}, {"C": 2.0, "gamma": 0.7}]
+    search(distances, rows, y[:100], 2, splits, KeepsSolutions, points)
+    K, _ = KeepsSolutions.seen[0]
+    train = splits[0][0]
+    exact = np.exp(-0.7 * ((X[train][:, None] - X[train][None]) ** 2).sum(axis=2))
+    assert K.dtype == dtype
+    error = np.abs(K - exact).max()
+    assert error < (1e-14 if dtype == np.float64 else 1e-6)
+    assert dtype == np.float64 or error > 1e-10
+
+
 def test_a_part_of_the_rows_is_searched_on_its_own():
     X, y, _ = problem(load_iris)
     rows = np.r_[0:40, 60:150]

@@ -88,6 +88,21 @@ def test_only_runs_what_was_asked_for_and_shows_the_rest(tmp_path: Path) -> None
     assert "outside --only" in (out / "t.md").read_text()
 
 
+def test_double_precision_counts_in_the_budget_of_shared_arrays(tmp_path: Path) -> None:
+    grid = {"C": [0.5, 1.0], "gamma": [0.1, 1.0]}
+    sizes = {}
+    for precision in ("single", "double"):
+        block = {"protocol": "nested-cv", "outer_folds": 3, "inner_folds": 3}
+        block |= {"precision": precision}
+        config = write_config(tmp_path, [{"name": "csvc", "grid": grid}], block)
+        plan = prepare_plan(str(config), "quick")
+        (cell, *_) = plan.cells
+        assert cell.shared is not None
+        sizes[precision] = cell.shared.bytes
+        assert cell.spec.get("precision", "single") == precision
+    assert sizes["double"] - sizes["single"] == 4 * cell.spec["n_rows"] ** 2
+
+
 @pytest.mark.mirror
 @pytest.mark.slow
 @pytest.mark.parametrize("path", shipped_configs(), ids=lambda p: p.stem)
