@@ -20,7 +20,7 @@ from typing import Any
 from svmbench.errors import ResultsError
 from svmbench.report.files import write_text
 from svmbench.report.provenance import place
-from svmbench.report.records import Cell, dimensions_of, read_run, read_scores
+from svmbench.report.records import TRAIN, Cell, dimensions_of, read_run, read_scores
 
 #: Relative growth of the objective, at equal parameters, that passes for rounding.
 OBJECTIVE_TOLERANCE = 1e-3
@@ -33,8 +33,6 @@ BASELINE = "baseline.json"
 #: Where a record is of: cells that share these are the folds of one measurement.
 _GROUP = ("block", "dataset", "solver", "kernel", "dimensions")
 _KEPT_METRICS = ("objective", "ratio")
-#: Accuracy on the rows that were trained on: judged as accuracy is.
-_TRAIN_ACCURACY = "train_accuracy_pct"
 
 
 @dataclass(frozen=True)
@@ -289,7 +287,7 @@ class _Judge:
             before, after = _mean(base, name), _mean(new, name)
             if before is None:
                 continue
-            kind = "accuracy" if name in ("accuracy_pct", _TRAIN_ACCURACY) else "score"
+            kind = "accuracy" if name.removeprefix(TRAIN) == "accuracy_pct" else "score"
             self._count(kind)
             allowed = facts["tolerance"] * (abs(before) if facts.get("relative") else 1.0)
             sign = -1.0 if facts["better"] == "lower" else 1.0
@@ -356,13 +354,16 @@ class _Judge:
 
 
 def _scores(known: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Return direction and tolerance of the scores that are judged, by their metrics."""
+    """Return direction and tolerance of the scores that are judged, by their metrics.
+
+    On the rows that were trained on each is judged as on others.
+    """
     judged = {
         name: {key: facts.get(key) for key in ("better", "tolerance", "relative")}
         for name, facts in known.items()
-        if isinstance(facts.get("tolerance"), int | float)
+        if isinstance(facts.get("tolerance"), int | float) and not name.startswith(TRAIN)
     }
-    return {**judged, _TRAIN_ACCURACY: judged["accuracy_pct"]}
+    return {**judged, **{f"{TRAIN}{name}": facts for name, facts in judged.items()}}
 
 
 def _kept(cell: Cell, judged: Collection[str]) -> dict[str, Any]:

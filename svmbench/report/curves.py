@@ -378,7 +378,7 @@ def _printed_points(spec: PlotSpec, cells: Sequence[Cell]) -> tuple[tuple[float,
             str(spec.y),
             cell.solver,
             cell.kernel,
-            cell.size,
+            dimensions=cell.dimensions,
         )
         if value is not None and isinstance(x, int | float):
             found[float(x)] = value

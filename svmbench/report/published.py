@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from typing import Any
 
 from svmbench import paths
 
@@ -147,7 +148,8 @@ def lookup(
     metric: str,
     solver: str | None,
     kernel: str | None = None,
-    size: int | None = None,
+    *,
+    dimensions: Mapping[str, Any] | None = None,
 ) -> float | None:
     """Return the number that a paper prints for what the suite calls by these names.
 
@@ -159,8 +161,9 @@ def lookup(
         The suite's names. A facts table has no solver. ``a9a[:6414]`` is a9a at size 6414.
     kernel : str, optional
         None matches any kernel, as long as that leaves one number.
-    size : int, optional
-        Rows of a sweep.
+    dimensions : mapping, optional
+        What was swept: ``rows`` is a printed size; any other parameter (``solver.epochs: 2``)
+        belongs to a setting of the solver that is printed as such (``nl-sgd[epochs=2,…]``).
 
     Returns
     -------
@@ -169,8 +172,11 @@ def lookup(
         the printed one.
     """
     aliases = ALIASES.get(paper, _NO_ALIASES)
-    located = _printed_dataset(aliases, dataset or "", size)
+    swept = dict(dimensions or {})
+    located = _printed_dataset(aliases, dataset or "", swept.get("rows"))
     printed_solver = _printed_name(aliases.solvers, solver or "")
+    if printed_solver is not None:
+        printed_solver = _printed_setting(paper, table, printed_solver, swept)
     printed_metric = _printed_metric(aliases, table, metric)
     if located is None or printed_solver is None or printed_metric is None:
         return None
@@ -211,6 +217,27 @@ def sweep(
         and row.size
         and (not kernel or not row.kernel or row.kernel == kernel)
     )
+
+
+def _printed_setting(
+    paper: str, table: str, solver: str, dimensions: Mapping[str, Any]
+) -> str | None:
+    """Return a printed solver with the printed parameters that are these; itself without any."""
+    swept = {
+        name.rpartition(".")[2]: f"{value:g}" if isinstance(value, float) else str(value)
+        for name, value in dimensions.items()
+        if "." in name
+    }
+    if not swept:
+        return solver
+    for row in numbers(paper):
+        name, _, settings = row.solver.removesuffix("]").partition("[")
+        parts = [part.partition("=") for part in settings.split(",")]
+        given = {parameter: value for parameter, _, value in parts}
+        if (row.table, name, given) == (table, solver, swept):
+            return row.solver
+    # What is printed of a solver as a whole is not printed of each of its settings.
+    return None
 
 
 def exponent(

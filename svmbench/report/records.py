@@ -17,6 +17,8 @@ from svmbench.specs import IDENTITY, canonical
 
 #: The records of a run as they are written, and as they are kept.
 RECORDS, PACKED = "runs.jsonl", "runs.jsonl.xz"
+#: What stands before the metric of a score that is of the rows that were trained on.
+TRAIN = "train_"
 #: A fit of one thread whose wall time is more than so many times its CPU time did not have the
 #: processor to itself (or waited for a disk): its times are marked.
 OUTSIDE_LOAD = 1.15
@@ -64,11 +66,6 @@ class Cell:
         """Data set, kernel, dimensions and solver; cells that share them differ in their fold."""
         swept = tuple(sorted(self.dimensions.items()))
         return (self.dataset, self.kernel, swept, self.solver)
-
-    @property
-    def size(self) -> int | None:
-        """Rows of a sweep over them."""
-        return self.dimensions.get("rows")
 
     def value(self, name: str) -> Any:
         """Return the value of a field: data set, kernel, solver or a dimension; None without."""
@@ -127,8 +124,12 @@ class Run:
 
     def label(self, name: str) -> str:
         """Return what a metric or field is called in a header or on an axis, with its unit."""
-        declared = self.scores.get(name)
-        return str(declared["caption"]) if declared else wording.label(name)
+        # A score may also be of the training rows: ``train_auc_pct``.
+        plain = name.removeprefix(TRAIN)
+        declared = self.scores.get(plain)
+        if declared is None:
+            return wording.label(name)
+        return f"{'train ' if plain != name else ''}{declared['caption']}"
 
     def block_cells(self, block: str) -> list[Cell]:
         """Return the cells of one block, in the plan's order."""

@@ -178,7 +178,7 @@ def compare(
         summary.metric,
         cell.solver,
         kernel=cell.kernel,
-        size=cell.size,
+        dimensions=cell.dimensions,
     )
     fit = not summary.partial and (allow_contended or not summary.busy)
     if printed is None or summary.value is None or not fit:

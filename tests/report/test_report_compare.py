@@ -98,6 +98,7 @@ def scored(folder: Path, metric: str, value: float, plan: Any = None) -> Path:
         ("auc_pct", None, (96.0, 97.0), "better"),
         ("auc_pct", None, (96.0, 95.6), "different"),
         ("log_loss", None, (0.30, 0.33), "worse"),
+        ("train_log_loss", None, (0.30, 0.33), "worse"),
         ("log_loss", None, (0.30, 0.27), "better"),
         ("n_support_vectors", None, (100.0, 111.0), "worse"),
         ("n_support_vectors", None, (100.0, 109.0), "different"),

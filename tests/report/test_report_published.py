@@ -30,9 +30,12 @@ def test_known_numbers():
     assert lookup("smo", "adult_linear", "a9a[:6414]", "train_time_s", "smo") == lookup(
         "smo", "adult_linear", "a5a", "train_time_s", "smo"
     )
-    assert lookup("smo", "adult_linear", "a9a", "train_time_s", "smo", size=1605) == 0.4
+    assert (
+        lookup("smo", "adult_linear", "a9a", "train_time_s", "smo", dimensions={"rows": 1605})
+        == 0.4
+    )
     # The file has 32,561 rows, the paper counts 32,562.
-    whole = lookup("smo", "adult_linear", "a9a", "train_time_s", "smo", size=32561)
+    whole = lookup("smo", "adult_linear", "a9a", "train_time_s", "smo", dimensions={"rows": 32561})
     assert whole == lookup("smo", "adult_linear", "a9a", "train_time_s", "smo") == 163.6
 
 
@@ -52,7 +55,10 @@ def test_a_stand_in_has_no_printed_number(dataset, metric):
 def test_a_word_that_the_paper_uses_for_something_else_finds_nothing():
     # The suite's svm-perf is linear, its adult the raw UCI file, its cpu_time_s that of one fit.
     assert lookup("sgdlssvm", "table2", "a9a", "accuracy_pct", "svm-perf") is None
-    assert lookup("smo", "adult_linear", "adult", "train_time_s", "smo", size=1605) is None
+    assert (
+        lookup("smo", "adult_linear", "adult", "train_time_s", "smo", dimensions={"rows": 1605})
+        is None
+    )
     assert lookup("nlsgd", "table3", "iris", "cpu_time_s", "nl-sgd") is None
     assert lookup("nlsgd", "table3", "iris", "nested_cv_cpu_time_s", "nl-sgd") is not None
 
@@ -80,3 +86,16 @@ def test_the_alias_table_names_only_what_is_printed():
         assert set(aliases.solvers) <= solvers
         assert set(aliases.metrics) <= metrics
         assert {(name, str(size)) for name, size in aliases.subsets.values()} <= sizes
+
+
+def test_a_swept_parameter_is_a_printed_setting() -> None:
+    where = ("nlsgd", "fig6-10", "iris", "accuracy_pct", "nl-sgd", "rbf")
+    swept = {"solver.epochs": 2, "solver.output": "last-50"}
+    assert lookup(*where, dimensions=swept) == 94.67
+    assert lookup(*where, dimensions={**swept, "solver.output": "last-25"}) == 96.0
+    assert lookup(*where, dimensions={**swept, "solver.output": "all"}) is None
+    assert lookup(*where, dimensions={"solver.epochs": 2}) is None
+    # What is printed of a solver as a whole is not printed of each of its settings.
+    whole = ("smo", "adult_linear", "a9a", "train_time_s", "smo", "linear")
+    assert lookup(*whole) == 163.6
+    assert lookup(*whole, dimensions={"solver.tol": 0.1}) is None

@@ -10,6 +10,7 @@ import synthetic_runs as runs
 from svmbench.errors import ResultsError
 from svmbench.report import build
 from svmbench.report.files import write_text
+from svmbench.report.records import read_run
 
 
 def rows_of(path):
@@ -408,6 +409,8 @@ def test_a_plan_says_what_its_scores_and_protocols_are(tmp_path):
     (folder / "plan.json").write_text(json.dumps(plan))
     build(folder)
     assert "| one vs two times faster | one rows missed |" in (folder / "table2.md").read_text()
+    labels = {name: read_run(folder).label(name) for name in ("train_auc_pct", "train_time_s")}
+    assert labels == {"train_auc_pct": "train AUC (%)", "train_time_s": "train time (s)"}
 
 
 def test_a_sweep_stands_beside_the_printed_sizes(tmp_path):
