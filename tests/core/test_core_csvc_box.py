@@ -11,6 +11,7 @@ from small_problems import make_problem, needs_jit
 
 from svmbench.core.compiled import JIT_DISABLED
 from svmbench.core.kernel.csvc import (
+    CSVC,
     driver,
     fill,
     make_box,
@@ -18,6 +19,9 @@ from svmbench.core.kernel.csvc import (
     thresholds,
     working_sets,
 )
+from svmbench.core.kernel.csvc.box import limits
+from svmbench.core.kernel.csvc.exact import near_gap
+from svmbench.core.kernel.csvc.passes import best_in_rectangle, place
 from svmbench.core.kernels import KernelFunction, KernelSource
 
 KINDS = ("c-svc", "weighted c-svc", "one-class", "nu-svc", "no offset", "svdd")
@@ -237,3 +241,68 @@ def test_filling_goes_from_the_first_on():
     assert fill(2.5, np.ones(4)).tolist() == [1.0, 1.0, 0.5, 0.0]
     assert fill(0.0, np.ones(2)).tolist() == [0.0, 0.0]
     assert fill(3.0, np.array([2.0, 0.0, 1.0])).tolist() == [2.0, 0.0, 1.0]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_two_variables_in_a_rectangle(seed):
+    rng = np.random.default_rng(seed)
+    root, g = rng.normal(size=(2, 2)), rng.normal(size=2)
+    K = root @ root.T + 0.1 * np.eye(2)
+    least, most = -rng.random(2) * 2.0, rng.random(2) * 2.0
+    if seed % 4 == 0:
+        # Inside, the gradient vanishes.
+        least, most = np.full(2, -100.0), np.full(2, 100.0)
+    found = np.array(
+        best_in_rectangle(tuple(g), (K[0, 0], K[1, 1], K[0, 1]), tuple(least), tuple(most))
+    )
+    assert np.all(found >= least)
+    assert np.all(found <= most)
+    # A projected step along the gradient leads back to the optimum, and from nowhere else.
+    assert_allclose(np.clip(found + g - K @ found, least, most), found, atol=1e-12)
+
+
+def test_a_step_to_a_bound_ends_exactly_there():
+    beta, low, high = np.array([0.1, 0.7]), np.array([-0.3, -0.2]), np.array([0.8, 0.9])
+    up, down = np.zeros((2, 2), dtype=np.float32)
+    assert beta[0] + (high[0] - beta[0]) != high[0] or beta[1] + (low[1] - beta[1]) != low[1]
+    place(0, high[0] - beta[0], beta, low, high, up, down)
+    place(1, low[1] - beta[1], beta, low, high, up, down)
+    assert beta.tolist() == [0.8, -0.2]
+    assert up.tolist() == [-np.inf, 0.0]
+    assert down.tolist() == [0.0, -np.inf]
+
+
+def test_limits_of_one_sum_of_none_and_of_several():
+    v, beta = np.array([3.0, 1.0, -1.0, -2.0]), np.array([1.0, 0.5, 0.0, 0.5])
+    low, high = np.zeros(4), np.ones(4)
+    # The first can only go down, the third only up.
+    one = limits(make_box(v, low, high), beta, v)
+    assert (one.top, one.bottom, one.gap) == (1.0, -2.0, 3.0)
+    none = limits(make_box(v, low, high, "none"), beta, v - 2.0)
+    assert (none.top, none.bottom, none.gap) == (0.0, -4.0, 4.0)
+    none = limits(make_box(v, low, high, "none"), beta, v + 3.0)
+    assert (none.top, none.bottom, none.gap) == (4.0, 0.0, 4.0)
+    two = limits(make_box(v, low, high, np.array([0, 0, 1, 1])), beta, v)
+    assert np.array_equal(two.top, [1.0, 1.0, -1.0, -1.0])
+    assert np.array_equal(two.bottom, [1.0, 1.0, -2.0, -2.0])
+    assert two.gap == 1.0
+
+
+def test_only_samples_near_the_gap_are_checked():
+    box = make_box(np.zeros(5), np.zeros(5), np.ones(5))
+    beta, v = np.array([0.0, 0.0, 0.5, 1.0, 1.0]), np.array([-5.0, -1.05, -1.0, -0.95, 5.0])
+    assert near_gap(box, beta, v, 0.01).tolist() == [False, False, True, False, False]
+    assert near_gap(box, beta, v, 0.1).tolist() == [False, True, True, True, False]
+
+
+@needs_jit
+@pytest.mark.parametrize("C", [1.0, 100.0])
+def test_without_a_sum_there_are_not_many_more_steps(C):
+    # Of one variable alone there would be 5 to 140 times as many.
+    X, y = make_problem(n=300, d=8)
+    K = KernelSource.precomputed(RBF.between(X, X))
+    y = y.astype(float)
+    loose, tied = (
+        CSVC(C=C, fit_intercept=fit_intercept).solve(K, y) for fit_intercept in (False, True)
+    )
+    assert loose.n_iter <= 2 * tied.n_iter
