@@ -97,6 +97,9 @@ def test_dual_refuses_what_is_not_feasible():
         with pytest.raises(ValueError, match=wrong):
             PROBLEMS[name].check(at(*alpha), parameter)
         PROBLEMS[name].check(at(0.5, 0.5), parameter)
+    # The bounds themselves are feasible.
+    PROBLEMS["one-class"].check(at(0.375, 0.625), 0.8)
+    PROBLEMS["svdd"].check(at(0.4, 0.6), 0.6)
 
 
 def qp(quadratic, linear_term, high, total, at_least, y=None):
