@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -190,7 +191,7 @@ class CSVC(KernelClassifier):
         self, source: KernelSource, y: np.ndarray, over: str, values: Sequence[Any]
     ) -> Iterable[KernelSolution]:
         """Along ascending C each solution starts from the last, if the matrix fits `cache_mb`."""
-        shares = over == "C" and bool(np.all(np.diff(values) > 0))
+        shares = over == "C" and all(before < C for before, C in pairwise(values))
         K = source.whole(float(self.cache_mb)) if shares else None
         if K is None:
             return super().solve_along(source, y, over, values)
