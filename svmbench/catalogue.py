@@ -23,14 +23,25 @@ def _registry() -> dict[str, Any]:
         package = import_module(room)
         for module in pkgutil.walk_packages(package.__path__, prefix=f"{room}."):
             import_module(module.name)
+    load_plugins()
+    from svmbench.core.registry import REGISTRY
+
+    return dict(sorted(REGISTRY.items()))
+
+
+def load_plugins() -> None:
+    """Import the modules that ``SVMBENCH_PLUGINS`` names: what they declare takes part.
+
+    Raises
+    ------
+    svmbench.errors.SvmbenchError
+        If one can't be imported.
+    """
     for plugin in filter(None, os.environ.get("SVMBENCH_PLUGINS", "").split(",")):
         try:
             import_module(plugin.strip())
         except ImportError as error:
             raise SvmbenchError(f"SVMBENCH_PLUGINS: can't import {plugin!r}: {error}") from error
-    from svmbench.core.registry import REGISTRY
-
-    return dict(sorted(REGISTRY.items()))
 
 
 def solvers() -> dict[str, Any]:
@@ -39,13 +50,17 @@ def solvers() -> dict[str, Any]:
 
 
 def solver_class(name: str) -> Any:
-    """Return the class behind a solver's name.
+    """Return the class behind a solver's name, or at the dotted path of a class of others.
 
     Raises
     ------
     svmbench.errors.UnknownNameError
         With the nearest known name.
     """
+    if "." in name:  # a class by its path; declared solvers have names in kebab case
+        from svmbench.baselines.foreign import adapted
+
+        return adapted(name)
     known = _registry()
     if name not in known:
         raise UnknownNameError("solver", name, list(known))

@@ -67,7 +67,8 @@ def _spec(racer: Racer) -> Any:
     """Return the racer as configs have it, with their checks of its values."""
     from pydantic import ValidationError
 
-    from svmbench.experiment.models import SolverSpec, sentence
+    from svmbench.experiment.blocks import SolverSpec
+    from svmbench.experiment.values import sentence
 
     try:
         return SolverSpec.model_validate(

@@ -18,6 +18,9 @@ def config_schema() -> dict[str, Any]:
     schema = Config.model_json_schema()
     schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
     schema["title"] = "svmbench config"
+    # A block is one of several forms; which, its protocol says: that is marked by itself.
+    blocks = schema["properties"]["blocks"]["items"]
+    blocks["properties"] = {"protocol": {"enum": list(blocks["discriminator"]["mapping"])}}
     definitions = schema["$defs"]
     for kind, names in (
         ("SolverSpec", completion.solver_names()),
@@ -26,10 +29,11 @@ def config_schema() -> dict[str, Any]:
         model = definitions[kind]
         name = {"anyOf": [{"enum": names}, {"type": "string"}], "title": "Name"}
         model["properties"]["name"] = name
-        if kind == "DatasetSpec":  # a file needs no name, and a name alone is a data set
-            model["required"] = []
-            definitions[kind] = {
-                "anyOf": [name, {**model, "anyOf": [{"required": [k]} for k in ("name", "file")]}],
-                "title": kind,
-            }
+        # A file needs no name, nor does a class of others.
+        other = {"DatasetSpec": "file", "SolverSpec": "class"}[kind]
+        model["required"] = []
+        model["properties"].setdefault(other, {"type": "string", "title": other.title()})
+        whole = {**model, "anyOf": [{"required": [key]} for key in ("name", other)]}
+        is_set = kind == "DatasetSpec"  # of which a name alone is enough
+        definitions[kind] = {"anyOf": [name, whole], "title": kind} if is_set else whole
     return schema

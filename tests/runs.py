@@ -132,13 +132,13 @@ def results_of(folder: Path) -> list[dict[str, Any]]:
 
 def cells_in_process(solvers: list[Any], block: dict[str, Any], **top: Any) -> list[dict[str, Any]]:
     """Plan a config of one block and run its cells in this process; return their outcomes."""
-    from svmbench.experiment import protocols
     from svmbench.experiment.models import Config
     from svmbench.experiment.plan import make_plan
-    from svmbench.experiment.worker import runner
+    from svmbench.experiment.protocols import protocols
+    from svmbench.experiment.protocols.task import Task
 
     config = Config.model_validate(
         {"title": "t", "solvers": solvers, "blocks": [{"name": "main", **block}], **top}
     )
     plan = make_plan(config, "t", "paper")
-    return [runner(cell.spec["protocol"])(protocols.Task(cell.spec)) for cell in plan.cells]
+    return [protocols()[cell.spec["protocol"]].run(Task(cell.spec)) for cell in plan.cells]

@@ -26,7 +26,8 @@ DECIDES_NOTHING = (
     "svmbench.errors",
     "svmbench.paths",
     "svmbench.catalogue",
-    "svmbench.experiment.models",
+    "svmbench.experiment.values",
+    "svmbench.experiment.blocks",
 )
 #: The same of other people's packages: they read settings.
 READS_SETTINGS = {"pydantic", "yaml"}
@@ -77,7 +78,8 @@ def closure(*modules: str) -> set[str]:
 
 def versions(modules: set[str]) -> dict[str, str]:
     """Return the versions of the packages outside this one that some modules import."""
-    called = {name.partition(".")[0] for module in modules for name in _imports(module)}
+    named = {*modules, *(name for module in modules for name in _imports(module))}
+    called = {name.partition(".")[0] for name in named}
     outside = called - {"svmbench", "__future__"} - READS_SETTINGS - sys.stdlib_module_names
     return {package: _version(package) for name in outside for package in _distributions(name)}
 
@@ -109,7 +111,8 @@ def _imports(module: str) -> tuple[str, ...]:
     """Return the modules that a module's file imports, wherever in it."""
     found: list[str] = []
     for node in ast.walk(ast.parse(_source(module).read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ImportFrom) and node.module:
+        # What another package imports from within itself has its version.
+        if isinstance(node, ast.ImportFrom) and node.module and not node.level:
             inside = [f"{node.module}.{alias.name}" for alias in node.names]
             found += [name if _is_own(name) else node.module for name in inside]
         elif isinstance(node, ast.Import):

@@ -65,9 +65,11 @@ class Timing:
 def warm(solver_name: str) -> None:
     """Load and call a solver's compiled code once in this process; forks inherit it."""
     from svmbench.catalogue import solver_class
-    from svmbench.core.base import warm_up
+    from svmbench.core.base import Solver, warm_up
 
-    warm_up(solver_class(solver_name))
+    cls = solver_class(solver_name)
+    if issubclass(cls, Solver):  # of a class of others, importing it is all that can be done
+        warm_up(cls)
 
 
 def fit_once(estimator: Any, X: Any, y: Any) -> tuple[Any, Timing]:

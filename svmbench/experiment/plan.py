@@ -1,12 +1,9 @@
-"""From a config to the list of cells: what will run, what can't and why, and what cells share.
-
-Everything that can be known before a minute is spent is checked here: data sets that can't be
-had, solvers that can't take a data set, classes smaller than the folds.
-"""
+"""From a config to the list of cells: what will run, and what can't and why."""
 
 from __future__ import annotations
 
 import inspect
+import itertools
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -15,15 +12,17 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from svmbench import scores
 from svmbench.errors import CacheError, DataError
+from svmbench.experiment.blocks import Block, DatasetSpec, SolverSpec
+from svmbench.experiment.capabilities import task_of, why_not, why_not_borne
 from svmbench.experiment.filters import Filters
-from svmbench.experiment.folds import SharedArrays, derive_seed, distance_bytes, subset_rows
+from svmbench.experiment.folds import SharedArrays
 from svmbench.experiment.keys import code_hash, hash_of
-from svmbench.experiment.models import Block, Config, DatasetSpec, SolverSpec
-from svmbench.experiment.protocols import scales_each_fold
-
-#: Protocols in which one cell is all solvers in turn.
-RACES = ("race", "nested-race")
+from svmbench.experiment.models import Config
+from svmbench.experiment.protocols import protocols
+from svmbench.experiment.protocols.declare import Protocol
+from svmbench.experiment.sharing import distances_of, shared_arrays
 
 
 @dataclass(frozen=True)
@@ -85,6 +84,18 @@ class Plan:
                     for block in config.blocks
                 ],
             },
+            "protocols": {
+                name: declared.for_plan()
+                for name, declared in protocols().items()
+                if name in {block.protocol for block in config.blocks}
+            },
+            "scores": scores.describe(
+                dict.fromkeys(
+                    name
+                    for block in config.blocks
+                    for name in getattr(block, "scores", ["accuracy"])
+                )
+            ),
             "tables": [table.model_dump(mode="json") for table in config.tables],
             "plots": [plot.model_dump(mode="json") for plot in config.plots],
             "cells": [
@@ -140,6 +151,7 @@ def make_plan(
 
     for block in config.blocks:
         for spec in config.datasets_of(block):
+            row = Row(config, block, spec, profile, protocols()[block.protocol])
             wanted = _is_asked_for(only or {}, block, spec)
             try:
                 source = _open(spec, mirror, on_event if wanted else None, prepare=wanted)
@@ -149,16 +161,15 @@ def make_plan(
                 # A file of the user's own is theirs to mend, before anything runs.
                 if spec.file and wanted:
                     raise
-                status, reason = "unavailable", str(error)
                 if wanted:
-                    tell(reason)
+                    tell(str(error))
+                    plan.cells += row.without_data("unavailable", str(error))
                 else:
-                    status, reason = "not run", "outside --only"
-                plan.cells += _without_data(config, block, spec, profile, status, reason)
+                    plan.cells += row.without_data("not run", "outside --only")
                 continue
-            for cell in _cells_of(config, block, spec, source, profile):
+            for cell in row.cells(source):
                 plan.cells.append(cell)
-                if wanted and cell.spec == {}:
+                if wanted and not cell.spec:
                     tell(cell.reason)
     return plan
 
@@ -189,186 +200,154 @@ def _open(
     return data.load(spec.name)
 
 
-def _without_data(
-    config: Config, block: Block, spec: DatasetSpec, profile: str, status: str, reason: str
-) -> Iterator[Cell]:
-    """Yield one cell a solver for a data set that is not open."""
-    for solver in _solvers_of(config, block, spec):
-        shown = _shown(config, block, spec, profile, solver, None, None, None)
-        yield Cell(hash_of({status: shown}), shown, spec={}, status=status, reason=reason)
+@dataclass(frozen=True)
+class Row:
+    """One data set in one block: where cells come from."""
 
+    config: Config
+    block: Any
+    dataset: DatasetSpec
+    profile: str
+    declared: Protocol
 
-def _solvers_of(config: Config, block: Block, dataset: DatasetSpec) -> list[SolverSpec | None]:
-    """Return whose cells a block has: each solver's, or None for a cell of all or of none."""
-    if block.protocol == "facts" or block.protocol in RACES:
-        return [None]
-    return [spec.on(dataset) for spec in config.solvers_of(block)]
+    def without_data(self, status: str, reason: str) -> Iterator[Cell]:
+        """Yield one cell a solver for a data set that is not open."""
+        for solver in self._solvers():
+            shown = self._shown(solver)
+            yield Cell(hash_of({status: shown}), shown, spec={}, status=status, reason=reason)
 
+    def cells(self, source: Any) -> Iterator[Cell]:
+        """Yield the cells of an opened data set: sizes, features, other dimensions, solvers, folds.
 
-def _cells_of(
-    config: Config, block: Block, dataset: DatasetSpec, source: Any, profile: str
-) -> Iterator[Cell]:
-    y = np.asarray(source.y)
-    if block.protocol == "facts":
-        yield _cell(config, block, dataset, source, profile, None, None, None, None)
-        return
-    sizes: list[int | str | None] = [*(dataset.sizes or block.sizes)] or [None]
-    dimensions: list[int | None] = [*(dataset.features or block.features)] or [None]
-    for size in sizes:
-        n_rows = _resolve_size(size, len(y))
-        reason = _why_not_borne(config, block, dataset, y, n_rows)
-        for kept in dimensions:
-            for solver in _solvers_of(config, block, dataset):
-                for fold in _folds_of(block):
-                    if not reason:
-                        yield _cell(
-                            config, block, dataset, source, profile, solver, n_rows, kept, fold
-                        )
-                        continue
-                    shown = _shown(config, block, dataset, profile, solver, n_rows, kept, fold)
-                    yield Cell(hash_of({"skipped": shown}), shown, {}, "skipped", reason)
+        Parameters
+        ----------
+        source : Dataset
+        """
+        if self.declared.cell == "data set":
+            yield self._facts(source)
+            return
+        y = np.asarray(source.y)
+        swept = self.block.swept(self.dataset)
+        borne: dict[int | None, str] = {}
+        for values in itertools.product(*swept.values()):
+            place = dict(zip(swept, values, strict=True))
+            if "rows" in place:
+                place["rows"] = _resolve_size(place["rows"], len(y))
+            n_rows = place.get("rows")
+            if n_rows not in borne:
+                borne[n_rows] = why_not_borne(
+                    self.declared, self.block, self.dataset.name, y, n_rows, self.config.seed
+                )
+            for solver in self._solvers():
+                for fold in self.declared.outer_folds(self.block):
+                    if reason := borne[n_rows]:
+                        shown = self._shown(solver, place, fold)
+                        yield Cell(hash_of({"skipped": shown}), shown, {}, "skipped", reason)
+                    else:
+                        yield self._cell(source, solver, place, fold)
 
+    def _solvers(self) -> list[SolverSpec | None]:
+        """Return whose cells there are: each solver's, or None for a cell of all or of none."""
+        if self.declared.cell != "solver":
+            return [None]
+        return [spec.on(self.dataset) for spec in self.config.solvers_of(self.block)]
 
-def _why_not_borne(
-    config: Config, block: Block, dataset: DatasetSpec, y: np.ndarray, n_rows: int | None
-) -> str:
-    """Return why the rows of a size can't bear the protocol, in a sentence; empty if they can."""
-    if len(np.unique(y)) < 2:
-        return f"data set {dataset.name!r} has one class only; a classifier needs two"
-    if n_rows is not None and n_rows > len(y):
-        return f"data set {dataset.name!r} has {len(y)} rows, fewer than the size {n_rows}"
-    limit = min(x for x in (n_rows, block.max_samples or None, len(y)) if x is not None)
-    seed = derive_seed(config.seed, "rows", dataset.name)
-    rows = subset_rows(y, limit, seed, block.subset)
-    too_small = _smallest_class(y[rows], block)
-    return f"data set {dataset.name!r}, block {block.name!r}: {too_small}" if too_small else ""
+    def _facts(self, source: Any) -> Cell:
+        spec = {
+            "protocol": self.declared.name,
+            "dataset": self._dataset(),
+            "data_sha256": source.sha256,
+            **self.declared.settings_of(self.block),
+        }
+        key = hash_of({**spec, "code": code_hash(self.declared.module)})
+        return Cell(key=key, shown=self._shown(None), spec=spec)
 
+    def _dataset(self) -> dict[str, str]:
+        return self.dataset.model_dump(mode="json", include={"name", "file", "label_column"})
 
-def _folds_of(block: Block) -> list[int | None]:
-    if block.protocol != "nested-cv":
-        return [None]
-    return list(range(block.run_folds or block.outer_folds))
-
-
-def _resolve_size(size: int | str | None, n_samples: int) -> int | None:
-    """Return a number of rows, of which a percentage may be given."""
-    if size is None or isinstance(size, int):
-        return size
-    return round(n_samples * int(size[:-1]) / 100)
-
-
-def _smallest_class(y: np.ndarray, block: Block) -> str:
-    """Return a sentence if the smallest class can't be split as the protocol wants."""
-    nested = block.protocol in {"nested-cv", "nested-race"}
-    needed = block.outer_folds if nested else block.folds if block.protocol == "cv" else 2
-    labels, counts = np.unique(y, return_counts=True)
-    smallest = int(np.argmin(counts))
-    if nested:
-        left = counts[smallest] - -(-counts[smallest] // block.outer_folds)
-        if counts[smallest] >= needed and left < block.inner_folds:
-            return (
-                f"class {labels[smallest]} has {counts[smallest]} samples; an outer fold leaves "
-                f"{left} for training, fewer than the {block.inner_folds} inner folds"
-            )
-    if counts[smallest] >= needed:
-        return ""
-    what = f"{needed} folds" if nested or block.protocol == "cv" else "2 a split needs"
-    return f"class {labels[smallest]} has {counts[smallest]} samples, fewer than the {what}"
-
-
-def _cell(
-    config: Config,
-    block: Block,
-    dataset: DatasetSpec,
-    source: Any,
-    profile: str,
-    solver: SolverSpec | None,
-    n_rows: int | None,
-    kept: int | None,
-    fold: int | None,
-) -> Cell:
-    from svmbench.catalogue import solver_class
-
-    shown = _shown(config, block, dataset, profile, solver, n_rows, kept, fold)
-    n_samples, n_features = source.X.shape
-    spec: dict[str, Any] = {
-        "protocol": block.protocol,
-        "dataset": dataset.model_dump(mode="json", include={"name", "file", "label_column"}),
-        "data_sha256": source.sha256,
-        "n_rows": min(x for x in (n_rows, block.max_samples or None, n_samples) if x is not None),
-        "n_features_kept": kept,
-        "seed": config.seed,
-        "threads": config.threads,
-        "subset": block.subset,
-    }
-    if block.protocol == "facts":
-        key = hash_of({**spec, "code": [code_hash(_protocol_module(block.protocol))]})
-        return Cell(key=key, shown=shown, spec=spec)
-    spec |= {"scaling": block.scaling, "scaler": block.scaler}
-    if block.inputs == "dense":
-        # Not there otherwise: the keys of cells on inputs as they are stay what they were.
-        spec["inputs"] = "dense"
-    if block.precision == "double":
-        spec["precision"] = "double"
-    one_vs_one = block.multiclass == "one-vs-one" and len(np.unique(source.y)) > 2
-    spec |= _protocol_settings(block, fold)
-    if block.protocol in RACES:
-        racers = [_solver_settings(s.on(dataset)) for s in config.solvers_of(block)]
-        spec |= {"racers": racers, "pairs": block.pairs, "one_vs_one": one_vs_one}
-        names = [racer["name"] for racer in racers]
-    else:
-        assert solver is not None
-        spec |= _solver_settings(solver)
-        spec["one_vs_one"] = one_vs_one
-        names = [solver.name]
-    shared = _shared_arrays(spec, source, kept, _distance_bytes(config, block, spec))
-    density = source.X.nnz / max(1, n_samples) if sp.issparse(source.X) else n_features
-    cost = spec["n_rows"] * density * max(1, len(spec.get("grid", [])))
-    code = [
-        code_hash(solver_class(name).__module__, _protocol_module(block.protocol)) for name in names
-    ]
-    key = hash_of({**spec, "code": code})
-    if solver is not None:
-        reason = _why_not(solver, source, block)
+    def _cell(
+        self, source: Any, solver: SolverSpec | None, place: dict[str, Any], fold: int | None
+    ) -> Cell:
+        block, config = self.block, self.config
+        n_samples, n_features = source.X.shape
+        limits = (place.get("rows"), block.max_samples or None, n_samples)
+        spec: dict[str, Any] = {
+            "protocol": self.declared.name,
+            "dataset": self._dataset(),
+            "data_sha256": source.sha256,
+            "n_rows": min(x for x in limits if x is not None),
+            "n_features_kept": place.get("features"),
+            "has_test_part": source.X_test is not None,
+            "seed": config.seed,
+            "threads": config.threads,
+            "subset": block.subset,
+            "scaling": block.scaling,
+            "scaler": block.scaler,
+            "task": task_of(block, source.y),
+            "scores": list(block.scores),
+            "select_by": block.select_by,
+            "fold": fold,
+            **self.declared.settings_of(block),
+        }
+        if block.inputs == "dense":
+            spec["inputs"] = "dense"
+        if solver is None:
+            racers = [s.on(self.dataset).at(place) for s in config.solvers_of(block)]
+            spec |= {"racers": [_solver_settings(s) for s in racers], "pairs": block.pairs}
+            names = [racer.name for racer in racers]
+        else:
+            solver = solver.at(place)
+            spec |= _solver_settings(solver)
+            names = [solver.name]
+        code = [code_hash(*_modules(name), self.declared.module) for name in names]
+        key = hash_of({**spec, "code": code})
+        shown = self._shown(solver, place, fold)
+        reason = why_not(solver, source, block) if solver else ""
         if reason:
             return Cell(key=key, shown=shown, spec=spec, status="skipped", reason=reason)
-    return Cell(key=key, shown=shown, spec=spec, shared=shared, cost=cost)
+        density = source.X.nnz / max(1, n_samples) if sp.issparse(source.X) else n_features
+        cost = spec["n_rows"] * density * max(1, len(spec.get("grid", [])))
+        size = distances_of(self.declared, config, block, spec)
+        shared = shared_arrays(self.declared, spec, source, size)
+        return Cell(key=key, shown=shown, spec=spec, shared=shared, cost=cost)
+
+    def _shown(
+        self,
+        solver: SolverSpec | None,
+        place: dict[str, Any] | None = None,
+        fold: int | None = None,
+    ) -> dict[str, Any]:
+        """Return the fields by which records and tables know a cell."""
+        place = place or {}
+        racers: list[SolverSpec] = []
+        if self.declared.cell != "data set":
+            racers = [solver] if solver else self.config.solvers_of(self.block)
+        return {
+            "block": self.block.name,
+            "protocol": self.declared.name,
+            "paper": self.config.paper,
+            "profile": self.profile,
+            "dataset": self.dataset.name,
+            "size": place.get("rows"),
+            "n_features_kept": place.get("features"),
+            "dimensions": place,
+            "solver": "|".join(one.shown for one in racers),
+            "kernel": "|".join(sorted({_kernel(one) for one in racers})),
+            "fold": fold,
+        }
 
 
-def _protocol_module(protocol: str) -> str:
-    from svmbench.experiment.worker import runner
+def _resolve_size(size: int | str, n_samples: int) -> int:
+    """Return a number of rows, of which a percentage may be given."""
+    return size if isinstance(size, int) else round(n_samples * int(size[:-1]) / 100)
 
-    return runner(protocol).__module__
 
+def _modules(solver: str) -> list[str]:
+    """Return where a solver's class stands, and where that which it wraps does."""
+    from svmbench.catalogue import solver_class
 
-def _shown(
-    config: Config,
-    block: Block,
-    dataset: DatasetSpec,
-    profile: str,
-    solver: SolverSpec | None,
-    n_rows: int | None,
-    kept: int | None,
-    fold: int | None,
-) -> dict[str, Any]:
-    """Return the fields by which records and tables know a cell."""
-    solvers = [solver] if solver else config.solvers_of(block)
-    kernels = {_kernel(one) for one in solvers} if block.protocol != "facts" else set()
-    name = solver.shown if solver else ""
-    if not solver and block.protocol in RACES:
-        name = "|".join(s.shown for s in solvers)
-    return {
-        "block": block.name,
-        "protocol": block.protocol,
-        "paper": config.paper,
-        "profile": profile,
-        "dataset": dataset.name,
-        "size": n_rows,
-        "n_features_kept": kept,
-        "solver": name,
-        "kernel": "|".join(sorted(kernels)),
-        "fold": fold,
-    }
+    cls = solver_class(solver)
+    return [cls.__module__, *({cls.wrapped.__module__} if hasattr(cls, "wrapped") else ())]
 
 
 def _kernel(solver: SolverSpec) -> str:
@@ -388,86 +367,3 @@ def _solver_settings(solver: SolverSpec) -> dict[str, Any]:
         "params": dict(solver.params),
         "grid": solver.grid_points(),
     }
-
-
-def _protocol_settings(block: Block, fold: int | None) -> dict[str, Any]:
-    names = {
-        "nested-cv": ("outer_folds", "inner_folds"),
-        "cv": ("folds",),
-        "holdout": ("validation", "test"),
-        "race": ("repeats", "tolerance"),
-        "nested-race": ("repeats", "outer_folds", "inner_folds", "run_folds"),
-    }.get(block.protocol, ())
-    settings = {name: getattr(block, name) for name in names}
-    return {**settings, "fold": fold}
-
-
-def _why_not(solver: SolverSpec, source: Any, block: Block) -> str:
-    """Return why a solver can't take a data set, in one sentence; empty if it can."""
-    from svmbench.catalogue import solvers
-
-    declared = solvers()[solver.name]
-    if sp.issparse(source.X) and not declared.sparse and block.inputs != "dense":
-        return f"{solver.name} takes dense inputs only"
-    n_classes = len(np.unique(source.y))
-    if declared.task == "binary" and n_classes > 2 and block.multiclass == "skip":
-        return f"{solver.name} separates two classes; this data set has {n_classes}"
-    kernel = solver.params.get("kernel")
-    if kernel is not None and kernel not in declared.kernels:
-        return f"{solver.name} has no {kernel} kernel (it has: {', '.join(declared.kernels)})"
-    return ""
-
-
-def _distance_bytes(config: Config, block: Block, spec: dict[str, Any]) -> int:
-    """Return the size of the squared distances that a block's searches share; 0 without any.
-
-    Past half of a cell's memory they are not made: there would be no room for a kernel matrix.
-    """
-    from svmbench.catalogue import solver_class
-    from svmbench.experiment.kernel_search import takes_part
-
-    size = distance_bytes(spec)
-    wanted = (
-        block.protocol == "nested-cv"
-        and block.scaling != "every-fold"
-        and size <= config.memory_gb * 2**30 / 2
-        and any(
-            takes_part(solver_class(s.name), dict(s.params), s.grid_points())
-            for s in config.solvers_of(block)
-        )
-    )
-    return size if wanted else 0
-
-
-def _shared_arrays(
-    spec: dict[str, Any], source: Any, kept: int | None, distance_bytes: int
-) -> SharedArrays | None:
-    """Return the node that holds what cells share; None where they read the data set itself."""
-    whole = spec["n_rows"] == source.X.shape[0] and kept is None
-    as_stored = spec["scaling"] == "none" or scales_each_fold(spec)
-    if as_stored and whole and not distance_bytes:
-        return None
-    fields = (
-        "dataset",
-        "data_sha256",
-        "n_rows",
-        "n_features_kept",
-        "seed",
-        "subset",
-        "scaling",
-        "scaler",
-        "inputs",
-        "precision",
-    )
-    wanted: dict[str, Any] = {name: spec[name] for name in fields if name in spec}
-    if spec["scaling"] == "outer-fold" and spec["protocol"] == "nested-cv":
-        wanted |= {"outer_folds": spec["outer_folds"], "fold": spec["fold"]}
-    elif spec["scaling"] == "outer-fold" and spec["protocol"] == "holdout":
-        wanted |= {"validation": spec["validation"], "test": spec["test"]}
-    wanted |= {"protocol": spec["protocol"], "distances": distance_bytes > 0}
-    share = spec["n_rows"] / max(1, source.X.shape[0])
-    sparse = sp.issparse(source.X) and "inputs" not in spec
-    stored = source.X.nnz * 12 if sparse else source.X.shape[0] * source.X.shape[1] * 8
-    return SharedArrays(
-        key=hash_of(wanted), spec=wanted, bytes=int(stored * share) + distance_bytes
-    )

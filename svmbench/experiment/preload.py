@@ -37,11 +37,13 @@ import sklearn.preprocessing  # noqa: E402, F401
 import threadpoolctl  # noqa: E402, F401
 
 import svmbench.data.prepare  # noqa: E402
-import svmbench.experiment.race  # noqa: E402
 import svmbench.experiment.worker  # noqa: E402
 from svmbench.experiment.environment import PRELOAD_VARIABLE  # noqa: E402
 from svmbench.experiment.measure import warm  # noqa: E402
+from svmbench.experiment.protocols import protocols  # noqa: E402
 
+with contextlib.suppress(Exception):  # a plug-in that fails is reported by the cell that needs it
+    protocols()
 svmbench.data.names()  # the registry, parsed and checked once instead of in every cell
 for _name in filter(None, os.environ.get(PRELOAD_VARIABLE, "").split(",")):
     with contextlib.suppress(Exception):

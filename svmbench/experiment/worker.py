@@ -18,7 +18,6 @@ import threading
 import time
 import traceback
 import warnings
-from collections.abc import Callable
 from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any
@@ -46,10 +45,13 @@ AGAIN = "again"
 def run_node(spec: dict[str, Any], folder: str, limits: dict[str, Any]) -> dict[str, Any]:
     """Make the arrays that several cells share; the folder appears whole or not at all."""
     _fence(limits)
-    from svmbench.experiment import folds, protocols
+    from svmbench.experiment import folds
+    from svmbench.experiment.protocols import protocols
+    from svmbench.experiment.protocols.task import make_inputs
 
+    protocols()
     target = Path(folder)
-    inputs = protocols.make_inputs(spec)
+    inputs = make_inputs(spec)
     if inputs.X_test is not None:
         folds.save_arrays(target.with_name(target.name + "-test"), inputs.X_test, 0.0)
     wanted = folds.distance_type(spec) if spec.get("distances", False) else None
@@ -126,7 +128,9 @@ def _run(
 ) -> dict[str, Any]:
     import threadpoolctl
 
-    from svmbench.experiment import measure, protocols
+    from svmbench.experiment import measure
+    from svmbench.experiment.protocols import protocols
+    from svmbench.experiment.protocols.task import Task
 
     def emit(point_id: str, values: dict[str, Any]) -> None:
         line = json.dumps(answers.plain({"point": point_id, **values}))
@@ -137,7 +141,7 @@ def _run(
 
     for settings in spec.get("racers", [spec] if "name" in spec else []):
         measure.warm(settings["name"])
-    task = protocols.Task(
+    task = Task(
         spec=spec,
         shared=None if shared is None else Path(shared),
         memory_gb=limits["memory_gb"],
@@ -149,24 +153,9 @@ def _run(
         warnings.catch_warnings(record=True) as caught,
     ):
         warnings.simplefilter("always")
-        outcome = runner(spec["protocol"])(task)
+        outcome = protocols()[spec["protocol"]].run(task)
     messages = list(dict.fromkeys(" ".join(str(w.message).split())[:200] for w in caught))
     return {"status": "ok", "reason": "", **outcome, "warnings": messages[:5]}
-
-
-def runner(protocol: str) -> Callable[[Any], dict[str, Any]]:
-    """Return the function that runs a cell of a protocol."""
-    from svmbench.experiment import nested_race, protocols, race
-
-    return {
-        "nested-cv": protocols.nested_cv,
-        "cv": protocols.cv,
-        "holdout": protocols.holdout,
-        "fit": protocols.fit,
-        "facts": protocols.facts,
-        "race": race.race,
-        "nested-race": nested_race.nested_race,
-    }[protocol]
 
 
 def _fence(limits: dict[str, Any]) -> None:

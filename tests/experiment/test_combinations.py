@@ -1,103 +1,243 @@
-"""What every protocol does with every scaling, path and task: tiny data, in this process."""
+"""What every protocol does with every scaling, path and task: tiny data, in this process.
+
+The combinations are those of the registries. Each runs, with a check of which rows every scaler was
+fitted on (the first feature is the number of the row), or is a config error that names it.
+"""
 
 from __future__ import annotations
 
+import ast
+import contextlib
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 from unittest import mock
 
 import numpy as np
 import pytest
+import yaml
 from runs import cells_in_process
+from sklearn.preprocessing import MinMaxScaler
 
-from svmbench.experiment import folds
+from svmbench.catalogue import solver_class, solvers
+from svmbench.errors import ConfigError
+from svmbench.experiment import folds, measure
+from svmbench.experiment.blocks import TaskName
+from svmbench.experiment.config import load_config
+from svmbench.experiment.protocols import protocols
+from svmbench.paths import PACKAGE
 
-N = 36
-SEED = 7
-NAME = "tiny.csv"
-LABELS = np.arange(N) % 2
+N, SEED, NAME = 45, 7, "tiny.csv"
+TASKS = get_args(TaskName)
+SCALINGS = sorted({scaling for one in protocols().values() for scaling in one.scalings})
+Rows = frozenset[int]
+
+
+def labels_of(task: str) -> np.ndarray:
+    """Return labels of a task; of the two of `one-class`, 1 is the normal one."""
+    if task == "multiclass":
+        return np.arange(N) % 3
+    return np.where(np.arange(N) % 3 == 0, -1, 1)
 
 
 def write_rows(path: Path, labels: np.ndarray) -> list[dict[str, str]]:
     """Write a data set whose first feature is the number of the row, and return its spec."""
     rng = np.random.default_rng(0)
-    noise = rng.normal(size=(len(labels), 2)) + labels[:, np.newaxis]
-    lines = [
-        f"{i},{a:.6f},{b:.6f},{'xyz'[c]}"
-        for i, ((a, b), c) in enumerate(zip(noise, labels, strict=True))
-    ]
+    noise = rng.normal(size=(N, 2)) + labels[:, np.newaxis]
+    rows = zip(noise, labels, strict=True)
+    lines = [f"{i},{a:.6f},{b:.6f},{label}" for i, ((a, b), label) in enumerate(rows)]
     path.write_text("\n".join(lines) + "\n")
     return [{"file": str(path)}]
 
 
-@pytest.fixture
-def tiny(tmp_path: Path) -> list[dict[str, str]]:
-    """Return a data set of two classes."""
-    return write_rows(tmp_path / NAME, LABELS)
-
-
 @dataclass
 class Spy:
-    """Which rows every scaler was fitted on, in the order of the fits."""
+    """Which rows every scaler was fitted on."""
 
-    fits: list[tuple[int, ...]] = field(default_factory=list)
-
-    def rows(self) -> set[tuple[int, ...]]:
-        """Return the different sets of rows."""
-        return set(self.fits)
+    fits: list[Rows] = field(default_factory=list)
 
 
 @pytest.fixture
 def spy() -> Iterator[Spy]:
-    """Watch the fits of the default scaler."""
+    """Watch the fits of the default scaler, wherever it was made or copied."""
     seen = Spy()
-    real = folds.make_scaler
+    fit = MinMaxScaler.fit
 
-    def watched(kind: str, sparse: bool) -> Any:
-        scaler = real(kind, sparse)
-        fit = scaler.fit
+    def spying(self: Any, X: Any, y: Any = None) -> Any:
+        seen.fits.append(frozenset(np.asarray(X)[:, 0].astype(int).tolist()))
+        return fit(self, X, y)
 
-        def spying(X: Any, y: Any = None) -> Any:
-            seen.fits.append(tuple(sorted(np.asarray(X)[:, 0].astype(int).tolist())))
-            return fit(X, y)
-
-        scaler.fit = spying
-        return scaler
-
-    with mock.patch.object(folds, "make_scaler", watched):
+    with mock.patch.object(MinMaxScaler, "fit", spying):
         yield seen
 
 
-def trainings(n_folds: int, *parts: object, within: np.ndarray | None = None) -> list[np.ndarray]:
-    """Return the training rows of each fold of a stratified split, as row numbers."""
-    rows = np.arange(N) if within is None else within
+@pytest.fixture(autouse=True)
+def _in_a_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fit once, and leave the garbage be: nothing is measured here."""
+    monkeypatch.setattr(measure, "MIN_REPEATS", 1)
+    monkeypatch.setattr(measure, "MIN_TOTAL_S", 0.0)
+    monkeypatch.setattr(measure, "quiet", contextlib.nullcontext)
+
+
+def trainings(y: np.ndarray, n_folds: int, *parts: object) -> list[np.ndarray]:
+    """Return the training rows of each fold of a stratified split."""
     seed = folds.derive_seed(SEED, NAME, *parts)
-    return [rows[train] for train, _ in folds.outer_splits(LABELS[rows], n_folds, seed)]
+    return [train for train, _ in folds.outer_splits(y, n_folds, seed)]
 
 
-def sets(arrays: list[np.ndarray]) -> set[tuple[int, ...]]:
-    return {tuple(sorted(rows.tolist())) for rows in arrays}
+def outer(y: np.ndarray) -> list[np.ndarray]:
+    return trainings(y, 3, "outer")
 
 
-GRID = {"C": [0.5, 1.0]}
+def inner(y: np.ndarray) -> list[np.ndarray]:
+    parts = [
+        [train[rows] for rows in trainings(y[train], 2, "inner", fold)]
+        for fold, train in enumerate(outer(y))
+    ]
+    return list(itertools.chain(*parts))
 
 
-@pytest.mark.parametrize("solver", ["alsvm", "alsvm-batch"])
-def test_cv_scales_on_each_folds_training_rows(tiny: Any, spy: Spy, solver: str) -> None:
-    block = {"protocol": "cv", "folds": 3}
-    (cell,) = cells_in_process([{"name": solver, "grid": GRID}], block, datasets=tiny, seed=SEED)
-    assert cell["metrics"]["accuracy_pct"] > 60
-    assert spy.rows() == sets(trainings(3, "outer"))
+def kept(y: np.ndarray) -> list[np.ndarray]:
+    return [folds.holdout_split(y, 0.2, folds.derive_seed(SEED, NAME, "test"))[0]]
 
 
-@pytest.mark.parametrize("solver", ["nl-sgd", "kernel-pegasos", "mn-svm", "nn-isda", "csvc"])
-@pytest.mark.parametrize("protocol", ["nested-cv", "cv", "holdout", "race", "nested-race"])
-def test_a_grid_over_c_alone_runs(tiny: Any, solver: str, protocol: str) -> None:
-    block = {"protocol": protocol, "outer_folds": 2, "inner_folds": 2, "folds": 2}
-    if "race" in protocol:
-        block |= {"repeats": 1, "tolerance": 10.0}
-    entry = {"name": solver, "params": {"gamma": 0.5}, "grid": GRID}
-    for cell in cells_in_process([entry], block, datasets=tiny, seed=SEED):
+def everything(y: np.ndarray) -> list[np.ndarray]:
+    return [np.arange(len(y))]
+
+
+#: Settings of small runs, and the rows that scalers may see, by protocol and scaling.
+SMALL: dict[str, dict[str, Any]] = {
+    "nested-cv": {"outer_folds": 3, "inner_folds": 2},
+    "cv": {"folds": 3},
+    "race": {"repeats": 1, "tolerance": None},
+    "nested-race": {"outer_folds": 3, "inner_folds": 2, "repeats": 1},
+}
+SEEN: dict[tuple[str, str], Any] = {
+    ("nested-cv", "outer-fold"): outer,
+    ("nested-cv", "every-fold"): lambda y: [*inner(y), *outer(y)],
+    ("cv", "outer-fold"): outer,
+    ("cv", "every-fold"): outer,
+    ("holdout", "outer-fold"): kept,
+    ("fit", "outer-fold"): everything,
+    ("race", "outer-fold"): everything,
+    ("nested-race", "outer-fold"): outer,
+}
+TRAINING = [name for name, one in protocols().items() if one.scalings]
+#: Every path that is declared, and a solver without any.
+PATHS = [("alsvm", "C"), *((name, over) for name, one in solvers().items() for over in one.paths)]
+
+
+def test_every_protocol_and_scaling_has_its_expected_rows_here() -> None:
+    shared = {(name, scaling) for name in protocols() for scaling in ("all-rows", "none")}
+    declared = {(name, s) for name, one in protocols().items() for s in one.scalings}
+    assert declared - shared == set(SEEN)
+
+
+@pytest.mark.parametrize("scaling", SCALINGS)
+@pytest.mark.parametrize("protocol", list(protocols()))
+def test_every_scaling_runs_on_its_rows_or_is_refused(
+    tmp_path: Path, spy: Spy, protocol: str, scaling: str
+) -> None:
+    y = labels_of("binary")
+    datasets = write_rows(tmp_path / NAME, y)
+    declared = protocols()[protocol]
+    block = {"protocol": protocol, "scaling": scaling, **SMALL.get(protocol, {})}
+    entries = [{"name": "alsvm", "grid": {"C": [0.5, 1.0]}} if declared.grid else {"name": "alsvm"}]
+    if scaling not in declared.scalings:
+        said = refusal(tmp_path, block, datasets, entries)
+        assert "blocks[0].scaling" in said
+        return
+    for cell in cells_in_process(entries, block, datasets=datasets, seed=SEED):
         assert cell["metrics"]["n_train"] > 0
+    if scaling == "none":
+        assert not spy.fits
+        return
+    rows = everything(y) if scaling == "all-rows" else SEEN[protocol, scaling](y)
+    assert set(spy.fits) == {frozenset(one.tolist()) for one in rows}
+
+
+@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("protocol", TRAINING)
+def test_every_task_runs_or_is_refused(tmp_path: Path, spy: Spy, protocol: str, task: str) -> None:
+    y = labels_of(task)
+    datasets = write_rows(tmp_path / NAME, y)
+    block = {"protocol": protocol, "task": task, "multiclass": "one-vs-one"}
+    block |= SMALL.get(protocol, {})
+    entries: list[dict[str, Any]] = [{"name": "alsvm"}]
+    if task not in protocols()[protocol].tasks:
+        said = refusal(tmp_path, block, datasets, entries)
+        assert f"blocks[0].task: protocol '{protocol}' can't do the task '{task}'" in said
+        return
+    if task == "one-class":
+        entries = [{"class": "sklearn.svm.OneClassSVM", "params": {"nu": 0.2}}]
+        entries += [{"name": name} for name, one in solvers().items() if one.task == task]
+    for cell in cells_in_process(entries, block, datasets=datasets, seed=SEED):
+        assert cell["metrics"]["n_train"] > 0
+    rows = SEEN[protocol, "outer-fold"](y)
+    if task == "one-class":
+        rows = [one[y[one] == 1] for one in rows]
+    assert set(spy.fits) == {frozenset(one.tolist()) for one in rows}
+
+
+@pytest.mark.parametrize(("solver", "over"), PATHS)
+@pytest.mark.parametrize(
+    ("protocol", "scaling"),
+    [(p, s) for p in TRAINING for s in protocols()[p].scalings if protocols()[p].grid],
+)
+def test_every_path_runs_under_every_protocol_and_scaling(
+    tmp_path: Path, spy: Spy, solver: str, over: str, protocol: str, scaling: str
+) -> None:
+    y = labels_of("binary")
+    datasets = write_rows(tmp_path / NAME, y)
+    block = {"protocol": protocol, "scaling": scaling, **SMALL.get(protocol, {})}
+    kernel = {"gamma": 0.5} if "gamma" in solver_class(solver)._get_param_names() else {}
+    entry = {"name": solver, "params": kernel, "grid": {over: [0.5, 1.0]}}
+    for cell in cells_in_process([entry], block, datasets=datasets, seed=SEED):
+        assert cell["metrics"]["n_train"] > 0
+    if scaling not in {"none", "all-rows"}:
+        expected = {frozenset(one.tolist()) for one in SEEN[protocol, scaling](y)}
+        assert set(spy.fits) == expected
+
+
+def refusal(
+    folder: Path, block: dict[str, Any], datasets: Any, entries: list[dict[str, Any]]
+) -> str:
+    """Return the config error of a block."""
+    config = {"title": "t", "datasets": datasets, "solvers": entries}
+    path = folder / "c.yaml"
+    path.write_text(yaml.safe_dump({**config, "blocks": [{"name": "main", **block}]}))
+    with pytest.raises(ConfigError) as caught:
+        load_config(path)
+    (problem,) = caught.value.problems
+    assert problem.startswith(f"{path}:")
+    return problem
+
+
+def compares_with_a_protocol(source: str) -> list[int]:
+    """Return the lines on which something is compared with a protocol's name."""
+    names, lines = set(protocols()), []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Compare):
+            words = {
+                part.value
+                for side in (node.left, *node.comparators)
+                for part in getattr(side, "elts", [side])
+                if isinstance(part, ast.Constant) and isinstance(part.value, str)
+            }
+            if words & names:
+                lines.append(node.lineno)
+    return lines
+
+
+def test_no_protocol_is_known_by_its_name_outside_its_file() -> None:
+    """A test of a protocol's name elsewhere is a fact in the wrong place."""
+    found = [
+        f"{path.relative_to(PACKAGE)}:{line}"
+        for path in sorted(PACKAGE.rglob("*.py"))
+        for line in compares_with_a_protocol(path.read_text(encoding="utf-8"))
+    ]
+    assert found == []
+    for source in ('spec["protocol"] == "cv"', 'x in ("race", "nested-race")', '"fit" != x.y'):
+        assert compares_with_a_protocol(source)

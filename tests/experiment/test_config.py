@@ -70,8 +70,9 @@ def test_grid_of_two_parameters_varies_the_last_fastest(tmp_path: Path) -> None:
 def test_profile_cuts(tmp_path: Path) -> None:
     config, _ = load_config(write(tmp_path, GOOD))
     quick = apply_profile(config, "quick")
-    assert [b.folds for b in quick.blocks] == [2, 2]
-    assert quick.blocks[0].max_samples == 50
+    assert quick.blocks[0].folds == 2  # type: ignore[attr-defined]
+    assert not hasattr(quick.blocks[1], "folds")  # of another protocol
+    assert [block.max_samples for block in quick.blocks] == [50, 50]
     assert quick.solvers[0].grid_points() == [{"C": 1.0}]
     assert quick.solvers[1].params == {"tol": 0.5}
     assert apply_profile(config, "paper") == config
@@ -163,14 +164,14 @@ def test_every_error_at_once_with_place_and_suggestion(tmp_path: Path) -> None:
         (
             "protocol: cv, folds: 3",
             "protocol: race, precision: double",
-            "blocks[0].precision: protocol 'race' shares no kernel values; 'nested-cv' does",
+            "blocks[0].precision: unknown key 'precision'",
         ),
         *(
             (
                 "protocol: cv, folds: 3",
                 f"protocol: {protocol}, scaling: every-fold",
                 f"c.yaml:7:{28 + len(protocol)}: blocks[0].scaling: protocol '{protocol}' can't"
-                " scale 'every-fold'",
+                " scale so: 'every-fold' is none of outer-fold, all-rows, none",
             )
             for protocol in ("holdout", "fit", "race", "nested-race")
         ),

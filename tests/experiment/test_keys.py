@@ -10,10 +10,8 @@ import pytest
 
 from svmbench.catalogue import solver_class, solvers
 from svmbench.experiment import keys
-from svmbench.experiment.plan import _protocol_module
+from svmbench.experiment.protocols import protocols
 from svmbench.paths import PACKAGE
-
-PROTOCOLS = ("nested-cv", "cv", "holdout", "fit", "race", "nested-race", "facts")
 
 
 @pytest.fixture
@@ -31,10 +29,10 @@ def all_hashes() -> dict[tuple[str, str], str]:
     keys.forget()
     return {
         (solver, protocol): keys.code_hash(
-            solver_class(solver).__module__, _protocol_module(protocol)
+            solver_class(solver).__module__, protocols()[protocol].module
         )
         for solver in solvers()
-        for protocol in PROTOCOLS
+        for protocol in protocols()
     }
 
 
@@ -50,7 +48,7 @@ def test_no_edit_of_what_shows_results_changes_a_key(tree: Path) -> None:
         *(tree / "data").glob("*.py"),
         *(
             tree / "experiment" / f"{name}.py"
-            for name in ("execute", "worker", "records", "config")
+            for name in ("execute", "worker", "records", "config", "blocks")
         ),
     ]
     for file in shows:
@@ -65,7 +63,7 @@ def test_no_edit_of_what_shows_results_changes_a_key(tree: Path) -> None:
         ("experiment/kernel_search.py", lambda _solver, protocol: "nested" in protocol),
         ("experiment/folds.py", lambda *_: True),
         ("experiment/measure.py", lambda _solver, protocol: protocol != "facts"),
-        ("experiment/race.py", lambda _solver, protocol: protocol == "race"),
+        ("experiment/protocols/race.py", lambda _solver, protocol: protocol == "race"),
         ("core/kernel/nl_sgd.py", lambda solver, _: solver in {"nl-sgd", "kernel-pegasos"}),
     ],
 )
@@ -94,7 +92,7 @@ def test_an_edit_of_one_solver_leaves_the_others_their_keys(tree: Path) -> None:
 def test_another_version_of_a_package_is_another_key(
     monkeypatch: pytest.MonkeyPatch, package: str
 ) -> None:
-    modules = (solver_class("libsvm").__module__, _protocol_module("nested-cv"))
+    modules = (solver_class("libsvm").__module__, protocols()["nested-cv"].module)
     keys.forget()
     before = keys.code_hash(*modules)
     linear = keys.versions(keys.closure(solver_class("alsvm").__module__))

@@ -24,8 +24,26 @@ import numpy as np
 
 from svmbench.core.problems import Aim
 from svmbench.experiment import measure
-from svmbench.experiment.folds import take
-from svmbench.experiment.protocols import Outcome, Task, inputs_of
+from svmbench.experiment.blocks import RaceBlock
+from svmbench.experiment.protocols.declare import ALL_ROWS, UNSCALED, protocol
+from svmbench.experiment.protocols.task import Outcome, Task, inputs_of
+from svmbench.experiment.values import Limit, Repeats
+
+
+class Race(RaceBlock):
+    """Training in turn: one cell is all solvers.
+
+    Attributes
+    ----------
+    repeats : int
+        Rounds.
+    tolerance : float or None
+        Relative difference of objectives that counts as equal; null to compare solvers at the
+        settings they are given.
+    """
+
+    repeats: Repeats = 5
+    tolerance: Limit | None = 1e-3
 
 
 class _Racer:
@@ -47,8 +65,10 @@ class _Racer:
         self.settings = settings
         self.name = settings["shown"]
         self.estimator = task.build(settings)
-        self.declaration = self.estimator.declaration
-        self.aim = self.estimator.aim
+        # Of the solver itself: what wraps it for more classes declares nothing.
+        alone = task.build_alone(settings)
+        #: A class of others has no problem, and aims at nothing that could be compared.
+        self.declaration, self.aim = alone.declaration, getattr(alone, "aim", None)
         start = time.perf_counter()
         self.data = self.estimator.prepare(X, y)
         self.conversion_s = time.perf_counter() - start
@@ -57,6 +77,7 @@ class _Racer:
         self.walls: dict[tuple[float, int], list[float]] = {}
         self.objectives: dict[tuple[float, int], float] = {}
         self.counters: dict[str, int] = {}
+        self.counted: set[tuple[float, int]] = set()
 
     def run(self) -> None:
         """Train every setting once."""
@@ -72,15 +93,18 @@ class _Racer:
                 wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
             self.costs.setdefault(key, []).append(cpu)
             self.walls.setdefault(key, []).append(wall)
-            if key not in self.objectives:
+            if key not in self.counted:
+                self.counted.add(key)
                 estimator.certify(self.data)
-                self.objectives[key] = float(estimator.objective_)
+                if self.aim is not None:
+                    self.objectives[key] = float(estimator.objective_)
                 for name, value in estimator.counters_.items():
                     self.counters[name] = self.counters.get(name, 0) + int(value)
 
     def _shares_c(self) -> bool:
         return (
             "C" in self.declaration.paths
+            and hasattr(self.estimator, "path")
             and len(self.points) > 1
             and all(set(point) == {"C"} for point in self.points)
         )
@@ -149,15 +173,23 @@ class _Racer:
         return [float(value) for value in rounds]
 
 
+@protocol(
+    "race",
+    settings=Race,
+    caption="a race in one process",
+    # Every row is a training row, so that the first two are one.
+    scalings={"outer-fold": ALL_ROWS, "all-rows": ALL_ROWS, "none": UNSCALED},
+    cell="all solvers",
+)
 def race(task: Task) -> Outcome:
     """Run all racers in turn for `repeats` rounds; report ratios, costs and objectives."""
     spec, inputs = task.spec, inputs_of(task)
-    X, y = take(inputs.X, np.arange(len(inputs.y))), inputs.y
+    X, y = inputs.whole(), inputs.y
     racers = [_Racer(task, settings, X, y) for settings in spec["racers"]]
     for _ in range(spec["repeats"]):
         for racer in racers:
             racer.run()
-    best: dict[Aim, dict[float, float]] = {}
+    best: dict[Aim | None, dict[float, float]] = {}
     for racer in racers:
         for (C, _), value in racer.objectives.items():
             known = best.setdefault(racer.aim, {})
@@ -168,17 +200,20 @@ def race(task: Task) -> Outcome:
     notes: list[str] = []
     tolerance = spec["tolerance"]
     for racer in racers:
-        target = best[racer.aim]
+        target = best.get(racer.aim, {})
         metrics[f"conversion_time_s:{racer.name}"] = racer.conversion_s
-        cpu = racer.totals(racer.costs, target, tolerance)
-        wall = racer.totals(racer.walls, target, tolerance)
-        met = racer.reached(target, tolerance) if tolerance is not None else list(racer.costs)
-        shown = met or [min(racer.objectives, key=lambda key: racer.excess(key, target))]
-        metrics[f"excess_objective:{racer.name}"] = max(racer.excess(k, target) for k in shown)
-        if len(shown) == 1:
-            metrics[f"objective:{racer.name}"] = racer.objectives[shown[0]]
+        can_be_judged = bool(target) or tolerance is None
+        cpu = racer.totals(racer.costs, target, tolerance) if can_be_judged else None
+        wall = racer.totals(racer.walls, target, tolerance) if can_be_judged else None
+        if target:
+            met = racer.reached(target, tolerance) if tolerance is not None else list(racer.costs)
+            shown = met or [min(racer.objectives, key=lambda key: racer.excess(key, target))]
+            metrics[f"excess_objective:{racer.name}"] = max(racer.excess(k, target) for k in shown)
+            if len(shown) == 1:
+                metrics[f"objective:{racer.name}"] = racer.objectives[shown[0]]
         if cpu is None or wall is None:
-            notes.append(f"{racer.name} did not come within {tolerance:g} of the optimum")
+            missed = f"did not come within {tolerance:g} of the optimum"
+            notes.append(f"{racer.name} {missed if target else 'has no objective to compare'}")
             continue
         totals[racer.name] = cpu
         metrics[f"cpu_time_s:{racer.name}"] = statistics.median(cpu)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,11 +21,32 @@ import numpy as np
 from svmbench.core.kernels import KernelSource, gauss_of_distances, squared_distances
 from svmbench.core.multiclass import vote
 from svmbench.experiment import folds, measure
+from svmbench.experiment.blocks import RaceBlock
 from svmbench.experiment.kernel_search import make_folds, search, takes_part, warm_up
-from svmbench.experiment.protocols import Outcome, Task, inputs_of
+from svmbench.experiment.protocols.declare import ALL_ROWS, ITSELF, UNSCALED, protocol
+from svmbench.experiment.protocols.task import Outcome, Task, inputs_of
+from svmbench.experiment.values import Folds, Repeats, RunFolds
 
 #: Votes for a class that came first among equals, as LIBSVM counts.
 TIES = "first"
+
+
+class NestedRace(RaceBlock):
+    """Whole nested cross-validations in turn: one cell is all solvers.
+
+    Attributes
+    ----------
+    repeats : int
+        Rounds.
+    outer_folds, inner_folds : int
+    run_folds : int
+        How many of the outer folds are really run; 0 for all.
+    """
+
+    repeats: Repeats = 5
+    outer_folds: Folds = 5
+    inner_folds: Folds = 5
+    run_folds: RunFolds = 0
 
 
 @dataclass
@@ -74,6 +95,14 @@ class Problem:
         return int(self.codes.max()) + 1
 
 
+@protocol(
+    "nested-race",
+    settings=NestedRace,
+    caption="nested cross-validations raced in one process",
+    scalings={"outer-fold": ITSELF, "all-rows": ALL_ROWS, "none": UNSCALED},
+    cell="all solvers",
+    splits=lambda block: (block.outer_folds, block.inner_folds),
+)
 def nested_race(task: Task) -> Outcome:
     """Run all racers' nested cross-validations in turn for `repeats` rounds."""
     spec = task.spec
@@ -89,7 +118,7 @@ def nested_race(task: Task) -> Outcome:
             import sklearn.pipeline
             import sklearn.svm  # noqa: F401
         else:
-            warm_up(lambda settings=settings, **params: task.build_binary(settings, **params))
+            warm_up(lambda settings=settings, **params: task.build_alone(settings, **params))
     for _ in range(spec["repeats"]):
         for settings in spec["racers"]:
             with measure.quiet():
@@ -125,10 +154,7 @@ def nested_race(task: Task) -> Outcome:
 
 def _problem(task: Task) -> Problem:
     spec = task.spec
-    anew = spec["scaling"] == "outer-fold"
-    inputs = inputs_of(
-        replace(task, spec={**spec, "scaling": "none"}, shared=None) if anew else task
-    )
+    inputs = inputs_of(task)
     _, codes = np.unique(inputs.y, return_inverse=True)
     outer = folds.outer_splits(codes, spec["outer_folds"], task.seed("outer"))
     outer = outer[: spec["run_folds"] or None]
@@ -136,9 +162,8 @@ def _problem(task: Task) -> Problem:
         folds.outer_splits(codes[train], spec["inner_folds"], task.seed("inner", fold))
         for fold, (train, _) in enumerate(outer)
     ]
-    X = folds.take(inputs.X, np.arange(len(codes)))
-    scaler = spec["scaler"] if anew else None
-    return Problem(X, codes, outer, inner, scaler)
+    scaler = spec["scaler"] if spec["scaling"] == "outer-fold" else None
+    return Problem(inputs.whole(), codes, outer, inner, scaler)
 
 
 def _run(task: Task, settings: dict[str, Any], problem: Problem) -> Result:
@@ -158,7 +183,7 @@ def _on_shared_kernels(task: Task, settings: dict[str, Any], problem: Problem) -
     everywhere = squared_distances(problem.X) if problem.scaler is None else None
 
     def build(**params: Any) -> Any:
-        return task.build_binary(settings, **params)
+        return task.build_alone(settings, **params)
 
     for (train, test), inner in zip(problem.outer, problem.inner, strict=True):
         distances = everywhere

@@ -1,0 +1,89 @@
+"""Any class of scikit-learn, or in its style, as a solver: named in a config, declared nowhere.
+
+The class is taken as it is. Between it and the contract (`prepare`, `train`, `certify`) stand a few
+lines that change nothing of what it computes. It has no problem: its objective is not known, and it
+is compared by its scores and times alone.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, ClassifierMixin, OutlierMixin
+
+from svmbench.core.base import TrainingData
+from svmbench.core.registry import Declaration
+from svmbench.errors import SvmbenchError
+
+#: Packages whose classes are taken without more.
+TRUSTED = ("sklearn",)
+
+
+class Foreign:
+    """What a foreign class needs to be trained, timed and recorded like a solver."""
+
+    def prepare(self, X: Any, y: Any) -> TrainingData:
+        """Convert the inputs to float64, C-ordered or CSR: what the class would do first."""
+        kept = sp.csr_array(X) if sp.issparse(X) else np.ascontiguousarray(X, dtype=np.float64)
+        return TrainingData(X=kept, y=y)
+
+    def train(self, data: TrainingData) -> Self:
+        """Call the class's own `fit`."""
+        self.fit(data.X) if data.y is None else self.fit(data.X, data.y)  # type: ignore[attr-defined]
+        n_iter = getattr(self, "n_iter_", None)
+        self.n_iter_ = 1 if n_iter is None else int(np.max(n_iter))
+        self.stop_reason_ = "not told"
+        self.counters_: dict[str, int] = {}
+        support = getattr(self, "support_", None)
+        if support is not None:
+            self.counters_["support_vectors"] = len(support)
+        return self
+
+    def certify(self, data: TrainingData) -> Self:
+        """Nothing: the class's problem is not known here."""
+        return self
+
+
+@cache
+def adapted(path: str) -> Any:
+    """Return the class at a dotted path, with the solver's contract.
+
+    Parameters
+    ----------
+    path : str
+        Such as ``sklearn.svm.NuSVC``.
+
+    Raises
+    ------
+    svmbench.errors.SvmbenchError
+        If there is no such class, or it is neither a classifier nor a novelty detector.
+    """
+    module, _, name = path.rpartition(".")
+    try:
+        wrapped = getattr(import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise SvmbenchError(f"there is no class {path!r}: {error}") from error
+    if not (isinstance(wrapped, type) and issubclass(wrapped, BaseEstimator)):
+        raise SvmbenchError(f"{path} is no estimator: it does not derive from BaseEstimator")
+    novelty = issubclass(wrapped, OutlierMixin)
+    if not (novelty or issubclass(wrapped, ClassifierMixin)):
+        raise SvmbenchError(f"{path} is neither a classifier nor a novelty detector")
+    declaration = Declaration(
+        name=path,
+        problem="",
+        summary=f"the class {path}",
+        reference=f"{module.partition('.')[0]}'s own implementation",
+        kernels=("linear", "poly", "rbf", "sigmoid"),
+        task="one-class" if novelty else "multiclass",
+    )
+    fields = {"declaration": declaration, "wrapped": wrapped, "__module__": __name__}
+    return type(name, (Foreign, wrapped), fields)
+
+
+def is_trusted(path: str) -> bool:
+    """Return whether a class comes from a package that is taken without more."""
+    return path.partition(".")[0] in TRUSTED

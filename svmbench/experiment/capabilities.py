@@ -1,0 +1,96 @@
+"""What can't be done, known before a minute is spent: one sentence each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from svmbench.experiment.blocks import SolverSpec, TrainingBlock
+from svmbench.experiment.folds import derive_seed, subset_rows
+from svmbench.experiment.protocols.declare import Protocol
+from svmbench.experiment.protocols.task import NORMAL
+
+Y = np.ndarray
+
+
+def task_of(block: TrainingBlock, y: Y) -> str:
+    """Return the kind of task that a block makes of some labels."""
+    if block.task == "one-class":
+        return "one-class"
+    return "multiclass" if len(np.unique(y)) > 2 else "binary"
+
+
+def why_not_borne(
+    declared: Protocol, block: TrainingBlock, dataset: str, y: Y, n_rows: int | None, seed: int
+) -> str:
+    """Return why a data set's rows can't bear a protocol; empty if they can.
+
+    Parameters
+    ----------
+    declared : Protocol
+    block : TrainingBlock
+    dataset : str
+    y : ndarray of shape (n_samples,)
+        Labels of all rows.
+    n_rows : int or None
+        How many of them the sweep keeps.
+    seed : int
+        The config's.
+    """
+    labels = np.unique(y)
+    if len(labels) < 2:
+        return f"data set {dataset!r} has one class only; a classifier needs two"
+    if block.task == "binary" and len(labels) > 2:
+        return f"data set {dataset!r} has {len(labels)} classes; the task is binary"
+    if block.task == "one-class" and (len(labels) > 2 or NORMAL not in labels):
+        return (
+            f"data set {dataset!r} has the classes {', '.join(map(str, labels))};"
+            f" the task one-class needs two, of which {NORMAL} is the normal one"
+        )
+    if n_rows is not None and n_rows > len(y):
+        return f"data set {dataset!r} has {len(y)} rows, fewer than the size {n_rows}"
+    limit = min(x for x in (n_rows, block.max_samples or None, len(y)) if x is not None)
+    rows = subset_rows(y, limit, derive_seed(seed, "rows", dataset), block.subset)
+    too_small = _smallest_class(y[rows], declared.splits(block))
+    return f"data set {dataset!r}, block {block.name!r}: {too_small}" if too_small else ""
+
+
+def _smallest_class(y: Y, splits: tuple[int, ...]) -> str:
+    """Return a sentence if the smallest class can't be split into folds, one inside the other."""
+    labels, counts = np.unique(y, return_counts=True)
+    label, left = labels[np.argmin(counts)], int(counts.min())
+    if left < (splits[0] if splits else 2):
+        what = f"{splits[0]} folds" if splits else "2 a split needs"
+        return f"class {label} has {left} samples, fewer than the {what}"
+    if len(splits) > 1:
+        outer, inner = splits
+        remaining = left - -(-left // outer)
+        if remaining < inner:
+            return (
+                f"class {label} has {left} samples; an outer fold leaves {remaining} for training,"
+                f" fewer than the {inner} inner folds"
+            )
+    return ""
+
+
+def why_not(solver: SolverSpec, source: Any, block: TrainingBlock) -> str:
+    """Return why a solver can't take a data set; empty if it can."""
+    from svmbench.catalogue import solver_class
+
+    declared = solver_class(solver.name).declaration
+    if sp.issparse(source.X) and not declared.sparse and block.inputs != "dense":
+        return f"{solver.name} takes dense inputs only"
+    task = task_of(block, source.y)
+    if task == "one-class" and declared.task != "one-class":
+        return f"{solver.name} needs labels of two classes; the task is one-class"
+    if task != "one-class" and declared.task == "one-class":
+        return f"{solver.name} learns one class without labels; the task is {task}"
+    n_classes = len(np.unique(source.y))
+    if declared.task == "binary" and n_classes > 2 and block.multiclass == "skip":
+        return f"{solver.name} separates two classes; this data set has {n_classes}"
+    kernel = solver.params.get("kernel")
+    if kernel is not None and kernel not in declared.kernels:
+        return f"{solver.name} has no {kernel} kernel (it has: {', '.join(declared.kernels)})"
+    return ""

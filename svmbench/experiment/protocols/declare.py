@@ -1,0 +1,158 @@
+"""How a protocol says what it is: one declaration, over which plan, worker, schema and docs go."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import create_model
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from svmbench.experiment.blocks import Block
+    from svmbench.experiment.protocols.task import Outcome, Task
+
+
+def _everything(_spec: dict[str, Any], _y: np.ndarray) -> None:
+    return None
+
+
+@dataclass(frozen=True)
+class Scaled:
+    """What a scaling means to a protocol.
+
+    Attributes
+    ----------
+    before : bool
+        Whether inputs are scaled before the protocol's function sees them, so that cells can share
+        the scaled arrays; if not, it scales them itself, or nobody does.
+    rows : callable
+        From a cell's specification and the labels of its rows to the rows that the scaler is
+        fitted on; None for all.
+    by : tuple of str
+        The settings on which those rows depend.
+    """
+
+    before: bool = True
+    rows: Callable[[dict[str, Any], np.ndarray], np.ndarray | None] = _everything
+    by: tuple[str, ...] = ()
+
+
+#: Scaled before anything is split, on all rows.
+ALL_ROWS = Scaled()
+#: Left to the protocol's own function.
+ITSELF = Scaled(before=False)
+#: Not scaled.
+UNSCALED = Scaled(before=False)
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """A protocol as it is declared.
+
+    Attributes
+    ----------
+    name : str
+        As configs spell it.
+    run : callable
+        From a `Task` to an `Outcome`: what one cell does.
+    settings : type
+        The pydantic model of a block of this protocol.
+    caption : str
+        What reports call it.
+    scalings : mapping of str to Scaled
+        The scalings that it can do, the default first.
+    cell : str
+        What one cell is of: a data set and one ``solver``, ``all solvers`` in turn, or the
+        ``data set`` alone.
+    outer_folds : callable
+        From a block to the outer folds that are cells of their own.
+    splits : callable
+        From a block to the numbers of folds that rows are split into, one inside the other.
+    shares : tuple of str
+        What its cells may share: ``distances`` of all rows, beside the scaled inputs.
+    grid : bool
+        Whether it makes use of solvers' grids.
+    tasks : tuple of str
+        The kinds of task that it can do.
+    """
+
+    name: str
+    run: Callable[[Task], Outcome]
+    settings: type[Block]
+    caption: str
+    scalings: Mapping[str, Scaled]
+    cell: Literal["solver", "all solvers", "data set"] = "solver"
+    outer_folds: Callable[[Any], list[int | None]] = lambda _block: [None]
+    splits: Callable[[Any], tuple[int, ...]] = lambda _block: ()
+    shares: tuple[str, ...] = ()
+    grid: bool = True
+    tasks: tuple[str, ...] = ("binary", "multiclass")
+
+    @property
+    def module(self) -> str:
+        """Where its function stands."""
+        return self.run.__module__
+
+    def settings_of(self, block: Block) -> dict[str, Any]:
+        """Return the block's settings of this protocol alone, which are part of its cells' keys."""
+        from svmbench.experiment.blocks import Block, RaceBlock, TrainingBlock
+
+        known = {*Block.model_fields, *TrainingBlock.model_fields, *RaceBlock.model_fields}
+        own = [f for f in self.settings.model_fields if f not in known]
+        return {name: getattr(block, name) for name in own if name not in block.plan_only}
+
+    def for_plan(self) -> dict[str, Any]:
+        """Return what a report needs of it, as JSON values."""
+        return {
+            "caption": self.caption,
+            "race": self.cell == "all solvers",
+            "facts": self.cell == "data set",
+        }
+
+
+#: Every protocol by its name, in the order of declaration.
+REGISTRY: dict[str, Protocol] = {}
+
+Function = Callable[["Task"], "Outcome"]
+
+
+def protocol(
+    name: str,
+    *,
+    settings: type[Block],
+    caption: str,
+    scalings: Mapping[str, Scaled] | None = None,
+    **what: Any,
+) -> Callable[[Function], Function]:
+    """Enter a protocol, the decorated function, into the registry.
+
+    Parameters
+    ----------
+    name : str
+    settings : type
+        Derived from `TrainingBlock` (`RaceBlock` for one whose cells are all solvers), or from
+        `Block` where nothing is trained. The keys ``protocol`` and ``scaling`` are added here.
+    caption : str
+    scalings : mapping of str to Scaled, optional
+        The default first; none where nothing is scaled.
+    **what
+        The rest of :class:`Protocol`.
+    """
+    fields: dict[str, Any] = {"protocol": (Literal[name], ...)}
+    if scalings:
+        names = tuple(scalings)
+        fields["scaling"] = (Literal[names], names[0])
+    model = create_model(settings.__name__, __base__=settings, __doc__=settings.__doc__, **fields)
+
+    def enter(function: Function) -> Function:
+        known = REGISTRY.get(name)
+        if known is not None and known.module != function.__module__:
+            msg = f"two protocols are declared as {name!r}"
+            raise ValueError(msg)
+        REGISTRY[name] = Protocol(name, function, model, caption, scalings or {}, **what)
+        return function
+
+    return enter

@@ -1,0 +1,50 @@
+"""Protocol ``fit``: training alone, for tables and plots of its time."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from svmbench import scores
+from svmbench.experiment import folds
+from svmbench.experiment.blocks import TrainingBlock
+from svmbench.experiment.protocols import outcomes
+from svmbench.experiment.protocols.declare import ALL_ROWS, UNSCALED, protocol
+from svmbench.experiment.protocols.task import Outcome, Task, inputs_of
+
+
+class Fit(TrainingBlock):
+    """Training once on all rows: one cell a solver. It searches no grid."""
+
+
+@protocol(
+    "fit",
+    settings=Fit,
+    caption="training on all rows",
+    # Every row is a training row, so that the first two are one.
+    scalings={"outer-fold": ALL_ROWS, "all-rows": ALL_ROWS, "none": UNSCALED},
+    grid=False,
+    tasks=("binary", "multiclass", "one-class"),
+)
+def fit(task: Task) -> Outcome:
+    """Train once on all rows.
+
+    The scores are those of the data set's test part where it has one, else those of the training
+    rows (``train_accuracy_pct`` …).
+    """
+    inputs = inputs_of(task)
+    X, y = inputs.whole(), inputs.y
+    fitted = task.training_rows(np.arange(len(y)), y)
+    own = (X if len(fitted) == len(y) else folds.take(X, fitted)), y[fitted]
+    estimator, timing = outcomes.fit(task, {}, *own)
+    outcome = outcomes.outcome_of(estimator, [timing], {})
+    exam = scores.Exam(estimator, X, y, (own[0], task.labels(own[1])))
+    metrics, undefined = scores.mark(task.spec["scores"], exam)
+    outcome["metrics"] |= {f"train_{name}": value for name, value in metrics.items()}
+    outcome["undefined"] = {f"train_{name}": reason for name, reason in undefined.items()}
+    if inputs.X_test is not None:
+        X_test = folds.take(inputs.X_test, np.arange(inputs.X_test.shape[0]))
+        metrics, undefined, _ = outcomes.test(task, estimator, *own, X_test, inputs.y_test)
+        outcome["metrics"] |= metrics
+        outcome["undefined"] |= undefined
+    outcome["metrics"] |= {"n_train": len(fitted), "scaling_time_s": inputs.scaling_s}
+    return outcome

@@ -1,0 +1,142 @@
+"""Protocol ``nested-cv``: the parameters are chosen without sight of the rows that score them."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from svmbench.experiment import folds
+from svmbench.experiment.blocks import TrainingBlock
+from svmbench.experiment.protocols.declare import ALL_ROWS, ITSELF, UNSCALED, Scaled, protocol
+from svmbench.experiment.protocols.outcomes import fit_and_test, sizes
+from svmbench.experiment.protocols.search import Ground, scaled_apart, search
+from svmbench.experiment.protocols.task import Inputs, Outcome, Task, inputs_of
+from svmbench.experiment.values import Folds, RunFolds
+
+
+class NestedCV(TrainingBlock):
+    """Nested cross-validation: one cell an outer fold.
+
+    Attributes
+    ----------
+    outer_folds, inner_folds : int
+    run_folds : int
+        How many of the outer folds are really run; 0 for all.
+    precision : str
+        Of the distances and kernel values that fits share in the search: ``single`` (a kernel
+        value is off by at most some 2e-7), or ``double`` for models that are to be certified
+        beyond that.
+    """
+
+    plan_only: ClassVar[tuple[str, ...]] = ("run_folds",)
+
+    outer_folds: Folds = 5
+    inner_folds: Folds = 5
+    run_folds: RunFolds = 0
+    precision: Literal["single", "double"] = "single"
+
+
+def _training_rows(spec: dict[str, Any], y: np.ndarray) -> np.ndarray:
+    seed = folds.derive_seed(spec["seed"], spec["dataset"]["name"], "outer")
+    return folds.outer_splits(y, spec["outer_folds"], seed)[spec["fold"]][0]
+
+
+@protocol(
+    "nested-cv",
+    settings=NestedCV,
+    caption="nested cross-validation",
+    scalings={
+        "outer-fold": Scaled(rows=_training_rows, by=("outer_folds", "fold")),
+        "all-rows": ALL_ROWS,
+        "every-fold": ITSELF,
+        "none": UNSCALED,
+    },
+    outer_folds=lambda block: list(range(block.run_folds or block.outer_folds)),
+    splits=lambda block: (block.outer_folds, block.inner_folds),
+    shares=("distances",),
+    tasks=("binary", "multiclass", "one-class"),
+)
+def nested_cv(task: Task) -> Outcome:
+    """Search the grid by inner k-fold CV on one outer fold's training rows, refit, test.
+
+    The score is of rows that neither the search nor (with ``scaling: outer-fold``) the scaler saw.
+    """
+    spec, inputs = task.spec, inputs_of(task)
+    splits = folds.outer_splits(inputs.y, spec["outer_folds"], task.seed("outer"))
+    train, test = splits[spec["fold"]]
+    y = inputs.y[train]
+    anew = spec["scaler"] if spec["scaling"] == "every-fold" else None
+    inner = folds.outer_splits(y, spec["inner_folds"], task.seed("inner", spec["fold"]))
+    if _searches_kernels(task):
+        best, found = _kernel_search(task, inputs, train, inner)
+    else:
+        best, found = search(task, Ground(folds.take(inputs.X, train), y, inner, anew))
+    fitted = task.training_rows(train, inputs.y)
+    X, X_test = scaled_apart(inputs.X, fitted, test, anew)
+    outcome = fit_and_test(task, best, X, inputs.y[fitted], X_test, inputs.y[test])
+    outcome["metrics"] |= found | sizes(inputs, len(fitted), len(test))
+    outcome["metrics"]["nested_cv_cpu_time_s"] = _whole_cpu_time(spec, outcome["metrics"])
+    return outcome
+
+
+def _whole_cpu_time(spec: dict[str, Any], metrics: dict[str, float]) -> float:
+    """Return the CPU time of all outer folds, were each like this one: the mean is the total.
+
+    Distances are paid once where all folds share them, once a fold where each scales anew.
+    """
+    distances = metrics.get("distances_cpu_time_s", 0.0)
+    times = 1 if spec["scaling"] in {"all-rows", "none"} else spec["outer_folds"]
+    own = metrics["search_cpu_time_s"] - distances + metrics["cpu_time_s"]
+    return spec["outer_folds"] * (own + metrics["predict_cpu_time_s"]) + times * distances
+
+
+def _searches_kernels(task: Task) -> bool:
+    """Return whether the search can run on one kernel matrix a gamma."""
+    from svmbench.catalogue import solver_class
+    from svmbench.experiment.kernel_search import takes_part
+
+    spec = task.spec
+    several = len(spec["grid"]) > 1 and spec["scaling"] != "every-fold"
+    fits = folds.distance_bytes(spec) <= task.memory_gb * 2**30 / 2
+    return (
+        several
+        and fits
+        and not task.is_one_class
+        and spec["select_by"] == "accuracy"
+        and takes_part(solver_class(spec["name"]), spec["params"], spec["grid"])
+    )
+
+
+def _kernel_search(
+    task: Task, inputs: Inputs, rows: np.ndarray, splits: list[tuple[np.ndarray, np.ndarray]]
+) -> tuple[dict[str, Any], dict[str, float]]:
+    """Search as `search` does, on distances that are computed once."""
+    from svmbench.core.kernels import squared_distances
+    from svmbench.experiment.kernel_search import search as search_kernels
+    from svmbench.experiment.kernel_search import warm_up
+
+    warm_up(task.build_alone)
+    if inputs.distances is None:
+        X, cpu = inputs.whole(), time.process_time()
+        made = squared_distances(X, dtype=folds.distance_type(task.spec))
+        inputs.distances = made, time.process_time() - cpu
+    distances, distances_cpu_s = inputs.distances
+    classes, codes = np.unique(inputs.y[rows], return_inverse=True)
+    found = search_kernels(
+        distances,
+        rows,
+        codes,
+        len(classes),
+        splits,
+        task.build_alone,
+        task.spec["grid"],
+        done=task.done,
+        emit=task.emit,
+    )
+    metrics = found.metrics
+    metrics["distances_cpu_time_s"] = distances_cpu_s
+    metrics["search_time_s"] = metrics["search_wall_time_s"] + distances_cpu_s
+    metrics["search_cpu_time_s"] += distances_cpu_s
+    return found.best, metrics

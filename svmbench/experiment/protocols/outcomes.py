@@ -1,0 +1,109 @@
+"""What is measured of fitted models, and what becomes of it in a record."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from typing import Any
+
+import numpy as np
+
+from svmbench import scores
+from svmbench.experiment import measure
+from svmbench.experiment.protocols.task import Inputs, Outcome, Task
+
+
+def fit_and_test(
+    task: Task, params: dict[str, Any], X: Any, y: np.ndarray, X_test: Any, y_test: Any
+) -> Outcome:
+    """Fit with the chosen parameters, several times if short, and score on the test rows.
+
+    Parameters
+    ----------
+    task : Task
+    params : dict
+    X, y : array
+        Training rows with their labels.
+    X_test, y_test : array
+        Test rows.
+    """
+    estimator, timing = fit(task, params, X, y)
+    outcome = outcome_of(estimator, [timing], params)
+    metrics, undefined, seconds = test(task, estimator, X, y, X_test, y_test)
+    outcome["metrics"] |= metrics | seconds
+    outcome["undefined"] = undefined
+    return outcome
+
+
+def fit(task: Task, params: dict[str, Any], X: Any, y: np.ndarray) -> tuple[Any, measure.Timing]:
+    """Fit the cell's solver, several times if short; return it with its times."""
+    estimator = task.build(**params)
+    data, timing = measure.fit_repeatedly(estimator, X, task.labels(y))
+    estimator.certify(data)
+    return estimator, timing
+
+
+def test(
+    task: Task, estimator: Any, X: Any, y: np.ndarray, X_test: Any, y_test: Any
+) -> tuple[dict[str, float], dict[str, str], dict[str, float]]:
+    """Return the scores on the test rows, the reasons of those without a value, and the seconds."""
+    start, cpu = time.perf_counter(), time.process_time()
+    exam = scores.Exam(estimator, X_test, np.asarray(y_test), (X, task.labels(y)))
+    _ = exam.predicted
+    seconds = {
+        "predict_time_s": time.perf_counter() - start,
+        "predict_cpu_time_s": time.process_time() - cpu,
+    }
+    return *scores.mark(task.spec["scores"], exam), seconds
+
+
+def outcome_of(estimator: Any, timings: list[measure.Timing], params: dict[str, Any]) -> Outcome:
+    """Return what a fitted estimator says of itself, and what its fits cost.
+
+    Parameters
+    ----------
+    estimator : object
+        The last one, where there were several.
+    timings : list of Timing
+        One a fold.
+    params : dict
+        What a search has chosen.
+    """
+    wall = [t.wall_s for t in timings]
+    cpu = [t.cpu_s for t in timings]
+    one = timings[0]
+    counters = {name: int(value) for name, value in estimator.counters_.items()}
+    metrics: dict[str, Any] = {}
+    if "bounded_support_vectors" in counters:
+        metrics["n_bound_sv"] = counters["bounded_support_vectors"]
+        metrics["n_nonbound_sv"] = counters["support_vectors"] - metrics["n_bound_sv"]
+    metrics |= {
+        "train_time_s": statistics.fmean(wall),
+        "cpu_time_s": statistics.fmean(cpu),
+        "conversion_time_s": statistics.fmean(t.conversion for t in timings),
+        "peak_memory_mb": max(t.peak_memory for t in timings),
+    }
+    if getattr(estimator, "objective_", None) is not None:
+        metrics["objective"] = float(estimator.objective_)
+    metrics["n_iter"] = int(np.max(estimator.n_iter_))
+    spread = {
+        "train_time_s": deviation(wall) if len(timings) > 1 else one.spread(one.wall),
+        "cpu_time_s": deviation(cpu) if len(timings) > 1 else one.spread(one.cpu),
+    }
+    return {
+        "metrics": metrics,
+        "spread": {name: value for name, value in spread.items() if value is not None},
+        "counters": counters,
+        "stop_reason": str(estimator.stop_reason_),
+        "params": params,
+    }
+
+
+def sizes(inputs: Inputs, n_train: int, n_test: int) -> dict[str, float]:
+    """Return the metrics that say how many rows there were, and what scaling took."""
+    return {"scaling_time_s": inputs.scaling_s, "n_train": n_train, "n_test": n_test}
+
+
+def deviation(values: list[float]) -> float:
+    """Return the standard deviation of what folds found; 0 of a single one."""
+    return statistics.stdev(values) if len(values) > 1 else 0.0

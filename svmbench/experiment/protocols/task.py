@@ -1,0 +1,181 @@
+"""What a protocol's function is given and returns: a cell's solver, its rows, its outcome."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypedDict
+
+import numpy as np
+
+from svmbench.experiment import folds
+from svmbench.experiment.protocols.declare import REGISTRY
+
+#: The label of the normal class where the task is to tell it from everything else.
+NORMAL = 1
+
+
+class Outcome(TypedDict, total=False):
+    """What one cell found: these become fields of its record."""
+
+    metrics: dict[str, Any]
+    spread: dict[str, Any]
+    counters: dict[str, int]
+    params: dict[str, Any]
+    stop_reason: str
+    folds: int
+    undefined: dict[str, str]
+
+
+@dataclass
+class Task:
+    """What a worker hands to a protocol.
+
+    Attributes
+    ----------
+    spec : dict
+        The cell's specification.
+    shared : Path or None
+        Folder of the scaled inputs, if the plan has made them.
+    memory_gb : float
+        What the cell may hold, GiB.
+    done : dict
+        Points recorded by an earlier, interrupted run, by their id.
+    emit : callable
+        Streams a finished point: ``emit(id, values)``.
+    """
+
+    spec: dict[str, Any]
+    shared: Path | None = None
+    memory_gb: float = 4.0
+    done: dict[str, dict[str, Any]] = field(default_factory=dict)
+    emit: Callable[[str, dict[str, Any]], None] = lambda _id, _values: None
+
+    @property
+    def is_one_class(self) -> bool:
+        """Whether solvers are trained on the normal class alone, without labels."""
+        return self.spec.get("task") == "one-class"
+
+    def build(self, settings: dict[str, Any] | None = None, **params: Any) -> Any:
+        """Return the cell's solver with its fixed parameters, a seed of its own, and `params`.
+
+        One that separates two classes is wrapped in `OneVsOne` where the data have more.
+        """
+        built = self.build_alone(settings, **params)
+        if self.spec.get("task") == "multiclass" and built.declaration.task == "binary":
+            from svmbench.core.multiclass import OneVsOne
+
+            return OneVsOne(built)
+        return built
+
+    def build_alone(self, settings: dict[str, Any] | None = None, **params: Any) -> Any:
+        """Return the solver itself."""
+        from svmbench.catalogue import solver, solver_class
+
+        settings = settings or self.spec
+        wanted = {**settings["params"], **params}
+        if "random_state" in solver_class(settings["name"])._get_param_names():
+            wanted.setdefault(
+                "random_state",
+                folds.derive_seed(self.spec["seed"], "solver", self.spec.get("fold")),
+            )
+        return solver(settings["name"], **wanted)
+
+    def seed(self, *parts: object) -> int:
+        """Return a seed that depends on the data set and `parts`, not on the solver."""
+        return folds.derive_seed(self.spec["seed"], self.spec["dataset"]["name"], *parts)
+
+    def training_rows(self, rows: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Return those of some rows that a solver may be fitted on."""
+        return rows[y[rows] == NORMAL] if self.is_one_class else rows
+
+    def labels(self, y: np.ndarray) -> np.ndarray | None:
+        """Return the labels that a solver may see of its training rows."""
+        return None if self.is_one_class else y
+
+
+@dataclass
+class Inputs:
+    """The rows of a cell: inputs scaled as the block says, and their labels.
+
+    `distances` are the squared distances of all rows with the CPU seconds that they took, where
+    the plan has made them.
+    """
+
+    X: Any
+    y: np.ndarray
+    scaling_s: float
+    X_test: Any = None
+    y_test: np.ndarray | None = None
+    distances: tuple[np.ndarray, float] | None = None
+
+    def whole(self) -> Any:
+        """Return all inputs in memory."""
+        return folds.take(self.X, np.arange(len(self.y)))
+
+
+def open_dataset(spec: dict[str, Any]) -> Any:
+    """Open the prepared data set of a cell."""
+    from svmbench import data
+
+    wanted = spec["dataset"]
+    if wanted["file"]:
+        return data.load_file(wanted["file"], label_column=wanted["label_column"] or None)
+    return data.load(wanted["name"])
+
+
+def make_inputs(spec: dict[str, Any]) -> Inputs:
+    """Compute the inputs of a cell (or of the node that several cells share) from the data set."""
+    source = open_dataset(spec)
+    y = np.asarray(source.y)
+    rows = _kept_rows(spec, y)
+    X, X_test = folds.take(source.X, rows), source.X_test
+    if spec.get("inputs") == "dense":
+        X, X_test = folds.dense(X), None if X_test is None else folds.dense(X_test)
+    columns = folds.subset_features(X, spec["n_features_kept"])
+    if columns is not None:
+        X = X[:, columns]
+        X_test = None if X_test is None else X_test[:, columns]
+    y = y[rows]
+    start = time.perf_counter()
+    scaled = REGISTRY[spec["protocol"]].scalings[spec["scaling"]]
+    if scaled.before:
+        fitted_on = scaled.rows(spec, y)
+        if spec.get("task") == "one-class" and spec["scaling"] != "all-rows":
+            fitted_on = np.arange(len(y)) if fitted_on is None else fitted_on
+            fitted_on = fitted_on[y[fitted_on] == NORMAL]
+        scaler = folds.make_scaler(spec["scaler"], not isinstance(X, np.ndarray))
+        scaler.fit(X if fitted_on is None else X[fitted_on])
+        X = scaler.transform(X)
+        if X_test is not None:
+            X_test = scaler.transform(folds.take(X_test, np.arange(X_test.shape[0])))
+    seconds = time.perf_counter() - start
+    return Inputs(X=X, y=y, scaling_s=seconds, X_test=X_test, y_test=source.y_test)
+
+
+def inputs_of(task: Task) -> Inputs:
+    """Return a cell's inputs: mapped if they are shared, else computed here."""
+    if task.shared is None or not (task.shared / "meta.json").exists():
+        return make_inputs(task.spec)
+    spec = task.spec
+    source = open_dataset(spec)
+    y = np.asarray(source.y)
+    rows = _kept_rows(spec, y)
+    X, seconds = folds.open_arrays(task.shared)
+    test = task.shared.with_name(task.shared.name + "-test")
+    X_test = folds.open_arrays(test)[0] if test.exists() else None
+    return Inputs(
+        X=X,
+        y=y[rows],
+        scaling_s=seconds,
+        X_test=X_test,
+        y_test=source.y_test,
+        distances=folds.open_distances(task.shared),
+    )
+
+
+def _kept_rows(spec: dict[str, Any], y: np.ndarray) -> np.ndarray:
+    seed = folds.derive_seed(spec["seed"], "rows", spec["dataset"]["name"])
+    return folds.subset_rows(y, spec["n_rows"], seed, spec["subset"])

@@ -1,0 +1,82 @@
+"""What cells have in common: the node of the plan that holds their scaled inputs and distances."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import scipy.sparse as sp
+
+from svmbench.experiment import folds
+from svmbench.experiment.blocks import TrainingBlock
+from svmbench.experiment.folds import SharedArrays
+from svmbench.experiment.keys import hash_of
+from svmbench.experiment.models import Config
+from svmbench.experiment.protocols.declare import Protocol
+
+#: What decides a node's arrays, whatever the protocol.
+FIELDS = (
+    "protocol",
+    "dataset",
+    "data_sha256",
+    "n_rows",
+    "n_features_kept",
+    "seed",
+    "subset",
+    "scaling",
+    "scaler",
+    "inputs",
+    "precision",
+    "task",
+)
+
+
+def shared_arrays(
+    declared: Protocol, spec: dict[str, Any], source: Any, distance_bytes: int
+) -> SharedArrays | None:
+    """Return the node that holds what cells share; None where they read the data set itself.
+
+    Parameters
+    ----------
+    declared : Protocol
+    spec : dict
+        A cell's specification.
+    source : Dataset
+    distance_bytes : int
+        Size of the squared distances that go with the inputs; 0 without any.
+    """
+    scaled = declared.scalings[spec["scaling"]]
+    whole = spec["n_rows"] == source.X.shape[0] and spec["n_features_kept"] is None
+    if not scaled.before and whole and not distance_bytes:
+        return None
+    wanted: dict[str, Any] = {name: spec[name] for name in (*FIELDS, *scaled.by) if name in spec}
+    wanted["distances"] = distance_bytes > 0
+    share = spec["n_rows"] / max(1, source.X.shape[0])
+    sparse = sp.issparse(source.X) and "inputs" not in spec
+    stored = source.X.nnz * 12 if sparse else source.X.shape[0] * source.X.shape[1] * 8
+    size = int(stored * share) + distance_bytes
+    return SharedArrays(key=hash_of(wanted), spec=wanted, bytes=size)
+
+
+def distances_of(
+    declared: Protocol, config: Config, block: TrainingBlock, spec: dict[str, Any]
+) -> int:
+    """Return the size of the squared distances that a block's searches share; 0 without any.
+
+    Past half of a cell's memory they are not made: there would be no room for a kernel matrix.
+    """
+    from svmbench.catalogue import solver_class
+    from svmbench.experiment.kernel_search import takes_part
+
+    size = folds.distance_bytes(spec)
+    # What a protocol scales by itself, fold by fold, has no distances in common.
+    scaled_once = declared.scalings[block.scaling].before or block.scaling == "none"
+    wanted = (
+        "distances" in declared.shares
+        and scaled_once
+        and size <= config.memory_gb * 2**30 / 2
+        and any(
+            takes_part(solver_class(s.name), dict(s.params), s.grid_points())
+            for s in config.solvers_of(block)
+        )
+    )
+    return size if wanted else 0

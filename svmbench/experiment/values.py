@@ -1,0 +1,164 @@
+"""The values that a config may hold, each checked where it stands: scalars, grids, sizes."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Any
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    model_validator,
+)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, list | dict):
+        msg = f"a value is a number, a word, true, false or null; got {value!r}"
+        raise ValueError(msg)  # noqa: TRY004 - pydantic tells of ValueErrors alone
+    return value
+
+
+Scalar = Annotated[bool | int | float | str | None, BeforeValidator(_plain)]
+
+#: Parameters that have a range of their own in every solver that has them.
+POSITIVE = ("C", "gamma", "lam", "tol")
+
+
+class Model(BaseModel):
+    """Base of all config models: unknown keys are errors, values are not changed later."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, str_strip_whitespace=True)
+
+
+def sentence(error: Any) -> str:
+    """Return what one of the errors of a `ValidationError` says, without pydantic's prefix."""
+    return str(error["msg"]).removeprefix("Value error, ")
+
+
+class ExponentRange(Model):
+    """Exponents from `start` to `stop`, both included, every `step`."""
+
+    start: int
+    stop: int
+    step: Annotated[int, Field(ge=1)] = 1
+
+    @model_validator(mode="after")
+    def _not_empty(self) -> ExponentRange:
+        if self.stop < self.start:
+            msg = f"an empty range: stop {self.stop} is below start {self.start}"
+            raise ValueError(msg)
+        return self
+
+
+# What is wrong with a value is said of the form that it has, not of every form it might have.
+_BY_FORM = Discriminator(lambda value: "mapping" if isinstance(value, dict | Model) else "list")
+
+
+class PowerGrid(Model):
+    """A geometric grid: `base` to the power of each exponent."""
+
+    base: Annotated[float, Field(gt=0, allow_inf_nan=False)]
+    exponents: Annotated[
+        Annotated[list[int], Tag("list")] | Annotated[ExponentRange, Tag("mapping")], _BY_FORM
+    ]
+
+    @model_validator(mode="after")
+    def _representable(self) -> PowerGrid:
+        given = self.exponents
+        ends = [given.start, given.stop] if isinstance(given, ExponentRange) else given
+        for exponent in ends:
+            try:
+                float(self.base) ** exponent
+            except OverflowError as error:
+                msg = f"{self.base:g} to the power of {exponent} is too large a number"
+                raise ValueError(msg) from error
+        return self
+
+    def values(self) -> list[Scalar]:
+        """Return the grid's values in ascending order of the exponent given."""
+        exponents = self.exponents
+        if isinstance(exponents, ExponentRange):
+            exponents = list(range(exponents.start, exponents.stop + 1, exponents.step))
+        return [float(self.base) ** e for e in exponents]
+
+
+GridValues = Annotated[
+    Annotated[list[Scalar], Field(min_length=1), Tag("list")]
+    | Annotated[PowerGrid, Tag("mapping")],
+    _BY_FORM,
+]
+
+
+def _check_positive(name: str, values: list[Any]) -> None:
+    for value in values:
+        if name not in POSITIVE or value is None or (name == "gamma" and value == "scale"):
+            continue
+        if isinstance(value, bool | str) or not 0 < value < math.inf:
+            msg = f"{name} must be positive and finite, got {value!r}"
+            raise ValueError(msg)
+
+
+def _checked_params(params: dict[str, Scalar]) -> dict[str, Scalar]:
+    for name, value in params.items():
+        _check_positive(name, [value])
+    return params
+
+
+def _checked_grid(grid: dict[str, GridValues]) -> dict[str, GridValues]:
+    for name, values in grid.items():
+        _check_positive(name, values.values() if isinstance(values, PowerGrid) else values)
+    return grid
+
+
+def _checked_sizes(sizes: list[Any]) -> list[Any]:
+    for size in sizes:
+        if isinstance(size, int) and size > 0:
+            continue
+        text = str(size)
+        if text.endswith("%") and text[:-1].isdigit() and 0 < int(text[:-1]) <= 100:
+            continue
+        msg = f"a size is a number of rows or a percentage such as '50%', got {size!r}"
+        raise ValueError(msg)
+    return sizes
+
+
+def values_of(given: list[Scalar] | PowerGrid) -> list[Scalar]:
+    """Return the values of a grid in either form."""
+    return given.values() if isinstance(given, PowerGrid) else given
+
+
+def _checked_sweep(sweep: dict[str, GridValues]) -> dict[str, GridValues]:
+    for name, given in sweep.items():
+        values = values_of(given)
+        parameter = name.removeprefix("solver.")
+        if name == "rows":
+            _checked_sizes(values)
+        elif name == "features":
+            if any(isinstance(v, bool) or not isinstance(v, int) or v < 1 for v in values):
+                msg = f"numbers of features are integers of at least 1, got {values!r}"
+                raise ValueError(msg)
+        elif parameter != name:
+            _check_positive(parameter, values)
+        else:
+            msg = f"a dimension is rows, features or solver.<parameter>, got {name!r}"
+            raise ValueError(msg)
+    return sweep
+
+
+# What stands in a block, a data set or a solver, a profile may change: the same types hold there.
+Params = Annotated[dict[str, Scalar], AfterValidator(_checked_params)]
+Grid = Annotated[dict[str, GridValues], AfterValidator(_checked_grid)]
+Sizes = Annotated[list[int | str], AfterValidator(_checked_sizes)]
+Sweep = Annotated[dict[str, GridValues], AfterValidator(_checked_sweep)]
+Features = list[Annotated[int, Field(ge=1)]]
+Folds = Annotated[int, Field(ge=2)]
+RunFolds = Annotated[int, Field(ge=0)]
+MaxSamples = Annotated[int, Field(ge=0)]
+Repeats = Annotated[int, Field(ge=1)]
+Limit = Annotated[float, Field(gt=0, allow_inf_nan=False)]
