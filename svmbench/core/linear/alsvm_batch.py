@@ -21,6 +21,7 @@ Deviations
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from copy import copy
 from time import perf_counter
 from typing import Any, Self
 
@@ -115,7 +116,7 @@ class ALSVMBatch(LinearClassifier):
         for A, q, shared, passes in self._sums(data, splits):
             for model in models:
                 start = perf_counter()
-                found = model._sibling()._solve(A, q)
+                found = copy(model)._solve(A, q)
                 cost = shared + perf_counter() - start
                 yield PathPoint(found, cost, {**found.counters_, "passes": passes})
                 passes = 0
