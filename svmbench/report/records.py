@@ -73,9 +73,12 @@ class Cell:
 
     @property
     def disturbed(self) -> bool:
-        """Whether the timed training shared the processor with work from outside this program."""
+        """Whether the timed training shared the processor with work from outside this program.
+
+        Of a cell that ran beside others of the run nothing can be said: these may have had it.
+        """
         wall, cpu = self.metrics.get("train_time_s"), self.metrics.get("cpu_time_s")
-        if not (isinstance(wall, int | float) and isinstance(cpu, int | float)):
+        if self.contended or not (isinstance(wall, int | float) and isinstance(cpu, int | float)):
             return False
         return wall > OUTSIDE_LOAD * cpu > 0.0
 
