@@ -240,6 +240,15 @@ def test_a_misspelt_score_is_named_with_the_nearest() -> None:
         scores.describe(["acu"])
 
 
+def test_a_metric_says_its_unit() -> None:
+    declare = scores.score(
+        "misses", metric="misses", caption="", unit="%", better="lower", tolerance=None
+    )
+    with pytest.raises(ValueError, match="a metric in % ends in '_pct'"):
+        declare(lambda _: 0.0)
+    assert "misses" not in SCORES
+
+
 def test_a_score_of_ones_own_joins_and_a_name_is_taken_once() -> None:
     @scores.score(
         "rejected", metric="rejected_pct", caption="rejected (%)", unit="%", better="lower",
