@@ -9,8 +9,9 @@ from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 from small_problems import make_problem, solutions
 
-from svmbench.core.kernel import lssvm
+from svmbench.core.kernel import lssvm, refined_solve
 from svmbench.core.kernel.lssvm import LSSVM
+from svmbench.core.kernel.refined_solve import solve_refined
 from svmbench.core.kernels import KernelFunction, KernelSource
 from svmbench.core.linear.alsvm_batch import ALSVMBatch
 from svmbench.core.problems import absorbed
@@ -103,7 +104,7 @@ def test_a_matrix_in_single_precision_is_left_as_it_is_and_solved_in_double():
     before = K.copy()
     found = LSSVM(gamma=1.0).solve(KernelSource.precomputed(K), y.astype(float))
     assert np.array_equal(K, before)
-    beta, _ = lssvm.solve(K.astype(np.float64), y.astype(float), 0.5, 1.0)
+    beta = lssvm.solve(K.astype(np.float64), y.astype(float), 0.5, 1.0).beta
     assert_allclose(found.coefficients, beta, rtol=1e-13)
 
 
@@ -125,3 +126,28 @@ def test_a_model_survives_pickling():
     fresh = KernelFunction("rbf", 1.0).between(X, X)
     beta = model.dual_coef_[0]
     assert model.expansion_.square == pytest.approx(beta @ fresh @ beta)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("nu", [10.0, 0.5, 1e-3])
+def test_single_precision_is_refined_to_double(monkeypatch, dtype, nu):
+    X, y = make_problem(n=300, d=5)
+    K = KernelFunction("rbf", 0.7).between(X, X).astype(dtype)
+    monkeypatch.setattr(lssvm, "SINGLE_FROM", 10)
+    found = lssvm.solve(K, y.astype(float), nu, 1.0)
+    A = K.astype(np.float64) + 1.0 + nu * np.eye(300)
+    assert found.factorisations == 1
+    assert 1 <= found.refinements <= refined_solve.ROUNDS
+    assert np.linalg.norm(A @ found.beta - y) <= 1e-9 * np.linalg.norm(y)
+    assert_allclose(found.beta, np.linalg.solve(A, y), atol=1e-6 * np.abs(found.beta).max())
+
+
+def test_where_single_precision_does_not_suffice_double_takes_over(monkeypatch):
+    X, y = make_problem(n=60, d=3, density=1.0)
+    K = KernelFunction("rbf", 0.01).between(X, X)
+    monkeypatch.setattr(lssvm, "SINGLE_FROM", 10)
+    assert solve_refined(K, y.astype(float), 1e-9, 1.0) is None
+    found = lssvm.solve(K, y.astype(float), 1e-9, 1.0)
+    assert (found.factorisations, found.refinements, found.fell_back) == (2, 0, False)
+    A = K + 1.0 + 1e-9 * np.eye(60)
+    assert np.linalg.norm(A @ found.beta - y) <= 1e-4 * np.linalg.norm(y)

@@ -23,14 +23,15 @@ ROWS, TILE = 512, 1024
 DENSE_UP_TO = 1 << 25
 
 
-def double_rows(source: KernelSource) -> SourceRows:
-    """Return rows in double precision, from dense inputs where these are no burden."""
+def dense_source(source: KernelSource) -> KernelSource:
+    """Return the source over dense inputs, where these are no burden: products cost less."""
     inputs = source.inputs()
-    if inputs is not None and sp.issparse(inputs[0]):
-        X, function = inputs
-        if X.shape[0] * X.shape[1] <= DENSE_UP_TO:
-            return SourceRows(KernelSource.from_inputs(X.toarray(), function), np.float64)
-    return SourceRows(source, np.float64)
+    if inputs is None or not sp.issparse(inputs[0]):
+        return source
+    X, function = inputs
+    if X.shape[0] * X.shape[1] > DENSE_UP_TO:
+        return source
+    return KernelSource.from_inputs(X.toarray(), function)
 
 
 class KernelProduct:
@@ -58,7 +59,8 @@ class KernelProduct:
         self._kept: dict[int, np.ndarray] = {}
         self._matrix = source.whole(np.inf) if source.is_stored else None
         if self._matrix is None:
-            self._rows = float32_rows(source) if dtype is np.float32 else double_rows(source)
+            single = dtype is np.float32
+            self._rows = float32_rows(source) if single else SourceRows(dense_source(source), dtype)
             self._columns = self._rows.columns(None)
 
     def _blocks(self) -> Iterator[tuple[int, np.ndarray]]:
