@@ -42,13 +42,19 @@ class UnknownNameError(ConfigError):
 class DataError(SvmbenchError):
     """A data file or data set that is not what it should be."""
 
+    exit_code = EXIT_USAGE
+
 
 class DataUnavailableError(DataError):
     """A data set that can't be had here: neither cached, nor in the mirror, nor downloadable."""
 
+    exit_code = EXIT_ERROR
+
 
 class CacheError(DataError):
     """The cache folder can't be written (a full disk, a read-only folder): no data set's fault."""
+
+    exit_code = EXIT_ERROR
 
 
 class BudgetError(SvmbenchError):
@@ -57,6 +63,12 @@ class BudgetError(SvmbenchError):
 
 class ResultsError(SvmbenchError):
     """A results folder that can't be read or written."""
+
+
+class DamagedResultsError(ResultsError):
+    """A file of a results folder that is not what it should be."""
+
+    exit_code = EXIT_USAGE
 
 
 def suggestion(name: str, known: list[str]) -> str:

@@ -94,7 +94,7 @@ class Reading(Strict):
         # More than one would be a regular expression to the reader of tables.
         one = len(separator) == 1 and (separator.isprintable() or separator == "\t")
         if separator != "whitespace" and (not one or separator == '"'):
-            raise ValueError(f"{separator!r} is neither one character nor 'whitespace'")
+            raise ValueError(f"{separator[:80]!r} is neither one character nor 'whitespace'")
         return separator
 
 
@@ -169,7 +169,7 @@ class SourceFile(Strict):
         if url is None:
             return None
         if not is_web_address(url):
-            raise ValueError(f"{url!r} is no http or https address")
+            raise ValueError(f"{url[:80]!r} is no http or https address")
         _fit(file_name(url))
         return url
 
@@ -178,7 +178,7 @@ class SourceFile(Strict):
     def _hexadecimal(cls, hashes: tuple[str, ...]) -> tuple[str, ...]:
         for value in hashes:
             if not re.fullmatch(r"[0-9a-f]{64}", value):
-                raise ValueError(f"{value!r} is not a sha256 in lower-case hexadecimal")
+                raise ValueError(f"{value[:80]!r} is not a sha256 in lower-case hexadecimal")
         return hashes
 
 
@@ -314,8 +314,8 @@ class Entry(Strict):
         _fit(name)
         if re.search(r"[\[\]+@\s]", name) or name.startswith((".", "-")):
             raise ValueError(
-                f"{name!r} is no name of a data set: no blanks, brackets, '+' or '@', and no dot or"
-                " dash at its beginning"
+                f"{name[:80]!r} is no name of a data set: no blanks, brackets, '+' or '@', and no"
+                " dot or dash at its beginning"
             )
         return name
 

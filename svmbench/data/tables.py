@@ -75,7 +75,7 @@ def _named(frame: pd.DataFrame, name: str) -> pd.DataFrame:
     header = pd.Index(frame.iloc[0].astype(str))
     if header.has_duplicates:
         twice = header[header.duplicated()][0]
-        raise DataError(f"{name}: the header has the column {twice!r} twice")
+        raise DataError(f"{name}: the header has the column {twice[:40]!r} twice")
     frame = frame.iloc[1:]
     frame.columns = header
     return frame
@@ -250,9 +250,10 @@ def _refuse_nan(
         return
     at = int(np.argmax(bad))
     word = part.iloc[at]
+    shown = repr(word if len(word) <= 40 else word[:39] + "…")
     where = f"{name}, line {part.index[at]}, column {feature}"
     if word in ("", reading.missing):
         raise DataError(f"{where}: the value is missing")
     if at == 0 and not reading.header:
-        raise DataError(f"{where}: {word!r} {what} (a header taken for data?)")
-    raise DataError(f"{where}: {word!r} {what}")
+        raise DataError(f"{where}: {shown} {what} (a header taken for data?)")
+    raise DataError(f"{where}: {shown} {what}")

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from svmbench.errors import ResultsError
+from svmbench.errors import DamagedResultsError
 from svmbench.report.curves import Curves, exponents_csv, read_plot, trace_curves
 from svmbench.report.files import remove, write_bytes, write_text
 from svmbench.report.kinds import kind_of
@@ -82,7 +82,7 @@ def build(run_dir: Path | str, *, allow_contended: bool = False) -> BuiltReport:
     names = [spec.name for spec in specs] + [plot.name for plot in plots]
     for name in names:
         if names.count(name) > 1 or name in {"table", "tables"}:
-            raise ResultsError(
+            raise DamagedResultsError(
                 f"{plan_name}: the name {name!r} is taken; each table and plot needs its own"
             )
     tables = [lay_out(run, spec, allow_contended=allow_contended) for spec in specs]

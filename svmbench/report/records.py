@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from svmbench.errors import ResultsError
+from svmbench.errors import DamagedResultsError, ResultsError
 from svmbench.record import parse
-from svmbench.report import wording
+from svmbench.report import shapes, wording
 from svmbench.scores import SCORES
 from svmbench.specs import IDENTITY, canonical
 
@@ -252,8 +252,8 @@ def _read_lines(run_dir: Path) -> tuple[list[dict[str, Any]], list[str]]:
             return [], []
     except OSError as error:
         raise ResultsError(f"can't read {path}: {error.strerror or error}") from error
-    except lzma.LZMAError as error:
-        raise ResultsError(f"can't read {path}: {error}") from error
+    except (lzma.LZMAError, EOFError) as error:
+        raise DamagedResultsError(f"can't read {path}: {error}") from error
     records = []
     unreadable = 0
     torn = False
@@ -285,37 +285,42 @@ def _lines(content: bytes) -> Iterator[tuple[bytes, bool]]:
 
 def _read_plan(path: Path) -> dict[str, Any]:
     try:
-        plan = json.loads(path.read_text(encoding="utf-8"))
+        plan = shapes.read_json(path)
     except FileNotFoundError:
         raise ResultsError(
             f"{path.parent} is not a run folder: it has no {path.name}; "
             "give the folder that 'svmbench run' wrote"
         ) from None
-    except (OSError, ValueError) as error:
-        raise ResultsError(f"can't read {path}: {error}") from error
+    except OSError as error:
+        raise ResultsError(f"can't read {path}: {error.strerror or error}") from error
     cells = plan.get("cells") if isinstance(plan, dict) else None
     if not isinstance(cells, list) or not all(
         isinstance(cell, dict) and isinstance(cell.get("key"), str) for cell in cells
     ):
-        raise ResultsError(f"{path} is not a plan: it has no list of cells with keys")
+        raise DamagedResultsError(f"{path} is not a plan: it has no list of cells with keys")
     if not isinstance(plan.get("config") or {}, dict):
-        raise ResultsError(f"{path} is not a plan: its config is no mapping of keys to values")
+        raise DamagedResultsError(
+            f"{path} is not a plan: its config is no mapping of keys to values"
+        )
     for name in ("tables", "plots"):
         asked = plan.get(name) or []
         if not isinstance(asked, list) or not all(isinstance(one, dict) for one in asked):
-            raise ResultsError(f"{path} is not a plan: its {name} are no list of mappings")
-    return plan
+            raise DamagedResultsError(f"{path} is not a plan: its {name} are no list of mappings")
+    wrong = shapes.mismatch(plan, shapes.PLAN)
+    if wrong:
+        raise DamagedResultsError(f"{path} is not a plan: {wrong}")
+    return dict(plan)
 
 
 def _read_environments(run_dir: Path) -> dict[str, Mapping[str, Any]]:
     environments: dict[str, Mapping[str, Any]] = {}
     for path in sorted(run_dir.glob("environment-*.json")):
         try:
-            content = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+            content = shapes.read_json(path)
+        except (OSError, DamagedResultsError):
             content = {}
-        name = path.stem.removeprefix("environment-")
-        environments[name] = content if isinstance(content, dict) else {}
+        fits = isinstance(content, dict) and not shapes.mismatch(content, shapes.ENVIRONMENT)
+        environments[path.stem.removeprefix("environment-")] = content if fits else {}
     return environments
 
 

@@ -1,0 +1,63 @@
+"""Read damaged files of every kind that the program reads, by default 100,800 of them.
+
+Every outcome has to be a result or one sentence with exit code 2, within two seconds of CPU time
+and 500 MB. Prints a table in Markdown; ends with code 1 where anything else was found, or where a
+mutator hardly ever came past the first check.
+
+    python scripts/fuzz.py                         11,200 of each kind
+    python scripts/fuzz.py --number 500 --kind yaml --seed 7
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+
+import fuzzing
+
+LEAST_SHARE = 0.1
+
+
+def main() -> int:
+    """Run the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--number", type=int, default=11_200, help="cases of each kind")
+    parser.add_argument("--kind", action="append", choices=list(fuzzing.KINDS))
+    parser.add_argument("--seed", type=int, default=0)
+    chosen = parser.parse_args()
+    folder = fuzzing.scratch()
+    bad: list[str] = []
+    print("| kind | inputs | read | refused | findings | past the first check | slowest, CPU s |")
+    print("| --- | ---: | ---: | ---: | ---: | --- | ---: |")
+    began = time.process_time()
+    try:
+        for name in chosen.kind or fuzzing.KINDS:
+            tally = fuzzing.fuzz(fuzzing.KINDS[name], chosen.number, chosen.seed, folder)
+            shares = ", ".join(f"{m} {s:.0%}" for m, s in sorted(tally.shares.items()))
+            counts = f"{tally.outcomes['read']:,} | {tally.outcomes['refused']:,}"
+            print(
+                f"| {name} | {chosen.number:,} | {counts} | {len(tally.findings)} | {shares} |"
+                f" {tally.slowest:.2f} |",
+                flush=True,
+            )
+            bad += tally.findings
+            bad += [
+                f"{name}: {mutator} came past the first check in {share:.0%} of its cases"
+                for mutator, share in tally.shares.items()
+                if share < LEAST_SHARE
+            ]
+    finally:
+        shutil.rmtree(folder)
+    print(f"\n{time.process_time() - began:.0f} s of CPU time")
+    for line in bad:
+        print(line, file=sys.stderr)
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

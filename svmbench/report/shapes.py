@@ -1,0 +1,136 @@
+"""What the files of a run folder must look like before anything is made of them.
+
+Plans and environments are written by one version and read by others, copied, merged and edited by
+hand. What is wrong with one is said once, here, with its place; what lies behind reads without
+doubt.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from svmbench.errors import DamagedResultsError
+from svmbench.record import shown
+
+#: A shape: types; a list of one shape; or a mapping, whose named keys may be missing or null and
+#: have the given shapes; "*" stands for every key that is not named.
+Shape = Any
+
+_TEXT = str
+_NUMBER = (int, float)
+_SCALAR = (str, int, float, bool)
+_NAMES = [_SCALAR]
+
+_CELL = {
+    **dict.fromkeys(("key", "block", "protocol", "paper", "profile", "dataset"), _TEXT),
+    **dict.fromkeys(("solver", "kernel", "status", "reason"), _TEXT),
+    **dict.fromkeys(("fold", "size", "n_features_kept"), int),
+    "dimensions": {"*": _SCALAR},
+}
+_SCORE = {
+    **dict.fromkeys(("caption", "unit", "better"), _TEXT),
+    "tolerance": _NUMBER,
+}
+_SPEC = {"name": _TEXT, "title": _TEXT, "block": _TEXT, "published": _TEXT}
+PLAN: Shape = {
+    "config": {
+        **dict.fromkeys(("name", "paper", "title", "scaling"), _TEXT),
+        "blocks": [{"name": _TEXT, "scaling": _TEXT}],
+    },
+    "profile_note": _TEXT,
+    "cells": [_CELL],
+    "tables": [_SPEC],
+    "plots": [_SPEC],
+    "scores": {"*": _SCORE},
+    "protocols": {"*": {"caption": _TEXT}},
+}
+ENVIRONMENT: Shape = {
+    **dict.fromkeys(("id", "svmbench", "python", "platform", "cpu"), _TEXT),
+    "git": {"commit": _TEXT},
+    "cores": int,
+    "ram_gb": _NUMBER,
+    "threads": int,
+    "blas": [_TEXT],
+    "packages": {"*": _TEXT},
+}
+
+_CALLED = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}
+
+
+def read_json(path: Path) -> Any:
+    """Return what a JSON file holds.
+
+    Raises
+    ------
+    svmbench.errors.DamagedResultsError
+        If it isn't JSON in UTF-8, or holds NaN, a number that is too large, or too deep a nesting.
+    OSError
+        If it can't be read.
+    """
+    try:
+        content = json.loads(path.read_bytes().decode("utf-8"), parse_constant=_refuse)
+        problem = _unfit(content)
+    except UnicodeDecodeError as error:
+        raise DamagedResultsError(f"can't read {path}: it is not encoded as UTF-8") from error
+    except RecursionError as error:
+        raise DamagedResultsError(f"can't read {path}: it is nested too deep") from error
+    except ValueError as error:
+        said = shown(" ".join(str(error).split()), 200)
+        raise DamagedResultsError(f"can't read {path}: {said}") from error
+    if problem:
+        raise DamagedResultsError(f"can't read {path}: {problem}")
+    return content
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is no JSON")
+
+
+def _unfit(value: Any) -> str:
+    todo = [value]
+    while todo:
+        each = todo.pop()
+        if isinstance(each, dict):
+            todo += [*each, *each.values()]
+        elif isinstance(each, list):
+            todo += each
+        elif isinstance(each, float) and not math.isfinite(each):
+            return "it holds a number that is infinite"
+        elif isinstance(each, int) and abs(each) >= 2**63:
+            return "it holds a whole number beyond 64 bits"
+        elif isinstance(each, str) and any("\ud800" <= c <= "\udfff" for c in each):
+            return "it holds half a character"
+    return ""
+
+
+def mismatch(value: Any, shape: Shape, place: str = "") -> str:
+    """Return what is wrong with the first value that does not fit its shape, or nothing."""
+    if isinstance(shape, Mapping):
+        if not isinstance(value, dict):
+            return f"{place} should be a mapping of keys to values, not {_kind(value)}"
+        for key, each in value.items():
+            wanted = shape.get(key, shape.get("*"))
+            if wanted is not None and each is not None:
+                said = mismatch(each, wanted, f"{place}.{shown(key, 40)}".lstrip("."))
+                if said:
+                    return said
+        return ""
+    if isinstance(shape, list):
+        if not isinstance(value, list):
+            return f"{place} should be a list, not {_kind(value)}"
+        found = (mismatch(each, shape[0], f"{place}[{i}]") for i, each in enumerate(value))
+        return next(filter(None, found), "")
+    kinds = shape if isinstance(shape, tuple) else (shape,)
+    if isinstance(value, kinds) and (bool in kinds or not isinstance(value, bool)):
+        return ""
+    return f"{place} should be {' or '.join(_CALLED[kind] for kind in kinds)}, not {_kind(value)}"
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, list | dict) or value is None:
+        return {list: "a list", dict: "a mapping", type(None): "nothing"}[type(value)]
+    return shown(repr(value), 60)
