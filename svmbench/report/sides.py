@@ -1,0 +1,208 @@
+"""The sides of a comparison: run folders, repeated runs, kept baselines."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from svmbench.errors import DamagedResultsError, ResultsError
+from svmbench.report import shapes
+from svmbench.report.files import write_text
+from svmbench.report.provenance import place
+from svmbench.report.records import TRAIN, Cell, dimensions_of, read_run, read_scores
+
+BASELINE = "baseline.json"
+#: Where a record is of: cells that share these are the folds of one measurement.
+_GROUP = ("block", "dataset", "solver", "kernel", "dimensions")
+_KEPT_METRICS = ("objective", "ratio")
+
+
+@dataclass(frozen=True)
+class Side:
+    """One side of a comparison: the cells of one or several runs of one config.
+
+    Attributes
+    ----------
+    name : str
+        The config's name.
+    cells : dict of tuple to list of dict
+        For each cell (group and fold) its kept record in each run.
+    cpus : frozenset of str
+        CPU models it was measured on.
+    arithmetic : frozenset of str
+        What decides rounding: CPU, BLAS and library versions.
+    scores : dict of str to dict
+        By metric: direction and tolerance.
+    """
+
+    name: str
+    cells: Mapping[tuple[Any, ...], list[dict[str, Any]]]
+    cpus: frozenset[str]
+    arithmetic: frozenset[str]
+    scores: Mapping[str, Mapping[str, Any]]
+
+
+def read_side(path: Path) -> Side:
+    """Read a run folder, a kept baseline, or a folder of repeated runs.
+
+    Raises
+    ------
+    svmbench.errors.ResultsError
+        If it is none of the three, or can't be read.
+    """
+    try:
+        return _read_side(path)
+    except OSError as error:
+        raise ResultsError(f"can't read {path}: {error.strerror or error}") from error
+
+
+def _read_side(path: Path) -> Side:
+    if (path / BASELINE).exists():
+        return _side([_read_baseline(path / BASELINE)])
+    if (path / "plan.json").exists() or not path.is_dir():
+        return _side([summarise(path)])
+    repeats = sorted(part for part in path.iterdir() if (part / "plan.json").exists())
+    if not repeats:
+        raise ResultsError(
+            f"{path} is neither a run folder (plan.json), nor a baseline ({BASELINE}), nor a folder"
+            " of run folders"
+        )
+    return _side([summarise(part) for part in repeats])
+
+
+def summarise(run_dir: Path) -> dict[str, Any]:
+    """Return what a comparison needs of a run folder, as JSON values."""
+    run = read_run(run_dir)
+    used = {cell.environment for cell in run.cells if cell.environment}
+    environments = [content for name, content in run.environments.items() if name in used]
+    measured = {name for cell in run.cells for name in cell.metrics}
+    judged = {name: facts for name, facts in _scores(run.scores).items() if name in measured}
+    return {
+        "schema": 1,
+        "config": run.name,
+        "profile": run.profile,
+        "environments": [
+            {name: found.get(name) for name in ("cpu", "blas", "python", "packages")}
+            for found in environments
+        ],
+        "scores": judged,
+        "cells": [_kept(cell, judged) for cell in run.cells],
+    }
+
+
+def write_baseline(run_dir: Path, target: Path) -> Path:
+    """Keep a run's counters, accuracies and ratios in `target`; return the file written.
+
+    Raises
+    ------
+    svmbench.errors.ResultsError
+        If a cell of the run has no result (a baseline with holes would hide regressions), or
+        `target` can't be written.
+    """
+    content = summarise(run_dir)
+    holes = [cell for cell in content["cells"] if cell["status"] not in ("ok", "skipped")]
+    if holes:
+        raise ResultsError(
+            f"{run_dir}: {len(holes)} cells have no result ({where_of(group_of(holes[0]))}:"
+            f" {holes[0]['status']} …); a baseline needs them all"
+        )
+    # One line a cell: the history of a baseline reads as a diff.
+    cells = ",\n".join("  " + json.dumps(cell, sort_keys=True) for cell in content.pop("cells"))
+    head = json.dumps(content, indent=1, sort_keys=True).removesuffix("\n}")
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ResultsError(f"can't write {target}: {error.strerror or error}") from error
+    return write_text(target / BASELINE, f'{head},\n "cells": [\n{cells}\n ]\n}}\n')
+
+
+def _scores(known: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Return direction and tolerance of the scores that are judged, by their metrics.
+
+    On the rows that were trained on each is judged as on others.
+    """
+    judged = {
+        name: {key: facts.get(key) for key in ("better", "tolerance", "relative")}
+        for name, facts in known.items()
+        if isinstance(facts.get("tolerance"), int | float) and not name.startswith(TRAIN)
+    }
+    return {**judged, **{f"{TRAIN}{name}": facts for name, facts in judged.items()}}
+
+
+def _kept(cell: Cell, judged: Collection[str]) -> dict[str, Any]:
+    kept = (*_KEPT_METRICS, *judged)
+    return {
+        **{name: getattr(cell, name) for name in (*_GROUP, "fold", "status", "contended")},
+        "dimensions": dict(cell.dimensions),
+        "params": dict(cell.params),
+        "counters": dict(cell.counters),
+        "metrics": {k: v for k, v in cell.metrics.items() if k.split(":")[0] in kept},
+    }
+
+
+def _side(runs: list[dict[str, Any]]) -> Side:
+    cells: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for run in runs:
+        for cell in run["cells"]:
+            # A repeated run may leave out what is the same each time.
+            if len(runs) > 1 and cell["status"] == "not run":
+                continue
+            cells.setdefault((*group_of(cell), cell["fold"]), []).append(cell)
+    environments = [found for run in runs for found in run["environments"]]
+    return Side(
+        name=runs[0]["config"],
+        cells=cells,
+        cpus=frozenset(str(found.get("cpu")) for found in environments),
+        arithmetic=frozenset(json.dumps(found, sort_keys=True) for found in environments),
+        scores=_scores(read_scores(runs[0].get("scores"))),
+    )
+
+
+def _read_baseline(path: Path) -> dict[str, Any]:
+    try:
+        content = shapes.read_json(path)
+        if content["schema"] != 1:
+            raise DamagedResultsError(
+                f"{path}: schema {content['schema']!r} is not the 1 that is read"
+            )
+        _side([content])
+        for number, cell in enumerate(content["cells"], start=1):
+            _check_kept(cell, f"{path}: cell {number}")
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise DamagedResultsError(f"can't read the baseline {path}: {error!r}") from error
+    return dict(content)
+
+
+def _check_kept(cell: Mapping[str, Any], where: str) -> None:
+    """Make sure that a cell of a baseline has all that :func:`_kept` gives it."""
+    for name in ("status", "contended"):
+        if name not in cell:
+            raise DamagedResultsError(f"{where} has no {name!r}")
+    if not isinstance(cell.get("params"), dict):
+        raise DamagedResultsError(f"{where} has no mapping 'params'")
+    for name in ("counters", "metrics"):
+        values = cell.get(name)
+        if not isinstance(values, dict):
+            raise DamagedResultsError(f"{where} has no mapping {name!r}")
+        for key, value in values.items():
+            if not (isinstance(value, int | float) or (value is None and name == "metrics")):
+                raise DamagedResultsError(f"{where}: {key!r} of its {name} is no number: {value!r}")
+
+
+def group_of(cell: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return what tells measurements apart; a cell of an older baseline names its own sizes."""
+    *plain, _ = _GROUP
+    return (*(cell[name] for name in plain), tuple(sorted(dimensions_of(cell).items())))
+
+
+def where_of(group: tuple[Any, ...]) -> str:
+    """Return what a measurement is called: block, data set, dimensions, solver."""
+    named = dict(zip(_GROUP, group, strict=True))
+    parts = [named["block"], named["dataset"]]
+    parts += [place(name, value) for name, value in named["dimensions"]]
+    # A race names all its solvers; which of them moved stands beside it.
+    parts += [named["solver"]] if "|" not in str(named["solver"]) else []
+    return " · ".join(str(part) for part in parts if part)
