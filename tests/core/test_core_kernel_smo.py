@@ -8,8 +8,10 @@ from numpy.testing import assert_allclose
 from sklearn.exceptions import ConvergenceWarning
 from small_problems import make_problem, needs_jit
 
-from svmbench.core.kernel.smo import SMO
-from svmbench.core.kernels import KERNELS
+from svmbench.core.kernel.platt import at_zero
+from svmbench.core.kernel.smo import FIRST_EPS, SMO, B, examine
+from svmbench.core.kernel.storage import STEPS, store
+from svmbench.core.kernels import KERNELS, KernelFunction
 
 
 @needs_jit
@@ -145,3 +147,124 @@ def test_permuted_samples_and_sparse_input():
 def test_parameters_out_of_range(parameter, value, message):
     with pytest.raises(ValueError, match=message):
         SMO(**{parameter: value}).fit(np.eye(2), [0, 1])
+
+
+class PrintedSMO:
+    """The report's pseudo-code, line by line: a kernel matrix, no cache of errors, no compiling.
+
+    The order in which candidates are tried is the list's, from starts of the same generator.
+    """
+
+    def __init__(self, K, y, C, tol, eps):
+        self.K, self.y, self.C, self.tol, self.eps = K, y, C, tol, eps
+        self.alpha, self.b = np.zeros(len(y)), 0.0
+        self.non_bound, self.seed = [], 1
+        self.taken = []
+
+    def error(self, i):
+        return (self.alpha * self.y) @ self.K[:, i] - self.b - self.y[i]
+
+    def start(self, n):
+        self.seed ^= (self.seed << 13) & 0xFFFFFFFF
+        self.seed ^= self.seed >> 17
+        self.seed ^= (self.seed << 5) & 0xFFFFFFFF
+        return (self.seed * n) >> 32
+
+    def put(self, i, value):
+        self.alpha[i] = value
+        inside = 0.0 < value < self.C
+        if inside and i not in self.non_bound:
+            self.non_bound.append(i)
+        elif not inside and i in self.non_bound:
+            place, last = self.non_bound.index(i), self.non_bound.pop()
+            if last != i:
+                self.non_bound[place] = last
+
+    def take_step(self, i1, i2):
+        if i1 == i2:
+            return False
+        a1, a2, y1, y2 = self.alpha[i1], self.alpha[i2], self.y[i1], self.y[i2]
+        E1, E2 = self.error(i1), self.error(i2)
+        if y1 != y2:
+            L, H = max(0.0, a2 - a1), min(self.C, self.C + a2 - a1)
+        else:
+            L, H = max(0.0, a2 + a1 - self.C), min(self.C, a2 + a1)
+        if L >= H:
+            return False
+        k11, k12, k22 = self.K[i1, i1], self.K[i1, i2], self.K[i2, i2]
+        eta = k11 + k22 - 2.0 * k12
+        assert eta > 0.0
+        new2 = min(max(a2 + y2 * (E1 - E2) / eta, L), H)
+        new2 = 0.0 if new2 < 1e-12 * self.C else self.C if new2 > (1 - 1e-12) * self.C else new2
+        if abs(new2 - a2) < self.eps * (new2 + a2 + self.eps):
+            return False
+        new1 = a1 + y1 * y2 * (a2 - new2)
+        new1 = 0.0 if new1 < 1e-12 * self.C else self.C if new1 > (1 - 1e-12) * self.C else new1
+        b1 = E1 + y1 * (new1 - a1) * k11 + y2 * (new2 - a2) * k12 + self.b
+        b2 = E2 + y1 * (new1 - a1) * k12 + y2 * (new2 - a2) * k22 + self.b
+        if 0.0 < new1 < self.C:
+            self.b = b1
+        elif 0.0 < new2 < self.C:
+            self.b = b2
+        else:
+            self.b = (b1 + b2) / 2.0
+        kind = "b1" if 0.0 < new1 < self.C else "b2" if 0.0 < new2 < self.C else "middle"
+        self.put(i1, new1)
+        self.put(i2, new2)
+        self.taken.append((i1, i2, kind))
+        return True
+
+    def examine(self, i2, among_equals):
+        E2 = self.error(i2)
+        r2 = E2 * self.y[i2]
+        if not (
+            (r2 < -self.tol and self.alpha[i2] < self.C) or (r2 > self.tol and self.alpha[i2] > 0.0)
+        ):
+            return False
+        if self.non_bound:
+            widths = [abs(self.error(k) - E2) for k in self.non_bound]
+            # The last pair's errors are both 0, but for rounding, which decides between the two.
+            equals = [
+                k
+                for k, width in zip(self.non_bound, widths, strict=True)
+                if width > max(widths) - 1e-12
+            ]
+            first = next((k for k in equals if k in among_equals), equals[0])
+            if max(widths) > 0.0 and self.take_step(first, i2):
+                return True
+        for candidates in (list(self.non_bound), range(len(self.y))):
+            start = self.start(len(candidates)) if len(candidates) else 0
+            for m in range(len(candidates)):
+                i1 = candidates[(start + m) % len(candidates)]
+                seen = len(candidates) == len(self.y) and i1 in self.non_bound
+                if not seen and self.take_step(i1, i2):
+                    return True
+        return False
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_every_step_is_the_printed_one(kernel):
+    X, y = make_problem(n=40, d=4, density=1.0)
+    y, C, tol = y.astype(float), 1.0, 1e-3
+    function = KernelFunction(kernel, 2.0, 3, 0.0)
+    s, v = store(X, function, "dense"), at_zero(y, X.shape[1])
+    printed = PrintedSMO(function.between(X, X), y, C, tol, FIRST_EPS)
+    state = np.array([0.0, 1.0, FIRST_EPS])
+    examine_all, changed, n_sweeps = True, 0, 0
+    while changed or examine_all:
+        changed = 0
+        for i in range(len(y)):
+            if examine_all or i in printed.non_bound:
+                before = v.alpha.copy()
+                moved = examine(s, v, i, C, tol, state, examine_all)
+                assert moved == printed.examine(i, np.flatnonzero(v.alpha != before))
+                assert v.counters[STEPS] == len(printed.taken)
+                assert_allclose(v.alpha, printed.alpha, atol=1e-9)
+                assert_allclose(state[B], printed.b, atol=1e-9)
+                changed += moved
+        n_sweeps += 1
+        examine_all = not changed and not examine_all
+        assert n_sweeps < 1000
+    # All three rules for the threshold have been followed, and many pairs were chosen.
+    assert {kind for _, _, kind in printed.taken} == {"b1", "b2", "middle"}
+    assert len(printed.taken) > 40
