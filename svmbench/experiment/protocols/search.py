@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -142,30 +143,43 @@ def _shared_search(task: Task, ground: Ground) -> tuple[dict[str, Any], dict[str
     """Search as `search` does, by the solver's own path: every fold and value in one go."""
     points, select_by = task.spec["grid"], task.spec["select_by"]
     metric = scores.find(select_by).metric
+    asks_training = "training" in scores.find(select_by).needs
     (over,) = points[0]
     cpu, estimator = time.process_time(), task.build()
     data, wall = estimator.prepare(ground.X, ground.y), time.perf_counter()
     values = np.full((len(points), len(ground.splits)), np.nan)
     unfinished = 0
-    given = [point[over] for point in points]
-    path = estimator.path(data, None, over, given, ground.splits)
-    for position, (model, cost, _) in enumerate(path):
-        f, p = divmod(position, len(points))
-        if p == 0:
-            train, test = ground.splits[f]
-            X_test, y_test = folds.take(ground.X, test), ground.y[test]
-            own = ground.X[train], ground.y[train]
-        found, undefined = scores.mark([select_by], scores.Exam(model, X_test, y_test, own))
-        values[p, f] = found.get(metric, np.nan)
-        reason = str(model.stop_reason_)
-        unfinished += reason in UNFINISHED
-        point = {"params": points[p], **found, "train_time_s": cost, "stop_reason": reason}
-        if undefined:
-            point["undefined"] = undefined
-        if f"{p}/{f}" not in task.done:
-            task.emit(f"{p}/{f}", point)
+    path = estimator.path(data, None, over, [point[over] for point in points], ground.splits)
+    for f, (train, test) in enumerate(ground.splits):
+        solved = list(islice(path, len(points)))
+        X_test = folds.take(ground.X, test)
+        own = (ground.X[train], ground.y[train]) if asks_training else None
+        decisions = _decisions([model for model, _, _ in solved], X_test)
+        for p, (model, cost, _) in enumerate(solved):
+            exam = scores.Exam(model, X_test, ground.y[test], own)
+            found, undefined = scores.mark([select_by], exam.told(decisions[p]))
+            values[p, f] = found.get(metric, np.nan)
+            reason = str(model.stop_reason_)
+            unfinished += reason in UNFINISHED
+            point = {"params": points[p], **found, "train_time_s": cost, "stop_reason": reason}
+            if undefined:
+                point["undefined"] = undefined
+            if f"{p}/{f}" not in task.done:
+                task.emit(f"{p}/{f}", point)
     return points[best_of(values, select_by)], {
         "search_time_s": time.perf_counter() - wall,
         "search_cpu_time_s": time.process_time() - cpu,
         "unconverged_fits": unfinished,
     }
+
+
+def _decisions(models: list[Any], X: Any) -> np.ndarray:
+    """Return the decision values (n_models, n_samples) of a fold's models.
+
+    Those of linear models are one product.
+    """
+    if all(hasattr(model, "coef_") for model in models):
+        W = np.vstack([model.coef_ for model in models])
+        offsets = np.concatenate([model.intercept_ for model in models])
+        return np.asarray((X @ W.T + offsets).T)
+    return np.array([model.decision_function(X) for model in models])
