@@ -14,6 +14,7 @@ from svmbench.errors import ResultsError
 from svmbench.report import build
 from svmbench.report.curves import Curves, read_plot, trace_curves
 from svmbench.report.kinds import Kind, kind_of
+from svmbench.report.kinds.curve import grows_by_factors
 from svmbench.report.records import read_run
 from svmbench.specs import PlotSpec, plot_kinds
 
@@ -164,3 +165,20 @@ def test_no_kind_draws_empty_axes(tmp_path: Path, name: str) -> None:
     report = build(runs.write_run(tmp_path, [cell], [], plots=[plot]))
     assert report.plots == {}
     assert "Not drawn, there is no point: not run: a9a." in report.joined.read_text()
+
+
+@pytest.mark.parametrize(
+    ("values", "by_factors"),
+    [
+        ([0.1, 0.01, 0.001], True),
+        ([1, 2, 4, 8, 16, 32, 64], True),
+        ([10, 20, 50, 90, 1000], True),
+        ([100, 200, 300, 400], False),
+        ([1, 500, 1000], False),
+        ([0.0, 0.01, 1.0], False),
+        ([1, 100], False),
+        (["a", "b", "c"], False),
+    ],
+)
+def test_an_axis_is_logarithmic_where_values_grow_by_factors(values, by_factors):
+    assert grows_by_factors(values) is by_factors
