@@ -6,11 +6,45 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from svmbench.report.axes import COLOURS, LINES, MARKERS, draw_points, log_ticks
-from svmbench.report.curves import Curves, Panel
+from svmbench.report.curves import Curves, Panel, Series
 from svmbench.report.kinds import Kind
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.lines import Line2D
+
+
+def _draw_series(axes: Axes, series: Series, style: int, *, hollow: bool) -> Line2D:
+    """Draw a series with its fitted line and the printed points; return its legend entry."""
+    from matplotlib.lines import Line2D
+
+    style %= len(COLOURS)
+    busy = hollow and any(point.busy for point in series.points)
+    text = f"{series.name}: exponent {series.fit}" if series.fit else f"{series.name}: one size"
+    text += "*" if busy and series.fit else ""
+    if series.printed_exponent is not None:
+        text += f"; paper {series.printed_exponent:g}"
+    draw_points(axes, series, style, line=False, hollow=hollow, text=text)
+    if series.fit:
+        ends = [series.points[0].x, series.points[-1].x]
+        axes.plot(
+            ends, [series.fit.at(x) for x in ends],
+            color=COLOURS[style], linestyle=LINES[style], linewidth=1.1,
+        )  # fmt: skip
+    if series.printed:
+        axes.plot(
+            *zip(*series.printed, strict=True), color=COLOURS[style], linestyle="none",
+            marker=MARKERS[style], markersize=3, markerfacecolor="white", alpha=0.6,
+        )  # fmt: skip
+    return Line2D(
+        [],
+        [],
+        color=COLOURS[style],
+        linestyle=LINES[style] if series.fit else "none",
+        marker=MARKERS[style],
+        markerfacecolor="white" if busy else COLOURS[style],
+        label=text,
+    )
 
 
 def draw(axes: Axes, curves: Curves, panel: Panel, styles: dict[str, int], hollow: bool) -> None:
@@ -19,39 +53,11 @@ def draw(axes: Axes, curves: Curves, panel: Panel, styles: dict[str, int], hollo
 
     axes.set_xscale("log")
     axes.set_yscale("log", nonpositive="clip")
-    handles = []
-    for series in panel.series:
-        style = styles[series.name] % len(COLOURS)
-        if not series.points:
-            continue
-        busy = hollow and any(point.busy for point in series.points)
-        text = f"{series.name}: exponent {series.fit}" if series.fit else f"{series.name}: one size"
-        text += "*" if busy and series.fit else ""
-        if series.printed_exponent is not None:
-            text += f"; paper {series.printed_exponent:g}"
-        draw_points(axes, series, style, line=False, hollow=hollow, text=text)
-        handles.append(
-            Line2D(
-                [],
-                [],
-                color=COLOURS[style],
-                linestyle=LINES[style] if series.fit else "none",
-                marker=MARKERS[style],
-                markerfacecolor="white" if busy else COLOURS[style],
-                label=text,
-            )
-        )
-        if series.fit:
-            ends = [series.points[0].x, series.points[-1].x]
-            axes.plot(
-                ends, [series.fit.at(x) for x in ends],
-                color=COLOURS[style], linestyle=LINES[style], linewidth=1.1,
-            )  # fmt: skip
-        if series.printed:
-            axes.plot(
-                *zip(*series.printed, strict=True), color=COLOURS[style], linestyle="none",
-                marker=MARKERS[style], markersize=3, markerfacecolor="white", alpha=0.6,
-            )  # fmt: skip
+    handles = [
+        _draw_series(axes, series, styles[series.name], hollow=hollow)
+        for series in panel.series
+        if series.points
+    ]
     if any(series.printed for series in panel.series):
         handles.append(
             Line2D(
