@@ -278,7 +278,14 @@ def _cross_check_solvers(
         for name in pair
         if name not in shown
     ]
-    if not declared.grid:
+    if declared.grid == "one parameter":
+        problems += [
+            f"{source.where(place)}: {dotted(place)}: protocol {declared.name!r} follows one"
+            f" parameter; give solver {spec.shown!r} a grid over that alone"
+            for spec in solvers
+            if len(spec.grid) != 1
+        ]
+    if declared.grid == "none":
         problems += [
             f"{source.where(place)}: {dotted(place)}: protocol {declared.name!r} searches no grid;"
             f" give solver {spec.shown!r} params instead"

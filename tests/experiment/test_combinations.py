@@ -120,6 +120,7 @@ SEEN: dict[tuple[str, str], Any] = {
     ("cv", "outer-fold"): outer,
     ("cv", "every-fold"): outer,
     ("holdout", "outer-fold"): kept,
+    ("path", "outer-fold"): kept,
     ("fit", "outer-fold"): everything,
     ("race", "outer-fold"): everything,
     ("nested-race", "outer-fold"): outer,
@@ -127,6 +128,12 @@ SEEN: dict[tuple[str, str], Any] = {
 TRAINING = [name for name, one in protocols().items() if one.scalings]
 #: Every path that is declared, and a solver without any.
 PATHS = [("alsvm", "C"), *((name, over) for name, one in solvers().items() for over in one.paths)]
+
+
+def grid_of(protocol: str, over: str) -> dict[str, Any]:
+    """Return the grid that a protocol asks for, if it asks for one."""
+    asks = protocols()[protocol].grid == "one parameter"
+    return {"grid": {over: [0.25, 0.5]}} if asks else {}
 
 
 def test_every_protocol_and_scaling_has_its_expected_rows_here() -> None:
@@ -144,7 +151,11 @@ def test_every_scaling_runs_on_its_rows_or_is_refused(
     datasets = write_rows(tmp_path / NAME, y)
     declared = protocols()[protocol]
     block = {"protocol": protocol, "scaling": scaling, **SMALL.get(protocol, {})}
-    entries = [{"name": "alsvm", "grid": {"C": [0.5, 1.0]}} if declared.grid else {"name": "alsvm"}]
+    entries = [
+        {"name": "alsvm", "grid": {"C": [0.5, 1.0]}}
+        if declared.grid != "none"
+        else {"name": "alsvm"}
+    ]
     if scaling not in declared.scalings:
         said = refusal(tmp_path, block, datasets, entries)
         assert "blocks[0].scaling" in said
@@ -165,14 +176,18 @@ def test_every_task_runs_or_is_refused(tmp_path: Path, spy: Spy, protocol: str, 
     datasets = write_rows(tmp_path / NAME, y)
     block = {"protocol": protocol, "task": task, "multiclass": "one-vs-one"}
     block |= SMALL.get(protocol, {})
-    entries: list[dict[str, Any]] = [{"name": "alsvm"}]
+    entries: list[dict[str, Any]] = [{"name": "alsvm", **grid_of(protocol, "C")}]
     if task not in protocols()[protocol].tasks:
         said = refusal(tmp_path, block, datasets, entries)
         assert f"blocks[0].task: protocol '{protocol}' can't do the task '{task}'" in said
         return
     if task == "one-class":
-        entries = [{"class": "sklearn.svm.OneClassSVM", "params": {"nu": 0.2}}]
-        entries += [{"name": name} for name, one in solvers().items() if one.task == task]
+        entries = [{"class": "sklearn.svm.OneClassSVM", **grid_of(protocol, "nu")}]
+        entries += [
+            {"name": name, **grid_of(protocol, "nu")}
+            for name, one in solvers().items()
+            if one.task == task and "nu" in solver_class(name)._get_param_names()
+        ]
     for cell in cells_in_process(entries, block, datasets=datasets, seed=SEED):
         assert cell["metrics"]["n_train"] > 0
     rows = SEEN[protocol, "outer-fold"](y)
@@ -184,7 +199,7 @@ def test_every_task_runs_or_is_refused(tmp_path: Path, spy: Spy, protocol: str, 
 @pytest.mark.parametrize(("solver", "over"), PATHS)
 @pytest.mark.parametrize(
     ("protocol", "scaling"),
-    [(p, s) for p in TRAINING for s in protocols()[p].scalings if protocols()[p].grid],
+    [(p, s) for p in TRAINING for s in protocols()[p].scalings if protocols()[p].grid != "none"],
 )
 def test_every_path_runs_under_every_protocol_and_scaling(
     tmp_path: Path, spy: Spy, solver: str, over: str, protocol: str, scaling: str

@@ -22,7 +22,7 @@ Deviations
 
 from __future__ import annotations
 
-from time import perf_counter
+from time import process_time
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -279,7 +279,7 @@ def descend(
     alpha : ndarray of shape (n_samples,)
     """
     N, d = X.shape
-    begin = perf_counter()
+    begin = process_time()
     U = problem.upper(C)
     D = 0.0 if np.isfinite(U) else 1.0 / (2.0 * C)
     w = np.zeros(d)
@@ -300,12 +300,12 @@ def descend(
     np.maximum(records[:, DIAGONAL] + D, np.finfo(float).tiny, out=records[:, DIAGONAL])
     run = passes_csr if sp.issparse(X) else passes_dense
     points: list[tuple[float, int, float]] = []
-    seconds = perf_counter() - begin
+    seconds = process_time() - begin
     while not state[CONVERGED] and state[PASSES] < max_iter:
-        start = perf_counter()
+        start = process_time()
         n_passes = 1 if trace else max_iter
         run(*parts, records, D, U, eps, n_passes, w, active, limits, state)
-        seconds += perf_counter() - start
+        seconds += process_time() - start
         if trace:
             value = problem.primal(linear(X, w, 0.0, y), C)
             points.append((seconds, int(state[PASSES]), value))

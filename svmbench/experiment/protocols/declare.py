@@ -73,8 +73,9 @@ class Protocol:
         From a block to the numbers of folds that rows are split into, one inside the other.
     shares : tuple of str
         What its cells may share: ``distances`` of all rows, beside the scaled inputs.
-    grid : bool
-        Whether it makes use of solvers' grids.
+    grid : str
+        What solvers' grids may be: ``any``, ``none`` (a grid is an error), or ``one parameter``
+        (every solver has one, over that alone).
     tasks : tuple of str
         The kinds of task that it can do.
     """
@@ -88,7 +89,7 @@ class Protocol:
     outer_folds: Callable[[Any], list[int | None]] = lambda _block: [None]
     splits: Callable[[Any], tuple[int, ...]] = lambda _block: ()
     shares: tuple[str, ...] = ()
-    grid: bool = True
+    grid: Literal["any", "none", "one parameter"] = "any"
     tasks: tuple[str, ...] = ("binary", "multiclass")
 
     @property

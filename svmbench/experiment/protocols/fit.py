@@ -13,7 +13,16 @@ from svmbench.experiment.protocols.task import Outcome, Task, inputs_of
 
 
 class Fit(TrainingBlock):
-    """Training once on all rows: one cell a solver. It searches no grid."""
+    """Training once on all rows: one cell a solver. It searches no grid.
+
+    Attributes
+    ----------
+    trace : bool
+        Whether solvers that can are trained once more to record their way, after what is measured:
+        (CPU seconds, work, objective).
+    """
+
+    trace: bool = False
 
 
 @protocol(
@@ -22,7 +31,7 @@ class Fit(TrainingBlock):
     caption="training on all rows",
     # Every row is a training row, so that the first two are one.
     scalings={"outer-fold": ALL_ROWS, "all-rows": ALL_ROWS, "none": UNSCALED},
-    grid=False,
+    grid="none",
     tasks=("binary", "multiclass", "one-class"),
 )
 def fit(task: Task) -> Outcome:
@@ -46,5 +55,9 @@ def fit(task: Task) -> Outcome:
         metrics, undefined, _ = outcomes.test(task, estimator, *own, X_test, inputs.y_test)
         outcome["metrics"] |= metrics
         outcome["undefined"] |= undefined
+    if task.spec["trace"] and "trace" in estimator.get_params():
+        followed = task.build(trace=True)
+        followed.train(followed.prepare(own[0], task.labels(own[1])))
+        outcome["trace"] = [[float(s), int(work), float(v)] for s, work, v in followed.trace_]
     outcome["metrics"] |= {"n_train": len(fitted), "scaling_time_s": inputs.scaling_s}
     return outcome

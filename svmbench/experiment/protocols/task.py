@@ -27,6 +27,7 @@ class Outcome(TypedDict, total=False):
     stop_reason: str
     folds: int
     undefined: dict[str, str]
+    trace: list[list[float]]
 
 
 @dataclass

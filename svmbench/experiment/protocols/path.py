@@ -1,0 +1,133 @@
+"""Protocol ``path``: one parameter along its grid, with the state that a solver carries along.
+
+Each point is a result of its own: a row of tables, a place on an axis, at ``solver.<parameter>``.
+Points are streamed as they are found. An interrupted path goes on at the first point that is
+missing, from a cold start.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import numpy as np
+from pydantic import Field
+
+from svmbench.experiment import folds, measure
+from svmbench.experiment.blocks import TrainingBlock
+from svmbench.experiment.protocols import outcomes
+from svmbench.experiment.protocols.declare import ALL_ROWS, UNSCALED, Scaled, protocol
+from svmbench.experiment.protocols.task import Outcome, Task, inputs_of
+
+
+class Path(TrainingBlock):
+    """A path along one parameter: one cell a solver, whose grid has that parameter alone.
+
+    Attributes
+    ----------
+    test : float
+        Share of the rows that score; not used where the set has a test part.
+    """
+
+    test: Annotated[float, Field(gt=0, lt=1)] = 0.2
+
+
+def _kept_rows(spec: dict[str, Any], y: np.ndarray) -> np.ndarray | None:
+    """Return the rows that are not held out for the test; all where the set has a test part."""
+    if spec["has_test_part"]:
+        return None
+    seed = folds.derive_seed(spec["seed"], spec["dataset"]["name"], "test")
+    return folds.holdout_split(y, spec["test"], seed)[0]
+
+
+@protocol(
+    "path",
+    settings=Path,
+    caption="a path of one parameter",
+    scalings={
+        "outer-fold": Scaled(rows=_kept_rows, by=("test", "has_test_part")),
+        "all-rows": ALL_ROWS,
+        "none": UNSCALED,
+    },
+    grid="one parameter",
+    tasks=("binary", "multiclass", "one-class"),
+)
+def path(task: Task) -> Outcome:
+    """Train at every value of the grid in turn; score each model on rows that it has not seen."""
+    spec, inputs = task.spec, inputs_of(task)
+    if inputs.X_test is not None and inputs.y_test is not None:
+        kept = np.arange(len(inputs.y))
+        X_test, y_test = folds.take(inputs.X_test, np.arange(len(inputs.y_test))), inputs.y_test
+    else:
+        kept, test = folds.holdout_split(inputs.y, spec["test"], task.seed("test"))
+        X_test, y_test = folds.take(inputs.X, test), inputs.y[test]
+    kept = task.training_rows(kept, inputs.y)
+    X, y = folds.take(inputs.X, kept), inputs.y[kept]
+    (over,) = spec["grid"][0]
+    values = [point[over] for point in spec["grid"]]
+    names = [f"{over}={value}" for value in values]
+    # What follows a missing point is run again, since the state that led to it is gone.
+    done = next((i for i, name in enumerate(names) if name not in task.done), len(names))
+    totals = dict.fromkeys(("train_time_s", "cpu_time_s"), 0.0)
+    for name in names[:done]:
+        for total in totals:
+            totals[total] += task.done[name]["metrics"][total]
+    steps = _solutions(task, X, y, over, values[done:]) if done < len(values) else iter(())
+    for name, value, (model, wall, cpu, counters) in zip(
+        names[done:], values[done:], steps, strict=True
+    ):
+        metrics, undefined, _ = outcomes.test(task, model, X, y, X_test, y_test)
+        if getattr(model, "objective_", None) is not None:
+            metrics["objective"] = float(model.objective_)
+        metrics |= {"train_time_s": wall, "cpu_time_s": cpu}
+        for total in totals:
+            totals[total] += metrics[total]
+        task.emit(
+            name,
+            {
+                "params": {over: value},
+                "dimensions": {f"solver.{over}": value},
+                "metrics": metrics,
+                "counters": counters,
+                "undefined": undefined,
+            },
+        )
+    return {
+        "metrics": {
+            **totals,
+            "n_points": len(values),
+            **outcomes.sizes(inputs, len(y), len(y_test)),
+        },
+        "spread": {},
+        "counters": {},
+        "params": {},
+    }
+
+
+def _solutions(
+    task: Task, X: Any, y: np.ndarray, over: str, values: list[Any]
+) -> Iterator[tuple[Any, float, float, dict[str, int]]]:
+    """Yield each model, certified, with what it cost (wall and CPU seconds) and its counters.
+
+    Where the solver has a path of its own its points carry state; others are a loop of fits.
+    """
+    estimator = task.build(**{over: values[0]})
+    if task.spec["task"] == "binary" and hasattr(estimator, "path"):
+        data = estimator.prepare(X, y)
+        points = estimator.path(data, None, over, values)
+        while True:
+            with measure.quiet():
+                cpu = time.process_time()
+                point = next(points, None)
+                cpu = time.process_time() - cpu
+            if point is None:
+                return
+            point.solution.certify(data)
+            counters = {name: int(count) for name, count in point.statistics.items()}
+            yield point.solution, point.own_cost_s, cpu, counters
+    for value in values:
+        model = task.build(**{over: value})
+        data, timing = measure.fit_once(model, X, task.labels(y))
+        model.certify(data)
+        yield model, timing.wall_s, timing.cpu_s, dict(model.counters_)

@@ -1,0 +1,104 @@
+"""Experiments of other kinds, each from its config: a path, novelty detection, convergence."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from runs import cells_in_process, svmbench
+from sklearn.datasets import load_breast_cancer
+from sklearn.preprocessing import MinMaxScaler
+from sklearn.svm import NuSVC
+
+from svmbench.experiment import folds
+from svmbench.experiment.protocols.path import path
+from svmbench.experiment.protocols.task import Task
+
+
+def lines_of(out: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (out / "runs.jsonl").read_text().splitlines()]
+
+
+def test_each_point_of_a_path_is_a_row(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    ended = svmbench("run", "nu_svc_path", "--output", out)
+    assert ended.code == 0, ended.said
+    points = [line for line in lines_of(out) if line["kind"] == "point"]
+    assert [point["dimensions"]["solver.nu"] for point in points][:3] == [0.05, 0.1, 0.15]
+    rows = [line for line in (out / "nu.md").read_text().splitlines() if line.startswith("| 0.")]
+    assert len(rows) == len(points) == 9
+    # The class is scikit-learn's own, on rows and scaling that can be had without the suite.
+    X, y = load_breast_cancer(return_X_y=True)
+    seed = folds.derive_seed(1, "breast-cancer", "test")
+    kept, test = folds.holdout_split(y, 0.2, seed)
+    scaler = MinMaxScaler().fit(X[kept])
+    model = NuSVC(nu=0.2, gamma=1.0).fit(scaler.transform(X[kept]), y[kept])
+    expected = 100.0 * model.score(scaler.transform(X[test]), y[test])
+    (point,) = [p for p in points if p["dimensions"] == {"solver.nu": 0.2}]
+    assert point["metrics"]["accuracy_pct"] == pytest.approx(expected)
+
+
+def test_novelty_is_scored_by_auc_on_rows_of_both_classes(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    ended = svmbench("run", "novelty", "--output", out)
+    assert ended.code == 0, ended.said
+    cells = [line for line in lines_of(out) if line["kind"] == "cell"]
+    assert len(cells) == 6
+    for cell in cells:
+        assert 50.0 < cell["metrics"]["auc_pct"] < 100.0
+        # 1,000 normal rows and 200 others: two thirds of the former train, a third of both tests.
+        assert 660 <= cell["metrics"]["n_train"] <= 670
+        assert cell["metrics"]["n_test"] == 400
+    assert "AUC" in (out / "novelty.md").read_text()
+
+
+def test_convergence_is_followed_outside_what_is_measured(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    ended = svmbench("run", "convergence", "--output", out)
+    assert ended.code == 0, ended.said
+    cells = [line for line in lines_of(out) if line["kind"] == "cell"]
+    followed = [cell for cell in cells if cell["solver"] == "dcd-l1"]
+    assert len(followed) == 5
+    assert all("trace" not in cell for cell in cells if cell["solver"] == "liblinear-l1")
+    for cell in followed:
+        trace = cell["trace"]
+        assert len(trace) >= 20
+        seconds, work, objective = zip(*trace, strict=True)
+        assert list(seconds) == sorted(seconds)
+        assert work[-1] == cell["metrics"]["n_iter"]
+        assert objective[-1] == pytest.approx(cell["metrics"]["objective"])
+    assert (out / "suboptimality.png").exists()
+
+
+SOLVER = {"name": "csvc", "params": {"gamma": 0.1}, "grid": {"C": [0.25, 0.5, 1.0, 2.0]}}
+
+
+def test_an_interrupted_path_goes_on_where_it_was() -> None:
+    from svmbench.experiment.models import Config
+    from svmbench.experiment.plan import make_plan
+
+    top = {"datasets": ["breast-cancer"], "title": "t", "solvers": [SOLVER]}
+    config = Config.model_validate({**top, "blocks": [{"name": "p", "protocol": "path"}]})
+    (cell,) = make_plan(config, "t", "paper").cells
+    found: dict[str, dict[str, Any]] = {}
+    whole = path(Task(cell.spec, emit=lambda name, values: found.update({name: values})))
+    assert list(found) == ["C=0.25", "C=0.5", "C=1.0", "C=2.0"]
+    done = {name: found[name] for name in ("C=0.25", "C=0.5")}
+    again: dict[str, dict[str, Any]] = {}
+    rest = path(Task(cell.spec, done=done, emit=lambda name, values: again.update({name: values})))
+    assert list(again) == ["C=1.0", "C=2.0"]
+    for name in again:
+        assert again[name]["metrics"]["accuracy_pct"] == found[name]["metrics"]["accuracy_pct"]
+        assert again[name]["metrics"]["objective"] == pytest.approx(
+            found[name]["metrics"]["objective"], rel=1e-3
+        )
+    assert rest["metrics"]["n_points"] == whole["metrics"]["n_points"] == 4
+
+
+def test_a_score_without_a_value_is_said_and_costs_nothing() -> None:
+    block = {"protocol": "fit", "scores": ["accuracy", "auc"], "multiclass": "one-vs-one"}
+    (cell,) = cells_in_process([{"name": "alsvm"}], block, datasets=["iris"])
+    assert "train_accuracy_pct" in cell["metrics"]
+    assert cell["undefined"] == {"train_auc_pct": "there is no positive one among 3 classes"}
