@@ -275,6 +275,11 @@ def _why_missing(outcome: Any, with_reason: bool) -> str:
     help="Take over results of the very same cells from another run's folder.",
 )
 @click.option(
+    "--dry-run",
+    is_flag=True,
+    help="Print cells, what has to be fetched and a rough duration; fetch, run and write nothing.",
+)
+@click.option(
     "--set",
     "overrides",
     metavar="KEY=VALUE",
@@ -300,6 +305,7 @@ def run(
     retry: str,
     fresh: bool,
     reuse: tuple[Path, ...],
+    dry_run: bool,
     overrides: tuple[str, ...],
     output: Path | None,
     mirror: str | None,
@@ -317,6 +323,7 @@ def run(
       svmbench run configs/alsvm_table2.yaml --profile quick
       svmbench run alsvm_table2 --profile paper --budget 60 --only solver=alsvm,solver=falsvm
       svmbench run nlsgd_table3 --reuse results/nlsgd_table2-quick
+      svmbench run alsvm_table2 --profile paper --dry-run
     """
     from svmbench.experiment import default_output, prepare_plan
     from svmbench.experiment.execute import Options, due, execute
@@ -334,9 +341,22 @@ def run(
 
     filters = filters_of(only)
     plan = prepare_plan(
-        config, profile, mirror=mirror, overrides=overrides, only=filters, on_event=say
+        config,
+        profile,
+        mirror=mirror,
+        overrides=overrides,
+        only=filters,
+        prepare=not dry_run,
+        on_event=say,
     )
     cells = choose(plan.cells, filters)
+    if dry_run:
+        from svmbench.experiment.forecast import forecast
+
+        where = output or default_output(plan.name, profile)
+        for line in forecast(plan, cells, where, mirror=mirror, jobs=jobs):
+            click.echo(line)
+        return
     settings = plan.config
     options = Options(
         jobs=jobs,

@@ -70,7 +70,8 @@ def decompressed(
         said = "it is encrypted" if "encrypted" in str(error) else str(error)
         raise DataError(f"{name} can't be uncompressed: {said}") from None
     except (OSError, EOFError, ValueError, zlib.error, zipfile.BadZipFile) as error:
-        raise DataError(f"{name} can't be uncompressed: {error}") from None
+        said = str(error) if len(str(error)) <= 120 else f"{str(error)[:119]}…"
+        raise DataError(f"{name} can't be uncompressed: {said}") from None
     except (OverflowError, IndexError, MemoryError, zipfile.LargeZipFile) as error:
         raise DataError(f"{name} can't be uncompressed: {type(error).__name__}") from None
     return _bounded(iter([content]), name, most)

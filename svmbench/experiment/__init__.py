@@ -77,6 +77,7 @@ def prepare_plan(
     mirror: str | None = None,
     overrides: tuple[str, ...] = (),
     only: Any = None,
+    prepare: bool = True,
     on_event: Any = None,
 ) -> Any:
     """Load, check, cut and resolve a config: everything that comes before the first cell."""
@@ -87,7 +88,9 @@ def prepare_plan(
     loaded, source = load_config(path, overrides)
     check_names(loaded, source)
     cut = apply_profile(loaded, profile)
-    return make_plan(cut, path.stem, profile, mirror=mirror, only=only, on_event=on_event)
+    return make_plan(
+        cut, path.stem, profile, mirror=mirror, only=only, prepare=prepare, on_event=on_event
+    )
 
 
 def default_output(config: str, profile: str) -> Path:

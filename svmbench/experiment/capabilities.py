@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,22 @@ def task_of(block: TrainingBlock, y: Y) -> str:
     """Return the kind of task that a block makes of some labels."""
     if block.task == "one-class":
         return "one-class"
-    return "multiclass" if len(np.unique(y)) > 2 else "binary"
+    return "multiclass" if n_classes(y) > 2 else "binary"
+
+
+#: How many classes an array of labels has, by the array's identity while it lives.
+_counted: dict[int, tuple[weakref.ref[Y], int]] = {}
+
+
+def n_classes(y: Y) -> int:
+    """Return how many classes some labels have; a plan asks the same array for each cell."""
+    held, number = _counted.get(id(y), (None, 0))
+    if held is None or held() is not y:
+        number = len(np.unique(y))
+        if len(_counted) > 100:
+            _counted.clear()
+        _counted[id(y)] = (weakref.ref(y), number)
+    return number
 
 
 def why_not_borne(
@@ -87,9 +103,9 @@ def why_not(solver: SolverSpec, source: Any, block: TrainingBlock) -> str:
         return f"{solver.name} needs labels of two classes; the task is one-class"
     if task != "one-class" and declared.task == "one-class":
         return f"{solver.name} learns one class without labels; the task is {task}"
-    n_classes = len(np.unique(source.y))
-    if declared.task == "binary" and n_classes > 2 and block.multiclass == "skip":
-        return f"{solver.name} separates two classes; this data set has {n_classes}"
+    number = n_classes(source.y)
+    if declared.task == "binary" and number > 2 and block.multiclass == "skip":
+        return f"{solver.name} separates two classes; this data set has {number}"
     kernel = solver.params.get("kernel")
     if kernel is not None and kernel not in declared.kernels:
         return f"{solver.name} has no {kernel} kernel (it has: {', '.join(declared.kernels)})"

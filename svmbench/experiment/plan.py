@@ -7,6 +7,7 @@ import itertools
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from svmbench.experiment.keys import code_hash, hash_of
 from svmbench.experiment.models import Config
 from svmbench.experiment.protocols import protocols
 from svmbench.experiment.protocols.declare import Protocol
-from svmbench.experiment.sharing import distances_of, shared_arrays
+from svmbench.experiment.sharing import distances_of, searches_by_distances, shared_arrays
 
 
 @dataclass(frozen=True)
@@ -113,6 +114,7 @@ def make_plan(
     *,
     mirror: str | None = None,
     only: Filters | None = None,
+    prepare: bool = True,
     on_event: Callable[[str], None] | None = None,
 ) -> Plan:
     """Resolve a config (already cut by its profile) into cells.
@@ -132,6 +134,9 @@ def make_plan(
     only : mapping of str to list of str, optional
         Filters of the command line. A data set outside them is not prepared: if it is not in the
         cache, its cells are planned without rows or keys, as ``not run``.
+    prepare : bool, default=True
+        Whether data sets that are not in the cache are fetched and prepared; otherwise they are
+        planned as if they were outside `only`.
     on_event : callable, optional
         Told in one sentence of each data set that is being prepared, can't be had, or can't bear
         the protocol.
@@ -152,7 +157,7 @@ def make_plan(
     for block in config.blocks:
         for spec in config.datasets_of(block):
             row = Row(config, block, spec, profile, protocols()[block.protocol])
-            wanted = _is_asked_for(only or {}, block, spec)
+            wanted = prepare and _is_asked_for(only or {}, block, spec)
             try:
                 source = _open(spec, mirror, on_event if wanted else None, prepare=wanted)
             except CacheError:
@@ -165,7 +170,9 @@ def make_plan(
                     tell(str(error))
                     plan.cells += row.without_data("unavailable", str(error))
                 else:
-                    plan.cells += row.without_data("not run", "outside --only")
+                    plan.cells += row.without_data(
+                        "not run", "outside --only" if prepare else "not yet here"
+                    )
                 continue
             for cell in row.cells(source):
                 plan.cells.append(cell)
@@ -252,6 +259,10 @@ class Row:
             return [None]
         return [spec.on(self.dataset) for spec in self.config.solvers_of(self.block)]
 
+    @cached_property
+    def _by_distances(self) -> bool:
+        return searches_by_distances(self.declared, self.config, self.block)
+
     def _facts(self, source: Any) -> Cell:
         spec = {
             "protocol": self.declared.name,
@@ -307,7 +318,7 @@ class Row:
             return Cell(key=key, shown=shown, spec=spec, status="skipped", reason=reason)
         density = source.X.nnz / max(1, n_samples) if sp.issparse(source.X) else n_features
         cost = spec["n_rows"] * density * max(1, len(spec.get("grid", [])))
-        size = distances_of(self.declared, config, block, spec)
+        size = distances_of(config, spec) if self._by_distances else 0
         shared = shared_arrays(self.declared, spec, source, size)
         return Cell(key=key, shown=shown, spec=spec, shared=shared, cost=cost)
 
@@ -354,10 +365,13 @@ def _kernel(solver: SolverSpec) -> str:
     """Return the kernel that a solver will use: the config's, its own default, or its only one."""
     from svmbench.catalogue import solver_class
 
-    cls = solver_class(solver.name)
+    return str(solver.params.get("kernel", _default_kernel(solver_class(solver.name))))
+
+
+@cache
+def _default_kernel(cls: type) -> Any:
     default = inspect.signature(cls).parameters.get("kernel")
-    chosen = default.default if default else cls.declaration.kernels[0]
-    return str(solver.params.get("kernel", chosen))
+    return default.default if default else cls.declaration.kernels[0]  # type: ignore[attr-defined]
 
 
 def _solver_settings(solver: SolverSpec) -> dict[str, Any]:

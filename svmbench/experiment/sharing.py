@@ -57,26 +57,27 @@ def shared_arrays(
     return SharedArrays(key=hash_of(wanted), spec=wanted, bytes=size)
 
 
-def distances_of(
-    declared: Protocol, config: Config, block: TrainingBlock, spec: dict[str, Any]
-) -> int:
-    """Return the size of the squared distances that a block's searches share; 0 without any.
-
-    Past half of a cell's memory they are not made: there would be no room for a kernel matrix.
-    """
+def searches_by_distances(declared: Protocol, config: Config, block: TrainingBlock) -> bool:
+    """Whether any search of a block starts from squared distances that others share."""
     from svmbench.catalogue import solver_class
     from svmbench.experiment.kernel_search import takes_part
 
-    size = folds.distance_bytes(spec)
     # What a protocol scales by itself, fold by fold, has no distances in common.
     scaled_once = declared.scalings[block.scaling].before or block.scaling == "none"
-    wanted = (
+    return (
         "distances" in declared.shares
         and scaled_once
-        and size <= config.memory_gb * 2**30 / 2
         and any(
             takes_part(solver_class(s.name), dict(s.params), s.grid_points())
             for s in config.solvers_of(block)
         )
     )
-    return size if wanted else 0
+
+
+def distances_of(config: Config, spec: dict[str, Any]) -> int:
+    """Return the size of the squared distances of a cell's rows; 0 where they are not made.
+
+    Past half of a cell's memory they are not: there would be no room for a kernel matrix.
+    """
+    size = folds.distance_bytes(spec)
+    return size if size <= config.memory_gb * 2**30 / 2 else 0

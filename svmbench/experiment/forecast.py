@@ -1,0 +1,131 @@
+"""What a run would do, before it does any of it: cells, what has to be fetched, and how long.
+
+Nothing is fetched, prepared or written for it.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from svmbench import data
+from svmbench.errors import SvmbenchError
+from svmbench.experiment.plan import Cell, Plan
+from svmbench.experiment.records import RUNS, read_records
+
+#: A process of its own, a record on disk and what is left of the preparation, in seconds.
+PER_CELL_S = 0.15
+#: Seconds for each value of the inputs that a linear solver reads, over all its passes: a guess to
+#: a factor of ten, for cells of which nothing has been measured yet.
+PER_VALUE_S = 1e-6
+
+
+def forecast(
+    plan: Plan, cells: list[Cell], folder: Path, *, mirror: str | None = None, jobs: int = 1
+) -> list[str]:
+    """Return what a run of these cells would do, a line each.
+
+    Parameters
+    ----------
+    plan : Plan
+        Made without preparing data sets.
+    cells : list of Cell
+        Those of the plan that were asked for.
+    folder : Path
+        The results folder; what it holds already is not done again.
+    mirror : str, optional
+        Where data files are looked for.
+    jobs : int, default=1
+        Cells at a time.
+    """
+    records = _records(folder)
+    done = {key for key, record in records.items() if record.get("status") != "not run"}
+    todo = [cell for cell in cells if cell.status == "planned" and cell.key not in done]
+    unknown = [cell for cell in cells if cell.status != "planned" and not cell.spec]
+    lines = [
+        f"{plan.name} ({plan.profile}): {len(cells):,} cells, {len(todo):,} to run,"
+        f" {sum(cell.key in done for cell in cells):,} with a result"
+    ]
+    lines += [f"  {line}" for line in _counted(cells)]
+    missing = dict.fromkeys(cell.shown["dataset"] for cell in unknown)
+    lines += [f"to fetch or prepare first: {line}" for line in _missing(missing, mirror)]
+    if missing:
+        lines.append("their cells are counted once a solver, whatever their sizes and folds")
+    measured = _medians(records)
+    known = sum(_like(cell.shown) in measured for cell in todo)
+    seconds = sum(
+        PER_CELL_S + measured.get(_like(cell.shown), cell.cost * PER_VALUE_S) for cell in todo
+    )
+    seconds /= jobs
+    if not todo:
+        return [*lines, "nothing to run of what is here"]
+    lines.append(
+        f"roughly {_in_words(seconds)} for what is to run"
+        + (f", from {known:,} like cells here" if known else "")
+        + (", a guess from the sizes of the inputs" if known < len(todo) else "")
+        + f"; a cell ends after {_in_words(plan.config.timeout_s)} at the latest"
+    )
+    return lines
+
+
+def _records(folder: Path) -> dict[str, dict[str, Any]]:
+    if not (folder / RUNS).is_file():
+        return {}
+    return {r["key"]: r for r in read_records(folder) if r["kind"] == "cell"}
+
+
+def _counted(cells: list[Cell]) -> Iterator[str]:
+    """Yield a line for each block and data set: how many cells, and whose."""
+    counts: dict[tuple[str, str, str], Counter[str]] = {}
+    for cell in cells:
+        place = (cell.shown["block"], cell.shown["dataset"], cell.status)
+        solver = str(cell.shown["solver"]).replace("|", " / ")
+        counts.setdefault(place, Counter())[solver] += 1
+    for (block, dataset, status), solvers in counts.items():
+        number = sum(solvers.values())
+        said = "" if status == "planned" else f", {status}"
+        whose = f" ({', '.join(filter(None, solvers))})" if any(solvers) else ""
+        yield f"{block} · {dataset}: {number:,} cell{'' if number == 1 else 's'}{said}{whose}"
+
+
+def _missing(names: dict[str, None], mirror: str | None) -> Iterator[str]:
+    sources = {
+        "built-in": "generated here, or scikit-learn's",
+        "mirror": "from the mirror",
+        "official": "from its official address, by 'svmbench fetch'",
+        "nowhere": "which can't be had here",
+    }
+    for name in names:
+        try:
+            status = data.status(name, mirror)
+        except SvmbenchError:
+            continue  # a file of the user's own: there is nothing to fetch
+        if status in sources:
+            yield f"{name}, {sources[status]}"
+
+
+def _like(fields: dict[str, Any]) -> str:
+    """Return what makes two cells alike: all that records show of them but the fold."""
+    names = ("block", "dataset", "solver", "kernel", "size", "n_features_kept", "dimensions")
+    return json.dumps([fields.get(name) for name in names], sort_keys=True)
+
+
+def _medians(records: dict[str, dict[str, Any]]) -> dict[str, float]:
+    """Return how long cells took here, the median of those that are alike."""
+    walls: dict[str, list[float]] = {}
+    for record in records.values():
+        if isinstance(record.get("wall_s"), int | float):
+            walls.setdefault(_like(record), []).append(float(record["wall_s"]))
+    return {like: statistics.median(each) for like, each in walls.items()}
+
+
+def _in_words(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    if seconds < 90 * 60:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.0f} h"
