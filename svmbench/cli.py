@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from svmbench import __version__, logs
-from svmbench.commands import POSITIVE, register
+from svmbench.commands import POSITIVE, datasets_named, register, why_missing
 from svmbench.completion import CardName, ConfigName, DatasetName
 from svmbench.errors import (
     EXIT_ERROR,
@@ -196,7 +196,7 @@ def fetch(names: tuple[str, ...], all_: bool, mirror: str | None, jobs: int, qui
     from svmbench import data
     from svmbench.progress import Fetching
 
-    wanted = _datasets_named(names, all_)
+    wanted = datasets_named(names, all_)
     # Asked for by name, a file may come from its official address, unless that was ruled out.
     official = None if os.environ.get("SVMBENCH_OFFLINE") else True
     with Fetching(_console(quiet), len(wanted)) as fetching:
@@ -205,17 +205,10 @@ def fetch(names: tuple[str, ...], all_: bool, mirror: str | None, jobs: int, qui
         )
     missing = [outcome for outcome in outcomes if not outcome.ok]
     if missing:
-        where = [f"  {_why_missing(outcome, quiet)}" for outcome in missing]
+        where = [f"  {why_missing(outcome, quiet)}" for outcome in missing]
         raise SvmbenchError(
             "\n".join([f"{len(missing)} of {len(outcomes)} data sets could not be had:", *where])
         )
-
-
-def _why_missing(outcome: Any, with_reason: bool) -> str:
-    """Return a data set's line in the list of those that failed; its reason was printed before."""
-    reason = outcome.reason.removeprefix(f"{outcome.name}: ")
-    address = outcome.url or "no official address"
-    return f"{outcome.name}: {reason if with_reason else address}"
 
 
 @cli.command()
@@ -440,21 +433,6 @@ def _console(quiet: bool = False) -> Any:
 
 def _counted(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
-
-
-def _datasets_named(names: tuple[str, ...], all_: bool) -> list[str]:
-    from svmbench import data
-
-    if all_:
-        return data.names()
-    if not names:
-        raise ConfigError("name a data set, @PAPER, or --all ('svmbench list datasets' shows them)")
-    wanted: list[str] = []
-    for name in names:
-        wanted += data.names_of_paper(name[1:]) if name.startswith("@") else [name]
-    for name in wanted:
-        data.parse_name(name)
-    return list(dict.fromkeys(wanted))
 
 
 register(cli)

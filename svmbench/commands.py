@@ -12,7 +12,7 @@ import click
 
 from svmbench import completion as completing
 from svmbench.completion import DatasetName, SolverName
-from svmbench.errors import EXIT_ERROR, EXIT_REGRESSION
+from svmbench.errors import EXIT_ERROR, EXIT_REGRESSION, ConfigError
 
 
 class FiniteRange(click.FloatRange):
@@ -305,3 +305,26 @@ def register(group: click.Group) -> None:
     """Add the commands of this module to the command line."""
     for command in (compare, keep, time_, warmup, doctor, schema, completion):
         group.add_command(command)
+
+
+def why_missing(outcome: Any, with_reason: bool) -> str:
+    """Return a data set's line in the list of those that failed; its reason was printed before."""
+    reason = outcome.reason.removeprefix(f"{outcome.name}: ")
+    address = outcome.url or "no official address"
+    return f"{outcome.name}: {reason if with_reason else address}"
+
+
+def datasets_named(names: tuple[str, ...], all_: bool) -> list[str]:
+    """Return the data sets that a command line names, each once."""
+    from svmbench import data
+
+    if all_:
+        return data.names()
+    if not names:
+        raise ConfigError("name a data set, @PAPER, or --all ('svmbench list datasets' shows them)")
+    wanted: list[str] = []
+    for name in names:
+        wanted += data.names_of_paper(name[1:]) if name.startswith("@") else [name]
+    for name in wanted:
+        data.parse_name(name)
+    return list(dict.fromkeys(wanted))
