@@ -35,7 +35,9 @@ class Foreign:
         """Call the class's own `fit`."""
         self.fit(data.X) if data.y is None else self.fit(data.X, data.y)  # type: ignore[attr-defined]
         n_iter = getattr(self, "n_iter_", None)
-        self.n_iter_ = 1 if n_iter is None else int(np.max(n_iter))
+        if not isinstance(n_iter, int):
+            # (An integer may be a property, which can't be set.)
+            self.n_iter_ = 1 if n_iter is None else int(np.max(n_iter))
         self.stop_reason_ = "not told"
         self.counters_: dict[str, int] = {}
         support = getattr(self, "support_", None)

@@ -1,10 +1,11 @@
-"""The estimator contract of kernel solvers: a C-SVC whose model is a sum over support vectors."""
+"""The contract of kernel solvers: a dual problem, and a model that is an expansion over points."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from numbers import Real
 from time import perf_counter
 from typing import Any, ClassVar, Self
@@ -219,27 +220,30 @@ class KernelClassifier(BinaryClassifier):
         Along a parameter that the kernel does not have, all solutions of a fold are on one kernel
         matrix: the one that is handed in, or that of the inputs.
         """
-        given = isinstance(data, KernelSource)
         of_kernel = over in KERNEL_PARAMETERS
-        if given and of_kernel:
-            msg = f"a kernel matrix has one {over}; its path needs prepared inputs"
-            raise ValueError(msg)
-        if given:
+        if isinstance(data, KernelSource):
+            if of_kernel:
+                msg = f"a kernel matrix has one {over}; its path needs prepared inputs"
+                raise ValueError(msg)
             assert y is not None, "a kernel matrix comes with its labels"
-            rows = [np.arange(len(y))] if splits is None else [train for train, _ in splits]
-            for train in rows:
-                whole = splits is None
-                source = data if whole else data.subset(train)
-                yield from self._points(source, y if whole else y[train], over, values)
-        elif of_kernel or not self.takes_kernel_matrix():
-            yield from super().path(data, y, over, values, splits)
-        else:
-            yield from self._path_of_inputs(data, over, values, splits)
+            # No generator within a generator: a search asks for thousands of short paths.
+            if splits is None:
+                return self._points(data, y, over, values)
+            return chain.from_iterable(
+                self._points(data.subset(train), y[train], over, values) for train, _ in splits
+            )
+        # A `train` of its own leaves more behind than a solution on a kernel matrix has.
+        if of_kernel or type(self).train is not KernelClassifier.train:
+            return super().path(data, y, over, values, splits)
+        return self._path_of_inputs(data, over, values, splits)
 
     def _path_of_inputs(
         self, data: TrainingData, over: str, values: Sequence[Any], splits: Splits | None
     ) -> Iterator[PathPoint]:
         """Yield trained estimators, fold by fold on one source of kernel values."""
+        models = [self._sibling(**{over: value}) for value in values]
+        for model in models:
+            model._check_parameters()
         for train, part in self._parts(data, splits):
             first = self._sibling()
             if train is None:
@@ -248,9 +252,8 @@ class KernelClassifier(BinaryClassifier):
                 first.prepare(part.X, part.y)
             source = KernelSource.from_inputs(part.X, first.function)
             points = first._points(source, part.y, over, values)
-            for value, (solution, cost, statistics) in zip(values, points, strict=True):
-                model = self._sibling(**{over: value})
-                model._check_parameters()
+            for one, (solution, cost, statistics) in zip(models, points, strict=True):
+                model = one._sibling()
                 model.gamma_ = first.gamma_
                 yield PathPoint(model._store(solution, part), cost, statistics)
 
@@ -261,9 +264,13 @@ class KernelClassifier(BinaryClassifier):
         start = perf_counter()
         found = self.solve_along(source, y, over, values)
         share = (perf_counter() - start) / max(1, len(values))
+        if isinstance(found, list):
+            for solution in found:
+                yield PathPoint(solution, share, solution.counters)
+            return
         start = perf_counter()
         for solution in found:
-            yield PathPoint(solution, share + perf_counter() - start, dict(solution.counters))
+            yield PathPoint(solution, share + perf_counter() - start, solution.counters)
             start = perf_counter()
 
     @classmethod

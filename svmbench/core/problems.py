@@ -377,6 +377,11 @@ def linear(
     return Values(f=np.asarray(X @ w).ravel() + b, square=square, y=y, alpha=alpha)
 
 
+def _squares_over(a: np.ndarray, C: Any) -> float:
+    """Return the sum of ``a_i^2 / C_i``; a sample of weight 0 adds nothing at a_i = 0."""
+    return float(np.sum(np.divide(a * a, C, out=np.zeros_like(a), where=a != 0.0)))
+
+
 # A quadratic loss needs no bound, and without one the multipliers have the sign of 1 - m: the dual
 # holds with a kernel as it does for a linear model.
 LEAST_SQUARES = LossProblem(
@@ -384,7 +389,7 @@ LEAST_SQUARES = LossProblem(
     formula="loss(m) = (1 - m)^2, multipliers free (LS-SVM, proximal SVM, ALSVM)",
     loss=lambda m: (1.0 - m) ** 2,
     multipliers=lambda m, C: 2.0 * C * (1.0 - m),
-    conjugate=lambda a, C: float(np.sum(a * a / (4.0 * C))) - float(np.sum(a)),
+    conjugate=lambda a, C: _squares_over(a, 4.0 * C) - float(np.sum(a)),
     upper=lambda C: np.inf,
     lower=-np.inf,
 )
@@ -404,7 +409,7 @@ SQUARED_HINGE = LossProblem(
     formula="loss(m) = max(0, 1 - m)^2, alpha >= 0 (L2-SVM)",
     loss=lambda m: np.maximum(0.0, 1.0 - m) ** 2,
     multipliers=lambda m, C: 2.0 * C * np.maximum(0.0, 1.0 - m),
-    conjugate=lambda a, C: float(np.sum(a * a / (4.0 * C))) - float(np.sum(a)),
+    conjugate=lambda a, C: _squares_over(a, 4.0 * C) - float(np.sum(a)),
     upper=lambda C: np.inf,
     lower=0.0,
 )
@@ -423,7 +428,7 @@ HALF_SQUARED_HINGE = LossProblem(
     formula="loss(m) = max(0, 1 - m)^2 / 2, alpha >= 0 (L2-SVM; C is twice squared-hinge's)",
     loss=lambda m: 0.5 * np.maximum(0.0, 1.0 - m) ** 2,
     multipliers=lambda m, C: C * np.maximum(0.0, 1.0 - m),
-    conjugate=lambda a, C: float(np.sum(a * a / (2.0 * C))) - float(np.sum(a)),
+    conjugate=lambda a, C: _squares_over(a, 2.0 * C) - float(np.sum(a)),
     upper=lambda C: np.inf,
     lower=0.0,
 )

@@ -42,7 +42,7 @@ class Declaration:
     sparse : bool
         Whether CSR input is used as it is; if not, a sparse data set is a skipped cell.
     task : str
-        ``"binary"`` or ``"one-class"``.
+        ``"binary"`` or ``"one-class"``; ``"multiclass"`` of a foreign class, which nobody declares.
     paths : tuple of str
         The parameters along which `path` shares work between the solutions.
     """

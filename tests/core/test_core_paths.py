@@ -121,6 +121,10 @@ def test_values_in_any_order_have_their_own_solutions():
         ("csvc", "gamma", [0.5, "scale"]),
         ("csvc", "tol", [1e-2, 1e-4]),
         ("osuna", "C", [0.5, 2.0]),
+        ("nystrom", "C", [0.5, 2.0]),
+        ("nystrom", "n_basis", [5, 20]),
+        ("icf", "C", [0.5, 2.0]),
+        ("sgd-lssvm", "C", [0.5, 2.0]),
     ],
 )
 @pytest.mark.parametrize("split", [False, True])
@@ -136,7 +140,24 @@ def test_what_is_not_shared_is_a_loop(name, over, values, split):
         assert_allclose(
             point.solution.decision_function(X), alone.decision_function(X), rtol=1e-12, atol=1e-12
         )
+        # All that a fit leaves behind, and no dual value where there are no multipliers.
+        part = model.prepare(X[rows[f]], y[rows[f]])
+        found = point.solution.certify(part)
+        assert set(vars(found)) == set(vars(alone))
+        for value in ("objective_", "dual_objective_"):
+            if hasattr(alone, value):
+                assert getattr(found, value) == pytest.approx(getattr(alone, value), rel=1e-12)
     assert len(points) == len(rows) * len(values)
+
+
+@pytest.mark.parametrize("C", [0.0, -1.0, np.nan])
+def test_values_are_checked_before_anything_is_solved(C, monkeypatch):
+    X, y, splits = problem()
+    model = catalogue.solver("csvc")
+    data = model.prepare(X, y)
+    monkeypatch.setattr(type(model), "solve_along", lambda *_: pytest.fail("it was solved"))
+    with pytest.raises(ValueError, match="C must be a positive finite number"):
+        next(iter(model.path(data, None, "C", [1.0, C], splits)))
 
 
 def test_a_kernel_matrix_has_no_path_of_its_kernel():

@@ -72,6 +72,17 @@ def test_dual_never_exceeds_primal_and_meets_it_at_the_optimum(name, weighted):
         assert gap < 1e-5 * best.fun
 
 
+@pytest.mark.parametrize("name", LOSSES)
+def test_a_sample_of_weight_0_is_not_there(name):
+    problem, y = PROBLEMS[name], np.array([1.0, -1.0, 1.0])
+    f, alpha = np.array([0.2, -0.4, -5.0]), np.array([0.3, 0.1, 0.0])
+    weights = np.array([2.0, 1.0, 0.0])
+    all_of_it = Values(f, 0.1, y, alpha=alpha, weights=weights)
+    rest = Values(f[:2], 0.1, y[:2], alpha=alpha[:2], weights=weights[:2])
+    assert problem.primal(all_of_it, 0.7) == pytest.approx(problem.primal(rest, 0.7))
+    assert problem.dual(all_of_it, 0.7) == pytest.approx(problem.dual(rest, 0.7))
+
+
 def test_dual_refuses_what_is_not_feasible():
     y = np.array([1.0, -1.0])
 

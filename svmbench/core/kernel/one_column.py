@@ -17,7 +17,7 @@ from typing import Any, Protocol
 import numpy as np
 import scipy.sparse as sp
 
-from svmbench.core.base import csr_parts, raw
+from svmbench.core.arrays import csr_parts, raw
 from svmbench.core.compiled import compiled, compiled_sums
 from svmbench.core.kernels import squared_lengths
 
