@@ -165,12 +165,13 @@ def pair_decisions(
     decisions = np.empty((len(fold.pairs), len(values), len(fold.validation)))
     reasons = []
     for k, pair in enumerate(fold.pairs):
-        path = estimator.path(source.subset(pair.rows), pair.signs, "C", values)
-        solutions = [point.solution for point in path]
+        # The path without what each of its points cost, which nobody asks here.
+        part = source.subset(pair.rows)
+        solutions = list(estimator.solve_along(part, pair.signs, "C", values))
         coefficients = np.array([s.coefficients for s in solutions])
         used = coefficients.any(axis=0)
-        part = gather(K, pair.rows[used], fold.validation, np.float64)
-        np.matmul(coefficients[:, used], part, out=decisions[k])
+        others = gather(K, pair.rows[used], fold.validation, np.float64)
+        np.matmul(coefficients[:, used], others, out=decisions[k])
         decisions[k] += np.array([[s.b] for s in solutions])
         reasons += [s.stop_reason for s in solutions]
     return decisions, reasons
