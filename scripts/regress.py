@@ -1,19 +1,22 @@
-"""Hold the working tree to an earlier commit: both run the gate's config in turn, and are compared.
+"""Hold the working tree to an earlier commit: both run a config in turn, and are compared.
 
 ::
 
     python scripts/regress.py              # against where this branch left origin/main
     python scripts/regress.py v0.1.0       # against any commit
+    python scripts/regress.py --config perf_linear --config perf_kernel    # by other configs
 
 Times of a shared machine drift, so the two versions run A B A B …, and what is compared is the
 median over rounds of each version's ratios to the reference solver. Both run the config of the
-base, which both know. The exit code is that of ``svmbench compare``: 4 for a regression.
+base, which both know: the gate's (``regress``), or those that ``--config`` names. The exit code is
+that of ``svmbench compare``: 4 for a regression.
 """
 
 from __future__ import annotations
 
 import argparse
 import io
+import json
 import os
 import subprocess
 import sys
@@ -24,6 +27,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 #: Odd, so that a median is a measured value.
 ROUNDS = 3
+#: The config that every change is held to.
+GATE = "regress"
 SVMBENCH = [sys.executable, "-c", "from svmbench.cli import main; main()"]
 
 
@@ -89,34 +94,70 @@ def run(tree: Path, config: Path, output: Path, *options: str) -> None:
         sys.exit(done.returncode)
 
 
+def races(folder: Path) -> list[str]:
+    """Return the blocks of a results folder whose cells are races: what more rounds are for."""
+    plan = json.loads((folder / "plan.json").read_text(encoding="utf-8"))
+    raced = {name for name, facts in plan["protocols"].items() if facts["race"]}
+    return [block["name"] for block in plan["config"]["blocks"] if block["protocol"] in raced]
+
+
+def hold(before: Path, name: str, rounds: int, work: Path) -> int:
+    """Run one config of the base with both trees in turn; return the comparison's exit code.
+
+    Parameters
+    ----------
+    before : Path
+        The root of the base's files.
+    name : str
+        The config's.
+    rounds : int
+    work : Path
+        An empty folder for the results.
+    """
+    sides = {side: work / side for side in ("base", "new")}
+    for side in sides.values():
+        side.mkdir(parents=True)
+    options: list[str] = []
+    for number in range(rounds):
+        if number:
+            # Counters and accuracies are the same in every round: one is enough.
+            raced = races(sides["new"] / "round-0")
+            if not raced:
+                break
+            options = ["--only", ",".join(f"block={block}" for block in raced)]
+        for side, tree in (("base", before), ("new", ROOT)):
+            print(f"{name}, round {number + 1} of {rounds}: {side}", flush=True)
+            config = before / "configs" / f"{name}.yaml"
+            run(tree, config, sides[side] / f"round-{number}", *options)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    words = ["compare", str(sides["base"]), str(sides["new"])]
+    return subprocess.run([*SVMBENCH, *words], cwd=work, env=environment, check=False).returncode
+
+
 def main(arguments: list[str] | None = None) -> int:
-    """Run both versions in turn and compare them; return the exit code of the comparison."""
+    """Run both versions in turn and compare them; return the worst exit code of a comparison."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("base", nargs="?", help="commit; default: where origin/main was left")
     parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"default: {ROUNDS}")
+    parser.add_argument(
+        "--config",
+        action="append",
+        metavar="NAME",
+        help=f"config of the base to run, may be given again; default: {GATE}",
+    )
     given = parser.parse_args(arguments)
+    names = list(dict.fromkeys(given.config or [GATE]))
     base = given.base or default_base()
     commit = git("rev-parse", "--short", f"{base}^{{commit}}").decode().strip()
     print(f"base: {base} ({commit}); new: the working tree", flush=True)
     with tempfile.TemporaryDirectory() as work:
-        before = Path(work).resolve() / "tree"
+        folder = Path(work).resolve()
+        before = folder / "tree"
         unpack(commit, before)
-        config = before / "configs" / "regress.yaml"
-        if not config.exists():
-            sys.exit(f"regress: {base} has no configs/regress.yaml to be held to")
-        sides = {name: Path(work, name) for name in ("base", "new")}
-        for side in sides.values():
-            side.mkdir()
-        for number in range(given.rounds):
-            # Counters and accuracies are the same in every round: one is enough.
-            options = ["--only", "block=speed"] if number else []
-            for name, tree in (("base", before), ("new", ROOT)):
-                print(f"round {number + 1} of {given.rounds}: {name}", flush=True)
-                run(tree, config, sides[name] / f"round-{number}", *options)
-        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-        words = ["compare", str(sides["base"]), str(sides["new"])]
-        done = subprocess.run([*SVMBENCH, *words], cwd=work, env=environment, check=False)
-    return done.returncode
+        missing = [name for name in names if not (before / "configs" / f"{name}.yaml").exists()]
+        if missing:
+            sys.exit(f"regress: {base} has no configs/{missing[0]}.yaml to be held to")
+        return max(hold(before, name, given.rounds, folder / "runs" / name) for name in names)
 
 
 if __name__ == "__main__":

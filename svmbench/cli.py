@@ -230,7 +230,8 @@ def fetch(names: tuple[str, ...], all_: bool, mirror: str | None, jobs: int, qui
     "--only",
     metavar="KEY=VALUE,…",
     multiple=True,
-    help="Only the cells of these solvers, data sets, blocks or folds (solver=falsvm,dataset=a9a).",
+    help="Only the cells of these solvers, data sets, blocks, folds or values of a dimension"
+    " (solver=falsvm,dataset=a9a,rows=1000,solver.nu=0.2).",
 )
 @click.option(
     "--timeout",

@@ -90,6 +90,39 @@ def regress(clone: Path, cache: Path, *words: str) -> subprocess.CompletedProces
     )
 
 
+RACE_OF_ANOTHER_NAME = """
+title: "A race under a name of its own"
+timeout_s: 120
+datasets: [breast-cancer]
+solvers: [{name: liblinear-l1, params: {tol: 0.01}}, {name: liblinear-l1, label: again}]
+blocks:
+  - {name: once, protocol: fit}
+  - {name: pair, protocol: race, tolerance: null, repeats: 1, pairs: [[liblinear-l1, again]]}
+profiles: {quick: {}}
+"""
+
+
+@pytest.mark.slow
+def test_any_config_may_be_named_and_its_races_are_repeated(
+    clone: Path, shared_cache: Path
+) -> None:
+    (clone / "configs" / "other.yaml").write_text(RACE_OF_ANOTHER_NAME)
+    commit(clone, "config")
+    done = regress(clone, shared_cache, "HEAD", "--rounds", "2", "--config", "other")
+    assert done.returncode in {0, 4}, done.stdout + done.stderr  # a race of milliseconds may err
+    told = [line for line in done.stdout.splitlines() if ", round " in line]
+    assert told == [
+        f"other, round {number} of 2: {side}" for number in (1, 2) for side in ("base", "new")
+    ]
+    assert "values compared" in done.stdout
+
+
+def test_a_config_that_the_base_lacks_is_a_sentence(clone: Path, shared_cache: Path) -> None:
+    done = regress(clone, shared_cache, "--config", "regress", "--config", "none")
+    assert done.returncode == 1
+    assert done.stderr.endswith("has no configs/none.yaml to be held to\n")
+
+
 @pytest.mark.slow
 def test_a_slowdown_is_found_and_only_then(clone: Path, shared_cache: Path) -> None:
     same = regress(clone, shared_cache, "--rounds", "1")

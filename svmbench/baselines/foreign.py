@@ -7,6 +7,7 @@ is compared by its scores and times alone.
 
 from __future__ import annotations
 
+import inspect
 from functools import cache
 from importlib import import_module
 from typing import Any, Self
@@ -21,6 +22,8 @@ from svmbench.errors import SvmbenchError
 
 #: Packages whose classes are taken without more.
 TRUSTED = ("sklearn",)
+#: The kernels of scikit-learn's SVMs.
+KERNELS = ("linear", "poly", "rbf", "sigmoid")
 
 
 class Foreign:
@@ -79,11 +82,17 @@ def adapted(path: str) -> Any:
         problem="",
         summary=f"the class {path}",
         reference=f"{module.partition('.')[0]}'s own implementation",
-        kernels=("linear", "poly", "rbf", "sigmoid"),
+        kernels=_kernels(wrapped),
         task="one-class" if novelty else "multiclass",
     )
     fields = {"declaration": declaration, "wrapped": wrapped, "__module__": __name__}
     return type(name, (Foreign, wrapped), fields)
+
+
+def _kernels(wrapped: type) -> tuple[str, ...]:
+    """Return the kernels of a class that names one by a word, as scikit-learn's SVMs do."""
+    kernel = inspect.signature(wrapped).parameters.get("kernel")
+    return KERNELS if kernel is not None and kernel.default in KERNELS else ()
 
 
 def is_trusted(path: str) -> bool:

@@ -65,6 +65,11 @@ def why_not_borne(
             f"data set {dataset!r} has the classes {', '.join(map(str, labels))};"
             f" the task one-class needs two, of which {NORMAL} is the normal one"
         )
+    if (task := task_of(block, y)) not in declared.tasks:
+        return (
+            f"protocol {declared.name!r} can't do the task {task}, which data set {dataset!r} with"
+            f" {len(labels)} classes asks for (it can: {', '.join(declared.tasks)})"
+        )
     if n_rows is not None and n_rows > len(y):
         return f"data set {dataset!r} has {len(y)} rows, fewer than the size {n_rows}"
     limit = min(x for x in (n_rows, block.max_samples or None, len(y)) if x is not None)
@@ -107,6 +112,7 @@ def why_not(solver: SolverSpec, source: Any, block: TrainingBlock) -> str:
     if declared.task == "binary" and number > 2 and block.multiclass == "skip":
         return f"{solver.name} separates two classes; this data set has {number}"
     kernel = solver.params.get("kernel")
-    if kernel is not None and kernel not in declared.kernels:
+    # A class of others may have kernels that nobody here knows of.
+    if kernel is not None and declared.kernels and kernel not in declared.kernels:
         return f"{solver.name} has no {kernel} kernel (it has: {', '.join(declared.kernels)})"
     return ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from svmbench.errors import ConfigError, SvmbenchError
 
@@ -12,6 +12,12 @@ if TYPE_CHECKING:
 
 #: Values by key.
 Filters = Mapping[str, list[str]]
+
+
+#: What a cell is known by beside its dimensions, of which ``size`` is another name of ``rows``.
+FIELDS = ("solver", "dataset", "block", "fold")
+DIMENSIONS = ("rows", "features")
+PARAMETER = "solver."
 
 
 def filters_of(words: Sequence[str]) -> dict[str, list[str]]:
@@ -25,16 +31,19 @@ def filters_of(words: Sequence[str]) -> dict[str, list[str]]:
     filters: dict[str, list[str]] = {}
     for part in ",".join(words).split(",") if words else []:
         key, separator, value = part.partition("=")
-        if not separator or key not in {"solver", "dataset", "block", "fold", "size"}:
+        key = "rows" if key == "size" else key
+        is_parameter = key.startswith(PARAMETER) and key != PARAMETER
+        if not separator or not (key in {*FIELDS, *DIMENSIONS} or is_parameter):
             raise ConfigError(
-                f"--only {part}: expected solver=…, dataset=…, block=…, size=… or fold=…"
+                f"--only {part}: expected solver=…, dataset=…, block=…, fold=…, or a dimension:"
+                " rows=… (or size=…), features=…, solver.<parameter>=…"
             )
         filters.setdefault(key, []).append(value)
     return filters
 
 
 def only(cells: list[Cell], filters: Filters) -> list[Cell]:
-    """Return the cells that match every filter (``solver=…,dataset=…,block=…,fold=…``).
+    """Return the cells that match every filter (``solver=…,dataset=…,rows=…,solver.nu=…``).
 
     Raises
     ------
@@ -43,9 +52,36 @@ def only(cells: list[Cell], filters: Filters) -> list[Cell]:
     """
     chosen = cells
     for name, values in filters.items():
-        known = sorted({str(c.shown.get(name)) for c in cells})
+        known = dict.fromkeys(v for v in (_value(c, name) for c in cells) if v is not None)
+        wanted = set()
         for value in values:
-            if value not in known:
-                raise SvmbenchError(f"--only {name}={value}: the plan has {', '.join(known)}")
-        chosen = [c for c in chosen if str(c.shown.get(name)) in values]
+            meant = {one for one in known if _is(one, value)}
+            if not meant:
+                there = ", ".join(map(str, sorted(known, key=_order)))
+                there = there or f"no {name!r} to choose cells by"
+                raise SvmbenchError(f"--only {name}={value}: the plan has {there}")
+            wanted |= meant
+        chosen = [c for c in chosen if _value(c, name) in wanted]
     return chosen
+
+
+def _value(cell: Cell, name: str) -> Any:
+    """Return what a cell has by a filter's name; None where it has nothing."""
+    if name in FIELDS:
+        return cell.shown.get(name)
+    return cell.shown.get("dimensions", {}).get(name)
+
+
+def _is(value: Any, text: str) -> bool:
+    """Whether a word means a value: as it is written in YAML, or the same number (1 is 1.0)."""
+    if isinstance(value, str | bool):
+        return str(value) == text or (isinstance(value, bool) and str(value).lower() == text)
+    try:
+        return float(value) == float(text)
+    except ValueError:
+        return False
+
+
+def _order(value: Any) -> tuple[bool, float, str]:
+    is_number = isinstance(value, int | float)
+    return not is_number, value if is_number else 0, str(value)

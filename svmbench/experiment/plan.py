@@ -305,16 +305,16 @@ class Row:
         if solver is None:
             racers = [s.on(self.dataset).at(place) for s in config.solvers_of(block)]
             spec |= {"racers": [_solver_settings(s) for s in racers], "pairs": block.pairs}
-            names = [racer.name for racer in racers]
         else:
-            solver = solver.at(place)
+            racers = [solver := solver.at(place)]
             spec |= _solver_settings(solver)
-            names = [solver.name]
+        names = [racer.name for racer in racers]
         code = [code_hash(*_modules(name), self.declared.module) for name in names]
         key = hash_of({**spec, "code": code})
         shown = self._shown(solver, place, fold)
-        reason = why_not(solver, source, block) if solver else ""
-        if reason:
+        # A race without one of its racers would be another race.
+        reasons = filter(None, (why_not(racer, source, block) for racer in racers))
+        if reason := "; ".join(dict.fromkeys(reasons)):
             return Cell(key=key, shown=shown, spec=spec, status="skipped", reason=reason)
         density = source.X.nnz / max(1, n_samples) if sp.issparse(source.X) else n_features
         cost = spec["n_rows"] * density * max(1, len(spec.get("grid", [])))
@@ -343,7 +343,7 @@ class Row:
             "n_features_kept": place.get("features"),
             "dimensions": place,
             "solver": "|".join(one.shown for one in racers),
-            "kernel": "|".join(sorted({_kernel(one) for one in racers})),
+            "kernel": "|".join(sorted({_kernel(one) for one in racers} - {""})),
             "fold": fold,
         }
 
@@ -362,7 +362,10 @@ def _modules(solver: str) -> list[str]:
 
 
 def _kernel(solver: SolverSpec) -> str:
-    """Return the kernel that a solver will use: the config's, its own default, or its only one."""
+    """Return the kernel that a solver will use: the config's, its own default, or its only one.
+
+    Empty for a class of others that says of no kernel.
+    """
     from svmbench.catalogue import solver_class
 
     return str(solver.params.get("kernel", _default_kernel(solver_class(solver.name))))
@@ -371,7 +374,8 @@ def _kernel(solver: SolverSpec) -> str:
 @cache
 def _default_kernel(cls: type) -> Any:
     default = inspect.signature(cls).parameters.get("kernel")
-    return default.default if default else cls.declaration.kernels[0]  # type: ignore[attr-defined]
+    kernels: tuple[str, ...] = cls.declaration.kernels  # type: ignore[attr-defined]
+    return default.default if default and kernels else "".join(kernels[:1])
 
 
 def _solver_settings(solver: SolverSpec) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,10 @@ from runs import svmbench, write_config
 from svmbench import data
 from svmbench.experiment import prepare_plan
 from svmbench.experiment.config import apply_profile, load_config, shipped_configs
+from svmbench.experiment.filters import filters_of
+from svmbench.experiment.filters import only as choose
 from svmbench.experiment.plan import make_plan
+from svmbench.experiment.protocols import protocols
 
 CV = {"protocol": "cv", "folds": 3}
 GRID = {"C": [0.5, 1.0]}
@@ -115,3 +119,89 @@ def test_every_shipped_config_has_something_to_run_in_every_profile(
         assert any(cell.status == "planned" for cell in plan.cells)
         # Whatever can't run says why.
         assert all(cell.reason for cell in plan.cells if cell.status != "planned")
+
+
+def sweep(folder: Path) -> Path:
+    """Write a config that sweeps rows and a parameter: four cells of one solver."""
+    block = {"protocol": "fit", "sweep": {"rows": [100, "50%"], "solver.C": [0.5, 1]}}
+    return write_config(folder, ["alsvm"], block)
+
+
+@pytest.mark.parametrize(
+    ("only", "expected"),
+    [
+        ("rows=100", [(100, 0.5), (100, 1)]),
+        ("size=100", [(100, 0.5), (100, 1)]),
+        ("rows=284", [(284, 0.5), (284, 1)]),
+        ("solver.C=1.0", [(100, 1), (284, 1)]),
+        ("rows=100,solver.C=.5", [(100, 0.5)]),
+    ],
+)
+def test_only_chooses_by_any_dimension(
+    tmp_path: Path, only: str, expected: list[tuple[int, float]]
+) -> None:
+    filters = filters_of([only])
+    plan = prepare_plan(str(sweep(tmp_path)), "quick", only=filters)
+    dimensions = [cell.shown["dimensions"] for cell in choose(plan.cells, filters)]
+    assert [(place["rows"], place["solver.C"]) for place in dimensions] == expected
+
+
+@pytest.mark.parametrize(
+    ("only", "said"),
+    [
+        ("solver.C=2", "--only solver.C=2: the plan has 0.5, 1"),
+        ("rows=many", "--only rows=many: the plan has 100, 284"),
+        ("features=3", "--only features=3: the plan has no 'features' to choose cells by"),
+        ("solver.=3", "--only solver.=3: expected solver=…"),
+    ],
+)
+def test_only_of_what_is_not_swept_is_a_sentence(tmp_path: Path, only: str, said: str) -> None:
+    ended = svmbench("run", sweep(tmp_path), "--output", tmp_path / "out", "--only", only)
+    assert ended.code in {1, 2}
+    assert said in ended.err
+    assert not (tmp_path / "out").exists()
+
+
+def reasons_of(config: Path) -> list[str]:
+    """Return why each cell of a plan can't run."""
+    cells = prepare_plan(str(config), "quick").cells
+    assert {cell.status for cell in cells} == {"skipped"}
+    return [cell.reason for cell in cells]
+
+
+def test_a_protocol_of_two_classes_refuses_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    narrow = replace(protocols()["fit"], tasks=("binary",))
+    monkeypatch.setitem(protocols(), "fit", narrow)
+    config = write_config(tmp_path, ["svc"], {"protocol": "fit"}, datasets=["iris"])
+    assert reasons_of(config) == [
+        "protocol 'fit' can't do the task multiclass, which data set 'iris' with 3 classes asks for"
+        " (it can: binary)"
+    ]
+
+
+def test_a_race_says_before_it_runs_which_racer_cant(tmp_path: Path) -> None:
+    block = {"protocol": "race", "tolerance": None, "repeats": 1}
+    config = write_config(
+        tmp_path, [{"class": "sklearn.svm.NuSVC"}, "alsvm"], block, datasets=["iris"]
+    )
+    (reason,) = reasons_of(config)
+    assert reason == "alsvm separates two classes; this data set has 3"
+
+
+def test_a_class_is_recorded_with_a_kernel_only_where_it_has_one(tmp_path: Path) -> None:
+    classes = [
+        "tree.DecisionTreeClassifier",
+        "svm.NuSVC",
+        "gaussian_process.GaussianProcessClassifier",
+    ]
+    config = write_config(tmp_path, [{"class": f"sklearn.{name}"} for name in classes])
+    cells = prepare_plan(str(config), "quick").cells
+    assert [cell.shown["kernel"] for cell in cells] == ["", "rbf", ""]
+    race = write_config(
+        tmp_path,
+        [{"class": f"sklearn.{name}"} for name in classes],
+        {"protocol": "race", "tolerance": None},
+    )
+    assert [cell.shown["kernel"] for cell in prepare_plan(str(race), "quick").cells] == ["rbf"]
