@@ -29,6 +29,11 @@ _MIRROR = click.option(
     show_envvar=True,
     help="Folder or URL that holds data files by name, plain or .xz, .bz2, .gz.",
 )
+_TRUST = click.option(
+    "--trust",
+    is_flag=True,
+    help="Import classes that the config names (class: …) from elsewhere than scikit-learn, too.",
+)
 _QUIET = click.option("-q", "--quiet", is_flag=True, help="Say only what went wrong.")
 
 
@@ -140,7 +145,8 @@ def describe(name: str, as_json: bool) -> None:
 
 @cli.command()
 @click.argument("configs", nargs=-1, required=True, type=ConfigName())
-def validate(configs: tuple[str, ...]) -> None:
+@_TRUST
+def validate(configs: tuple[str, ...], trust: bool) -> None:
     r"""Check config files: every error at once, with file, line, column and a suggestion.
 
     \b
@@ -153,7 +159,7 @@ def validate(configs: tuple[str, ...]) -> None:
     for name in configs:
         try:
             config, source = load_config(find_config(name))
-            check_names(config, source)
+            check_names(config, source, trust=trust)
             for profile in config.profiles:
                 apply_profile(config, profile)
         except ConfigError as error:
@@ -287,6 +293,7 @@ def fetch(names: tuple[str, ...], all_: bool, mirror: str | None, jobs: int, qui
     help="Results folder.  [default: results/<config>-<profile>]",
 )
 @_MIRROR
+@_TRUST
 @_QUIET
 def run(
     config: str,
@@ -303,6 +310,7 @@ def run(
     overrides: tuple[str, ...],
     output: Path | None,
     mirror: str | None,
+    trust: bool,
     quiet: bool,
 ) -> None:
     r"""Run a config: a file, or the name of one that ships with svmbench.
@@ -319,63 +327,47 @@ def run(
       svmbench run nlsgd_table3 --reuse results/nlsgd_table2-quick
       svmbench run alsvm_table2 --profile paper --dry-run
     """
-    from svmbench.experiment import default_output, prepare_plan
-    from svmbench.experiment.execute import Options, due, execute
     from svmbench.experiment.filters import filters_of
-    from svmbench.experiment.filters import only as choose
-    from svmbench.experiment.records import RunFolder, check_reusable
+    from svmbench.experiment.session import Request, carry_out, look_ahead
     from svmbench.progress import Watcher
 
     console = _console()
 
+    def note(text: str) -> None:
+        console.print(text, markup=False, highlight=False, soft_wrap=True)
+
     def say(text: str) -> None:
         logs.LOG.info("%s", text)
         if not quiet:
-            console.print(text, markup=False, highlight=False, soft_wrap=True)
+            note(text)
 
-    filters = filters_of(only)
-    plan = prepare_plan(
-        config,
-        profile,
+    request = Request(
+        config=config,
+        profile=profile,
+        output=output,
         mirror=mirror,
         overrides=overrides,
-        only=filters,
-        prepare=not dry_run,
-        on_event=say,
+        only=filters_of(only),
+        trust=trust,
+        jobs=jobs,
+        timeout_s=timeout,
+        memory_gb=memory,
+        budget_s=budget * 60 if budget else float("inf"),
+        retry=retry,
+        fresh=fresh,
+        reuse=reuse,
     )
-    cells = choose(plan.cells, filters)
+    prospect = look_ahead(request, prepare=not dry_run, say=say)
+    plan, cells, path = prospect.plan, prospect.cells, prospect.path
     if dry_run:
         from svmbench.experiment.forecast import forecast
 
-        where = output or default_output(plan.name, profile)
-        for line in forecast(plan, cells, where, mirror=mirror, jobs=jobs):
+        for line in forecast(plan, cells, path, mirror=mirror, jobs=jobs):
             click.echo(line)
         return
-    settings = plan.config
-    options = Options(
-        jobs=jobs,
-        timeout_s=timeout or settings.timeout_s,
-        memory_gb=memory or settings.memory_gb,
-        scratch_gb=settings.scratch_gb,
-        retry=retry,
-        budget_s=budget * 60 if budget else float("inf"),
-    )
-    path = output or default_output(plan.name, profile)
-    for other in reuse:
-        check_reusable(other, path)
-    with RunFolder(path, plan.name) as folder:
-        if fresh:
-            folder.start_afresh()
-        folder.write_file("plan.json", plan.to_json())
-        for other in reuse:
-            wanted = {cell.key: cell.shown for cell in due(cells, folder, "all")}
-            say(f"{_counted(folder.take_over(other, wanted), 'result')} taken over from {other}")
-        for text in folder.notes:
-            console.print(text, markup=False, highlight=False)
-        todo = due(cells, folder, retry)
-        say(f"{plan.name} ({profile}): {_counted(len(plan.cells), 'cell')}, {len(todo)} to run")
-        with Watcher(console, todo, quiet=quiet) as watcher:
-            summary = execute(plan, cells, folder, options, watcher)
+    summary = carry_out(
+        prospect, say=say, note=note, watch=lambda todo: Watcher(console, todo, quiet=quiet)
+    ).summary
     if summary.interrupted:
         console.print("interrupted; the same command goes on from here", highlight=False)
         sys.exit(EXIT_INTERRUPTED)
@@ -430,10 +422,6 @@ def _console(quiet: bool = False) -> Any:
 
     # Rich honours NO_COLOR and TERM=dumb by itself.
     return Console(soft_wrap=True, quiet=quiet)
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 register(cli)

@@ -72,6 +72,10 @@ def adapted(path: str) -> Any:
         wrapped = getattr(import_module(module), name)
     except (ImportError, AttributeError, ValueError) as error:
         raise SvmbenchError(f"there is no class {path!r}: {error}") from error
+    except Exception as error:  # whatever a module of others does when it is imported
+        raise SvmbenchError(
+            f"{module} can't be imported: {type(error).__name__}: {error}"
+        ) from error
     if not (isinstance(wrapped, type) and issubclass(wrapped, BaseEstimator)):
         raise SvmbenchError(f"{path} is no estimator: it does not derive from BaseEstimator")
     novelty = issubclass(wrapped, OutlierMixin)

@@ -19,6 +19,7 @@ def run(
     jobs: int = 1,
     mirror: str | None = None,
     overrides: tuple[str, ...] = (),
+    trust: bool = False,
 ) -> pd.DataFrame:
     """Run a config and return its records; what an earlier run finished is not run again.
 
@@ -39,6 +40,9 @@ def run(
         Folder or URL with data files; default the environment variable ``SVMBENCH_MIRROR``.
     overrides : tuple of str
         ``key=value`` pairs that change the config.
+    trust : bool, default=False
+        Whether classes that the config names (``class: …``) are imported from elsewhere than
+        scikit-learn, which runs their code.
 
     Returns
     -------
@@ -52,22 +56,21 @@ def run(
     """
     import pandas as pd
 
-    from svmbench.experiment.execute import Options, execute
-    from svmbench.experiment.records import RunFolder
+    from svmbench.experiment.session import Request, carry_out, look_ahead
 
-    plan = prepare_plan(config, profile, mirror=mirror, overrides=overrides)
-    folder_path = Path(output) if output else default_output(plan.name, profile)
-    options = Options(
-        jobs=jobs,
-        timeout_s=plan.config.timeout_s,
-        memory_gb=plan.config.memory_gb,
-        scratch_gb=plan.config.scratch_gb,
+    prospect = look_ahead(
+        Request(
+            config=config,
+            profile=profile,
+            output=Path(output) if output else None,
+            jobs=jobs,
+            mirror=mirror,
+            overrides=overrides,
+            trust=trust,
+        )
     )
-    with RunFolder(folder_path, plan.name) as folder:
-        folder.write_file("plan.json", plan.to_json())
-        execute(plan, plan.cells, folder, options)
-        rows = [_row(cell, folder.cells.get(cell.key)) for cell in plan.cells]
-    return pd.DataFrame(rows)
+    records = carry_out(prospect).records
+    return pd.DataFrame([_row(cell, records.get(cell.key)) for cell in prospect.plan.cells])
 
 
 def prepare_plan(
@@ -76,6 +79,7 @@ def prepare_plan(
     *,
     mirror: str | None = None,
     overrides: tuple[str, ...] = (),
+    trust: bool = False,
     only: Any = None,
     prepare: bool = True,
     on_event: Any = None,
@@ -86,7 +90,7 @@ def prepare_plan(
 
     path = find_config(config)
     loaded, source = load_config(path, overrides)
-    check_names(loaded, source)
+    check_names(loaded, source, trust=trust)
     cut = apply_profile(loaded, profile)
     return make_plan(
         cut, path.stem, profile, mirror=mirror, only=only, prepare=prepare, on_event=on_event

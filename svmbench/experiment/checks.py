@@ -90,8 +90,8 @@ def _why_no_class(path: str, trust: bool) -> str:
 
     if not (trust or is_trusted(path)):
         return (
-            f"{path} does not come from scikit-learn, whose classes alone are taken without more:"
-            " importing another runs its code"
+            f"{path} does not come from scikit-learn, whose classes alone are taken without more;"
+            " --trust imports it, which runs its code"
         )
     try:
         adapted(path)

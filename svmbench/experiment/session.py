@@ -1,0 +1,188 @@
+"""One run, from what was asked for to its records: the command and `svmbench.run` both do this."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from svmbench.experiment import default_output, prepare_plan
+from svmbench.experiment.execute import Listener, Options, Silent, Summary, due, execute
+from svmbench.experiment.filters import Filters
+from svmbench.experiment.filters import only as choose
+from svmbench.experiment.plan import Cell, Plan
+from svmbench.experiment.records import RunFolder, check_reusable
+
+
+@dataclass(frozen=True)
+class Request:
+    """What was asked of a run.
+
+    Attributes
+    ----------
+    config : str
+        Path of a config file, or the name of one that ships with svmbench.
+    profile : str
+    output : Path or None
+        Results folder; None for ``results/<config>-<profile>``.
+    mirror : str or None
+        Folder or URL with data files.
+    overrides : tuple of str
+        ``key=value`` pairs that change the config.
+    only : mapping of str to list of str
+        Which cells run (see `filters_of`); the others are planned alone.
+    trust : bool
+        Whether classes are imported that come from elsewhere than scikit-learn.
+    jobs : int
+        Cells at a time.
+    timeout_s, memory_gb : float or None
+        Limits of one cell; None for the config's.
+    budget_s : float
+        No new cell is started after so many seconds.
+    retry : str
+        ``none``, ``failed``, ``timeout`` or ``all``.
+    fresh : bool
+        Whether earlier records are set aside.
+    reuse : tuple of Path
+        Folders of other runs, whose results of the very same cells are taken over.
+    """
+
+    config: str
+    profile: str = "quick"
+    output: Path | None = None
+    mirror: str | None = None
+    overrides: tuple[str, ...] = ()
+    only: Filters = field(default_factory=dict)
+    trust: bool = False
+    jobs: int = 1
+    timeout_s: float | None = None
+    memory_gb: float | None = None
+    budget_s: float = float("inf")
+    retry: str = "none"
+    fresh: bool = False
+    reuse: tuple[Path, ...] = ()
+
+    def options(self, plan: Plan) -> Options:
+        """Return how cells are run: as it was asked for, else as the config says."""
+        settings = plan.config
+        return Options(
+            jobs=self.jobs,
+            timeout_s=self.timeout_s or settings.timeout_s,
+            memory_gb=self.memory_gb or settings.memory_gb,
+            scratch_gb=settings.scratch_gb,
+            retry=self.retry,
+            budget_s=self.budget_s,
+        )
+
+
+@dataclass(frozen=True)
+class Prospect:
+    """What a request comes to: the plan, those of its cells that were asked for, and the folder."""
+
+    request: Request
+    plan: Plan
+    cells: list[Cell]
+    path: Path
+
+
+@dataclass(frozen=True)
+class Finished:
+    """How a run ended, and the newest record of each cell by its key."""
+
+    summary: Summary
+    records: dict[str, dict[str, Any]]
+
+
+#: From the cells that are to run to who is told of them while they do.
+Watch = Callable[[list[Cell]], AbstractContextManager[Listener]]
+
+
+@contextmanager
+def _unwatched(_cells: list[Cell]) -> Iterator[Listener]:
+    yield Silent()
+
+
+def _unheard(_text: str) -> None:
+    return None
+
+
+def look_ahead(
+    request: Request, *, prepare: bool = True, say: Callable[[str], None] = _unheard
+) -> Prospect:
+    """Plan a run, and write nothing but prepared data sets.
+
+    Parameters
+    ----------
+    request : Request
+    prepare : bool, default=True
+        Whether data sets that are not here are fetched.
+    say : callable
+        Told in one sentence of each data set.
+
+    Raises
+    ------
+    svmbench.errors.SvmbenchError
+        For a config that is not valid, or filters that match nothing.
+    """
+    plan = prepare_plan(
+        request.config,
+        request.profile,
+        mirror=request.mirror,
+        overrides=request.overrides,
+        trust=request.trust,
+        only=request.only,
+        prepare=prepare,
+        on_event=say,
+    )
+    path = request.output or default_output(plan.name, request.profile)
+    return Prospect(request, plan, choose(plan.cells, request.only), path)
+
+
+def carry_out(
+    prospect: Prospect,
+    *,
+    say: Callable[[str], None] = _unheard,
+    note: Callable[[str], None] = _unheard,
+    watch: Watch = _unwatched,
+) -> Finished:
+    """Run what a request came to; what an earlier run finished is not run again.
+
+    Parameters
+    ----------
+    prospect : Prospect
+    say : callable
+        Told what is going on.
+    note : callable
+        Told what was mended or passed over in the folder, which nobody should miss.
+    watch : callable
+        Told of each cell.
+
+    Raises
+    ------
+    svmbench.errors.SvmbenchError
+        For a folder that can't be written or reused.
+    """
+    request, plan, cells, path = prospect.request, prospect.plan, prospect.cells, prospect.path
+    for other in request.reuse:
+        check_reusable(other, path)
+    with RunFolder(path, plan.name) as folder:
+        if request.fresh:
+            folder.start_afresh()
+        folder.write_file("plan.json", plan.to_json())
+        for other in request.reuse:
+            wanted = {cell.key: cell.shown for cell in due(cells, folder, "all")}
+            say(f"{_counted(folder.take_over(other, wanted), 'result')} taken over from {other}")
+        for text in folder.notes:
+            note(text)
+        todo = due(cells, folder, request.retry)
+        so_far = f"{plan.name} ({request.profile}): {_counted(len(plan.cells), 'cell')}"
+        say(f"{so_far}, {len(todo)} to run")
+        with watch(todo) as listener:
+            summary = execute(plan, cells, folder, request.options(plan), listener)
+        return Finished(summary, dict(folder.cells))
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"

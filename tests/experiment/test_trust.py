@@ -1,0 +1,70 @@
+"""Classes from elsewhere than scikit-learn: taken with ``--trust``, and not imported without."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from runs import cells_of, svmbench, write_config
+
+import svmbench as package
+from svmbench.baselines import foreign
+from svmbench.errors import ConfigError
+
+MODULE = """
+from pathlib import Path
+
+from sklearn.dummy import DummyClassifier
+
+Path(__file__).with_name("imported").touch()
+
+
+class Majority(DummyClassifier):
+    pass
+"""
+
+
+@pytest.fixture
+def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Return a config whose one solver is a class of a module beside it."""
+    (tmp_path / "elsewhere.py").write_text(MODULE)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    yield write_config(tmp_path, [{"class": "elsewhere.Majority", "label": "majority"}])
+    sys.modules.pop("elsewhere", None)
+    foreign.adapted.cache_clear()
+
+
+def test_without_trust_it_is_refused_and_not_imported(tmp_path: Path, config: Path) -> None:
+    for words in (["validate", config], ["run", config, "--output", tmp_path / "out"]):
+        ended = svmbench(*words)
+        assert ended.code == 2
+        assert "elsewhere.Majority does not come from scikit-learn" in ended.err
+        assert "--trust imports it" in ended.err
+    with pytest.raises(ConfigError, match="does not come from scikit-learn"):
+        package.run(str(config), output=tmp_path / "out")
+    assert not (tmp_path / "imported").exists()
+    assert not (tmp_path / "out").exists()
+
+
+def test_with_trust_it_takes_part(tmp_path: Path, config: Path) -> None:
+    checked = svmbench("validate", config, "--trust")
+    assert checked.code == 0, checked.said
+    ended = svmbench("run", config, "--output", tmp_path / "out", "--trust")
+    assert ended.code == 0, ended.said
+    cell = cells_of(tmp_path / "out")["majority"]
+    assert cell["metrics"]["train_accuracy_pct"] == pytest.approx(100 * 357 / 569)
+    assert cell["kernel"] == ""
+    # The function goes the same way, and finds what the command has done.
+    frame = package.run(str(config), output=tmp_path / "out", trust=True)
+    assert frame["status"].tolist() == ["ok"]
+    assert len((tmp_path / "out" / "runs.jsonl").read_text().splitlines()) == 1
+
+
+def test_a_module_that_fails_is_a_sentence(tmp_path: Path, config: Path) -> None:
+    (tmp_path / "elsewhere.py").write_text("1 / 0\n")
+    ended = svmbench("validate", config, "--trust")
+    assert ended.code == 2
+    assert "elsewhere can't be imported: ZeroDivisionError" in ended.err
+    assert "Traceback" not in ended.err
