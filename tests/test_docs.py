@@ -108,6 +108,7 @@ def programs(tmp_path: Path) -> Path:
         ("adding-a-solver", ["lbfgs.py", "test_lbfgs.py", "lbfgs.yaml"]),
         ("adding-a-dataset", ["own.toml"]),
         ("adding-a-table", ["losses.yaml"]),
+        ("adding-a-protocol", ["bootstrap.py", "test_bootstrap.py", "bags.yaml"]),
         ("adding-a-score", ["mcc.py", "test_mcc.py", "scored.yaml"]),
     ],
 )
