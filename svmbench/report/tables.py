@@ -233,7 +233,8 @@ def markdown(run: Run, table: Table, *, allow_contended: bool = False) -> str:
     left = len(table.row_fields)
     lines.append("|" + " --- |" * left + " ---: |" * (len(heads) - left))
     for row in table.row_keys:
-        texts = [_shown(value) or "all" for value in row]
+        # Not swept is all of it; a word that is empty is one that there is none of.
+        texts = ["–" if value == "" else _shown(value) or "all" for value in row]
         texts += [
             cell_text(table.entries.get((row, column, metric)), allow_contended=allow_contended)
             for column, metric in table.columns

@@ -28,10 +28,11 @@ class Majority(DummyClassifier):
 
 @pytest.fixture
 def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Return a config whose one solver is a class of a module beside it."""
+    """Return a config whose first solver is a class of a module beside it."""
     (tmp_path / "elsewhere.py").write_text(MODULE)
     monkeypatch.syspath_prepend(str(tmp_path))
-    yield write_config(tmp_path, [{"class": "elsewhere.Majority", "label": "majority"}])
+    own = {"class": "elsewhere.Majority", "label": "majority"}
+    yield write_config(tmp_path, [own, "liblinear-l1"])
     sys.modules.pop("elsewhere", None)
     foreign.adapted.cache_clear()
 
@@ -56,10 +57,11 @@ def test_with_trust_it_takes_part(tmp_path: Path, config: Path) -> None:
     cell = cells_of(tmp_path / "out")["majority"]
     assert cell["metrics"]["train_accuracy_pct"] == pytest.approx(100 * 357 / 569)
     assert cell["kernel"] == ""
+    assert "| breast-cancer | – |" in (tmp_path / "out" / "t.md").read_text()
     # The function goes the same way, and finds what the command has done.
     frame = package.run(str(config), output=tmp_path / "out", trust=True)
-    assert frame["status"].tolist() == ["ok"]
-    assert len((tmp_path / "out" / "runs.jsonl").read_text().splitlines()) == 1
+    assert frame["status"].tolist() == ["ok", "ok"]
+    assert len((tmp_path / "out" / "runs.jsonl").read_text().splitlines()) == 2
 
 
 def test_a_module_that_fails_is_a_sentence(tmp_path: Path, config: Path) -> None:
