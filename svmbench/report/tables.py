@@ -233,8 +233,11 @@ def markdown(run: Run, table: Table, *, allow_contended: bool = False) -> str:
     left = len(table.row_fields)
     lines.append("|" + " --- |" * left + " ---: |" * (len(heads) - left))
     for row in table.row_keys:
-        # Not swept is all of it; a word that is empty is one that there is none of.
-        texts = ["–" if value == "" else _shown(value) or "all" for value in row]
+        # What is not swept is all of it; a kernel that is not there is none.
+        texts = [
+            _shown(value) or ("–" if name == "kernel" else "all")
+            for name, value in zip(table.row_fields, row, strict=True)
+        ]
         texts += [
             cell_text(table.entries.get((row, column, metric)), allow_contended=allow_contended)
             for column, metric in table.columns
