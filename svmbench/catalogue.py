@@ -19,25 +19,37 @@ from svmbench.errors import SvmbenchError, UnknownNameError
 
 @cache
 def _registry() -> dict[str, Any]:
-    for room in ("svmbench.core", "svmbench.baselines"):
-        package = import_module(room)
-        for module in pkgutil.walk_packages(package.__path__, prefix=f"{room}."):
-            import_module(module.name)
+    _declare_own()
     load_plugins()
     from svmbench.core.registry import REGISTRY
 
     return dict(sorted(REGISTRY.items()))
 
 
+@cache
+def _declare_own() -> None:
+    """Import every module of the two rooms."""
+    for room in ("svmbench.core", "svmbench.baselines"):
+        package = import_module(room)
+        for module in pkgutil.walk_packages(package.__path__, prefix=f"{room}."):
+            import_module(module.name)
+
+
 def load_plugins() -> None:
     """Import the modules that ``SVMBENCH_PLUGINS`` names: what they declare takes part.
+
+    They are imported after this package's solvers, on which they may build, whoever asks first: a
+    plug-in may bring a protocol or a score, too.
 
     Raises
     ------
     svmbench.errors.SvmbenchError
         If one can't be imported.
     """
-    for plugin in filter(None, os.environ.get("SVMBENCH_PLUGINS", "").split(",")):
+    plugins = list(filter(None, os.environ.get("SVMBENCH_PLUGINS", "").split(",")))
+    if plugins:
+        _declare_own()
+    for plugin in plugins:
         try:
             import_module(plugin.strip())
         except ImportError as error:
