@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).parent
+# What the tests of the algorithms share serves those of the baselines, too, whoever is collected first.
+sys.path.append(str(HERE / "core"))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

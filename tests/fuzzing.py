@@ -463,6 +463,7 @@ def _one(kind: Kind, content: bytes, mutator: str, folder: Path, tally: Tally, c
     for old in folder.iterdir():
         shutil.rmtree(old) if old.is_dir() else old.unlink()
     is_past = []
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     began = time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -480,7 +481,7 @@ def _one(kind: Kind, content: bytes, mutator: str, folder: Path, tally: Tally, c
     tally.slowest = max(tally.slowest, seconds)
     if seconds > CPU_SECONDS:
         outcome = "slow"
-    if resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024 > MEGABYTES:
+    if (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - peak) / 1024 > MEGABYTES:
         outcome = "large"
     tally.outcomes[outcome] += 1
     tally.past[mutator] += bool(is_past)
