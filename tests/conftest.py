@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).parent
-# What the tests of the algorithms share serves those of the baselines, too, whoever is collected first.
+# What tests of the algorithms share serves those of the baselines, whoever is collected first.
 sys.path.append(str(HERE / "core"))
 
 
