@@ -183,7 +183,7 @@ def test_a_bad_file_is_one_sentence_before_anything_runs(
 def test_a_missing_file_is_one_sentence(tmp_path: Path) -> None:
     config = write_config(tmp_path, ["test-works"], datasets=[{"file": str(tmp_path / "no.csv")}])
     ended = svmbench("run", config, "--output", tmp_path / "out")
-    assert ended.code == 1
+    assert ended.code == 2
     assert "no.csv can't be read: No such file or directory" in ended.err
 
 
