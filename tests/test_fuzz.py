@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -47,6 +48,9 @@ def test_the_harness_finds_what_it_looks_for(folder: Path, monkeypatch: pytest.M
             reached()
             if isinstance(what, Exception):
                 raise what
+            if what == "holds 16 MB":
+                with mmap.mmap(-1, 16 << 20) as held:  # given back to the system at once
+                    held.write(bytes(16 << 20))
             while what == "hangs":
                 pass
 
@@ -61,5 +65,8 @@ def test_the_harness_finds_what_it_looks_for(folder: Path, monkeypatch: pytest.M
     assert finding(DataUnavailableError("exit code 1")) == "internal"
     assert finding(KeyError("x")) == "internal"
     assert finding("hangs") == "slow"
-    monkeypatch.setattr(fuzzing, "MEGABYTES", 1.0)
-    assert finding("reads") == "large"
+    assert finding("holds 16 MB") == "read"
+    monkeypatch.setattr(fuzzing, "MEGABYTES", 8.0)
+    assert finding("holds 16 MB") == "large"
+    assert finding("holds 16 MB") == "large", "the first one's peak hides no second one"
+    assert finding("reads") == "read"

@@ -146,20 +146,20 @@ def test_dense_inputs_are_for_every_solver(tmp_path: Path, scaling: str) -> None
     ("name", "content", "code", "sentence"),
     [
         ("one.csv", "1,2,a\n3,4,a\n5,6,a\n", None, "one class"),
-        ("nan.csv", "1,2,a\n3,nan,b\n5,6,a\n", 1, "nan.csv, line 2"),
+        ("nan.csv", "1,2,a\n3,nan,b\n5,6,a\n", 2, "nan.csv, line 2"),
         (
             "inf.svm",
             "+1 1:2 3:1\n-1 1:inf\n",
-            1,
+            2,
             "inf.svm, line 2, column 4: the value 'inf' is not",
         ),
         (
             "bad.svm",
             "+1 1:2 3:1\n-1 1:x\n",
-            1,
+            2,
             "bad.svm, line 2, column 4: the value 'x' is not",
         ),
-        ("empty.csv", "", 1, "empty.csv"),
+        ("empty.csv", "", 2, "empty.csv"),
     ],
 )
 def test_a_bad_file_is_one_sentence_before_anything_runs(
