@@ -59,7 +59,32 @@ def warm_up(build: Callable[..., KernelClassifier]) -> None:
     X = codes[:, np.newaxis] + 0.1 * (np.arange(12.0)[:, np.newaxis] % 4)
     even, odd = np.arange(0, 12, 2), np.arange(1, 12, 2)
     grid = [{"C": C, "gamma": 1.0} for C in (1.0, 2.0)]
-    search(squared_distances(X), np.arange(12), codes, 3, [(even, odd), (odd, even)], build, grid)
+    splits = [(even, odd), (odd, even)]
+    search(SearchRows(squared_distances(X), np.arange(12), codes, 3, splits), build, grid)
+
+
+@dataclass(frozen=True)
+class SearchRows:
+    """The rows that are searched on.
+
+    Attributes
+    ----------
+    distances : ndarray of shape (n_all, n_all)
+        Squared distances; may be memory-mapped. Kernel values have their precision.
+    rows : ndarray of int of shape (n_samples,)
+        The rows of it that are searched on.
+    codes : ndarray of int of shape (n_samples,)
+        Their classes, as numbers from 0.
+    n_classes : int
+    splits : list of (ndarray, ndarray)
+        Inner folds: training and validation rows, as positions in `rows`.
+    """
+
+    distances: np.ndarray
+    rows: np.ndarray
+    codes: np.ndarray
+    n_classes: int
+    splits: Splits
 
 
 @dataclass
@@ -197,11 +222,7 @@ class Found:
 
 
 def search(
-    distances: np.ndarray,
-    rows: np.ndarray,
-    codes: np.ndarray,
-    n_classes: int,
-    splits: Splits,
+    ground: SearchRows,
     build: Callable[..., KernelClassifier],
     points: Sequence[dict[str, Any]],
     *,
@@ -213,15 +234,7 @@ def search(
 
     Parameters
     ----------
-    distances : ndarray of shape (n_all, n_all)
-        Squared distances; may be memory-mapped. Kernel values have their precision.
-    rows : ndarray of int of shape (n_samples,)
-        The rows of it that are searched on.
-    codes : ndarray of int of shape (n_samples,)
-        Their classes.
-    n_classes : int
-    splits : list of (ndarray, ndarray)
-        Inner folds, as positions in `rows`.
+    ground : SearchRows
     build : callable
         Makes the solver with the given parameters.
     points : sequence of dict
@@ -235,9 +248,10 @@ def search(
     """
     values = sorted({float(point["C"]) for point in points})
     gammas = sorted({float(point["gamma"]) for point in points})
-    accuracy = np.empty((len(values), len(gammas), len(splits)))
+    distances, rows, codes = ground.distances, ground.rows, ground.codes
+    accuracy = np.empty((len(values), len(gammas), len(ground.splits)))
     totals = dict.fromkeys(("wall_s", "cpu_s", "fits", "unconverged", "kernel_evaluations"), 0.0)
-    folds = make_folds(codes, splits)
+    folds = make_folds(codes, ground.splits)
     within = None
     for g, gamma in enumerate(gammas):
         found = (done or {}).get(f"gamma={gamma:g}")
@@ -246,7 +260,8 @@ def search(
             if within is None:
                 within = gather(distances, rows, rows, distances.dtype)
             K = gauss_of_distances(within, gamma)
-            scores = score_gamma(K, codes, n_classes, folds, build(gamma=gamma), values, ties)
+            estimator = build(gamma=gamma)
+            scores = score_gamma(K, codes, ground.n_classes, folds, estimator, values, ties)
             found = {
                 "params": {"gamma": gamma},
                 "values": values,

@@ -10,7 +10,7 @@ from sklearn.svm import SVC
 from svmbench.core.kernel_base import KernelClassifier, KernelSolution
 from svmbench.core.kernels import squared_distances
 from svmbench.experiment.folds import outer_splits
-from svmbench.experiment.kernel_search import search, takes_part
+from svmbench.experiment.kernel_search import SearchRows, search, takes_part
 
 C_VALUES, GAMMAS = [0.25, 4.0, 64.0], [0.0625, 1.0]
 GRID = [{"C": C, "gamma": gamma} for C in C_VALUES for gamma in GAMMAS]
@@ -43,7 +43,8 @@ def ours(X, y, splits, **kwargs):
     rows = np.arange(len(y))
     classes, codes = np.unique(y, return_inverse=True)
     distances = squared_distances(X)
-    return search(distances, rows, codes, len(classes), splits, Precomputed, GRID, **kwargs)
+    ground = SearchRows(distances, rows, codes, len(classes), splits)
+    return search(ground, Precomputed, GRID, **kwargs)
 
 
 @pytest.mark.parametrize("load", [load_iris, load_breast_cancer])
@@ -83,7 +84,7 @@ def test_kernel_values_have_the_precision_of_the_distances(dtype):
     splits = outer_splits(y[:100], 2, seed=1)
     distances = squared_distances(X, dtype=dtype)
     points = [{"C": 1.0, "gamma": 0.7}, {"C": 2.0, "gamma": 0.7}]
-    search(distances, rows, y[:100], 2, splits, KeepsSolutions, points)
+    search(SearchRows(distances, rows, y[:100], 2, splits), KeepsSolutions, points)
     K, _ = KeepsSolutions.seen[0]
     train = splits[0][0]
     exact = np.exp(-0.7 * ((X[train][:, None] - X[train][None]) ** 2).sum(axis=2))
@@ -97,7 +98,8 @@ def test_a_part_of_the_rows_is_searched_on_its_own():
     X, y, _ = problem(load_iris)
     rows = np.r_[0:40, 60:150]
     splits = outer_splits(y[rows], 3, seed=1)
-    part = search(squared_distances(X), rows, y[rows], 3, splits, Precomputed, GRID)
+    ground = SearchRows(squared_distances(X), rows, y[rows], 3, splits)
+    part = search(ground, Precomputed, GRID)
     alone = ours(X[rows], y[rows], splits)
     np.testing.assert_allclose(part.accuracy_pct, alone.accuracy_pct)
 
@@ -125,11 +127,7 @@ def test_fits_that_did_not_converge_are_counted():
     X, y, splits = problem(load_iris)
     distances = squared_distances(X)
     found = search(
-        distances,
-        np.arange(len(y)),
-        y,
-        3,
-        splits,
+        SearchRows(distances, np.arange(len(y)), y, 3, splits),
         lambda **params: Precomputed(stop_reason="max_iter", **params),
         GRID,
     )

@@ -22,7 +22,7 @@ from svmbench.core.kernel import columns
 from svmbench.core.kernel.csvc.float32_rows import float32_rows
 from svmbench.core.kernel_base import KernelClassifier, KernelSolution
 from svmbench.core.kernels import KernelSource
-from svmbench.core.linear.dcd import descend
+from svmbench.core.linear.dcd import Course, descend
 from svmbench.core.problems import HINGE
 
 #: Up to so many feature values are kept in double precision.
@@ -138,7 +138,7 @@ class FeatureMapSVM(KernelClassifier):
         """Call the linear solver in single precision, and all makers of kernel values."""
         columns.warm_up()
         X, y = np.eye(2, dtype=np.float32), np.array([1.0, -1.0])
-        descend(X, y, HINGE, C=1.0, eps=0.1, max_iter=2, bias=0.0, seed=1)
+        descend(X, y, HINGE, Course(C=1.0, eps=0.1, max_iter=2, bias=0.0, seed=1))
 
     def _map(self, source: KernelSource, m: int) -> FeatureMap:
         """Return the feature map over at most m samples."""
@@ -150,16 +150,14 @@ class FeatureMapSVM(KernelClassifier):
         """Map the samples, and train the linear SVM there; coefficients are 0 outside the basis."""
         made, m = self._map(source, min(int(self.n_basis), source.n_samples)), int(self.n_basis)
         seed = int(check_random_state(self.random_state).randint(1, 2**31 - 1))
-        found, _ = descend(
-            made.features,
-            y,
-            HINGE,
+        course = Course(
             C=float(self.C),
             eps=float(self.tol),
             max_iter=int(self.max_iter),
             bias=0.0,
             seed=seed,
         )
+        found, _ = descend(made.features, y, HINGE, course)
         coefficients = np.zeros(source.n_samples)
         coefficients[made.basis] = made.coefficients(found.w)
         counters = {

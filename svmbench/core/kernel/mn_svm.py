@@ -29,14 +29,23 @@ Deviations
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from svmbench.core.arrays import raw
-from svmbench.core.compiled import compiled
-from svmbench.core.kernel.csvc.passes import larger
 from svmbench.core.kernel.fetched_rows import FetchedRows
+from svmbench.core.kernel.hull_steps import (
+    DRAWN,
+    FAILED,
+    HIGH,
+    MISSING,
+    NEXT,
+    SQUARE,
+    STEPS,
+    approach,
+)
 from svmbench.core.kernel.l2svm import MERCER, TINY, L2Classifier, outputs
 from svmbench.core.registry import declare
 from svmbench.core.seeded import generator
@@ -44,237 +53,78 @@ from svmbench.core.seeded import generator
 #: More than any inner product.
 BIG = 1e300
 
-#: Draws of a full search, and the first eps.
-DRAWS, FIRST_EPS = 600, 0.5
+#: The first eps.
+FIRST_EPS = 0.5
 
-#: How a run of the loop can end, and what that is called.
-CONVERGED, MAX_ITER, STALLED, MISSING = 0, 1, 2, 3
+#: What the ends of the loop are called.
 REASONS = ("converged", "max_iter", "stalled")
 
-#: Entries of the integers that change: steps, draws, searches that failed, the state of the random
-#: numbers, the violator to be used next (-1: to be drawn) and whether it was drawn, the support
-#: vectors with the largest and the smallest g.
-STEPS, DRAWN, FAILED, SEED, NEXT, FRESH, HIGH, LOW = range(8)
 
-#: Entries of the other numbers that change: w^2, the present eps, the smallest g of all samples.
-SQUARE, EPS, LEAST = range(3)
+@dataclass(frozen=True)
+class Rules:
+    """By which the steps are taken.
 
-#: Samples between two looks at the extremes so far: an extreme is searched in one piece.
-PIECE = 256
-
-
-@compiled
-def below(state: np.ndarray, n: int) -> int:
-    """Return a number below `n` at random (32-bit xorshift, the same without compiled code)."""
-    seed = int(state[SEED])
-    seed ^= (seed << 13) & 0xFFFFFFFF
-    seed ^= seed >> 17
-    seed ^= (seed << 5) & 0xFFFFFFFF
-    state[SEED] = seed
-    return (seed * n) >> 32
-
-
-@compiled
-def draw_violator(
-    members: np.ndarray, n_first: int, g: np.ndarray, limit: float, state: np.ndarray
-) -> int:
-    """Return the first drawn sample with ``g < limit``, or -1 after a full search.
-
-    Parameters
+    Attributes
     ----------
-    members : ndarray of int of shape (n,)
-        The `n_first` samples of one class, then those of the other.
-    g : ndarray of shape (n,)
-    limit : float
-    state : ndarray of int
-    """
-    for _ in range(DRAWS):
-        state[DRAWN] += 1
-        if below(state, 2) == 0:
-            v = members[below(state, n_first)]
-        else:
-            v = members[n_first + below(state, len(members) - n_first)]
-        if g[v] < limit:
-            return v
-    return -1
-
-
-@compiled
-def add_and_find_extremes(
-    g: np.ndarray,
-    y: np.ndarray,
-    row_u: np.ndarray,
-    row_v: np.ndarray,
-    fro: float,
-    to: float,
-    idle: np.ndarray,
-) -> tuple[int, int, float]:
-    """Take a step out of g; find the support vectors where it is largest and smallest now.
-
-    Parameters
-    ----------
-    g, y : ndarray of shape (n,)
-        Gradient, changed in place, and labels.
-    row_u, row_v : ndarray of shape (n,)
-        Kernel values of the two samples that moved.
-    fro, to : float
-        The weight that moved, times the label of u and of v.
-    idle : ndarray of float32 of shape (n,)
-        0 for support vectors, else -inf.
-
-    Returns
-    -------
-    high, low : int
-        The two support vectors.
-    least : float
-        The smallest g of all samples.
-    """
-    n, most = len(g), -np.inf
-    high, high_piece, low, low_piece = -np.inf, 0, -np.inf, 0
-    for start in range(0, n, PIECE):
-        values, labels = g[start : start + PIECE], y[start : start + PIECE]
-        first, second = row_u[start : start + PIECE], row_v[start : start + PIECE]
-        penalty = idle[start : start + PIECE]
-        up, down, deepest = -np.inf, -np.inf, -np.inf
-        for k in range(len(values)):
-            change = to * (np.float64(second[k]) + 1.0) - fro * (np.float64(first[k]) + 1.0)
-            w = values[k] + labels[k] * change
-            values[k] = w
-            up = larger(up, np.float64(penalty[k]) + w)
-            down = larger(down, np.float64(penalty[k]) - w)
-            deepest = larger(deepest, -w)
-        most = max(most, deepest)
-        if up > high:
-            high, high_piece = up, start
-        if down > low:
-            low, low_piece = down, start
-    i, j = high_piece, low_piece
-    while i < n - 1 and np.float64(idle[i]) + g[i] != high:
-        i += 1
-    while j < n - 1 and np.float64(idle[j]) - g[j] != low:
-        j += 1
-    return i, j, -most
-
-
-@compiled
-def move(
-    row_u: np.ndarray,
-    row_v: np.ndarray,
-    u: int,
-    v: int,
-    y: np.ndarray,
-    curvature: np.ndarray,
-    C: float,
-    a: np.ndarray,
-    g: np.ndarray,
-    idle: np.ndarray,
-    state: np.ndarray,
-    numbers: np.ndarray,
-) -> bool:
-    """Move the best weight from u to v; return whether there was any to move."""
-    between = y[u] * y[v] * (np.float64(row_u[v]) + 1.0)
-    eta = max(curvature[u] + curvature[v] - 2.0 * between, TINY)
-    slope = g[u] - g[v]
-    t = slope / eta
-    if t >= a[u]:
-        t = a[u]
-        a[u] = 0.0
-        idle[u] = -np.inf
-    else:
-        a[u] -= t
-    if t <= 0.0 or a[v] + t == a[v]:
-        return False
-    a[v] += t
-    idle[v] = 0.0
-    numbers[SQUARE] += t * (t * eta - 2.0 * slope)
-    g[u] -= t / C
-    g[v] += t / C
-    high, low, least = add_and_find_extremes(g, y, row_u, row_v, t * y[u], t * y[v], idle)
-    state[HIGH], state[LOW], numbers[LEAST] = high, low, least
-    state[STEPS] += 1
-    return True
-
-
-@compiled
-def approach(
-    values: np.ndarray,
-    slots: np.ndarray,
-    last_use: np.ndarray,
-    clock: int,
-    curvature: np.ndarray,
-    y: np.ndarray,
-    members: np.ndarray,
-    n_first: int,
-    C: float,
-    eps: float,
-    max_iter: int,
-    a: np.ndarray,
-    g: np.ndarray,
-    idle: np.ndarray,
-    state: np.ndarray,
-    numbers: np.ndarray,
-) -> int:
-    """Take steps until the last search fails or a row is missing; return how it ended.
-
-    Parameters
-    ----------
-    values, slots, last_use, clock
-        Rows, as :class:`~svmbench.core.kernel.fetched_rows.FetchedRows` has them.
-    curvature : ndarray of shape (n,)
-        Q_ii.
-    y : ndarray of shape (n,)
-        Labels ±1.
-    members, n_first
-        As :func:`draw_violator` has them.
     C, eps, max_iter
         As :class:`MNSVM` has them; `eps` is its `tol`.
-    a, g : ndarray of shape (n,)
-        Weights and gradient, changed in place.
-    idle : ndarray of float32 of shape (n,)
-        0 for support vectors, else -inf; changed in place.
-    state, numbers : ndarray of shape (8,), (3,)
-        What changes, as the entries' names say.
+    seed : int
+        From 1 to 2^32 - 1: of the draws.
     """
-    widest = curvature.max()
-    while True:
-        square = numbers[SQUARE]
-        limit = square - numbers[EPS] * np.sqrt(square * widest)
-        if state[NEXT] < 0:
-            v = -1
-            if numbers[LEAST] < limit:
-                v = draw_violator(members, n_first, g, limit, state)
-            if v < 0:
-                state[FAILED] += 1
-                numbers[SQUARE] = np.dot(a, g)
-                if numbers[EPS] <= eps:
-                    return CONVERGED
-                numbers[EPS] = max(0.5 * numbers[EPS], eps)
-                continue
-            state[NEXT], state[FRESH] = v, 1
-        if state[STEPS] >= max_iter:
-            return MAX_ITER
-        u, v = state[HIGH], state[NEXT]
-        if slots[u] < 0 or slots[v] < 0:
-            return MISSING
-        last_use[slots[u]] = last_use[slots[v]] = clock + state[STEPS]
-        rows = values[slots[u]], values[slots[v]]
-        if not move(*rows, u, v, y, curvature, C, a, g, idle, state, numbers):
-            return STALLED
-        square = numbers[SQUARE]
-        limit = square - numbers[EPS] * np.sqrt(square * widest)
-        # A step between support vectors follows one with a drawn violator.
-        state[NEXT] = state[LOW] if state[FRESH] and g[state[LOW]] < limit else -1
-        state[FRESH] = 0
+
+    C: float
+    eps: float
+    max_iter: int
+    seed: int
+
+
+@dataclass
+class Descent:
+    """Where a run stands: what the compiled loop changes in place.
+
+    Attributes
+    ----------
+    a, g, idle, state, numbers
+        As :func:`approach` has them.
+    members, n_first
+        As :func:`draw_violator` has them.
+    """
+
+    a: np.ndarray
+    g: np.ndarray
+    idle: np.ndarray
+    state: np.ndarray
+    numbers: np.ndarray
+    members: np.ndarray
+    n_first: int
+
+    @classmethod
+    def start(
+        cls, store: FetchedRows, y: np.ndarray, rules: Rules, beta: np.ndarray, f: np.ndarray
+    ) -> Descent:
+        """Start from signed multipliers `beta` and their outputs `f`, or from a pair of samples."""
+        # By their first samples, so that flipped labels draw the same ones.
+        first, second = np.flatnonzero(y == y[0]), np.flatnonzero(y != y[0])
+        if not beta.any():
+            pair = np.array([first[0], second[0]])
+            beta[pair] = 0.5 * y[pair]
+            f[:] = outputs(store, beta)
+        a = y * beta
+        total = a.sum()
+        a /= total
+        g = y * f / total + a / rules.C
+        idle = np.where(a > 0.0, 0.0, -np.inf).astype(np.float32)
+        high, low = np.argmax(idle + g), np.argmax(idle - g)
+        state = np.array([0, 0, 0, rules.seed, -1, 0, high, low])
+        numbers = np.array([a @ g, max(FIRST_EPS, rules.eps), g.min()])
+        return cls(a, g, idle, state, numbers, raw(np.concatenate([first, second])), len(first))
 
 
 def minimise(
     store: FetchedRows,
     diag: np.ndarray,
     y: np.ndarray,
-    C: float,
-    eps: float,
-    max_iter: int,
-    seed: int,
+    rules: Rules,
     beta: np.ndarray,
     f: np.ndarray,
 ) -> tuple[int, dict[str, int]]:
@@ -287,10 +137,7 @@ def minimise(
         Of the kernel matrix.
     y : ndarray of shape (n,)
         Labels ±1.
-    C, eps, max_iter
-        As :class:`MNSVM` has them; `eps` is its `tol`.
-    seed : int
-        From 1 to 2^32 - 1.
+    rules : Rules
     beta, f : ndarray of shape (n,)
         Signed multipliers ``y alpha``, and ``(K + 1) beta``.
 
@@ -300,22 +147,9 @@ def minimise(
         Position in `REASONS`.
     counters : dict of str to int
     """
-    # By their first samples, so that flipped labels draw the same ones.
-    first, second = np.flatnonzero(y == y[0]), np.flatnonzero(y != y[0])
-    if not beta.any():
-        pair = np.array([first[0], second[0]])
-        beta[pair] = 0.5 * y[pair]
-        f[:] = outputs(store, beta)
-    a = y * beta
-    total = a.sum()
-    a /= total
-    g = y * f / total + a / C
-    idle = np.where(a > 0.0, 0.0, -np.inf).astype(np.float32)
-    high, low = np.argmax(idle + g), np.argmax(idle - g)
-    state = np.array([0, 0, 0, seed, -1, 0, high, low])
-    numbers = np.array([a @ g, max(FIRST_EPS, eps), g.min()])
+    run = Descent.start(store, y, rules, beta, f)
+    a, g, state, C = run.a, run.g, run.state, rules.C
     curvature = raw(np.maximum(diag + (1.0 + 1.0 / C), TINY))
-    members = raw(np.concatenate([first, second]))
     while True:
         end = approach(
             store.values,
@@ -324,16 +158,16 @@ def minimise(
             store.clock,
             curvature,
             raw(y),
-            members,
-            len(first),
+            run.members,
+            run.n_first,
             C,
-            eps,
-            max_iter,
+            rules.eps,
+            rules.max_iter,
             a,
             g,
-            idle,
+            run.idle,
             state,
-            numbers,
+            run.numbers,
         )
         if end != MISSING:
             break
@@ -343,7 +177,7 @@ def minimise(
         wanted = np.array([state[HIGH], state[NEXT]])
         others = farthest[(store.slots[farthest] < 0) & (g[farthest] < g[state[NEXT]])]
         store.bring(np.unique(np.concatenate([wanted, others[: store.batch - 2]])))
-    square = numbers[SQUARE]
+    square = run.numbers[SQUARE]
     beta[:] = y * a / square
     f[:] = y * (g - a / C) / square
     return end, {
@@ -451,8 +285,8 @@ class MNSVM(L2Classifier):
         before = store.n_computed if store.K is None else 0
         seed = 1 + int(generator(self.random_state).random() * 2**31)
         # Its own eps even on rounded rows: a random search says nothing to a tenth of it.
-        eps, max_iter = float(self.tol), int(self.max_iter)
-        end, counters = minimise(store, diag, y, C, eps, max_iter, seed, beta, f)
+        rules = Rules(C, float(self.tol), int(self.max_iter), seed)
+        end, counters = minimise(store, diag, y, rules, beta, f)
         counters["kernel_rows"] = store.n_computed - before
         return REASONS[end], counters
 

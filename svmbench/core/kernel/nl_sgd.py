@@ -28,6 +28,7 @@ Deviations
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -147,13 +148,30 @@ def add_rows_of(
         store.rows[places] = new[: len(places)]
 
 
+@dataclass(frozen=True)
+class Course:
+    """All T steps of a run.
+
+    Attributes
+    ----------
+    order : ndarray of int of shape (T,)
+        The sample of each step.
+    weights : ndarray of shape (T,)
+        What an update at each step is worth in the result, times 1/C.
+    last : int
+        The step after which `order` ascends and no sample is asked for again; T if there is none.
+    """
+
+    order: np.ndarray
+    weights: np.ndarray
+    last: int
+
+
 def walk_by_blocks(
     source: KernelSource,
-    order: np.ndarray,
+    course: Course,
     y: np.ndarray,
     C: np.ndarray,
-    weights: np.ndarray,
-    last: int,
     cache_mb: float,
     alpha: np.ndarray,
     counts: np.ndarray,
@@ -162,13 +180,14 @@ def walk_by_blocks(
 
     Parameters
     ----------
-    source, order, y, C, weights, alpha, counts
-        As :func:`walk` has them, for all T steps.
-    last : int
-        The step after which `order` ascends and no sample is asked for again; T if there is none.
+    source : KernelSource
+    course : Course
+    y, C, alpha, counts
+        As :func:`walk` has them.
     cache_mb : float
         Memory for rows that are used again, MiB.
     """
+    order = course.order
     T = len(order)
     F = np.zeros(alpha.shape)
     n = source.n_samples
@@ -182,11 +201,11 @@ def walk_by_blocks(
         rows, inside = np.unique(members, return_inverse=True)
         K, signs, f = source.block(rows, rows), y[rows], F[:, rows]
         gained, updates = np.zeros(f.shape), np.zeros(f.shape, dtype=np.int64)
-        walk(raw(K), inside, raw(signs), C, t, weights, False, f, gained, updates)
+        walk(raw(K), inside, raw(signs), C, t, course.weights, False, f, gained, updates)
         alpha[:, rows] += gained
         counts[:, rows] += updates
         hit = np.flatnonzero(updates.any(axis=0))
-        first = int(members[-1]) + 1 if t >= last else 0
+        first = int(members[-1]) + 1 if t >= course.last else 0
         first = first if t + len(members) < T else len(y)
         add_rows_of(source, kept, F, rows[hit], updates[:, hit] * signs[hit], first)
 
@@ -373,17 +392,8 @@ class NLSGD(_SubGradient):
                 ahead = epoch == epochs - 1
                 walk(raw(K), cycle, raw(signs), C, epoch * n, weights, ahead, F, gained, counts)
         else:
-            walk_by_blocks(
-                source,
-                np.tile(np.arange(n), epochs),
-                signs,
-                C,
-                weights,
-                (epochs - 1) * n,
-                float(self.cache_mb),
-                gained,
-                counts,
-            )
+            course = Course(np.tile(np.arange(n), epochs), weights, last=(epochs - 1) * n)
+            walk_by_blocks(source, course, signs, C, float(self.cache_mb), gained, counts)
         alpha = np.empty((len(C), n))
         alpha[:, order] = gained * C[:, None]
         return self._result(alpha, y, counts, source.kernel_evaluations - before)
@@ -479,7 +489,7 @@ class KernelPegasos(_SubGradient):
             F = np.zeros((len(C), n))
             walk(raw(K), order, raw(y), C, 0, weights, False, F, gained, counts)
         else:
-            cache_mb = float(self.cache_mb)
-            walk_by_blocks(source, order, y, C, weights, T, cache_mb, gained, counts)
+            course = Course(order, weights, last=T)
+            walk_by_blocks(source, course, y, C, float(self.cache_mb), gained, counts)
         evaluations = source.kernel_evaluations - before
         return self._result(gained * C[:, None], y, counts, evaluations)

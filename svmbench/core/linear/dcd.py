@@ -22,6 +22,7 @@ Deviations
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from time import process_time
 from typing import Any, ClassVar, Self
 
@@ -242,17 +243,33 @@ def passes_dense(
     state[VISITS] += visits
 
 
+@dataclass(frozen=True)
+class Course:
+    """What a descent is to do.
+
+    Attributes
+    ----------
+    C, eps, max_iter
+        Weight of the losses, stopping tolerance, largest number of passes.
+    bias : float
+        Value of the constant feature that samples carry; 0 for none.
+    seed : int
+        In [1, 2^32): of the order of the passes.
+    trace : bool
+        Whether to record (seconds, passes, primal value) after each pass; evaluating that value
+        is outside these seconds.
+    """
+
+    C: float
+    eps: float
+    max_iter: int
+    bias: float
+    seed: int
+    trace: bool = False
+
+
 def descend(
-    X: Any,
-    y: np.ndarray,
-    problem: LossProblem,
-    *,
-    C: float,
-    eps: float,
-    max_iter: int,
-    bias: float,
-    seed: int,
-    trace: bool = False,
+    X: Any, y: np.ndarray, problem: LossProblem, course: Course
 ) -> tuple[LinearSolution, np.ndarray]:
     """Minimise the dual of `problem` on samples that carry the constant feature.
 
@@ -263,15 +280,7 @@ def descend(
         Labels ±1.
     problem : LossProblem
         The hinge or the squared hinge.
-    C, eps, max_iter
-        Weight of the losses, stopping tolerance, largest number of passes.
-    bias : float
-        Value of the constant feature; 0 for none.
-    seed : int
-        In [1, 2^32): of the order of the passes.
-    trace : bool
-        Whether to record (seconds, passes, primal value) after each pass; evaluating that value
-        is outside these seconds.
+    course : Course
 
     Returns
     -------
@@ -280,13 +289,14 @@ def descend(
     """
     N, d = X.shape
     begin = process_time()
+    C, max_iter = course.C, course.max_iter
     U = problem.upper(C)
     D = 0.0 if np.isfinite(U) else 1.0 / (2.0 * C)
     w = np.zeros(d)
     active = np.arange(N, dtype=np.int32)
     limits = np.array([np.inf, -np.inf])
     state = np.zeros(STATE_SIZE, dtype=np.int64)
-    state[N_ACTIVE], state[SEED] = N, seed
+    state[N_ACTIVE], state[SEED] = N, course.seed
     records = np.zeros((N, RECORD))
     records[:, LABEL] = y
     parts: tuple[np.ndarray, ...]
@@ -303,15 +313,15 @@ def descend(
     seconds = process_time() - begin
     while not state[CONVERGED] and state[PASSES] < max_iter:
         start = process_time()
-        n_passes = 1 if trace else max_iter
-        run(*parts, records, D, U, eps, n_passes, w, active, limits, state)
+        n_passes = 1 if course.trace else max_iter
+        run(*parts, records, D, U, course.eps, n_passes, w, active, limits, state)
         seconds += process_time() - start
-        if trace:
+        if course.trace:
             value = problem.primal(linear(X, w, 0.0, y), C)
             points.append((seconds, int(state[PASSES]), value))
     solution = LinearSolution(
-        w=w[:-1] if bias else w,
-        b=float(w[-1] * bias) if bias else 0.0,
+        w=w[:-1] if course.bias else w,
+        b=float(w[-1] * course.bias) if course.bias else 0.0,
         n_iter=int(state[PASSES]),
         stop_reason="converged" if state[CONVERGED] else "max_iter",
         counters={
@@ -350,10 +360,7 @@ class _DualCoordinateDescent(LinearClassifier):
 
     def train(self, data: TrainingData) -> Self:
         """Descend until the projected gradients agree within `tol`."""
-        solution, self.alpha_ = descend(
-            data.native,
-            data.y,
-            self._loss,
+        course = Course(
             C=float(self.C),
             eps=float(self.tol),
             max_iter=self.max_iter,
@@ -361,6 +368,7 @@ class _DualCoordinateDescent(LinearClassifier):
             seed=int(check_random_state(self.random_state).randint(1, 2**31 - 1)),
             trace=self.trace,
         )
+        solution, self.alpha_ = descend(data.native, data.y, self._loss, course)
         return self._store(solution)
 
 

@@ -25,6 +25,7 @@ Deviations
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, Self
 
@@ -274,34 +275,42 @@ class Pegasos(LinearClassifier):
 
     def train(self, data: TrainingData) -> Self:
         """Take `max_iter` steps."""
-        return self._store(
-            pegasos(
-                data.native,
-                data.y,
-                C=float(self.C),
-                T=self.max_iter,
-                k=self.batch_size,
-                project=self.project,
-                average=self.average,
-                bias=self.bias,
-                random=check_random_state(self.random_state),
-                trace=self.trace,
-            )
+        rules = Rules(
+            C=float(self.C),
+            T=self.max_iter,
+            k=self.batch_size,
+            project=self.project,
+            average=self.average,
+            bias=self.bias,
         )
+        random = check_random_state(self.random_state)
+        return self._store(pegasos(data.native, data.y, rules, random, trace=self.trace))
+
+
+@dataclass(frozen=True)
+class Rules:
+    """By which the steps are taken.
+
+    Attributes
+    ----------
+    C, project, average
+        As :class:`Pegasos` has them.
+    T, k : int
+        Its `max_iter` and `batch_size`.
+    bias : float
+        Value of the constant feature that samples carry; 0 for none.
+    """
+
+    C: float
+    T: int
+    k: int
+    project: bool
+    average: bool
+    bias: float
 
 
 def pegasos(
-    X: Any,
-    y: np.ndarray,
-    *,
-    C: float,
-    T: int,
-    k: int,
-    project: bool,
-    average: bool,
-    bias: float,
-    random: np.random.RandomState,
-    trace: bool = False,
+    X: Any, y: np.ndarray, rules: Rules, random: np.random.RandomState, *, trace: bool = False
 ) -> LinearSolution:
     """Run Pegasos on samples that carry the constant feature as their last column.
 
@@ -310,13 +319,15 @@ def pegasos(
     X : ndarray or csr_array of shape (N, d)
     y : ndarray of shape (N,)
         Labels ±1.
-    C, T, k, project, average, random, trace
-        As :class:`Pegasos` has them.
-    bias : float
-        Value of the constant feature; 0 for none.
+    rules : Rules
+    random : RandomState
+        Of the draws.
+    trace : bool, default=False
+        As :class:`Pegasos` has it.
     """
+    T, k, average = rules.T, rules.k, rules.average
     N, d = X.shape
-    lam = 1.0 / (N * C)
+    lam = 1.0 / (N * rules.C)
     v, u = np.zeros(d), np.zeros(d)
     state = np.array([1.0, 0.0, 0.0])
     half = T // 2 if average else T
@@ -337,16 +348,17 @@ def pegasos(
         start = perf_counter()
         draws = random.randint(0, N, size=(n_steps, k), dtype=np.int32)
         averaging = done >= half
-        updates += run(*parts, raw(y), raw(draws), done + 1, lam, project, averaging, v, u, state)
+        how = done + 1, lam, rules.project, averaging
+        updates += run(*parts, raw(y), raw(draws), *how, v, u, state)
         done += n_steps
         seconds += perf_counter() - start
         if trace:
-            value = HINGE.primal(linear(X, model(), 0.0, y), C)
+            value = HINGE.primal(linear(X, model(), 0.0, y), rules.C)
             points.append((seconds, done, value))
     w = model()
     return LinearSolution(
-        w=w[:-1] if bias else w,
-        b=float(w[-1] * bias) if bias else 0.0,
+        w=w[:-1] if rules.bias else w,
+        b=float(w[-1] * rules.bias) if rules.bias else 0.0,
         n_iter=T,
         stop_reason="max_iter",
         counters={"steps": T, "examples": T * k, "updates": updates},

@@ -114,8 +114,8 @@ def _kernel_search(
 ) -> tuple[dict[str, Any], dict[str, float]]:
     """Search as `search` does, on distances that are computed once."""
     from svmbench.core.kernels import squared_distances
+    from svmbench.experiment.kernel_search import SearchRows, warm_up
     from svmbench.experiment.kernel_search import search as search_kernels
-    from svmbench.experiment.kernel_search import warm_up
 
     warm_up(task.build_alone)
     if inputs.distances is None:
@@ -124,16 +124,9 @@ def _kernel_search(
         inputs.distances = made, time.process_time() - cpu
     distances, distances_cpu_s = inputs.distances
     classes, codes = np.unique(inputs.y[rows], return_inverse=True)
+    ground = SearchRows(distances, rows, codes, len(classes), splits)
     found = search_kernels(
-        distances,
-        rows,
-        codes,
-        len(classes),
-        splits,
-        task.build_alone,
-        task.spec["grid"],
-        done=task.done,
-        emit=task.emit,
+        ground, task.build_alone, task.spec["grid"], done=task.done, emit=task.emit
     )
     metrics = found.metrics
     metrics["distances_cpu_time_s"] = distances_cpu_s

@@ -22,7 +22,7 @@ from svmbench.core.kernels import KernelSource, gauss_of_distances, squared_dist
 from svmbench.core.multiclass import vote
 from svmbench.experiment import folds, measure
 from svmbench.experiment.blocks import RaceBlock
-from svmbench.experiment.kernel_search import make_folds, search, takes_part, warm_up
+from svmbench.experiment.kernel_search import SearchRows, make_folds, search, takes_part, warm_up
 from svmbench.experiment.protocols.declare import ALL_ROWS, ITSELF, UNSCALED, protocol
 from svmbench.experiment.protocols.task import Outcome, Task, inputs_of
 from svmbench.experiment.values import Folds, Repeats, RunFolds
@@ -190,9 +190,8 @@ def _on_shared_kernels(task: Task, settings: dict[str, Any], problem: Problem) -
         if distances is None:
             distances = squared_distances(folds.scale(problem.X, str(problem.scaler), train))
         codes = problem.codes[train]
-        found = search(
-            distances, train, codes, problem.n_classes, inner, build, settings["grid"], ties=TIES
-        )
+        ground = SearchRows(distances, train, codes, problem.n_classes, inner)
+        found = search(ground, build, settings["grid"], ties=TIES)
         result.scores.append(found.accuracy_pct)
         result.unconverged += int(found.metrics["unconverged_fits"])
         predicted = _refit(distances, train, test, problem, build, found.best)
