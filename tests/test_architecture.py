@@ -27,7 +27,7 @@ MAY_IMPORT = {
     "baselines": {
         *LEAVES,
         *("core.base", "core.registry", "core.problems", "core.arrays"),
-        *("core.linear_base", "core.kernel_base", "core.kernels"),
+        *("core.linear_base", "core.kernel_base", "core.novelty_base", "core.kernels"),
     },
     "data": LEAVES,
     "experiment": {*LEAVES, "core", "baselines", "data", "catalogue", "record", "scores", "specs"},

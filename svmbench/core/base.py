@@ -49,7 +49,7 @@ class TrainingData:
     X : ndarray or csr_array of shape (n_samples, n_features)
         The validated inputs, float64, without a bias column: what `certify` evaluates on.
     y : ndarray of shape (n_samples,)
-        Labels as float64 in {-1, +1}.
+        Labels as float64 in {-1, +1}; all of them +1 where a solver learns one class.
     native : object
         What `train` reads: often ``X`` with the bias column, or a foreign program's structure.
     """
@@ -88,6 +88,9 @@ class Solver(BaseEstimator):
     #: Parameters of the tiny fits that `warm_up` makes: each kind of compiled code must be called.
     warm_with: ClassVar[tuple[dict[str, Any], ...]] = ({},)
 
+    #: Parameters that may be None, which means "without".
+    optional: ClassVar[tuple[str, ...]] = ()
+
     #: Parameters that what is inherited reads: `declare` asks for them.
     needs_parameters: ClassVar[tuple[str, ...]] = ()
 
@@ -116,6 +119,21 @@ class Solver(BaseEstimator):
     def aim(self) -> Aim:
         """What it minimises: objectives may be compared where the aims are equal."""
         return self.problem.aim(self.offset)
+
+    def _validate(self, X: Any, y: Any) -> TrainingData:
+        """Check inputs and labels; return them in float64, C-ordered or CSR."""
+        raise AssertionError("a kind of solver defines _validate")
+
+    def _check_parameters(self) -> None:
+        """Raise ValueError for a parameter out of range; `C` is checked wherever there is one."""
+        for name in ("C", "tol"):
+            may_be_none = name in self.optional and getattr(self, name) is None
+            if hasattr(self, name) and not may_be_none:
+                require_positive(name, getattr(self, name))
+        if hasattr(self, "max_iter"):
+            require_count("max_iter", self.max_iter)
+        if getattr(self, "fit_intercept", False):
+            require_positive("intercept_scaling", getattr(self, "intercept_scaling", 1.0))
 
     @abstractmethod
     def prepare(self, X: Any, y: Any) -> TrainingData:
@@ -226,8 +244,6 @@ class BinaryClassifier(ClassifierMixin, Solver):
     """A two-class solver: labels in, {-1, +1} inside, labels out."""
 
     classes_: np.ndarray
-    #: Parameters that may be None, which means "without".
-    optional: ClassVar[tuple[str, ...]] = ()
 
     def _validate(self, X: Any, y: Any) -> TrainingData:
         """Check inputs and labels; return float64 C-ordered or CSR inputs and labels ±1."""
@@ -256,17 +272,6 @@ class BinaryClassifier(ClassifierMixin, Solver):
         self.classes_ = classes
         signed = np.where(y == classes[1], 1.0, -1.0)
         return TrainingData(X=canonical_csr(X) if sp.issparse(X) else X, y=signed)
-
-    def _check_parameters(self) -> None:
-        """Raise ValueError for a parameter out of range; `C` is checked wherever there is one."""
-        for name in ("C", "tol"):
-            may_be_none = name in self.optional and getattr(self, name) is None
-            if hasattr(self, name) and not may_be_none:
-                require_positive(name, getattr(self, name))
-        if hasattr(self, "max_iter"):
-            require_count("max_iter", self.max_iter)
-        if getattr(self, "fit_intercept", False):
-            require_positive("intercept_scaling", getattr(self, "intercept_scaling", 1.0))
 
     def predict(self, X: Any) -> np.ndarray:
         """Predict the class of each row of `X`, shape (n_samples,); f = 0 goes to the second class.

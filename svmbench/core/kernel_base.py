@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from svmbench.core.base import (
     BinaryClassifier,
     PathPoint,
+    Solver,
     Splits,
     TrainingData,
     require_count,
@@ -85,10 +86,10 @@ def scale(X: Any) -> float:
     return 1.0 / (X.shape[1] * variance) if variance > 0.0 else 1.0
 
 
-class KernelClassifier(BinaryClassifier):
-    """A two-class solver of a dual problem with a kernel.
+class KernelSolver(Solver):
+    """A solver of a dual problem with a kernel, whatever it learns: two classes, or one.
 
-    Subclasses have the parameters `C`, `kernel`, `gamma`, `degree`, `coef0`, `tol`, `max_iter` and
+    Subclasses have the parameters `kernel`, `gamma`, `degree`, `coef0`, `tol`, `max_iter` and
     `cache_mb`, and define `solve`; one that works on the inputs themselves defines `train` instead.
     """
 
@@ -96,9 +97,8 @@ class KernelClassifier(BinaryClassifier):
     #: (1 without such a parameter) is added to the kernel; or "none", as with fit_intercept=False.
     treats_offset: ClassVar[str] = "free"
 
-    needs_parameters: ClassVar[tuple[str, ...]] = ("C", *KERNEL_PARAMETERS)
+    needs_parameters: ClassVar[tuple[str, ...]] = KERNEL_PARAMETERS
 
-    C: float
     kernel: str
     gamma: float | str
     degree: int
@@ -233,7 +233,7 @@ class KernelClassifier(BinaryClassifier):
                 self._points(data.subset(train), y[train], over, values) for train, _ in splits
             )
         # A `train` of its own leaves more behind than a solution on a kernel matrix has.
-        if of_kernel or type(self).train is not KernelClassifier.train:
+        if of_kernel or type(self).train is not KernelSolver.train:
             return super().path(data, y, over, values, splits)
         return self._path_of_inputs(data, over, values, splits)
 
@@ -276,13 +276,13 @@ class KernelClassifier(BinaryClassifier):
     @classmethod
     def takes_kernel_matrix(cls) -> bool:
         """Whether `solve` is there, so that a protocol may hand in a shared kernel matrix."""
-        return cls.solve is not KernelClassifier.solve
+        return cls.solve is not KernelSolver.solve
 
     @classmethod
     def open_methods(cls) -> list[str]:
         """Return what nobody has defined: `solve` or a `train` of its own is needed."""
         open_ones = super().open_methods()
-        if cls.train is KernelClassifier.train and not cls.takes_kernel_matrix():
+        if cls.train is KernelSolver.train and not cls.takes_kernel_matrix():
             open_ones.append("solve")
         return open_ones
 
@@ -336,6 +336,21 @@ class KernelClassifier(BinaryClassifier):
 
         A model over points that are no rows has no multipliers, and -inf for a dual value.
         """
+        values = self._values(data)
+        weight = self._sum_weight(data)
+        self.objective_ = self.problem.primal(values, weight)
+        has_dual = values.alpha is not None
+        self.dual_objective_ = self.problem.dual(values, weight) if has_dual else -np.inf
+        if not np.isfinite(self.objective_):
+            msg = (
+                f"{type(self).__name__} has decision values that are NaN or infinite on its own "
+                f"training samples: the {self.kernel} kernel overflows there"
+            )
+            raise FloatingPointError(msg)
+        return self
+
+    def _values(self, data: TrainingData) -> Values:
+        """Return what the problem is evaluated from; keep the squared norm with the model."""
         model = self.expansion_
         f, alpha = self._decide_training(data), None
         if model.rows is None:
@@ -347,28 +362,30 @@ class KernelClassifier(BinaryClassifier):
         self.expansion_ = replace(model, square=square)
         if self.offset.kind == "absorbed":
             square += (model.b / self.offset.value) ** 2
-        values = Values(f=f, square=square, y=data.y, alpha=alpha, rho=model.rho)
-        weight = self._sum_weight(data)
-        self.objective_ = self.problem.primal(values, weight)
-        self.dual_objective_ = -np.inf if alpha is None else self.problem.dual(values, weight)
-        if not np.isfinite(self.objective_):
-            msg = (
-                f"{type(self).__name__} has decision values that are NaN or infinite on its own "
-                f"training samples: the {self.kernel} kernel overflows there"
-            )
-            raise FloatingPointError(msg)
-        return self
+        return Values(f=f, square=square, y=data.y, alpha=alpha, rho=model.rho)
 
     def _decide_training(self, data: TrainingData) -> np.ndarray:
         """Return f of the training samples; a solver that has it at hand gives that."""
         return self.expansion_.decide(data.X)
 
     def _sum_weight(self, data: TrainingData) -> float:
-        """Return the weight of the summed losses; a solver with another parameter converts it."""
-        return float(self.C)
+        """Return the number that the problem is stated with, made of the solver's parameter."""
+        raise AssertionError("a kind of kernel solver defines _sum_weight")
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Return f(x) for each row of `X`, shape (n_samples,)."""
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, order="C", reset=False)
         return self.expansion_.decide(X)
+
+
+class KernelClassifier(KernelSolver, BinaryClassifier):
+    """A two-class solver of a dual problem with a kernel, with the parameter `C`."""
+
+    needs_parameters: ClassVar[tuple[str, ...]] = ("C", *KERNEL_PARAMETERS)
+
+    C: float
+
+    def _sum_weight(self, data: TrainingData) -> float:
+        """Return the weight of the summed losses; a solver with another parameter converts it."""
+        return float(self.C)

@@ -1,0 +1,16 @@
+"""Novelty detection: what is normal, learnt from normal samples alone.
+
+Problem
+    min_alpha  1/2 alpha' K alpha,   sum alpha = 1,   0 <= alpha_i <= u;
+    w = sum_i alpha_i phi(x_i),  f(x) = <w, phi(x)> - rho,  normal where f(x) >= 0.
+The bound u
+    1/(nu N)    the one-class SVM: at most a share nu of the samples lies outside
+    none        hard margin: none does, and rho = min_i <w, phi(x_i)> = ||w||^2
+    1/N         every sample has the same weight: the Parzen window, whose f is a density
+Which file does what
+    one_class.py  ``one-class``: the nu-SVM of one class, on csvc's rows and working sets
+    svdd.py       ``svdd``: the smallest ball; for RBF the same model
+    kde.py        ``kde``: the Gaussian Parzen window with the threshold at its nu-quantile
+References
+    Schölkopf, Platt, Shawe-Taylor, Smola and Williamson 2001; Tax and Duin 2004.
+"""

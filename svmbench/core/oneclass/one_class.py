@@ -1,0 +1,177 @@
+"""The one-class SVM: the pair and block solver on a box whose one sum is kept.
+
+Problem
+    min_alpha  1/2 alpha' K alpha,   0 <= alpha_i <= 1/(nu N),   sum alpha = 1;
+    f(x) = sum_i alpha_i K(x_i, x) - rho:
+    the dual of 1/2 ||w||^2 - rho + 1/(nu N) sum_i max(0, rho - <w, phi(x_i)>).
+Given
+    A kernel source, nu, tol.
+Returned
+    alpha and rho, once the conditions hold within tol for the problem times nu N (LIBSVM's scale,
+    in which a multiplier is at most 1 and f is nu N times as large).
+Reference
+    Schölkopf, Platt, Shawe-Taylor, Smola and Williamson 2001; Chang and Lin 2011, Section 2.3.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from svmbench.core.base import TrainingData
+from svmbench.core.kernel.csvc import Box, Found, fill, make_box, solve_box, thresholds
+from svmbench.core.kernel.csvc.driver import warm_up
+from svmbench.core.kernel_base import KERNEL_PARAMETERS, KernelSolution
+from svmbench.core.kernels import KERNELS, KernelSource
+from svmbench.core.novelty_base import KernelDetector, require_share
+from svmbench.core.registry import declare
+
+
+def box_and_start(n: int, nu: float, linear: np.ndarray | None = None) -> tuple[Box, np.ndarray]:
+    """Return the problem times nu N in the variables ``nu N alpha_i``, and a feasible start.
+
+    Parameters
+    ----------
+    n : int
+        Number of samples.
+    nu : float
+    linear : ndarray of shape (n,), optional
+        Linear term in this scale; zero if not given.
+    """
+    high = np.ones(n)
+    box = make_box(np.zeros(n) if linear is None else linear, np.zeros(n), high)
+    return box, fill(nu * n, high)
+
+
+class BoxDetector(KernelDetector):
+    """What the detectors with the parameter `nu` have in common that `solve_box` solves."""
+
+    needs_parameters: ClassVar[tuple[str, ...]] = ("nu", *KERNEL_PARAMETERS)
+
+    nu: float
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        require_share("nu", self.nu)
+
+    @classmethod
+    def warm_up_rest(cls) -> None:
+        """Call what only larger problems need, and problems of a given matrix."""
+        warm_up()
+        for dtype in (np.float32, np.float64):
+            cls().solve(KernelSource.precomputed(np.eye(2, dtype=dtype)), np.ones(2))
+
+    def _search(self, source: KernelSource, box: Box, start: np.ndarray) -> Found:
+        return solve_box(
+            source,
+            box,
+            start=start,
+            tol=float(self.tol),
+            max_iter=int(self.max_iter),
+            cache_mb=float(self.cache_mb),
+        )
+
+
+@declare(
+    name="one-class",
+    problem="one-class",
+    summary="one-class SVM: second-order pairs and working sets, on csvc's kernel rows",
+    reference="Schölkopf, Platt, Shawe-Taylor, Smola and Williamson 2001; Chang and Lin 2011",
+    paper="",
+    kernels=KERNELS,
+    task="one-class",
+)
+class OneClass(BoxDetector):
+    """One-class SVM, as LIBSVM's but for the scale: here that of its paper.
+
+    Multipliers sum up to 1, so that LIBSVM's decision values are nu N times these.
+    :class:`~svmbench.core.oneclass.svdd.SVDD` is the same model for a kernel of constant diagonal.
+
+    Parameters
+    ----------
+    nu : float, default=0.5
+        Upper bound of the share of training samples that f calls abnormal, and lower bound of the
+        share of support vectors; above 0 and at most 1.
+    kernel : {"linear", "rbf", "poly", "sigmoid"}, default="rbf"
+    gamma : float or "scale", default="scale"
+        Width of the kernel; "scale" is 1 / (n_features * variance of X).
+    degree : int, default=3
+        Of the polynomial kernel.
+    coef0 : float, default=0.0
+        Of the polynomial and the sigmoid kernel.
+    tol : float, default=1e-3
+        Largest violation of the optimality conditions (LIBSVM's eps), in LIBSVM's scale.
+    max_iter : int, default=10000000
+        Largest number of steps.
+    cache_mb : float, default=1024.0
+        Memory for kernel rows, MiB; any amount will do, and more saves work.
+
+    Attributes
+    ----------
+    support_ : ndarray of int of shape (n_support,)
+    support_vectors_ : ndarray or csr_array of shape (n_support, n_features)
+    dual_coef_ : ndarray of shape (1, n_support)
+        alpha; they sum up to 1.
+    offset_ : float
+        rho.
+    intercept_ : ndarray of shape (1,)
+        -rho.
+    objective_, dual_objective_ : float
+        Primal value at rho, and dual value.
+    n_iter_ : int
+        Pair steps.
+    stop_reason_ : str
+        ``"converged"``, ``"max_iter"`` or ``"stalled"`` (no step is left that float64 can see).
+    counters_ : dict
+        ``kernel_evaluations``, ``updates`` (pair steps), ``checks`` (of the gradient in float64),
+        ``support_vectors``, ``bounded_support_vectors``.
+
+    Examples
+    --------
+    >>> from svmbench.core.oneclass.one_class import OneClass
+    >>> OneClass(nu=0.5, gamma=1.0).fit([[0.0], [0.1], [0.2], [5.0]]).predict([[0.1], [9.0]])
+    array([ 1, -1])
+    """
+
+    def __init__(
+        self,
+        nu: float = 0.5,
+        *,
+        kernel: str = "rbf",
+        gamma: float | str = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        tol: float = 1e-3,
+        max_iter: int = 10_000_000,
+        cache_mb: float = 1024.0,
+    ) -> None:
+        self.nu = nu
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.tol = tol
+        self.max_iter = max_iter
+        self.cache_mb = cache_mb
+
+    def _sum_weight(self, data: TrainingData) -> float:
+        return float(self.nu)
+
+    def solve(
+        self, source: KernelSource, y: np.ndarray | None = None, start: np.ndarray | None = None
+    ) -> KernelSolution:
+        """Solve on one kernel matrix; `start` is ignored, since it fits one nu alone."""
+        n, nu = source.n_samples, float(self.nu)
+        box, first = box_and_start(n, nu)
+        found = self._search(source, box, first)
+        # On the boundary -v = nu N <w, phi(x)>; above it where alpha is 0.
+        rho = -float(thresholds(box, found.beta, found.v)[0]) / (nu * n)
+        return KernelSolution(
+            found.beta / (nu * n),
+            b=-rho,
+            rho=rho,
+            n_iter=found.steps,
+            stop_reason=found.stop_reason,
+            counters=found.counters,
+        )

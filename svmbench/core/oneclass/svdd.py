@@ -1,0 +1,160 @@
+"""Support vector data description: the smallest ball, on the solver of the one-class SVM.
+
+Problem
+    max_alpha  sum_i alpha_i K_ii - alpha' K alpha,   0 <= alpha_i <= C,   sum alpha = 1;
+    a = sum_i alpha_i phi(x_i),   f(x) = R^2 - ||phi(x) - a||^2:
+    the dual of R^2 + C sum_i max(0, ||phi(x_i) - a||^2 - R^2), with C = 1/(nu N).
+Given
+    A kernel source, nu, tol.
+Returned
+    alpha and R^2, once the conditions hold within tol for the problem times nu N / 2: for a kernel
+    of constant diagonal that is the scale, and the model, of the one-class SVM.
+Reference
+    Tax and Duin 2004.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from svmbench.core.base import TrainingData
+from svmbench.core.kernel.csvc import thresholds
+from svmbench.core.kernel_base import KernelSolution
+from svmbench.core.kernels import KERNELS, KernelSource
+from svmbench.core.oneclass.one_class import BoxDetector, box_and_start
+from svmbench.core.problems import Values
+from svmbench.core.registry import declare
+
+
+@declare(
+    name="svdd",
+    problem="svdd",
+    summary="support vector data description: the smallest ball; for RBF the one-class SVM",
+    reference="Tax and Duin 2004",
+    paper="",
+    kernels=KERNELS,
+    task="one-class",
+)
+class SVDD(BoxDetector):
+    """The smallest ball that holds the samples but for a share `nu`.
+
+    With a kernel of constant diagonal (RBF) f is twice that of
+    :class:`~svmbench.core.oneclass.one_class.OneClass`; with others it is another model.
+
+    Parameters
+    ----------
+    nu : float, default=0.5
+        Upper bound of the share of training samples outside the ball; its C is 1/(nu N). Above 0
+        and at most 1.
+    kernel : {"linear", "rbf", "poly", "sigmoid"}, default="rbf"
+    gamma : float or "scale", default="scale"
+        Width of the kernel; "scale" is 1 / (n_features * variance of X).
+    degree : int, default=3
+        Of the polynomial kernel.
+    coef0 : float, default=0.0
+        Of the polynomial and the sigmoid kernel.
+    tol : float, default=1e-3
+        Largest violation of the optimality conditions, in the scale of LIBSVM's one-class SVM.
+    max_iter : int, default=10000000
+        Largest number of steps.
+    cache_mb : float, default=1024.0
+        Memory for kernel rows, MiB; any amount will do, and more saves work.
+
+    Attributes
+    ----------
+    support_ : ndarray of int of shape (n_support,)
+    support_vectors_ : ndarray or csr_array of shape (n_support, n_features)
+    dual_coef_ : ndarray of shape (1, n_support)
+        alpha: the centre's coefficients, which sum up to 1.
+    offset_ : float
+        -R^2; ``score_samples`` is minus the squared distance from the centre.
+    intercept_ : ndarray of shape (1,)
+        Half of ``R^2 - ||a||^2``: f(x) is twice (the expansion plus this) minus K(x, x).
+    objective_, dual_objective_ : float
+        Primal value at R^2, and dual value.
+    n_iter_ : int
+        Pair steps.
+    stop_reason_ : str
+        ``"converged"``, ``"max_iter"`` or ``"stalled"`` (no step is left that float64 can see).
+    counters_ : dict
+        ``kernel_evaluations``, ``updates`` (pair steps), ``checks`` (of the gradient in float64),
+        ``support_vectors``, ``bounded_support_vectors``.
+
+    Examples
+    --------
+    The ball around two points of a line:
+
+    >>> from svmbench.core.oneclass.svdd import SVDD
+    >>> SVDD(kernel="linear").fit([[1.0], [3.0]]).decision_function([[2.0], [3.0], [4.0]])
+    array([ 1.,  0., -3.])
+    """
+
+    def __init__(
+        self,
+        nu: float = 0.5,
+        *,
+        kernel: str = "rbf",
+        gamma: float | str = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        tol: float = 1e-3,
+        max_iter: int = 10_000_000,
+        cache_mb: float = 1024.0,
+    ) -> None:
+        self.nu = nu
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.tol = tol
+        self.max_iter = max_iter
+        self.cache_mb = cache_mb
+
+    @property
+    def offset_(self) -> float:  # type: ignore[override]
+        """-R^2."""
+        return -float(self.expansion_.rho)
+
+    def _sum_weight(self, data: TrainingData) -> float:
+        return 1.0 / (float(self.nu) * len(data.y))
+
+    def solve(
+        self, source: KernelSource, y: np.ndarray | None = None, start: np.ndarray | None = None
+    ) -> KernelSolution:
+        """Solve on one kernel matrix; `start` is ignored, since it fits one nu alone."""
+        n, nu = source.n_samples, float(self.nu)
+        diagonal = source.diag()
+        box, first = box_and_start(n, nu, 0.5 * nu * n * diagonal)
+        found = self._search(source, box, first)
+        # v = nu N (K_ii / 2 - <a, phi(x_i)>): the squared distance is 2v / (nu N) + ||a||^2.
+        alpha = found.beta / (nu * n)
+        half = float(thresholds(box, found.beta, found.v)[0]) / (nu * n)
+        square = float(alpha @ (0.5 * diagonal - found.v / (nu * n)))
+        return KernelSolution(
+            alpha,
+            b=half,
+            rho=2.0 * half + square,
+            n_iter=found.steps,
+            stop_reason=found.stop_reason,
+            counters=found.counters,
+        )
+
+    def _decide(self, X: Any) -> np.ndarray:
+        return 2.0 * self.expansion_.decide(X) - self.expansion_.function.diagonal(X)
+
+    def _values(self, data: TrainingData) -> Values:
+        """Return the values, with R^2 from ``||a||^2`` in double precision."""
+        model = self.expansion_
+        assert model.rows is not None
+        g, alpha = model.decide(data.X), np.zeros(len(data.y))
+        alpha[model.rows] = model.coefficients
+        square = float(model.coefficients @ (g[model.rows] - model.b))
+        radius = 2.0 * model.b + square
+        self.expansion_ = replace(model, square=square, rho=radius)
+        diagonal = model.function.diagonal(data.X)
+        return Values(
+            f=2.0 * g - diagonal, square=square, alpha=alpha, rho=radius, diagonal=diagonal
+        )
