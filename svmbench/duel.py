@@ -5,11 +5,12 @@ from __future__ import annotations
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import click
 
 from svmbench.errors import ConfigError, SvmbenchError
+from svmbench.record import CellRecord
 
 
 @dataclass
@@ -31,6 +32,41 @@ class Racer:
     params: dict[str, Any] = field(default_factory=dict)
     ladder: dict[str, list[Any]] = field(default_factory=dict)
     label: str = ""
+
+
+class Times(TypedDict):
+    """What a race found of one solver: seconds, their range, and its objective.
+
+    `solver` is its label. The objective is None where it is of no known problem; `excess_objective`
+    is how far above the best one it came, relative.
+    """
+
+    solver: str
+    problem: str
+    cpu_time_s: float | None
+    cpu_range_s: list[float] | None
+    train_time_s: float | None
+    objective: float | None
+    excess_objective: float | None
+
+
+class Ratio(TypedDict):
+    """How many times the CPU time of the first solver another one took; None if it never came."""
+
+    solver: str
+    times: float | None
+    range: list[float] | None
+
+
+class Result(TypedDict):
+    """A race, as it is printed and as JSON has it."""
+
+    dataset: str
+    n_train: int
+    rounds: int
+    solvers: list[Times]
+    ratios: list[Ratio]
+    note: str
 
 
 def parse_racer(words: str) -> Racer:
@@ -93,7 +129,7 @@ def race(
     scaling: str = "all-rows",
     timeout_s: float = 600.0,
     mirror: str | None = None,
-) -> dict[str, Any]:
+) -> Result:
     """Race solvers on a data set in one process of their own; the first is compared to the others.
 
     Parameters
@@ -118,10 +154,7 @@ def race(
 
     Returns
     -------
-    result : dict
-        ``dataset``, ``n_train``, ``n_features``, ``rounds``, ``solvers`` (one dict each: label,
-        problem, CPU and wall seconds, CPU range, objective) and ``ratios`` (one dict each: solver,
-        times, range: its CPU time over the first's).
+    Result
 
     Raises
     ------
@@ -190,13 +223,11 @@ def _config(
     )
 
 
-def _result(
-    dataset: str, racers: list[Racer], rounds: int, record: dict[str, Any]
-) -> dict[str, Any]:
+def _result(dataset: str, racers: list[Racer], rounds: int, record: CellRecord) -> Result:
     from svmbench.catalogue import solvers
 
     metrics, spread = record["metrics"], record["spread"]
-    shown = []
+    shown: list[Times] = []
     for racer in racers:
         cpu = f"cpu_time_s:{racer.label}"
         shown.append(
@@ -211,7 +242,7 @@ def _result(
             }
         )
     first = racers[0].label
-    ratios = [
+    ratios: list[Ratio] = [
         {
             "solver": racer.label,
             "times": metrics[f"ratio:{first}:{racer.label}"],
@@ -229,7 +260,7 @@ def _result(
     }
 
 
-def print_result(result: dict[str, Any]) -> None:
+def print_result(result: Result) -> None:
     """Print a race as a table, a line a ratio, and what to keep in mind."""
     click.echo(
         f"{result['dataset']}: {result['n_train']:,} rows, {result['rounds']} rounds, one thread"
@@ -253,7 +284,7 @@ def print_result(result: dict[str, Any]) -> None:
         click.echo("  ".join(cells).rstrip())
     first = result["solvers"][0]["solver"]
     for ratio in result["ratios"]:
-        if ratio["times"] is None:
+        if ratio["times"] is None or ratio["range"] is None:
             continue
         low, high = ratio["range"]
         click.echo(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from rich.console import Console
 from rich.progress import (
@@ -20,7 +20,8 @@ from svmbench.logs import LOG
 
 if TYPE_CHECKING:
     from svmbench.data import Event, Outcome
-    from svmbench.experiment.plan import Cell
+    from svmbench.experiment.cells import Cell
+    from svmbench.record import CellRecord
 
 
 def cell_name(cell: Cell) -> str:
@@ -91,7 +92,7 @@ class Watcher:
         if self._bar:
             self._bar.update(self._task, description=cell_name(cell))
 
-    def finished(self, cell: Cell, record: dict[str, Any]) -> None:
+    def finished(self, cell: Cell, record: CellRecord) -> None:
         """Count the cell, and print it where there is no bar or where it went wrong."""
         self.done += 1
         self._work_done += cell.cost
@@ -125,7 +126,7 @@ class Watcher:
         )
 
 
-def _result(record: dict[str, Any]) -> str:
+def _result(record: CellRecord) -> str:
     metrics = record.get("metrics", {})
     parts = []
     if metrics.get("train_time_s") is not None:

@@ -8,17 +8,100 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import Any
+from typing import Any, Literal, Required, TypedDict, cast
 
 #: The version of the records; another one's are not read.
 SCHEMA = 1
+
+#: Where in a sweep something is: values by dimension (numbers, words or truth values).
+Dimensions = dict[str, Any]
+
+
+class Identity(TypedDict):
+    """The fields by which records, plans and tables know a cell.
+
+    `size` and `n_features_kept` are the dimensions ``rows`` and ``features`` under the names that
+    older versions read.
+    """
+
+    block: str
+    protocol: str
+    paper: str
+    profile: str
+    dataset: str
+    size: int | None
+    n_features_kept: int | None
+    dimensions: Dimensions
+    solver: str
+    kernel: str
+    fold: int | None
+
+
+class Outcome(TypedDict, total=False):
+    """What one cell found: these become fields of its record.
+
+    A metric is a number or None; its spread a number, or the smallest and the largest value.
+    """
+
+    metrics: dict[str, Any]
+    spread: dict[str, Any]
+    counters: dict[str, int]
+    params: dict[str, Any]
+    stop_reason: str
+    folds: int
+    undefined: dict[str, str]
+    trace: list[list[float]]
+
+
+class Answer(Outcome, total=False):
+    """What a worker answers: how it ended, and what it found if that is well."""
+
+    status: Required[str]
+    reason: str
+    traceback: str
+    warnings: list[str]
+    wall_s: float
+
+
+class CellRecord(Identity, Answer, total=False):
+    """The line of a finished cell."""
+
+    schema: int
+    kind: Required[Literal["cell"]]
+    key: Required[str]
+    contended: bool
+    environment: str
+    data_sha256: str
+    started: str
+
+
+class PointRecord(TypedDict, total=False):
+    """The line of a finished point of a long cell.
+
+    With `dimensions` and `metrics` it is a result; a search's points hold what their search needs
+    to go on, under names of its own.
+    """
+
+    schema: int
+    kind: Required[Literal["point"]]
+    key: Required[str]
+    point: Required[str]
+    params: dict[str, Any]
+    dimensions: Dimensions
+    metrics: dict[str, Any]
+    spread: dict[str, Any]
+    counters: dict[str, int]
+    undefined: dict[str, str]
+
+
+Record = CellRecord | PointRecord
 
 _MAPPINGS = ("metrics", "spread", "counters", "params", "undefined")
 
 _NUMBERS = ("metrics", "spread", "counters")
 
 
-def parse(line: bytes) -> dict[str, Any] | None:
+def parse(line: bytes) -> Record | None:
     """Return the record that a line holds, or None for one that is damaged or of another schema."""
     try:
         record = json.loads(line.decode("utf-8"), parse_constant=_refuse)
@@ -30,7 +113,7 @@ def parse(line: bytes) -> dict[str, Any] | None:
         and isinstance(record.get("key"), str)
         and (_is_cell(record) or _is_point(record))
     )
-    return record if whole else None
+    return cast(Record, record) if whole else None
 
 
 def _refuse(constant: str) -> None:

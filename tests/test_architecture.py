@@ -35,12 +35,12 @@ MAY_IMPORT = {
     "catalogue": {*LEAVES, "core", "baselines", "scores"},
     "papers": set(),
     "listing": {*LEAVES, "core", "data", "experiment", "catalogue", "papers", "scores"},
-    "progress": {*LEAVES, "data", "experiment", "logs"},
+    "progress": {*LEAVES, "data", "experiment", "logs", "record"},
     "logs": LEAVES,
     "completion": {*LEAVES, "papers"},
     "schema": {*LEAVES, "experiment", "completion"},
     "doctor": {*LEAVES, "core", "data", "experiment", "catalogue"},
-    "duel": {*LEAVES, "data", "experiment", "catalogue"},
+    "duel": {*LEAVES, "data", "experiment", "catalogue", "record"},
 }
 ANYTHING = {"cli", "commands", "__init__"}
 

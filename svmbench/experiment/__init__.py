@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from svmbench.record import CellRecord
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -102,7 +104,7 @@ def default_output(config: str, profile: str) -> Path:
     return Path("results") / f"{config}-{profile}"
 
 
-def _row(cell: Any, record: dict[str, Any] | None) -> dict[str, Any]:
+def _row(cell: Any, record: CellRecord | None) -> dict[str, Any]:
     status = {"status": cell.status if cell.status != "planned" else "not run"}
     found = record or {**status, "reason": cell.reason}
     shared = {k: found.get(k) for k in ("status", "reason", "params", "stop_reason", "counters")}

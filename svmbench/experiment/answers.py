@@ -12,9 +12,11 @@ import math
 import os
 import struct
 import zlib
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
+
+from svmbench.record import Answer
 
 #: The most bytes that one record may have.
 MOST_BYTES = 16 << 20
@@ -61,7 +63,7 @@ def _shown(value: Any) -> str:
     return f"an object of type {type(value).__name__}"
 
 
-def encode(result: dict[str, Any]) -> bytes:
+def encode(result: Answer) -> bytes:
     """Return a result's bytes, or those of one that says why it can't be recorded."""
     try:
         body = json.dumps(plain(result), allow_nan=False).encode()
@@ -96,7 +98,7 @@ class Inbox:
         self._held = bytearray()
         os.set_blocking(descriptor, False)
 
-    def take(self) -> dict[str, Any] | None:
+    def take(self) -> Answer | None:
         """Return the result if all of it is there, or None if more may come.
 
         Raises
@@ -128,7 +130,7 @@ class Inbox:
             raise BadAnswerError("something else than a result was written to the worker's pipe")
         return held >= _HEAD.size + int(length)
 
-    def _decoded(self) -> dict[str, Any]:
+    def _decoded(self) -> Answer:
         _, length, checksum = _HEAD.unpack_from(self._held)
         body = bytes(self._held[_HEAD.size : _HEAD.size + length])
         if zlib.crc32(body) != checksum:
@@ -139,4 +141,4 @@ class Inbox:
             result = None
         if not isinstance(result, dict) or not isinstance(result.get("status"), str):
             raise BadAnswerError("the worker's result is none")
-        return result
+        return cast(Answer, result)

@@ -22,11 +22,11 @@ from types import FrameType
 from typing import Any, Protocol
 
 from svmbench.experiment import answers, environment, processes, worker
-from svmbench.experiment.folds import SharedArrays
-from svmbench.experiment.plan import Cell, Plan
+from svmbench.experiment.cells import Cell, Limits, SharedArrays
+from svmbench.experiment.plan import Plan
 from svmbench.experiment.processes import Work
 from svmbench.experiment.records import RunFolder
-from svmbench.record import SCHEMA, parse
+from svmbench.record import SCHEMA, Answer, CellRecord, parse
 
 #: Statuses by what ``--retry`` calls them.
 RETRY = {
@@ -47,7 +47,7 @@ class Listener(Protocol):
     def started(self, cell: Cell) -> None:
         """Tell that a cell was handed to a worker."""
 
-    def finished(self, cell: Cell, record: dict[str, Any]) -> None:
+    def finished(self, cell: Cell, record: CellRecord) -> None:
         """Tell that a cell's record is on disk."""
 
     def note(self, text: str) -> None:
@@ -60,7 +60,7 @@ class Silent:
     def started(self, cell: Cell) -> None:
         """Ignore it."""
 
-    def finished(self, cell: Cell, record: dict[str, Any]) -> None:
+    def finished(self, cell: Cell, record: CellRecord) -> None:
         """Ignore it."""
 
     def note(self, text: str) -> None:
@@ -136,11 +136,17 @@ def execute(
     for cell in plan.cells:
         status = cell.status
         if status == "planned":
-            status = folder.cells.get(cell.key, {}).get("status", "not run")
+            status = _recorded(folder, cell) or "not run"
         counts[status] = counts.get(status, 0) + 1
     if not interrupted and not counts.get("not run"):
         shutil.rmtree(folder.scratch / "shared", ignore_errors=True)
     return Summary(counts=counts, interrupted=interrupted)
+
+
+def _recorded(folder: RunFolder, cell: Cell) -> str | None:
+    """Return the status of a cell's newest record, if it has one."""
+    record = folder.cells.get(cell.key)
+    return None if record is None else record["status"]
 
 
 def due(cells: list[Cell], folder: RunFolder, retry: str = "none") -> list[Cell]:
@@ -159,7 +165,7 @@ def due(cells: list[Cell], folder: RunFolder, retry: str = "none") -> list[Cell]
     again = {None, "not run"} | RETRY[retry]
     chosen: dict[str, Cell] = {}
     for cell in cells:
-        if cell.status == "planned" and folder.cells.get(cell.key, {}).get("status") in again:
+        if cell.status == "planned" and _recorded(folder, cell) in again:
             chosen.setdefault(cell.key, cell)
     return list(chosen.values())
 
@@ -172,7 +178,7 @@ class _Run:
         self.folder = folder
         self.options = options
         self.listener = listener
-        self.limits = {"memory_gb": options.memory_gb, "threads": plan.config.threads}
+        self.limits: Limits = {"memory_gb": options.memory_gb, "threads": plan.config.threads}
         self.points = folder.scratch / "points"
         self.environment = environment.describe(plan.config.threads)
         self.offsets: dict[str, int] = {}
@@ -345,7 +351,7 @@ class _Run:
             self.options.timeout_s,
         )
 
-    def _record(self, cell: Cell, started: str, result: dict[str, Any]) -> None:
+    def _record(self, cell: Cell, started: str, result: Answer) -> None:
         self._collect_points(cell.key)
         self.folder.append(
             {
@@ -397,13 +403,14 @@ class _Run:
         known = self.folder.points.get(key, {})
         for line in whole.splitlines():
             try:
-                said = json.loads(line)
-                point = {"schema": SCHEMA, "kind": "point", "key": key, **said}
-                line = json.dumps(point, allow_nan=False).encode()
+                said = {"schema": SCHEMA, "kind": "point", "key": key, **json.loads(line)}
+                # What a record may hold is checked in one place, for who writes and who reads it.
+                point = parse(json.dumps(said, allow_nan=False).encode())
             except (ValueError, TypeError, RecursionError):
                 continue
-            # What a record may hold is checked in one place, for who writes it and who reads it.
-            if parse(line) is not None and point["key"] == key and point["point"] not in known:
+            if point is None or point["kind"] != "point" or point["key"] != key:
+                continue
+            if point["point"] not in known:
                 self.folder.append(point)
 
     def _write_environment(self) -> None:
@@ -430,7 +437,7 @@ def _read_on(path: Path, start: int) -> bytes:
         return stream.read(4 * answers.MOST_BYTES)
 
 
-def _result(work: Work, options: Options) -> dict[str, Any]:
+def _result(work: Work, options: Options) -> Answer:
     """Turn how a worker ended into the status and reason of its cell."""
     try:
         return work.result()

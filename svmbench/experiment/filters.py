@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from svmbench.errors import ConfigError, SvmbenchError
 
 if TYPE_CHECKING:
-    from svmbench.experiment.plan import Cell
+    from svmbench.experiment.cells import Cell
 
 #: Values by key.
 Filters = Mapping[str, list[str]]

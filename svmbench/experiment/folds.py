@@ -11,7 +11,6 @@ import json
 import shutil
 import tempfile
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,8 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
+
+from svmbench.experiment.cells import NodeSpec
 
 Index = np.ndarray
 
@@ -124,35 +125,12 @@ def scale(X: Any, kind: str, fitted_on: Index | None = None) -> Any:
     return sp.csr_array(scaled) if sp.issparse(scaled) else np.ascontiguousarray(scaled)
 
 
-@dataclass(frozen=True)
-class SharedArrays:
-    """A node of the plan: the scaled inputs (and their distances) that solvers of a fold read.
-
-    Attributes
-    ----------
-    key : str
-        Names the folder; hashes data, rows, features, scaling and fold.
-    spec : dict
-        What to compute, as JSON.
-    bytes : int
-        Estimated size on disk.
-    """
-
-    key: str
-    spec: dict[str, Any]
-    bytes: int
-
-    def folder(self, scratch: Path) -> Path:
-        """Return where the arrays lie once they are made."""
-        return scratch / "shared" / self.key
-
-
-def distance_type(spec: dict[str, Any]) -> np.dtype[Any]:
+def distance_type(spec: NodeSpec) -> np.dtype[Any]:
     """Return the type of the distances that a cell's fits share: float32 unless it asks."""
     return np.dtype(np.float64 if spec.get("precision") == "double" else np.float32)
 
 
-def distance_bytes(spec: dict[str, Any]) -> int:
+def distance_bytes(spec: NodeSpec) -> int:
     """Return what the distances of all pairs of a cell's rows take, bytes."""
     return distance_type(spec).itemsize * int(spec["n_rows"]) ** 2
 

@@ -10,12 +10,13 @@ import statistics
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from svmbench import data
 from svmbench.errors import SvmbenchError
-from svmbench.experiment.plan import Cell, Plan
+from svmbench.experiment.cells import Cell
+from svmbench.experiment.plan import Plan
 from svmbench.experiment.records import RUNS, read_records
+from svmbench.record import CellRecord, Identity
 
 #: A process of its own, a record on disk and what is left of the preparation, in seconds.
 PER_CELL_S = 0.15
@@ -72,7 +73,7 @@ def forecast(
     return lines
 
 
-def _records(folder: Path) -> dict[str, dict[str, Any]]:
+def _records(folder: Path) -> dict[str, CellRecord]:
     if not (folder / RUNS).is_file():
         return {}
     return {r["key"]: r for r in read_records(folder) if r["kind"] == "cell"}
@@ -108,13 +109,13 @@ def _missing(names: dict[str, None], mirror: str | None) -> Iterator[str]:
             yield f"{name}, {sources[status]}"
 
 
-def _like(fields: dict[str, Any]) -> str:
+def _like(fields: Identity) -> str:
     """Return what makes two cells alike: all that records show of them but the fold."""
     names = ("block", "dataset", "solver", "kernel", "size", "n_features_kept", "dimensions")
     return json.dumps([fields.get(name) for name in names], sort_keys=True)
 
 
-def _medians(records: dict[str, dict[str, Any]]) -> dict[str, float]:
+def _medians(records: dict[str, CellRecord]) -> dict[str, float]:
     """Return how long cells took here, the median of those that are alike."""
     walls: dict[str, list[float]] = {}
     for record in records.values():

@@ -16,7 +16,7 @@ What is charged to whom
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -227,8 +227,8 @@ def search(
     points: Sequence[dict[str, Any]],
     *,
     ties: str = "sum",
-    done: dict[str, dict[str, Any]] | None = None,
-    emit: Callable[[str, dict[str, Any]], None] = lambda _id, _values: None,
+    done: Mapping[str, Mapping[str, Any]] | None = None,
+    emit: Callable[[str, Mapping[str, Any]], None] = lambda _id, _values: None,
 ) -> Found:
     """Score the whole grid; the smallest C, then the smallest gamma, wins among equals.
 

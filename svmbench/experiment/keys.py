@@ -28,6 +28,8 @@ DECIDES_NOTHING = (
     "svmbench.catalogue",
     "svmbench.experiment.values",
     "svmbench.experiment.blocks",
+    "svmbench.experiment.cells",
+    "svmbench.record",
 )
 #: The same of other people's packages: they read settings.
 READS_SETTINGS = {"pydantic", "yaml"}

@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cache, cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,45 +17,14 @@ from svmbench import scores
 from svmbench.errors import CacheError, DataError
 from svmbench.experiment.blocks import Block, DatasetSpec, SolverSpec
 from svmbench.experiment.capabilities import task_of, why_not, why_not_borne
+from svmbench.experiment.cells import Cell, CellSpec, DatasetChoice, SolverSettings
 from svmbench.experiment.filters import Filters
-from svmbench.experiment.folds import SharedArrays
 from svmbench.experiment.keys import code_hash, hash_of
 from svmbench.experiment.models import Config
 from svmbench.experiment.protocols import protocols
 from svmbench.experiment.protocols.declare import Protocol
 from svmbench.experiment.sharing import distances_of, searches_by_distances, shared_arrays
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One line of the plan: a data set × solver × size × outer fold.
-
-    Attributes
-    ----------
-    key : str
-        Hash of `spec`, of the data and of the solver's source: the same key, the same result.
-    shown : dict
-        The identifying fields of its record (block, data set, solver, fold …).
-    spec : dict
-        All that a worker needs, as JSON.
-    status : str
-        ``planned``, ``skipped``, ``unavailable``, or ``not run`` where it was not asked for and
-        its data set is not prepared.
-    reason : str
-        One sentence where it is not planned.
-    shared : SharedArrays or None
-        The node it depends on.
-    cost : float
-        Rough size of the work, to run the smallest cells first.
-    """
-
-    key: str
-    shown: dict[str, Any]
-    spec: dict[str, Any]
-    status: str = "planned"
-    reason: str = ""
-    shared: SharedArrays | None = None
-    cost: float = 0.0
+from svmbench.record import Dimensions, Identity
 
 
 @dataclass
@@ -264,25 +233,30 @@ class Row:
         return searches_by_distances(self.declared, self.config, self.block)
 
     def _facts(self, source: Any) -> Cell:
-        spec = {
-            "protocol": self.declared.name,
-            "dataset": self._dataset(),
-            "data_sha256": source.sha256,
-            **self.declared.settings_of(self.block),
-        }
+        spec = self._with_own_settings(
+            {
+                "protocol": self.declared.name,
+                "dataset": self._dataset(),
+                "data_sha256": source.sha256,
+            }
+        )
         key = hash_of({**spec, "code": code_hash(self.declared.module)})
         return Cell(key=key, shown=self._shown(None), spec=spec)
 
-    def _dataset(self) -> dict[str, str]:
-        return self.dataset.model_dump(mode="json", include={"name", "file", "label_column"})
+    def _with_own_settings(self, spec: CellSpec) -> CellSpec:
+        return cast(CellSpec, {**spec, **self.declared.settings_of(self.block)})
+
+    def _dataset(self) -> DatasetChoice:
+        given = self.dataset
+        return {"name": given.name, "file": given.file, "label_column": given.label_column}
 
     def _cell(
-        self, source: Any, solver: SolverSpec | None, place: dict[str, Any], fold: int | None
+        self, source: Any, solver: SolverSpec | None, place: Dimensions, fold: int | None
     ) -> Cell:
         block, config = self.block, self.config
         n_samples, n_features = source.X.shape
         limits = (place.get("rows"), block.max_samples or None, n_samples)
-        spec: dict[str, Any] = {
+        spec: CellSpec = {
             "protocol": self.declared.name,
             "dataset": self._dataset(),
             "data_sha256": source.sha256,
@@ -298,16 +272,17 @@ class Row:
             "scores": list(block.scores),
             "select_by": block.select_by,
             "fold": fold,
-            **self.declared.settings_of(block),
         }
         if block.inputs == "dense":
             spec["inputs"] = "dense"
         if solver is None:
             racers = [s.on(self.dataset).at(place) for s in config.solvers_of(block)]
-            spec |= {"racers": [_solver_settings(s) for s in racers], "pairs": block.pairs}
+            spec["racers"] = [_solver_settings(s) for s in racers]
+            spec["pairs"] = block.pairs
         else:
             racers = [solver := solver.at(place)]
-            spec |= _solver_settings(solver)
+            spec.update(_solver_settings(solver))
+        spec = self._with_own_settings(spec)
         names = [racer.name for racer in racers]
         code = [code_hash(*_modules(name), self.declared.module) for name in names]
         key = hash_of({**spec, "code": code})
@@ -325,9 +300,9 @@ class Row:
     def _shown(
         self,
         solver: SolverSpec | None,
-        place: dict[str, Any] | None = None,
+        place: Dimensions | None = None,
         fold: int | None = None,
-    ) -> dict[str, Any]:
+    ) -> Identity:
         """Return the fields by which records and tables know a cell."""
         place = place or {}
         racers: list[SolverSpec] = []
@@ -378,7 +353,7 @@ def _default_kernel(cls: type) -> Any:
     return default.default if default and kernels else "".join(kernels[:1])
 
 
-def _solver_settings(solver: SolverSpec) -> dict[str, Any]:
+def _solver_settings(solver: SolverSpec) -> SolverSettings:
     return {
         "name": solver.name,
         "shown": solver.shown,

@@ -21,10 +21,11 @@ from dataclasses import dataclass, field
 from multiprocessing import forkserver
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
-from typing import Any
+from typing import Any, cast
 
 from svmbench.errors import SvmbenchError
 from svmbench.experiment import answers, environment
+from svmbench.record import Answer
 
 #: Names the process whose end the server of workers watches for while it loads.
 PARENT_VARIABLE = "SVMBENCH_PARENT"
@@ -105,7 +106,7 @@ class Work:
             return ServerDiedError("the process that workers are started from died")
         return DiedError(code if code is not None else -signal.SIGKILL)
 
-    def result(self) -> dict[str, Any]:
+    def result(self) -> Answer:
         """Return what the function returned.
 
         Raises
@@ -116,7 +117,7 @@ class Work:
         outcome = self._outcome[0]
         if isinstance(outcome, Exception):
             raise outcome
-        return dict(outcome)
+        return cast(Answer, outcome)
 
     def stop(self) -> None:
         """End the process and whatever it forked, and wait for it."""
@@ -258,7 +259,7 @@ def _deaf_to_interrupts() -> Iterator[None]:
 _to_parent = -1
 
 
-def tell(result: dict[str, Any]) -> None:
+def tell(result: Answer) -> None:
     """Send a result from a worker to its parent, who takes the first alone."""
     if _to_parent >= 0:
         answers.send(_to_parent, answers.encode(result))

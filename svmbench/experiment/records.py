@@ -14,13 +14,13 @@ import re
 import shutil
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from filelock import FileLock, Timeout
 
 from svmbench.errors import ConfigError, ResultsError
 from svmbench.paths import read_regular
-from svmbench.record import SCHEMA, parse
+from svmbench.record import SCHEMA, CellRecord, Identity, PointRecord, Record, parse
 
 RUNS = "runs.jsonl"
 _MOST_PLAN = 1 << 30
@@ -41,9 +41,9 @@ class RunFolder:
     Attributes
     ----------
     path : Path
-    cells : dict of str to dict
+    cells : dict of str to CellRecord
         The newest record of each cell key.
-    points : dict of str to dict of str to dict
+    points : dict of str to dict of str to PointRecord
         The recorded points of each cell key, by the point's own id.
     notes : list of str
         What was mended or passed over while reading.
@@ -60,8 +60,8 @@ class RunFolder:
         if config is not None:
             _refuse_another(path, config)
         self.path = path
-        self.cells: dict[str, dict[str, Any]] = {}
-        self.points: dict[str, dict[str, dict[str, Any]]] = {}
+        self.cells: dict[str, CellRecord] = {}
+        self.points: dict[str, dict[str, PointRecord]] = {}
         self.notes: list[str] = []
         self._fd = -1
         try:
@@ -101,7 +101,7 @@ class RunFolder:
             self._fd = -1
         self._lock.release()
 
-    def append(self, record: dict[str, Any]) -> None:
+    def append(self, record: Record) -> None:
         """Write one record, whole or not at all.
 
         Raises
@@ -163,7 +163,7 @@ class RunFolder:
         self.points.clear()
         self._open()
 
-    def take_over(self, source: Path, wanted: dict[str, dict[str, Any]]) -> int:
+    def take_over(self, source: Path, wanted: dict[str, Identity]) -> int:
         """Copy another folder's results of the same cells; return how many cells got one.
 
         A key stands for the data, the settings and the solver's code, so its result is this run's
@@ -173,7 +173,7 @@ class RunFolder:
         ----------
         source : Path
             A run folder; it is read only.
-        wanted : dict of str to dict
+        wanted : dict of str to Identity
             The identifying fields, as this run knows them, of each cell key that has no result.
 
         Raises
@@ -183,22 +183,25 @@ class RunFolder:
         """
         records = _records_of(source, self.notes)
         newest = {r["key"]: r for r in records if r["kind"] == "cell" and r["key"] in wanted}
-        finished = {key: record for key, record in newest.items() if record["status"] == "ok"}
-        for key, record in list(finished.items()):
+        finished: dict[str, CellRecord] = {}
+        for key, found in newest.items():
+            if found["status"] != "ok":
+                continue
             # Its file's name is made of it, and a result must say what it was measured on.
-            name = record.get("environment")
-            if not (isinstance(name, str) and _ENVIRONMENT.fullmatch(name)):
+            name = found.get("environment")
+            if isinstance(name, str) and _ENVIRONMENT.fullmatch(name):
+                finished[key] = found
+            else:
                 self.notes.append(f"{source / RUNS}: passed over cell {key}: it has no environment")
-                del finished[key]
         for record in records:
             if record["kind"] != "point" or record["key"] not in finished:
                 continue
             if record["point"] not in self.points.get(record["key"], {}):
                 self.append(record)
-        for name in sorted({record["environment"] for record in finished.values()}):
+        for name in sorted({found["environment"] for found in finished.values()}):
             self._copy(source / f"environment-{name}.json")
-        for key, record in finished.items():
-            self.append({**record, **wanted[key]})
+        for key, found in finished.items():
+            self.append({**found, **wanted[key]})
         return len(finished)
 
     def _copy(self, file: Path) -> None:
@@ -266,7 +269,7 @@ class RunFolder:
                 f"{self.path / RUNS}: cut off an unfinished last line; its cell runs again"
             )
 
-    def _remember(self, record: dict[str, Any]) -> None:
+    def _remember(self, record: Record) -> None:
         if record["kind"] == "point":
             self.points.setdefault(record["key"], {})[record["point"]] = record
         else:
@@ -290,12 +293,12 @@ def _refuse_another(path: Path, config: str) -> None:
         )
 
 
-def read_records(folder: Path, notes: list[str] | None = None) -> list[dict[str, Any]]:
+def read_records(folder: Path, notes: list[str] | None = None) -> list[Record]:
     """Return the records of a folder in the order in which they were written.
 
     Damaged lines, and those of another schema, are passed over; each adds a sentence to `notes`.
     """
-    records: list[dict[str, Any]] = []
+    records: list[Record] = []
     with (folder / RUNS).open("rb") as lines:
         for number, line in enumerate(lines, start=1):
             if not line.strip():
@@ -321,7 +324,7 @@ def check_reusable(source: Path, output: Path) -> None:
     _records_of(source)
 
 
-def _records_of(source: Path, notes: list[str] | None = None) -> list[dict[str, Any]]:
+def _records_of(source: Path, notes: list[str] | None = None) -> list[Record]:
     try:
         return read_records(source, notes)
     except FileNotFoundError as error:

@@ -6,14 +6,15 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from svmbench.experiment import default_output, prepare_plan
+from svmbench.experiment.cells import Cell
 from svmbench.experiment.execute import Listener, Options, Silent, Summary, due, execute
 from svmbench.experiment.filters import Filters
 from svmbench.experiment.filters import only as choose
-from svmbench.experiment.plan import Cell, Plan
+from svmbench.experiment.plan import Plan
 from svmbench.experiment.records import RunFolder, check_reusable
+from svmbench.record import CellRecord
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,7 @@ class Finished:
     """How a run ended, and the newest record of each cell by its key."""
 
     summary: Summary
-    records: dict[str, dict[str, Any]]
+    records: dict[str, CellRecord]
 
 
 #: From the cells that are to run to who is told of them while they do.

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import scipy.sparse as sp
 
 from svmbench.experiment import folds
 from svmbench.experiment.blocks import TrainingBlock
-from svmbench.experiment.folds import SharedArrays
+from svmbench.experiment.cells import CellSpec, NodeSpec, SharedArrays, own_settings
 from svmbench.experiment.keys import hash_of
 from svmbench.experiment.models import Config
 from svmbench.experiment.protocols.declare import Protocol
@@ -31,7 +31,7 @@ FIELDS = (
 
 
 def shared_arrays(
-    declared: Protocol, spec: dict[str, Any], source: Any, distance_bytes: int
+    declared: Protocol, spec: CellSpec, source: Any, distance_bytes: int
 ) -> SharedArrays | None:
     """Return the node that holds what cells share; None where they read the data set itself.
 
@@ -48,7 +48,9 @@ def shared_arrays(
     whole = spec["n_rows"] == source.X.shape[0] and spec["n_features_kept"] is None
     if not scaled.before and whole and not distance_bytes:
         return None
-    wanted: dict[str, Any] = {name: spec[name] for name in (*FIELDS, *scaled.by) if name in spec}
+    given = own_settings(spec)
+    deciding = {name: given[name] for name in (*FIELDS, *scaled.by) if name in given}
+    wanted = cast(NodeSpec, deciding)
     wanted["distances"] = distance_bytes > 0
     share = spec["n_rows"] / max(1, source.X.shape[0])
     sparse = sp.issparse(source.X) and "inputs" not in spec
@@ -74,7 +76,7 @@ def searches_by_distances(declared: Protocol, config: Config, block: TrainingBlo
     )
 
 
-def distances_of(config: Config, spec: dict[str, Any]) -> int:
+def distances_of(config: Config, spec: CellSpec) -> int:
     """Return the size of the squared distances of a cell's rows; 0 where they are not made.
 
     Past half of a cell's memory they are not: there would be no room for a kernel matrix.

@@ -18,6 +18,7 @@ import threading
 import time
 import traceback
 import warnings
+from collections.abc import Mapping
 from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,8 @@ from typing import Any
 from svmbench.data import store
 from svmbench.errors import BudgetError
 from svmbench.experiment import answers, processes
+from svmbench.experiment.cells import CellSpec, Limits, NodeSpec
+from svmbench.record import Answer, PointRecord
 
 #: Exit codes of a worker that ends itself; its parent goes by what it was told before.
 EXIT_MEMORY = 77
@@ -42,7 +45,7 @@ _F_SETSIG = 10
 AGAIN = "again"
 
 
-def run_node(spec: dict[str, Any], folder: str, limits: dict[str, Any]) -> dict[str, Any]:
+def run_node(spec: NodeSpec, folder: str, limits: Limits) -> Answer:
     """Make the arrays that several cells share; the folder appears whole or not at all."""
     _fence(limits)
     from svmbench.experiment import folds
@@ -60,12 +63,12 @@ def run_node(spec: dict[str, Any], folder: str, limits: dict[str, Any]) -> dict[
 
 
 def run_cell(
-    spec: dict[str, Any],
+    spec: CellSpec,
     shared: str | None,
     points: str,
-    done: dict[str, dict[str, Any]],
-    limits: dict[str, Any],
-) -> dict[str, Any]:
+    done: Mapping[str, PointRecord],
+    limits: Limits,
+) -> Answer:
     """Run one cell and return its record's fields; what goes wrong becomes its status.
 
     Parameters
@@ -120,19 +123,19 @@ def memory_reason(memory_gb: float) -> str:
 
 
 def _run(
-    spec: dict[str, Any],
+    spec: CellSpec,
     shared: str | None,
     points: str,
-    done: dict[str, dict[str, Any]],
-    limits: dict[str, Any],
-) -> dict[str, Any]:
+    done: Mapping[str, PointRecord],
+    limits: Limits,
+) -> Answer:
     import threadpoolctl
 
     from svmbench.experiment import measure
     from svmbench.experiment.protocols import protocols
     from svmbench.experiment.protocols.task import Task
 
-    def emit(point_id: str, values: dict[str, Any]) -> None:
+    def emit(point_id: str, values: Mapping[str, Any]) -> None:
         line = json.dumps(answers.plain({"point": point_id, **values}))
         if len(line) > answers.MOST_BYTES:
             raise answers.BadAnswerError(f"the point {point_id} is too large to be recorded")
@@ -158,7 +161,7 @@ def _run(
     return {"status": "ok", "reason": "", **outcome, "warnings": messages[:5]}
 
 
-def _fence(limits: dict[str, Any]) -> None:
+def _fence(limits: Limits) -> None:
     """Set the limits that end this process, and start the threads that watch them."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     store.trust_large_sets()

@@ -18,7 +18,7 @@ from typing import Any
 
 from svmbench.errors import ResultsError
 from svmbench.report.records import TRAIN
-from svmbench.report.sides import Side, read_side, summarise, where_of, write_baseline
+from svmbench.report.sides import KeptCell, Side, read_side, summarise, where_of, write_baseline
 from svmbench.report.trends import Trends
 
 __all__ = ["Change", "Comparison", "Side", "compare", "read_side", "summarise", "write_baseline"]
@@ -134,9 +134,9 @@ def compare(base: Side, new: Side, *, slowdown: float = SLOWDOWN) -> Comparison:
     return Comparison(tuple(changes), judge.compared, tuple(judge.notes))
 
 
-def _by_group(side: Side) -> dict[tuple[Any, ...], dict[Any, list[dict[str, Any]]]]:
+def _by_group(side: Side) -> dict[tuple[Any, ...], dict[int | None, list[KeptCell]]]:
     """Return the folds of each measurement, in one pass over the cells."""
-    groups: dict[tuple[Any, ...], dict[Any, list[dict[str, Any]]]] = {}
+    groups: dict[tuple[Any, ...], dict[int | None, list[KeptCell]]] = {}
     for key, runs in side.cells.items():
         groups.setdefault(key[:-1], {})[key[-1]] = runs
     return groups
@@ -175,7 +175,12 @@ class _Judge:
                 f"CPU, BLAS or libraries differ: counters may grow by {COUNTER_TOLERANCE:.0%}"
             ] = None
 
-    def group(self, where: str, base: dict[Any, Any], new: dict[Any, Any]) -> None:
+    def group(
+        self,
+        where: str,
+        base: Mapping[int | None, list[KeptCell]],
+        new: Mapping[int | None, list[KeptCell]],
+    ) -> None:
         """Compare the folds of one measurement."""
         finished = []
         for fold, runs in base.items():
@@ -198,7 +203,7 @@ class _Judge:
             self._work(at, base[fold][0], new[fold][0])
             self._time(at, base[fold], new[fold])
 
-    def _scores(self, where: str, base: list[Any], new: list[Any]) -> None:
+    def _scores(self, where: str, base: list[KeptCell], new: list[KeptCell]) -> None:
         for name, facts in self.scores.items():
             before, after = _mean(base, name), _mean(new, name)
             if before is None:
@@ -215,7 +220,7 @@ class _Judge:
                 verdict = "better" if sign * (after - before) > allowed else "different"
                 self._add(verdict, kind, where, name, before, after)
 
-    def _fold_scores(self, where: str, base: dict[str, Any], new: dict[str, Any]) -> None:
+    def _fold_scores(self, where: str, base: KeptCell, new: KeptCell) -> None:
         """Name a fold that lost more than a mean may: others can make up for it in the mean.
 
         It is a regression where both sides computed alike; elsewhere a row of a small fold that
@@ -232,7 +237,7 @@ class _Judge:
                 verdict = "worse" if self.exact else "different"
                 self._add(verdict, kind, where, name, before, after)
 
-    def _work(self, where: str, base: dict[str, Any], new: dict[str, Any]) -> None:
+    def _work(self, where: str, base: KeptCell, new: KeptCell) -> None:
         """Compare objective and counters, where both fitted with the same parameters."""
         if base["params"] != new["params"]:
             chosen = [json.dumps(side["params"]) for side in (base, new)]
@@ -241,10 +246,10 @@ class _Judge:
                 f"objective and work at other parameters: a counter is worse there only past"
                 f" {OTHER_WORK:g} times"
             ] = None
-            for name, before in base["counters"].items():
-                after = new["counters"].get(name)
-                if after is None or after > OTHER_WORK * max(before, 1):
-                    self._add("worse", "counter", where, name, before, after)
+            for name, count in base["counters"].items():
+                counted = new["counters"].get(name)
+                if counted is None or counted > OTHER_WORK * max(count, 1):
+                    self._add("worse", "counter", where, name, count, counted)
             return
         for name, before in base["metrics"].items():
             after = new["metrics"].get(name)
@@ -256,16 +261,16 @@ class _Judge:
                 self._add("worse", "objective", where, name, before, after)
             elif before - after > allowed:
                 self._add("better", "objective", where, name, before, after)
-        for name, before in base["counters"].items():
-            after = new["counters"].get(name)
+        for name, count in base["counters"].items():
+            counted = new["counters"].get(name)
             self._count("counter")
-            allowed = 0 if self.exact else COUNTER_TOLERANCE * abs(before)
-            if after is not None and not self.exact:
-                self.trends.counter(name, before, after)
-            if after is None or after - before > allowed:
-                self._add("worse", "counter", where, name, before, after)
-            elif before - after > allowed:
-                self._add("better", "counter", where, name, before, after)
+            allowed = 0.0 if self.exact else COUNTER_TOLERANCE * abs(count)
+            if counted is not None and not self.exact:
+                self.trends.counter(name, count, counted)
+            if counted is None or counted - count > allowed:
+                self._add("worse", "counter", where, name, count, counted)
+            elif count - counted > allowed:
+                self._add("better", "counter", where, name, count, counted)
 
     def together(self) -> None:
         """Compare what moved a little everywhere."""
@@ -281,7 +286,7 @@ class _Judge:
                 f" {largest - 1:.1%}"
             ] = None
 
-    def _time(self, where: str, base: list[Any], new: list[Any]) -> None:
+    def _time(self, where: str, base: list[KeptCell], new: list[KeptCell]) -> None:
         """Compare each pair's ratio: how many times faster the first is than its reference."""
         pairs = [name for name in base[0]["metrics"] if name.startswith("ratio:")]
         if not pairs:
@@ -314,19 +319,19 @@ class _Judge:
         self.changes.append(Change(*change))
 
 
-def _worst_status(runs: list[dict[str, Any]]) -> str:
+def _worst_status(runs: list[KeptCell]) -> str:
     if not runs:
         return "none"
     return next((str(run["status"]) for run in runs if run["status"] != "ok"), "ok")
 
 
-def _mean(cells: Iterable[Mapping[str, Any]], name: str) -> float | None:
+def _mean(cells: Iterable[KeptCell], name: str) -> float | None:
     values = [cell["metrics"].get(name) for cell in cells]
     known = [value for value in values if value is not None]
     return statistics.fmean(known) if known and len(known) == len(values) else None
 
 
-def _median(runs: Iterable[Mapping[str, Any]], name: str) -> float | None:
+def _median(runs: Iterable[KeptCell], name: str) -> float | None:
     values = [run["metrics"].get(name) for run in runs]
     known = [value for value in values if value is not None]
     return statistics.median(known) if known and len(known) == len(values) else None

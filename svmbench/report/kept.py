@@ -16,9 +16,9 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from svmbench.errors import ResultsError
+from svmbench.record import Record
 from svmbench.report.builder import build
 from svmbench.report.files import write_text
 from svmbench.report.records import PACKED, read_run, result_lines
@@ -67,7 +67,7 @@ def keep(run: Path, target: Path) -> Path:
     return target
 
 
-def pack(records: list[dict[str, Any]]) -> bytes:
+def pack(records: list[Record]) -> bytes:
     """Return records as compressed lines: the same bytes from the same records."""
     lines = (
         json.dumps(record, sort_keys=True, separators=(",", ":"), ensure_ascii=False)

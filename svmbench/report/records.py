@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import lzma
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from svmbench.errors import DamagedResultsError, ResultsError
-from svmbench.record import parse
+from svmbench.record import CellRecord, PointRecord, Record, parse
 from svmbench.report import shapes, wording
 from svmbench.scores import SCORES
 from svmbench.specs import IDENTITY, canonical
@@ -164,7 +164,7 @@ def read_run(run_dir: Path) -> Run:
     """
     plan = _read_plan(run_dir / "plan.json")
     lines, notes = _read_lines(run_dir)
-    records = {line["key"]: line for line in lines if line["kind"] == "cell"}
+    records = _newest(lines)
     config = plan.get("config") or {}
     planned = plan.get("cells") or []
     profile = plan.get("profile") or ""
@@ -175,10 +175,7 @@ def read_run(run_dir: Path) -> Run:
     used = {record.get("environment") for record in records.values()}
     machines = _machines({name: found for name, found in environments.items() if name in used})
     races = _races(plan)
-    results: dict[str, list[dict[str, Any]]] = {}
-    for line in lines:
-        if is_result_point(line):
-            results.setdefault(line["key"], []).append(line)
+    results = _result_points(lines)
     strangers = len(records.keys() - {cell["key"] for cell in planned})
     if strangers:
         notes.append(
@@ -198,7 +195,7 @@ def read_run(run_dir: Path) -> Run:
             for cell in planned
             for one in _with_points(
                 _join(cell, records.get(cell["key"]), paper, machines, races),
-                results.get(cell["key"], ()),
+                results.get(cell["key"], {}).values(),
             )
         ),
         scores=read_scores(plan.get("scores")),
@@ -210,33 +207,38 @@ def read_run(run_dir: Path) -> Run:
     )
 
 
-def result_lines(run_dir: Path) -> list[dict[str, Any]]:
+def result_lines(run_dir: Path) -> list[Record]:
     """Return the records that tables and plots are made of, in the plan's order.
 
     Of every planned cell its newest record, before it those of its points that are results of their
     own: a search's points, which are there to go on from, are not.
     """
     lines, _ = _read_lines(run_dir)
-    cells = {line["key"]: line for line in lines if line["kind"] == "cell"}
-    points: dict[str, dict[str, dict[str, Any]]] = {}
-    for line in lines:
-        if is_result_point(line):
-            points.setdefault(line["key"], {})[line["point"]] = line
+    cells, points = _newest(lines), _result_points(lines)
     planned = [cell["key"] for cell in _read_plan(run_dir / "plan.json").get("cells") or []]
-    return [
-        line
-        for key in dict.fromkeys(planned)
-        for line in (*points.get(key, {}).values(), *([cells[key]] if key in cells else []))
-    ]
+    shown: list[Record] = []
+    for key in dict.fromkeys(planned):
+        shown += points.get(key, {}).values()
+        shown += [cells[key]] if key in cells else []
+    return shown
 
 
-def is_result_point(record: Mapping[str, Any]) -> bool:
-    """Return whether a record is a point that tables and plots show, not just a search's step."""
-    has_both = all(isinstance(record.get(name), dict) for name in ("dimensions", "metrics"))
-    return record["kind"] == "point" and has_both
+def _newest(lines: Iterable[Record]) -> dict[str, CellRecord]:
+    return {line["key"]: line for line in lines if line["kind"] == "cell"}
 
 
-def _read_lines(run_dir: Path) -> tuple[list[dict[str, Any]], list[str]]:
+def _result_points(lines: Iterable[Record]) -> dict[str, dict[str, PointRecord]]:
+    """Return, by cell and point, what tables and plots show: no search's steps."""
+    found: dict[str, dict[str, PointRecord]] = {}
+    for line in lines:
+        if line["kind"] == "point" and all(
+            isinstance(line.get(name), dict) for name in ("dimensions", "metrics")
+        ):
+            found.setdefault(line["key"], {})[line["point"]] = line
+    return found
+
+
+def _read_lines(run_dir: Path) -> tuple[list[Record], list[str]]:
     """Return every readable record of a run folder, and notes on what could not be read.
 
     The file is only ever appended to, so the last line of a key is its newest.
@@ -345,7 +347,7 @@ def _blocks(blocks: Any) -> dict[str, Mapping[str, Any]]:
 
 def _join(
     planned: Mapping[str, Any],
-    record: Mapping[str, Any] | None,
+    record: CellRecord | None,
     paper: str,
     machines: Mapping[str, str],
     races: Collection[str],
@@ -386,13 +388,12 @@ def _join(
     )
 
 
-def _with_points(cell: Cell, points: Sequence[Mapping[str, Any]]) -> list[Cell]:
+def _with_points(cell: Cell, points: Iterable[PointRecord]) -> list[Cell]:
     """Return a cell's points as cells of their own, each at its place in the cell's dimensions.
 
     A cell whose points are its results is shown by them alone; while it is unfinished it stays, so
     that it is seen to be.
     """
-    newest = {point["point"]: point for point in points}
     shown = [
         replace(
             cell,
@@ -406,7 +407,7 @@ def _with_points(cell: Cell, points: Sequence[Mapping[str, Any]]) -> list[Cell]:
             undefined=point.get("undefined") or {},
             trace=(),
         )
-        for point in newest.values()
+        for point in points
     ]
     return shown if shown and cell.status == "ok" else [*shown, cell]
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NotRequired, TypedDict, cast
 
 from svmbench.errors import DamagedResultsError, ResultsError
 from svmbench.report import shapes
@@ -20,6 +20,36 @@ _GROUP = ("block", "dataset", "solver", "kernel", "dimensions")
 _KEPT_METRICS = ("objective", "ratio")
 
 
+class KeptCell(TypedDict):
+    """What a comparison needs of a cell, and a baseline keeps of it.
+
+    An older baseline has ``size`` and ``n_features_kept`` where there are `dimensions` now.
+    """
+
+    block: str
+    dataset: str | None
+    solver: str | None
+    kernel: str | None
+    fold: int | None
+    status: str
+    contended: bool
+    dimensions: NotRequired[dict[str, Any]]
+    params: dict[str, Any]
+    counters: dict[str, int]
+    metrics: dict[str, float | None]
+
+
+class KeptRun(TypedDict):
+    """What a comparison needs of a run: the content of a baseline."""
+
+    schema: int
+    config: str
+    profile: str
+    environments: list[dict[str, Any]]
+    scores: NotRequired[Mapping[str, Mapping[str, Any]]]
+    cells: list[KeptCell]
+
+
 @dataclass(frozen=True)
 class Side:
     """One side of a comparison: the cells of one or several runs of one config.
@@ -28,7 +58,7 @@ class Side:
     ----------
     name : str
         The config's name.
-    cells : dict of tuple to list of dict
+    cells : dict of tuple to list of KeptCell
         For each cell (group and fold) its kept record in each run.
     cpus : frozenset of str
         CPU models it was measured on.
@@ -39,7 +69,7 @@ class Side:
     """
 
     name: str
-    cells: Mapping[tuple[Any, ...], list[dict[str, Any]]]
+    cells: Mapping[tuple[Any, ...], list[KeptCell]]
     cpus: frozenset[str]
     arithmetic: frozenset[str]
     scores: Mapping[str, Mapping[str, Any]]
@@ -73,8 +103,8 @@ def _read_side(path: Path) -> Side:
     return _side([summarise(part) for part in repeats])
 
 
-def summarise(run_dir: Path) -> dict[str, Any]:
-    """Return what a comparison needs of a run folder, as JSON values."""
+def summarise(run_dir: Path) -> KeptRun:
+    """Return what a comparison needs of a run folder."""
     run = read_run(run_dir)
     used = {cell.environment for cell in run.cells if cell.environment}
     environments = [content for name, content in run.environments.items() if name in used]
@@ -110,8 +140,9 @@ def write_baseline(run_dir: Path, target: Path) -> Path:
             f" {holes[0]['status']} …); a baseline needs them all"
         )
     # One line a cell: the history of a baseline reads as a diff.
-    cells = ",\n".join("  " + json.dumps(cell, sort_keys=True) for cell in content.pop("cells"))
-    head = json.dumps(content, indent=1, sort_keys=True).removesuffix("\n}")
+    cells = ",\n".join("  " + json.dumps(cell, sort_keys=True) for cell in content["cells"])
+    rest = {name: value for name, value in content.items() if name != "cells"}
+    head = json.dumps(rest, indent=1, sort_keys=True).removesuffix("\n}")
     try:
         target.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -132,10 +163,16 @@ def _scores(known: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]
     return {**judged, **{f"{TRAIN}{name}": facts for name, facts in judged.items()}}
 
 
-def _kept(cell: Cell, judged: Collection[str]) -> dict[str, Any]:
+def _kept(cell: Cell, judged: Collection[str]) -> KeptCell:
     kept = (*_KEPT_METRICS, *judged)
     return {
-        **{name: getattr(cell, name) for name in (*_GROUP, "fold", "status", "contended")},
+        "block": cell.block,
+        "dataset": cell.dataset,
+        "solver": cell.solver,
+        "kernel": cell.kernel,
+        "fold": cell.fold,
+        "status": cell.status,
+        "contended": cell.contended,
         "dimensions": dict(cell.dimensions),
         "params": dict(cell.params),
         "counters": dict(cell.counters),
@@ -143,8 +180,8 @@ def _kept(cell: Cell, judged: Collection[str]) -> dict[str, Any]:
     }
 
 
-def _side(runs: list[dict[str, Any]]) -> Side:
-    cells: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+def _side(runs: list[KeptRun]) -> Side:
+    cells: dict[tuple[Any, ...], list[KeptCell]] = {}
     for run in runs:
         for cell in run["cells"]:
             # A repeated run may leave out what is the same each time.
@@ -161,7 +198,7 @@ def _side(runs: list[dict[str, Any]]) -> Side:
     )
 
 
-def _read_baseline(path: Path) -> dict[str, Any]:
+def _read_baseline(path: Path) -> KeptRun:
     try:
         content = shapes.read_json(path)
         if content["schema"] != 1:
@@ -173,7 +210,7 @@ def _read_baseline(path: Path) -> dict[str, Any]:
             _check_kept(cell, f"{path}: cell {number}")
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise DamagedResultsError(f"can't read the baseline {path}: {error!r}") from error
-    return dict(content)
+    return cast(KeptRun, content)
 
 
 def _check_kept(cell: Mapping[str, Any], where: str) -> None:

@@ -45,7 +45,7 @@ def cv(task: Task) -> Outcome:
     the folds that score them.
     """
     spec, inputs = task.spec, inputs_of(task)
-    splits = folds.outer_splits(inputs.y, spec["folds"], task.seed("outer"))
+    splits = folds.outer_splits(inputs.y, task.settings["folds"], task.seed("outer"))
     anew = spec["scaler"] if spec["scaling"] in {"outer-fold", "every-fold"} else None
     ground = Ground(inputs.X, inputs.y, splits, anew)
     best, found = search(task, ground)

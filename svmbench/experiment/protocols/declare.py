@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import create_model
 
+from svmbench.experiment.cells import NodeSpec
+
 if TYPE_CHECKING:
     import numpy as np
 
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
     from svmbench.experiment.protocols.task import Outcome, Task
 
 
-def _everything(_spec: dict[str, Any], _y: np.ndarray) -> None:
+def _everything(_spec: NodeSpec, _y: np.ndarray) -> None:
     return None
 
 
@@ -36,7 +38,7 @@ class Scaled:
     """
 
     before: bool = True
-    rows: Callable[[dict[str, Any], np.ndarray], np.ndarray | None] = _everything
+    rows: Callable[[NodeSpec, np.ndarray], np.ndarray | None] = _everything
     by: tuple[str, ...] = ()
 
 

@@ -55,7 +55,7 @@ def fit(task: Task) -> Outcome:
         metrics, undefined, _ = outcomes.test(task, estimator, *own, X_test, inputs.y_test)
         outcome["metrics"] |= metrics
         outcome["undefined"] |= undefined
-    if task.spec["trace"] and "trace" in estimator.get_params():
+    if task.settings["trace"] and "trace" in estimator.get_params():
         followed = task.build(trace=True)
         followed.train(followed.prepare(own[0], task.labels(own[1])))
         outcome["trace"] = [[float(s), int(work), float(v)] for s, work, v in followed.trace_]

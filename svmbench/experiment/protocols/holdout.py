@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from pydantic import Field
 
 from svmbench.experiment import folds
 from svmbench.experiment.blocks import TrainingBlock
+from svmbench.experiment.cells import NodeSpec, own_settings
 from svmbench.experiment.protocols.declare import ALL_ROWS, UNSCALED, Scaled, protocol
 from svmbench.experiment.protocols.outcomes import fit_and_test, sizes
 from svmbench.experiment.protocols.search import Ground, search
@@ -28,12 +29,12 @@ class Holdout(TrainingBlock):
     test: Annotated[float, Field(gt=0, lt=1)] = 0.2
 
 
-def _kept_rows(spec: dict[str, Any], y: np.ndarray) -> np.ndarray | None:
+def _kept_rows(spec: NodeSpec, y: np.ndarray) -> np.ndarray | None:
     """Return the rows that are not held out for the test; all where the set has a test part."""
     if spec["has_test_part"]:
         return None
     seed = folds.derive_seed(spec["seed"], spec["dataset"]["name"], "test")
-    return folds.holdout_split(y, spec["test"], seed)[0]
+    return folds.holdout_split(y, own_settings(spec)["test"], seed)[0]
 
 
 @protocol(
@@ -52,15 +53,15 @@ def holdout(task: Task) -> Outcome:
 
     The test rows are the data set's own test part where it has one.
     """
-    spec, inputs = task.spec, inputs_of(task)
+    inputs = inputs_of(task)
     if inputs.X_test is not None and inputs.y_test is not None:
         kept = np.arange(len(inputs.y))
         X_test, y_test = folds.take(inputs.X_test, np.arange(len(inputs.y_test))), inputs.y_test
     else:
-        kept, test = folds.holdout_split(inputs.y, spec["test"], task.seed("test"))
+        kept, test = folds.holdout_split(inputs.y, task.settings["test"], task.seed("test"))
         X_test, y_test = folds.take(inputs.X, test), inputs.y[test]
     X, y = folds.take(inputs.X, kept), inputs.y[kept]
-    splits = [folds.holdout_split(y, spec["validation"], task.seed("validation"))]
+    splits = [folds.holdout_split(y, task.settings["validation"], task.seed("validation"))]
     best, found = search(task, Ground(X, y, splits))
     fitted = task.training_rows(np.arange(len(y)), y)
     outcome = fit_and_test(task, best, folds.take(X, fitted), y[fitted], X_test, y_test)

@@ -9,6 +9,7 @@ import numpy as np
 
 from svmbench.experiment import folds
 from svmbench.experiment.blocks import TrainingBlock
+from svmbench.experiment.cells import NodeSpec, own_settings
 from svmbench.experiment.protocols.declare import ALL_ROWS, ITSELF, UNSCALED, Scaled, protocol
 from svmbench.experiment.protocols.outcomes import fit_and_test, sizes
 from svmbench.experiment.protocols.search import Ground, scaled_apart, search
@@ -38,9 +39,10 @@ class NestedCV(TrainingBlock):
     precision: Literal["single", "double"] = "single"
 
 
-def _training_rows(spec: dict[str, Any], y: np.ndarray) -> np.ndarray:
+def _training_rows(spec: NodeSpec, y: np.ndarray) -> np.ndarray:
     seed = folds.derive_seed(spec["seed"], spec["dataset"]["name"], "outer")
-    return folds.outer_splits(y, spec["outer_folds"], seed)[spec["fold"]][0]
+    n_folds, fold = own_settings(spec)["outer_folds"], own_settings(spec)["fold"]
+    return folds.outer_splits(y, n_folds, seed)[fold][0]
 
 
 @protocol(
@@ -64,11 +66,11 @@ def nested_cv(task: Task) -> Outcome:
     The score is of rows that neither the search nor (with ``scaling: outer-fold``) the scaler saw.
     """
     spec, inputs = task.spec, inputs_of(task)
-    splits = folds.outer_splits(inputs.y, spec["outer_folds"], task.seed("outer"))
-    train, test = splits[spec["fold"]]
+    splits = folds.outer_splits(inputs.y, task.settings["outer_folds"], task.seed("outer"))
+    train, test = splits[task.settings["fold"]]
     y = inputs.y[train]
     anew = spec["scaler"] if spec["scaling"] == "every-fold" else None
-    inner = folds.outer_splits(y, spec["inner_folds"], task.seed("inner", spec["fold"]))
+    inner = folds.outer_splits(y, task.settings["inner_folds"], task.seed("inner", spec["fold"]))
     if _searches_kernels(task):
         best, found = _kernel_search(task, inputs, train, inner)
     else:
@@ -77,19 +79,20 @@ def nested_cv(task: Task) -> Outcome:
     X, X_test = scaled_apart(inputs.X, fitted, test, anew)
     outcome = fit_and_test(task, best, X, inputs.y[fitted], X_test, inputs.y[test])
     outcome["metrics"] |= found | sizes(inputs, len(fitted), len(test))
-    outcome["metrics"]["nested_cv_cpu_time_s"] = _whole_cpu_time(spec, outcome["metrics"])
+    outcome["metrics"]["nested_cv_cpu_time_s"] = _whole_cpu_time(task, outcome["metrics"])
     return outcome
 
 
-def _whole_cpu_time(spec: dict[str, Any], metrics: dict[str, float]) -> float:
+def _whole_cpu_time(task: Task, metrics: dict[str, Any]) -> float:
     """Return the CPU time of all outer folds, were each like this one: the mean is the total.
 
     Distances are paid once where all folds share them, once a fold where each scales anew.
     """
     distances = metrics.get("distances_cpu_time_s", 0.0)
-    times = 1 if spec["scaling"] in {"all-rows", "none"} else spec["outer_folds"]
+    n_folds = task.settings["outer_folds"]
+    times = 1 if task.spec["scaling"] in {"all-rows", "none"} else n_folds
     own = metrics["search_cpu_time_s"] - distances + metrics["cpu_time_s"]
-    return spec["outer_folds"] * (own + metrics["predict_cpu_time_s"]) + times * distances
+    return n_folds * (own + metrics["predict_cpu_time_s"]) + times * distances
 
 
 def _searches_kernels(task: Task) -> bool:

@@ -22,6 +22,7 @@ from svmbench.core.kernels import KernelSource, gauss_of_distances, squared_dist
 from svmbench.core.multiclass import vote
 from svmbench.experiment import folds, measure
 from svmbench.experiment.blocks import RaceBlock
+from svmbench.experiment.cells import SolverSettings
 from svmbench.experiment.kernel_search import SearchRows, make_folds, search, takes_part, warm_up
 from svmbench.experiment.protocols.declare import ALL_ROWS, ITSELF, UNSCALED, protocol
 from svmbench.experiment.protocols.task import Outcome, Task, inputs_of
@@ -119,7 +120,7 @@ def nested_race(task: Task) -> Outcome:
             import sklearn.svm  # noqa: F401
         else:
             warm_up(lambda settings=settings, **params: task.build_alone(settings, **params))
-    for _ in range(spec["repeats"]):
+    for _ in range(task.settings["repeats"]):
         for settings in spec["racers"]:
             with measure.quiet():
                 start, start_cpu = time.perf_counter(), time.process_time()
@@ -148,7 +149,7 @@ def nested_race(task: Task) -> Outcome:
         "counters": {},
         "params": {},
         "stop_reason": "",
-        "folds": spec["repeats"],
+        "folds": task.settings["repeats"],
     }
 
 
@@ -156,29 +157,29 @@ def _problem(task: Task) -> Problem:
     spec = task.spec
     inputs = inputs_of(task)
     _, codes = np.unique(inputs.y, return_inverse=True)
-    outer = folds.outer_splits(codes, spec["outer_folds"], task.seed("outer"))
-    outer = outer[: spec["run_folds"] or None]
+    outer = folds.outer_splits(codes, task.settings["outer_folds"], task.seed("outer"))
+    outer = outer[: task.settings["run_folds"] or None]
     inner = [
-        folds.outer_splits(codes[train], spec["inner_folds"], task.seed("inner", fold))
+        folds.outer_splits(codes[train], task.settings["inner_folds"], task.seed("inner", fold))
         for fold, (train, _) in enumerate(outer)
     ]
     scaler = spec["scaler"] if spec["scaling"] == "outer-fold" else None
     return Problem(inputs.whole(), codes, outer, inner, scaler)
 
 
-def _run(task: Task, settings: dict[str, Any], problem: Problem) -> Result:
+def _run(task: Task, settings: SolverSettings, problem: Problem) -> Result:
     if _shares(settings):
         return _on_shared_kernels(task, settings, problem)
     return _by_scikit_learn(task, settings, problem)
 
 
-def _shares(settings: dict[str, Any]) -> bool:
+def _shares(settings: SolverSettings) -> bool:
     from svmbench.catalogue import solver_class
 
     return takes_part(solver_class(settings["name"]), settings["params"], settings["grid"])
 
 
-def _on_shared_kernels(task: Task, settings: dict[str, Any], problem: Problem) -> Result:
+def _on_shared_kernels(task: Task, settings: SolverSettings, problem: Problem) -> Result:
     result = Result([], [])
     everywhere = squared_distances(problem.X) if problem.scaler is None else None
 
@@ -221,7 +222,7 @@ def _refit(
     return vote(decisions, fold.pairs, problem.n_classes, ties=TIES)
 
 
-def _by_scikit_learn(task: Task, settings: dict[str, Any], problem: Problem) -> Result:
+def _by_scikit_learn(task: Task, settings: SolverSettings, problem: Problem) -> Result:
     from sklearn.model_selection import GridSearchCV, cross_validate
     from sklearn.pipeline import make_pipeline
     from sklearn.svm import SVC

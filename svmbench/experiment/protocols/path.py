@@ -16,6 +16,7 @@ from pydantic import Field
 
 from svmbench.experiment import folds, measure
 from svmbench.experiment.blocks import TrainingBlock
+from svmbench.experiment.cells import NodeSpec, own_settings
 from svmbench.experiment.protocols import outcomes
 from svmbench.experiment.protocols.declare import ALL_ROWS, UNSCALED, Scaled, protocol
 from svmbench.experiment.protocols.task import Outcome, Task, inputs_of
@@ -33,12 +34,12 @@ class Path(TrainingBlock):
     test: Annotated[float, Field(gt=0, lt=1)] = 0.2
 
 
-def _kept_rows(spec: dict[str, Any], y: np.ndarray) -> np.ndarray | None:
+def _kept_rows(spec: NodeSpec, y: np.ndarray) -> np.ndarray | None:
     """Return the rows that are not held out for the test; all where the set has a test part."""
     if spec["has_test_part"]:
         return None
     seed = folds.derive_seed(spec["seed"], spec["dataset"]["name"], "test")
-    return folds.holdout_split(y, spec["test"], seed)[0]
+    return folds.holdout_split(y, own_settings(spec)["test"], seed)[0]
 
 
 @protocol(
@@ -60,7 +61,7 @@ def path(task: Task) -> Outcome:
         kept = np.arange(len(inputs.y))
         X_test, y_test = folds.take(inputs.X_test, np.arange(len(inputs.y_test))), inputs.y_test
     else:
-        kept, test = folds.holdout_split(inputs.y, spec["test"], task.seed("test"))
+        kept, test = folds.holdout_split(inputs.y, task.settings["test"], task.seed("test"))
         X_test, y_test = folds.take(inputs.X, test), inputs.y[test]
     kept = task.training_rows(kept, inputs.y)
     X, y = folds.take(inputs.X, kept), inputs.y[kept]

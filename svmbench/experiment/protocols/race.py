@@ -25,6 +25,7 @@ import numpy as np
 from svmbench.core.problems import Aim
 from svmbench.experiment import measure
 from svmbench.experiment.blocks import RaceBlock
+from svmbench.experiment.cells import SolverSettings
 from svmbench.experiment.protocols.declare import ALL_ROWS, UNSCALED, protocol
 from svmbench.experiment.protocols.task import Outcome, Task, inputs_of
 from svmbench.experiment.values import Limit, Repeats
@@ -61,7 +62,7 @@ class _Racer:
         (C, rung) → objective reached.
     """
 
-    def __init__(self, task: Task, settings: dict[str, Any], X: Any, y: np.ndarray) -> None:
+    def __init__(self, task: Task, settings: SolverSettings, X: Any, y: np.ndarray) -> None:
         self.settings = settings
         self.name = settings["shown"]
         self.estimator = task.build(settings)
@@ -186,7 +187,7 @@ def race(task: Task) -> Outcome:
     spec, inputs = task.spec, inputs_of(task)
     X, y = inputs.whole(), inputs.y
     racers = [_Racer(task, settings, X, y) for settings in spec["racers"]]
-    for _ in range(spec["repeats"]):
+    for _ in range(task.settings["repeats"]):
         for racer in racers:
             racer.run()
     best: dict[Aim | None, dict[float, float]] = {}
@@ -198,7 +199,7 @@ def race(task: Task) -> Outcome:
     spread: dict[str, Any] = {}
     totals: dict[str, list[float]] = {}
     notes: list[str] = []
-    tolerance = spec["tolerance"]
+    tolerance = task.settings["tolerance"]
     for racer in racers:
         target = best.get(racer.aim, {})
         metrics[f"conversion_time_s:{racer.name}"] = racer.conversion_s
@@ -235,5 +236,5 @@ def race(task: Task) -> Outcome:
         "counters": {f"{k}:{r.name}": v for r in racers for k, v in r.counters.items()},
         "params": {},
         "stop_reason": "; ".join(notes),
-        "folds": spec["repeats"],
+        "folds": task.settings["repeats"],
     }

@@ -3,31 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, cast
 
 import numpy as np
 
 from svmbench.experiment import folds
+from svmbench.experiment.cells import CellSpec, NodeSpec, SolverSettings, own_settings
 from svmbench.experiment.protocols.declare import REGISTRY
+from svmbench.record import Outcome
+
+__all__ = ["NORMAL", "Inputs", "Outcome", "Task", "inputs_of", "make_inputs", "open_dataset"]
 
 #: The label of the normal class where the task is to tell it from everything else.
 NORMAL = 1
-
-
-class Outcome(TypedDict, total=False):
-    """What one cell found: these become fields of its record."""
-
-    metrics: dict[str, Any]
-    spread: dict[str, Any]
-    counters: dict[str, int]
-    params: dict[str, Any]
-    stop_reason: str
-    folds: int
-    undefined: dict[str, str]
-    trace: list[list[float]]
 
 
 @dataclass
@@ -36,8 +27,7 @@ class Task:
 
     Attributes
     ----------
-    spec : dict
-        The cell's specification.
+    spec : CellSpec
     shared : Path or None
         Folder of the scaled inputs, if the plan has made them.
     memory_gb : float
@@ -48,18 +38,23 @@ class Task:
         Streams a finished point: ``emit(id, values)``.
     """
 
-    spec: dict[str, Any]
+    spec: CellSpec
     shared: Path | None = None
     memory_gb: float = 4.0
-    done: dict[str, dict[str, Any]] = field(default_factory=dict)
-    emit: Callable[[str, dict[str, Any]], None] = lambda _id, _values: None
+    done: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    emit: Callable[[str, Mapping[str, Any]], None] = lambda _id, _values: None
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """The settings of the cell's protocol alone, by their names in a block."""
+        return own_settings(self.spec)
 
     @property
     def is_one_class(self) -> bool:
         """Whether solvers are trained on the normal class alone, without labels."""
         return self.spec.get("task") == "one-class"
 
-    def build(self, settings: dict[str, Any] | None = None, **params: Any) -> Any:
+    def build(self, settings: SolverSettings | None = None, **params: Any) -> Any:
         """Return the cell's solver with its fixed parameters, a seed of its own, and `params`.
 
         One that separates two classes is wrapped in `OneVsOne` where the data have more.
@@ -71,18 +66,18 @@ class Task:
             return OneVsOne(built)
         return built
 
-    def build_alone(self, settings: dict[str, Any] | None = None, **params: Any) -> Any:
+    def build_alone(self, settings: SolverSettings | None = None, **params: Any) -> Any:
         """Return the solver itself."""
         from svmbench.catalogue import solver, solver_class
 
-        settings = settings or self.spec
-        wanted = {**settings["params"], **params}
-        if "random_state" in solver_class(settings["name"])._get_param_names():
+        chosen = settings or cast(SolverSettings, self.spec)
+        wanted = {**chosen["params"], **params}
+        if "random_state" in solver_class(chosen["name"])._get_param_names():
             wanted.setdefault(
                 "random_state",
                 folds.derive_seed(self.spec["seed"], "solver", self.spec.get("fold")),
             )
-        return solver(settings["name"], **wanted)
+        return solver(chosen["name"], **wanted)
 
     def seed(self, *parts: object) -> int:
         """Return a seed that depends on the data set and `parts`, not on the solver."""
@@ -117,7 +112,7 @@ class Inputs:
         return folds.take(self.X, np.arange(len(self.y)))
 
 
-def open_dataset(spec: dict[str, Any]) -> Any:
+def open_dataset(spec: NodeSpec) -> Any:
     """Open the prepared data set of a cell."""
     from svmbench import data
 
@@ -127,7 +122,7 @@ def open_dataset(spec: dict[str, Any]) -> Any:
     return data.load(wanted["name"])
 
 
-def make_inputs(spec: dict[str, Any]) -> Inputs:
+def make_inputs(spec: NodeSpec) -> Inputs:
     """Compute the inputs of a cell (or of the node that several cells share) from the data set."""
     source = open_dataset(spec)
     y = np.asarray(source.y)
@@ -177,6 +172,6 @@ def inputs_of(task: Task) -> Inputs:
     )
 
 
-def _kept_rows(spec: dict[str, Any], y: np.ndarray) -> np.ndarray:
+def _kept_rows(spec: NodeSpec, y: np.ndarray) -> np.ndarray:
     seed = folds.derive_seed(spec["seed"], "rows", spec["dataset"]["name"])
     return folds.subset_rows(y, spec["n_rows"], seed, spec["subset"])
