@@ -153,13 +153,12 @@ def validate(configs: tuple[str, ...], trust: bool) -> None:
     Example:
       svmbench validate configs/*.yaml
     """
-    from svmbench.experiment.config import apply_profile, check_names, find_config, load_config
+    from svmbench.experiment.config import apply_profile, check_config, find_config
 
     problems: list[str] = []
     for name in configs:
         try:
-            config, source = load_config(find_config(name))
-            check_names(config, source, trust=trust)
+            config = check_config(find_config(name), trust=trust)
             for profile in config.profiles:
                 apply_profile(config, profile)
         except ConfigError as error:

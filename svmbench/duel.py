@@ -104,7 +104,7 @@ def _spec(racer: Racer) -> Any:
     from pydantic import ValidationError
 
     from svmbench.experiment.blocks import SolverSpec
-    from svmbench.experiment.values import sentence
+    from svmbench.misfits import sentence
 
     try:
         return SolverSpec.model_validate(

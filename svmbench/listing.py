@@ -39,7 +39,7 @@ def list_configs() -> list[dict[str, Any]]:
 
     rows = []
     for path in shipped_configs():
-        config, _ = load_config(path)
+        config = load_config(path)
         rows.append(
             {
                 "config": path.stem,

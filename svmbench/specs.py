@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import pkgutil
 import re
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -51,6 +52,15 @@ def plot_kinds() -> list[str]:
     return sorted(module.name for module in pkgutil.iter_modules([str(_KINDS)]))
 
 
+def own_axes(kind: str) -> tuple[str, ...] | None:
+    """Return what x may be of a kind of plot that collects its own points; None of any other.
+
+    The kind's own module says so: it reads records and draws, and is imported when asked for.
+    """
+    axes = import_module(f"svmbench.report.kinds.{kind}").KIND.axes
+    return None if axes is None else tuple(axes)
+
+
 def _field(name: str) -> str:
     if canonical(name) in IDENTITY or is_dimension(name):
         return name
@@ -83,7 +93,9 @@ _Fields = Annotated[
 _Columns = Annotated[
     Annotated[_ColumnName, Tag("name")] | Annotated[list[_ColumnName], Tag("list")], _BY_FORM
 ]
-_FileName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
+#: What may become a part of a file's name.
+FILE_NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]*$"
+_FileName = Annotated[str, Field(pattern=FILE_NAME)]
 _Kind = Annotated[
     str, AfterValidator(_kind), WithJsonSchema({"enum": plot_kinds(), "type": "string"})
 ]

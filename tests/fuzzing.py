@@ -303,8 +303,7 @@ def read_yaml(content: bytes, folder: Path, reached: Reached) -> None:
     path.write_bytes(content)
     YamlSource.read(path)
     reached()
-    found, source = config.load_config(path)
-    config.check_names(found, source)
+    found = config.check_config(path)
     for profile in found.profiles:
         config.apply_profile(found, profile)
 

@@ -16,6 +16,17 @@ from svmbench.core.base import Solver
 from svmbench.core.kernels import KERNELS
 from svmbench.core.problems import Problem
 
+#: The words in which solvers count their work, so that the same work has the same name: what a
+#: table may ask for. A solver that counts something else declares it.
+COUNTERS = (
+    "basis_vectors", "bounded_support_vectors", "checks", "columns", "conjugate_gradient_steps",
+    "cuts", "draws", "dropped", "dropped_pivots", "epochs", "examples", "faces",
+    "factorisations", "fallbacks", "gram_rows", "iterations", "kernel_evaluations",
+    "kernel_rows", "largest_chunk", "passes", "products", "projections", "qp_steps", "rebuilt",
+    "refinements", "refreshes", "removals", "samples", "searches_failed", "steps",
+    "support_vectors", "sweeps", "updates", "visits",
+)  # fmt: skip
+
 #: What a solver can be for.
 TASKS = ("binary", "one-class")
 
@@ -45,6 +56,8 @@ class Declaration:
         ``"binary"`` or ``"one-class"``; ``"multiclass"`` of a foreign class, which nobody declares.
     paths : tuple of str
         The parameters along which `path` shares work between the solutions.
+    counters : tuple of str
+        What it counts beside the words of :data:`COUNTERS`.
     """
 
     name: str
@@ -56,6 +69,7 @@ class Declaration:
     sparse: bool = True
     task: str = "binary"
     paths: tuple[str, ...] = ()
+    counters: tuple[str, ...] = ()
 
 
 #: Every declared solver class by its name, in the order of declaration.

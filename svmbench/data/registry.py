@@ -21,6 +21,7 @@ from pydantic import ValidationError
 from svmbench import paths
 from svmbench.data.entries import PAPERS, Entry, Strict
 from svmbench.errors import ConfigError, UnknownNameError
+from svmbench.misfits import sentence
 
 #: Names files with entries of one's own, separated as in ``PATH``.
 FURTHER = "SVMBENCH_DATASETS"
@@ -78,10 +79,8 @@ def _sentences(name: str, error: ValidationError) -> list[str]:
     said = []
     for found in error.errors():
         where = ".".join(_shown(part).strip("'") for part in found["loc"])
-        message = found["msg"].removeprefix("Value error, ")
-        given = "" if found["type"] in ("missing", "value_error") else _shown(found["input"])
         at = f"{_shown(name).strip(chr(39))}{f': {where}' if where else ''}"
-        said.append(f"{at}: {message}{f' (it is {given})' if given else ''}")
+        said.append(f"{at}: {sentence(found)}")
     return said
 
 

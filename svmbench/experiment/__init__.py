@@ -87,12 +87,11 @@ def prepare_plan(
     on_event: Any = None,
 ) -> Any:
     """Load, check, cut and resolve a config: everything that comes before the first cell."""
-    from svmbench.experiment.config import apply_profile, check_names, find_config, load_config
+    from svmbench.experiment.config import apply_profile, check_config, find_config
     from svmbench.experiment.plan import make_plan
 
     path = find_config(config)
-    loaded, source = load_config(path, overrides)
-    check_names(loaded, source, trust=trust)
+    loaded = check_config(path, overrides, trust=trust)
     cut = apply_profile(loaded, profile)
     return make_plan(
         cut, path.stem, profile, mirror=mirror, only=only, prepare=prepare, on_event=on_event

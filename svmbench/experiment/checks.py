@@ -2,86 +2,145 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pydantic import ValidationError
-
-from svmbench import scores
+from svmbench import inert, scores
 from svmbench.errors import ConfigError, SvmbenchError, suggestion
-from svmbench.experiment.blocks import DatasetSpec, SolverSpec, TrainingBlock
+from svmbench.experiment.blocks import DatasetSpec, RaceBlock, SolverSpec, TrainingBlock
+from svmbench.experiment.drafts import STAND_IN, Draft
+from svmbench.experiment.findings import Findings
 from svmbench.experiment.models import Config
 from svmbench.experiment.protocols import protocols
 from svmbench.experiment.protocols.declare import Protocol
-from svmbench.experiment.yaml_source import Place, YamlSource
+from svmbench.experiment.values import values_of
+from svmbench.experiment.yaml_source import Place
+from svmbench.misfits import shown
 
 
-def check_names(config: Config, source: YamlSource, *, trust: bool = False) -> None:
+def check_names(draft: Draft, findings: Findings, *, trust: bool = False) -> None:
     """Check solvers, their parameters and data sets against what there is.
 
     Parameters
     ----------
-    config : Config
-    source : YamlSource
+    draft : Draft
+        Of a config that could be read.
+    findings : Findings
+        Gets every unknown name, with its place and the nearest known name.
     trust : bool, default=False
         Whether classes are imported that come from elsewhere than scikit-learn.
-
-    Raises
-    ------
-    svmbench.errors.ConfigError
-        With every unknown name at once, its place and the nearest known name.
     """
+    config = draft.config
+    assert config is not None
+    called = {spec.shown: spec.name for spec in all_solvers(config)}
+    for prefix, solver_specs, dataset_specs in _lists(config):
+        for i, spec in enumerate(solver_specs):
+            _check_solver(draft.place((*prefix, "solvers", i)), spec, findings, trust=trust)
+        for i, dataset in enumerate(dataset_specs):
+            place = draft.place((*prefix, "datasets", i))
+            _check_params(place, dataset.params, called, draft, findings)
+            _check_dataset(place, dataset, findings)
+    _check_sweeps(draft, findings)
+    _check_profiles(draft, findings)
+
+
+def _lists(config: Config) -> Iterator[tuple[Place, list[SolverSpec], list[DatasetSpec]]]:
+    """Yield the config's solvers and data sets and those of its blocks, with their places."""
+    yield (), config.solvers, config.datasets
+    for i, block in enumerate(config.blocks):
+        yield ("blocks", i), getattr(block, "solvers", []), block.datasets
+
+
+def _check_solver(place: Place, spec: SolverSpec, findings: Findings, *, trust: bool) -> None:
+    """Find a solver that there is not, and its parameters, and kernels that it has not."""
     from svmbench.catalogue import solver_class, solvers
+
+    known = solvers()
+    if spec.name not in known and spec.optional:
+        return
+    if "." in spec.name:
+        reason = _why_no_class(spec.name, trust)
+        if reason:
+            findings.add((*place, "class"), reason, place)
+            return
+    elif spec.name not in known:
+        findings.unknown((*place, "name"), "unknown solver", spec.name, list(known), place)
+        return
+    found = solver_class(spec.name)
+    params = list(found._get_param_names())
+    for group in ("params", "grid"):
+        for name in getattr(spec, group):
+            if name not in params:
+                has_none = f"solver {spec.name!r} has no parameter"
+                findings.unknown((*place, group, name), has_none, name, params, place)
+    # A class of others may have kernels that nobody here knows of.
+    declared = found.declaration
+    kernels = list(declared.kernels)
+    given = [
+        *([spec.params["kernel"]] if "kernel" in spec.params else []),
+        *(values_of(spec.grid["kernel"]) if "kernel" in spec.grid else []),
+    ]
+    for kernel in given:
+        if "." not in spec.name and "kernel" in params and kernels and kernel not in kernels:
+            group = "params" if "kernel" in spec.params else "grid"
+            said = f"solver {spec.name!r} has no kernel {shown(kernel)}"
+            has = f" (it has: {', '.join(kernels)})"
+            where = (*place, group, "kernel")
+            findings.add(where, f"{said}{suggestion(str(kernel), kernels)}{has}", place)
+            params.remove("kernel")  # said once is enough
+    _check_values(place, spec, found, params, findings)
+
+
+def _check_values(
+    place: Place, spec: SolverSpec, found: Any, known: list[str], findings: Findings
+) -> None:
+    """Find values of parameters that the solver itself would refuse, before any run does."""
+    check = getattr(found, "_check_parameters", None)
+    if check is None:
+        return
+    fixed = {name: value for name, value in spec.params.items() if name in known}
+    tried: list[tuple[Place, dict[str, Any]]] = [((*place, "params"), fixed)]
+    tried += [
+        ((*place, "grid", name), {**fixed, name: value})
+        for name, values in spec.grid.items()
+        if name in known
+        for value in values_of(values)
+    ]
+    for where, params in tried:
+        try:
+            check(found(**params))
+        except (ValueError, TypeError) as error:
+            said = f"solver {spec.name!r}: {inert.line(error, 300)}"
+            findings.add(where, said, place)
+            if where[-1] == "params":
+                return  # else each value of the grid says so again
+
+
+def _check_dataset(place: Place, dataset: DatasetSpec, findings: Findings) -> None:
+    """Find a data set that there is not, and a file that can't be read."""
     from svmbench.data import parse_name
 
-    problems: list[str] = []
-    known = list(solvers())
-    shown = {spec.shown: spec.name for spec in all_solvers(config)}
-    lists: list[tuple[Place, list[SolverSpec], list[DatasetSpec]]] = [
-        ((), config.solvers, config.datasets)
-    ]
-    lists += [
-        (("blocks", i), getattr(b, "solvers", []), b.datasets) for i, b in enumerate(config.blocks)
-    ]
-    for prefix, solver_specs, dataset_specs in lists:
-        for i, spec in enumerate(solver_specs):
-            place: Place = (*prefix, "solvers", i)
-            if spec.name not in known and spec.optional:
-                continue
-            if "." in spec.name:
-                reason = _why_no_class(spec.name, trust)
-                if reason:
-                    problems.append(f"{source.where((*place, 'class'))}: {dotted(place)}: {reason}")
-                    continue
-            elif spec.name not in known:
-                problems.append(
-                    f"{source.where((*place, 'name'))}: {dotted(place)}: unknown solver "
-                    f"{spec.name!r}{suggestion(spec.name, known)}"
-                )
-                continue
-            params = list(solver_class(spec.name)._get_param_names())
-            for group in ("params", "grid"):
-                problems += [
-                    f"{source.where((*place, group, name))}: {dotted(place)}: solver "
-                    f"{spec.name!r} has no parameter {name!r}{suggestion(name, params)}"
-                    for name in getattr(spec, group)
-                    if name not in params
-                ]
-        for i, dataset in enumerate(dataset_specs):
-            place = (*prefix, "datasets", i)
-            problems += _unknown_params(source, place, dataset.params, shown)
-            if dataset.file:
-                continue
-            try:
-                parse_name(dataset.name)
-            except ConfigError as error:
-                problems.append(f"{source.where(place)}: {dotted(place)}: {error}")
-    problems += _unknown_in_sweeps(config, source)
-    problems += _unknown_in_profiles(config, source)
-    if problems:
-        raise ConfigError(problems)
+    if not dataset.file:
+        if dataset.label_column:
+            said = "is of a table, and this data set is no file"
+            findings.add((*place, "label_column"), said, (*place, "label_column"))
+        try:
+            parse_name(dataset.name)
+        except ConfigError as error:
+            findings.add(place, str(error), place)
+        return
+    where = (*place, "file")
+    try:
+        is_file = os.path.isfile(dataset.file)  # noqa: PTH113 - a path may be none at all
+        readable = is_file and os.access(dataset.file, os.R_OK)
+    except ValueError:
+        is_file = readable = False
+    if not is_file:
+        findings.add(where, f"there is no file {shown(dataset.file)} here", place)
+    elif not readable:
+        findings.add(where, f"the file {shown(dataset.file)} can't be read", place)
 
 
 def _why_no_class(path: str, trust: bool) -> str:
@@ -128,213 +187,208 @@ def _all_datasets(config: Config) -> list[DatasetSpec]:
     return [*config.datasets, *(spec for block in config.blocks for spec in block.datasets)]
 
 
-def _unknown_params(
-    source: YamlSource,
+def _check_params(
     place: Place,
     given: Mapping[str, Mapping[str, Any]],
-    called: dict[str, str],
-) -> list[str]:
+    called: Mapping[str, str],
+    draft: Draft,
+    findings: Findings,
+) -> None:
     """Find the solvers and parameters under a key ``params`` that there are not.
 
     Parameters
     ----------
-    source : YamlSource
-    place : Place
+    place : tuple
         Of the data set or profile that has the key.
     given : mapping of str to mapping
         Parameters by what the solver is called there.
-    called : dict of str to str
+    called : mapping of str to str
         The name of each solver of the config by what it is called there.
+    draft : Draft
+    findings : Findings
     """
     from svmbench.catalogue import solver_class
 
-    problems = []
     for name, params in given.items():
         where = (*place, "params", name)
         if name not in called:
-            problems.append(
-                f"{source.where(where)}: {dotted(place)}: no solver is called {name!r} here"
-                f"{suggestion(name, list(called))}"
-            )
+            if not _is_lost(draft, "solvers", name):
+                none = "no solver is called"
+                far = f"{none} {shown(name)} here{suggestion(name, list(called))}"
+                findings.add(where, far, place)
         elif _is_there(called[name]):  # else it is unknown itself, or optional and not here
             known = list(solver_class(called[name])._get_param_names())
-            problems += [
-                f"{source.where((*where, param))}: {dotted(place)}: solver {name!r} has no"
-                f" parameter {param!r}{suggestion(param, known)}"
-                for param in params
-                if param not in known
-            ]
-    return problems
+            for param in params:
+                if param not in known:
+                    has_none = f"solver {name!r} has no parameter"
+                    findings.unknown((*where, param), has_none, param, known, place)
 
 
-def _unknown_in_sweeps(config: Config, source: YamlSource) -> list[str]:
+def _is_lost(draft: Draft, kind: str, name: str) -> bool:
+    """Return whether a name may be that of something which is there and could not be read."""
+    return kind in draft.nameless or name in draft.lost.get(kind, ())
+
+
+def _check_sweeps(draft: Draft, findings: Findings) -> None:
     """Find dimensions that are parameters which some solver of the block does not have."""
     from svmbench.catalogue import solver_class
 
-    problems = []
+    config = draft.config
+    assert config is not None
     for i, block in enumerate(config.blocks):
+        place = draft.place(("blocks", i))
         for dimension in getattr(block, "sweep", {}):
             parameter = dimension.removeprefix("solver.")
-            place: Place = ("blocks", i, "sweep", dimension)
             for spec in config.solvers_of(block) if parameter != dimension else []:
                 if not _is_there(spec.name):
                     continue
                 known = list(solver_class(spec.name)._get_param_names())
                 if parameter not in known:
-                    problems.append(
-                        f"{source.where(place)}: {dotted(('blocks', i, 'sweep'))}: solver"
-                        f" {spec.name!r} has no parameter {parameter!r}"
-                        f"{suggestion(parameter, known)}"
-                    )
-    return problems
+                    has_none = f"solver {spec.name!r} has no parameter"
+                    named = (*place, "sweep")
+                    findings.unknown((*named, dimension), has_none, parameter, known, named)
 
 
-def _unknown_in_profiles(config: Config, source: YamlSource) -> list[str]:
+def _check_profiles(draft: Draft, findings: Findings) -> None:
     """Find what profiles cut and the config does not have."""
+    config = draft.config
+    assert config is not None
     known = [config]
     # An override may take away what a profile cuts (--set datasets=[iris]); that is no mistake.
-    with suppress(ValidationError):
-        known.append(Config.model_validate(source.data))
+    if findings.source.is_overridden:
+        from svmbench.experiment.drafts import read_draft
+
+        before = read_draft(dict(findings.source.data or {}), Findings(findings.source)).config
+        known += [before] if before else []
     specs = [spec for one in known for spec in all_solvers(one)]
     datasets = list(dict.fromkeys(spec.name for one in known for spec in _all_datasets(one)))
     searched = list(dict.fromkeys(key for spec in specs for key in spec.grid))
-    problems = []
+    swept = list(dict.fromkeys(name for one in known for name in _dimensions(one)))
     for name, profile in config.profiles.items():
         place: Place = ("profiles", name)
-        problems += [
-            f"{source.where((*place, 'datasets', i))}: {dotted(place)}: this config has no data"
-            f" set {dataset!r}{suggestion(dataset, datasets)}"
-            for i, dataset in enumerate(profile.datasets or [])
-            if dataset not in datasets
-        ]
-        problems += [
-            f"{source.where((*place, 'grid', key))}: {dotted(place)}: no solver searches {key!r}"
-            f" here{suggestion(key, searched)}"
-            for key in profile.grid
-            if key not in searched
-        ]
-        problems += _unknown_params(source, place, profile.params, {s.name: s.name for s in specs})
-    return problems
+        for i, dataset in enumerate(profile.datasets or []):
+            if dataset not in datasets and not _is_lost(draft, "datasets", dataset):
+                what = "this config has no data set"
+                findings.unknown((*place, "datasets", i), what, dataset, datasets, place)
+        for key in profile.grid:
+            if key not in searched and not _is_lost(draft, "grid", key):
+                far = f"no solver searches {shown(key)} here{suggestion(key, searched)}"
+                findings.add((*place, "grid", key), far, place)
+        for key in profile.sweep:
+            unsure = draft.lacks("blocks") or draft.lacks("datasets")
+            if key not in swept and not (unsure or _is_lost(draft, "sweep", key)):
+                far = f"no block sweeps {shown(key)} here{suggestion(key, swept)}"
+                findings.add((*place, "sweep", key), far, place)
+        _check_params(place, profile.params, {s.name: s.name for s in specs}, draft, findings)
 
 
-def cross_check(config: Config, source: YamlSource) -> list[str]:
+def _dimensions(config: Config) -> Iterator[str]:
+    for block in config.blocks:
+        if isinstance(block, TrainingBlock):
+            for dataset in config.datasets_of(block):
+                yield from block.swept(dataset)
+
+
+def cross_check(draft: Draft, findings: Findings) -> None:
     """Find names that refer to nothing or to two things, and blocks that would do nothing."""
-    problems = _repeated_datasets((), config.datasets, source)
+    config = draft.config
+    assert config is not None
+    _check_repeated(draft, (), config.datasets, findings)
+    _check_repeated_solvers(draft, (), config.solvers, findings)
     names = [block.name for block in config.blocks]
     for i, block in enumerate(config.blocks):
-        place: Place = ("blocks", i)
+        place = draft.place(("blocks", i))
+        if block.name == STAND_IN:
+            continue
         if names.index(block.name) != i:
-            problems.append(
-                f"{source.where((*place, 'name'))}: {dotted(place)}: "
-                f"another block is already called {block.name!r}"
-            )
-        problems += _repeated_datasets(place, block.datasets, source)
-        if not config.datasets_of(block):
-            problems.append(f"{source.where(place)}: {dotted(place)}: no data sets")
+            said = f"another block is already called {shown(block.name)}"
+            findings.add((*place, "name"), said, place)
+        _check_repeated(draft, ("blocks", i), block.datasets, findings)
+        if not config.datasets_of(block) and not draft.lacks("datasets"):
+            findings.add(place, "no data sets", place)
+        if not isinstance(block, TrainingBlock):
+            continue
         solvers = config.solvers_of(block)
         declared = protocols()[block.protocol]
-        if isinstance(block, TrainingBlock):
-            if not solvers:
-                problems.append(f"{source.where(place)}: {dotted(place)}: no solvers")
-            problems += _cross_check_solvers(block, solvers, declared, source, place)
-            problems += _cross_check_scores(block, declared, source, place)
-    for kind in ("tables", "plots"):
-        for i, spec in enumerate(getattr(config, kind)):
-            if spec.block not in names:
-                problems.append(
-                    f"{source.where((kind, i, 'block'))}: {kind}[{i}]: unknown block "
-                    f"{spec.block!r}{suggestion(spec.block, names)}"
-                )
-    outputs: list[str] = ["table", "tables"]
-    for kind in ("tables", "plots"):
-        for i, spec in enumerate(getattr(config, kind)):
-            if spec.name in outputs:
-                problems.append(
-                    f"{source.where((kind, i, 'name'))}: {kind}[{i}]: the name {spec.name!r} is"
-                    " taken; each table and plot becomes a file of its own"
-                )
-            outputs.append(spec.name)
-    return problems
+        if not solvers and not draft.lacks("solvers"):
+            findings.add(place, "no solvers", place)
+        if getattr(block, "solvers", []):
+            _check_repeated_solvers(draft, ("blocks", i), solvers, findings)
+        if isinstance(block, RaceBlock):
+            _check_pairs(draft, place, block, [spec.shown for spec in solvers], findings)
+        if place not in draft.guessed:
+            _check_grids(place, solvers, declared, findings)
+        _check_scores(draft, place, block, declared, findings)
 
 
-def _cross_check_solvers(
-    block: TrainingBlock,
-    solvers: list[SolverSpec],
-    declared: Protocol,
-    source: YamlSource,
-    place: Place,
-) -> list[str]:
-    """Find solvers of one name, pairs of none, and grids that nothing searches."""
-    shown = [spec.shown for spec in solvers]
-    problems = [
-        f"{source.where(place)}: {dotted(place)}: solver {name!r} stands twice;"
-        " give one of them a label"
-        for name in sorted({n for n in shown if shown.count(n) > 1})
-    ]
-    problems += [
-        f"{source.where((*place, 'pairs', j))}: {dotted(place)}: no solver {name!r} to race"
-        f"{suggestion(name, shown)}"
-        for j, pair in enumerate(getattr(block, "pairs", []))
-        for name in pair
-        if name not in shown
-    ]
-    if declared.grid == "one parameter":
-        problems += [
-            f"{source.where(place)}: {dotted(place)}: protocol {declared.name!r} follows one"
-            f" parameter; give solver {spec.shown!r} a grid over that alone"
-            for spec in solvers
-            if len(spec.grid) != 1
-        ]
-    if declared.grid == "none":
-        problems += [
-            f"{source.where(place)}: {dotted(place)}: protocol {declared.name!r} searches no grid;"
-            f" give solver {spec.shown!r} params instead"
-            for spec in solvers
-            if spec.grid
-        ]
-    return problems
+def _check_repeated_solvers(
+    draft: Draft, prefix: Place, specs: list[SolverSpec], findings: Findings
+) -> None:
+    """Find solvers of one name, whose results tables could not tell apart."""
+    first: set[str] = set()
+    for i, spec in enumerate(specs):
+        if spec.shown in first:
+            place = draft.place((*prefix, "solvers", i))
+            said = f"solver {spec.shown!r} stands twice; give one of them a label"
+            findings.add(place, said, place)
+        first.add(spec.shown)
 
 
-def _cross_check_scores(
-    block: TrainingBlock, declared: Protocol, source: YamlSource, place: Place
-) -> list[str]:
+def _check_pairs(
+    draft: Draft, place: Place, block: RaceBlock, known: list[str], findings: Findings
+) -> None:
+    """Find pairs of solvers that don't race."""
+    for j, pair in enumerate(block.pairs):
+        for name in pair:
+            if name not in known and not _is_lost(draft, "solvers", name):
+                said = f"no solver {shown(name)} to race{suggestion(name, known)}"
+                findings.add((*place, "pairs", j), said, place)
+
+
+def _check_grids(
+    place: Place, solvers: list[SolverSpec], declared: Protocol, findings: Findings
+) -> None:
+    """Find grids that nothing searches, and solvers without the one that is followed."""
+    for spec in solvers:
+        if declared.grid == "one parameter" and len(spec.grid) != 1:
+            findings.add(
+                place,
+                f"protocol {declared.name!r} follows one parameter; give solver {spec.shown!r} a"
+                " grid over that alone",
+                place,
+            )
+        if declared.grid == "none" and spec.grid:
+            findings.add(
+                place,
+                f"protocol {declared.name!r} searches no grid; give solver {spec.shown!r} params"
+                " instead",
+                place,
+            )
+
+
+def _check_scores(
+    draft: Draft, place: Place, block: TrainingBlock, declared: Protocol, findings: Findings
+) -> None:
     """Find scores that there are not, and a task that the protocol can't do."""
     named = [((*place, "scores", i), name) for i, name in enumerate(block.scores)]
-    problems = [
-        f"{source.where(where)}: {dotted(where)}: unknown score {name!r}"
-        f"{suggestion(name, list(scores.SCORES))}"
-        for where, name in [*named, ((*place, "select_by"), block.select_by)]
-        if name not in scores.SCORES
-    ]
-    if block.task is not None and block.task not in declared.tasks:
+    for where, name in [*named, ((*place, "select_by"), block.select_by)]:
+        if name not in scores.SCORES:
+            findings.unknown(where, "unknown score", name, list(scores.SCORES), where)
+    if block.task is not None and block.task not in declared.tasks and place not in draft.guessed:
         where = (*place, "task")
-        problems.append(
-            f"{source.where(where)}: {dotted(where)}: protocol {declared.name!r} can't do the task"
-            f" {block.task!r} (it can: {', '.join(declared.tasks)})"
-        )
-    return problems
+        said = f"protocol {declared.name!r} can't do the task {block.task!r}"
+        findings.add(where, f"{said} (it can: {', '.join(declared.tasks)})", where)
 
 
-def _repeated_datasets(prefix: Place, specs: list[DatasetSpec], source: YamlSource) -> list[str]:
+def _check_repeated(
+    draft: Draft, prefix: Place, specs: list[DatasetSpec], findings: Findings
+) -> None:
     """Find data sets of one name, whose results tables could not tell apart."""
-    problems = []
     first: dict[str, DatasetSpec] = {}
     for i, spec in enumerate(specs):
-        place: Place = (*prefix, "datasets", i)
         earlier = first.setdefault(spec.name, spec)
         if earlier is not spec:
+            place = draft.place((*prefix, "datasets", i))
             # What is registered is found by its name; a file may be called anything.
             remedy = "; give one of them a name" if earlier.file or spec.file else ""
-            problems.append(
-                f"{source.where(place)}: {dotted(place)}: data set {spec.name!r} stands twice"
-                f"{remedy}"
-            )
-    return problems
-
-
-def dotted(place: Place) -> str:
-    """Return a place as a person writes it: ``blocks[0].scaling``."""
-    text = ""
-    for part in place:
-        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
-    return text
+            findings.add(place, f"data set {shown(spec.name)} stands twice{remedy}", place)

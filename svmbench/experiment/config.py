@@ -11,20 +11,17 @@ import copy
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
-
 from svmbench.errors import ConfigError, suggestion
-from svmbench.experiment.blocks import Block, DatasetSpec, SolverSpec
-from svmbench.experiment.checks import check_names, cross_check, dotted
-from svmbench.experiment.models import Config, Profile
+from svmbench.experiment.asked import check_asked
+from svmbench.experiment.checks import check_names, cross_check
+from svmbench.experiment.drafts import read_draft
+from svmbench.experiment.findings import Findings
+from svmbench.experiment.models import Config
 from svmbench.experiment.profiles import apply_profile
-from svmbench.experiment.protocols import protocols
-from svmbench.experiment.values import sentence
-from svmbench.experiment.yaml_source import Place, YamlSource, parse_value
+from svmbench.experiment.yaml_source import Place, YamlSource, fit, parse_value
 from svmbench.paths import asset
-from svmbench.specs import PlotSpec, TableSpec
 
-__all__ = ["apply_profile", "check_names", "find_config", "load_config", "shipped_configs"]
+__all__ = ["apply_profile", "check_config", "find_config", "load_config", "shipped_configs"]
 
 
 def find_config(name: str) -> Path:
@@ -55,8 +52,8 @@ def shipped_configs() -> list[Path]:
     return sorted(asset("configs").glob("*.yaml"))
 
 
-def load_config(path: Path, overrides: tuple[str, ...] = ()) -> tuple[Config, YamlSource]:
-    """Read, override and validate a config.
+def load_config(path: Path, overrides: tuple[str, ...] = ()) -> Config:
+    """Read, override and validate a config, by itself: no solver or data set is looked for.
 
     Parameters
     ----------
@@ -70,127 +67,89 @@ def load_config(path: Path, overrides: tuple[str, ...] = ()) -> tuple[Config, Ya
     svmbench.errors.ConfigError
         With every problem at once, each with file, line and column.
     """
+    return _checked(path, overrides, with_names=False, trust=False)
+
+
+def check_config(path: Path, overrides: tuple[str, ...] = (), *, trust: bool = False) -> Config:
+    """Read, override and validate a config, with all that it names: solvers, data sets, metrics.
+
+    Parameters
+    ----------
+    path : Path
+    overrides : tuple of str
+        As of :func:`load_config`.
+    trust : bool, default=False
+        Whether classes are imported that come from elsewhere than scikit-learn.
+
+    Raises
+    ------
+    svmbench.errors.ConfigError
+        With every problem at once: what can't be read, what refers to nothing, what there is not.
+        Each with its place (an override is named as it was given) and, where something is near,
+        what may have been meant.
+    """
+    return _checked(path, overrides, with_names=True, trust=trust)
+
+
+def _checked(path: Path, overrides: tuple[str, ...], *, with_names: bool, trust: bool) -> Config:
     source = YamlSource.read(path)
     data = copy.deepcopy(source.data)
     if not isinstance(data, dict):
-        raise ConfigError(f"{path}:1:1: a config is a mapping of keys to values")
-    for override in overrides:
-        _override(data, override)
-    try:
-        config = Config.model_validate(data)
-    except ValidationError as error:
-        raise ConfigError(_located(error, source, data)) from error
-    problems = cross_check(config, source)
-    if problems:
+        raise ConfigError(
+            list(source.problems.values()) or f"{path}:1:1: a config is a mapping of keys to values"
+        )
+    refused = [said for override in overrides if (said := _override(data, override, source))]
+    findings = Findings(source)
+    draft = read_draft(data, findings)
+    if draft.config is not None:
+        cross_check(draft, findings)
+        if with_names:
+            check_names(draft, findings, trust=trust)
+        check_asked(draft, findings)
+    problems = [*refused, *findings]
+    if problems or draft.config is None:
         raise ConfigError(problems)
-    return config, source
+    return draft.config
 
 
-def _override(data: Any, text: str) -> None:
+def _override(data: dict[str, Any], text: str, source: YamlSource) -> str:
+    """Change one value as ``--set`` asks for; return why that can't be, or nothing."""
     key, separator, value = text.partition("=")
     if not separator or not key:
-        raise ConfigError(f"--set {text}: expected key=value")
+        return f"--set {fit(text)}: expected key=value"
+    try:
+        parsed = parse_value(value)
+        place = _place_of(data, key)
+    except ConfigError as error:
+        return f"--set {fit(text)}: {str(error).removeprefix('--set:1:')}"
+    holder: Any = data
+    for part in place[:-1]:
+        holder = holder.setdefault(part, {}) if isinstance(holder, dict) else holder[part]
+    holder[place[-1]] = parsed
+    source.override(place, text)
+    return ""
+
+
+def _place_of(data: Any, key: str) -> Place:
+    """Return the place that a dotted key means."""
+    place: Place = ()
     target: Any = data
-    *parents, last = key.split(".")
-    for part in parents:
-        target = (
-            target.setdefault(part, {}) if isinstance(target, dict) else _item(target, part, key)
-        )
-    if isinstance(target, dict):
-        target[last] = parse_value(value)
-    else:
-        items = _items(target, last, key)
-        items[items.index(_item(items, last, key))] = parse_value(value)
-
-
-def _items(target: Any, part: str, key: str) -> list[Any]:
-    if not isinstance(target, list):
-        raise ConfigError(f"--set {key}: {part!r} can't be looked up inside a plain value")
-    return target
-
-
-def _item(target: Any, part: str, key: str) -> Any:
-    """Return an item of a list by its index or, where it has one, its name."""
-    items = _items(target, part, key)
-    for i, item in enumerate(items):
-        if part == str(i) or (isinstance(item, dict) and item.get("name") == part):
-            return item
-    raise ConfigError(f"--set {key}: there is no item {part!r}")
-
-
-def _located(error: ValidationError, source: YamlSource, data: Any) -> list[str]:
-    """Turn pydantic's errors into sentences with file, line and column; one a place.
-
-    `data` is what was checked: the source as the overrides changed it.
-    """
-    problems: dict[str, str] = {}
-    for item in error.errors():
-        place = _real_place(item["loc"], data, item["type"] == "missing")
-        message = sentence(item)
-        known = _allowed_keys(place[:-1], data) if item["type"] == "extra_forbidden" else []
-        if item["type"] == "extra_forbidden":
-            message = f"unknown key {place[-1]!r}{suggestion(str(place[-1]), known)}"
-        elif item["type"] == "missing":
-            message = f"the key {item['loc'][-1]!r} is missing"
-        elif item["type"] == "union_tag_not_found":
-            message = "the key 'protocol' is missing"
-        elif item["type"] == "union_tag_invalid":
-            place = (*place, "protocol")
-            message = _none_of(str(item["ctx"]["tag"]), list(protocols()))
-        elif item["type"] == "literal_error":
-            given = str(item["input"])
-            options = [
-                part.strip("' ")
-                for part in message.partition("be ")[2].replace(" or ", ",").split(",")
-            ]
-            message = _none_of(given, options)
-            if place[-1] == "scaling":
-                does = _item_at(data, place[:-1])["protocol"]
-                message = f"protocol {does!r} can't scale so: {message}"
-        where = source.where(place)
-        named = dotted(place)
-        problems.setdefault(
-            f"{where} {named}", f"{where}: {named}: {message}" if named else f"{where}: {message}"
-        )
-    return list(problems.values())
-
-
-def _none_of(given: str, options: list[str]) -> str:
-    return f"{given!r} is none of {', '.join(options)}{suggestion(given, options)}"
-
-
-def _item_at(data: Any, place: Place) -> Any:
-    for part in place:
-        data = data[part]
-    return data
-
-
-def _real_place(loc: tuple[int | str, ...], data: Any, is_missing: bool) -> Place:
-    """Drop the parts of a pydantic location that name a union's branch, not a place in the file.
-
-    Of a key that `is_missing` the last part is not there, and is kept.
-    """
-    place: list[str | int] = []
-    for part in loc[:-1] if is_missing else loc:
-        is_index = isinstance(data, list) and isinstance(part, int) and part < len(data)
-        if is_index or (isinstance(data, dict) and part in data):
-            data = data[part]
-            place.append(part)
-    return (*place, loc[-1]) if is_missing else tuple(place)
-
-
-def _allowed_keys(place: Place, data: Any) -> list[str]:
-    """Return the keys that the model at a place in the file knows."""
-    models: dict[str, type[BaseModel]] = {
-        "datasets": DatasetSpec,
-        "solvers": SolverSpec,
-        "blocks": Block,
-        "tables": TableSpec,
-        "plots": PlotSpec,
-        "profiles": Profile,
-    }
-    names = [part for part in place if isinstance(part, str) and part in models]
-    model = models[names[-1]] if names else Config
-    if model is Block:
-        model = protocols()[_item_at(data, place)["protocol"]].settings
-    return list(model.model_fields)
+    for part in key.split("."):
+        if isinstance(target, dict) or target is None:
+            place = (*place, part)
+            target = (target or {}).get(part)
+        elif isinstance(target, list):
+            named = {
+                str(item[key]): i
+                for key in ("name", "label")
+                for i, item in reversed(list(enumerate(target)))
+                if isinstance(item, dict) and key in item
+            }
+            index = int(part) if part.isdecimal() and len(part) < 10 else named.get(part, -1)
+            if not 0 <= index < len(target):
+                known = list(named) or [str(i) for i in range(len(target))]
+                raise ConfigError(f"there is no item {fit(part)!r}{suggestion(part, known)}")
+            place, target = (*place, index), target[index]
+        else:
+            raise ConfigError(f"{fit(part)!r} can't be looked up inside a plain value")
+    return place

@@ -21,7 +21,7 @@ from svmbench.experiment.values import (
     Sizes,
     Sweep,
 )
-from svmbench.specs import PlotSpec, TableSpec
+from svmbench.specs import FILE_NAME, PlotSpec, TableSpec
 
 if TYPE_CHECKING:
     AnyBlock = TrainingBlock
@@ -31,6 +31,10 @@ else:
         Union[tuple(one.settings for one in protocols().values())],  # noqa: UP007
         Field(discriminator="protocol"),
     ]
+
+
+# It becomes a part of a folder's name.
+ProfileName = Annotated[str, Field(pattern=FILE_NAME)]
 
 
 class Profile(Model):
@@ -67,7 +71,7 @@ class Config(Model):
     blocks: Annotated[list[AnyBlock], Field(min_length=1)]
     tables: list[TableSpec] = []
     plots: list[PlotSpec] = []
-    profiles: dict[str, Profile] = {"paper": Profile()}
+    profiles: Annotated[dict[ProfileName, Profile], Field(min_length=1)] = {"paper": Profile()}
 
     def datasets_of(self, block: Block) -> list[DatasetSpec]:
         """Return the block's own data sets, or the config's."""

@@ -15,11 +15,14 @@ from pydantic import (
     Tag,
     model_validator,
 )
+from pydantic_core import PydanticCustomError
+
+from svmbench.misfits import shown
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, list | dict):
-        msg = f"a value is a number, a word, true, false or null; got {value!r}"
+        msg = f"a value is a number, a word, true, false or null; got {shown(value)}"
         raise ValueError(msg)  # noqa: TRY004 - pydantic tells of ValueErrors alone
     return value
 
@@ -34,11 +37,6 @@ class Model(BaseModel):
     """Base of all config models: unknown keys are errors, values are not changed later."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, str_strip_whitespace=True)
-
-
-def sentence(error: Any) -> str:
-    """Return what one of the errors of a `ValidationError` says, without pydantic's prefix."""
-    return str(error["msg"]).removeprefix("Value error, ")
 
 
 class ExponentRange(Model):
@@ -95,24 +93,31 @@ GridValues = Annotated[
 ]
 
 
-def _check_positive(name: str, values: list[Any]) -> None:
+#: The type of an error that is of one key of a mapping, which its context names.
+OF_A_KEY = "of_a_key"
+
+
+def _of_a_key(key: str, said: str) -> PydanticCustomError:
+    return PydanticCustomError(OF_A_KEY, "{said}", {"key": key, "said": said})
+
+
+def _check_positive(name: str, values: list[Any], key: str) -> None:
     for value in values:
         if name not in POSITIVE or value is None or (name == "gamma" and value == "scale"):
             continue
         if isinstance(value, bool | str) or not 0 < value < math.inf:
-            msg = f"{name} must be positive and finite, got {value!r}"
-            raise ValueError(msg)
+            raise _of_a_key(key, f"{name} must be positive and finite, got {shown(value)}")
 
 
 def _checked_params(params: dict[str, Scalar]) -> dict[str, Scalar]:
     for name, value in params.items():
-        _check_positive(name, [value])
+        _check_positive(name, [value], name)
     return params
 
 
 def _checked_grid(grid: dict[str, GridValues]) -> dict[str, GridValues]:
     for name, values in grid.items():
-        _check_positive(name, values.values() if isinstance(values, PowerGrid) else values)
+        _check_positive(name, values_of(values), name)
     return grid
 
 
@@ -123,7 +128,7 @@ def _checked_sizes(sizes: list[Any]) -> list[Any]:
         text = str(size)
         if text.endswith("%") and text[:-1].isdigit() and 0 < int(text[:-1]) <= 100:
             continue
-        msg = f"a size is a number of rows or a percentage such as '50%', got {size!r}"
+        msg = f"a size is a number of rows or a percentage such as '50%', got {shown(size)}"
         raise ValueError(msg)
     return sizes
 
@@ -138,16 +143,19 @@ def _checked_sweep(sweep: dict[str, GridValues]) -> dict[str, GridValues]:
         values = values_of(given)
         parameter = name.removeprefix("solver.")
         if name == "rows":
-            _checked_sizes(values)
+            try:
+                _checked_sizes(values)
+            except ValueError as error:
+                raise _of_a_key(name, str(error)) from error
         elif name == "features":
             if any(isinstance(v, bool) or not isinstance(v, int) or v < 1 for v in values):
-                msg = f"numbers of features are integers of at least 1, got {values!r}"
-                raise ValueError(msg)
+                wrong = ", ".join(map(shown, values))
+                raise _of_a_key(name, f"numbers of features are integers of at least 1: {wrong}")
         elif parameter != name:
-            _check_positive(parameter, values)
+            _check_positive(parameter, values, name)
         else:
-            msg = f"a dimension is rows, features or solver.<parameter>, got {name!r}"
-            raise ValueError(msg)
+            said = f"a dimension is rows, features or solver.<parameter>, got {shown(name)}"
+            raise _of_a_key(name, said)
     return sweep
 
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import yaml
 
+from svmbench import inert
 from svmbench.errors import ConfigError
 
 #: A value's place in the document: keys and list indices from the root.
@@ -28,7 +29,7 @@ _COLLECTIONS = ("tag:yaml.org,2002:seq", "tag:yaml.org,2002:map")
 #: The most characters of a document, levels of nesting, and values with its aliases expanded.
 MOST_CHARACTERS = 1 << 17
 DEEPEST = 50
-MOST_VALUES = 20_000
+MOST_VALUES = 5_000
 
 _SCALARS = tuple(f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float", "bool", "null"))
 #: What a text may hold beside what can be printed.
@@ -42,22 +43,34 @@ class _Loader(yaml.SafeLoader):
         super().__init__(text)
         self._depth = 0
         self._values = 0
+        self._sizes: dict[int, int] = {}
 
     def compose_node(self, parent: Any, index: Any) -> Any:
-        """Compose a value, unless it is one too many or lies too deep."""
+        """Compose a value, unless it is one too many or lies too deep.
+
+        An alias counts as what it stands for, so that nothing without measure is ever built.
+        """
         self._depth += 1
         self._values += 1
+        before = self._values
         mark = self.peek_event().start_mark
+        is_alias = self.check_event(yaml.AliasEvent)
         if self._depth > DEEPEST:
             raise yaml.composer.ComposerError(
                 problem=f"it is nested more than {DEEPEST} levels deep", problem_mark=mark
             )
+        if self._values <= MOST_VALUES:
+            try:
+                node = super().compose_node(parent, index)
+            finally:
+                self._depth -= 1
+            if is_alias:  # one that refers to what it stands in has no size yet
+                self._values += self._sizes.get(id(node), 0)
+            else:
+                self._sizes[id(node)] = self._values - before
         if self._values > MOST_VALUES:
             raise yaml.composer.ComposerError(problem=_TOO_LONG, problem_mark=mark)
-        try:
-            return super().compose_node(parent, index)
-        finally:
-            self._depth -= 1
+        return node
 
 
 _TOO_LONG = f"it holds more than {MOST_VALUES:,} values, those of its aliases counted"
@@ -98,13 +111,15 @@ class YamlSource:
         The file's name, as errors print it.
     data : object
         The document as plain Python values.
+    problems : dict of tuple to str
+        What is wrong with single values and keys, by place: the rest can be read without them.
     """
 
     def __init__(self, text: str, name: str) -> None:
         self.name = name
         self._marks: dict[Place, tuple[int, int]] = {}
-        self._problems: list[str] = []
-        self._built = 0
+        self._overrides: dict[Place, str] = {}
+        self.problems: dict[Place, str] = {}
         if len(text) > MOST_CHARACTERS:
             raise ConfigError(
                 f"{name}: has more than the {MOST_CHARACTERS:,} characters that it may have"
@@ -128,8 +143,6 @@ class YamlSource:
             raise ConfigError(f"{name}: not valid YAML: {fit(said)}") from error
         finally:
             loader.dispose()
-        if self._problems:
-            raise ConfigError(self._problems)
 
     @classmethod
     def read(cls, path: Path) -> YamlSource:
@@ -138,7 +151,7 @@ class YamlSource:
         Raises
         ------
         svmbench.errors.ConfigError
-            If it can't be read, is not UTF-8, is not YAML, or repeats a key.
+            If it can't be read, is not UTF-8, or is not YAML.
         """
         try:
             with path.open("rb") as stream:  # no more of it: it may be a device without end
@@ -155,45 +168,85 @@ class YamlSource:
             raise ConfigError(f"{fit(str(path))}: {said}") from error
         return cls(text, str(path))
 
+    def checked(self) -> YamlSource:
+        """Return itself.
+
+        Raises
+        ------
+        svmbench.errors.ConfigError
+            If a key is repeated, or a value is none.
+        """
+        if self.problems:
+            raise ConfigError(list(self.problems.values()))
+        return self
+
+    def override(self, place: Place, text: str) -> None:
+        """Remember that the value at `place` was given on the command line, by ``--set text``."""
+        self._overrides[place] = text
+        for each in [each for each in self._marks if each[: len(place)] == place]:
+            del self._marks[each]
+        for each in [each for each in self.problems if each[: len(place)] == place]:
+            del self.problems[each]
+
+    @property
+    def is_overridden(self) -> bool:
+        """Whether anything was given on the command line."""
+        return bool(self._overrides)
+
     def where(self, place: Place) -> str:
-        """Return ``file:line:column`` of the value at `place`, or of what encloses it."""
-        for length in range(len(place), -1, -1):
-            if place[:length] in self._marks:
-                line, column = self._marks[place[:length]]
-                return f"{self.name}:{line}:{column}"
-        return self.name
+        """Return ``file:line:column`` of the value at `place`, or of what encloses it.
+
+        Of what was given on the command line: ``--set``, with what was given.
+        """
+        known = self._nearest(place)
+        if known in self._overrides:
+            return f"--set {fit(self._overrides[known])}"
+        return ":".join(map(str, (self.name, *self._marks.get(known, ()))))
+
+    def position(self, place: Place) -> tuple[int, int]:
+        """Return line and column of what :meth:`where` names; (0, 0) on the command line."""
+        # The place of a wrong key is its own line and column.
+        if place and str(place[-1]).startswith("\0"):
+            line, _, column = str(place[-1])[1:].partition(":")
+            return int(line), int(column)
+        return self._marks.get(self._nearest(place), (0, 0))
+
+    def _nearest(self, place: Place) -> Place:
+        """Return the innermost place around a place of which it is known where it stands."""
+        around = (place[:length] for length in range(len(place), 0, -1))
+        return next((p for p in around if p in self._overrides or p in self._marks), ())
 
     def _build(
         self, loader: _Loader, node: yaml.Node, place: Place, inside: tuple[int, ...]
     ) -> Any:
         self._marks.setdefault(place, (node.start_mark.line + 1, node.start_mark.column + 1))
-        self._built += 1
-        if self._built > MOST_VALUES:
-            raise ConfigError(f"{self.where(place)}: not valid YAML: {_TOO_LONG}")
         if id(node) in inside:
-            raise ConfigError(f"{self.where(place)}: an anchor refers to itself")
+            return self._problem(place, "an anchor refers to itself")
         inside = (*inside, id(node))
         if isinstance(node, yaml.CollectionNode) and node.tag not in _COLLECTIONS:
-            raise ConfigError(f"{self.where(place)}: the tag {fit(node.tag)!r} means nothing here")
+            return self._problem(place, f"the tag {fit(node.tag)!r} means nothing here")
         if isinstance(node, yaml.SequenceNode):
             return [self._build(loader, n, (*place, i), inside) for i, n in enumerate(node.value)]
         if isinstance(node, yaml.MappingNode):
             return self._build_mapping(loader, node, place, inside)
         return self._scalar(loader, node, place)
 
+    def _problem(self, place: Place, said: str) -> None:
+        """Remember what is wrong with a value, in whose place nothing stands."""
+        self.problems[place] = f"{self.where(place)}: {said}"
+
     def _scalar(self, loader: _Loader, node: yaml.Node, place: Place) -> Any:
         if node.tag not in _SCALARS:
-            raise ConfigError(f"{self.where(place)}: the tag {fit(node.tag)!r} means nothing here")
+            return self._problem(place, f"the tag {fit(node.tag)!r} means nothing here")
         kind = node.tag.rpartition(":")[2]
         try:
             value = loader.construct_object(node)
         except (ValueError, KeyError, TypeError, OverflowError, IndexError):
-            shown = fit(str(node.value))
-            raise ConfigError(f"{self.where(place)}: {shown!r} is no {_KINDS[kind]}") from None
+            return self._problem(place, f"{fit(str(node.value))!r} is no {_KINDS[kind]}")
         if isinstance(value, int) and abs(value) >= 2**63:
-            raise ConfigError(f"{self.where(place)}: the integer is beyond 64 bits")
+            return self._problem(place, "the integer is beyond 64 bits")
         if isinstance(value, str) and not _is_printable(value):
-            raise ConfigError(f"{self.where(place)}: {fit(value)!r} holds a control character")
+            return self._problem(place, f"{fit(value)!r} holds a control character")
         return value
 
     def _build_mapping(
@@ -213,20 +266,21 @@ class YamlSource:
                 continue
             mark = key_node.start_mark
             if not isinstance(key_node, yaml.ScalarNode) or not _is_printable(key_node.value):
-                self._problems.append(
-                    f"{self.name}:{mark.line + 1}:{mark.column + 1}: a key should be plain text"
-                )
+                self._wrong_key(place, key_node, "a key should be plain text")
                 continue
             key = str(key_node.value)
             if key in own:
-                self._problems.append(
-                    f"{self.name}:{mark.line + 1}:{mark.column + 1}: the key {key!r} is given twice"
-                )
+                self._wrong_key(place, key_node, f"the key {fit(key)!r} is given twice")
                 continue
             # An error about a value names the place of its key: that is where one looks for it.
             self._marks[(*place, key)] = (mark.line + 1, mark.column + 1)
             own[key] = self._build(loader, value_node, (*place, key), inside)
         return {**merged, **own}
+
+    def _wrong_key(self, place: Place, node: yaml.Node, said: str) -> None:
+        # A place of its own: what stands there under another key is no less wrong for it.
+        mark = f"{node.start_mark.line + 1}:{node.start_mark.column + 1}"
+        self.problems[(*place, f"\0{mark}")] = f"{self.name}:{mark}: {said}"
 
 
 _KINDS = {
@@ -244,8 +298,7 @@ def _is_printable(text: str) -> bool:
 
 def fit(text: str) -> str:
     """Return a text as one line of 80 characters at most that a terminal shows, not obeys."""
-    shown = "".join(c if c.isprintable() else "�" for c in text[:81])
-    return shown if len(text) <= 80 else shown[:79] + "…"
+    return inert.line(text, 80)
 
 
 def _unprintable(text: str, name: str, error: yaml.reader.ReaderError) -> str:
@@ -256,4 +309,4 @@ def _unprintable(text: str, name: str, error: yaml.reader.ReaderError) -> str:
 
 def parse_value(text: str) -> Any:
     """Read one command-line value (``--set key=VALUE``) as YAML would."""
-    return YamlSource(text, "--set").data
+    return YamlSource(text, "--set").checked().data

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from svmbench.errors import DamagedResultsError
+from svmbench.misfits import sentence, shown
 from svmbench.report import published, wording
 from svmbench.report.provenance import describe_cpu, missing, undefined, used_environments
 from svmbench.report.races import VERSUS, take_apart
@@ -89,8 +90,8 @@ def read_checked(model: type[SpecType], raw: Mapping[str, Any], where: str) -> S
     except ValidationError as error:
         first = error.errors()[0]
         key = next((part for part in first["loc"] if isinstance(part, str)), "")
-        said = str(first["msg"]).removeprefix("Value error, ")
-        raise DamagedResultsError(f"{where} {raw.get('name')!r}: {key}: {said}") from error
+        named = shown(raw.get("name"))
+        raise DamagedResultsError(f"{where} {named}: {key}: {sentence(first)}") from error
 
 
 def lay_out(run: Run, spec: TableSpec, *, allow_contended: bool = False) -> Table:

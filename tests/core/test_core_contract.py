@@ -17,7 +17,7 @@ from svmbench.core.compiled import JIT_DISABLED
 from svmbench.core.kernel_base import KernelClassifier
 from svmbench.core.linear_base import LinearClassifier
 from svmbench.core.problems import HINGE, PROBLEMS, linear
-from svmbench.core.registry import REGISTRY, declare
+from svmbench.core.registry import COUNTERS, REGISTRY, declare
 from svmbench.errors import UnknownNameError
 
 #: Estimator checks that a solver is expected to fail, each with its reason; at most three a solver.
@@ -74,6 +74,13 @@ def test_objective_is_that_of_the_declared_problem(name):
     assert model.n_iter_ >= 1
     assert model.stop_reason_
     assert all(isinstance(count, int) for count in model.counters_.values())
+
+
+@pytest.mark.parametrize("name", BINARY)
+def test_what_is_counted_is_declared(name):
+    X, y = make_problem(n=40, d=4)
+    declared = catalogue.solver_class(name).declaration
+    assert set(small(name).fit(X, y).counters_) <= {*COUNTERS, *declared.counters}
 
 
 @pytest.mark.parametrize("name", BINARY)

@@ -162,6 +162,7 @@ def test_every_scaling_runs_on_its_rows_or_is_refused(
         return
     for cell in cells_in_process(entries, block, datasets=datasets, seed=SEED):
         assert cell["metrics"]["n_train"] > 0
+        assert metrics_of(cell) <= known_metrics(protocol)
     if scaling == "none":
         assert not spy.fits
         return
@@ -190,6 +191,7 @@ def test_every_task_runs_or_is_refused(tmp_path: Path, spy: Spy, protocol: str, 
         ]
     for cell in cells_in_process(entries, block, datasets=datasets, seed=SEED):
         assert cell["metrics"]["n_train"] > 0
+        assert metrics_of(cell) <= known_metrics(protocol)
     rows = SEEN[protocol, "outer-fold"](y)
     if task == "one-class":
         rows = [one[y[one] == 1] for one in rows]
@@ -211,9 +213,20 @@ def test_every_path_runs_under_every_protocol_and_scaling(
     entry = {"name": solver, "params": kernel, "grid": {over: [0.5, 1.0]}}
     for cell in cells_in_process([entry], block, datasets=datasets, seed=SEED):
         assert cell["metrics"]["n_train"] > 0
+        assert metrics_of(cell) <= known_metrics(protocol)
     if scaling not in {"none", "all-rows"}:
         expected = {frozenset(one.tolist()) for one in SEEN[protocol, scaling](y)}
         assert set(spy.fits) == expected
+
+
+def metrics_of(cell: dict[str, Any]) -> set[str]:
+    """Return the names of a cell's metrics; in a race, without the racers'."""
+    return {name.partition(":")[0] for name in cell["metrics"]}
+
+
+def known_metrics(protocol: str) -> set[str]:
+    """Return what a table may ask of a protocol's cells, whose score is the accuracy."""
+    return {*(protocols()[protocol].metrics or ()), "accuracy_pct", "train_accuracy_pct"}
 
 
 def refusal(

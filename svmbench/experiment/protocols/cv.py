@@ -7,8 +7,15 @@ import statistics
 from svmbench.experiment import folds, measure
 from svmbench.experiment.blocks import TrainingBlock
 from svmbench.experiment.protocols.declare import ALL_ROWS, ITSELF, UNSCALED, protocol
-from svmbench.experiment.protocols.outcomes import deviation, fit, outcome_of, sizes, test
-from svmbench.experiment.protocols.search import Ground, search
+from svmbench.experiment.protocols.outcomes import (
+    FITTED,
+    deviation,
+    fit,
+    outcome_of,
+    sizes,
+    test,
+)
+from svmbench.experiment.protocols.search import SEARCHED, Ground, search
 from svmbench.experiment.protocols.task import Outcome, Task, inputs_of
 from svmbench.experiment.values import Folds
 
@@ -37,6 +44,7 @@ class CV(TrainingBlock):
     },
     splits=lambda block: (block.folds,),
     tasks=("binary", "multiclass", "one-class"),
+    metrics=(*FITTED, "n_test", *SEARCHED),
 )
 def cv(task: Task) -> Outcome:
     """Search the grid by plain k-fold CV; the score is the best grid point's own mean.

@@ -80,6 +80,10 @@ class Protocol:
         (every solver has one, over that alone).
     tasks : tuple of str
         The kinds of task that it can do.
+    metrics : tuple of str or None
+        What its cells report beside the block's scores and the solvers' counters, of a race without
+        the racers' names: what tables and plots may ask for. None where nobody says so, and
+        anything may be asked for.
     """
 
     name: str
@@ -93,6 +97,7 @@ class Protocol:
     shares: tuple[str, ...] = ()
     grid: Literal["any", "none", "one parameter"] = "any"
     tasks: tuple[str, ...] = ("binary", "multiclass")
+    metrics: tuple[str, ...] | None = None
 
     @property
     def module(self) -> str:

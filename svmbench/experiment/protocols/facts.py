@@ -13,7 +13,13 @@ class Facts(Block):
     """What data sets are: one cell a data set, and no solver."""
 
 
-@protocol("facts", settings=Facts, caption="what the data sets are", cell="data set")
+@protocol(
+    "facts",
+    settings=Facts,
+    caption="what the data sets are",
+    cell="data set",
+    metrics=("n_samples", "n_features", "n_classes", "density_pct", "largest_class_pct"),
+)
 def facts(task: Task) -> Outcome:
     """Report what a data set is: rows, features, classes, density."""
     source = open_dataset(task.spec)

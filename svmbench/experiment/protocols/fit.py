@@ -33,6 +33,7 @@ class Fit(TrainingBlock):
     scalings={"outer-fold": ALL_ROWS, "all-rows": ALL_ROWS, "none": UNSCALED},
     grid="none",
     tasks=("binary", "multiclass", "one-class"),
+    metrics=outcomes.FITTED,
 )
 def fit(task: Task) -> Outcome:
     """Train once on all rows.

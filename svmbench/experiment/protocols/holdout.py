@@ -11,8 +11,8 @@ from svmbench.experiment import folds
 from svmbench.experiment.blocks import TrainingBlock
 from svmbench.experiment.cells import NodeSpec, own_settings
 from svmbench.experiment.protocols.declare import ALL_ROWS, UNSCALED, Scaled, protocol
-from svmbench.experiment.protocols.outcomes import fit_and_test, sizes
-from svmbench.experiment.protocols.search import Ground, search
+from svmbench.experiment.protocols.outcomes import TESTED, fit_and_test, sizes
+from svmbench.experiment.protocols.search import SEARCHED, Ground, search
 from svmbench.experiment.protocols.task import Outcome, Task, inputs_of
 
 
@@ -47,6 +47,7 @@ def _kept_rows(spec: NodeSpec, y: np.ndarray) -> np.ndarray | None:
         "none": UNSCALED,
     },
     tasks=("binary", "multiclass", "one-class"),
+    metrics=(*TESTED, *SEARCHED),
 )
 def holdout(task: Task) -> Outcome:
     """Search on one validation split, refit on training + validation rows, test once.

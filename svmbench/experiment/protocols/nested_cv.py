@@ -11,8 +11,8 @@ from svmbench.experiment import folds
 from svmbench.experiment.blocks import TrainingBlock
 from svmbench.experiment.cells import NodeSpec, own_settings
 from svmbench.experiment.protocols.declare import ALL_ROWS, ITSELF, UNSCALED, Scaled, protocol
-from svmbench.experiment.protocols.outcomes import fit_and_test, sizes
-from svmbench.experiment.protocols.search import Ground, scaled_apart, search
+from svmbench.experiment.protocols.outcomes import TESTED, fit_and_test, sizes
+from svmbench.experiment.protocols.search import SEARCHED, Ground, scaled_apart, search
 from svmbench.experiment.protocols.task import Inputs, Outcome, Task, inputs_of
 from svmbench.experiment.values import Folds, RunFolds
 
@@ -59,6 +59,7 @@ def _training_rows(spec: NodeSpec, y: np.ndarray) -> np.ndarray:
     splits=lambda block: (block.outer_folds, block.inner_folds),
     shares=("distances",),
     tasks=("binary", "multiclass", "one-class"),
+    metrics=(*TESTED, *SEARCHED, "nested_cv_cpu_time_s"),
 )
 def nested_cv(task: Task) -> Outcome:
     """Search the grid by inner k-fold CV on one outer fold's training rows, refit, test.

@@ -103,6 +103,10 @@ class Problem:
     scalings={"outer-fold": ITSELF, "all-rows": ALL_ROWS, "none": UNSCALED},
     cell="all solvers",
     splits=lambda block: (block.outer_folds, block.inner_folds),
+    metrics=(
+        *("ratio", "cpu_time_s", "train_time_s", "accuracy_pct", "unconverged_fits"),
+        *("unequal_scores_pct", "largest_score_difference_pct", "n_train", "outer_folds_run"),
+    ),
 )
 def nested_race(task: Task) -> Outcome:
     """Run all racers' nested cross-validations in turn for `repeats` rounds."""

@@ -12,6 +12,13 @@ from svmbench import scores
 from svmbench.experiment import measure
 from svmbench.experiment.protocols.task import Inputs, Outcome, Task
 
+#: What `outcome_of` reports of every fitted model, and `sizes` and `test` of the rows.
+FITTED = (
+    "train_time_s", "cpu_time_s", "conversion_time_s", "peak_memory_mb", "objective", "n_iter",
+    "n_bound_sv", "n_nonbound_sv", "n_train", "scaling_time_s",
+)  # fmt: skip
+TESTED = (*FITTED, "n_test", "predict_time_s", "predict_cpu_time_s")
+
 
 def fit_and_test(
     task: Task, params: dict[str, Any], X: Any, y: np.ndarray, X_test: Any, y_test: Any

@@ -53,6 +53,10 @@ def _kept_rows(spec: NodeSpec, y: np.ndarray) -> np.ndarray | None:
     },
     grid="one parameter",
     tasks=("binary", "multiclass", "one-class"),
+    metrics=(
+        *("train_time_s", "cpu_time_s", "objective", "n_points"),
+        *("n_train", "n_test", "scaling_time_s"),
+    ),
 )
 def path(task: Task) -> Outcome:
     """Train at every value of the grid in turn; score each model on rows that it has not seen."""

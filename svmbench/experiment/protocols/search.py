@@ -52,6 +52,13 @@ def scaled_apart(
     return both[: len(train)], both[len(train) :]
 
 
+#: What a search reports; the last four where it shares kernel matrices.
+SEARCHED = (
+    "search_time_s", "search_cpu_time_s", "unconverged_fits", "search_wall_time_s", "search_fits",
+    "search_kernel_evaluations", "distances_cpu_time_s",
+)  # fmt: skip
+
+
 def search(task: Task, ground: Ground) -> tuple[dict[str, Any], dict[str, float]]:
     """Score every grid point on the splits; return the best and what the search cost.
 

@@ -41,6 +41,9 @@ class Kind:
         Of each row of panels, inches.
     columns : int
         Panels side by side, at most.
+    axes : tuple of str or None
+        What x may be, of a kind that collects its own points; None where it may be any field or
+        metric.
     own_legend : bool
         Whether each panel has its own legend, instead of one for the figure.
     fits : bool
@@ -59,6 +62,7 @@ class Kind:
     collect: Callable[[Run, PlotSpec], Curves] | None = None
     height: Callable[[Sequence[Panel]], float] = _usual_height
     columns: int = 2
+    axes: tuple[str, ...] | None = None
     own_legend: bool = False
     fits: bool = False
     is_sorted: bool = False

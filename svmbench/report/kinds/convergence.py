@@ -112,5 +112,6 @@ KIND = Kind(
     y="excess_objective",
     draw=draw,
     collect=collect,
+    axes=tuple(_AXES),
     note="above the lowest objective of each panel, which is not on the axis",
 )

@@ -148,6 +148,7 @@ KIND = Kind(
     y="decision",
     draw=draw,
     collect=collect,
+    axes=(),
     columns=3,
     note="lines: where the decision value is 0 (solid) and at the margins (dashed)",
 )

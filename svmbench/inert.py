@@ -1,0 +1,83 @@
+"""Text of unknown origin made harmless, one function for each medium that it reaches.
+
+Names, titles, labels and reasons come from configs, data files, plug-ins and other people's result
+folders. What shows them must not obey them: a terminal no escape sequence, Markdown no HTML and no
+link, a spreadsheet no formula, a plot no formula of its own.
+"""
+
+from __future__ import annotations
+
+import re
+
+#: What stands for a character that can't be seen.
+HIDDEN = "�"
+
+#: A spreadsheet takes a field for a formula that begins with one of these, or their wide forms.
+_FORMULA = "=+-@\uff1d\uff0b\uff0d\uff20"
+_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?(?:inf|nan)")
+#: What means something inside a line of Markdown: an underscore only at the edge of a word, and a
+#: closing bracket where a link's address, its name or its definition follows.
+_MARKS = re.compile(r"[\\`*<>|$~]|\](?=[(\[:])|(?<![^\W_])_|_(?![^\W_])")
+#: What would begin a heading, a quotation, a list or a rule at the beginning of a line.
+_OPENING = re.compile(
+    r"^(\s*)(#+(?=\s|$)|[-+](?=\s|$)|-+$|=+$)|^(\s*\d{1,9})([.)])(?=\s|$)",
+)
+_ENTITY = re.compile(r"&(?=#?\w+;)")
+
+
+def line(text: object, most: int | None = None) -> str:
+    """Return a text as one line that a terminal shows and does not obey.
+
+    Parameters
+    ----------
+    text : object
+        Shown as ``str`` does.
+    most : int, optional
+        Characters at most; what is longer ends in an ellipsis.
+    """
+    whole = str(text)
+    cut = whole if most is None or len(whole) <= most else whole[: most - 1] + "…"
+    if cut.isprintable():
+        return cut
+    return "".join(c if c.isprintable() else " " if c in "\n\t" else HIDDEN for c in cut)
+
+
+def lines(text: object) -> str:
+    """Return a text of several lines, each of which a terminal shows and does not obey."""
+    return "\n".join(line(each) for each in str(text).split("\n"))
+
+
+def markdown(text: object) -> str:
+    """Return a text as one line of Markdown that reads as the text and does nothing."""
+    shown = _MARKS.sub(lambda mark: "\\" + mark[0], _ENTITY.sub("&amp;", line(text)))
+    return _OPENING.sub(lambda m: f"{m[1] or m[3] or ''}\\{m[2] or m[4]}", shown)
+
+
+def markdown_code(text: object) -> str:
+    """Return a text as a code span, which ends where the text does."""
+    return f"`{line(text).replace('`', HIDDEN).replace('|', HIDDEN)}`"
+
+
+def csv_field(value: object) -> object:
+    """Return what a field of a CSV holds: a number as it is, a text that is no formula.
+
+    What a spreadsheet would take for a formula has an apostrophe before it, and so has what begins
+    with one already, so that :func:`csv_value` gives each text back.
+    """
+    if value is None or isinstance(value, int | float):
+        return value
+    shown = line(value)
+    begins = shown.lstrip()[:1]
+    if shown.startswith("'") or (begins and begins in _FORMULA and not _NUMBER.fullmatch(shown)):
+        return "'" + shown
+    return shown
+
+
+def csv_value(field: str) -> str:
+    """Return the text that a field made by :func:`csv_field` stands for."""
+    return field.removeprefix("'")
+
+
+def drawn(text: object) -> str:
+    """Return a text as matplotlib draws it, character by character: a dollar begins no formula."""
+    return line(text).replace("$", r"\$")
