@@ -158,7 +158,7 @@ def validate(configs: tuple[str, ...], trust: bool) -> None:
     problems: list[str] = []
     for name in configs:
         try:
-            config = check_config(find_config(name), trust=trust)
+            config = check_config(find_config(name), trust=trust, files=True)
             for profile in config.profiles:
                 apply_profile(config, profile)
         except ConfigError as error:

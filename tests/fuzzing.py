@@ -303,7 +303,7 @@ def read_yaml(content: bytes, folder: Path, reached: Reached) -> None:
     path.write_bytes(content)
     YamlSource.read(path)
     reached()
-    found = config.check_config(path)
+    found = config.check_config(path, files=True)
     for profile in found.profiles:
         config.apply_profile(found, profile)
 

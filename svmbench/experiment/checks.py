@@ -119,28 +119,36 @@ def _check_values(
 
 
 def _check_dataset(place: Place, dataset: DatasetSpec, findings: Findings) -> None:
-    """Find a data set that there is not, and a file that can't be read."""
+    """Find a data set that there is not."""
     from svmbench.data import parse_name
 
-    if not dataset.file:
-        if dataset.label_column:
-            said = "is of a table, and this data set is no file"
-            findings.add((*place, "label_column"), said, (*place, "label_column"))
-        try:
-            parse_name(dataset.name)
-        except ConfigError as error:
-            findings.add(place, str(error), place)
+    if dataset.file:
         return
-    where = (*place, "file")
+    if dataset.label_column:
+        said = "is of a table, and this data set is no file"
+        findings.add((*place, "label_column"), said, (*place, "label_column"))
     try:
-        is_file = os.path.isfile(dataset.file)  # noqa: PTH113 - a path may be none at all
-        readable = is_file and os.access(dataset.file, os.R_OK)
-    except ValueError:
-        is_file = readable = False
-    if not is_file:
-        findings.add(where, f"there is no file {shown(dataset.file)} here", place)
-    elif not readable:
-        findings.add(where, f"the file {shown(dataset.file)} can't be read", place)
+        parse_name(dataset.name)
+    except ConfigError as error:
+        findings.add(place, str(error), place)
+
+
+def check_files(draft: Draft, findings: Findings) -> None:
+    """Find data files that are not there, or can't be read."""
+    config = draft.config
+    assert config is not None
+    for prefix, _, datasets in _lists(config):
+        for i, dataset in enumerate(datasets):
+            place = draft.place((*prefix, "datasets", i))
+            where = (*place, "file")
+            try:
+                is_file = os.path.isfile(dataset.file)  # noqa: PTH113 - it may be no path at all
+            except ValueError:
+                is_file = False
+            if dataset.file and not is_file:
+                findings.add(where, f"there is no file {shown(dataset.file)} here", place)
+            elif dataset.file and not os.access(dataset.file, os.R_OK):
+                findings.add(where, f"the file {shown(dataset.file)} can't be read", place)
 
 
 def _why_no_class(path: str, trust: bool) -> str:

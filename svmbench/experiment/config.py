@@ -13,8 +13,8 @@ from typing import Any
 
 from svmbench.errors import ConfigError, suggestion
 from svmbench.experiment.asked import check_asked
-from svmbench.experiment.checks import check_names, cross_check
-from svmbench.experiment.drafts import read_draft
+from svmbench.experiment.checks import check_files, check_names, cross_check
+from svmbench.experiment.drafts import Draft, read_draft
 from svmbench.experiment.findings import Findings
 from svmbench.experiment.models import Config
 from svmbench.experiment.profiles import apply_profile
@@ -67,10 +67,13 @@ def load_config(path: Path, overrides: tuple[str, ...] = ()) -> Config:
     svmbench.errors.ConfigError
         With every problem at once, each with file, line and column.
     """
-    return _checked(path, overrides, with_names=False, trust=False)
+    config, findings, _ = _read(path, overrides)
+    return _whole(config, findings)
 
 
-def check_config(path: Path, overrides: tuple[str, ...] = (), *, trust: bool = False) -> Config:
+def check_config(
+    path: Path, overrides: tuple[str, ...] = (), *, trust: bool = False, files: bool = False
+) -> Config:
     """Read, override and validate a config, with all that it names: solvers, data sets, metrics.
 
     Parameters
@@ -80,6 +83,8 @@ def check_config(path: Path, overrides: tuple[str, ...] = (), *, trust: bool = F
         As of :func:`load_config`.
     trust : bool, default=False
         Whether classes are imported that come from elsewhere than scikit-learn.
+    files : bool, default=False
+        Whether a data file that is not there is a mistake; a run marks its cells as not available.
 
     Raises
     ------
@@ -88,28 +93,36 @@ def check_config(path: Path, overrides: tuple[str, ...] = (), *, trust: bool = F
         Each with its place (an override is named as it was given) and, where something is near,
         what may have been meant.
     """
-    return _checked(path, overrides, with_names=True, trust=trust)
+    config, findings, draft = _read(path, overrides)
+    if config is not None:
+        check_names(draft, findings, trust=trust)
+        if files:
+            check_files(draft, findings)
+    return _whole(config, findings)
 
 
-def _checked(path: Path, overrides: tuple[str, ...], *, with_names: bool, trust: bool) -> Config:
+def _read(path: Path, overrides: tuple[str, ...]) -> tuple[Config | None, Findings, Draft]:
+    """Return what could be read of a config, and what is wrong with it by itself."""
     source = YamlSource.read(path)
     data = copy.deepcopy(source.data)
-    if not isinstance(data, dict):
-        raise ConfigError(
-            list(source.problems.values()) or f"{path}:1:1: a config is a mapping of keys to values"
-        )
-    refused = [said for override in overrides if (said := _override(data, override, source))]
     findings = Findings(source)
+    if not isinstance(data, dict):
+        raise ConfigError([*findings] or f"{path}:1:1: a config is a mapping of keys to values")
+    for override in overrides:
+        said = _override(data, override, source)
+        if said:
+            findings.of_the_command(said)
     draft = read_draft(data, findings)
     if draft.config is not None:
         cross_check(draft, findings)
-        if with_names:
-            check_names(draft, findings, trust=trust)
         check_asked(draft, findings)
-    problems = [*refused, *findings]
-    if problems or draft.config is None:
-        raise ConfigError(problems)
-    return draft.config
+    return draft.config, findings, draft
+
+
+def _whole(config: Config | None, findings: Findings) -> Config:
+    if len(findings) or config is None:
+        raise ConfigError(list(findings))
+    return config
 
 
 def _override(data: dict[str, Any], text: str, source: YamlSource) -> str:

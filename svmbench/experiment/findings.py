@@ -20,21 +20,26 @@ class Findings:
 
     def __init__(self, source: YamlSource) -> None:
         self.source = source
-        self._said: dict[tuple[Place, str], str] = {
-            (place, ""): said for place, said in source.problems.items()
-        }
+        self._said: dict[tuple[Place, str], str] = {}
+        self._of_the_command: list[str] = []
 
     def __iter__(self) -> Iterator[str]:
         """Go over the sentences, each with its place before it, in the order of their places."""
-        order = sorted(self._said, key=lambda key: self.source.position(key[0]))
-        return (self._said[key] for key in order)
+        of_values = {(place, ""): said for place, said in self.source.problems.items()}
+        said = of_values | self._said
+        order = sorted(said, key=lambda key: self.source.position(key[0]))
+        return iter([*self._of_the_command, *(said[key] for key in order)])
 
     def __len__(self) -> int:
-        return len(self._said)
+        return len(self._of_the_command) + len(self._said) + len(self.source.problems)
+
+    def of_the_command(self, said: str) -> None:
+        """Add what is wrong with a word of the command line, which therefore stands nowhere."""
+        self._of_the_command.append(said)
 
     def form(self, place: Place, said: str, named: Place | None = None) -> None:
         """Add what is wrong with a value itself, unless something is said of that one already."""
-        if not any(known == place for known, _ in self._said):
+        if place not in self.source.problems and not any(p == place for p, _ in self._said):
             self.add(place, said, place if named is None else named)
 
     def add(self, place: Place, said: str, named: Place) -> None:

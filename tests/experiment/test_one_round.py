@@ -73,7 +73,7 @@ SAID = """\
 
 def problems_of(path: Path, overrides: tuple[str, ...] = ()) -> list[str]:
     with pytest.raises(ConfigError) as caught:
-        check_config(path, overrides)
+        check_config(path, overrides, files=True)
     return caught.value.problems
 
 
@@ -141,7 +141,7 @@ def test_every_value_replaced_is_taken_or_named_and_nothing_else_is(
         holder[place[-1]] = odd
         path = written(tmp_path / "c.yaml", document)
         try:
-            check_config(path)
+            check_config(path, files=True)
         except ConfigError as error:
             n_refused += 1
             for problem in error.problems:
