@@ -45,11 +45,7 @@ MAY_IMPORT = {
     "completion": {*LEAVES, "papers"},
     "schema": {*LEAVES, "experiment", "completion"},
     "doctor": {*LEAVES, "core", "data", "experiment", "catalogue"},
-<<<<<<< HEAD
-    "duel": {*LEAVES, "data", "experiment", "catalogue", "record"},
-=======
-    "duel": {*LEAVES, "data", "experiment", "catalogue", "misfits"},
->>>>>>> 74f3a12 (Tell every mistake of a config in one round, with the value and what may have been meant)
+    "duel": {*LEAVES, "data", "experiment", "catalogue", "misfits", "record"},
 }
 ANYTHING = {"cli", "commands", "__init__"}
 
