@@ -1,6 +1,7 @@
 """The direct kernel LS-SVM against an independent solution, the linear solvers, and by hand."""
 
 import pickle
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -11,7 +12,8 @@ from small_problems import make_problem, solutions
 
 from svmbench.core.kernel import lssvm, refined_solve
 from svmbench.core.kernel.lssvm import LSSVM
-from svmbench.core.kernel.refined_solve import solve_refined
+from svmbench.core.kernel.refined_solve import is_worth_trying, solve_refined
+from svmbench.core.kernel.shifted_solve import Preconditioner, solve_shifted
 from svmbench.core.kernels import KernelFunction, KernelSource
 from svmbench.core.linear.alsvm_batch import ALSVMBatch
 from svmbench.core.problems import absorbed
@@ -95,7 +97,8 @@ def test_duplicate_samples_at_a_huge_c_have_a_solution():
     model = LSSVM(C=1e18, gamma=1.0).fit(X, y)
     assert model.counters_["fallbacks"] == 1
     assert_allclose(model.decision_function(X), y, atol=1e-3)
-    assert LSSVM(C=1.0, gamma=1.0).fit(X, y).counters_["fallbacks"] == 0
+    moderate = LSSVM(C=1.0, gamma=1.0).fit(X, y).counters_
+    assert (moderate["fallbacks"], moderate["uncertified"]) == (0, 0)
 
 
 def test_a_matrix_in_single_precision_is_left_as_it_is_and_solved_in_double():
@@ -138,7 +141,8 @@ def test_single_precision_is_refined_to_double(monkeypatch, dtype, nu):
     A = K.astype(np.float64) + 1.0 + nu * np.eye(300)
     assert found.factorisations == 1
     assert 1 <= found.refinements <= refined_solve.ROUNDS
-    assert np.linalg.norm(A @ found.beta - y) <= 1e-9 * np.linalg.norm(y)
+    assert found.certified
+    assert np.linalg.norm(A @ found.beta - y) <= 1.01e-10 * np.linalg.norm(y)
     assert_allclose(found.beta, np.linalg.solve(A, y), atol=1e-6 * np.abs(found.beta).max())
 
 
@@ -146,8 +150,82 @@ def test_where_single_precision_does_not_suffice_double_takes_over(monkeypatch):
     X, y = make_problem(n=60, d=3, density=1.0)
     K = KernelFunction("rbf", 0.01).between(X, X)
     monkeypatch.setattr(lssvm, "SINGLE_FROM", 10)
+    assert not is_worth_trying(K, 1e-9, 1.0)
+    assert is_worth_trying(K, 1e-4, 1.0)
     assert solve_refined(K, y.astype(float), 1e-9, 1.0) is None
     found = lssvm.solve(K, y.astype(float), 1e-9, 1.0)
-    assert (found.factorisations, found.refinements, found.fell_back) == (2, 0, False)
+    assert (found.factorisations, found.refinements, found.fell_back) == (1, 0, False)
+    assert not found.certified
     A = K + 1.0 + 1e-9 * np.eye(60)
     assert np.linalg.norm(A @ found.beta - y) <= 1e-4 * np.linalg.norm(y)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_shifts_side_by_side_have_the_residuals_that_were_asked_for(dtype):
+    X, y = make_problem(n=400, d=4, density=1.0)
+    K = KernelFunction("rbf", 0.3).between(X, X).astype(dtype)
+    before, y = K.copy(), y.astype(float)
+    nu = np.array([0.05, 30.0, 0.4, 2.0])
+    found = solve_shifted(K, y, nu, 4.0, 1e-10)
+    assert np.array_equal(K, before)
+    for each, shifted in zip(nu, found, strict=True):
+        A = K.astype(np.float64) + 4.0 + each * np.eye(400)
+        assert shifted.certified
+        assert np.linalg.norm(y - A @ shifted.beta) <= 1.01e-10 * np.linalg.norm(y)
+        assert_allclose(shifted.beta, np.linalg.solve(A, y), atol=1e-8 * np.abs(y).max() / each)
+    assert found[1].steps < found[0].steps < 100
+
+
+def test_the_preconditioner_is_the_inverse_of_the_approximation():
+    X, _ = make_problem(n=60, d=4, density=1.0)
+    K = KernelFunction("rbf", 0.3).between(X, X)
+    J = np.sort(np.random.default_rng(0).permutation(60)[:6])
+    C = K + 2.0
+    approximate = C[:, J] @ np.linalg.solve(C[np.ix_(J, J)], C[J])
+    made, R = Preconditioner(K, 2.0, 1e-10), np.random.default_rng(1).normal(size=(3, 60))
+    made.at(np.array([0.5, 3.0, 70.0]))
+    made.keep(np.array([True, False, True]))
+    for r, solved, nu in zip(R[[0, 2]], made.solve(R[[0, 2]]), (0.5, 70.0), strict=True):
+        assert_allclose(approximate @ solved + nu * solved, r, atol=1e-9)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("gamma", [0.02, 5.0])
+def test_a_path_shares_its_work_and_equals_single_fits(monkeypatch, dtype, gamma):
+    X, y = make_problem(n=300, d=4, density=1.0)
+    K = KernelFunction("rbf", gamma).between(X, X).astype(dtype)
+    source, y = KernelSource.precomputed(K), y.astype(float)
+    monkeypatch.setattr(lssvm, "SINGLE_FROM", 10)
+    # Of any size: the forecast leaves the hardest to a factorisation.
+    monkeypatch.setattr("svmbench.core.kernel.shifted_solve.WORTH", 1.0 / 60.0)
+    values = [2.0**13, 2.0**-7, 1.0, 2.0**5]
+    found = list(LSSVM().solve_along(source, y, "C", values))
+    factorised = [solution.counters["factorisations"] for solution in found]
+    assert factorised[1] == 0
+    assert any(factorised) == (gamma == 5.0)
+    for C, solution in zip(values, found, strict=True):
+        alone = LSSVM(C=C).solve(source, y)
+        assert (alone.counters["shared_steps"], solution.counters["shared_steps"] > 0) == (0, True)
+        f = K.astype(np.float64) @ alone.coefficients + alone.b
+        ours = K.astype(np.float64) @ solution.coefficients + solution.b
+        assert_allclose(ours, f, atol=1e-9 * max(1.0, C))
+
+
+def test_the_way_out_of_a_singular_matrix_keeps_the_budget():
+    X, y = make_problem(n=400, d=3, density=1.0)
+    X, y = np.vstack([X, X]), np.r_[y, y]
+    matrix_mb = 800**2 * 8 / 2**20
+    model = LSSVM(C=1e18, gamma=1.0, cache_mb=2.0 * matrix_mb)
+    data = model.prepare(X, y)
+    # What is loaded once is not what a fit takes.
+    LSSVM(C=1e18, gamma=1.0, cache_mb=1.0).fit(X[::10], y[::10])
+    tracemalloc.start()
+    model.train(data)
+    peak = tracemalloc.get_traced_memory()[1] / 2**20
+    tracemalloc.stop()
+    assert model.counters_["fallbacks"] == 1
+    # The rows' inputs and the products that kernel values come from are beside it.
+    assert peak < 2.4 * matrix_mb
+    roomy = LSSVM(C=1e18, gamma=1.0).fit(X, y)
+    # C of 1e18 leaves few digits of the values themselves.
+    assert_allclose(roomy.decision_function(X), model.decision_function(X), atol=0.05)

@@ -14,7 +14,11 @@ Reference
 Deviations
     Above a thousand samples the factorisation is in single precision, and conjugate gradients in
     double make up for it, to a residual of 1e-10 (``refined_solve.py``); where they do not, it is
-    done again in double. counters_["refinements"] counts their rounds.
+    done again in double. counters_["refinements"] counts their rounds. The values of a path over C
+    that need few iterations take no factorisation: they are solved side by side
+    (``shifted_solve.py``), to the same residual; counters_["shared_steps"] counts the iterations.
+    Every residual is computed anew from the solution. Where rounding keeps it above 1e-10 (nu small
+    beside the rounding of K), counters_["uncertified"] is 1.
     Where rounding has left the matrix without a Cholesky factor (duplicate samples at huge C), an
     eigendecomposition takes its place, without the directions that carry nothing but rounding:
     f has no part in them. counters_["fallbacks"] counts it.
@@ -31,7 +35,8 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 
 from svmbench.core.kernel.kernel_product import dense_source
 from svmbench.core.kernel.l2svm import MERCER
-from svmbench.core.kernel.refined_solve import solve_refined
+from svmbench.core.kernel.refined_solve import RESIDUAL, is_worth_trying, solve_refined, times
+from svmbench.core.kernel.shifted_solve import Shifted, solve_shifted
 from svmbench.core.kernel_base import KernelClassifier, KernelSolution
 from svmbench.core.kernels import MIB, KernelSource
 from svmbench.core.registry import declare
@@ -39,6 +44,10 @@ from svmbench.errors import BudgetError
 
 #: From so many samples on single precision pays.
 SINGLE_FROM = 1000
+
+#: Bytes for each value of the matrix with which an eigendecomposition may be the fast one: the
+#: matrix, the eigenvectors, and two matrices to work in.
+ROOMY = 4 * 8
 
 
 class Solved(NamedTuple):
@@ -52,15 +61,18 @@ class Solved(NamedTuple):
         Rounds of conjugate gradients in float64.
     fell_back : bool
         Whether an eigendecomposition took the place of a factor.
+    certified : bool
+        Whether the residual, computed from beta, is at most 1e-10 of the right-hand side.
     """
 
     beta: np.ndarray
     factorisations: int = 1
     refinements: int = 0
     fell_back: bool = False
+    certified: bool = True
 
 
-def solve(K: np.ndarray, y: np.ndarray, nu: float, constant: float) -> Solved:
+def solve(K: np.ndarray, y: np.ndarray, nu: float, constant: float, roomy: bool = True) -> Solved:
     """Return the solution of ``(K + constant + nu I) beta = y``.
 
     Parameters
@@ -72,26 +84,44 @@ def solve(K: np.ndarray, y: np.ndarray, nu: float, constant: float) -> Solved:
         Above 0.
     constant : float
         Added to every entry.
+    roomy : bool, default=True
+        Whether an eigendecomposition may take the memory of two matrices more; it takes several
+        times as long without.
     """
     tried = 0
-    if len(y) >= SINGLE_FROM:
+    if len(y) >= SINGLE_FROM and is_worth_trying(K, nu, constant):
         refined = solve_refined(K, y, nu, constant)
         if refined is not None:
-            return Solved(refined[0], refinements=refined[1])
+            beta, rounds, certified = refined
+            return Solved(beta, refinements=rounds, certified=certified)
         tried = 1
     # Of a symmetric matrix rows are columns: LAPACK's order costs no transposition.
     A = np.array(K.T, dtype=np.float64, order="F")
     A += constant
     A.flat[:: len(A) + 1] += nu
     factor, info = dpotrf(A, lower=1, overwrite_a=1, clean=0)
+
+    def residual(beta: np.ndarray) -> np.ndarray:
+        return np.asarray(y - times(K, beta) - constant * beta.sum() - nu * beta)
+
+    aim = RESIDUAL * float(np.linalg.norm(y))
     if info == 0:
         beta, _ = dpotrs(factor, y, lower=1)
-        return Solved(beta, factorisations=tried + 1)
-    eigenvalues, V = eigh(K.astype(np.float64) + constant, driver="evd")
+        rest = residual(beta)
+        if not np.linalg.norm(rest) <= aim:
+            beta += dpotrs(factor, rest, lower=1)[0]
+            rest = residual(beta)
+        certified = bool(np.linalg.norm(rest) <= aim)
+        return Solved(beta, factorisations=tried + 1, certified=certified)
+    A[:] = K.T
+    A += constant
+    eigenvalues, V = eigh(A, driver="evd" if roomy else "ev", overwrite_a=True, check_finite=False)
     seen = eigenvalues > len(A) * np.finfo(float).eps * eigenvalues[-1]
-    V = V[:, seen]
-    beta = V @ ((V.T @ y) / (eigenvalues[seen] + nu))
-    return Solved(beta, factorisations=tried + 1, fell_back=True)
+    along = np.zeros(len(y))
+    np.divide(V.T @ y, eigenvalues + nu, out=along, where=seen)
+    beta = V @ along
+    certified = bool(np.linalg.norm(residual(beta)) <= aim)
+    return Solved(beta, factorisations=tried + 1, fell_back=True, certified=certified)
 
 
 @declare(
@@ -140,8 +170,9 @@ class LSSVM(KernelClassifier):
         1.
     counters_ : dict
         ``kernel_evaluations``, ``factorisations``, ``refinements`` (rounds in double precision),
-        ``fallbacks`` to an eigendecomposition, ``support_vectors``, ``bounded_support_vectors``
-        (0).
+        ``shared_steps`` (iterations side by side with other values of C), ``fallbacks`` to an
+        eigendecomposition, ``uncertified`` (1 where rounding keeps the residual above 1e-10),
+        ``support_vectors``, ``bounded_support_vectors`` (0).
 
     Examples
     --------
@@ -201,9 +232,18 @@ class LSSVM(KernelClassifier):
     ) -> list[KernelSolution]:
         K = self._matrix(source)
         constant = self.offset.value**2
+        nu = 1.0 / (2.0 * np.array(values, dtype=np.float64))
+        roomy = ROOMY * K.size / MIB <= float(self.cache_mb)
+        shared = [Shifted() for _ in nu]
+        if len(nu) > 1 and len(y) >= SINGLE_FROM:
+            shared = solve_shifted(K, y, nu, constant, RESIDUAL)
         found: list[KernelSolution] = []
-        for C in map(float, values):
-            solved = solve(K, y, 1.0 / (2.0 * C), constant)
+        for each, (beta, n_steps, certified) in zip(nu, shared, strict=True):
+            solved = (
+                solve(K, y, float(each), constant, roomy)
+                if beta is None
+                else Solved(beta, factorisations=0, certified=certified)
+            )
             found.append(
                 KernelSolution(
                     coefficients=solved.beta,
@@ -214,7 +254,9 @@ class LSSVM(KernelClassifier):
                         "kernel_evaluations": 0 if found else K.size,
                         "factorisations": solved.factorisations,
                         "refinements": solved.refinements,
+                        "shared_steps": n_steps,
                         "fallbacks": int(solved.fell_back),
+                        "uncertified": int(not solved.certified),
                     },
                 )
             )

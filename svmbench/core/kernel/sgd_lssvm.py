@@ -34,6 +34,7 @@ from svmbench.core.base import TrainingData, require_count
 from svmbench.core.kernel.columns import Columns, DoubleColumns, columns_of, warm_up
 from svmbench.core.kernel.steepest_steps import (
     PIECE,
+    descend_by_blocks,
     descend_on_matrix,
     step_and_select,
     step_on,
@@ -203,6 +204,18 @@ def _blocks(
     chosen, size = np.empty(t, dtype=np.int64), np.empty(t)
     a = np.zeros(n)
     state.largest = step_and_select(u, a, 0.0, 0.0, chosen, size)
+    if columns.matrix is not None:
+        K = columns.matrix
+
+        def on_matrix(n_steps: int) -> None:
+            taken, state.largest, decrease = descend_by_blocks(
+                K, nu, tol, n_steps, beta, u, chosen, size, state.largest
+            )
+            state.f -= decrease
+            state.iterations += taken
+            state.columns += taken * t
+
+        return on_matrix
     width = max(PIECE, BLOCK_BYTES // (t * np.dtype(columns.dtype).itemsize))
     width = min(n, width) if columns.in_pieces else n
     scratch = np.empty(t * width, dtype=columns.dtype)

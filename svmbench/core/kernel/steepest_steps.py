@@ -190,3 +190,62 @@ def descend_on_matrix(
         i, largest, gain = step_on(i, K[i], nu, beta, u)
         decrease += gain
     return n_steps, i, largest, decrease
+
+
+@compiled
+def descend_by_blocks(
+    K: np.ndarray,
+    nu: float,
+    tol: float,
+    n_steps: int,
+    beta: np.ndarray,
+    u: np.ndarray,
+    chosen: np.ndarray,
+    size: np.ndarray,
+    largest: float,
+) -> tuple[int, float, float]:
+    """Take at most `n_steps` steps of t coordinates on a matrix that is there.
+
+    Parameters
+    ----------
+    K : ndarray of shape (n, n)
+    nu, tol : float
+    n_steps : int
+    beta, u : ndarray of shape (n,)
+        Signed multipliers and gradient, changed in place.
+    chosen, size : ndarray of shape (t,)
+        From :func:`step_and_select`, which they go to.
+    largest : float
+        The largest component of the gradient.
+
+    Returns
+    -------
+    steps : int
+        Taken.
+    largest : float
+        As it is now.
+    decrease : float
+        Of f.
+    """
+    a, decrease = np.empty(len(u)), 0.0
+    for step in range(n_steps):
+        if largest < tol:
+            return step, largest, decrease
+        a[:] = 0.0
+        gg = gKg = 0.0
+        B = np.sort(chosen)
+        for i in B:
+            gg += u[i] * u[i]
+            weight, row = u[i], K[i]
+            for k in range(len(a)):
+                # The constant first: weights times tiny kernel values would be denormal, and slow.
+                a[k] += weight * (np.float64(row[k]) + 1.0)
+        for i in B:
+            gKg += u[i] * a[i]
+        theta = gg / (nu * gg + gKg)
+        decrease += 0.5 * theta * gg
+        for i in B:
+            beta[i] -= theta * u[i]
+            u[i] -= nu * theta * u[i]
+        largest = step_and_select(u, a, 0.0, theta, chosen, size)
+    return n_steps, largest, decrease
