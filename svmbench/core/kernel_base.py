@@ -308,24 +308,36 @@ class KernelSolver(Solver):
             self.expansion_ = Expansion.over_rows(self.function, data.X, coefficients, b, rho)
             _, upper = self.problem.bounds(self._sum_weight(data), len(data.y))
             bounded = int(np.sum(np.abs(coefficients) >= upper))
-        self.n_iter_ = max(1, solution.n_iter)
-        self.stop_reason_ = solution.stop_reason
+        return self._note(solution.n_iter, solution.stop_reason, solution.counters, bounded)
+
+    def _note(self, n_iter: int, reason: str, counters: dict[str, int], bounded: int) -> Self:
+        """Keep what a search says of itself, and warn where it has not converged.
+
+        Parameters
+        ----------
+        n_iter, reason, counters
+            As `KernelSolution` has them.
+        bounded : int
+            Support vectors at their bound.
+        """
+        self.n_iter_ = max(1, n_iter)
+        self.stop_reason_ = reason
         self.counters_ = {
-            **solution.counters,
+            **counters,
             "support_vectors": len(self.expansion_.coefficients),
             "bounded_support_vectors": bounded,
         }
-        if solution.stop_reason in ("max_iter", "stalled"):
+        if reason in ("max_iter", "stalled"):
             # A baseline's program may have a limit that is no parameter.
             limit = f"max_iter={self.max_iter}" if hasattr(self, "max_iter") else "a limit"
             why = (
                 f"stopped at {limit}"
-                if solution.stop_reason == "max_iter"
+                if reason == "max_iter"
                 else "can make no more progress in float64"
             )
             warnings.warn(
                 f"{self.declaration.name} {why} before the optimality conditions held within "
-                f"tol={self.tol:g}",
+                + (f"tol={self.tol:g}" if hasattr(self, "tol") else "its precision"),
                 ConvergenceWarning,
                 stacklevel=3,
             )

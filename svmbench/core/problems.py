@@ -308,7 +308,7 @@ class OneClass(Problem):
 
     def sum_violation(self, values: Values, parameter: float, offset: Offset) -> str:
         """Return what is wrong: the multipliers must sum up to 1."""
-        return _not_one(values, self.name)
+        return not_one(values, self.name)
 
 
 @dataclass(frozen=True)
@@ -339,10 +339,11 @@ class SVDD(Problem):
 
     def sum_violation(self, values: Values, parameter: float, offset: Offset) -> str:
         """Return what is wrong: the multipliers must sum up to 1."""
-        return _not_one(values, self.name)
+        return not_one(values, self.name)
 
 
-def _not_one(values: Values, name: str) -> str:
+def not_one(values: Values, name: str) -> str:
+    """Return a sentence unless the multipliers sum up to 1, as one-class problems have it."""
     total = float(values.multipliers().sum())
     if abs(total - 1.0) <= FEASIBILITY * len(values.f):
         return ""

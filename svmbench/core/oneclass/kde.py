@@ -23,7 +23,7 @@ from svmbench.core.base import TrainingData
 from svmbench.core.kernel_base import KernelSolution
 from svmbench.core.models import Expansion
 from svmbench.core.novelty_base import KernelDetector, require_share
-from svmbench.core.problems import FEASIBILITY, Problem, Values
+from svmbench.core.problems import Problem, Values, not_one
 from svmbench.core.registry import declare
 
 
@@ -51,10 +51,7 @@ class MeanEmbedding(Problem):
 
     def sum_violation(self, values: Values, parameter: float, offset: Any) -> str:
         """Return what is wrong: the multipliers must sum up to 1."""
-        total = float(values.multipliers().sum())
-        if abs(total - 1.0) <= FEASIBILITY * len(values.f):
-            return ""
-        return f"the dual of {self.name} needs multipliers that sum up to 1, got {total:.6g}"
+        return not_one(values, self.name)
 
 
 MEAN_EMBEDDING = MeanEmbedding(

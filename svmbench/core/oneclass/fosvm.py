@@ -1,0 +1,307 @@
+"""FOSVM1 and FOSVM2: the hard-margin one-class SVM by cutting planes.
+
+Problem, reference and deviations
+    Those of ``cutting.py``, whose search these are, with the selection of Algorithm 2 (the lowest
+    score of all) and of Algorithm 3 (the lowest of m that are drawn).
+Given
+    Samples, theta in (0, 1); for FOSVM2 m, the number of candidates.
+Returned
+    w and rho of the active set. FOSVM1's satisfies <w, phi(x)> >= (1 - theta) rho for every
+    training sample; FOSVM2's does with a probability.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from svmbench.core.base import TrainingData, require_count
+from svmbench.core.kernel.columns import DoubleColumns, warm_up
+from svmbench.core.kernel_base import KERNEL_PARAMETERS, KernelSolution
+from svmbench.core.kernels import KernelFunction, KernelSource
+from svmbench.core.models import Expansion
+from svmbench.core.novelty_base import KernelDetector, require_share
+from svmbench.core.oneclass.active_qp import SLACK
+from svmbench.core.oneclass.cutting import (
+    Cut,
+    Drawn,
+    Everyone,
+    begin,
+    columns_for,
+    go_on,
+    is_confirmed,
+)
+from svmbench.core.oneclass.hard_margin import HARD_MARGIN, iteration_bound
+from svmbench.core.registry import declare
+from svmbench.core.seeded import generator
+
+
+def margin_of(cut: Cut) -> float:
+    """Return rho less rounding, so that what lies on the margin counts as normal."""
+    return cut.active.rho * (1.0 - SLACK)
+
+
+class CuttingDetector(KernelDetector):
+    """What FOSVM1 and FOSVM2 have in common: a search, and a model over its active set."""
+
+    needs_parameters: ClassVar[tuple[str, ...]] = ("theta", "max_iter", *KERNEL_PARAMETERS)
+
+    theta: float
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        require_share("theta", self.theta, below_one=True)
+
+    def _sum_weight(self, data: TrainingData) -> float:
+        return 0.0
+
+    def search(self, source: KernelSource) -> Cut:
+        """Return where the search on a kernel matrix ends."""
+        raise AssertionError("a detector by cutting planes defines search")
+
+    def train(self, data: TrainingData) -> Self:
+        """Search, and store the model: nothing is read of samples that were not asked for."""
+        cut = self.search(KernelSource.from_inputs(data.X, self.function))
+        support, rho = cut.active.support, margin_of(cut)
+        if not np.isfinite(rho):
+            msg = f"{type(self).__name__}: the {self.kernel} kernel overflows on these samples"
+            raise FloatingPointError(msg)
+        order = np.argsort(np.array(cut.members)[support])
+        support = support[order]
+        rows = np.array(cut.members)[support]
+        self.expansion_ = Expansion(
+            self.function, data.X[rows], cut.active.alpha[support], -rho, rows=rows, rho=rho
+        )
+        counters = {**cut.work, "active": len(cut.members), "systems": cut.active.steps}
+        return self._note(cut.iterations, cut.reason, counters, bounded=0)
+
+    def solve(
+        self, source: KernelSource, y: np.ndarray | None = None, start: np.ndarray | None = None
+    ) -> KernelSolution:
+        """Search on one kernel matrix; `y` and `start` are ignored."""
+        cut = self.search(source)
+        coefficients = np.zeros(source.n_samples)
+        coefficients[cut.members] = cut.active.alpha
+        rho = margin_of(cut)
+        return KernelSolution(
+            coefficients, -rho, cut.iterations, cut.reason, dict(cut.work), rho=rho
+        )
+
+    def certify(self, data: TrainingData) -> Self:
+        """Set the objectives, the lowest membership, and Theorem 2's bound of the active set.
+
+        The bound is that of the margin ``||w||`` that was reached, which is at least the one of all
+        samples: no larger than the theorem's own.
+        """
+        values = self._values(data)
+        self.objective_ = self.problem.primal(values, 0.0)
+        self.dual_objective_ = self.problem.dual(values, 0.0)
+        rho = self.expansion_.rho
+        lowest = float(np.min(values.f)) + rho
+        self.smallest_membership_ = min(1.0, lowest / rho) if rho > 0.0 else 0.0
+        if self.kernel == "rbf":
+            bound = iteration_bound(float(self.theta), min(1.0, values.square) ** 0.5)
+            self.counters_["iteration_bound"] = bound
+        return self
+
+
+@declare(
+    name="fosvm1",
+    problem=HARD_MARGIN,
+    paper="fosvm",
+    summary="FOSVM1: hard-margin one-class SVM by cutting planes, the lowest score of all",
+    reference="FOSVM paper, Algorithms 1 and 2, Theorems 1 and 2",
+    kernels=("linear", "rbf", "poly"),
+    task="one-class",
+)
+class FOSVM1(CuttingDetector):
+    """Hard-margin one-class SVM on an active set, to a precision theta.
+
+    An iteration is one pass over the scores of all samples, one kernel column and one small QP.
+    :class:`FOSVM2` looks at a few samples an iteration instead of all.
+
+    Parameters
+    ----------
+    theta : float, default=0.01
+        Every training sample has at least (1 - theta) of the margin; above 0 and below 1.
+    kernel : {"linear", "rbf", "poly"}, default="rbf"
+    gamma : float or "scale", default="scale"
+        Width of the kernel; "scale" is 1 / (n_features * variance of X).
+    degree : int, default=3
+        Of the polynomial kernel.
+    coef0 : float, default=0.0
+        Of the polynomial kernel.
+    max_iter : int, default=10000
+        Largest number of active problems that are solved.
+    cache_mb : float, default=1024.0
+        Memory for kernel columns, MiB; those beyond are computed again in every iteration.
+
+    Attributes
+    ----------
+    support_ : ndarray of int of shape (n_support,)
+        Samples of the active set that have weight.
+    support_vectors_ : ndarray or csr_array of shape (n_support, n_features)
+    dual_coef_ : ndarray of shape (1, n_support)
+        alpha; they sum up to 1.
+    offset_ : float
+        rho.
+    objective_, dual_objective_ : float
+        Of the hard-margin problem: that of w at the largest rho that it allows, and the dual value.
+    smallest_membership_ : float
+        The paper's membership of the sample that has the least: min_i <w, phi(x_i)> / rho, at
+        most 1.
+    n_iter_ : int
+        Active problems solved: the paper's iterations.
+    stop_reason_ : str
+        ``"converged"``, ``"max_iter"``, or ``"no margin"`` where the origin is in the hull.
+    counters_ : dict
+        ``columns``, ``passes`` (over all samples; one an iteration),
+        ``kernel_evaluations``, ``systems`` (linear systems of the active problems), ``active``
+        (size of the active set), ``support_vectors``; after `certify`, for RBF,
+        ``iteration_bound``: the size of the active set that Theorem 2 allows.
+
+    Examples
+    --------
+    >>> from svmbench.core.oneclass.fosvm import FOSVM1
+    >>> model = FOSVM1(gamma=1.0).fit([[0.0], [0.5], [1.0], [0.6]])
+    >>> model.support_
+    array([0, 2])
+    """
+
+    def __init__(
+        self,
+        theta: float = 0.01,
+        *,
+        kernel: str = "rbf",
+        gamma: float | str = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        max_iter: int = 10_000,
+        cache_mb: float = 1024.0,
+    ) -> None:
+        self.theta = theta
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.max_iter = max_iter
+        self.cache_mb = cache_mb
+
+    @classmethod
+    def warm_up_rest(cls) -> None:
+        """Call the passes on columns of both precisions, and what makes such columns."""
+        for columns in warm_up():
+            source = KernelSource.from_inputs(np.eye(columns.n_samples), KernelFunction())
+            Everyone(columns, 1.0)(begin(source))
+
+    def search(self, source: KernelSource) -> Cut:
+        """Return where Algorithm 2 ends."""
+        theta, limit, budget = float(self.theta), int(self.max_iter), float(self.cache_mb)
+        cut = begin(source)
+        columns = columns_for(source, theta)
+        select = Everyone(columns, budget)
+        go_on(source, cut, select, theta, limit)
+        in_doubt = cut.reason == "converged" and columns.dtype == np.float32
+        if in_doubt and not is_confirmed(source, cut, select.scores, theta):
+            go_on(source, cut, Everyone(DoubleColumns(source), budget), theta, limit)
+        return cut
+
+
+@declare(
+    name="fosvm2",
+    problem=HARD_MARGIN,
+    paper="fosvm",
+    summary="FOSVM2: hard-margin one-class SVM by cutting planes, the lowest score of m drawn",
+    reference="FOSVM paper, Algorithm 3",
+    kernels=("linear", "rbf", "poly"),
+    task="one-class",
+)
+class FOSVM2(CuttingDetector):
+    """Hard-margin one-class SVM on an active set whose samples are the lowest of a few drawn.
+
+    Training reads no more samples than it draws, however many there are; the precision theta
+    holds with a probability (:class:`FOSVM1`: for certain).
+
+    Parameters
+    ----------
+    theta : float, default=0.01
+        It ends once none of the samples drawn is below (1 - theta) of the margin; above 0 and
+        below 1.
+    n_candidates : int, default=59
+        The paper's m: samples drawn an iteration. One of 59 is among the lowest 5 % with
+        probability 0.95. All are taken where fewer are left.
+    kernel : {"linear", "rbf", "poly"}, default="rbf"
+    gamma : float or "scale", default="scale"
+        Width of the kernel; "scale" is 1 / (n_features * variance of X).
+    degree : int, default=3
+        Of the polynomial kernel.
+    coef0 : float, default=0.0
+        Of the polynomial kernel.
+    max_iter : int, default=10000
+        Largest number of active problems that are solved.
+    random_state : int, RandomState or None, default=0
+        Seed of the draws.
+
+    Attributes
+    ----------
+    support_ : ndarray of int of shape (n_support,)
+        Samples of the active set that have weight.
+    support_vectors_ : ndarray or csr_array of shape (n_support, n_features)
+    dual_coef_ : ndarray of shape (1, n_support)
+        alpha; they sum up to 1.
+    offset_ : float
+        rho.
+    objective_, dual_objective_ : float
+        Of the hard-margin problem: that of w at the largest rho that it allows, and the dual value.
+    smallest_membership_ : float
+        The paper's membership of the sample that has the least: min_i <w, phi(x_i)> / rho, at
+        most 1.
+    n_iter_ : int
+        Active problems solved: the paper's iterations.
+    stop_reason_ : str
+        ``"converged"``, ``"max_iter"``, or ``"no margin"`` where the origin is in the hull.
+    counters_ : dict
+        ``candidates`` (samples drawn),
+        ``kernel_evaluations``, ``systems`` (linear systems of the active problems), ``active``
+        (size of the active set), ``support_vectors``; after `certify`, for RBF,
+        ``iteration_bound``: the size of the active set that Theorem 2 allows.
+
+    Examples
+    --------
+    >>> from svmbench.core.oneclass.fosvm import FOSVM2
+    >>> FOSVM2(gamma=1.0).fit([[0.0], [0.5], [1.0], [0.6]]).support_
+    array([0, 2])
+    """
+
+    def __init__(
+        self,
+        theta: float = 0.01,
+        *,
+        n_candidates: int = 59,
+        kernel: str = "rbf",
+        gamma: float | str = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        max_iter: int = 10_000,
+        random_state: Any = 0,
+    ) -> None:
+        self.theta = theta
+        self.n_candidates = n_candidates
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.max_iter = max_iter
+        self.random_state = random_state
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        require_count("n_candidates", self.n_candidates)
+
+    def search(self, source: KernelSource) -> Cut:
+        """Return where Algorithm 3 ends."""
+        cut = begin(source)
+        select = Drawn(source, int(self.n_candidates), generator(self.random_state))
+        go_on(source, cut, select, float(self.theta), int(self.max_iter))
+        return cut
