@@ -33,6 +33,67 @@ _ITERATIONS = re.compile(r"#iter = (\d+)")
 _KERNEL_NUMBERS = {"linear": 0, "poly": 1, "rbf": 2, "sigmoid": 3}
 
 
+def svm_problem(data: TrainingData) -> Any:
+    """Return LIBSVM's own structure of prepared samples; it keeps the memory that it points to."""
+    from libsvm import svm
+
+    nodes, addresses = node_lists(data.X)
+    problem = svm.svm_problem.__new__(svm.svm_problem)
+    problem.l = len(data.y)
+    problem.y = data.y.ctypes.data_as(POINTER(ctypes.c_double))
+    problem.x = ctypes.cast(addresses.ctypes.data, POINTER(POINTER(svm.svm_node)))
+    problem.n = data.X.shape[1]
+    problem.kept = (nodes, addresses, data.y)
+    return problem
+
+
+def svm_train(problem: Any, kind: int, settings: Any) -> tuple[Any, np.ndarray, int, bool]:
+    """Call LIBSVM's C function `svm_train`.
+
+    Parameters
+    ----------
+    problem : svm_problem
+    kind : int
+        Number of LIBSVM's option -s.
+    settings : object
+        An estimator with the kernel's parameters, ``gamma_``, ``tol``, ``cache_size``,
+        ``shrinking``, and ``C`` or ``nu``.
+
+    Returns
+    -------
+    model : svm_model
+    coefficients : ndarray of shape (n_support,)
+        LIBSVM's own.
+    n_iter : int
+    converged : bool
+    """
+    from libsvm import svm
+
+    parameter = svm.svm_parameter("-q")
+    parameter.svm_type, parameter.kernel_type = kind, _KERNEL_NUMBERS[settings.kernel]
+    parameter.C = float(getattr(settings, "C", parameter.C))
+    parameter.nu = float(getattr(settings, "nu", parameter.nu))
+    parameter.eps = float(settings.tol)
+    parameter.gamma, parameter.coef0 = settings.gamma_, float(settings.coef0)
+    parameter.degree = int(settings.degree)
+    parameter.cache_size = float(settings.cache_size)
+    parameter.shrinking = int(settings.shrinking)
+    said: list[bytes] = []
+    listen = svm.PRINT_STRING_FUN(said.append)
+    with _ONE_AT_A_TIME:
+        svm.libsvm.svm_set_print_string_function(listen)
+        try:
+            model = svm.toPyModel(svm.libsvm.svm_train(problem, parameter))
+        finally:
+            svm.libsvm.svm_set_print_string_function(svm.ctypes_print_null)
+    text = b"".join(said).decode(errors="replace")
+    found = _ITERATIONS.findall(text)
+    coefficients = np.zeros(model.l)
+    if model.l:
+        coefficients = np.array(np.ctypeslib.as_array(model.sv_coef[0], (model.l,)))
+    return model, coefficients, int(found[-1]) if found else 1, "reaching max number" not in text
+
+
 @declare(
     name="libsvm",
     problem="hinge",
@@ -96,49 +157,20 @@ class Libsvm(KernelBaseline):
 
     def prepare(self, X: Any, y: Any) -> TrainingData:
         """Validate, and convert to LIBSVM's `svm_problem` structure."""
-        from libsvm import svm
-
         data = super().prepare(X, y)
-        nodes, addresses = node_lists(data.X)
-        problem = svm.svm_problem.__new__(svm.svm_problem)
-        problem.l = len(data.y)
-        problem.y = data.y.ctypes.data_as(POINTER(ctypes.c_double))
-        problem.x = ctypes.cast(addresses.ctypes.data, POINTER(POINTER(svm.svm_node)))
-        problem.n = data.X.shape[1]
-        problem.kept = (nodes, addresses, data.y)
-        data.native = problem
+        data.native = svm_problem(data)
         return data
 
     def train(self, data: TrainingData) -> Self:
         """Call LIBSVM's C function `svm_train`."""
-        from libsvm import svm
-
-        parameter = svm.svm_parameter("-q")
-        parameter.kernel_type = _KERNEL_NUMBERS[self.kernel]
-        parameter.C, parameter.eps = float(self.C), float(self.tol)
-        parameter.gamma, parameter.coef0 = self.gamma_, float(self.coef0)
-        parameter.degree = int(self.degree)
-        parameter.cache_size, parameter.shrinking = float(self.cache_size), int(self.shrinking)
-        said: list[bytes] = []
-        listen = svm.PRINT_STRING_FUN(said.append)
-        with _ONE_AT_A_TIME:
-            svm.libsvm.svm_set_print_string_function(listen)
-            try:
-                model = svm.toPyModel(svm.libsvm.svm_train(data.native, parameter))
-            finally:
-                svm.libsvm.svm_set_print_string_function(svm.ctypes_print_null)
-        text = b"".join(said).decode(errors="replace")
-        found = _ITERATIONS.findall(text)
+        model, coefficients, n_iter, converged = svm_train(data.native, 0, self)
         # LIBSVM's first label is that of the first sample; f is positive for it.
         sign = 1.0 if model.get_labels()[0] > 0 else -1.0
-        coefficients = np.zeros(model.l)
-        if model.l:
-            coefficients = sign * np.ctypeslib.as_array(model.sv_coef[0], (model.l,))
         return self._keep(
             data,
             np.array(model.get_sv_indices(), dtype=np.int64) - 1,
-            coefficients,
+            sign * coefficients,
             b=-sign * model.rho[0],
-            n_iter=int(found[-1]) if found else 1,
-            converged="reaching max number" not in text,
+            n_iter=n_iter,
+            converged=converged,
         )
