@@ -157,12 +157,21 @@ def test_a_changed_source_changes_the_keys_of_its_solver_alone(
     assert [a == b for a, b in zip(before, after, strict=True)] == [False, True, True]
 
 
+def crowding() -> float:
+    """Return wall time over CPU time of half a second's work: 1 on an idle core."""
+    began = time.perf_counter(), time.process_time()
+    while time.process_time() - began[1] < 0.5:
+        pass
+    return (time.perf_counter() - began[0]) / (time.process_time() - began[1])
+
+
 def test_a_cell_costs_little_more_than_its_work(tmp_path: Path) -> None:
     """Process start, shipping and recording: under 0.2 s a cell (0.04 to 0.07 s on an idle core).
 
     Beside another test process, with coverage traced, everything takes longer: there the bound is
-    wider.
+    wider. Beside other work, it is stretched by the share of a core that this process gets.
     """
+    crowded = crowding()
     block = {"sizes": list(range(20, 50)), "scaling": "none"}
     out = tmp_path / "out"
     config = write_config(tmp_path, ["test-works"], block)
@@ -178,4 +187,5 @@ def test_a_cell_costs_little_more_than_its_work(tmp_path: Path) -> None:
     timed = sum(cell["wall_s"] for cell in cells)
     overhead = (whole - around - timed) / len(cells)
     print(f"overhead of a cell: {overhead:.3f} s; its own work: {timed / len(cells):.3f} s")
-    assert overhead < (0.6 if "PYTEST_XDIST_WORKER" in os.environ else 0.2)
+    allowed = 0.6 if "PYTEST_XDIST_WORKER" in os.environ else 0.2
+    assert overhead < allowed * max(1.0, crowded, crowding())
