@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from svmbench import __version__, logs
-from svmbench.commands import POSITIVE, datasets_named, register, why_missing
+from svmbench.commands import POSITIVE, TRUST, datasets_named, register, why_missing
 from svmbench.completion import CardName, ConfigName, DatasetName
 from svmbench.errors import (
     EXIT_ERROR,
@@ -28,11 +28,6 @@ _MIRROR = click.option(
     envvar="SVMBENCH_MIRROR",
     show_envvar=True,
     help="Folder or URL that holds data files by name, plain or .xz, .bz2, .gz.",
-)
-_TRUST = click.option(
-    "--trust",
-    is_flag=True,
-    help="Import classes that the config names (class: …) from elsewhere than scikit-learn, too.",
 )
 _QUIET = click.option("-q", "--quiet", is_flag=True, help="Say only what went wrong.")
 
@@ -125,18 +120,22 @@ def list_(what: str, as_json: bool) -> None:
 
 @cli.command()
 @click.argument("name", type=CardName())
+@TRUST
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
-def describe(name: str, as_json: bool) -> None:
+def describe(name: str, trust: bool, as_json: bool) -> None:
     r"""Describe a solver or a data set: parameters and reference, or derivation and counts.
+
+    A solver is one of 'svmbench list solvers', or a class by its dotted path.
 
     \b
     Examples:
       svmbench describe alsvm
       svmbench describe a9a
+      svmbench describe sklearn.svm.NuSVC
     """
     from svmbench import listing
 
-    facts = listing.describe(name)
+    facts = listing.describe(name, trust=trust)
     if as_json:
         click.echo(json.dumps(facts, indent=1, default=str))
         return
@@ -145,7 +144,7 @@ def describe(name: str, as_json: bool) -> None:
 
 @cli.command()
 @click.argument("configs", nargs=-1, required=True, type=ConfigName())
-@_TRUST
+@TRUST
 def validate(configs: tuple[str, ...], trust: bool) -> None:
     r"""Check config files: every error at once, with file, line, column and a suggestion.
 
@@ -292,7 +291,7 @@ def fetch(names: tuple[str, ...], all_: bool, mirror: str | None, jobs: int, qui
     help="Results folder.  [default: results/<config>-<profile>]",
 )
 @_MIRROR
-@_TRUST
+@TRUST
 @_QUIET
 def run(
     config: str,

@@ -31,6 +31,11 @@ class FiniteRange(click.FloatRange):
 #: For limits and tolerances of all commands.
 POSITIVE = FiniteRange(min=0, min_open=True)
 _FOLDER = click.Path(path_type=Path)
+TRUST = click.option(
+    "--trust",
+    is_flag=True,
+    help="Import named classes from elsewhere than scikit-learn, too, which runs their code.",
+)
 
 
 @click.command()
@@ -176,6 +181,7 @@ class _RacersCommand(click.Command):
     show_envvar=True,
     help="Folder or URL that holds data files.",
 )
+@TRUST
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 def time_(
     dataset: str,
@@ -187,12 +193,14 @@ def time_(
     scaling: str,
     timeout: float,
     mirror: str | None,
+    trust: bool,
     as_json: bool,
 ) -> None:
     r"""Race solvers on one data set, without a config: ratios of CPU time, in turn, one thread.
 
-    DATASET is a registered name or a file. A solver's parameters follow its name. With --tolerance
-    one parameter may have several values, from loose to tight (tol=1,0.1,0.01): what is compared is
+    DATASET is a registered name or a file. A solver is one of 'svmbench list solvers', or a class
+    by its dotted path (sklearn.svm.SVC); its parameters follow its name. With --tolerance one
+    parameter may have several values, from loose to tight (tol=1,0.1,0.01): what is compared is
     then the cost of the first that comes near enough.
 
     \b
@@ -203,7 +211,7 @@ def time_(
     """
     from svmbench import duel
 
-    racers = [duel.parse_racer(words) for words in (solver, *others)]
+    racers = [duel.parse_racer(words, trust=trust) for words in (solver, *others)]
     result = duel.race(
         dataset,
         racers,

@@ -69,21 +69,30 @@ class Result(TypedDict):
     note: str
 
 
-def parse_racer(words: str) -> Racer:
-    """Read ``NAME KEY=VALUE KEY=VALUE,VALUE``.
+def parse_racer(words: str, *, trust: bool = False) -> Racer:
+    """Read ``NAME KEY=VALUE KEY=VALUE,VALUE``, where a name may be a class's dotted path.
+
+    Parameters
+    ----------
+    words : str
+    trust : bool, default=False
+        Whether a class is imported that comes from elsewhere than scikit-learn.
 
     Raises
     ------
     svmbench.errors.ConfigError
-        For an unknown solver or parameter (with the nearest), a word that is no ``KEY=VALUE``, or a
-        value out of range.
+        For an unknown solver or parameter (with the nearest), a class that can't be taken, a word
+        that is no ``KEY=VALUE``, or a value out of range.
     """
+    from svmbench.baselines.foreign import why_not_taken
     from svmbench.catalogue import solver
     from svmbench.experiment.yaml_source import parse_value
 
     if not words.strip():
         raise ConfigError("a solver's name is empty ('svmbench list solvers' shows them)")
     name, *settings = words.split()
+    if "." in name and (reason := why_not_taken(name, trust=trust)):
+        raise ConfigError(reason)
     racer = Racer(name, label=" ".join([name, *settings]))
     for setting in settings:
         key, separator, value = setting.partition("=")
@@ -224,7 +233,7 @@ def _config(
 
 
 def _result(dataset: str, racers: list[Racer], rounds: int, record: CellRecord) -> Result:
-    from svmbench.catalogue import solvers
+    from svmbench.catalogue import solver_class
 
     metrics, spread = record["metrics"], record["spread"]
     shown: list[Times] = []
@@ -233,7 +242,7 @@ def _result(dataset: str, racers: list[Racer], rounds: int, record: CellRecord) 
         shown.append(
             {
                 "solver": racer.label,
-                "problem": solvers()[racer.name].problem,
+                "problem": solver_class(racer.name).declaration.problem,
                 "cpu_time_s": metrics.get(cpu),
                 "cpu_range_s": spread.get(cpu),
                 "train_time_s": metrics.get(f"train_time_s:{racer.label}"),

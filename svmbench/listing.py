@@ -74,11 +74,19 @@ LISTS = {
 }
 
 
-def describe(name: str) -> dict[str, Any]:
-    """Return the card of a solver or a data set.
+def describe(name: str, *, trust: bool = False) -> dict[str, Any]:
+    """Return the card of a solver, of a class at a dotted path, or of a data set.
+
+    Parameters
+    ----------
+    name : str
+    trust : bool, default=False
+        Whether a class is imported that comes from elsewhere than scikit-learn.
 
     Raises
     ------
+    svmbench.errors.ConfigError
+        If the class can't be taken.
     svmbench.errors.UnknownNameError
         With the nearest solver or data set.
     """
@@ -92,6 +100,8 @@ def describe(name: str) -> dict[str, Any]:
         try:
             return data.describe(name)
         except UnknownNameError as error:
+            if "." in name:
+                return _describe_class(name, trust)
             known = [*solvers(), *data.names()]
             raise UnknownNameError("solver or data set", name, known) from error
     return {
@@ -105,6 +115,26 @@ def describe(name: str) -> dict[str, Any]:
         "inputs": "dense, CSR" if declared.sparse else "dense",
         "task": declared.task,
         "parameters": [f"{key} = {value}" for key, value in solver(name).get_params().items()],
+    }
+
+
+def _describe_class(path: str, trust: bool) -> dict[str, Any]:
+    """Return the card of a class of others, which says what this suite knows of it."""
+    from svmbench.baselines.foreign import why_not_taken
+    from svmbench.catalogue import solver, solver_class
+    from svmbench.errors import ConfigError
+
+    if reason := why_not_taken(path, trust=trust):
+        raise ConfigError(f"no data set is called {path!r}, and as a class {reason}")
+    declared = solver_class(path).declaration
+    return {
+        "solver": path,
+        "what": declared.summary,
+        "reference": declared.reference,
+        "minimises": "not known: it is compared by scores and times, never by objective",
+        "kernels": ", ".join(declared.kernels),
+        "task": declared.task,
+        "parameters": [f"{key} = {value}" for key, value in solver(path).get_params().items()],
     }
 
 

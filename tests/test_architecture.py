@@ -39,13 +39,19 @@ MAY_IMPORT = {
     "report": {*LEAVES, "misfits", "record", "scores", "specs"},
     "catalogue": {*LEAVES, "core", "baselines", "scores"},
     "papers": set(),
-    "listing": {*LEAVES, "core", "data", "experiment", "catalogue", "papers", "scores"},
+    "listing": {
+        *LEAVES,
+        *("baselines", "core", "data", "experiment", "catalogue", "papers", "scores"),
+    },
     "progress": {*LEAVES, "data", "experiment", "logs", "record"},
     "logs": LEAVES,
     "completion": {*LEAVES, "papers"},
     "schema": {*LEAVES, "experiment", "completion"},
     "doctor": {*LEAVES, "core", "data", "experiment", "catalogue"},
-    "duel": {*LEAVES, "data", "experiment", "catalogue", "misfits", "record"},
+    "duel": {
+        *LEAVES,
+        *("baselines", "data", "experiment", "catalogue", "misfits", "record"),
+    },
 }
 ANYTHING = {"cli", "commands", "__init__"}
 

@@ -99,6 +99,24 @@ def _kernels(wrapped: type) -> tuple[str, ...]:
     return KERNELS if kernel is not None and kernel.default in KERNELS else ()
 
 
+def why_not_taken(path: str, *, trust: bool = False) -> str:
+    """Return why the class at a dotted path can't take part; empty if it can.
+
+    Importing a module runs its code, so that without `trust` a class from elsewhere than
+    scikit-learn is refused unimported.
+    """
+    if not (trust or is_trusted(path)):
+        return (
+            f"{path} does not come from scikit-learn, whose classes alone are taken without more;"
+            " --trust imports it, which runs its code"
+        )
+    try:
+        adapted(path)
+    except SvmbenchError as error:
+        return str(error)
+    return ""
+
+
 def is_trusted(path: str) -> bool:
     """Return whether a class comes from a package that is taken without more."""
     return path.partition(".")[0] in TRUSTED

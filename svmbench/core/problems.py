@@ -474,6 +474,20 @@ PROBLEMS: dict[str, Problem] = {
 }
 
 
+def check_name(problem: Problem) -> None:
+    """Make sure that a problem's name is not that of another one.
+
+    Raises
+    ------
+    ValueError
+        If it is.
+    """
+    known = PROBLEMS.get(problem.name, problem)
+    if known.formula != problem.formula:
+        msg = f"two problems are called {problem.name!r}: {known.formula!r} and {problem.formula!r}"
+        raise ValueError(msg)
+
+
 def enter(problem: Problem) -> None:
     """Make a problem known under its name, as a solver that brings its own does.
 
@@ -482,9 +496,6 @@ def enter(problem: Problem) -> None:
     ValueError
         If the name is that of another problem.
     """
-    known = PROBLEMS.setdefault(problem.name, problem)
-    if known.formula != problem.formula:
-        msg = f"two problems are called {problem.name!r}: {known.formula!r} and {problem.formula!r}"
-        raise ValueError(msg)
+    check_name(problem)
     # The same problem from a module that was loaded again: the newer one counts.
     PROBLEMS[problem.name] = problem

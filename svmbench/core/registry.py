@@ -107,14 +107,17 @@ def declare(*, problem: str | Problem, **what: Any) -> Callable[[SolverType], So
             msg = f"two solvers are declared as {declaration.name!r}: {known} and {cls}"
             raise ValueError(msg)
         if not isinstance(problem, str):
-            problems.enter(problem)
-        for mistake in _mistakes(declaration):
+            problems.check_name(problem)
+        for mistake in _mistakes(declaration, brings_problem=not isinstance(problem, str)):
             msg = f"{who} {mistake}"
             raise ValueError(msg)
         missing = lacks(cls, declaration)
         if missing:
             msg = f"{who}: the class {cls.__name__} lacks {' and '.join(missing)}"
             raise ValueError(msg)
+        # Last, so that a declaration that is refused leaves nothing behind.
+        if not isinstance(problem, str):
+            problems.enter(problem)
         cls.declaration = declaration
         REGISTRY[declaration.name] = cls
         return cls
@@ -122,10 +125,10 @@ def declare(*, problem: str | Problem, **what: Any) -> Callable[[SolverType], So
     return enter
 
 
-def _mistakes(declaration: Declaration) -> list[str]:
+def _mistakes(declaration: Declaration, *, brings_problem: bool) -> list[str]:
     """Return what can't be meant in a declaration, as ends of sentences."""
     found = []
-    if declaration.problem not in problems.PROBLEMS:
+    if not brings_problem and declaration.problem not in problems.PROBLEMS:
         found.append(f"declares the unknown problem {declaration.problem!r}")
     if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", declaration.name):
         found.append("needs a name in kebab case: lower case letters and digits, joined by '-'")

@@ -55,13 +55,14 @@ def _lists(config: Config) -> Iterator[tuple[Place, list[SolverSpec], list[Datas
 
 def _check_solver(place: Place, spec: SolverSpec, findings: Findings, *, trust: bool) -> None:
     """Find a solver that there is not, and its parameters, and kernels that it has not."""
+    from svmbench.baselines.foreign import why_not_taken
     from svmbench.catalogue import solver_class, solvers
 
     known = solvers()
     if spec.name not in known and spec.optional:
         return
     if "." in spec.name:
-        reason = _why_no_class(spec.name, trust)
+        reason = why_not_taken(spec.name, trust=trust)
         if reason:
             findings.add((*place, "class"), reason, place)
             return
@@ -149,22 +150,6 @@ def check_files(draft: Draft, findings: Findings) -> None:
                 findings.add(where, f"there is no file {shown(dataset.file)} here", place)
             elif dataset.file and not os.access(dataset.file, os.R_OK):
                 findings.add(where, f"the file {shown(dataset.file)} can't be read", place)
-
-
-def _why_no_class(path: str, trust: bool) -> str:
-    """Return why the class at a dotted path can't take part; empty if it can."""
-    from svmbench.baselines.foreign import adapted, is_trusted
-
-    if not (trust or is_trusted(path)):
-        return (
-            f"{path} does not come from scikit-learn, whose classes alone are taken without more;"
-            " --trust imports it, which runs its code"
-        )
-    try:
-        adapted(path)
-    except SvmbenchError as error:
-        return str(error)
-    return ""
 
 
 def _is_there(name: str) -> bool:

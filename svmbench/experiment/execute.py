@@ -345,9 +345,10 @@ class _Run:
         done = self.folder.points.get(cell.key, {})
         shared = str(node.folder(self.folder.scratch)) if node else None
         points = str(self._points_file(cell.key))
+        artifact = str(self.folder.path / "artifacts" / f"{cell.key}.npz")
         return processes.start(
             worker.run_cell,
-            (cell.spec, shared, points, done, self.limits),
+            (cell.spec, shared, points, done, self.limits, artifact),
             self.options.timeout_s,
         )
 

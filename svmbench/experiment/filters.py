@@ -9,6 +9,7 @@ from svmbench.errors import ConfigError, SvmbenchError
 
 if TYPE_CHECKING:
     from svmbench.experiment.cells import Cell
+    from svmbench.experiment.models import Config
 
 #: Values by key.
 Filters = Mapping[str, list[str]]
@@ -42,8 +43,15 @@ def filters_of(words: Sequence[str]) -> dict[str, list[str]]:
     return filters
 
 
-def only(cells: list[Cell], filters: Filters) -> list[Cell]:
+def only(cells: list[Cell], filters: Filters, config: Config | None = None) -> list[Cell]:
     """Return the cells that match every filter (``solver=…,dataset=…,rows=…,solver.nu=…``).
+
+    Parameters
+    ----------
+    cells : list of Cell
+    filters : mapping of str to list of str
+    config : Config, optional
+        What they were planned from, to say where a grid stands.
 
     Raises
     ------
@@ -57,12 +65,34 @@ def only(cells: list[Cell], filters: Filters) -> list[Cell]:
         for value in values:
             meant = {one for one in known if _is(one, value)}
             if not meant:
+                if not known and (instead := _within_cells(chosen, name, value, config)):
+                    raise SvmbenchError(f"--only {name}={value}: {instead}")
                 there = ", ".join(map(str, sorted(known, key=_order)))
                 there = there or f"no {name!r} to choose cells by"
                 raise SvmbenchError(f"--only {name}={value}: the plan has {there}")
             wanted |= meant
         chosen = [c for c in chosen if _value(c, name) in wanted]
     return chosen
+
+
+def _within_cells(cells: list[Cell], name: str, value: str, config: Config | None) -> str:
+    """Return what to write instead where a parameter runs inside cells; empty if it does not.
+
+    A path carries state from point to point, and a search compares them: a cell runs all of its
+    grid or is another cell. So its values are chosen in the config, not by a filter.
+    """
+    parameter = name.removeprefix(PARAMETER)
+    for cell in cells:
+        if not any(parameter in point for point in cell.spec.get("grid", [])):
+            continue
+        block, solver = cell.shown["block"], cell.shown["solver"]
+        own = config and any(getattr(b, "solvers", ()) for b in config.blocks if b.name == block)
+        place = f"blocks.{block}.solvers" if own else "solvers"
+        return (
+            f"a cell of {block} runs all values of {parameter}, one after another; to run some,"
+            f" write --set {place}.{solver}.grid.{parameter}=[{value}]"
+        )
+    return ""
 
 
 def _value(cell: Cell, name: str) -> Any:

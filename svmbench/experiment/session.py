@@ -138,7 +138,7 @@ def look_ahead(
         on_event=say,
     )
     path = request.output or default_output(plan.name, request.profile)
-    return Prospect(request, plan, choose(plan.cells, request.only), path)
+    return Prospect(request, plan, choose(plan.cells, request.only, plan.config), path)
 
 
 def carry_out(

@@ -68,6 +68,7 @@ def run_cell(
     points: str,
     done: Mapping[str, PointRecord],
     limits: Limits,
+    artifact: str | None = None,
 ) -> Answer:
     """Run one cell and return its record's fields; what goes wrong becomes its status.
 
@@ -83,11 +84,13 @@ def run_cell(
         Points finished earlier.
     limits : dict
         ``memory_gb`` and ``threads``.
+    artifact : str or None
+        File for the arrays that a plot needs.
     """
     _fence(limits)
     start = time.perf_counter()
     try:
-        outcome = _run(spec, shared, points, done, limits)
+        outcome = _run(spec, shared, points, done, limits, artifact)
         bad = [k for k, v in outcome["metrics"].items() if k != "peak_memory_mb" and not _finite(v)]
         if bad:
             outcome = {
@@ -128,6 +131,7 @@ def _run(
     points: str,
     done: Mapping[str, PointRecord],
     limits: Limits,
+    artifact: str | None,
 ) -> Answer:
     import threadpoolctl
 
@@ -150,6 +154,7 @@ def _run(
         memory_gb=limits["memory_gb"],
         done=done,
         emit=emit,
+        artifact=None if artifact is None else Path(artifact),
     )
     with (
         threadpoolctl.threadpool_limits(limits["threads"]),

@@ -252,6 +252,15 @@ def test_a_solver_may_bring_its_own_problem(monkeypatch):
         entry(problem=replace(mild, name="hinge"))(type("Mine", (), {}))
 
 
+def test_a_refused_declaration_leaves_no_problem_behind(monkeypatch):
+    monkeypatch.setattr("svmbench.core.problems.PROBLEMS", dict(PROBLEMS))
+    new = replace(HINGE, name="mild-hinge", formula="half of it")
+    for refused in (entry(problem=new), entry(problem=new, name="New_Solver")):
+        with pytest.raises(ValueError, match=r"lacks|kebab case"):
+            refused(type("Other", (), {}))
+        assert "mild-hinge" not in problems.PROBLEMS
+
+
 def test_what_moved_is_still_found_in_base():
     for name in base.MOVED:
         assert getattr(base, name) is not None

@@ -28,6 +28,8 @@ from svmbench.experiment.blocks import TaskName
 from svmbench.experiment.config import load_config
 from svmbench.experiment.protocols import protocols
 from svmbench.paths import PACKAGE
+from svmbench.scores import SCORES
+from svmbench.specs import plot_kinds
 
 N, SEED, NAME = 45, 7, "tiny.csv"
 TASKS = get_args(TaskName)
@@ -171,11 +173,15 @@ def test_every_scaling_runs_on_its_rows_or_is_refused(
 
 
 @pytest.mark.parametrize("task", TASKS)
-@pytest.mark.parametrize("protocol", TRAINING)
-def test_every_task_runs_or_is_refused(tmp_path: Path, spy: Spy, protocol: str, task: str) -> None:
+@pytest.mark.parametrize(
+    ("protocol", "scaling"), [(p, s) for p in TRAINING for s in protocols()[p].scalings]
+)
+def test_every_task_runs_with_every_scaling_or_is_refused(
+    tmp_path: Path, spy: Spy, protocol: str, scaling: str, task: str
+) -> None:
     y = labels_of(task)
     datasets = write_rows(tmp_path / NAME, y)
-    block = {"protocol": protocol, "task": task, "multiclass": "one-vs-one"}
+    block = {"protocol": protocol, "task": task, "multiclass": "one-vs-one", "scaling": scaling}
     block |= SMALL.get(protocol, {})
     entries: list[dict[str, Any]] = [{"name": "alsvm", **grid_of(protocol, "C")}]
     if task not in protocols()[protocol].tasks:
@@ -192,8 +198,11 @@ def test_every_task_runs_or_is_refused(tmp_path: Path, spy: Spy, protocol: str, 
     for cell in cells_in_process(entries, block, datasets=datasets, seed=SEED):
         assert cell["metrics"]["n_train"] > 0
         assert metrics_of(cell) <= known_metrics(protocol)
-    rows = SEEN[protocol, "outer-fold"](y)
-    if task == "one-class":
+    if scaling == "none":
+        assert not spy.fits
+        return
+    rows = everything(y) if scaling == "all-rows" else SEEN[protocol, scaling](y)
+    if task == "one-class" and scaling != "all-rows":
         rows = [one[y[one] == 1] for one in rows]
     assert set(spy.fits) == {frozenset(one.tolist()) for one in rows}
 
@@ -243,9 +252,9 @@ def refusal(
     return problem
 
 
-def compares_with_a_protocol(source: str) -> list[int]:
-    """Return the lines on which something is compared with a protocol's name."""
-    names, lines = set(protocols()), []
+def compares_with(names: set[str], source: str) -> list[int]:
+    """Return the lines on which something is compared with one of some names."""
+    lines = []
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Compare):
             words = {
@@ -259,13 +268,26 @@ def compares_with_a_protocol(source: str) -> list[int]:
     return lines
 
 
-def test_no_protocol_is_known_by_its_name_outside_its_file() -> None:
-    """A test of a protocol's name elsewhere is a fact in the wrong place."""
+#: Where a score stands in for "the usual one": shared searches and gates know of accuracy alone.
+USUAL = {"experiment/protocols/nested_cv.py", "experiment/protocols/search.py"}
+
+
+@pytest.mark.parametrize(
+    ("names", "allowed"),
+    [(set(protocols()), set()), (set(plot_kinds()), set()), (set(SCORES), USUAL)],
+    ids=["protocols", "plot kinds", "scores"],
+)
+def test_nothing_declared_is_known_by_its_name_elsewhere(
+    names: set[str], allowed: set[str]
+) -> None:
+    """A test of a name elsewhere is a fact in the wrong place."""
     found = [
         f"{path.relative_to(PACKAGE)}:{line}"
         for path in sorted(PACKAGE.rglob("*.py"))
-        for line in compares_with_a_protocol(path.read_text(encoding="utf-8"))
+        for line in compares_with(names, path.read_text(encoding="utf-8"))
+        if str(path.relative_to(PACKAGE)) not in allowed
     ]
     assert found == []
-    for source in ('spec["protocol"] == "cv"', 'x in ("race", "nested-race")', '"fit" != x.y'):
-        assert compares_with_a_protocol(source)
+    name = min(names)
+    for source in (f'spec["x"] == "{name}"', f'x in ("{name}", "other")', f'"{name}" != x.y'):
+        assert compares_with(names, source)

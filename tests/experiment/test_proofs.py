@@ -6,15 +6,18 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from runs import cells_in_process, svmbench
 from sklearn.datasets import load_breast_cancer
 from sklearn.preprocessing import MinMaxScaler
-from sklearn.svm import NuSVC
+from sklearn.svm import SVC, NuSVC
 
 from svmbench.experiment import folds
 from svmbench.experiment.protocols.path import path
 from svmbench.experiment.protocols.task import Task
+from svmbench.report.curves import read_plot, trace_curves
+from svmbench.report.records import read_run
 
 
 def lines_of(out: Path) -> list[dict[str, Any]]:
@@ -38,6 +41,20 @@ def test_each_point_of_a_path_is_a_row(tmp_path: Path) -> None:
     expected = 100.0 * model.score(scaler.transform(X[test]), y[test])
     (point,) = [p for p in points if p["dimensions"] == {"solver.nu": 0.2}]
     assert point["metrics"]["accuracy_pct"] == pytest.approx(expected)
+
+
+def test_values_of_a_path_are_chosen_in_its_grid_and_only_says_so(tmp_path: Path) -> None:
+    words = ["run", "nu_svc_path", "--output", tmp_path / "out"]
+    ended = svmbench(*words, "--only", "solver.nu=0.2")
+    assert ended.code != 0
+    instead = "--set blocks.path.solvers.nu-svc-sklearn.grid.nu=[0.2]"
+    assert "a cell of path runs all values of nu, one after another" in ended.err
+    assert instead in ended.err
+    assert not (tmp_path / "out").exists()
+    ended = svmbench(*words, *instead.split())
+    assert ended.code == 0, ended.said
+    points = [line for line in lines_of(tmp_path / "out") if line["kind"] == "point"]
+    assert [point["dimensions"] for point in points] == [{"solver.nu": 0.2}]
 
 
 def test_novelty_is_scored_by_auc_on_rows_of_both_classes(tmp_path: Path) -> None:
@@ -73,6 +90,32 @@ def test_convergence_is_followed_outside_what_is_measured(tmp_path: Path) -> Non
 
 
 SOLVER = {"name": "csvc", "params": {"gamma": 0.1}, "grid": {"C": [0.25, 0.5, 1.0, 2.0]}}
+
+
+def test_planes_are_kept_for_the_plot_and_drawn_with_their_support_vectors(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    ended = svmbench("run", "decision", "--output", out)
+    assert ended.code == 0, ended.said
+    curves = trace_curves(run := read_run(out), read_plot(run.plots[0], "plan.json"))
+    assert [panel.title for panel in curves.panels] == ["csvc", "mn-svm", "lssvm", "nl-sgd"]
+    assert not curves.gaps
+    # Beside scikit-learn alone, on the same rows: the same line, and the same support vectors.
+    panel = curves.panels[0]
+    points = {one.name: [(p.x, p.y) for p in one.points] for one in panel.series}
+    X = np.array([*points["class -1"], *points["class 1"]])
+    y = np.repeat([-1, 1], [len(points["class -1"]), len(points["class 1"])])
+    model = SVC(C=10.0, gamma=20.0, tol=1e-6).fit(X, y)
+    assert {tuple(row) for row in model.support_vectors_} <= set(points["marked"])
+    assert panel.grid is not None
+    nodes = np.column_stack([a.ravel() for a in np.meshgrid(panel.grid.x, panel.grid.y)])
+    theirs = model.decision_function(nodes).reshape(panel.grid.values.shape)
+    assert np.abs(panel.grid.values - theirs).max() < 0.02
+    assert (out / "regions.png").exists()
+
+
+def test_a_plane_of_other_than_two_features_is_a_sentence() -> None:
+    with pytest.raises(ValueError, match="a plane has 2 features, and the data have 30"):
+        cells_in_process([{"name": "alsvm"}], {"protocol": "fit", "plane": True})
 
 
 def test_an_interrupted_path_goes_on_where_it_was() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -70,3 +71,30 @@ def test_a_module_that_fails_is_a_sentence(tmp_path: Path, config: Path) -> None
     assert ended.code == 2
     assert "elsewhere can't be imported: ZeroDivisionError" in ended.err
     assert "Traceback" not in ended.err
+
+
+def test_time_and_describe_take_classes_by_the_same_rule(tmp_path: Path, config: Path) -> None:
+    race = ["time", "breast-cancer", "--solver", "alsvm", "--rounds", 1, "--json", "--vs"]
+    for words in ([*race, "elsewhere.Majority"], ["describe", "elsewhere.Majority"]):
+        ended = svmbench(*words)
+        assert ended.code == 2
+        assert "elsewhere.Majority does not come from scikit-learn" in ended.err
+    assert not (tmp_path / "imported").exists()
+    for name, more in (("elsewhere.Majority", ["--trust"]), ("sklearn.svm.NuSVC", [])):
+        ended = svmbench(*race, name, *more)
+        assert ended.code == 0, ended.said
+        assert [one["solver"] for one in json.loads(ended.out)["solvers"]] == ["alsvm", name]
+        ended = svmbench("describe", name, *more, "--json")
+        assert ended.code == 0, ended.said
+        card = json.loads(ended.out)
+        assert (card["solver"], card["task"]) == (name, "multiclass")
+        assert "never by objective" in card["minimises"]
+
+
+def test_a_name_with_a_dot_that_is_nothing_is_one_sentence() -> None:
+    ended = svmbench("describe", "a9a.t")
+    assert ended.code == 2
+    assert "no data set is called 'a9a.t', and as a class a9a.t does not come" in ended.err
+    ended = svmbench("describe", "sklearn.svm.NoSuch")
+    assert ended.code == 2
+    assert "there is no class 'sklearn.svm.NoSuch'" in ended.err

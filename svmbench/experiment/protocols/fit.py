@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from svmbench import scores
@@ -10,6 +12,9 @@ from svmbench.experiment.blocks import TrainingBlock
 from svmbench.experiment.protocols import outcomes
 from svmbench.experiment.protocols.declare import ALL_ROWS, UNSCALED, protocol
 from svmbench.experiment.protocols.task import Outcome, Task, inputs_of
+
+#: Nodes of the grid over the plane along each axis, and how far it goes beyond the rows.
+RESOLUTION, BORDER = 160, 0.05
 
 
 class Fit(TrainingBlock):
@@ -20,9 +25,13 @@ class Fit(TrainingBlock):
     trace : bool
         Whether solvers that can are trained once more to record their way, after what is measured:
         (CPU seconds, work, objective).
+    plane : bool
+        Whether what the model says of the plane is kept for a plot of kind ``decision``; the data
+        must have two features.
     """
 
     trace: bool = False
+    plane: bool = False
 
 
 @protocol(
@@ -60,5 +69,32 @@ def fit(task: Task) -> Outcome:
         followed = task.build(trace=True)
         followed.train(followed.prepare(own[0], task.labels(own[1])))
         outcome["trace"] = [[float(s), int(work), float(v)] for s, work, v in followed.trace_]
+    if task.settings["plane"]:
+        task.keep(**_plane(estimator, X, y))
     outcome["metrics"] |= {"n_train": len(fitted), "scaling_time_s": inputs.scaling_s}
     return outcome
+
+
+def _plane(estimator: Any, X: Any, y: np.ndarray) -> dict[str, np.ndarray]:
+    """Return what a model says of the plane, the rows, and which of them it is made of.
+
+    Raises
+    ------
+    ValueError
+        If the rows have not two features.
+    """
+    if X.shape[1] != 2:
+        msg = f"plane: a plane has 2 features, and the data have {X.shape[1]}"
+        raise ValueError(msg)
+    points = folds.dense(X)
+    low, high = points.min(axis=0), points.max(axis=0)
+    edge = BORDER * (high - low)
+    grid_x, grid_y = np.linspace(low - edge, high + edge, RESOLUTION).T
+    nodes = np.column_stack([each.ravel() for each in np.meshgrid(grid_x, grid_y)])
+    marked = np.zeros(len(y), dtype=bool)
+    marked[getattr(estimator, "support_", [])] = True
+    found = {"grid_x": grid_x, "grid_y": grid_y, "X": points, "y": y, "marked": marked}
+    # Class numbers where there are several classes: each pair has decision values of its own.
+    name = "decision" if len(np.unique(y)) == 2 else "regions"
+    ask = estimator.decision_function if name == "decision" else estimator.predict
+    return {**found, name: np.asarray(ask(nodes)).reshape(RESOLUTION, RESOLUTION)}

@@ -36,6 +36,8 @@ class Task:
         Points recorded by an earlier, interrupted run, by their id.
     emit : callable
         Streams a finished point: ``emit(id, values)``.
+    artifact : Path or None
+        The file for arrays that a plot needs; see `keep`.
     """
 
     spec: CellSpec
@@ -43,6 +45,17 @@ class Task:
     memory_gb: float = 4.0
     done: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     emit: Callable[[str, Mapping[str, Any]], None] = lambda _id, _values: None
+    artifact: Path | None = None
+
+    def keep(self, **arrays: np.ndarray) -> None:
+        """Keep arrays that a plot needs beside the records; their file appears whole or not."""
+        if self.artifact is None:
+            return
+        self.artifact.parent.mkdir(exist_ok=True)
+        partial = self.artifact.with_suffix(".partial")
+        with partial.open("wb") as stream:
+            np.savez_compressed(stream, **arrays)  # type: ignore[arg-type]
+        partial.replace(self.artifact)
 
     @property
     def settings(self) -> Mapping[str, Any]:

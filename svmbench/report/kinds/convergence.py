@@ -1,9 +1,10 @@
 """How far solvers are above the best objective, against CPU seconds or work.
 
 A solver with a trace (``"trace": [[CPU seconds, work, objective], …]`` in its record) is a curve;
-one without is a point for each of its cells, so that a ladder of tolerances is a curve too. The
-best objective is the lowest of the panel, in a trace or at a solution: it has no place on the
-logarithmic axis itself. All solvers of the block have to minimise the same function.
+one without is a point for each of its cells, so that a ladder of tolerances is a curve too. Of a
+solver that has a trace at every rung of a ladder the last rung's is drawn: the others are parts of
+it. The best objective is the lowest of the panel, in a trace or at a solution: it has no place on
+the logarithmic axis itself. All solvers of the block have to minimise the same function.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from svmbench.errors import ResultsError
-from svmbench.report.axes import draw_points, log_ticks
+from svmbench.report.axes import COLOURS, draw_points, log_ticks
 from svmbench.report.curves import Curves, Panel, Point, Series, by_panel
 from svmbench.report.kinds import Kind
 from svmbench.report.records import Cell, Run
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
 
 #: Columns of a trace by the name of the axis; beside them, what a cell without one has instead.
 _AXES = {"cpu_time_s": (0, "cpu_time_s"), "work": (1, "n_iter")}
+
+
+#: A curve of more points is a line without markers, which would hide it and what lies below.
+MOST_MARKED = 40
 
 
 def collect(run: Run, spec: PlotSpec) -> Curves:
@@ -64,11 +69,11 @@ def _panel(spec: PlotSpec, title: str, cells: Sequence[Cell]) -> Panel:
     best = min(lowest, default=0.0)
     scale = abs(best) or 1.0
     curves: dict[str, list[Point]] = {}
+    last = {_name(spec, cell): cell for cell in cells if cell.trace}
     for cell in cells:
-        name = str(cell.value(spec.series)) if spec.series else str(cell.solver)
-        rungs = [f"{n.partition('.')[2]} {v}" for n, v in cell.dimensions.items() if "." in n]
-        if cell.trace and rungs:
-            name = f"{name}, {', '.join(rungs)}"
+        name = _name(spec, cell)
+        if name in last and last[name] is not cell:
+            continue
         for x, value in _path(spec, cell):
             excess = (value - best) / scale
             if x > 0.0 and excess > 0.0:
@@ -80,6 +85,10 @@ def _panel(spec: PlotSpec, title: str, cells: Sequence[Cell]) -> Panel:
         Series(name, tuple(sorted(points, key=lambda p: p.x))) for name, points in curves.items()
     ]
     return Panel(title, tuple(series))
+
+
+def _name(spec: PlotSpec, cell: Cell) -> str:
+    return str(cell.value(spec.series)) if spec.series else str(cell.solver)
 
 
 def _path(spec: PlotSpec, cell: Cell) -> list[tuple[float, float]]:
@@ -100,6 +109,10 @@ def draw(axes: Axes, curves: Curves, panel: Panel, styles: dict[str, int], hollo
     axes.set_yscale("log")
     for series in panel.series:
         style = styles[series.name]
+        if len(series.points) > MOST_MARKED:
+            xs, ys = [p.x for p in series.points], [p.y for p in series.points]
+            axes.plot(xs, ys, color=COLOURS[style % len(COLOURS)], label=series.name)
+            continue
         draw_points(axes, series, style, line=True, hollow=hollow, text=series.name)
     log_ticks(axes, "x")
     log_ticks(axes, "y")
