@@ -62,7 +62,7 @@ def test_novelty_is_scored_by_auc_on_rows_of_both_classes(tmp_path: Path) -> Non
     ended = svmbench("run", "novelty", "--output", out)
     assert ended.code == 0, ended.said
     cells = [line for line in lines_of(out) if line["kind"] == "cell"]
-    assert len(cells) == 12
+    assert len(cells) == 15
     for cell in cells:
         assert 50.0 < cell["metrics"]["auc_pct"] < 100.0
         # 1,000 normal rows and 200 others: two thirds of the former train, a third of both tests.

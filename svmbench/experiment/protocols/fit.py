@@ -95,6 +95,6 @@ def _plane(estimator: Any, X: Any, y: np.ndarray) -> dict[str, np.ndarray]:
     marked[getattr(estimator, "support_", [])] = True
     found = {"grid_x": grid_x, "grid_y": grid_y, "X": points, "y": y, "marked": marked}
     # Class numbers where there are several classes: each pair has decision values of its own.
-    name = "decision" if len(np.unique(y)) == 2 else "regions"
-    ask = estimator.decision_function if name == "decision" else estimator.predict
-    return {**found, name: np.asarray(ask(nodes)).reshape(RESOLUTION, RESOLUTION)}
+    two = len(np.unique(y)) == 2
+    said = np.asarray(estimator.decision_function(nodes) if two else estimator.predict(nodes))
+    return {**found, "decision" if two else "regions": said.reshape(RESOLUTION, RESOLUTION)}

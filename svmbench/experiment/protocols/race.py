@@ -68,6 +68,8 @@ class _Racer:
         self.estimator = task.build(settings)
         # Of the solver itself: what wraps it for more classes declares nothing.
         alone = task.build_alone(settings)
+        #: What stands before its parameters where it is wrapped.
+        self.prefix = "" if type(alone) is type(self.estimator) else "estimator__"
         #: A class of others has no problem, and aims at nothing that could be compared.
         self.declaration, self.aim = alone.declaration, getattr(alone, "aim", None)
         start = time.perf_counter()
@@ -86,7 +88,9 @@ class _Racer:
             self._run_path()
             return
         for rung, point in enumerate(self.points):
-            estimator = self.estimator.set_params(**point)
+            estimator = self.estimator.set_params(
+                **{f"{self.prefix}{name}": value for name, value in point.items()}
+            )
             key = (self._c_of(point), rung)
             with measure.quiet():
                 cpu, wall = time.process_time(), time.perf_counter()
