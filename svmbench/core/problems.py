@@ -475,13 +475,7 @@ PROBLEMS: dict[str, Problem] = {
 
 
 def check_name(problem: Problem) -> None:
-    """Make sure that a problem's name is not that of another one.
-
-    Raises
-    ------
-    ValueError
-        If it is.
-    """
+    """Raise ValueError if a problem's name is that of another one."""
     known = PROBLEMS.get(problem.name, problem)
     if known.formula != problem.formula:
         msg = f"two problems are called {problem.name!r}: {known.formula!r} and {problem.formula!r}"
@@ -489,13 +483,7 @@ def check_name(problem: Problem) -> None:
 
 
 def enter(problem: Problem) -> None:
-    """Make a problem known under its name, as a solver that brings its own does.
-
-    Raises
-    ------
-    ValueError
-        If the name is that of another problem.
-    """
+    """Make a problem known, as a solver that brings its own does; ValueError if its name is taken."""
     check_name(problem)
     # The same problem from a module that was loaded again: the newer one counts.
     PROBLEMS[problem.name] = problem
