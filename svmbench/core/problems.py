@@ -483,7 +483,7 @@ def check_name(problem: Problem) -> None:
 
 
 def enter(problem: Problem) -> None:
-    """Make a problem known, as a solver that brings its own does; ValueError if its name is taken."""
+    """Make a problem known that a solver brings; ValueError if its name is taken."""
     check_name(problem)
     # The same problem from a module that was loaded again: the newer one counts.
     PROBLEMS[problem.name] = problem
