@@ -115,7 +115,9 @@ def test_planes_are_kept_for_the_plot_and_drawn_with_their_support_vectors(tmp_p
 
 def test_a_plane_of_other_than_two_features_is_a_sentence() -> None:
     with pytest.raises(ValueError, match="a plane has 2 features, and the data have 30"):
-        cells_in_process([{"name": "alsvm"}], {"protocol": "fit", "plane": True})
+        cells_in_process(
+            [{"name": "alsvm"}], {"protocol": "fit", "plane": True}, datasets=["breast-cancer"]
+        )
 
 
 def test_an_interrupted_path_goes_on_where_it_was() -> None:

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import synthetic_runs as runs
+import yaml
 
+from svmbench import specs
 from svmbench.errors import ResultsError
-from svmbench.report import build
+from svmbench.report import build, kinds
 from svmbench.report.curves import Curves, read_plot, trace_curves
 from svmbench.report.kinds import Kind, kind_of
 from svmbench.report.kinds.curve import grows_by_factors
 from svmbench.report.records import read_run
 from svmbench.specs import PlotSpec, plot_kinds
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def curves_of(folder: Path) -> Curves:
@@ -156,6 +161,27 @@ def test_every_kind_says_what_is_usual(name: str) -> None:
     assert (spec.x, spec.y, spec.series) == (kind.x, kind.y, "solver")
     # What isn't drawn leaves nothing behind, whatever the kind.
     assert json.loads(json.dumps(spec.model_dump(mode="json")))["kind"] == name
+
+
+def test_the_page_on_adding_a_kind_does_what_it_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = (ROOT / "docs" / "adding-a-plot-kind.md").read_text(encoding="utf-8")
+    ((name, code),) = re.findall(r"```python file=(\w+)\.py\n(.*?)```", page, re.DOTALL)
+    (tmp_path / f"{name}.py").write_text(code, encoding="utf-8")
+    # As if the file stood beside the others.
+    monkeypatch.setattr(kinds, "__path__", [*kinds.__path__, str(tmp_path)])
+    monkeypatch.setattr(specs, "plot_kinds", lambda: [*plot_kinds(), name])
+    (plot,) = yaml.safe_load(re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)[0])["plots"]
+    cells = [
+        runs.planned(plot["block"], "a9a", "svc", dimensions={"rows": rows})
+        for rows in (100, 1000, 10000)
+    ]
+    records = [runs.record(cell, {"accuracy_pct": 80.0 + i}) for i, cell in enumerate(cells)]
+    report = build(runs.write_run(tmp_path / "run", cells, records, plots=[plot]))
+    assert list(report.plots) == [plot["name"]]
+    (panel,) = curves_of(tmp_path / "run").panels
+    assert [(p.x, p.y) for p in panel.series[0].points] == [(100, 80), (1000, 81), (10000, 82)]
 
 
 @pytest.mark.parametrize("name", plot_kinds())
