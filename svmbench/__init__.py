@@ -6,6 +6,7 @@ The same from Python as from the command line::
 
     svmbench.solvers()                          # every solver with its declaration
     svmbench.solver("alsvm", C=1.0)             # one of them, a scikit-learn estimator
+    svmbench.NuPath(nu=[0.1, 0.2]).fit(X, y)    # a ν-SVM at every nu, with safe screening
     svmbench.load("a9a")                        # a prepared data set
     svmbench.run("quickstart", profile="quick") # a config's records as a pandas frame
 
@@ -18,13 +19,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from svmbench.catalogue import solver, solvers
+    from svmbench.core.nu.nu_path import NuPath
     from svmbench.data import load
     from svmbench.experiment import run
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "load", "run", "solver", "solvers"]
+__all__ = ["NuPath", "__version__", "load", "run", "solver", "solvers"]
 
 _HOMES = {
+    "NuPath": "svmbench.core.nu.nu_path",
     "load": "svmbench.data",
     "run": "svmbench.experiment",
     "solver": "svmbench.catalogue",

@@ -296,6 +296,10 @@ class KernelSolver(Solver):
         """The kernel with its settled parameters."""
         return KernelFunction(self.kernel, self.gamma_, int(self.degree), float(self.coef0))
 
+    def _where_it_stalls(self) -> str:
+        """Return the end of a sentence: what it means that the solver stalled."""
+        return "can make no more progress in float64"
+
     def _store(self, solution: KernelSolution, data: TrainingData) -> Self:
         if not (np.all(np.isfinite(solution.coefficients)) and np.isfinite(solution.b)):
             msg = f"{type(self).__name__} produced a solution with NaN or infinite coefficients"
@@ -330,11 +334,7 @@ class KernelSolver(Solver):
         if reason in ("max_iter", "stalled"):
             # A baseline's program may have a limit that is no parameter.
             limit = f"max_iter={self.max_iter}" if hasattr(self, "max_iter") else "a limit"
-            why = (
-                f"stopped at {limit}"
-                if reason == "max_iter"
-                else "can make no more progress in float64"
-            )
+            why = f"stopped at {limit}" if reason == "max_iter" else self._where_it_stalls()
             warnings.warn(
                 f"{self.declaration.name} {why} before the optimality conditions held within "
                 + (f"tol={self.tol:g}" if hasattr(self, "tol") else "its precision"),

@@ -1,0 +1,284 @@
+"""``c-svm-bounded``: the C-SVM of the SRBO paper, its offset absorbed or left out, along C by DVI.
+
+Problem
+    min_alpha  1/2 alpha'Q alpha - e'alpha,   0 <= alpha_i <= C;
+    here with a = alpha / C:  min_a  1/2 a'Q a - (1/C) e'a,   0 <= a_i <= 1.
+Given
+    A kernel source, y in {-1, +1}, C (or several, ascending), an inner solver.
+Returned
+    alpha and the offset ``s^2 sum_i alpha_i y_i``.
+Reference
+    Section 2 of the SRBO paper (its rival in tables IV and V); Wang, Wonka and Ye 2014 (DVI).
+The rule
+    With t = C1/C0 and d = Q alpha0: the two variational inequalities put w1 into the ball around
+    (1+t)/2 w0 of squared radius ((t-1)/2)^2 |w0|^2 + C1 g, where g is the duality gap of alpha0 in
+    the scale of a, times C0: an inexact solution can't make it unsafe.
+Deviations
+    - Coordinate descent needs no pair here, where no sum is kept: ``dcdm`` converges.
+      ``dcdm-pairwise`` takes two variables at a time where that gains.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from time import perf_counter
+from typing import Any, ClassVar
+
+import numpy as np
+
+from svmbench.core.arrays import raw
+from svmbench.core.kernel.csvc.whole_matrix import CONVERGED, loose_steps
+from svmbench.core.kernel_base import KernelClassifier, KernelSolution
+from svmbench.core.kernels import KERNELS, gather
+from svmbench.core.nu import dcdm, quadratic
+from svmbench.core.nu.screening import SLACK
+from svmbench.core.nu.unit_box import Point, UnitProblem, move
+from svmbench.core.nu.whole_matrix import OWN_COUNTERS, OnWholeMatrix, ScreenedSolution
+from svmbench.core.registry import declare
+
+#: Screening rules along C.
+RULES = ("none", "dvi")
+
+#: The violation asked of the steps falls to this share where the gap is not reached.
+CLOSER = 0.1
+
+#: Rounds of steps, at most.
+ROUNDS = 12
+
+
+def solve_free(
+    problem: UnitProblem, point: Point, *, name: str, tol: float, max_iter: int
+) -> Point:
+    """Solve a problem whose sum is not kept, from a point, which may be changed.
+
+    Parameters
+    ----------
+    problem : UnitProblem
+        With ``total=None``.
+    point : Point
+    name : str
+        One of ``inner.SOLVERS``.
+    tol, max_iter : float, int
+        Duality gap relative to the objective; largest number of steps.
+    """
+    if name in quadratic.LIBRARIES:
+        return quadratic.solve(problem, name=name, tol=tol)
+    if name == "dcdm":
+        dcdm.solve(problem, point, tol=tol, max_iter=max_iter)
+        return point
+    n = len(point.a)
+    low, high = np.zeros(n), np.ones(n)
+    violation = np.inf
+    for _ in range(ROUNDS):
+        if problem.reaches(point, target := problem.target(point, tol)):
+            point.reason = "converged"
+            return point
+        violation = min(CLOSER * violation, target / max(1, int(np.count_nonzero(point.a))))
+        steps, reason = loose_steps(
+            raw(problem.Q),
+            problem.diag,
+            low,
+            high,
+            violation,
+            max(1, max_iter - point.steps),
+            point.a,
+            point.v,
+        )
+        point.steps += steps
+        problem.refresh(point)
+        if reason != CONVERGED and point.steps >= max_iter:
+            break
+    point.gap = problem.gap(point)
+    enough = point.gap <= problem.target(point, tol)
+    point.reason = "converged" if enough else "stalled"
+    if not enough and point.steps >= max_iter:
+        point.reason = "max_iter"
+    return point
+
+
+def dvi(
+    problem: UnitProblem, last: Point, before: float, C: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return which multipliers are 0 and which are C in the solution for a larger C.
+
+    Parameters
+    ----------
+    problem : UnitProblem
+        At the last C.
+    last : Point
+        Its solution, exact or not, in the scale of a.
+    before, C : float
+        The last C and the next.
+
+    Returns
+    -------
+    zero, one : ndarray of bool of shape (n,)
+    """
+    # d = Q alpha0, from the gradient Q a - 1/C0.
+    d = before * (problem.linear * -1.0 - last.v)
+    square = max(0.0, before * float(last.a @ d))
+    gap = before**2 * max(0.0, problem.gap(last))
+    ratio = C / before
+    size = before**2 * float(problem.diag.max(initial=0.0)) * float(last.a.sum()) ** 2
+    radius = np.sqrt(0.25 * (ratio - 1.0) ** 2 * square + ratio * gap + SLACK * size)
+    reach = radius * np.sqrt(np.maximum(problem.diag, 0.0))
+    centre = 0.5 * (1.0 + ratio) * d
+    slack = SLACK * (1.0 + np.abs(centre))
+    return centre - reach - slack > 1.0, centre + reach + slack < 1.0
+
+
+@declare(
+    name="c-svm-bounded",
+    problem="hinge",
+    summary="C-SVM without an equality constraint, by the ν-SVM's solvers; DVI screening along C",
+    reference="Yang, Chen, Zhang, Xu, Shi and Zhao, section 2; Wang, Wonka and Ye 2014",
+    paper="srbo",
+    kernels=KERNELS,
+    paths=("C",),
+    counters=OWN_COUNTERS,
+)
+class CSVMBounded(OnWholeMatrix, KernelClassifier):
+    """The C-SVM whose offset is absorbed or left out, by an inner solver of choice.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Weight of the summed hinge losses; above 0.
+    kernel, gamma, degree, coef0, solver, max_iter, cache_mb, fit_intercept
+        As for :class:`~svmbench.core.nu.nu_svm.NuSVM`.
+    tol : float, default=1e-6
+        Duality gap, relative to the objective.
+    screen : {"none", "dvi"}, default="none"
+        Whether each solution of a path of C settles multipliers of the next.
+
+    Attributes
+    ----------
+    support_ : ndarray of int of shape (n_support,)
+    dual_coef_ : ndarray of shape (1, n_support)
+        ``alpha_i y_i``.
+    intercept_ : ndarray of shape (1,)
+        ``sum_i alpha_i y_i``, or 0.
+    times_, screening_, objective_, dual_objective_, n_iter_, stop_reason_, counters_
+        As for :class:`~svmbench.core.nu.nu_svm.SRBONuSVM`.
+
+    Examples
+    --------
+    >>> from svmbench.core.nu.c_svm import CSVMBounded
+    >>> CSVMBounded(kernel="linear").fit([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1]).predict([[9]])
+    array([1])
+    """
+
+    treats_offset: ClassVar[str] = "absorbed"
+    along: ClassVar[str] = "C"
+    warm_with: ClassVar[tuple[dict[str, Any], ...]] = ({}, {"solver": "dcdm"})
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        kernel: str = "rbf",
+        gamma: float | str = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        solver: str = "dcdm-pairwise",
+        screen: str = "none",
+        tol: float = 1e-6,
+        max_iter: int = 10_000_000,
+        cache_mb: float = 2048.0,
+        fit_intercept: bool = True,
+    ) -> None:
+        self.C = C
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.solver = solver
+        self.screen = screen
+        self.tol = tol
+        self.max_iter = max_iter
+        self.cache_mb = cache_mb
+        self.fit_intercept = fit_intercept
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.screen not in RULES:
+            msg = f"screen must be one of {', '.join(RULES)}, got screen={self.screen!r}"
+            raise ValueError(msg)
+
+    def follow(
+        self, Q: np.ndarray, y: np.ndarray, values: Sequence[float]
+    ) -> Iterator[KernelSolution]:
+        """Yield the solution at each C."""
+        n = len(y)
+        point, before, last = Point(np.zeros(n), np.zeros(n)), 0.0, None
+        settings = {"name": self.solver, "tol": float(self.tol), "max_iter": int(self.max_iter)}
+        for C in values:
+            start = perf_counter()
+            problem = UnitProblem(Q, None, np.full(n, -1.0 / C))
+            zero = one = np.zeros(n, dtype=bool)
+            if last is not None and self.screen == "dvi":
+                zero, one = dvi(last, point, before, C)
+            tested = perf_counter()
+            if last is None:
+                point = problem.at(np.zeros(n))
+            else:
+                # The multipliers keep their size in the scale of alpha where the box allows it.
+                point = problem.at(np.where(point.a >= 1.0, 1.0, (before / C) * point.a))
+            point = _solve_rest(problem, point, zero, one, settings)
+            last, before = problem, C
+            yield self._solution(
+                point, y, C, (zero, one), (tested - start, perf_counter() - tested)
+            )
+
+    def _solution(
+        self,
+        point: Point,
+        y: np.ndarray,
+        C: float,
+        settled: tuple[np.ndarray, np.ndarray],
+        times: tuple[float, float],
+    ) -> ScreenedSolution:
+        # A multiplier on its bound is exactly C.
+        coefficients = C * point.a * y
+        found = ScreenedSolution(
+            coefficients,
+            b=self.square * float(coefficients.sum()),
+            n_iter=point.steps,
+            stop_reason=point.reason,
+            counters={
+                "updates": point.steps,
+                "newton_steps": point.newton_steps,
+                "screened_zero": int(np.count_nonzero(settled[0])),
+                "screened_one": int(np.count_nonzero(settled[1])),
+                "unscreened_values": 0,
+            },
+        )
+        found.times = {"delta_s": 0.0, "screening_s": times[0], "solve_s": times[1]}
+        found.screening = "none" if self.screen == "none" else "on"
+        return found
+
+
+def _solve_rest(
+    problem: UnitProblem, point: Point, zero: np.ndarray, one: np.ndarray, settings: dict[str, Any]
+) -> Point:
+    """Solve among what was not screened, from a feasible point."""
+    rest = np.flatnonzero(~(zero | one))
+    if len(rest) == len(zero):
+        return solve_free(problem, point, **settings)
+    a = point.a.copy()
+    a[zero], a[one] = 0.0, 1.0
+    move(problem.Q, point, a)
+    if len(rest):
+        Q = gather(problem.Q, rest, rest, np.float64)
+        part = a[rest]
+        linear = -point.v[rest] - Q @ part
+        small = UnitProblem(Q, None, linear)
+        constant = problem.value(point) - small.value(small.at(part))
+        small = UnitProblem(Q, None, linear, constant=constant)
+        found = solve_free(small, small.at(part), **settings)
+        a[rest] = found.a
+        point.steps, point.newton_steps, point.reason = (
+            found.steps, found.newton_steps, found.reason)  # fmt: skip
+        move(problem.Q, point, a)
+    point.gap = problem.gap(point)
+    return point

@@ -1,0 +1,152 @@
+"""``svmbench.NuPath``: every solution of the ν-SVM along a list of nu, with safe screening."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from svmbench.core.nu.nu_svm import SRBONuSVM
+from svmbench.core.nu.unit_box import least
+
+
+class NuPath(BaseEstimator):
+    """The ν-SVM at several values of nu, each solved from the last, with safe screening.
+
+    ``alpha_`` is in the paper's scale, in which 0 <= alpha_i <= 1/l with l samples, and
+    f(x) = sum_i alpha_i y_i K(x_i, x) + b has margins rho. The C-SVC of the same classifier is
+    f / rho: its multipliers are alpha / rho, and its C is 1 / (l rho). LIBSVM's ν-SVC, whose offset
+    is free, keeps l alpha inside.
+
+    Parameters
+    ----------
+    nu : sequence of float
+        Ascending, each above 0 and at most 1.
+    kernel : {"linear", "rbf", "poly", "sigmoid"}, default="rbf"
+    gamma : float or "scale", default="scale"
+    degree, coef0 : int, float
+        Of the kernel.
+    screen : bool or str, default=True
+        True: with delta by descent, where it pays (``"srbo-descent"``); False: not at all; or a
+        rule's name, as for :class:`~svmbench.core.nu.nu_svm.SRBONuSVM`.
+    solver : str, default="dcdm-pairwise"
+        As for :class:`~svmbench.core.nu.nu_svm.NuSVM`.
+    tol : float, default=1e-6
+        Duality gap, relative to the objective.
+    max_iter : int, default=10000000
+        Largest number of steps at each nu.
+    cache_mb : float, default=2048.0
+        MiB that the kernel matrix may take.
+    fit_intercept : bool, default=True
+        Whether 1 is added to the kernel, which absorbs the offset.
+
+    Attributes
+    ----------
+    alpha_ : list of ndarray of shape (n_samples,)
+        One a nu, in the paper's scale.
+    rho_, intercept_ : ndarray of shape (n_values,)
+        Margin and offset.
+    objective_, gap_ : ndarray of shape (n_values,)
+        Dual objective 1/2 alpha'Q alpha, and the duality gap in the same scale.
+    n_screened_ : ndarray of int of shape (n_values,)
+        Multipliers settled before the solution.
+    screening_ : list of str
+        What was done at each nu: ``"on"``, ``"first"``, ``"tested"``, ``"off"`` or ``"none"``; see
+        :class:`~svmbench.core.nu.nu_svm.SRBONuSVM`.
+    times_ : ndarray of shape (n_values, 3)
+        Wall time of delta, screening test and solution, seconds.
+    models_ : list of SRBONuSVM
+    classes_ : ndarray of shape (2,)
+
+    Raises
+    ------
+    ValueError
+        If the values of nu do not ascend or leave (0, 1], or the matrix does not fit `cache_mb`.
+
+    Examples
+    --------
+    >>> import svmbench
+    >>> X, y = [[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1]
+    >>> path = svmbench.NuPath(nu=[0.3, 0.6, 0.9], kernel="linear").fit(X, y)
+    >>> [round(float(alpha.sum()), 6) for alpha in path.alpha_]
+    [0.3, 0.6, 0.9]
+    """
+
+    def __init__(
+        self,
+        nu: Sequence[float] = (0.1, 0.3, 0.5, 0.7, 0.9),
+        *,
+        kernel: str = "rbf",
+        gamma: float | str = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        screen: bool | str = True,
+        solver: str = "dcdm-pairwise",
+        tol: float = 1e-6,
+        max_iter: int = 10_000_000,
+        cache_mb: float = 2048.0,
+        fit_intercept: bool = True,
+    ) -> None:
+        self.nu = nu
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.screen = screen
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.cache_mb = cache_mb
+        self.fit_intercept = fit_intercept
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Solve at every nu.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            Labels of two classes.
+        """
+        values = [float(nu) for nu in self.nu]
+        if not values:
+            raise ValueError("nu must have at least one value")
+        params = {name: getattr(self, name) for name in self.get_params() if name != "nu"}
+        if isinstance(self.screen, bool):
+            params["screen"] = "srbo-descent" if self.screen else "none"
+        model = SRBONuSVM(nu=values[0], **params)
+        data = model.prepare(X, y)
+        found = [point.solution for point in model.path(data, None, "nu", values)]
+        self.classes_, self.models_ = model.classes_, found
+        self.alpha_ = [_alpha(one, len(data.y)) for one in found]
+        self.rho_ = np.array([one.expansion_.rho for one in found])
+        self.intercept_ = np.array([one.expansion_.b for one in found])
+        products = [data.native.Q @ alpha for alpha in self.alpha_]
+        squares = np.array([float(a @ d) for a, d in zip(self.alpha_, products, strict=True)])
+        self.objective_ = 0.5 * squares
+        lowest = [least(d, nu * len(d)) / len(d) for d, nu in zip(products, values, strict=True)]
+        self.gap_ = squares - np.array(lowest)
+        self.n_screened_ = np.array(
+            [one.counters_["screened_zero"] + one.counters_["screened_one"] for one in found]
+        )
+        self.screening_ = [one.screening_ for one in found]
+        self.times_ = np.array([list(one.times_.values()) for one in found])
+        return self
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return f(x) at every nu, shape (n_values, n_samples)."""
+        check_is_fitted(self, "models_")
+        return np.stack([model.decision_function(X) for model in self.models_])
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the classes at every nu, shape (n_values, n_samples)."""
+        return self.classes_[(self.decision_function(X) >= 0.0).astype(np.intp)]
+
+
+def _alpha(model: SRBONuSVM, n_samples: int) -> np.ndarray:
+    alpha = np.zeros(n_samples)
+    alpha[model.support_] = np.abs(model.dual_coef_[0])
+    return alpha

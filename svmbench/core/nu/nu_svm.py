@@ -1,0 +1,315 @@
+"""``nu-svm`` and ``srbo-nu-svm``: the ν-SVM of the SRBO paper, its offset absorbed or left out.
+
+Problem
+    min_alpha  1/2 alpha'Q alpha,   e'alpha >= nu,   0 <= alpha_i <= 1/l,
+    Q_ij = y_i y_j (K(x_i, x_j) + s^2): the dual of 1/2 ||w||^2 - nu rho + 1/l sum_i xi_i with
+    y_i <w, phi(x_i)> >= rho - xi_i, rho >= 0, where w has the offset in it.
+Given
+    A kernel source, y in {-1, +1}, nu (or several, ascending), an inner solver.
+Returned
+    alpha, rho and the offset ``s^2 sum_i alpha_i y_i``.
+Reference
+    Problems (2) and (4), algorithm 1, corollaries 3 and 4 of the SRBO paper.
+Deviations
+    - Those of the parts: ``unit_box`` (scale), ``screening`` (the margin's bounds), ``sequence``.
+    - The paper's text absorbs the offset; its program appends the constant before the kernel is
+      taken, which leaves an RBF kernel without one: ``fit_intercept=False``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Any, ClassVar
+
+import numpy as np
+
+from svmbench.core.base import TrainingData
+from svmbench.core.kernel_base import KERNEL_PARAMETERS, KernelClassifier, KernelSolution
+from svmbench.core.kernels import KERNELS
+from svmbench.core.novelty_base import require_share
+from svmbench.core.nu import sequence
+from svmbench.core.nu.sequence import RULES, Settings, Step
+from svmbench.core.nu.unit_box import margin
+from svmbench.core.nu.whole_matrix import OWN_COUNTERS, OnWholeMatrix, ScreenedSolution
+from svmbench.core.registry import declare
+
+
+def solution_of(step: Step, y: np.ndarray, scale: float, square: float) -> ScreenedSolution:
+    """Return a step of a path as a solution in its paper's scale.
+
+    Parameters
+    ----------
+    step : Step
+    y : ndarray of shape (n,)
+        Labels ±1.
+    scale : float
+        What a multiplier of 1 is in that scale: 1/l of the ν-SVM, 1/(nu l) of the OC-SVM.
+    square : float
+        What the absorbed offset adds to the kernel.
+    """
+    point = step.point
+    coefficients = scale * point.a * y
+    found = ScreenedSolution(
+        coefficients,
+        b=square * float(coefficients.sum()),
+        # The margin can't be negative, and where it is 0 so is w.
+        rho=max(0.0, scale * margin(point, step.total)),
+        n_iter=point.steps + point.newton_steps,
+        stop_reason=point.reason,
+        counters={
+            "updates": point.steps,
+            "newton_steps": point.newton_steps,
+            "screened_zero": int(np.count_nonzero(step.zero)),
+            "screened_one": int(np.count_nonzero(step.one)),
+            "unscreened_values": int(step.screening in ("off", "tested")),
+        },
+    )
+    found.times = {
+        "delta_s": step.delta_s,
+        "screening_s": step.screening_s,
+        "solve_s": step.solve_s,
+    }
+    found.screening = step.screening
+    return found
+
+
+class _NuSVM(OnWholeMatrix, KernelClassifier):
+    """What the two solvers have in common."""
+
+    treats_offset: ClassVar[str] = "absorbed"
+    needs_parameters: ClassVar[tuple[str, ...]] = ("nu", *KERNEL_PARAMETERS)
+    along: ClassVar[str] = "nu"
+
+    nu: float
+    fit_intercept: bool
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        require_share("nu", self.nu)
+
+    def _sum_weight(self, data: TrainingData) -> float:
+        return float(self.nu)
+
+    def _settings(self) -> Settings:
+        return Settings(
+            solver=self.solver,
+            screen=getattr(self, "screen", "none"),
+            tol=float(self.tol),
+            max_iter=int(self.max_iter),
+        )
+
+    def follow(
+        self, Q: np.ndarray, y: np.ndarray, values: Sequence[float]
+    ) -> Iterator[KernelSolution]:
+        """Yield the solution at each nu."""
+        n = len(y)
+        for step in sequence.follow(Q, [value * n for value in values], self._settings()):
+            yield solution_of(step, y, 1.0 / n, self.square)
+
+
+@declare(
+    name="nu-svm",
+    problem="nu-svc",
+    summary="ν-SVM without an equality constraint: pairwise DCDM, DCDM as printed, or a QP library",
+    reference="Yang, Chen, Zhang, Xu, Shi and Zhao, problems (2) and (4), algorithm 2",
+    paper="srbo",
+    kernels=KERNELS,
+    paths=("nu",),
+    counters=OWN_COUNTERS,
+)
+class NuSVM(_NuSVM):
+    """The ν-SVM whose offset is absorbed or left out ("bounded"), by an inner solver of choice.
+
+    Unlike ``nu-svc``, whose offset is free, any nu in (0, 1] is feasible; where the classes overlap
+    by more than nu allows, the margin rho and w are 0.
+
+    Parameters
+    ----------
+    nu : float, default=0.5
+        Upper bound of the share of margin errors, lower bound of the share of support vectors;
+        above 0 and at most 1.
+    kernel : {"linear", "rbf", "poly", "sigmoid"}, default="rbf"
+    gamma : float or "scale", default="scale"
+        Width of the kernel; "scale" is 1 / (n_features * variance of X).
+    degree : int, default=3
+        Of the polynomial kernel.
+    coef0 : float, default=0.0
+        Of the polynomial and the sigmoid kernel.
+    solver : str, default="dcdm-pairwise"
+        ``dcdm-pairwise``; ``dcdm``, which stops short of the optimum as printed; or ``qp``,
+        ``qp-clarabel`` or ``qp-cvxopt``, libraries in the role of the paper's quadprog.
+    tol : float, default=1e-6
+        Duality gap, relative to the objective.
+    max_iter : int, default=10000000
+        Largest number of steps.
+    cache_mb : float, default=2048.0
+        MiB that the matrix may take, 8 bytes a value; more samples are refused.
+    fit_intercept : bool, default=True
+        Whether 1 is added to the kernel. The paper's program does not for an RBF kernel.
+
+    Attributes
+    ----------
+    support_ : ndarray of int of shape (n_support,)
+    support_vectors_ : ndarray or csr_array of shape (n_support, n_features)
+    dual_coef_ : ndarray of shape (1, n_support)
+        ``alpha_i y_i``; alpha_i is at most 1/l. The C-SVC of the same ``f / rho`` has alpha / rho,
+        and C = 1 / (l rho).
+    intercept_ : ndarray of shape (1,)
+        ``sum_i alpha_i y_i``, or 0.
+    expansion_ : Expansion
+        The model; its `rho` is the margin.
+    objective_, dual_objective_ : float
+        Primal value at the offset and rho, and dual value.
+    n_iter_ : int
+        Steps.
+    stop_reason_ : str
+        ``"converged"``, ``"max_iter"`` or ``"stalled"``.
+    counters_ : dict
+        ``updates`` (pair steps, updates of `dcdm`, iterations of a library), ``newton_steps``,
+        ``support_vectors``, ``bounded_support_vectors``, and of a path ``screened_zero``,
+        ``screened_one``, ``unscreened_values``.
+
+    Raises
+    ------
+    ValueError
+        If the matrix does not fit `cache_mb`, or a library is not installed.
+
+    Examples
+    --------
+    >>> from svmbench.core.nu.nu_svm import NuSVM
+    >>> model = NuSVM(nu=0.5, kernel="linear").fit([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1])
+    >>> model.predict([[9]])
+    array([1])
+    """
+
+    warm_with: ClassVar[tuple[dict[str, Any], ...]] = ({}, {"solver": "dcdm"})
+
+    def __init__(
+        self,
+        nu: float = 0.5,
+        *,
+        kernel: str = "rbf",
+        gamma: float | str = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        solver: str = "dcdm-pairwise",
+        tol: float = 1e-6,
+        max_iter: int = 10_000_000,
+        cache_mb: float = 2048.0,
+        fit_intercept: bool = True,
+    ) -> None:
+        self.nu = nu
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.cache_mb = cache_mb
+        self.fit_intercept = fit_intercept
+
+
+def require_rule(screen: Any) -> None:
+    """Raise ValueError unless `screen` is the name of a screening rule."""
+    if screen not in RULES:
+        msg = f"screen must be one of {', '.join(RULES)}, got screen={screen!r}"
+        raise ValueError(msg)
+
+
+def require_ascending(values: Sequence[Any]) -> None:
+    """Raise ValueError unless the values of nu ascend."""
+    if any(after <= before for before, after in pairwise(values)):
+        raise ValueError("the values of nu must ascend: each solution screens the next")
+
+
+@declare(
+    name="srbo-nu-svm",
+    problem="nu-svc",
+    summary="ν-SVM along ascending nu, with safe screening between one solution and the next",
+    reference="Yang, Chen, Zhang, Xu, Shi and Zhao, algorithm 1, corollaries 1 to 4",
+    paper="srbo",
+    kernels=KERNELS,
+    paths=("nu",),
+    counters=OWN_COUNTERS,
+)
+class SRBONuSVM(_NuSVM):
+    """``nu-svm`` along a path of nu, where each solution settles multipliers of the next.
+
+    A single fit has nothing to screen with and is that of ``nu-svm``; what this solver is for is
+    `path` (and :class:`svmbench.NuPath`).
+
+    Parameters
+    ----------
+    nu, kernel, gamma, degree, coef0, solver, tol, max_iter, cache_mb, fit_intercept
+        As for :class:`NuSVM`.
+    screen : str, default="srbo"
+        ``srbo`` (the paper's rule and its bi-level delta, with safe bounds of the margin),
+        ``srbo-descent`` (delta by a few warm-started steps, and only where it pays), ``gap-safe``
+        (by the duality gap of the last solution, lifted), ``none``, or ``corollary-2``: the rule as
+        it is printed, which is *unsafe*.
+
+    Attributes
+    ----------
+    times_ : dict of str to float
+        Of a solution of a path: ``delta_s``, ``screening_s``, ``solve_s``, seconds of wall time.
+    screening_ : str
+        ``"on"``, ``"first"`` (nothing to screen with), ``"tested"`` (solved whole, because that was
+        forecast to be faster), ``"off"`` (not tested: it has not paid of late) or ``"none"``.
+
+    The others are those of :class:`NuSVM`.
+
+    Examples
+    --------
+    >>> from svmbench.core.nu.nu_svm import SRBONuSVM
+    >>> model = SRBONuSVM(kernel="linear")
+    >>> data = model.prepare([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1])
+    >>> path = model.path(data, None, "nu", [0.3, 0.6])
+    >>> [round(float(point.solution.dual_coef_[0] @ [-1, -1, 1, 1]), 6) for point in path]
+    [0.3, 0.6]
+    """
+
+    def __init__(
+        self,
+        nu: float = 0.5,
+        *,
+        kernel: str = "rbf",
+        gamma: float | str = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        solver: str = "dcdm-pairwise",
+        screen: str = "srbo",
+        tol: float = 1e-6,
+        max_iter: int = 10_000_000,
+        cache_mb: float = 2048.0,
+        fit_intercept: bool = True,
+    ) -> None:
+        self.nu = nu
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.solver = solver
+        self.screen = screen
+        self.tol = tol
+        self.max_iter = max_iter
+        self.cache_mb = cache_mb
+        self.fit_intercept = fit_intercept
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        require_rule(self.screen)
+
+    def _ascend(self, values: Sequence[Any]) -> bool:
+        require_ascending(values)
+        return True
+
+    @classmethod
+    def warm_up_rest(cls) -> None:
+        """Call what only a path gets to."""
+        for screen in ("srbo", "srbo-descent"):
+            model = cls(screen=screen, gamma=1.0)
+            data = model.prepare([[0.0], [1.0], [2.0], [4.0], [5.0]], [0, 0, 1, 1, 1])
+            for _ in model.path(data, None, "nu", [0.3, 0.5, 0.6, 0.7]):
+                pass

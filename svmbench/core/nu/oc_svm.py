@@ -1,0 +1,199 @@
+"""``oc-svm`` and ``srbo-oc-svm``: the one-class SVM on the wing's solvers, and along a path of nu.
+
+Problem
+    min_alpha  1/2 alpha'K alpha,   e'alpha = 1,   0 <= alpha_i <= 1/(nu l).
+Given
+    A kernel source, nu (or several, ascending), an inner solver.
+Returned
+    alpha and rho; f(x) = <w, phi(x)> - rho.
+Reference
+    Table II of the SRBO paper; Schölkopf, Platt, Shawe-Taylor, Smola and Williamson 2001.
+Deviations
+    - The paper's box changes with nu; in the scale of ``unit_box`` it does not, and the problem is
+      that of the ν-SVM with all labels 1. The screening is therefore the same, to the letter.
+    - An absorbed offset would add a constant to the objective and nothing else: there is none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from svmbench.core.base import TrainingData
+from svmbench.core.kernel_base import KERNEL_PARAMETERS, KernelSolution
+from svmbench.core.kernels import KERNELS, KernelSource
+from svmbench.core.novelty_base import KernelDetector, require_share
+from svmbench.core.nu import sequence
+from svmbench.core.nu.nu_svm import require_ascending, require_rule, solution_of
+from svmbench.core.nu.sequence import Settings
+from svmbench.core.nu.unit_box import margin
+from svmbench.core.nu.whole_matrix import OWN_COUNTERS, OnWholeMatrix
+from svmbench.core.registry import declare
+
+
+class _OCSVM(OnWholeMatrix, KernelDetector):
+    """What the two solvers have in common."""
+
+    treats_offset: ClassVar[str] = "none"
+    needs_parameters: ClassVar[tuple[str, ...]] = ("nu", *KERNEL_PARAMETERS)
+    along: ClassVar[str] = "nu"
+
+    nu: float
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        require_share("nu", self.nu)
+
+    def _sum_weight(self, data: TrainingData) -> float:
+        return float(self.nu)
+
+    def solve(
+        self, source: KernelSource, y: np.ndarray | None = None, start: np.ndarray | None = None
+    ) -> KernelSolution:
+        """Solve on one kernel matrix; labels and `start` are ignored."""
+        return super().solve(source, np.ones(source.n_samples))
+
+    def follow(
+        self, Q: np.ndarray, y: np.ndarray, values: Sequence[float]
+    ) -> Iterator[KernelSolution]:
+        """Yield the solution at each nu."""
+        n = len(Q)
+        settings = Settings(
+            solver=self.solver,
+            screen=getattr(self, "screen", "none"),
+            tol=float(self.tol),
+            max_iter=int(self.max_iter),
+        )
+        for step in sequence.follow(Q, [value * n for value in values], settings):
+            found = solution_of(step, np.ones(n), 1.0 / step.total, 0.0)
+            found.rho = margin(step.point, step.total) / step.total
+            found.b = -found.rho
+            yield found
+
+
+@declare(
+    name="oc-svm",
+    problem="one-class",
+    summary="one-class SVM by pairwise DCDM, DCDM as printed, or a QP library",
+    reference="Yang, Chen, Zhang, Xu, Shi and Zhao, table II",
+    paper="srbo",
+    kernels=KERNELS,
+    task="one-class",
+    paths=("nu",),
+    counters=OWN_COUNTERS,
+)
+class OCSVM(_OCSVM):
+    """The one-class SVM in its paper's scale, by an inner solver of choice.
+
+    :class:`~svmbench.core.oneclass.one_class.OneClass` is the one for production: it needs no whole
+    matrix. This one reaches duality gaps of 1e-8, and takes the solvers of the SRBO paper.
+
+    Parameters
+    ----------
+    nu : float, default=0.5
+        Upper bound of the share of training samples called abnormal; above 0 and at most 1.
+    kernel, gamma, degree, coef0, solver, tol, max_iter, cache_mb
+        As for :class:`~svmbench.core.nu.nu_svm.NuSVM`.
+
+    Attributes
+    ----------
+    support_ : ndarray of int of shape (n_support,)
+    dual_coef_ : ndarray of shape (1, n_support)
+        alpha; they sum up to 1, and none is above 1/(nu l).
+    offset_ : float
+        rho.
+    objective_, dual_objective_, n_iter_, stop_reason_, counters_
+        As for :class:`~svmbench.core.nu.nu_svm.NuSVM`.
+
+    Examples
+    --------
+    >>> from svmbench.core.nu.oc_svm import OCSVM
+    >>> OCSVM(nu=0.5, gamma=1.0).fit([[0.0], [0.1], [0.2], [5.0]]).predict([[0.1], [9.0]])
+    array([ 1, -1])
+    """
+
+    def __init__(
+        self,
+        nu: float = 0.5,
+        *,
+        kernel: str = "rbf",
+        gamma: float | str = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        solver: str = "dcdm-pairwise",
+        tol: float = 1e-6,
+        max_iter: int = 10_000_000,
+        cache_mb: float = 2048.0,
+    ) -> None:
+        self.nu = nu
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.cache_mb = cache_mb
+
+
+@declare(
+    name="srbo-oc-svm",
+    problem="one-class",
+    summary="one-class SVM along ascending nu, with safe screening between the solutions",
+    reference="Yang, Chen, Zhang, Xu, Shi and Zhao, table II and algorithm 1",
+    paper="srbo",
+    kernels=KERNELS,
+    task="one-class",
+    paths=("nu",),
+    counters=OWN_COUNTERS,
+)
+class SRBOOCSVM(_OCSVM):
+    """``oc-svm`` along a path of nu, where each solution settles multipliers of the next.
+
+    Parameters
+    ----------
+    nu, kernel, gamma, degree, coef0, solver, tol, max_iter, cache_mb
+        As for :class:`OCSVM`.
+    screen : str, default="srbo"
+        As for :class:`~svmbench.core.nu.nu_svm.SRBONuSVM`.
+
+    Attributes
+    ----------
+    times_, screening_
+        As for :class:`~svmbench.core.nu.nu_svm.SRBONuSVM`; the others are those of :class:`OCSVM`.
+    """
+
+    def __init__(
+        self,
+        nu: float = 0.5,
+        *,
+        kernel: str = "rbf",
+        gamma: float | str = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        solver: str = "dcdm-pairwise",
+        screen: str = "srbo",
+        tol: float = 1e-6,
+        max_iter: int = 10_000_000,
+        cache_mb: float = 2048.0,
+    ) -> None:
+        self.nu = nu
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.solver = solver
+        self.screen = screen
+        self.tol = tol
+        self.max_iter = max_iter
+        self.cache_mb = cache_mb
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        require_rule(self.screen)
+
+    def _ascend(self, values: Sequence[Any]) -> bool:
+        require_ascending(values)
+        return True

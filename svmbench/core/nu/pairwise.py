@@ -1,0 +1,250 @@
+"""``dcdm-pairwise``: two multipliers at a time, and all free ones where that is cheaper.
+
+Problem
+    As in ``unit_box``.
+Given
+    The problem, a feasible point with its gradient, a tolerance.
+Returned
+    The point, moved in place, once its duality gap is at most tol times the objective.
+Reference
+    Algorithm 2 of the SRBO paper, made convergent: a single multiplier can't move where the sum is
+    kept, so that two do (Fan, Chen and Lin 2005, WSS 2; the steps are those of ``csvc``).
+Deviations
+    - Steps of the free multipliers together (Newton's, cut off at the first bound) where pairs
+      have taken as long as one of those would: with an ill-conditioned Q pairs alone need
+      hundreds of thousands of steps for the gap that interior-point methods reach.
+    - The interior-point method of ``interior`` where both together have taken a share of its time.
+    - It stops by the duality gap, which says how far the objective is from the optimum, and not by
+      the largest violation, which doesn't.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+from svmbench.core.arrays import raw
+from svmbench.core.compiled import compiled
+from svmbench.core.kernel.csvc.whole_matrix import CONVERGED, pair_steps
+from svmbench.core.kernels import gather
+from svmbench.core.nu import interior
+from svmbench.core.nu.unit_box import Point, UnitProblem, mend
+
+#: Added to the diagonal of the free multipliers' Q, as a share of its mean.
+RIDGE = 1e-13
+
+#: The violation asked of pairs falls to this share where the gap is not reached.
+CLOSER = 0.2
+
+#: Newton steps in a row, each of which loses one free multiplier to a bound.
+IN_A_ROW = 12
+
+#: A gap above this share of the best so far is no progress, and so many rounds without any in a
+#: row are the end.
+LITTLE, PATIENCE = 0.9, 6
+
+#: Pair steps of a round, at least.
+LEAST_PAIRS = 50
+
+#: Seconds, as measured once: of a pair step and its part a sample; of a Newton step, its part a
+#: pair of free multipliers, a sample of each and a triple. They only say when to change methods.
+PAIR, PAIR_SAMPLE = 3e-7, 1.5e-9
+NEWTON, NEWTON_PAIR, NEWTON_ROW, NEWTON_TRIPLE = 8e-5, 3e-9, 1e-9, 4e-11
+
+#: Share of the time of the interior-point method after which that takes over.
+OF_INTERIOR = 0.1
+
+
+def seconds_of_a_newton_step(n: int, n_free: int) -> float:
+    """Return about how long a step of all free multipliers takes."""
+    squares = NEWTON_PAIR * n_free * n_free + NEWTON_ROW * n * n_free
+    return NEWTON + squares + NEWTON_TRIPLE * n_free**3
+
+
+def seconds_of_pairs(n: int) -> float:
+    """Return about how long a pair step among n samples takes."""
+    return PAIR + PAIR_SAMPLE * n
+
+
+def seconds(point: Point, n: int) -> float:
+    """Return about how long the steps of a solution among n samples took."""
+    n_free = int(np.count_nonzero((point.a > 0.0) & (point.a < 1.0)))
+    together = point.newton_steps * seconds_of_a_newton_step(n, n_free)
+    return point.steps * seconds_of_pairs(n) + together
+
+
+def pairs_for_a_newton_step(n: int, n_free: int) -> int:
+    """Return how many pair steps take as long as one step of all free multipliers."""
+    return int(seconds_of_a_newton_step(n, n_free) / seconds_of_pairs(n))
+
+
+def solve(problem: UnitProblem, point: Point, *, tol: float, max_iter: int) -> None:
+    """Move a feasible point to the optimum, in place.
+
+    Parameters
+    ----------
+    problem : UnitProblem
+    point : Point
+    tol : float
+        Duality gap, relative to the objective; not below what rounding makes of it.
+    max_iter : int
+        Largest number of steps in all.
+    """
+    n = len(point.a)
+    low, high = np.zeros(n), np.ones(n)
+    violation, best, waited = np.inf, np.inf, 0
+    spent, at_most = 0.0, OF_INTERIOR * interior.expected_seconds(n)
+    while not problem.reaches(point, target := problem.target(point, tol)):
+        if point.steps + point.newton_steps >= max_iter:
+            point.reason = "max_iter"
+            return
+        waited = 0 if point.gap < LITTLE * best else waited + 1
+        best = min(best, point.gap)
+        if waited > PATIENCE and np.isinf(at_most):
+            point.reason = "stalled"
+            return
+        if spent > at_most or waited > PATIENCE:
+            at_most, waited = np.inf, 0
+            if take_interior(problem, point, 0.1 * target):
+                continue
+        n_free = int(np.count_nonzero((point.a > 0.0) & (point.a < 1.0)))
+        # A gap is at most the violation times what moves, which is at most half of what is free.
+        needed = target / max(1.0, 0.5 * n_free)
+        violation = min(CLOSER * violation, needed)
+        budget = max(n // 4, LEAST_PAIRS, pairs_for_a_newton_step(n, n_free))
+        steps, reason = pair_steps(
+            raw(problem.Q),
+            problem.diag,
+            low,
+            high,
+            violation,
+            min(max_iter - point.steps, budget),
+            point.a,
+            point.v,
+        )
+        point.steps += steps
+        spent += steps * seconds_of_pairs(n)
+        if reason != CONVERGED:
+            for _ in range(IN_A_ROW):
+                spent += seconds_of_a_newton_step(n, n_free)
+                if step_together(problem, point):
+                    break
+        point.drift += steps
+        mend(point.a, problem.sum)
+    point.reason = "converged"
+
+
+def take_interior(problem: UnitProblem, point: Point, gap: float) -> bool:
+    """Go to what the interior-point method finds, if that is nearer to the optimum.
+
+    Parameters
+    ----------
+    problem : UnitProblem
+    point : Point
+        Changed in place.
+    gap : float
+        What to ask of that method.
+
+    Returns
+    -------
+    bool
+        Whether the point was changed.
+    """
+    found = interior.solve(problem, gap=gap)
+    point.newton_steps += found.newton_steps
+    if not problem.value(found) < problem.value(point):
+        return False
+    point.a[:], point.v[:], point.drift = found.a, found.v, 0
+    return True
+
+
+def step_together(problem: UnitProblem, point: Point) -> bool:
+    """Move all free multipliers to the minimum of their part, or to the first bound on the way.
+
+    Parameters
+    ----------
+    problem : UnitProblem
+    point : Point
+        Changed in place.
+
+    Returns
+    -------
+    bool
+        Whether the minimum was reached, so that another step would gain nothing.
+    """
+    free = np.flatnonzero((point.a > 0.0) & (point.a < 1.0))
+    if len(free) < 2:
+        return True
+    direction = newton_direction(problem.Q, free, point.v, 0.0)
+    if direction is None:
+        return True
+    reach = advance(problem.Q, point, free, direction)
+    point.newton_steps += 1
+    return reach >= 1.0
+
+
+def newton_direction(
+    Q: np.ndarray, free: np.ndarray, v: np.ndarray, shift: float
+) -> np.ndarray | None:
+    """Return the step of the free multipliers that solves their conditions, of sum `shift`.
+
+    Parameters
+    ----------
+    Q : ndarray of shape (n, n)
+    free : ndarray of int of shape (n_free,)
+    v : ndarray of shape (n,)
+    shift : float
+
+    Returns
+    -------
+    ndarray of shape (n_free,) or None
+        None where Q is no better than singular in float64.
+    """
+    H = gather(Q, free, free, np.float64)
+    ridge = RIDGE * float(np.trace(H)) / len(free)
+    for _ in range(4):
+        H.flat[:: len(free) + 1] += ridge
+        try:
+            factor = cho_factor(H, lower=True, check_finite=False)
+        except LinAlgError:
+            ridge *= 100.0
+            continue
+        both = np.column_stack([v[free], np.ones(len(free))])
+        toward, spread = cho_solve(factor, both, check_finite=False).T
+        total = float(spread.sum())
+        if total <= 0.0 or not np.isfinite(total):
+            return None
+        return np.asarray(toward - ((toward.sum() - shift) / total) * spread)
+    return None
+
+
+def advance(Q: np.ndarray, point: Point, free: np.ndarray, direction: np.ndarray) -> float:
+    """Go along a direction of the free multipliers, as far as it leads or to the first bound.
+
+    Returns
+    -------
+    float
+        The share of the direction that was gone, at most 1.
+    """
+    a = point.a[free]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        room = np.where(direction > 0.0, (1.0 - a) / direction, -a / direction)
+    room[direction == 0.0] = np.inf
+    reach = min(1.0, float(room.min()))
+    after = np.clip(a + reach * direction, 0.0, 1.0)
+    # What stops the step is put on its bound, not a rounding beside it.
+    stops = room <= reach
+    after[stops] = np.where(direction[stops] > 0.0, 1.0, 0.0)
+    _go(raw(Q), free, after - a, point.v)
+    point.drift += len(free)
+    point.a[free] = after
+    return reach
+
+
+@compiled
+def _go(Q: np.ndarray, rows: np.ndarray, change: np.ndarray, v: np.ndarray) -> None:
+    """Take the changed rows' part from v, in place."""
+    for j in range(len(rows)):
+        row, t = Q[rows[j]], change[j]
+        for k in range(len(v)):
+            v[k] -= t * row[k]

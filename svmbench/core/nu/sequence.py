@@ -1,0 +1,409 @@
+"""The sequential path: the solution at each sum screens, and starts, the next.
+
+Problem
+    As in ``unit_box`` with q = 0, for total_1 < total_2 < …
+Given
+    Q, the sums, an inner solver, a screening rule.
+Returned
+    At each sum: the point, which multipliers were screened, and what delta, the screening test and
+    the solution took.
+Reference
+    Algorithm 1 and problems (18), (26) and (27) of the SRBO paper.
+Deviations
+    - ``srbo``: delta as printed, problem (18) once and (27) after. Where the coordinates that left
+      their box can't make up the sum, more are taken with them, up to half of all (the paper's
+      program draws them at random; here those next in line by their gradient).
+    - ``srbo-descent``: delta is what lifts the last solution to the new sum, and a few pair steps;
+      both balls screen. It goes on with all samples where a forecast says that the smaller problem
+      would not pay for its matrix, and stops testing for a while after that has been so.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from svmbench.core.arrays import raw
+from svmbench.core.kernel.csvc.whole_matrix import pair_steps
+from svmbench.core.kernels import gather
+from svmbench.core.nu import inner, pairwise, screening
+from svmbench.core.nu.unit_box import Point, UnitProblem, mend, move
+
+#: Rules that a path may screen by; "corollary-2" is the unsafe print.
+RULES = ("none", "srbo", "srbo-descent", "gap-safe", "corollary-2")
+
+#: Pair steps of `srbo-descent` before it screens, as a share of the samples.
+DESCENT = 0.02
+
+#: Seconds a value of a gathered matrix, and of a row taken from a gradient, as measured once.
+GATHER, ROW = 1.2e-9, 0.6e-9
+
+#: Multipliers that a solution from a warm start is taken to change.
+LIKELY_CHANGES = 200
+
+#: Free multipliers above this are not moved along the tangent: its factor would cost more.
+TANGENT = 400
+
+#: Duality gap, relative, to which delta is chosen: any will do, and a small one screens more.
+DELTA_TOL = 1e-3
+
+#: Tests skipped after one that did not pay, doubled each time up to the last.
+FIRST_REST, LONGEST_REST = 2, 16
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a path is solved.
+
+    Attributes
+    ----------
+    solver : str
+        One of ``inner.SOLVERS``.
+    screen : str
+        One of :data:`RULES`.
+    tol, max_iter : float, int
+        Duality gap relative to the objective; largest number of steps at each sum.
+    warm : bool
+        Whether solutions start from the last, where the solver can.
+    """
+
+    solver: str = "dcdm-pairwise"
+    screen: str = "srbo"
+    tol: float = 1e-8
+    max_iter: int = 10_000_000
+    warm: bool = True
+
+
+@dataclass
+class Step:
+    """What a path finds at one sum.
+
+    Attributes
+    ----------
+    total : float
+    zero, one : ndarray of bool of shape (n,)
+        Screened multipliers.
+    screening : str
+        ``"on"``, ``"off"`` (not tested), ``"tested"`` (tested, and solved whole because that was
+        forecast to be faster), ``"first"`` or ``"none"``.
+    delta_s, screening_s, solve_s : float
+        Wall time, seconds.
+    point : Point
+        The solution, a copy that the path does not touch again.
+    """
+
+    total: float
+    zero: np.ndarray
+    one: np.ndarray
+    screening: str = "none"
+    delta_s: float = 0.0
+    screening_s: float = 0.0
+    solve_s: float = 0.0
+    point: Point = field(default_factory=lambda: Point(np.zeros(0), np.zeros(0)))
+
+    @property
+    def n_screened(self) -> int:
+        """How many multipliers the rule settled."""
+        return int(np.count_nonzero(self.zero) + np.count_nonzero(self.one))
+
+
+@dataclass
+class _State:
+    """What is carried along: the last solution, delta as it was chosen, and what paid.
+
+    Attributes
+    ----------
+    point : Point
+    delta : ndarray of shape (n,) or None
+    whole_s : float
+        Forecast of what a solution among all samples takes, seconds by the model of ``pairwise``.
+    rest, pause : int
+        Sums without a test from here on, and how many there will be after the next that fails.
+    """
+
+    point: Point
+    delta: np.ndarray | None = None
+    whole_s: float = 0.0
+    rest: int = 0
+    pause: int = FIRST_REST
+
+
+def follow(Q: np.ndarray, totals: Sequence[float], settings: Settings) -> Iterator[Step]:
+    """Yield the solution at each sum, in order.
+
+    Parameters
+    ----------
+    Q : ndarray of shape (n, n)
+        C-ordered float64; not written to.
+    totals : sequence of float
+        Ascending, each above 0 and at most n.
+    settings : Settings
+
+    Raises
+    ------
+    ValueError
+        If the sums do not ascend.
+    """
+    diag = raw(np.ascontiguousarray(Q.diagonal()))
+    none = np.zeros(len(Q), dtype=bool)
+    state: _State | None = None
+    before = 0.0
+    for total in totals:
+        if total <= before:
+            raise ValueError("the values of nu must ascend: each solution screens the next")
+        before = float(total)
+        problem = UnitProblem(Q, before, diag=diag)
+        start = time.perf_counter()
+        if state is None:
+            state = _State(_solved(problem, settings, None))
+            step = Step(before, none, none, "none" if settings.screen == "none" else "first")
+            step.solve_s = time.perf_counter() - start
+        elif settings.screen == "none":
+            state.point = _solved(problem, settings, _next_start(problem, state.point, settings))
+            step = Step(before, none, none)
+            step.solve_s = time.perf_counter() - start
+        elif settings.screen == "srbo-descent":
+            step = _descend_and_screen(problem, state, settings)
+        else:
+            step = _screen(problem, state, settings)
+        step.point = state.point.copy()
+        yield step
+
+
+def _is_warm(settings: Settings) -> bool:
+    return settings.warm and settings.solver in inner.WARM
+
+
+def _next_start(problem: UnitProblem, last: Point, settings: Settings) -> Point | None:
+    return lifted(problem, last) if _is_warm(settings) else None
+
+
+def _solved(
+    problem: UnitProblem, settings: Settings, start: Point | None, tol: float = 0.0
+) -> Point:
+    """Solve with the inner solver, from a start where it can; steps are counted from 0."""
+    if start is not None:
+        start.steps = start.newton_steps = 0
+    return inner.solve(
+        problem,
+        name=settings.solver,
+        tol=tol or settings.tol,
+        max_iter=settings.max_iter,
+        start=start if _is_warm(settings) else None,
+    )
+
+
+def lifted(problem: UnitProblem, last: Point) -> Point:
+    """Return the last solution brought to a new sum: along the path's tangent, then greedily.
+
+    Parameters
+    ----------
+    problem : UnitProblem
+        At the new sum.
+    last : Point
+        Not changed.
+    """
+    point = last.copy()
+    for _ in range(pairwise.IN_A_ROW):
+        missing = problem.sum - float(point.a.sum())
+        free = np.flatnonzero((point.a > 0.0) & (point.a < 1.0))
+        if abs(missing) <= 1e-14 * problem.sum or not 1 < len(free) <= TANGENT:
+            break
+        direction = pairwise.newton_direction(problem.Q, free, point.v, missing)
+        if direction is None or pairwise.advance(problem.Q, point, free, direction) >= 1.0:
+            break
+    a = point.a.copy()
+    make_up(a, point.v, problem.sum)
+    move(problem.Q, point, a)
+    return point
+
+
+def make_up(a: np.ndarray, v: np.ndarray, total: float) -> None:
+    """Bring a sum to `total`, in place: the least d is added to, or the largest d taken from.
+
+    Parameters
+    ----------
+    a, v : ndarray of shape (n,)
+        Multipliers and ``-d``.
+    total : float
+    """
+    missing = total - float(a.sum())
+    order = np.argsort(-v if missing > 0.0 else v, kind="stable")
+    room = (1.0 - a if missing > 0.0 else a)[order]
+    given = np.clip(abs(missing) - (np.cumsum(room) - room), 0.0, room)
+    a[order] += given if missing > 0.0 else -given
+    mend(a, total)
+
+
+def _screen(problem: UnitProblem, state: _State, settings: Settings) -> Step:
+    """Take one step of Algorithm 1, always: delta, the test, the rest."""
+    start = time.perf_counter()
+    last = state.point
+    if settings.screen == "gap-safe":
+        feasible = lifted(problem, last)
+        ball = screening.gap_safe_ball(problem, feasible)
+    else:
+        feasible = bilevel(problem, last, state.delta, settings)
+        state.delta = feasible.a - last.a
+        ball = screening.srbo_ball(problem, last, feasible)
+    chosen = time.perf_counter()
+    if settings.screen == "corollary-2":
+        zero, one = screening.corollary_2(problem, last, feasible)
+    else:
+        zero, one = screening.settled(ball, screening.margin_bounds(ball, problem.sum))
+    tested = time.perf_counter()
+    # The print's rule can settle so much that the sum can't be kept: then all samples take part.
+    if np.count_nonzero(one) <= problem.sum <= len(one) - np.count_nonzero(zero):
+        state.point = solve_rest(problem, feasible, zero, one, settings)
+    else:
+        state.point = _solved(problem, settings, feasible)
+    step = Step(problem.sum, zero, one, "on", chosen - start, tested - chosen)
+    step.solve_s = time.perf_counter() - tested
+    return step
+
+
+def bilevel(
+    problem: UnitProblem, last: Point, delta: np.ndarray | None, settings: Settings
+) -> Point:
+    """Return ``a0 + delta``: by problem (18) without an old delta, by problem (27) with one.
+
+    Parameters
+    ----------
+    problem : UnitProblem
+        At the new sum.
+    last : Point
+        The solution a0 at the last sum; not changed.
+    delta : ndarray of shape (n,) or None
+        As it was chosen for the last step.
+    settings : Settings
+    """
+    # With b = a0 + delta, r(delta) = 1/2 (1/2 b'Q b + (Q a0)'b) + const.
+    n = len(last.a)
+    start = lifted(problem, last)
+    chosen = np.arange(n)
+    if delta is not None:
+        kept = last.a + delta
+        leaves = (kept < 0.0) | (kept > 1.0)
+        chosen = _enough(problem, leaves, np.clip(kept, 0.0, 1.0), last)
+        if len(chosen) < n:
+            kept[chosen] = start.a[chosen]
+            part = kept[chosen]
+            make_up(part, last.v[chosen], problem.sum - float(kept.sum() - part.sum()))
+            kept[chosen] = part
+            move(problem.Q, start, kept)
+    Q = problem.Q if len(chosen) == n else gather(problem.Q, chosen, chosen, np.float64)
+    part = start.a[chosen]
+    linear = -last.v[chosen] - start.v[chosen] - Q @ part
+    small = UnitProblem(Q, float(part.sum()), linear, constant=-0.5 * float(last.a @ last.v))
+    found = _solved(small, settings, small.at(part), tol=DELTA_TOL)
+    after = start.a.copy()
+    after[chosen] = found.a
+    move(problem.Q, start, after)
+    return start
+
+
+def _enough(problem: UnitProblem, leaves: np.ndarray, kept: np.ndarray, last: Point) -> np.ndarray:
+    """Return the coordinates of problem (27): those that left the box, with what the sum needs."""
+    n = len(kept)
+    order = np.argsort(last.v * np.where(leaves, 0.0, -1.0) - 1e300 * leaves, kind="stable")
+    for size in (int(np.count_nonzero(leaves)), n // 2):
+        chosen = order[:size]
+        others = float(kept.sum() - kept[chosen].sum())
+        if size and others <= problem.sum <= others + size:
+            return np.sort(chosen)
+    return np.arange(n)
+
+
+def _descend_and_screen(problem: UnitProblem, state: _State, settings: Settings) -> Step:
+    """Take one step with delta by descent, and screening where it is forecast to pay."""
+    start = time.perf_counter()
+    n = len(state.point.a)
+    none = np.zeros(n, dtype=bool)
+    feasible = lifted(problem, state.point)
+    if state.rest > 0:
+        state.rest -= 1
+        state.point = _solved(problem, settings, feasible)
+        state.whole_s = pairwise.seconds(state.point, n)
+        step = Step(problem.sum, none, none, "off")
+        step.solve_s = time.perf_counter() - start
+        return step
+    steps = int(DESCENT * n)
+    if steps:
+        low, high = np.zeros(n), np.ones(n)
+        taken, _ = pair_steps(
+            raw(problem.Q), problem.diag, low, high, 0.0, steps, feasible.a, feasible.v
+        )
+        feasible.drift += taken
+    chosen = time.perf_counter()
+    zero, one = none.copy(), none.copy()
+    for ball in (
+        screening.srbo_ball(problem, state.point, feasible),
+        screening.gap_safe_ball(problem, feasible),
+    ):
+        more_zero, more_one = screening.settled(ball, screening.margin_bounds(ball, problem.sum))
+        zero |= more_zero
+        one |= more_one
+    left = n - int(np.count_nonzero(zero) + np.count_nonzero(one))
+    tested = time.perf_counter()
+    share = pairwise.seconds_of_pairs(left) / pairwise.seconds_of_pairs(n)
+    forecast = share * state.whole_s + GATHER * left**2 + ROW * n * min(left, LIKELY_CHANGES)
+    pays = forecast < state.whole_s or state.whole_s == 0.0
+    if pays:
+        state.pause = FIRST_REST
+        state.point = solve_rest(problem, feasible, zero, one, settings)
+        state.whole_s = pairwise.seconds(state.point, left) / max(share, 1e-3)
+    else:
+        state.rest, state.pause = state.pause, min(2 * state.pause, LONGEST_REST)
+        state.point = _solved(problem, settings, feasible)
+        state.whole_s = pairwise.seconds(state.point, n)
+    step = Step(problem.sum, zero, one, "on" if pays else "tested", chosen - start)
+    step.screening_s, step.solve_s = tested - chosen, time.perf_counter() - tested
+    return step
+
+
+def solve_rest(
+    problem: UnitProblem, start: Point, zero: np.ndarray, one: np.ndarray, settings: Settings
+) -> Point:
+    """Solve among what was not screened (problem 26); return the whole solution.
+
+    Parameters
+    ----------
+    problem : UnitProblem
+    start : Point
+        Feasible; changed in place.
+    zero, one : ndarray of bool of shape (n,)
+        The screened multipliers.
+    settings : Settings
+    """
+    rest = np.flatnonzero(~(zero | one))
+    if len(rest) == len(zero):
+        return _solved(problem, settings, start)
+    a = start.a.copy()
+    a[zero], a[one] = 0.0, 1.0
+    part, total = a[rest], problem.sum - float(np.count_nonzero(one))
+    make_up(part, start.v[rest], total)
+    a[rest] = part
+    move(problem.Q, start, a)
+    steps, newton_steps, reason = 0, 0, "converged"
+    if len(rest):
+        Q = gather(problem.Q, rest, rest, np.float64)
+        linear = -start.v[rest] - Q @ part
+        value = -0.5 * float(start.a @ start.v)
+        mine = 0.5 * float(part @ (linear - start.v[rest]))
+        small = UnitProblem(Q, total, linear, constant=value - mine)
+        found = _solved(small, settings, small.at(part.copy()), tol=0.5 * settings.tol)
+        steps, newton_steps, reason = found.steps, found.newton_steps, found.reason
+        a[rest] = found.a
+        move(problem.Q, start, a)
+    start.steps, start.newton_steps, start.reason = steps, newton_steps, reason
+    target = problem.target(start, settings.tol)
+    if settings.solver == "dcdm-pairwise" and settings.screen != "corollary-2":
+        # Rounding, or what the rest's own tolerance leaves: the whole problem's gap counts.
+        if not problem.reaches(start, target):
+            pairwise.solve(problem, start, tol=settings.tol, max_iter=settings.max_iter)
+    else:
+        start.gap = problem.gap(start)
+    return start

@@ -1,0 +1,270 @@
+"""The problem that every solver of this wing solves, in one scale: multipliers between 0 and 1.
+
+Problem
+    min_a  1/2 a'Q a + q'a,   0 <= a_i <= 1,   e'a = total.
+Which SVMs it is
+    ν-SVM     Q_ij = y_i y_j K(x_i, x_j), q = 0, total = nu l,  alpha = a / l;
+    OC-SVM    Q = K,                      q = 0, total = nu l,  alpha = a / (nu l);
+    either with some multipliers fixed: Q and a of the others, q = Q[others, fixed] a[fixed].
+Why the sum is kept, and not bounded from below
+    Both papers' constraint is e'a >= total. A solution with a larger sum can be scaled down and
+    stays one (its w is 0), so that there is always one with e'a = total.
+Its gradient
+    d = Q a + q, of which -d is kept as v, as the box solver wants it. With q = 0 and a = l alpha,
+    d_i is l times y_i <w, phi(x_i)>.
+The duality gap
+    a'd - min <d, s> over the feasible s: at least the distance to the optimum, for any feasible a.
+Reference
+    Section 2 of the SRBO paper (problems 2 and 4, table II); Frank and Wolfe 1956 for the gap.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from svmbench.core.arrays import raw
+from svmbench.core.compiled import compiled
+
+#: A gap of so many roundings of e'Qe-like sums can't be told from 0.
+ROUNDINGS = 4.0 * np.finfo(np.float64).eps
+
+#: Where the gap to reach is not above so many times what rounding makes of it, a gradient that was
+#: followed step by step is not trusted.
+FOLLOWED = 100.0
+
+#: `total` within this share of the number of samples is an integer.
+INTEGER = 1e-9
+
+
+@dataclass
+class Point:
+    """A feasible point of the problem, changed in place by solvers.
+
+    Attributes
+    ----------
+    a, v : ndarray of shape (n,)
+        Multipliers, and ``-(Q a + q)``.
+    steps, newton_steps : int
+        Pair steps, and steps of all free multipliers at once, so far.
+    reason : str
+        ``"converged"``, ``"max_iter"`` or ``"stalled"``.
+    gap : float
+        The duality gap once a solver has evaluated it.
+    drift : int
+        Changes of the gradient since it was computed.
+    """
+
+    a: np.ndarray
+    v: np.ndarray
+    steps: int = 0
+    newton_steps: int = 0
+    reason: str = "converged"
+    gap: float = np.inf
+    drift: int = 0
+
+    def copy(self) -> Point:
+        """Return a point of its own with the same values."""
+        return replace(self, a=self.a.copy(), v=self.v.copy())
+
+
+@dataclass(frozen=True)
+class UnitProblem:
+    """The problem as arrays.
+
+    Attributes
+    ----------
+    Q : ndarray of shape (n, n)
+        C-ordered, float64, symmetric, positive semidefinite; not to be written to.
+    total : float or None
+        Sum of the multipliers, between 0 and n; None where it is free, as the C-SVM's is.
+    linear : ndarray of shape (n,)
+        q; zeros by default.
+    constant : float
+        What the fixed multipliers add to the objective.
+    diag : ndarray of shape (n,)
+        Of Q.
+    """
+
+    Q: np.ndarray
+    total: float | None
+    linear: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    constant: float = 0.0
+    diag: np.ndarray = field(default_factory=lambda: np.zeros(0))
+
+    def __post_init__(self) -> None:
+        n = len(self.Q)
+        if self.total is not None and not 0.0 <= self.total <= n * (1.0 + INTEGER):
+            msg = f"{n} multipliers of at most 1 can't have the sum {self.total:g}"
+            raise ValueError(msg)
+        if not len(self.linear):
+            object.__setattr__(self, "linear", np.zeros(n))
+        if not len(self.diag):
+            object.__setattr__(self, "diag", raw(np.ascontiguousarray(self.Q.diagonal())))
+
+    def value(self, point: Point) -> float:
+        """Return the objective, with the constant."""
+        return 0.5 * float(point.a @ (self.linear - point.v)) + self.constant
+
+    def gap(self, point: Point) -> float:
+        """Return the duality gap of a feasible point: an upper bound of how far it is from best."""
+        d = -point.v
+        return float(point.a @ d) - least(d, self.total)
+
+    def floor(self) -> float:
+        """Return the gap that rounding alone can make."""
+        most = len(self.diag) if self.total is None else self.total
+        return ROUNDINGS * most**2 * float(self.diag.max(initial=0.0))
+
+    def target(self, point: Point, tol: float) -> float:
+        """Return the gap to reach: `tol` times the objective, and no less than rounding makes."""
+        return max(tol * abs(self.value(point)), self.floor())
+
+    def reaches(self, point: Point, target: float) -> bool:
+        """Evaluate the gap of a point, by a gradient good enough for it; return if it is small.
+
+        Parameters
+        ----------
+        point : Point
+        target : float
+        """
+        if point.drift > len(point.a) or (point.drift and target <= FOLLOWED * self.floor()):
+            self.refresh(point)
+        point.gap = self.gap(point)
+        return point.gap <= target
+
+    def at(self, a: np.ndarray) -> Point:
+        """Return a point with its gradient."""
+        return Point(a, negative_gradient(self.Q, self.linear, a))
+
+    def refresh(self, point: Point) -> None:
+        """Compute the gradient anew, free of what rounding has added up to."""
+        point.v[:] = negative_gradient(self.Q, self.linear, point.a)
+        point.drift = 0
+
+    def uniform(self) -> Point:
+        """Return the start that treats all samples alike."""
+        n = len(self.Q)
+        total = n / 2 if self.total is None else self.total
+        return self.at(np.full(n, min(1.0, total / n) if n else 0.0))
+
+    @property
+    def sum(self) -> float:
+        """The sum of the multipliers, which is kept."""
+        assert self.total is not None, "this problem keeps a sum"
+        return self.total
+
+
+def negative_gradient(Q: np.ndarray, linear: np.ndarray, a: np.ndarray) -> np.ndarray:
+    """Return ``-(Q a + q)``; where few multipliers are not 0, of their rows alone."""
+    if 2 * np.count_nonzero(a) > len(a):
+        return np.asarray(-linear - Q @ a)
+    v = -linear
+    _subtract_rows(raw(Q), a, v)
+    return v
+
+
+@compiled
+def _subtract_rows(Q: np.ndarray, change: np.ndarray, v: np.ndarray) -> None:
+    """Take ``Q change`` from v, in place, by the rows whose change is not 0; Q is symmetric."""
+    for j in range(len(change)):
+        if change[j] != 0.0:
+            row, t = Q[j], change[j]
+            for k in range(len(v)):
+                v[k] -= t * row[k]
+
+
+def move(Q: np.ndarray, point: Point, a: np.ndarray) -> None:
+    """Move a point to other multipliers; the gradient follows by the rows that change."""
+    change = a - point.a
+    _subtract_rows(raw(Q), change, point.v)
+    point.drift += int(np.count_nonzero(change))
+    point.a[:] = a
+
+
+def least(d: np.ndarray, total: float | None) -> float:
+    """Return ``min <d, s>`` over 0 <= s <= 1 of sum `total`, or of any: the smallest count."""
+    if total is None:
+        return float(np.minimum(d, 0.0).sum())
+    whole = min(int(total), len(d))
+    rest = total - whole
+    if whole == len(d):
+        return float(d.sum())
+    part = np.partition(d, whole)
+    return float(part[:whole].sum() + rest * part[whole])
+
+
+def order_of_margin(n: int, total: float) -> tuple[int, int]:
+    """Return which order statistics of d the margin lies between, from the largest on.
+
+    With ``i = n - total``: where i is no integer the margin is the ceil(i)-th largest d, and both
+    are ceil(i); where it is one, the margin lies between the (i+1)-th and the i-th largest.
+
+    Parameters
+    ----------
+    n : int
+    total : float
+
+    Returns
+    -------
+    above, below : int
+        Counted from 1; 0 where nothing bounds it from above, n + 1 where nothing does from below.
+    """
+    i = n - total
+    nearest = round(i)
+    if abs(i - nearest) <= INTEGER * n:
+        return int(nearest), int(nearest) + 1
+    k = int(np.ceil(i))
+    return k, k
+
+
+def kth_largest(values: np.ndarray, k: int) -> float:
+    """Return the k-th largest, counted from 1; infinite beyond either end."""
+    if k < 1:
+        return np.inf
+    if k > len(values):
+        return -np.inf
+    return float(np.partition(values, len(values) - k)[len(values) - k])
+
+
+def margin(point: Point, total: float) -> float:
+    """Return rho times the scale of d: by the ν-property, or the mean of what is free.
+
+    Parameters
+    ----------
+    point : Point
+        Optimal.
+    total : float
+
+    Returns
+    -------
+    float
+        Among several right ones (where `total` is an integer) the mean of the free multipliers'
+        d, or the middle.
+    """
+    d = -point.v
+    above, below = order_of_margin(len(d), total)
+    high, low = kth_largest(d, above), kth_largest(d, below)
+    if high == low:
+        return high
+    free = (point.a > 0.0) & (point.a < 1.0)
+    if np.any(free):
+        return float(np.clip(d[free].mean(), low, high))
+    if not np.isfinite(high):
+        return low
+    return high if not np.isfinite(low) else 0.5 * (low + high)
+
+
+def mend(a: np.ndarray, total: float) -> None:
+    """Bring the sum of a point back to `total` where rounding has moved it, in place."""
+    for _ in range(3):
+        missing = total - float(a.sum())
+        if missing == 0.0:
+            return
+        room = a < 1.0 if missing > 0.0 else a > 0.0
+        free = np.flatnonzero(room & (a > 0.0) & (a < 1.0))
+        takers = free if len(free) else np.flatnonzero(room)
+        if not len(takers):
+            return
+        a[takers] = np.clip(a[takers] + missing / len(takers), 0.0, 1.0)

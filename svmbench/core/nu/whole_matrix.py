@@ -1,0 +1,225 @@
+"""What the wing's estimators have in common: the whole matrix Q in memory, shared along a path.
+
+Q_ij = y_i y_j (K_ij + s^2), where s is the constant feature's value of an absorbed offset, and 0
+without one. It is made when data are prepared, so that training times leave it out, as the paper's
+do; the estimators' `solve` makes it of whatever kernel source it is handed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise as neighbours
+from time import perf_counter
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from svmbench.core.base import PathPoint, Splits, TrainingData
+from svmbench.core.compiled import compiled
+from svmbench.core.kernel_base import KERNEL_PARAMETERS, KernelSolution, KernelSolver
+from svmbench.core.kernels import MIB, KernelFunction, KernelSource
+from svmbench.core.nu import inner
+from svmbench.core.registry import COUNTERS
+
+#: What these solvers count beside the common words.
+OWN_COUNTERS = ("newton_steps", "screened_zero", "screened_one", "unscreened_values")
+assert not set(OWN_COUNTERS) & set(COUNTERS)
+
+
+@dataclass
+class ScreenedSolution(KernelSolution):
+    """A solution of a path, with what its parts took.
+
+    Attributes
+    ----------
+    times : dict of str to float
+        ``delta_s``, ``screening_s``, ``solve_s``: wall time, seconds.
+    screening : str
+        As ``sequence.Step`` has it.
+    """
+
+    times: dict[str, float] = field(default_factory=dict)
+    screening: str = "none"
+
+
+@dataclass(frozen=True)
+class SignedMatrix:
+    """Q as it was made, and of what: another kernel or offset needs another one."""
+
+    Q: np.ndarray
+    function: KernelFunction
+    square: float
+
+
+@compiled
+def _sign(K: np.ndarray, y: np.ndarray, square: float) -> None:
+    """Make Q of K, in place."""
+    for i in range(len(y)):
+        row = K[i]
+        for j in range(len(y)):
+            row[j] = (row[j] + square) * (y[i] * y[j])
+
+
+def signed(source: KernelSource, y: np.ndarray, square: float, cache_mb: float) -> np.ndarray:
+    """Return Q of a kernel source, a matrix of its own.
+
+    Parameters
+    ----------
+    source : KernelSource
+    y : ndarray of shape (n,)
+        Labels ±1; all of them 1 where there are none.
+    square : float
+        What an absorbed offset adds to the kernel.
+    cache_mb : float
+        MiB that the matrix may take.
+
+    Raises
+    ------
+    ValueError
+        If it would take more.
+    """
+    n = source.n_samples
+    needed = n * n * 8 / MIB
+    K = source.whole(cache_mb) if needed <= cache_mb else None
+    if K is None:
+        msg = (
+            f"the matrix of {n} samples takes {needed:.0f} MiB, cache_mb={cache_mb:g} allows less:"
+            " raise it, or train on fewer samples"
+        )
+        raise ValueError(msg)
+    if source.inputs() is None or K.dtype != np.float64 or not K.flags.writeable:
+        K = np.array(K, dtype=np.float64, order="C")
+    if not np.all(np.isfinite(K[:, 0])) or not np.isfinite(K.sum()):
+        raise FloatingPointError("the kernel matrix has values that are NaN or infinite")
+    _sign(K, np.ascontiguousarray(y, dtype=np.float64), square)
+    return K
+
+
+class OnWholeMatrix(KernelSolver):
+    """A kernel solver that keeps Q, and follows one parameter along it.
+
+    Subclasses have the parameters `solver`, `tol`, `max_iter` and `cache_mb`, name the parameter of
+    their path in `along`, and define `follow`.
+    """
+
+    #: The parameter along which `path` shares the matrix and carries solutions.
+    along: ClassVar[str]
+
+    solver: str
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        inner.require(self.solver)
+
+    @property
+    def square(self) -> float:
+        """What the absorbed offset adds to the kernel; 0 without one."""
+        return float(self.offset.value) ** 2
+
+    def follow(
+        self, Q: np.ndarray, y: np.ndarray, values: Sequence[float]
+    ) -> Iterator[KernelSolution]:
+        """Yield the solution at each value of the path's parameter; the values ascend."""
+        raise AssertionError("a solver on the whole matrix defines follow")
+
+    def prepare(self, X: Any, y: Any = None) -> TrainingData:
+        """Validate, settle gamma and make Q: ``cache_mb`` bounds it."""
+        data = super().prepare(X, y)
+        data.native = self._signed(KernelSource.from_inputs(data.X, self.function), data.y)
+        return data
+
+    def _signed(self, source: KernelSource, y: np.ndarray) -> SignedMatrix:
+        function = getattr(self, "gamma_", None) and self.function
+        Q = signed(source, y, self.square, float(self.cache_mb))
+        return SignedMatrix(Q, function or KernelFunction(self.kernel), self.square)
+
+    def _own(self, data: TrainingData) -> np.ndarray:
+        """Return prepared data's Q; made again if a parameter has changed that it depends on."""
+        held = data.native
+        if held.function != self.function or held.square != self.square:
+            held = data.native = self._signed(
+                KernelSource.from_inputs(data.X, self.function), data.y
+            )
+        return np.asarray(held.Q)
+
+    def train(self, data: TrainingData) -> Self:
+        """Solve on the matrix that `prepare` has made, and store the model."""
+        Q = self._own(data)
+        (found,) = self.follow(Q, data.y, [float(getattr(self, self.along))])
+        return self._store(found, data)
+
+    def solve(
+        self, source: KernelSource, y: np.ndarray, start: np.ndarray | None = None
+    ) -> KernelSolution:
+        """Solve on one kernel matrix; `start` is ignored."""
+        Q = signed(source, y, self.square, float(self.cache_mb))
+        (found,) = self.follow(Q, y, [float(getattr(self, self.along))])
+        found.counters = {"kernel_evaluations": Q.size, **found.counters}
+        return found
+
+    def solve_along(
+        self, source: KernelSource, y: np.ndarray, over: str, values: Sequence[Any]
+    ) -> Iterable[KernelSolution]:
+        """Along ascending values of the path's parameter the matrix is made once."""
+        if over != self.along or not self._ascend(values):
+            yield from super().solve_along(source, y, over, values)
+            return
+        Q = signed(source, y, self.square, float(self.cache_mb))
+        for position, found in enumerate(self.follow(Q, y, [float(value) for value in values])):
+            made = 0 if position else Q.size
+            found.counters = {"kernel_evaluations": made, **found.counters}
+            yield found
+
+    def _ascend(self, values: Sequence[Any]) -> bool:
+        """Return whether values ascend; a solver that needs them to refuses others."""
+        return all(before < after for before, after in neighbours(values))
+
+    def path(
+        self,
+        data: Any,
+        y: np.ndarray | None,
+        over: str,
+        values: Sequence[Any],
+        splits: Splits | None = None,
+    ) -> Iterator[PathPoint]:
+        """Solve for each value of a parameter; see the base class.
+
+        Along the path's own parameter all solutions are on the one matrix that `prepare` has made.
+        """
+        shares = over == self.along and self._ascend(values) and over not in KERNEL_PARAMETERS
+        if isinstance(data, KernelSource) or not shares:
+            return super().path(data, y, over, values, splits)
+        return self._path_on_matrix(data, values, splits)
+
+    def _path_on_matrix(
+        self, data: TrainingData, values: Sequence[Any], splits: Splits | None
+    ) -> Iterator[PathPoint]:
+        models = [self._sibling(**{self.along: value}) for value in values]
+        for model in models:
+            model._check_parameters()
+        for train, part in self._parts(data, splits):
+            own, first = part, self
+            if train is not None:
+                first = self._sibling()
+                own = first.prepare(part.X, part.y)
+            points = first.follow(first._own(own), own.y, [float(value) for value in values])
+            start = perf_counter()
+            for one, found in zip(models, points, strict=True):
+                cost = perf_counter() - start
+                model = one._sibling()
+                model.gamma_ = first.gamma_
+                model._store(found, own)
+                yield PathPoint(model, cost, dict(model.counters_))
+                start = perf_counter()
+
+    def _where_it_stalls(self) -> str:
+        if self.solver == "dcdm":
+            return "moves no multiplier any more, as Algorithm 2 is printed,"
+        return super()._where_it_stalls()
+
+    def _store(self, solution: KernelSolution, data: TrainingData) -> Self:
+        super()._store(solution, data)
+        if isinstance(solution, ScreenedSolution):
+            self.times_, self.screening_ = solution.times, solution.screening
+        return self

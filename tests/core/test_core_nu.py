@@ -1,0 +1,291 @@
+"""The ν-SVM's wing against libraries for QPs, scikit-learn, and problems solved on paper."""
+
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.svm import SVC, OneClassSVM
+from small_problems import make_problem, needs_jit
+
+import svmbench
+from svmbench.core.compiled import JIT_DISABLED
+from svmbench.core.kernels import KernelFunction, KernelSource
+from svmbench.core.nu import dcdm, inner, interior, pairwise, quadratic
+from svmbench.core.nu.unit_box import (
+    UnitProblem,
+    kth_largest,
+    least,
+    margin,
+    mend,
+    order_of_margin,
+)
+
+N = 20 if JIT_DISABLED else 90
+
+
+def matrix(n=N, seed=0, gamma=1.0, square=1.0):
+    X, y = make_problem(seed=seed, n=n, d=5)
+    K = KernelFunction("rbf", gamma).between(X, X) + square
+    return K * np.outer(y, y), X, y.astype(float)
+
+
+def solved(problem, name="dcdm-pairwise", tol=1e-10):
+    return inner.solve(problem, name=name, tol=tol, max_iter=1_000_000)
+
+
+def linear_programme(d, total):
+    """Minimise <d, s> by filling the smallest first, one at a time."""
+    best, left = 0.0, total
+    for value in sorted(d):
+        best += min(1.0, left) * value
+        left -= min(1.0, left)
+    return best
+
+
+def test_two_points_on_paper():
+    # Q = [[1, 0], [0, 1]]: alpha is nu/2 each, w = (nu/2)(x1 - x2), rho = nu/2.
+    model = svmbench.solver("nu-svm", nu=0.8, kernel="linear", fit_intercept=False)
+    model.fit([[1.0, 0.0], [0.0, 1.0]], [1, 0])
+    assert_allclose(np.abs(model.dual_coef_), [[0.4, 0.4]])
+    assert model.expansion_.rho == pytest.approx(0.4)
+    assert model.objective_ == pytest.approx(-0.16)
+    # At nu = 1 both are at their bound, 1/2.
+    assert_allclose(
+        np.abs(model.set_params(nu=1.0).fit([[1.0, 0], [0, 1]], [1, 0]).dual_coef_), 0.5
+    )
+
+
+def test_least_and_order_statistics():
+    rng = np.random.default_rng(0)
+    for total in (0.0, 0.3, 1.0, 4.7, 9.0, 10.0):
+        d = rng.normal(size=10)
+        assert least(d, total) == pytest.approx(linear_programme(d, total))
+    assert least(np.array([-1.0, 2.0, -3.0]), None) == -4.0
+    assert order_of_margin(10, 4.5) == (6, 6)
+    # A sum that misses an integer by a rounding is one.
+    assert order_of_margin(10, 0.3 * 10) == order_of_margin(10, 3.0) == (7, 8)
+    assert kth_largest(np.array([3.0, 1.0, 2.0]), 2) == 2.0
+    assert kth_largest(np.zeros(3), 0) == np.inf
+    assert kth_largest(np.zeros(3), 4) == -np.inf
+
+
+def test_a_sum_that_rounding_moved_is_mended():
+    a = np.array([0.0, 0.5, 1.0, 0.25])
+    mend(a, 1.8)
+    assert a.sum() == pytest.approx(1.8, abs=1e-15)
+    assert (a[0], a[2]) == (0.0, 1.0)
+
+
+@pytest.mark.parametrize("total", [0.5, 0.12 * N, 0.5 * N, 0.77 * N, N])
+@pytest.mark.parametrize("square", [0.0, 1.0])
+def test_pairs_and_a_library_find_the_same_optimum(total, square):
+    Q, _, _ = matrix(square=square)
+    problem = UnitProblem(Q, total)
+    ours, theirs = solved(problem), solved(problem, "qp")
+    assert ours.reason == "converged"
+    assert problem.value(ours) == pytest.approx(problem.value(theirs), rel=1e-7, abs=1e-10)
+    # The conditions themselves, by a gradient of its own.
+    d, a = Q @ ours.a, ours.a
+    rho = margin(ours, total)
+    slack = 1e-5 * (1.0 + np.abs(d).max())
+    assert a.sum() == pytest.approx(total)
+    assert a.min() >= 0.0
+    assert a.max() <= 1.0
+    assert np.all(a[d > rho + slack] == 0.0)
+    assert np.all(a[d < rho - slack] == 1.0)
+    assert problem.gap(ours) <= 1e-9 * problem.value(ours) + problem.floor()
+
+
+@needs_jit
+@pytest.mark.parametrize("name", ["qp-clarabel", "qp-cvxopt"])
+def test_other_libraries_find_it_too(name):
+    if not quadratic.is_there(name):
+        pytest.skip(f"{name} is not installed")
+    problem = UnitProblem(matrix()[0], 0.6 * N)
+    found = solved(problem, name, tol=1e-8)
+    assert problem.value(found) == pytest.approx(problem.value(solved(problem)), rel=1e-6)
+    free = UnitProblem(problem.Q, None, np.full(N, -0.5))
+    best = free.value(solved(free, "qp"))
+    assert free.value(solved(free, name, tol=1e-8)) == pytest.approx(best, rel=1e-6)
+
+
+def test_the_interior_point_method_and_newton_steps_find_it():
+    for total in (0.4 * N, 0.6 * N):
+        problem = UnitProblem(matrix(gamma=2.0)[0], total)
+        best = problem.value(solved(problem, "qp"))
+        found = interior.solve(problem, gap=1e-9)
+        assert problem.value(found) == pytest.approx(best, rel=1e-4, abs=problem.floor())
+        pairwise.solve(problem, found, tol=1e-9, max_iter=100_000)
+        assert problem.value(found) == pytest.approx(best, rel=1e-6, abs=problem.floor())
+
+
+@needs_jit
+def test_hard_problems_fall_back_on_it():
+    """Where the margin is nearly 0 and Q nearly singular, pairs alone would take millions."""
+    problem = UnitProblem(matrix(n=200, gamma=0.02, square=0.0)[0], 12.0)
+    found = solved(problem, tol=1e-8)
+    assert found.reason == "converged"
+    assert found.newton_steps > 0
+    assert problem.gap(problem.at(found.a)) <= max(1e-7 * problem.value(found), 2 * problem.floor())
+
+
+def printed_dcdm(Q, total, near, epsilon, sweeps):
+    """Algorithm 2 step by step, in the scale 0 … 1, from equal multipliers."""
+    n = len(Q)
+    a = np.full(n, total / n)
+    for _ in range(sweeps):
+        before = a.copy()
+        for i in range(n):
+            G = Q[i] @ a
+            least_of_i = max(0.0, total - (a.sum() - a[i]))
+            if a[i] - least_of_i < near:
+                projected = min(G, 0.0)
+            elif 1.0 - a[i] < near:
+                projected = max(G, 0.0)
+            else:
+                projected = G
+            if abs(projected) > epsilon:
+                a[i] = min(1.0, max(a[i] - projected / Q[i, i], 0.0, least_of_i))
+        if np.array_equal(a, before):
+            break
+    return a
+
+
+@pytest.mark.parametrize("sweeps", [1, 3, 500])
+def test_dcdm_is_the_printed_one_step_by_step(sweeps):
+    Q, _, _ = matrix(n=30 if not JIT_DISABLED else 12, square=0.0)
+    n = len(Q)
+    problem = UnitProblem(Q, 0.4 * n)
+    point = problem.uniform()
+    dcdm.solve(problem, point, tol=1e-2, max_iter=sweeps * n)
+    theirs = printed_dcdm(Q, 0.4 * n, dcdm.EPSILON, dcdm.EPSILON, sweeps)
+    assert_allclose(point.a, theirs, atol=1e-9)
+
+
+@needs_jit
+def test_dcdm_stalls_where_pairs_go_on():
+    Q, X, y = matrix()
+    problem = UnitProblem(Q, 0.5 * N)
+    stalled, best = solved(problem, "dcdm"), solved(problem)
+    assert stalled.reason == "stalled"
+    assert problem.value(stalled) > 1.05 * problem.value(best)
+    with pytest.warns(ConvergenceWarning, match="as Algorithm 2 is printed"):
+        svmbench.solver("nu-svm", nu=0.5, gamma=1.0, solver="dcdm").fit(X, y)
+    # The one-class problem starts where nothing can move at all: all gradients are positive.
+    kernel = KernelFunction("rbf", 1.0).between(X, X)
+    still = solved(UnitProblem(kernel, 0.5 * N), "dcdm")
+    assert (still.steps, still.reason) == (0, "stalled")
+
+
+@needs_jit
+@pytest.mark.parametrize("kernel", ["rbf", "poly"])
+def test_c_svm_bounded_is_the_svc_without_an_equality_constraint(kernel):
+    X, y = make_problem(n=80, d=4)
+    parameters = {"C": 3.0, "kernel": kernel, "gamma": 0.7, "coef0": 1.0}
+    for fit_intercept in (True, False):
+        models = [
+            svmbench.solver("c-svm-bounded", tol=1e-8, solver=solver, **parameters).set_params(
+                fit_intercept=fit_intercept, max_iter=1_000_000
+            )
+            for solver in ("dcdm-pairwise", "dcdm", "qp")
+        ]
+        values = [model.fit(X, y).objective_ for model in models]
+        assert_allclose(values, values[0], rtol=1e-5)
+        assert models[0].dual_objective_ == pytest.approx(values[0], rel=1e-6)
+    twin = svmbench.solver("csvc", fit_intercept=False, **parameters, tol=1e-8).fit(X, y)
+    assert values[0] == pytest.approx(twin.objective_, rel=1e-6)
+
+
+@needs_jit
+def test_oc_svm_is_scikit_learns():
+    X, _ = make_problem(n=100, d=4)
+    for nu in (0.1, 0.505, 0.9):
+        ours = svmbench.solver("oc-svm", nu=nu, gamma=0.7, tol=1e-10).fit(X)
+        theirs = OneClassSVM(nu=nu, gamma=0.7, tol=1e-10).fit(X)
+        scale = np.abs(ours.decision_function(X)).max()
+        assert_allclose(
+            ours.decision_function(X), theirs.decision_function(X) / (nu * 100), atol=1e-5 * scale
+        )
+        assert ours.objective_ == pytest.approx(ours.dual_objective_, rel=1e-8)
+        by_library = svmbench.solver("oc-svm", nu=nu, gamma=0.7, solver="qp", tol=1e-8).fit(X)
+        assert by_library.objective_ == pytest.approx(ours.objective_, rel=1e-6)
+
+
+@needs_jit
+def test_nu_svm_classifies_as_the_c_svm_at_its_own_C():
+    X, y = make_problem(n=80, d=4)
+    ours = svmbench.solver("nu-svm", nu=0.4, gamma=1.0, tol=1e-10, fit_intercept=False).fit(X, y)
+    rho = ours.expansion_.rho
+    twin = svmbench.solver("csvc", C=1 / (80 * rho), gamma=1.0, tol=1e-9, fit_intercept=False)
+    assert_allclose(ours.decision_function(X) / rho, twin.fit(X, y).decision_function(X), atol=1e-4)
+    # A free offset is another model.
+    assert not np.allclose(SVC(gamma=1.0).fit(X, y).intercept_, 0.0)
+
+
+def test_a_permuted_and_a_flipped_problem():
+    X, y = make_problem(n=24, d=4)
+    order = np.random.default_rng(0).permutation(24)
+    there = svmbench.solver("nu-svm", nu=0.4, tol=1e-9).fit(X, y)
+    back = svmbench.solver("nu-svm", nu=0.4, tol=1e-9).fit(X[order], -y[order])
+    scale = np.abs(there.decision_function(X)).max()
+    assert_allclose(back.decision_function(X), -there.decision_function(X), atol=1e-4 * scale)
+
+
+def test_identical_points_a_singular_matrix_and_a_margin_of_zero():
+    X = np.array([[0.0], [0.0], [0.0], [1.0], [1.0], [1.0]])
+    y = np.array([1, 1, 1, -1, -1, -1])
+    model = svmbench.solver("nu-svm", nu=0.5, kernel="linear", tol=1e-9).fit(X, y)
+    assert model.stop_reason_ == "converged"
+    assert model.objective_ == pytest.approx(model.dual_objective_, abs=1e-12)
+    # The same point in both classes: w is 0 as long as nu allows it, and so is rho.
+    twice = svmbench.solver("nu-svm", nu=0.5, kernel="rbf", gamma=1.0)
+    twice.fit(np.zeros((4, 1)), [1, -1, 1, -1])
+    assert twice.expansion_.rho == 0.0
+    assert twice.objective_ == pytest.approx(0.0, abs=1e-15)
+    assert_allclose(twice.decision_function([[3.0]]), 0.0, atol=1e-15)
+
+
+@pytest.mark.parametrize("nu", [0.0, -0.1, 1.5, np.nan, "half"])
+@pytest.mark.parametrize("name", ["nu-svm", "srbo-nu-svm", "oc-svm"])
+def test_what_nu_can_not_be(name, nu):
+    X, y = make_problem(n=20, d=3)
+    with pytest.raises(ValueError, match="nu must be a number above 0 and at most 1"):
+        svmbench.solver(name, nu=nu).fit(X, y)
+
+
+def test_what_else_is_refused(monkeypatch):
+    X, y = make_problem(n=20, d=3)
+    with pytest.raises(ValueError, match="solver must be one of dcdm-pairwise"):
+        svmbench.solver("nu-svm", solver="quadprog").fit(X, y)
+    with pytest.raises(ValueError, match="screen must be one of none, srbo"):
+        svmbench.solver("srbo-nu-svm", screen="safe").fit(X, y)
+    with pytest.raises(ValueError, match="screen must be one of none, dvi"):
+        svmbench.solver("c-svm-bounded", screen="srbo").fit(X, y)
+    with pytest.raises(ValueError, match=r"takes 0 MiB, cache_mb=0\.001 allows less"):
+        svmbench.solver("nu-svm", cache_mb=0.001).fit(X, y)
+    with pytest.raises(ValueError, match="can't have the sum 30"):
+        UnitProblem(np.eye(20), 30.0)
+    monkeypatch.setattr(quadratic, "is_there", lambda _: False)
+    with pytest.raises(ValueError, match=r"needs the package piqp.*svmbench\[qp\]"):
+        svmbench.solver("nu-svm", solver="qp").fit(X, y)
+
+
+def test_a_matrix_that_is_handed_in_is_left_alone():
+    _, X, y = matrix(n=20)
+    K = KernelFunction("rbf", 1.0).between(X, X)
+    kept = K.copy()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        svmbench.solver("nu-svm").solve(KernelSource.precomputed(K), y)
+    assert np.array_equal(K, kept)
+
+
+def test_other_kernel_parameters_make_another_matrix():
+    X, y = make_problem(n=20, d=3)
+    model = svmbench.solver("nu-svm", gamma=0.5)
+    data = model.prepare(X, y)
+    model.gamma_ = 2.0
+    again = model.train(data).expansion_.coefficients
+    assert_allclose(again, svmbench.solver("nu-svm", gamma=2.0).fit(X, y).expansion_.coefficients)
