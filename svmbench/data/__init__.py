@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from svmbench.data.card import describe, list_rows
     from svmbench.data.entries import Entry
     from svmbench.data.many import Event, Outcome, fetch_many
+    from svmbench.data.novelty import as_novelty
     from svmbench.data.prepare import Dataset, ensure, load, status, why_unavailable
     from svmbench.data.registry import (
         check_name,
@@ -38,6 +39,7 @@ _HOMES = {
     "Entry": "entries",
     "Event": "many",
     "Outcome": "many",
+    "as_novelty": "novelty",
     "check_name": "registry",
     "describe": "card",
     "ensure": "prepare",
@@ -59,6 +61,7 @@ __all__ = [
     "Entry",
     "Event",
     "Outcome",
+    "as_novelty",
     "check_name",
     "describe",
     "ensure",

@@ -6,10 +6,11 @@ A protocol's own settings are a class derived from one of these, in the protocol
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, cast
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
+from svmbench.experiment.cells import DatasetChoice, NoveltyChoice
 from svmbench.experiment.values import (
     Features,
     Grid,
@@ -99,6 +100,25 @@ class SolverSpec(Model):
         return points
 
 
+class NoveltySpec(Model):
+    """What makes a data set one for novelty detection, whatever its registry entry says.
+
+    Attributes
+    ----------
+    normal : list of str
+        The class or classes, as the data names them, that are normal (+1); by default the class
+        that is +1 already.
+    ratio : float
+        How many abnormal rows are kept for each normal one.
+    seed : int
+        Of their choice.
+    """
+
+    normal: list[Annotated[str, BeforeValidator(str)]] = []
+    ratio: Annotated[float, Field(gt=0, allow_inf_nan=False)]
+    seed: Annotated[int, Field(ge=0)] = 0
+
+
 class DatasetSpec(Model):
     """A data set by its registered name, or a user's own file.
 
@@ -116,6 +136,9 @@ class DatasetSpec(Model):
         Numbers of features to sweep for this set, instead of the block's.
     params : dict of str to dict
         Fixed parameters of some solvers (by the name that tables show) on this set alone.
+    novelty : dict or None
+        Which classes are normal and how many of the others are kept, instead of what the registry's
+        entry says.
     """
 
     name: str
@@ -124,6 +147,7 @@ class DatasetSpec(Model):
     sizes: Sizes = []
     features: Features = []
     params: dict[str, Params] = {}
+    novelty: NoveltySpec | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -133,6 +157,18 @@ class DatasetSpec(Model):
         if isinstance(value, dict) and "file" in value and "name" not in value:
             return {**value, "name": Path(str(value["file"])).name}
         return value
+
+    @property
+    def choice(self) -> DatasetChoice:
+        """What a cell needs to open it."""
+        chosen: DatasetChoice = {
+            "name": self.name,
+            "file": self.file,
+            "label_column": self.label_column,
+        }
+        if self.novelty is not None:
+            chosen["novelty"] = cast(NoveltyChoice, self.novelty.model_dump(mode="json"))
+        return chosen
 
 
 class Block(Model):

@@ -5,17 +5,26 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypedDict, cast
+from typing import Any, NotRequired, TypedDict, cast
 
 from svmbench.record import Identity
 
 
+class NoveltyChoice(TypedDict):
+    """Which classes are normal, and how many abnormal rows are kept for each normal one."""
+
+    normal: list[str]
+    ratio: float
+    seed: int
+
+
 class DatasetChoice(TypedDict):
-    """A data set by its name, or a file of the user's own."""
+    """A data set by its name, or a file of the user's own; as a config turns it into another."""
 
     name: str
     file: str
     label_column: str
+    novelty: NotRequired[NoveltyChoice]
 
 
 class SolverSettings(TypedDict):

@@ -17,12 +17,13 @@ from svmbench import scores
 from svmbench.errors import CacheError, DataError
 from svmbench.experiment.blocks import Block, DatasetSpec, SolverSpec
 from svmbench.experiment.capabilities import task_of, why_not, why_not_borne
-from svmbench.experiment.cells import Cell, CellSpec, DatasetChoice, SolverSettings
+from svmbench.experiment.cells import Cell, CellSpec, SolverSettings
 from svmbench.experiment.filters import Filters
 from svmbench.experiment.keys import code_hash, hash_of
 from svmbench.experiment.models import Config
 from svmbench.experiment.protocols import protocols
 from svmbench.experiment.protocols.declare import Protocol
+from svmbench.experiment.protocols.task import open_chosen
 from svmbench.experiment.sharing import distances_of, searches_by_distances, shared_arrays
 from svmbench.record import Dimensions, Identity
 
@@ -166,14 +167,14 @@ def _open(
     from svmbench import data
 
     if spec.file:
-        return data.load_file(spec.file, label_column=spec.label_column or None)
+        return open_chosen(spec.choice)
     cached = data.status(spec.name) == "cached"
     if not cached and not prepare:
         raise DataError(f"data set {spec.name!r} is not prepared")
     if on_event and not cached:
         on_event(f"preparing {spec.name}")
     data.ensure(spec.name, mirror=mirror)
-    return data.load(spec.name)
+    return open_chosen(spec.choice)
 
 
 @dataclass(frozen=True)
@@ -236,7 +237,7 @@ class Row:
         spec = self._with_own_settings(
             {
                 "protocol": self.declared.name,
-                "dataset": self._dataset(),
+                "dataset": self.dataset.choice,
                 "data_sha256": source.sha256,
             }
         )
@@ -246,10 +247,6 @@ class Row:
     def _with_own_settings(self, spec: CellSpec) -> CellSpec:
         return cast(CellSpec, {**spec, **self.declared.settings_of(self.block)})
 
-    def _dataset(self) -> DatasetChoice:
-        given = self.dataset
-        return {"name": given.name, "file": given.file, "label_column": given.label_column}
-
     def _cell(
         self, source: Any, solver: SolverSpec | None, place: Dimensions, fold: int | None
     ) -> Cell:
@@ -258,7 +255,7 @@ class Row:
         limits = (place.get("rows"), block.max_samples or None, n_samples)
         spec: CellSpec = {
             "protocol": self.declared.name,
-            "dataset": self._dataset(),
+            "dataset": self.dataset.choice,
             "data_sha256": source.sha256,
             "n_rows": min(x for x in limits if x is not None),
             "n_features_kept": place.get("features"),

@@ -114,6 +114,8 @@ SMALL: dict[str, dict[str, Any]] = {
     "nested-cv": {"outer_folds": 3, "inner_folds": 2},
     "cv": {"folds": 3},
     "race": {"repeats": 1, "tolerance": None},
+    "scored-race": {"repeats": 1},
+    "simulate": {"trials": 5},
     "nested-race": {"outer_folds": 3, "inner_folds": 2, "repeats": 1},
 }
 SEEN: dict[tuple[str, str], Any] = {
@@ -125,11 +127,17 @@ SEEN: dict[tuple[str, str], Any] = {
     ("path", "outer-fold"): kept,
     ("fit", "outer-fold"): everything,
     ("race", "outer-fold"): everything,
+    ("scored-race", "outer-fold"): kept,
+    ("simulate", "outer-fold"): everything,
     ("nested-race", "outer-fold"): outer,
 }
 TRAINING = [name for name, one in protocols().items() if one.scalings]
 #: Every path that is declared, and a solver without any.
 PATHS = [("alsvm", "C"), *((name, over) for name, one in solvers().items() for over in one.paths)]
+
+
+#: The solver whose draws can be simulated.
+DRAWS = {"name": "fosvm2", "grid": {"n_candidates": [2, 3]}}
 
 
 def grid_of(protocol: str, over: str) -> dict[str, Any]:
@@ -153,11 +161,14 @@ def test_every_scaling_runs_on_its_rows_or_is_refused(
     datasets = write_rows(tmp_path / NAME, y)
     declared = protocols()[protocol]
     block = {"protocol": protocol, "scaling": scaling, **SMALL.get(protocol, {})}
-    entries = [
+    entries: list[dict[str, Any]] = [
         {"name": "alsvm", "grid": {"C": [0.5, 1.0]}}
         if declared.grid != "none"
         else {"name": "alsvm"}
     ]
+    detects = declared.tasks == ("one-class",)
+    if detects:
+        entries, block["task"] = [DRAWS], "one-class"
     if scaling not in declared.scalings:
         said = refusal(tmp_path, block, datasets, entries)
         assert "blocks[0].scaling" in said
@@ -169,6 +180,8 @@ def test_every_scaling_runs_on_its_rows_or_is_refused(
         assert not spy.fits
         return
     rows = everything(y) if scaling == "all-rows" else SEEN[protocol, scaling](y)
+    if detects and scaling != "all-rows":
+        rows = [one[y[one] == 1] for one in rows]
     assert set(spy.fits) == {frozenset(one.tolist()) for one in rows}
 
 
@@ -195,6 +208,8 @@ def test_every_task_runs_with_every_scaling_or_is_refused(
             for name, one in solvers().items()
             if one.task == task and "nu" in solver_class(name)._get_param_names()
         ]
+        if protocols()[protocol].tasks == (task,):
+            entries = [DRAWS]
     for cell in cells_in_process(entries, block, datasets=datasets, seed=SEED):
         assert cell["metrics"]["n_train"] > 0
         assert metrics_of(cell) <= known_metrics(protocol)
@@ -210,7 +225,12 @@ def test_every_task_runs_with_every_scaling_or_is_refused(
 @pytest.mark.parametrize(("solver", "over"), PATHS)
 @pytest.mark.parametrize(
     ("protocol", "scaling"),
-    [(p, s) for p in TRAINING for s in protocols()[p].scalings if protocols()[p].grid != "none"],
+    [
+        (p, s)
+        for p in TRAINING
+        for s in protocols()[p].scalings
+        if protocols()[p].grid != "none" and "binary" in protocols()[p].tasks
+    ],
 )
 def test_every_path_runs_under_every_protocol_and_scaling(
     tmp_path: Path, spy: Spy, solver: str, over: str, protocol: str, scaling: str

@@ -12,9 +12,11 @@ Returned
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from collections.abc import Callable
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from svmbench.core.base import TrainingData, require_count
 from svmbench.core.kernel.columns import DoubleColumns, warm_up
@@ -35,6 +37,24 @@ from svmbench.core.oneclass.cutting import (
 from svmbench.core.oneclass.hard_margin import HARD_MARGIN, iteration_bound
 from svmbench.core.registry import declare
 from svmbench.core.seeded import generator
+
+
+class Candidates(NamedTuple):
+    """What FOSVM2 draws from.
+
+    Attributes
+    ----------
+    outside : ndarray of int of shape (n_outside,)
+        The samples that are not in the active set.
+    scores : ndarray of shape (n_outside,)
+        Their <w, phi(x)>.
+    draw : callable
+        Returns some of them, as an iteration draws them.
+    """
+
+    outside: np.ndarray
+    scores: np.ndarray
+    draw: Callable[[], np.ndarray]
 
 
 def margin_of(cut: Cut) -> float:
@@ -67,9 +87,9 @@ class CuttingDetector(KernelDetector):
         if not np.isfinite(rho):
             msg = f"{type(self).__name__}: the {self.kernel} kernel overflows on these samples"
             raise FloatingPointError(msg)
-        order = np.argsort(np.array(cut.members)[support])
-        support = support[order]
-        rows = np.array(cut.members)[support]
+        support = support[np.argsort(np.array(cut.members)[support])]
+        self.members_ = np.array(cut.members)
+        rows = self.members_[support]
         self.expansion_ = Expansion(
             self.function, data.X[rows], cut.active.alpha[support], -rho, rows=rows, rho=rho
         )
@@ -114,6 +134,7 @@ class CuttingDetector(KernelDetector):
     reference="FOSVM paper, Algorithms 1 and 2, Theorems 1 and 2",
     kernels=("linear", "rbf", "poly"),
     task="one-class",
+    counters=("active", "candidates", "iteration_bound", "systems"),
 )
 class FOSVM1(CuttingDetector):
     """Hard-margin one-class SVM on an active set, to a precision theta.
@@ -139,6 +160,8 @@ class FOSVM1(CuttingDetector):
 
     Attributes
     ----------
+    members_ : ndarray of int of shape (n_active,)
+        The active set A, in the order in which its samples came.
     support_ : ndarray of int of shape (n_support,)
         Samples of the active set that have weight.
     support_vectors_ : ndarray or csr_array of shape (n_support, n_features)
@@ -216,6 +239,7 @@ class FOSVM1(CuttingDetector):
     reference="FOSVM paper, Algorithm 3",
     kernels=("linear", "rbf", "poly"),
     task="one-class",
+    counters=("active", "candidates", "iteration_bound", "systems"),
 )
 class FOSVM2(CuttingDetector):
     """Hard-margin one-class SVM on an active set whose samples are the lowest of a few drawn.
@@ -245,6 +269,8 @@ class FOSVM2(CuttingDetector):
 
     Attributes
     ----------
+    members_ : ndarray of int of shape (n_active,)
+        The active set A, in the order in which its samples came.
     support_ : ndarray of int of shape (n_support,)
         Samples of the active set that have weight.
     support_vectors_ : ndarray or csr_array of shape (n_support, n_features)
@@ -298,6 +324,16 @@ class FOSVM2(CuttingDetector):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         require_count("n_candidates", self.n_candidates)
+
+    def candidates(self, data: TrainingData) -> Candidates:
+        """Return what the next iteration would draw from, had the search not ended."""
+        check_is_fitted(self, "members_")
+        source = KernelSource.from_inputs(data.X, self.function)
+        select = Drawn(source, int(self.n_candidates), generator(self.random_state))
+        members = self.members_.tolist()
+        outside = np.setdiff1d(np.arange(len(data.y)), self.members_)
+        scores = self._decide(data.X[outside]) + self.offset_
+        return Candidates(outside, scores, lambda: select.draw(members))
 
     def search(self, source: KernelSource) -> Cut:
         """Return where Algorithm 3 ends."""

@@ -29,7 +29,7 @@ class Holdout(TrainingBlock):
     test: Annotated[float, Field(gt=0, lt=1)] = 0.2
 
 
-def _kept_rows(spec: NodeSpec, y: np.ndarray) -> np.ndarray | None:
+def kept_rows(spec: NodeSpec, y: np.ndarray) -> np.ndarray | None:
     """Return the rows that are not held out for the test; all where the set has a test part."""
     if spec["has_test_part"]:
         return None
@@ -42,7 +42,7 @@ def _kept_rows(spec: NodeSpec, y: np.ndarray) -> np.ndarray | None:
     settings=Holdout,
     caption="a validation split and a test part",
     scalings={
-        "outer-fold": Scaled(rows=_kept_rows, by=("validation", "test", "has_test_part")),
+        "outer-fold": Scaled(rows=kept_rows, by=("validation", "test", "has_test_part")),
         "all-rows": ALL_ROWS,
         "none": UNSCALED,
     },

@@ -73,7 +73,7 @@ class _Racer:
         #: A class of others has no problem, and aims at nothing that could be compared.
         self.declaration, self.aim = alone.declaration, getattr(alone, "aim", None)
         start = time.perf_counter()
-        self.data = self.estimator.prepare(X, y)
+        self.data = self.estimator.prepare(X, task.labels(y))
         self.conversion_s = time.perf_counter() - start
         self.points = settings["grid"]
         self.costs: dict[tuple[float, int], list[float]] = {}
@@ -185,6 +185,7 @@ class _Racer:
     # Every row is a training row, so that the first two are one.
     scalings={"outer-fold": ALL_ROWS, "all-rows": ALL_ROWS, "none": UNSCALED},
     cell="all solvers",
+    tasks=("binary", "multiclass", "one-class"),
     metrics=(
         *("ratio", "cpu_time_s", "train_time_s", "conversion_time_s", "n_train"),
         *("objective", "excess_objective", "objective_difference"),
@@ -194,6 +195,9 @@ def race(task: Task) -> Outcome:
     """Run all racers in turn for `repeats` rounds; report ratios, costs and objectives."""
     spec, inputs = task.spec, inputs_of(task)
     X, y = inputs.whole(), inputs.y
+    rows = task.training_rows(np.arange(len(y)), y)
+    if len(rows) < len(y):
+        X, y = X[rows], y[rows]
     racers = [_Racer(task, settings, X, y) for settings in spec["racers"]]
     for _ in range(task.settings["repeats"]):
         for racer in racers:

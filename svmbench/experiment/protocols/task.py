@@ -11,7 +11,13 @@ from typing import Any, cast
 import numpy as np
 
 from svmbench.experiment import folds
-from svmbench.experiment.cells import CellSpec, NodeSpec, SolverSettings, own_settings
+from svmbench.experiment.cells import (
+    CellSpec,
+    DatasetChoice,
+    NodeSpec,
+    SolverSettings,
+    own_settings,
+)
 from svmbench.experiment.protocols.declare import REGISTRY
 from svmbench.record import Outcome
 
@@ -127,12 +133,20 @@ class Inputs:
 
 def open_dataset(spec: NodeSpec) -> Any:
     """Open the prepared data set of a cell."""
+    return open_chosen(spec["dataset"])
+
+
+def open_chosen(wanted: DatasetChoice) -> Any:
+    """Open a prepared data set, or a file of the user's own, as a config wants it."""
     from svmbench import data
 
-    wanted = spec["dataset"]
     if wanted["file"]:
-        return data.load_file(wanted["file"], label_column=wanted["label_column"] or None)
-    return data.load(wanted["name"])
+        source = data.load_file(wanted["file"], label_column=wanted["label_column"] or None)
+    else:
+        source = data.load(wanted["name"])
+    if "novelty" not in wanted:
+        return source
+    return data.as_novelty(source, **wanted["novelty"])
 
 
 def make_inputs(spec: NodeSpec) -> Inputs:

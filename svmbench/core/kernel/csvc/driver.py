@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from svmbench.core.arrays import raw
-from svmbench.core.kernel.csvc.active import Active
+from svmbench.core.kernel.csvc.active import Active, subtract_kernel
 from svmbench.core.kernel.csvc.box import Box, limits, make_box
 from svmbench.core.kernel.csvc.crew import Crew
 from svmbench.core.kernel.csvc.exact import correct, exact_gradient
@@ -178,14 +178,14 @@ class Search:
         everyone = members = np.arange(len(box.low))
         before = source.kernel_evaluations
         found = Found(np.zeros(len(everyone)), np.array(box.linear))
-        if start is not None:
-            found.beta = np.array(start, dtype=np.float64)
-            found.v = exact_gradient(source, box.linear, found.beta, everyone)
         rows: Rows = SourceRows(source, np.float64)
         if float(np.max(np.abs(rows.diagonal))) <= LARGEST:
             rows = float32_rows(source)
         size = rows.n_samples**2 * rows.diagonal.itemsize
         K = rows.whole() if rows.n_samples <= WHOLE and size <= self.cache_mb * MIB else None
+        if start is not None:
+            found.beta = np.array(start, dtype=np.float64)
+            self.evaluate(rows, K, found)
         made, checks, last = 0, 0, np.inf
         while True:
             self.go_on(rows, K, members, found)
@@ -210,6 +210,15 @@ class Search:
         found.checks = checks
         found.evaluations = source.kernel_evaluations - before + made + rows.evaluations
         return found
+
+    def evaluate(self, rows: Rows, K: np.ndarray | None, found: Found) -> None:
+        """Set the gradient of the start by the rows of the search: what checks it is the same."""
+        if K is not None:
+            found.v = gradient(raw(K), raw(self.box.linear), found.beta)
+            return
+        moved = np.flatnonzero(found.beta)
+        found.v = np.array(self.box.linear)
+        subtract_kernel(rows, moved, found.beta[moved], rows.columns(None), found.v, self.crew)
 
     def go_on(self, rows: Rows, K: np.ndarray | None, members: np.ndarray, found: Found) -> None:
         """Search on the whole matrix, where there is one, or among `members` by working sets."""
