@@ -25,7 +25,7 @@ from svmbench.experiment import answers, environment, processes, worker
 from svmbench.experiment.cells import Cell, Limits, SharedArrays
 from svmbench.experiment.plan import Plan
 from svmbench.experiment.processes import Work
-from svmbench.experiment.records import RunFolder
+from svmbench.experiment.records import RunFolder, artifact_of
 from svmbench.record import SCHEMA, Answer, CellRecord, parse
 
 #: Statuses by what ``--retry`` calls them.
@@ -345,7 +345,7 @@ class _Run:
         done = self.folder.points.get(cell.key, {})
         shared = str(node.folder(self.folder.scratch)) if node else None
         points = str(self._points_file(cell.key))
-        artifact = str(self.folder.path / "artifacts" / f"{cell.key}.npz")
+        artifact = str(artifact_of(self.folder.path, cell.key))
         return processes.start(
             worker.run_cell,
             (cell.spec, shared, points, done, self.limits, artifact),

@@ -23,7 +23,9 @@ from svmbench.paths import read_regular
 from svmbench.record import SCHEMA, CellRecord, Identity, PointRecord, Record, parse
 
 RUNS = "runs.jsonl"
-_MOST_PLAN = 1 << 30
+#: Folder of the arrays that plots need, a file a cell.
+ARTIFACTS = "artifacts"
+_MOST_PLAN = _MOST_COPIED = 1 << 30
 _ENVIRONMENT = re.compile(r"[0-9a-f]+")
 
 
@@ -199,42 +201,45 @@ class RunFolder:
             if record["point"] not in self.points.get(record["key"], {}):
                 self.append(record)
         for name in sorted({found["environment"] for found in finished.values()}):
-            self._copy(source / f"environment-{name}.json")
+            self._copy(
+                source / f"environment-{name}.json",
+                "what its results were measured on is not known here",
+            )
         for key, found in finished.items():
+            # Before the record: a finished cell is not run again for what lies beside it.
+            if (kept := artifact_of(source, key)).exists():
+                self._copy(kept, "its plot lacks this cell", ARTIFACTS)
             self.append({**found, **wanted[key]})
         return len(finished)
 
-    def _copy(self, file: Path) -> None:
+    def _copy(self, file: Path, otherwise: str, folder: str = "") -> None:
         """Copy a file of another folder, unless there is one of its name; or note why not."""
-        if (self.path / file.name).exists():
+        if (self.path / folder / file.name).exists():
             return
         try:
-            content = file.read_bytes()
+            content = read_regular(file, _MOST_COPIED)
         except OSError as error:
-            self.notes.append(
-                f"can't read {file}: {error.strerror or error};"
-                " what its results were measured on is not known here"
-            )
+            self.notes.append(f"can't read {file}: {error.strerror or error}; {otherwise}")
         else:
-            self.write_file(file.name, content)
+            self.write_file(file.name, content, folder)
 
-    def write_file(self, name: str, content: str | bytes) -> None:
-        """Write a whole file atomically.
+    def write_file(self, name: str, content: str | bytes, folder: str = "") -> None:
+        """Write a whole file atomically, below `folder` if one is named.
 
         Raises
         ------
         svmbench.errors.ResultsError
             If it can't be written; an earlier version stays.
         """
-        partial = self.path / f".{name}.partial"
+        target = self.path / folder / name
+        partial = target.with_name(f".{name}.partial")
         try:
+            target.parent.mkdir(exist_ok=True)
             partial.write_bytes(content.encode() if isinstance(content, str) else content)
-            partial.replace(self.path / name)
+            partial.replace(target)
         except OSError as error:
             partial.unlink(missing_ok=True)
-            raise ResultsError(
-                f"can't write {self.path / name}: {error.strerror or error}"
-            ) from error
+            raise ResultsError(f"can't write {target}: {error.strerror or error}") from error
 
     def _open(self) -> None:
         try:
@@ -274,6 +279,11 @@ class RunFolder:
             self.points.setdefault(record["key"], {})[record["point"]] = record
         else:
             self.cells[record["key"]] = record
+
+
+def artifact_of(folder: Path, key: str) -> Path:
+    """Return where a run folder holds the arrays of a cell that plots need."""
+    return folder / ARTIFACTS / f"{key}.npz"
 
 
 def _in_use(path: Path) -> ResultsError:

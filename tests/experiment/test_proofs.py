@@ -111,6 +111,16 @@ def test_planes_are_kept_for_the_plot_and_drawn_with_their_support_vectors(tmp_p
     theirs = model.decision_function(nodes).reshape(panel.grid.values.shape)
     assert np.abs(panel.grid.values - theirs).max() < 0.02
     assert (out / "regions.png").exists()
+    # Taken over by another run, the planes come with their cells.
+    ended = svmbench("run", "decision", "--output", other := tmp_path / "other", "--reuse", out)
+    assert "4 results taken over" in ended.out
+    assert "0 to run" in ended.out
+    assert planes_of(other) == planes_of(out)
+    assert len(planes_of(other)) == 4
+
+
+def planes_of(out: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in (out / "artifacts").iterdir()}
 
 
 def test_a_plane_of_other_than_two_features_is_a_sentence() -> None:

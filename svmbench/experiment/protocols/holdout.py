@@ -9,8 +9,8 @@ from pydantic import Field
 
 from svmbench.experiment import folds
 from svmbench.experiment.blocks import TrainingBlock
-from svmbench.experiment.cells import NodeSpec, own_settings
 from svmbench.experiment.protocols.declare import ALL_ROWS, UNSCALED, Scaled, protocol
+from svmbench.experiment.protocols.held_out import kept_rows, testing_part
 from svmbench.experiment.protocols.outcomes import TESTED, fit_and_test, sizes
 from svmbench.experiment.protocols.search import SEARCHED, Ground, search
 from svmbench.experiment.protocols.task import Outcome, Task, inputs_of
@@ -27,14 +27,6 @@ class Holdout(TrainingBlock):
 
     validation: Annotated[float, Field(gt=0, lt=1)] = 0.2
     test: Annotated[float, Field(gt=0, lt=1)] = 0.2
-
-
-def kept_rows(spec: NodeSpec, y: np.ndarray) -> np.ndarray | None:
-    """Return the rows that are not held out for the test; all where the set has a test part."""
-    if spec["has_test_part"]:
-        return None
-    seed = folds.derive_seed(spec["seed"], spec["dataset"]["name"], "test")
-    return folds.holdout_split(y, own_settings(spec)["test"], seed)[0]
 
 
 @protocol(
@@ -55,12 +47,7 @@ def holdout(task: Task) -> Outcome:
     The test rows are the data set's own test part where it has one.
     """
     inputs = inputs_of(task)
-    if inputs.X_test is not None and inputs.y_test is not None:
-        kept = np.arange(len(inputs.y))
-        X_test, y_test = folds.take(inputs.X_test, np.arange(len(inputs.y_test))), inputs.y_test
-    else:
-        kept, test = folds.holdout_split(inputs.y, task.settings["test"], task.seed("test"))
-        X_test, y_test = folds.take(inputs.X, test), inputs.y[test]
+    kept, X_test, y_test = testing_part(task, inputs)
     X, y = folds.take(inputs.X, kept), inputs.y[kept]
     splits = [folds.holdout_split(y, task.settings["validation"], task.seed("validation"))]
     best, found = search(task, Ground(X, y, splits))

@@ -16,9 +16,9 @@ from pydantic import Field
 
 from svmbench.experiment import folds, measure
 from svmbench.experiment.blocks import TrainingBlock
-from svmbench.experiment.cells import NodeSpec, own_settings
 from svmbench.experiment.protocols import outcomes
 from svmbench.experiment.protocols.declare import ALL_ROWS, UNSCALED, Scaled, protocol
+from svmbench.experiment.protocols.held_out import kept_rows, testing_part
 from svmbench.experiment.protocols.task import Outcome, Task, inputs_of
 
 
@@ -34,20 +34,12 @@ class Path(TrainingBlock):
     test: Annotated[float, Field(gt=0, lt=1)] = 0.2
 
 
-def _kept_rows(spec: NodeSpec, y: np.ndarray) -> np.ndarray | None:
-    """Return the rows that are not held out for the test; all where the set has a test part."""
-    if spec["has_test_part"]:
-        return None
-    seed = folds.derive_seed(spec["seed"], spec["dataset"]["name"], "test")
-    return folds.holdout_split(y, own_settings(spec)["test"], seed)[0]
-
-
 @protocol(
     "path",
     settings=Path,
     caption="a path of one parameter",
     scalings={
-        "outer-fold": Scaled(rows=_kept_rows, by=("test", "has_test_part")),
+        "outer-fold": Scaled(rows=kept_rows, by=("test", "has_test_part")),
         "all-rows": ALL_ROWS,
         "none": UNSCALED,
     },
@@ -61,12 +53,7 @@ def _kept_rows(spec: NodeSpec, y: np.ndarray) -> np.ndarray | None:
 def path(task: Task) -> Outcome:
     """Train at every value of the grid in turn; score each model on rows that it has not seen."""
     spec, inputs = task.spec, inputs_of(task)
-    if inputs.X_test is not None and inputs.y_test is not None:
-        kept = np.arange(len(inputs.y))
-        X_test, y_test = folds.take(inputs.X_test, np.arange(len(inputs.y_test))), inputs.y_test
-    else:
-        kept, test = folds.holdout_split(inputs.y, task.settings["test"], task.seed("test"))
-        X_test, y_test = folds.take(inputs.X, test), inputs.y[test]
+    kept, X_test, y_test = testing_part(task, inputs)
     kept = task.training_rows(kept, inputs.y)
     X, y = folds.take(inputs.X, kept), inputs.y[kept]
     (over,) = spec["grid"][0]

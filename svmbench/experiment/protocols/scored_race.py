@@ -21,7 +21,7 @@ from svmbench.experiment import folds, measure
 from svmbench.experiment.blocks import RaceBlock
 from svmbench.experiment.cells import SolverSettings
 from svmbench.experiment.protocols.declare import ALL_ROWS, UNSCALED, Scaled, protocol
-from svmbench.experiment.protocols.holdout import kept_rows
+from svmbench.experiment.protocols.held_out import kept_rows, testing_part
 from svmbench.experiment.protocols.task import Task, inputs_of
 from svmbench.experiment.values import Repeats
 from svmbench.record import Outcome
@@ -121,12 +121,7 @@ class _Racer:
 def scored_race(task: Task) -> Outcome:
     """Run all racers in turn for `repeats` rounds; report costs, ratios and scores."""
     spec, inputs, own = task.spec, inputs_of(task), task.settings
-    if inputs.X_test is not None and inputs.y_test is not None:
-        kept = np.arange(len(inputs.y))
-        X_test, y_test = folds.take(inputs.X_test, np.arange(len(inputs.y_test))), inputs.y_test
-    else:
-        kept, test = folds.holdout_split(inputs.y, own["test"], task.seed("test"))
-        X_test, y_test = folds.take(inputs.X, test), inputs.y[test]
+    kept, X_test, y_test = testing_part(task, inputs)
     rows = task.training_rows(kept, inputs.y)
     X, y = folds.take(inputs.X, rows), inputs.y[rows]
     racers = [_Racer(task, settings, X, y) for settings in spec["racers"]]
