@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from svmbench import __version__, logs
+from svmbench import __version__, logs, terminal
 from svmbench.commands import POSITIVE, TRUST, datasets_named, register, why_missing
 from svmbench.completion import CardName, ConfigName, DatasetName
 from svmbench.errors import (
@@ -113,9 +113,10 @@ def list_(what: str, as_json: bool) -> None:
 
     rows = listing.LISTS[what]()
     if as_json:
-        click.echo(json.dumps(rows, indent=1))
+        terminal.hand_over(json.dumps(rows, indent=1))
         return
-    listing.print_table(rows, _console())
+    listing.print_table(rows, terminal.console())
+    terminal.check()
 
 
 @cli.command()
@@ -137,9 +138,10 @@ def describe(name: str, trust: bool, as_json: bool) -> None:
 
     facts = listing.describe(name, trust=trust)
     if as_json:
-        click.echo(json.dumps(facts, indent=1, default=str))
+        terminal.hand_over(json.dumps(facts, indent=1, default=str))
         return
     listing.print_card(facts)
+    terminal.check()
 
 
 @cli.command()
@@ -164,7 +166,7 @@ def validate(configs: tuple[str, ...], trust: bool) -> None:
             problems += error.problems
         else:
             n_blocks = len(config.blocks)
-            click.echo(
+            terminal.say(
                 f"{name}: ok ({n_blocks} block{'s' if n_blocks > 1 else ''}, "
                 f"profiles {', '.join(config.profiles)})"
             )
@@ -203,7 +205,7 @@ def fetch(names: tuple[str, ...], all_: bool, mirror: str | None, jobs: int, qui
     wanted = datasets_named(names, all_)
     # Asked for by name, a file may come from its official address, unless that was ruled out.
     official = None if os.environ.get("SVMBENCH_OFFLINE") else True
-    with Fetching(_console(quiet), len(wanted)) as fetching:
+    with Fetching(terminal.console(quiet=quiet), len(wanted)) as fetching:
         outcomes = data.fetch_many(
             wanted, mirror=mirror, official=official, jobs=jobs, on_event=fetching.event
         )
@@ -329,10 +331,10 @@ def run(
     from svmbench.experiment.session import Request, carry_out, look_ahead
     from svmbench.progress import Watcher
 
-    console = _console()
+    console = terminal.console()
 
     def note(text: str) -> None:
-        console.print(text, markup=False, highlight=False, soft_wrap=True)
+        terminal.tell(console, text)
 
     def say(text: str) -> None:
         logs.LOG.info("%s", text)
@@ -361,32 +363,25 @@ def run(
         from svmbench.experiment.forecast import forecast
 
         for line in forecast(plan, cells, path, mirror=mirror, jobs=jobs):
-            click.echo(line)
+            terminal.say(line)
+        terminal.check()
         return
     summary = carry_out(
         prospect, say=say, note=note, watch=lambda todo: Watcher(console, todo, quiet=quiet)
     ).summary
     if summary.interrupted:
-        console.print("interrupted; the same command goes on from here", highlight=False)
+        note("interrupted; the same command goes on from here")
         sys.exit(EXIT_INTERRUPTED)
     _report(path, console, quiet)
     parts = [f"{n} {status}" for status, n in sorted(summary.counts.items())]
-    console.print(f"cells: {', '.join(parts)}", highlight=False, soft_wrap=True)
+    note(f"cells: {', '.join(parts)}")
     if not any(cell.status == "planned" for cell in cells):
         reasons = dict.fromkeys(cell.reason for cell in cells if cell.reason)
-        console.print(
-            "\n  ".join(["nothing could run:", *reasons]),
-            markup=False,
-            highlight=False,
-            soft_wrap=True,
-        )
+        for line in ("nothing could run:", *(f"  {reason}" for reason in reasons)):
+            note(line)
         sys.exit(EXIT_FAILED_CELLS)
     if summary.failed:
-        console.print(
-            "run again with --retry failed (or timeout, all) to try them once more",
-            highlight=False,
-            soft_wrap=True,
-        )
+        note("run again with --retry failed (or timeout, all) to try them once more")
         sys.exit(EXIT_FAILED_CELLS)
 
 
@@ -402,7 +397,7 @@ def table(results: Path, allow_contended: bool) -> None:
     Example:
       svmbench table results/alsvm_table2-quick
     """
-    _report(results, _console(), quiet=False, allow_contended=allow_contended)
+    _report(results, terminal.console(), quiet=False, allow_contended=allow_contended)
 
 
 def _report(path: Path, console: Any, quiet: bool, **options: bool) -> None:
@@ -412,14 +407,7 @@ def _report(path: Path, console: Any, quiet: bool, **options: bool) -> None:
     if quiet:
         return
     for file in built.files:
-        console.print(str(file), markup=False, highlight=False, soft_wrap=True)
-
-
-def _console(quiet: bool = False) -> Any:
-    from rich.console import Console
-
-    # Rich honours NO_COLOR and TERM=dumb by itself.
-    return Console(soft_wrap=True, quiet=quiet)
+        terminal.tell(console, file)
 
 
 register(cli)
@@ -450,33 +438,34 @@ def _hoisted(words: list[str]) -> tuple[list[str], bool]:
 def main() -> None:
     """Run the command line; every error is a sentence on standard error and an exit code."""
     words, debug = _hoisted(sys.argv[1:])
-    debug = debug or os.environ.get("SVMBENCH_DEBUG") == "1"
+    with terminal.steady():
+        code = _main(words, debug or os.environ.get("SVMBENCH_DEBUG") == "1")
+    sys.exit(code)
+
+
+def _main(words: list[str], debug: bool) -> int:
+    """Run a command; return its exit code."""
     try:
         code = cli.main(words, prog_name="svmbench", standalone_mode=False)
-        sys.stdout.flush()
     except click.ClickException as error:
         error.show()
-        sys.exit(error.exit_code)
+        return error.exit_code
     except (click.Abort, KeyboardInterrupt):
-        click.echo("interrupted", err=True)
-        sys.exit(EXIT_INTERRUPTED)
+        terminal.complain("interrupted")
+        return EXIT_INTERRUPTED
     except SvmbenchError as error:
         logs.LOG.error("%s", error, exc_info=True)
         if debug:
             raise
-        click.echo(f"svmbench: {error}" if "\n" not in str(error) else str(error), err=True)
-        sys.exit(error.exit_code)
-    except BrokenPipeError:
-        # Whoever read our output has gone (`svmbench list datasets | head`); Click says 1 too.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(EXIT_ERROR)
+        terminal.complain(f"svmbench: {error}" if "\n" not in str(error) else str(error))
+        return error.exit_code
     except Exception as error:
         logs.LOG.exception("%s", type(error).__name__)
         if debug:
             raise
         text = " ".join(str(error).split())
-        click.echo(f"svmbench: {type(error).__name__}: {text} (--debug shows where)", err=True)
-        sys.exit(EXIT_ERROR)
+        terminal.complain(f"svmbench: {type(error).__name__}: {text} (--debug shows where)")
+        return EXIT_ERROR
     finally:
         logs.end()
-    sys.exit(code if isinstance(code, int) else EXIT_OK)
+    return code if isinstance(code, int) else EXIT_OK

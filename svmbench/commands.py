@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from svmbench import completion as completing
+from svmbench import inert, terminal
 from svmbench.completion import DatasetName, SolverName
 from svmbench.errors import EXIT_ERROR, EXIT_REGRESSION, ConfigError
 
@@ -67,11 +68,12 @@ def compare(base: Path, new: Path, slowdown: float, as_json: bool) -> None:
         comparing.read_side(base), comparing.read_side(new), slowdown=slowdown
     )
     if as_json:
-        click.echo(json.dumps(found.to_json(), indent=1))
+        terminal.emit(json.dumps(found.to_json(), indent=1))
     else:
         _print_comparison(found)
     if found.regressions:
         sys.exit(EXIT_REGRESSION)
+    terminal.check()
 
 
 @click.command()
@@ -86,26 +88,29 @@ def keep(results: Path, target: Path) -> None:
     """
     from svmbench.report.compare import write_baseline
 
-    click.echo(str(write_baseline(results, target)))
+    terminal.say(write_baseline(results, target))
 
 
 def _print_comparison(found: Any) -> None:
     columns = [
-        (c.verdict, c.kind, c.where, c.what, _number(c.base), _number(c.new)) for c in found.changes
+        tuple(
+            map(inert.line, (c.verdict, c.kind, c.where, c.what, _number(c.base), _number(c.new)))
+        )
+        for c in found.changes
     ]
     if columns:
         rows = [("verdict", "kind", "where", "what", "base", "new"), *columns]
         widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
         for row in rows:
-            click.echo("  ".join(f"{cell:<{w}}" for cell, w in zip(row, widths, strict=True)))
+            terminal.say("  ".join(f"{cell:<{w}}" for cell, w in zip(row, widths, strict=True)))
     for note in found.notes:
-        click.echo(f"note: {note}")
+        terminal.say(f"note: {note}")
     counted = ", ".join(f"{n} {kind}" for kind, n in found.compared.items())
     n_worse = len(found.regressions)
     verdict = "no regression" if not n_worse else f"{n_worse} regressions"
     if n_worse == 1:
         verdict = "1 regression"
-    click.echo(f"{verdict} (values compared: {counted})")
+    terminal.say(f"{verdict} (values compared: {counted})")
 
 
 def _number(value: Any) -> str:
@@ -223,9 +228,10 @@ def time_(
         mirror=mirror,
     )
     if as_json:
-        click.echo(json.dumps(result, indent=1))
+        terminal.hand_over(json.dumps(result, indent=1))
     else:
         duel.print_result(result)
+        terminal.check()
 
 
 @click.command()
@@ -251,7 +257,7 @@ def warmup(solvers: tuple[str, ...]) -> None:
     for name in names:
         start = perf_counter()
         warm(name)
-        click.echo(f"{name}: {perf_counter() - start:.1f} s")
+        terminal.say(f"{name}: {perf_counter() - start:.1f} s")
 
 
 @click.command()
@@ -271,9 +277,10 @@ def doctor(as_json: bool) -> None:
 
     findings = doctors.examine()
     if as_json:
-        click.echo(json.dumps(doctors.to_json(findings), indent=1))
+        terminal.hand_over(json.dumps(doctors.to_json(findings), indent=1))
     else:
         doctors.print_findings(findings)
+        terminal.check()
     if not doctors.is_well(findings):
         sys.exit(EXIT_ERROR)
 
@@ -291,7 +298,7 @@ def schema() -> None:
     """
     from svmbench.schema import config_schema
 
-    click.echo(json.dumps(config_schema(), indent=1))
+    terminal.hand_over(json.dumps(config_schema(), indent=1))
 
 
 @click.command()
@@ -306,7 +313,7 @@ def completion(ctx: click.Context, shell: str) -> None:
       eval "$(svmbench completion zsh)"       in ~/.zshrc, after compinit
       svmbench completion fish > ~/.config/fish/completions/svmbench.fish
     """
-    click.echo(completing.script(shell, ctx.find_root().command))
+    terminal.hand_over(completing.script(shell, ctx.find_root().command))
 
 
 def register(group: click.Group) -> None:

@@ -12,9 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import click
-
-from svmbench import paths
+from svmbench import paths, terminal
 
 #: Less room than this in the cache, in GiB, is worth a word: the largest prepared set takes 2.
 ROOM_GB = 4.0
@@ -86,9 +84,9 @@ def print_findings(findings: list[Finding]) -> None:
     signs = {"ok": "ok", "note": "note", "broken": "BROKEN"}
     width = max(len(finding.what) for finding in findings)
     for finding in findings:
-        click.echo(f"{signs[finding.status]:<6}  {finding.what:<{width}}  {finding.found}")
+        terminal.say(f"{signs[finding.status]:<6}  {finding.what:<{width}}  {finding.found}")
         if finding.mend:
-            click.echo(" " * (width + 10) + f"→ {finding.mend}")
+            terminal.say(" " * (width + 10) + f"→ {finding.mend}")
 
 
 def _versions() -> Iterator[Finding]:

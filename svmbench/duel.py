@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypedDict
 
-import click
-
+from svmbench import terminal
 from svmbench.errors import ConfigError, SvmbenchError
 from svmbench.record import CellRecord
 
@@ -271,7 +270,7 @@ def _result(dataset: str, racers: list[Racer], rounds: int, record: CellRecord) 
 
 def print_result(result: Result) -> None:
     """Print a race as a table, a line a ratio, and what to keep in mind."""
-    click.echo(
+    terminal.say(
         f"{result['dataset']}: {result['n_train']:,} rows, {result['rounds']} rounds, one thread"
     )
     rows = [("solver", "problem", "cpu s", "lowest to highest", "objective")]
@@ -290,20 +289,22 @@ def print_result(result: Result) -> None:
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     for row in rows:
         cells = (f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True))
-        click.echo("  ".join(cells).rstrip())
+        terminal.say("  ".join(cells).rstrip())
     first = result["solvers"][0]["solver"]
     for ratio in result["ratios"]:
         if ratio["times"] is None or ratio["range"] is None:
             continue
         low, high = ratio["range"]
-        click.echo(
+        terminal.say(
             f"{ratio['solver']} takes {ratio['times']:.3g} times the CPU time of {first}"
             f" ({low:.3g} to {high:.3g})"
         )
     if result["note"]:
-        click.echo(f"note: {result['note']}")
+        terminal.say(f"note: {result['note']}")
     if len({one["problem"] for one in result["solvers"]}) > 1:
-        click.echo("note: they minimise different problems, so their objectives can't be compared")
+        terminal.say(
+            "note: they minimise different problems, so their objectives can't be compared"
+        )
 
 
 def _number(value: float | None, form: str) -> str:

@@ -17,7 +17,8 @@ _FORMULA = "=+-@\uff1d\uff0b\uff0d\uff20"
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?(?:inf|nan)")
 #: What means something inside a line of Markdown: an underscore only at the edge of a word, and a
 #: closing bracket where a link's address, its name or its definition follows.
-_MARKS = re.compile(r"[\\`*<>|$~]|\](?=[(\[:])|(?<![^\W_])_|_(?![^\W_])")
+_MARKS = re.compile(r"[\\`*<>|$]|~(?!\w)|(?<=[\w~])~|\](?=[(\[:])|(?<![^\W_])_|_(?![^\W_])")
+_MARKS_AND_BRACKETS = re.compile(r"[\[\]]|" + _MARKS.pattern)
 #: What would begin a heading, a quotation, a list or a rule at the beginning of a line.
 _OPENING = re.compile(
     r"^(\s*)(#+(?=\s|$)|[-+](?=\s|$)|-+$|=+$)|^(\s*\d{1,9})([.)])(?=\s|$)",
@@ -51,6 +52,11 @@ def markdown(text: object) -> str:
     """Return a text as one line of Markdown that reads as the text and does nothing."""
     shown = _MARKS.sub(lambda mark: "\\" + mark[0], _ENTITY.sub("&amp;", line(text)))
     return _OPENING.sub(lambda m: f"{m[1] or m[3] or ''}\\{m[2] or m[4]}", shown)
+
+
+def markdown_label(text: object) -> str:
+    """Return a text as that of an image or a link, which ends where the text does."""
+    return _MARKS_AND_BRACKETS.sub(lambda mark: "\\" + mark[0], _ENTITY.sub("&amp;", line(text)))
 
 
 def markdown_code(text: object) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import click
+from svmbench import inert, terminal
 
 INDENT = 2
 
@@ -144,9 +144,9 @@ def print_card(facts: dict[str, Any]) -> None:
     width = max(len(key) for key in facts) + INDENT
     for key, value in facts.items():
         lines = _lines(value)
-        click.echo(f"{key:<{width}}{lines[0]}")
+        terminal.say(f"{key:<{width}}{lines[0]}")
         for line in lines[1:]:
-            click.echo(" " * width + line)
+            terminal.say(" " * width + line)
 
 
 def _lines(value: Any) -> list[str]:
@@ -170,15 +170,16 @@ def print_table(rows: list[dict[str, Any]], console: Any) -> None:
     from rich.markup import escape
     from rich.table import Table
 
+    rows = [{column: inert.line(value) for column, value in row.items()} for row in rows]
     columns = list(rows[0]) if rows else []
     if not console.is_terminal:
         widths = {c: max(len(c), *(len(str(r[c])) for r in rows)) for c in columns}
         for row in [{c: c for c in columns}, *rows]:
-            click.echo("  ".join(f"{row[c]!s:<{widths[c]}}" for c in columns).rstrip())
+            terminal.say("  ".join(f"{row[c]!s:<{widths[c]}}" for c in columns).rstrip())
         return
     shown = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for column in columns:
         shown.add_column(column, overflow="fold")
     for row in rows:
-        shown.add_row(*(escape(str(value)) for value in row.values()))
+        shown.add_row(*(escape(value) for value in row.values()))
     console.print(shown)

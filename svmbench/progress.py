@@ -16,6 +16,7 @@ from rich.progress import (
     TransferSpeedColumn,
 )
 
+from svmbench import inert, terminal
 from svmbench.logs import LOG
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def cell_name(cell: Cell) -> str:
         parts.append(str(shown["solver"]).replace("|", " / "))
     if shown["fold"] is not None:
         parts.append(f"fold {shown['fold'] + 1}")
-    return " · ".join([*parts, str(shown["block"])])
+    return inert.line(" · ".join([*parts, str(shown["block"])]))
 
 
 class Watcher:
@@ -111,7 +112,7 @@ class Watcher:
         self._print(text)
 
     def _print(self, text: str) -> None:
-        self.console.print(text, markup=False, highlight=False, soft_wrap=True)
+        terminal.tell(self.console, text)
 
     def _time_left(self) -> str:
         """Estimate what is left from the work done so far (small cells run first)."""
@@ -185,17 +186,18 @@ class Fetching:
         if event.outcome is not None:
             if self._bar:
                 self._bar.update(self._task, visible=False)
-            self.console.print(
-                fetched(event.outcome), markup=False, highlight=False, soft_wrap=True
-            )
+            terminal.tell(self.console, fetched(event.outcome))
         elif self._bar and event.kind == "start":
             self._bar.reset(
-                self._task, description=f"{event.name}: preparing", total=None, visible=True
+                self._task,
+                description=inert.line(f"{event.name}: preparing"),
+                total=None,
+                visible=True,
             )
         elif self._bar and event.kind == "bytes":
             self._bar.update(
                 self._task,
-                description=f"{event.name}: {event.file}",
+                description=inert.line(f"{event.name}: {event.file}"),
                 completed=event.done,
                 total=event.total,
                 visible=True,

@@ -147,9 +147,3 @@ def _are_numbers(mapping: dict[str, Any] | None) -> bool:
 
 def _is_number(value: Any) -> bool:
     return value is None or (isinstance(value, int | float) and abs(value) <= sys.float_info.max)
-
-
-def shown(text: str, most: int) -> str:
-    """Return a text of unknown origin as one line that a terminal shows and does not obey."""
-    cut = text if len(text) <= most else text[: most - 1] + "…"
-    return "".join(character if character.isprintable() else "�" for character in cut)

@@ -22,6 +22,7 @@ MAY_IMPORT = {
     "paths": set(),
     "inert": set(),
     "misfits": {"errors", "inert"},
+    "terminal": {"errors", "inert"},
     "record": {"inert"},
     "scores": {"errors"},
     "specs": {"errors", "report.kinds"},
@@ -41,16 +42,16 @@ MAY_IMPORT = {
     "papers": set(),
     "listing": {
         *LEAVES,
-        *("baselines", "core", "data", "experiment", "catalogue", "papers", "scores"),
+        *("baselines", "core", "data", "experiment", "catalogue", "papers", "scores", "terminal"),
     },
-    "progress": {*LEAVES, "data", "experiment", "logs", "record"},
+    "progress": {*LEAVES, "data", "experiment", "logs", "record", "terminal"},
     "logs": LEAVES,
     "completion": {*LEAVES, "papers"},
     "schema": {*LEAVES, "experiment", "completion"},
-    "doctor": {*LEAVES, "core", "data", "experiment", "catalogue"},
+    "doctor": {*LEAVES, "core", "data", "experiment", "catalogue", "terminal"},
     "duel": {
         *LEAVES,
-        *("baselines", "data", "experiment", "catalogue", "misfits", "record"),
+        *("baselines", "data", "experiment", "catalogue", "misfits", "record", "terminal"),
     },
 }
 ANYTHING = {"cli", "commands", "__init__"}

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from svmbench.errors import suggestion
 from svmbench.experiment.yaml_source import Place, YamlSource
+from svmbench.inert import line
 from svmbench.misfits import shown
 
 
@@ -54,7 +55,8 @@ class Findings:
         named : tuple
             What it is about, as the sentence's subject.
         """
-        about = f"{dotted(named)}: " if named else ""
+        about = f"{line(dotted(named), 200)}: " if named else ""
+        said = line(said, 800)
         self._said.setdefault((place, said), f"{self.source.where(place)}: {about}{said}")
 
     def unknown(self, place: Place, what: str, name: str, known: list[str], named: Place) -> None:

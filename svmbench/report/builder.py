@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from svmbench import inert
 from svmbench.errors import DamagedResultsError
 from svmbench.report.curves import Curves, exponents_csv, read_plot, trace_curves
 from svmbench.report.files import remove, write_bytes, write_text
@@ -129,28 +130,30 @@ def _joined(
 ) -> str:
     done = sum(cell.status == "ok" for cell in run.cells)
     environments = used_environments(run.cells)
-    lines = [f"# {run.title}", ""]
+    lines = [f"# {inert.markdown(run.title)}", ""]
     lines.append(
-        f"Config `{run.name}`"
-        + (f", paper `{run.paper}`" if run.paper else "")
-        + f", profile **{run.profile or 'none'}**; {done} of {len(run.cells)} cells have results."
+        f"Config {inert.markdown_code(run.name)}"
+        + (f", paper {inert.markdown_code(run.paper)}" if run.paper else "")
+        + f", profile **{inert.markdown(run.profile or 'none')}**;"
+        f" {done} of {len(run.cells)} cells have results."
     )
     lines.append("")
-    lines += [f"- Environment {describe_environment(run, name)}" for name in environments]
-    lines += [f"- {note}" for note in run.notes]
+    described = [describe_environment(run, name) for name in environments]
+    lines += [f"- Environment {inert.markdown(one)}" for one in described]
+    lines += [f"- {inert.markdown(note)}" for note in run.notes]
     if lines[-1]:
         lines.append("")
     lines += sections
     if not tables:
         lines += ["This config asks for no tables; `table.csv` has every number.", ""]
     for one in curves:
-        lines += [f"## {one.spec.heading}", ""]
+        lines += [f"## {inert.markdown(one.spec.heading)}", ""]
         if not one.panels:
-            lines += [f"Not drawn, there is no point: {one.gaps}.", ""]
+            lines += [f"Not drawn, there is no point: {inert.markdown(one.gaps)}.", ""]
             continue
-        lines += [f"![{one.spec.heading}]({one.spec.name}.svg)", ""]
+        lines += [f"![{inert.markdown_label(one.spec.heading)}]({one.spec.name}.svg)", ""]
         lines += _exponents(one)
-        lines += [f"- Crossing: {sentence}." for sentence in one.crossings]
+        lines += [f"- Crossing: {inert.markdown(sentence)}." for sentence in one.crossings]
         if lines[-1]:
             lines.append("")
     return "\n".join(lines).rstrip("\n") + "\n"
@@ -173,7 +176,7 @@ def _exponents(curves: Curves) -> list[str]:
                     f"{series.printed_fit}"
                 )
             lines.append(
-                f"- {where}: exponent {series.fit} from {series.fit.n_points} points of "
-                f"{quantity(curves.y)}{paper}."
+                f"- {inert.markdown(where)}: exponent {series.fit} from {series.fit.n_points}"
+                f" points of {inert.markdown(quantity(curves.y))}{paper}."
             )
     return lines

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from svmbench import inert
 from svmbench.report import published
 from svmbench.report.kinds import kind_of
 from svmbench.report.provenance import missing_short
@@ -276,7 +277,8 @@ def exponents_csv(curves: Curves) -> str:
         for series in panel.series:
             printed = "" if series.printed_exponent is None else f"{series.printed_exponent:g}"
             fits = (_fit_fields(series.fit), _fit_fields(series.printed_fit))
-            writer.writerow([panel.title, series.name, curves.y, *fits[0], printed, *fits[1]])
+            line = [panel.title, series.name, curves.y, *fits[0], printed, *fits[1]]
+            writer.writerow(map(inert.csv_field, line))
     return out.getvalue()
 
 

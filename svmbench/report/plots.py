@@ -9,9 +9,11 @@ from __future__ import annotations
 import io
 import math
 import textwrap
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from svmbench.report.curves import Curves
+from svmbench import inert
+from svmbench.report.curves import Curves, Series
 from svmbench.report.kinds import kind_of
 from svmbench.report.provenance import describe_cpu, used_environments
 from svmbench.report.records import Run
@@ -68,6 +70,7 @@ def draw(run: Run, curves: Curves, *, allow_contended: bool = False) -> dict[str
     """
     if not curves.panels:
         return {}
+    curves = _inert(curves)
     import matplotlib.style
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
@@ -87,6 +90,32 @@ def draw(run: Run, curves: Curves, *, allow_contended: bool = False) -> dict[str
     return contents
 
 
+def _inert(curves: Curves) -> Curves:
+    """Return what is drawn with every text as matplotlib has to be told it."""
+
+    def drawn_series(series: Series) -> Series:
+        points = (
+            replace(point, x=inert.drawn(point.x)) if isinstance(point.x, str) else point
+            for point in series.points
+        )
+        return replace(series, name=inert.drawn(series.name), points=tuple(points))
+
+    return replace(
+        curves,
+        spec=curves.spec.model_copy(update={"title": inert.drawn(curves.spec.heading)}),
+        panels=tuple(
+            replace(
+                panel,
+                title=inert.drawn(panel.title),
+                series=tuple(map(drawn_series, panel.series)),
+            )
+            for panel in curves.panels
+        ),
+        x_label=inert.drawn(curves.x_label),
+        y_label=inert.drawn(curves.y_label),
+    )
+
+
 def _figure(run: Run, curves: Curves, *, allow_contended: bool) -> Figure:
     from matplotlib.figure import Figure
 
@@ -98,7 +127,9 @@ def _figure(run: Run, curves: Curves, *, allow_contended: bool) -> Figure:
     n_rows = math.ceil(len(panels) / n_columns)
     width = {1: 6.4, 2: 9.6, 3: 12.8}[n_columns]
     footer = textwrap.wrap(
-        _footer(run, curves, hollow=hollow), width=int(width * _FOOTER_PER_INCH), max_lines=6
+        inert.drawn(_footer(run, curves, hollow=hollow)),
+        width=int(width * _FOOTER_PER_INCH),
+        max_lines=6,
     )
     legend = _shared_legend(curves)
     legend_columns = _legend_columns(legend, width)

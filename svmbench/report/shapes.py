@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from svmbench.errors import DamagedResultsError
-from svmbench.record import shown
+from svmbench.inert import line
 
 #: A shape: types; a list of one shape; or a mapping, whose named keys may be missing or null and
 #: have the given shapes; "*" stands for every key that is not named.
@@ -79,7 +79,7 @@ def read_json(path: Path) -> Any:
     except RecursionError as error:
         raise DamagedResultsError(f"can't read {path}: it is nested too deep") from error
     except ValueError as error:
-        said = shown(" ".join(str(error).split()), 200)
+        said = line(" ".join(str(error).split()), 200)
         raise DamagedResultsError(f"can't read {path}: {said}") from error
     if problem:
         raise DamagedResultsError(f"can't read {path}: {problem}")
@@ -115,7 +115,7 @@ def mismatch(value: Any, shape: Shape, place: str = "") -> str:
         for key, each in value.items():
             wanted = shape.get(key, shape.get("*"))
             if wanted is not None and each is not None:
-                said = mismatch(each, wanted, f"{place}.{shown(key, 40)}".lstrip("."))
+                said = mismatch(each, wanted, f"{place}.{line(key, 40)}".lstrip("."))
                 if said:
                     return said
         return ""
@@ -133,4 +133,4 @@ def mismatch(value: Any, shape: Shape, place: str = "") -> str:
 def _kind(value: Any) -> str:
     if isinstance(value, list | dict) or value is None:
         return {list: "a list", dict: "a mapping", type(None): "nothing"}[type(value)]
-    return shown(repr(value), 60)
+    return line(repr(value), 60)

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
+from svmbench import inert
 from svmbench.errors import DamagedResultsError
 from svmbench.misfits import sentence, shown
 from svmbench.report import published, wording
@@ -182,7 +183,7 @@ def wide_csv(run: Run, table: Table) -> str:
         header += [stem + suffix for suffix in suffixes]
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow([*header, "scaling", "profile", "environment"])
+    writer.writerow(map(inert.csv_field, [*header, "scaling", "profile", "environment"]))
     for row in table.row_keys:
         line = [_shown(value) for value in row]
         environments: dict[str, None] = {}
@@ -192,7 +193,7 @@ def wide_csv(run: Run, table: Table) -> str:
             entry = table.entries.get((row, column, metric))
             environments.update(dict.fromkeys(entry.summary.environments if entry else ()))
         line += [run.block_scaling(table.spec.block), run.profile, ";".join(environments)]
-        writer.writerow(line)
+        writer.writerow(map(inert.csv_field, line))
     return out.getvalue()
 
 
@@ -224,7 +225,7 @@ def _csv_fields(entry: Entry | None) -> dict[str, str]:
 def markdown(run: Run, table: Table, *, allow_contended: bool = False) -> str:
     """Return a section of Markdown: the table, its provenance, footnotes and missing cells."""
     spec = table.spec
-    lines = [f"## {spec.heading}", "", *_caption(run, table), ""]
+    lines = [f"## {inert.markdown(spec.heading)}", "", *_caption(run, table), ""]
     if not table.row_keys:
         lines += ["No cells: this profile's plan has none for this table.", ""]
         return "\n".join(lines)
@@ -247,11 +248,11 @@ def markdown(run: Run, table: Table, *, allow_contended: bool = False) -> str:
     lines += ["", *_footnotes(table, allow_contended=allow_contended)]
     gaps = missing(run.block_cells(spec.block))
     if gaps:
-        lines += ["Missing cells:", "", *(f"- {_escaped(gap)}" for gap in gaps), ""]
+        lines += ["Missing cells:", "", *(f"- {inert.markdown(gap)}" for gap in gaps), ""]
     else:
         lines += ["Missing cells: none.", ""]
     if without := undefined(run, table.cells, spec.metrics):
-        lines += ["Undefined values:", "", *(f"- {_escaped(line)}" for line in without), ""]
+        lines += ["Undefined values:", "", *(f"- {inert.markdown(line)}" for line in without), ""]
     return "\n".join(lines)
 
 
@@ -282,20 +283,22 @@ def cell_text(entry: Entry | None, *, allow_contended: bool = False) -> str:
 
 def _caption(run: Run, table: Table) -> list[str]:
     spec = table.spec
-    note = f" ({run.profile_note})" if run.profile_note else ""
-    lines = [f"Profile: **{run.profile or 'none'}**{note}."]
+    note = f" ({inert.markdown(run.profile_note)})" if run.profile_note else ""
+    lines = [f"Profile: **{inert.markdown(run.profile or 'none')}**{note}."]
     parts = [f"Block {spec.block}"]
     if scaling := run.block_scaling(spec.block):
         parts.append(f"scaling {scaling}")
     parts += [f"{run.label(name)} {value}" for name, value in table.constants.items()]
-    lines.append("; ".join(parts) + ".")
+    lines.append(inert.markdown("; ".join(parts)) + ".")
     planned = {entry.summary.planned for entry in table.entries.values()}
     if planned and max(planned) > 1:
         folds = str(max(planned)) if len(planned) == 1 else f"{min(planned)} to {max(planned)}"
         lines.append(f"Mean ± sample standard deviation over {folds} folds.")
     names = used_environments(table.cells)
     described = "; ".join(describe_cpu(run, name) for name in names)
-    lines.append(f"Environment: {_escaped(described) or 'none yet (nothing has been measured)'}.")
+    lines.append(
+        f"Environment: {inert.markdown(described) or 'none yet (nothing has been measured)'}."
+    )
     return [" ".join(lines)]
 
 
@@ -314,7 +317,7 @@ def _footnotes(table: Table, *, allow_contended: bool) -> list[str]:
             table_name = table.spec.published
             found = any(published.has_table(e.cell.paper, table_name) for e in entries)
             why = "for these cells" if found else "that this suite has"
-            notes.append(f"The paper prints no numbers {why} (`{table_name}`).")
+            notes.append(f"The paper prints no numbers {why} ({inert.markdown_code(table_name)}).")
     if any(entry.summary.partial for entry in entries):
         # A score may be undefined on a fold that finished.
         if any(entry.summary.undefined for entry in entries):
@@ -361,11 +364,7 @@ def _head(run: Run, column: tuple[Any, ...], metric: str) -> str:
 
 
 def _markdown_row(texts: Iterable[str]) -> str:
-    return "| " + " | ".join(_escaped(text) for text in texts) + " |"
-
-
-def _escaped(text: str) -> str:
-    return text.replace("|", "\\|").replace("*", "\\*")
+    return "| " + " | ".join(inert.markdown(text) for text in texts) + " |"
 
 
 def _shown(value: Any) -> str:

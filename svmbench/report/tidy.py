@@ -6,6 +6,7 @@ import csv
 import io
 from collections.abc import Sequence
 
+from svmbench import inert
 from svmbench.report import wording
 from svmbench.report.races import take_apart
 from svmbench.report.records import Cell, Run
@@ -43,7 +44,7 @@ def tidy_csv(run: Run, tables: Sequence[Table], *, allow_contended: bool = False
                 if (column, metric) in present:
                     for part in by_machine(members).values():
                         row = _row(run, part, metric, table.spec, allow_contended=allow_contended)
-                        writer.writerow(row)
+                        writer.writerow(_inert(row))
     for block in dict.fromkeys(cell.block for cell in run.cells):
         cells = take_apart(run.block_cells(block))
         metrics = [name for name in metric_names(cells) if name not in shown.get(block, ())]
@@ -55,8 +56,12 @@ def tidy_csv(run: Run, tables: Sequence[Table], *, allow_contended: bool = False
                 rows = [""]
             for metric in rows:
                 for part in by_machine(members).values():
-                    writer.writerow(_row(run, part, metric, None))
+                    writer.writerow(_inert(_row(run, part, metric, None)))
     return out.getvalue()
+
+
+def _inert(row: dict[str, object]) -> dict[str, object]:
+    return {column: inert.csv_field(value) for column, value in row.items()}
 
 
 def _row(

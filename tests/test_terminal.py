@@ -1,0 +1,117 @@
+"""Whatever standard output is, a command does what it does, and ends with its own exit code."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from runs import COMMAND, write_config
+
+from svmbench import terminal
+from svmbench.errors import SvmbenchError
+
+SHELL = Path("/bin/sh")
+FULL = Path("/dev/full")
+pytestmark = pytest.mark.skipif(not SHELL.exists(), reason="needs a shell")
+
+#: What is done to a command's output, by the shell; `%s` is the command.
+WORSE = {
+    "full": "%s > /dev/full",
+    "closed": "%s >&-",
+    "all closed": "%s >&- 2>&- <&-",
+    "reader gone": "%s | head -n 1 > /dev/null",
+    "ascii": "%s",
+}
+if not FULL.exists():
+    WORSE = {name: line for name, line in WORSE.items() if "/dev/full" not in line}
+
+
+def shell(line: str, *words: object, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run a line whose `%s` is svmbench with these words; the code is svmbench's own."""
+    quoted = " ".join(f"'{word}'" for word in (*COMMAND, *words))
+    command = f"{{ {quoted}; echo $? > code; }}"
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"} if line == "%s" else None
+    done = subprocess.run(
+        [SHELL, "-c", line % command],
+        cwd=cwd, env=environment, capture_output=True, text=True, check=False, errors="replace",
+        timeout=300,
+    )  # fmt: skip
+    done.returncode = int((cwd / "code").read_text())
+    return done
+
+
+@pytest.mark.parametrize("how", WORSE)
+def test_a_run_ends_as_if_it_had_been_heard(tmp_path: Path, how: str) -> None:
+    config = write_config(tmp_path, ["alsvm"], {"protocol": "fit"})
+    done = shell(WORSE[how], "run", config, "--output", tmp_path / "out", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
+    assert "Exception ignored" not in done.stderr
+    lines = (tmp_path / "out" / "runs.jsonl").read_text().splitlines()
+    assert [line[:1] for line in lines] == ["{"]  # and nothing else was written into the records
+    assert (tmp_path / "out" / "tables.md").is_file()
+
+
+@pytest.mark.parametrize("how", ["closed", "reader gone"])
+def test_a_run_without_a_result_ends_with_its_own_code(tmp_path: Path, how: str) -> None:
+    datasets = [{"file": str(tmp_path / "nowhere.csv")}]
+    config = write_config(tmp_path, ["alsvm"], datasets=datasets)
+    done = shell(WORSE[how], "run", config, "--output", tmp_path / "out", cwd=tmp_path)
+    assert done.returncode == 3, done.stderr
+    again = shell(WORSE[how], "table", tmp_path / "out", cwd=tmp_path)
+    assert again.returncode == 0, again.stderr
+
+
+@pytest.mark.parametrize(
+    ("how", "words"),
+    [
+        *((how, ("describe", "a9a")) for how in WORSE),
+        ("reader gone", ("list", "datasets")),
+    ],
+)
+def test_a_list_is_printed_or_it_is_said_that_it_could_not_be(
+    tmp_path: Path, how: str, words: tuple[str, ...]
+) -> None:
+    done = shell(WORSE[how], *words, cwd=tmp_path)
+    lost = how in ("full", "closed", "all closed")
+    assert done.returncode == (1 if lost else 0), done.stderr
+    assert "Traceback" not in done.stderr
+    if how in ("full", "closed"):
+        assert "svmbench: can't write to standard output: " in done.stderr
+        assert done.stderr.count("\n") == 1
+    if how == "ascii":
+        assert done.stdout.isascii()
+        assert len(done.stdout) > 200
+
+
+@pytest.mark.parametrize("how", ["all closed", "reader gone"])
+def test_an_error_keeps_its_code(tmp_path: Path, how: str) -> None:
+    assert shell(WORSE[how], "validate", "nowhere.yaml", cwd=tmp_path).returncode == 2
+
+
+def test_steady_lets_go_what_can_not_be_written() -> None:
+    with Path(os.devnull).open("w") as closed:
+        pass
+    for stream in (terminal.Steady(None), terminal.Steady(closed)):
+        assert stream.write("é×\n") == 3
+        stream.flush()
+        assert stream.failure is not None
+        assert not stream.isatty()
+
+
+def test_only_a_product_that_was_lost_is_an_error(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stream = terminal.Steady(sys.stdout)
+    monkeypatch.setattr(sys, "stdout", stream)
+    terminal.hand_over("{}")
+    stream.failure = BrokenPipeError(32, "Broken pipe")
+    terminal.hand_over("{}")  # who reads it has had enough
+    stream.failure = OSError(28, "No space left on device")
+    terminal.say("nobody hears this")
+    with pytest.raises(SvmbenchError, match="can't write to standard output: No space left"):
+        terminal.hand_over("{}")
+    assert capsys.readouterr().out == "{}\n"
