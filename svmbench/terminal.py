@@ -35,7 +35,7 @@ class Steady(io.TextIOBase):
         self.failure: OSError | None = None
         if stream is None:
             self.failure = OSError(errno.EBADF, "it is closed")
-        elif isinstance(stream, io.TextIOWrapper):
+        elif isinstance(stream, io.TextIOWrapper) and not stream.closed:
             stream.reconfigure(errors="replace")
 
     def __getattr__(self, name: str) -> Any:

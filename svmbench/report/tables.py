@@ -92,7 +92,8 @@ def read_checked(model: type[SpecType], raw: Mapping[str, Any], where: str) -> S
         first = error.errors()[0]
         key = next((part for part in first["loc"] if isinstance(part, str)), "")
         named = shown(raw.get("name"))
-        raise DamagedResultsError(f"{where} {named}: {key}: {sentence(first)}") from error
+        said = f"{inert.line(key, 60)}: {sentence(first)}"
+        raise DamagedResultsError(f"{where} {named}: {said}") from error
 
 
 def lay_out(run: Run, spec: TableSpec, *, allow_contended: bool = False) -> Table:

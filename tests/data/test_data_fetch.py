@@ -10,7 +10,6 @@ import json
 import lzma
 import random
 import socket
-import time
 import zipfile
 
 import pytest
@@ -153,12 +152,13 @@ def test_a_run_never_goes_beyond_its_mirror(use_registry, tmp_path, server):
 
 def test_offline_is_a_sentence_and_no_wait(use_registry, monkeypatch):
     use_registry(registry_text(url="http://svmbench.invalid/tiny.svm"))
-    started = time.perf_counter()
+    waited: list[float] = []
+    monkeypatch.setattr(download.time, "sleep", waited.append)
     with pytest.raises(
         DataUnavailableError, match=r"tiny: tiny.svm can't be downloaded: .*invalid"
     ):
         data.ensure("tiny", official=True)
-    assert time.perf_counter() - started < 10
+    assert sum(waited) < 10
     monkeypatch.setenv("SVMBENCH_OFFLINE", "1")
     with pytest.raises(DataUnavailableError, match="tiny: it is not cached and going online was"):
         data.ensure("tiny")
@@ -299,9 +299,8 @@ def test_a_stalled_connection_ends_and_is_resumed(use_registry, server):
     server.files["/tiny.svm"] = TEXT
     server.faults["/tiny.svm"] = ["stall"]
     use_registry(registry_text(url=f"{server.url}/tiny.svm"))
-    started = time.perf_counter()
     assert data.ensure("tiny")["verified"] == "sha256"
-    assert time.perf_counter() - started < 2.5  # the server itself sleeps for 3 s
+    assert len(server.seen) == 2  # who waits until the server goes on asks once
 
 
 def test_wrong_bytes_are_refused_and_fetched_anew_next_time(use_registry, server):

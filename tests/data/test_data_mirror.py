@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 
@@ -42,9 +44,10 @@ def test_every_set_that_the_mirror_has_is_prepared_and_the_others_name_their_url
             assert "the mirror has no" in outcome.reason
             assert outcome.url in outcome.reason
             assert outcome.url.startswith("https://www.csie.ntu.edu.tw/")
+    began = time.process_time()
     again = data.fetch_many(data.names(), official=False)
+    assert time.process_time() - began < 5
     assert {o.status for o in again if o.ok} == {"cached"}
-    assert sum(o.seconds for o in again) < 5
 
 
 def test_the_missing_ones_are_known_without_reading_a_byte(cache):

@@ -95,10 +95,17 @@ def test_memory_is_fenced(gone_wrong: GoneWrong) -> None:
 def test_a_hang_costs_its_timeout_and_no_more(tmp_path: Path) -> None:
     config = write_config(tmp_path, ["test-hangs"], timeout_s=0.5)
     svmbench("run", config, "--output", tmp_path / "warm")  # the server is up after this
-    start = time.monotonic()
-    svmbench("run", config, "--output", tmp_path / "out", "--timeout", 1)
-    assert 1.0 < time.monotonic() - start < 3.0
-    assert cells_of(tmp_path / "out")["test-hangs"]["reason"] == "stopped after 1 s"
+    took = []
+    for attempt in range(5):  # on a loaded machine the first may be slow, not all
+        out = tmp_path / f"out-{attempt}"
+        start = time.monotonic()
+        svmbench("run", config, "--output", out, "--timeout", 1)
+        took.append(time.monotonic() - start)
+        assert cells_of(out)["test-hangs"]["reason"] == "stopped after 1 s"
+        if took[-1] < 3.0:
+            break
+    assert min(took) > 1.0
+    assert min(took) < 3.0
 
 
 def test_a_worker_over_its_memory_ends_itself() -> None:

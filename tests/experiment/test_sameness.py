@@ -171,10 +171,21 @@ def test_a_cell_costs_little_more_than_its_work(tmp_path: Path) -> None:
     Beside another test process, with coverage traced, everything takes longer: there the bound is
     wider. Beside other work, it is stretched by the share of a core that this process gets.
     """
-    crowded = crowding()
     block = {"sizes": list(range(20, 50)), "scaling": "none"}
-    out = tmp_path / "out"
     config = write_config(tmp_path, ["test-works"], block)
+    allowed = 0.6 if "PYTEST_XDIST_WORKER" in os.environ else 0.2
+    shares = []
+    for attempt in range(3):  # other work may come and go while one is measured
+        crowded = crowding()
+        overhead = overhead_of_a_cell(config, tmp_path / f"out-{attempt}")
+        shares.append(overhead / (allowed * max(1.0, crowded, crowding())))
+        if shares[-1] < 1.0:
+            break
+    assert min(shares) < 1.0
+
+
+def overhead_of_a_cell(config: Path, out: Path) -> float:
+    """Return what each of 29 cells costs beside its own work, in seconds."""
     svmbench("run", config, "--output", out, "--only", "size=20")  # the server is up after this
     begin = time.perf_counter()
     assert svmbench("run", config, "--output", out).code == 0
@@ -187,5 +198,4 @@ def test_a_cell_costs_little_more_than_its_work(tmp_path: Path) -> None:
     timed = sum(cell["wall_s"] for cell in cells)
     overhead = (whole - around - timed) / len(cells)
     print(f"overhead of a cell: {overhead:.3f} s; its own work: {timed / len(cells):.3f} s")
-    allowed = 0.6 if "PYTEST_XDIST_WORKER" in os.environ else 0.2
-    assert overhead < allowed * max(1.0, crowded, crowding())
+    return overhead
