@@ -84,7 +84,7 @@ def check_config(
     trust : bool, default=False
         Whether classes are imported that come from elsewhere than scikit-learn.
     files : bool, default=False
-        Whether a data file that is not there is a mistake; a run marks its cells as not available.
+        Whether a data file that is not there is a mistake; a run opens those that it is asked for.
 
     Raises
     ------
