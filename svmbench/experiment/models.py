@@ -47,6 +47,9 @@ class Profile(Model):
     run_folds: RunFolds | None = None
     folds: Folds | None = None
     repeats: Repeats | None = None
+    gammas: list[Annotated[float, Field(gt=0)]] | None = None
+    samples: Annotated[int, Field(ge=0)] | None = None
+    sample_rows: Annotated[int, Field(ge=4)] | None = None
     sizes: Sizes | None = None
     features: Features | None = None
     sweep: Sweep = {}

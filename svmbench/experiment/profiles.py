@@ -10,7 +10,10 @@ from svmbench.experiment.checks import all_solvers
 from svmbench.experiment.models import Config
 
 #: The settings of blocks that a profile may change, where a block has them.
-FIELDS = ("max_samples", "outer_folds", "inner_folds", "run_folds", "folds", "repeats")
+FIELDS = (
+    *("max_samples", "outer_folds", "inner_folds", "run_folds", "folds", "repeats"),
+    *("gammas", "samples", "sample_rows"),
+)
 
 #: What has a key of its own beside the dimension of that name.
 ALIASES = {"sizes": "rows", "features": "features"}

@@ -203,12 +203,19 @@ class SignedRank:
         Rank sums of the positive and the negative differences.
     p : float
         Two-sided p-value; 1 when no pair differs.
+    p_greater : float
+        Of the alternative that the first is greater; 1 when no pair differs.
+    z : float or None
+        The normal approximation of `w_plus`, without a correction for ties; None when no pair
+        differs.
     """
 
     n: int
     w_plus: float
     w_minus: float
     p: float
+    p_greater: float = 1.0
+    z: float | None = None
 
 
 def signed_rank(first: Sequence[float], second: Sequence[float]) -> SignedRank:
@@ -234,6 +241,38 @@ def signed_rank(first: Sequence[float], second: Sequence[float]) -> SignedRank:
     from scipy import stats
 
     # With a one-sided alternative SciPy's statistic is the sum of the positive ranks.
-    w_plus = float(stats.wilcoxon(difference, alternative="greater").statistic)
+    greater = stats.wilcoxon(difference, alternative="greater")
+    w_plus = float(greater.statistic)
     p = float(stats.wilcoxon(difference, alternative="two-sided").pvalue)
-    return SignedRank(n, w_plus, n * (n + 1) / 2 - w_plus, p)
+    z = (w_plus - n * (n + 1) / 4) / math.sqrt(n * (n + 1) * (2 * n + 1) / 24)
+    return SignedRank(n, w_plus, n * (n + 1) / 2 - w_plus, p, float(greater.pvalue), z)
+
+
+def win_draw_loss(
+    first: Sequence[float], second: Sequence[float], *, better: str = "lower", near: float = 0.0
+) -> tuple[int, int, int]:
+    """Return how often the first is better than the second, as good, and worse.
+
+    Parameters
+    ----------
+    first, second : sequences of float
+        Paired values.
+    better : {"lower", "higher"}
+    near : float
+        Relative difference that counts as none.
+
+    Raises
+    ------
+    ValueError
+        On unequal lengths.
+    """
+    if len(first) != len(second):
+        raise ValueError(f"paired samples differ in length: {len(first)} and {len(second)}")
+    sign = 1.0 if better == "higher" else -1.0
+    wins = draws = 0
+    for one, other in zip(first, second, strict=True):
+        if abs(one - other) <= near * max(abs(one), abs(other)):
+            draws += 1
+        elif sign * (one - other) > 0.0:
+            wins += 1
+    return wins, draws, len(first) - wins - draws

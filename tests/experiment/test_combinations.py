@@ -130,6 +130,8 @@ SEEN: dict[tuple[str, str], Any] = {
     ("scored-race", "outer-fold"): kept,
     ("simulate", "outer-fold"): everything,
     ("nested-race", "outer-fold"): outer,
+    ("check", "outer-fold"): everything,
+    ("screening", "outer-fold"): kept,
 }
 TRAINING = [name for name, one in protocols().items() if one.scalings]
 #: Every path that is declared, and a solver without any.

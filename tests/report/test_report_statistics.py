@@ -6,7 +6,13 @@ import pytest
 from scipy import stats
 
 from svmbench.report.published import numbers
-from svmbench.report.statistics import crossing, fit_power_law, mean_sd, signed_rank
+from svmbench.report.statistics import (
+    crossing,
+    fit_power_law,
+    mean_sd,
+    signed_rank,
+    win_draw_loss,
+)
 
 PRINTED = [row for row in numbers("smo") if row.metric == "scaling_exponent"]
 
@@ -102,3 +108,44 @@ def test_signed_rank_by_hand():
     assert signed_rank([1, 2], [1, 2]).p == 1.0
     with pytest.raises(ValueError, match="length"):
         signed_rank([1], [1, 2])
+
+
+#: Table XII of the SRBO paper from its own tables: rank sum, Z and p as printed. Its W+ is the sum
+#: of the ranks where screening is slower; p is left out where the print does not follow from it.
+TABLE_12 = [
+    ("table4", "nu-svm", 20, None, 0.0402),
+    ("table5", "nu-svm", 39, -3.46, None),
+    ("table6", "oc-svm", 47, -3.26, 0.0003),
+    ("table7", "oc-svm", 38, -3.49, None),
+    ("table10", "nu-svm-quadprog", 0, None, 0.0020),
+    ("table11", "nu-svm-quadprog", 3, None, 0.0098),
+    ("table11", "nu-svm-dcdm", 1, None, 0.0039),
+]
+
+
+@pytest.mark.parametrize(("table", "solver", "ranks", "z", "p"), TABLE_12)
+def test_signed_rank_gives_a_published_table(table, solver, ranks, z, p):
+    times = {
+        (row.dataset, row.solver): row.value
+        for row in numbers("srbo")
+        if row.table == table and row.metric == "train_time_s"
+    }
+    sets = sorted({dataset for dataset, _ in times})
+    plain = [times[dataset, solver] for dataset in sets]
+    screened = [times[dataset, f"srbo-{solver}"] for dataset in sets]
+    found = signed_rank(plain, screened)
+    assert found.n == len(sets)
+    assert found.w_minus == ranks
+    if z is not None:
+        assert -found.z == pytest.approx(z, abs=0.011)
+    if p is not None:
+        assert found.p_greater == pytest.approx(p, abs=6e-5)
+    assert sum(win_draw_loss(screened, plain)) == len(sets)
+
+
+def test_win_draw_loss():
+    assert win_draw_loss([1.0, 2.0, 3.0], [2.0, 2.0, 1.0]) == (1, 1, 1)
+    assert win_draw_loss([90.0, 80.0], [80.0, 80.4], better="higher") == (1, 0, 1)
+    assert win_draw_loss([90.0, 80.0], [80.0, 80.4], better="higher", near=0.01) == (1, 1, 0)
+    with pytest.raises(ValueError, match="differ in length"):
+        win_draw_loss([1.0], [])

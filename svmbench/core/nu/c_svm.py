@@ -250,6 +250,7 @@ class CSVMBounded(OnWholeMatrix, KernelClassifier):
                 "newton_steps": point.newton_steps,
                 "screened_zero": int(np.count_nonzero(settled[0])),
                 "screened_one": int(np.count_nonzero(settled[1])),
+                "left": len(y) - int(np.count_nonzero(settled[0] | settled[1])),
                 "unscreened_values": 0,
             },
         )

@@ -62,6 +62,7 @@ def solution_of(step: Step, y: np.ndarray, scale: float, square: float) -> Scree
             "newton_steps": point.newton_steps,
             "screened_zero": int(np.count_nonzero(step.zero)),
             "screened_one": int(np.count_nonzero(step.one)),
+            "left": len(y) - step.n_screened,
             "unscreened_values": int(step.screening in ("off", "tested")),
         },
     )
@@ -71,6 +72,7 @@ def solution_of(step: Step, y: np.ndarray, scale: float, square: float) -> Scree
         "solve_s": step.solve_s,
     }
     found.screening = step.screening
+    found.square = -(scale**2) * float(point.a @ point.v)
     return found
 
 
@@ -168,7 +170,8 @@ class NuSVM(_NuSVM):
     counters_ : dict
         ``updates`` (pair steps, updates of `dcdm`, iterations of a library), ``newton_steps``,
         ``support_vectors``, ``bounded_support_vectors``, and of a path ``screened_zero``,
-        ``screened_one``, ``unscreened_values``.
+        ``screened_one``, ``left`` (multipliers that were not screened), ``unscreened_values`` (1
+        where screening was forecast not to pay).
 
     Raises
     ------

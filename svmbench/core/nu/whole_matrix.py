@@ -23,7 +23,7 @@ from svmbench.core.nu import inner
 from svmbench.core.registry import COUNTERS
 
 #: What these solvers count beside the common words.
-OWN_COUNTERS = ("newton_steps", "screened_zero", "screened_one", "unscreened_values")
+OWN_COUNTERS = ("newton_steps", "screened_zero", "screened_one", "left", "unscreened_values")
 assert not set(OWN_COUNTERS) & set(COUNTERS)
 
 
@@ -35,11 +35,14 @@ class ScreenedSolution(KernelSolution):
     ----------
     times : dict of str to float
         ``delta_s``, ``screening_s``, ``solve_s``: wall time, seconds.
+    square : float
+        ``alpha'Q alpha``, from the gradient.
     screening : str
         As ``sequence.Step`` has it.
     """
 
     times: dict[str, float] = field(default_factory=dict)
+    square: float = float("nan")
     screening: str = "none"
 
 
@@ -222,4 +225,5 @@ class OnWholeMatrix(KernelSolver):
         super()._store(solution, data)
         if isinstance(solution, ScreenedSolution):
             self.times_, self.screening_ = solution.times, solution.screening
+            self.square_ = solution.square
         return self
