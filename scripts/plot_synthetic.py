@@ -20,7 +20,8 @@ TARGET = Path(__file__).resolve().parent.parent / "docs" / "synthetic.png"
 
 def planar() -> list[str]:
     """Return the generated sets with two features: the supervised six, then the one-class six."""
-    found = [name for name in names() if entry(name).builtin and entry(name).n_features == 2]
+    made = [name for name in names() if entry(name).builtin and entry(name).n_features == 2]
+    found = [name for name in made if "srbo" in entry(name).papers]
     return sorted(found, key=lambda name: "oneclass" in name)
 
 

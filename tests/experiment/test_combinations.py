@@ -115,7 +115,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "cv": {"folds": 3},
     "race": {"repeats": 1, "tolerance": None},
     "scored-race": {"repeats": 1},
-    "simulate": {"trials": 5},
+    "simulate": {"repeats": 5},
     "nested-race": {"outer_folds": 3, "inner_folds": 2, "repeats": 1},
 }
 SEEN: dict[tuple[str, str], Any] = {

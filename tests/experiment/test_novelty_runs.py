@@ -88,7 +88,7 @@ def test_a_setting_on_its_own_has_its_cost_near_or_not() -> None:
 
 def test_draws_are_simulated_for_every_m() -> None:
     solvers = [{"name": "fosvm2", "params": {"gamma": 1.0}, "grid": {"n_candidates": [3, 59]}}]
-    block = {"name": "b", "protocol": "simulate", "task": "one-class", "trials": 1500}
+    block = {"name": "b", "protocol": "simulate", "task": "one-class", "repeats": 1500}
     top = {"title": "t", "datasets": GAUSS, "solvers": solvers, "blocks": [block]}
     (planned,) = make_plan(Config.model_validate(top), "t", "paper").cells
     points: dict[str, Any] = {}

@@ -17,6 +17,7 @@ from scipy.stats import beta, hypergeom
 from svmbench.experiment.blocks import TrainingBlock
 from svmbench.experiment.protocols.declare import ALL_ROWS, UNSCALED, protocol
 from svmbench.experiment.protocols.task import Task, inputs_of
+from svmbench.experiment.values import Repeats
 from svmbench.record import Outcome
 
 
@@ -25,14 +26,14 @@ class Simulate(TrainingBlock):
 
     Attributes
     ----------
-    trials : int
+    repeats : int
         Draws for each m.
     top : float
         The share of the samples outside the active set that counts as a hit: those of the lowest
         scores.
     """
 
-    trials: Annotated[int, Field(ge=1)] = 100_000
+    repeats: Repeats = 100_000
     top: Annotated[float, Field(gt=0, lt=1)] = 0.05
 
 
@@ -46,7 +47,7 @@ class Simulate(TrainingBlock):
     tasks=("one-class",),
     metrics=(
         *("hit_pct", "hit_low_pct", "hit_high_pct", "claimed_pct", "expected_pct"),
-        *("n_train", "n_outside", "n_points", "trials"),
+        *("n_train", "n_outside", "n_points", "n_draws"),
     ),
 )
 def simulate(task: Task) -> Outcome:
@@ -66,7 +67,7 @@ def simulate(task: Task) -> Outcome:
         name, m = f"{over}={point[over]}", int(point[over])
         if name in task.done:
             continue
-        metrics = _frequency(draws, m, int(own["trials"]), float(own["top"]))
+        metrics = _frequency(draws, m, int(own["repeats"]), float(own["top"]))
         counters = {name: int(count) for name, count in estimator.counters_.items()}
         dimensions = {f"solver.{over}": point[over]}
         task.emit(
@@ -75,7 +76,7 @@ def simulate(task: Task) -> Outcome:
         )
     return {
         "metrics": {
-            "n_train": len(rows), "n_points": len(spec["grid"]), "trials": int(own["trials"]),
+            "n_train": len(rows), "n_points": len(spec["grid"]), "n_draws": int(own["repeats"]),
         },
         "spread": {}, "counters": {}, "params": {},
     }  # fmt: skip

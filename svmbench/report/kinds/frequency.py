@@ -1,0 +1,102 @@
+"""How often something was observed, with its interval, beside what is claimed and what is exact.
+
+Drawn from points with ``hit_pct``, ``hit_low_pct``, ``hit_high_pct``, ``claimed_pct`` and
+``expected_pct`` (protocol ``simulate``) along the one parameter that they follow.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from svmbench.report.axes import COLOURS
+from svmbench.report.curves import Curves, Panel, Point, Series, by_panel
+from svmbench.report.kinds import Kind
+from svmbench.report.records import Cell, Run
+from svmbench.report.summary import measured
+from svmbench.specs import PlotSpec
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+#: The observed frequency's name, and the metrics of the lines beside it by theirs.
+_OBSERVED = "observed"
+_LINES = {"claimed": "claimed_pct", "exact": "expected_pct"}
+
+
+def collect(run: Run, spec: PlotSpec) -> Curves:
+    """Return a panel for each data set and solver, with the observed points and both lines."""
+    cells = [cell for cell in run.block_cells(spec.block) if spec.dataset in (None, cell.dataset)]
+    along = dict.fromkeys(name for cell in cells for name in cell.dimensions if "." in name)
+    panels = []
+    for title, members in by_panel(cells, set(along)).items():
+        known = [cell for cell in members if measured(cell, "hit_pct") is not None]
+        if known:
+            panels.append(Panel(title, _series(known, list(along))))
+    return Curves(
+        spec,
+        tuple(panels),
+        cells,
+        "hit_pct",
+        x_label=", ".join(name.rpartition(".")[2].replace("_", " ") for name in along),
+        y_label="draws that hit (%)",
+        lacking=tuple(
+            f"{cell.dataset} ({cell.solver})"
+            for cell in cells
+            if cell.status == "ok" and cell.dimensions and measured(cell, "hit_pct") is None
+        ),
+    )
+
+
+def _series(cells: list[Cell], along: list[str]) -> tuple[Series, ...]:
+    points: dict[str, list[Point]] = {name: [] for name in (_OBSERVED, *_LINES)}
+    for cell in cells:
+        (x, *_) = (float(cell.dimensions[name]) for name in along if name in cell.dimensions)
+        seen = [measured(cell, name) for name in ("hit_pct", "hit_low_pct", "hit_high_pct")]
+        values = [float(value) for value in seen if value is not None]
+        points[_OBSERVED].append(Point(x, values[0], values[1], values[-1], False, False))
+        for name, metric in _LINES.items():
+            value = measured(cell, metric)
+            if value is not None:
+                points[name].append(Point(x, value, value, value, False, False))
+    return tuple(
+        Series(name, tuple(sorted(found, key=lambda point: point.x)))
+        for name, found in points.items()
+    )
+
+
+def draw(axes: Axes, curves: Curves, panel: Panel, styles: dict[str, int], hollow: bool) -> None:
+    """Draw one panel."""
+    for series in panel.series:
+        colour = COLOURS[styles[series.name] % len(COLOURS)]
+        xs, ys = [point.x for point in series.points], [point.y for point in series.points]
+        if series.name == _OBSERVED:
+            reach = [
+                [point.y - point.low for point in series.points],
+                [point.high - point.y for point in series.points],
+            ]
+            axes.errorbar(
+                xs,
+                ys,
+                yerr=reach,
+                fmt="o",
+                markersize=4,
+                capsize=3,
+                color=colour,
+                label=series.name,
+            )
+        else:
+            line = "--" if series.name == "claimed" else "-"
+            axes.plot(xs, ys, linestyle=line, linewidth=1.1, color=colour, label=series.name)
+    axes.set_xlabel(curves.x_label)
+    axes.set_ylabel(curves.y_label)
+
+
+KIND = Kind(
+    x="solver.n_candidates",
+    y="hit_pct",
+    draw=draw,
+    collect=collect,
+    is_sorted=True,
+    axes=(),
+    note="bars: 95 % intervals (Clopper and Pearson)",
+)
