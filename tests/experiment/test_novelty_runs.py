@@ -14,6 +14,9 @@ from svmbench.experiment.models import Config
 from svmbench.experiment.plan import make_plan
 from svmbench.experiment.protocols import protocols
 from svmbench.experiment.protocols.task import Task
+from svmbench.report.kinds import frequency
+from svmbench.report.records import read_run
+from svmbench.specs import PlotSpec
 
 GAUSS = [{"name": "gauss-oneclass-c", "novelty": {"ratio": 0.1}}]
 NOVELTY = {"task": "one-class", "scores": ["auc", "f1"], "select_by": "auc", "max_samples": 600}
@@ -154,3 +157,24 @@ def test_an_unknown_normal_class_is_one_sentence(tmp_path: Path) -> None:
         ended = svmbench("run", config, "--output", tmp_path / "out")
         assert ended.code == 2
         assert "datasets[0].novelty.ratio" in ended.said
+
+
+def test_frequencies_are_drawn_with_intervals_beside_what_is_claimed(tmp_path: Path) -> None:
+    solvers = [{"name": "fosvm2", "params": {"gamma": 1.0}, "grid": {"n_candidates": [3, 59]}}]
+    block = {"protocol": "simulate", "task": "one-class", "repeats": 200}
+    tables = [{"name": "t", "block": "main", "rows": "solver.n_candidates", "metrics": ["hit_pct"]}]
+    plots = [{"name": "p", "kind": "frequency", "block": "main"}]
+    config = write_config(tmp_path, solvers, block, datasets=GAUSS, tables=tables, plots=plots)
+    out = tmp_path / "out"
+    ended = svmbench("run", config, "--output", out)
+    assert ended.code == 0, ended.said
+    run = read_run(out)
+    curves = frequency.collect(run, PlotSpec.model_validate(run.plots[0]))
+    (panel,) = curves.panels
+    series = {one.name: one.points for one in panel.series}
+    assert [point.x for point in series["observed"]] == [3, 59]
+    for observed, claimed, exact in zip(*series.values(), strict=True):
+        assert observed.low <= observed.y <= observed.high
+        assert claimed.y < exact.y
+        assert observed.low - 3.0 <= exact.y <= observed.high + 3.0
+    assert (out / "p.png").stat().st_size > 5000
