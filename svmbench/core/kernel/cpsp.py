@@ -38,6 +38,7 @@ from sklearn.utils import check_random_state
 from svmbench.core.base import TrainingData, require_count
 from svmbench.core.kernel.basis import Basis
 from svmbench.core.kernel.growth import Growth
+from svmbench.core.kernel.member_rows import KERNELS, refuse_other_kernels
 from svmbench.core.kernel.one_slack import WorkingSet
 from svmbench.core.kernel.preimage import CERTAIN, DRAWS, Probe, Residual, Samples, probe
 from svmbench.core.kernel.preimage_inputs import near_sums
@@ -50,8 +51,6 @@ QP_SHARE = 0.1
 
 #: Standard errors that are added to the estimated length of what a basis leaves out.
 SURE = 2.0
-
-KERNELS = ("linear", "rbf")
 
 
 def grow(growth: Growth, cuts: WorkingSet, left: Residual, measured: Probe | None = None) -> bool:
@@ -163,6 +162,10 @@ def subspace_pursuit(
     return basis.coefficients(cuts.w), n_cuts, reason, counters
 
 
+#: What both solvers count beside the words that tables know.
+COUNTED = ("active_cuts", "preimage_fallbacks", "preimage_sums", "refused_points")
+
+
 class SubspacePursuit(KernelClassifier):
     """What CPSP and CPSP(tr) share; see :class:`CPSP`."""
 
@@ -201,12 +204,7 @@ class SubspacePursuit(KernelClassifier):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         require_count("n_basis", self.n_basis)
-        if self.kernel not in KERNELS:
-            msg = (
-                f"{self.declaration.name} takes the kernels {' and '.join(KERNELS)}; "
-                f"got kernel={self.kernel!r}"
-            )
-            raise ValueError(msg)
+        refuse_other_kernels(self)
 
     @classmethod
     def warm_up_rest(cls) -> None:
@@ -257,6 +255,7 @@ class SubspacePursuit(KernelClassifier):
     summary="cutting planes on a basis of free points (cutting-plane subspace pursuit)",
     reference="Joachims and Yu 2009, Algorithm 3",
     kernels=KERNELS,
+    counters=COUNTED,
 )
 class CPSP(SubspacePursuit):
     """Kernel SVM without an offset on at most `n_basis` points, which need be no training samples.
@@ -317,6 +316,7 @@ class CPSP(SubspacePursuit):
     summary="cutting planes on a basis of training samples",
     reference="Joachims and Yu 2009, Algorithm 3 with the search of Section 4.2's end",
     kernels=KERNELS,
+    counters=COUNTED,
 )
 class CPSPTr(SubspacePursuit):
     """As :class:`CPSP`, but each basis point is the best of 59 training samples drawn at random.
