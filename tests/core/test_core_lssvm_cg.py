@@ -19,6 +19,7 @@ def system(X, C):
     return RBF.between(X, X) + 1.0 + np.eye(len(X)) / (2.0 * C)
 
 
+@needs_jit
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
 @pytest.mark.parametrize("cache_mb", [0.0, 1.5, 100.0])

@@ -117,6 +117,7 @@ def test_each_step_reduces_the_error_by_no_less_than_corollary_2_says(problem, t
         before = after
 
 
+@needs_jit
 @pytest.mark.parametrize("t", [1, 7, 64])
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
 def test_single_precision_follows_double(t, form):
@@ -150,6 +151,7 @@ def test_the_heap_holds_the_largest_and_the_first_of_equal_ones(seed):
     assert set(chosen.tolist()) == set(np.argsort(-np.abs(u))[:t].tolist())
 
 
+@needs_jit
 @pytest.mark.parametrize("t", [1, 4])
 @pytest.mark.parametrize("stored", [False, True])
 def test_a_trace_follows_the_same_way(problem, t, stored):
@@ -168,6 +170,7 @@ def test_a_trace_follows_the_same_way(problem, t, stored):
     assert all(a.seconds <= b.seconds for a, b in itertools.pairwise(points))
 
 
+@needs_jit
 def test_columns_follow_the_inputs_and_the_tolerance():
     X, _ = make_problem(n=1100, d=4)
     assert isinstance(columns_of(source_of(X), 1e-2), SingleColumns)
@@ -181,6 +184,7 @@ def test_columns_follow_the_inputs_and_the_tolerance():
     assert isinstance(columns_of(source_of(wide), 1e-2, t=8), RowColumns)
 
 
+@needs_jit
 @pytest.mark.parametrize(
     ("maker", "d", "density"),
     [(DifferenceColumn, 7, 0.9), (ProductColumn, 50, 0.9), (ScatterColumn, 50, 0.1)],
