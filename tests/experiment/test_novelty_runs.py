@@ -178,3 +178,22 @@ def test_frequencies_are_drawn_with_intervals_beside_what_is_claimed(tmp_path: P
         assert claimed.y < exact.y
         assert observed.low - 3.0 <= exact.y <= observed.high + 3.0
     assert (out / "p.png").stat().st_size > 5000
+
+
+def test_what_a_detector_is_made_of_is_marked_among_all_rows(tmp_path: Path) -> None:
+    block = {"name": "b", "protocol": "fit", "plane": True, "task": "one-class", "scaling": "none"}
+    solvers = [{"name": "kde"}, {"name": "fosvm1", "params": {"gamma": 1.0}}]
+    config = {"title": "t", "datasets": GAUSS, "solvers": solvers, "blocks": [block]}
+    plan = make_plan(Config.model_validate(config), "t", "paper")
+    held = []
+    for planned in plan.cells:
+        path = tmp_path / "artifacts" / f"{planned.key}.npz"
+        protocols()["fit"].run(Task(planned.spec, artifact=path))
+        with np.load(path) as arrays:
+            held.append(dict(arrays))
+    density, hard = held
+    # A density is made of every normal row; the hard margin of some, on the outline.
+    assert np.array_equal(density["marked"], density["y"] == 1)
+    assert 0 < hard["marked"].sum() < 60
+    assert np.all(hard["y"][hard["marked"]] == 1)
+    assert hard["decision"].min() < 0.0 < hard["decision"].max()

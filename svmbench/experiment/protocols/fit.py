@@ -70,13 +70,21 @@ def fit(task: Task) -> Outcome:
         followed.train(followed.prepare(own[0], task.labels(own[1])))
         outcome["trace"] = [[float(s), int(work), float(v)] for s, work, v in followed.trace_]
     if task.settings["plane"]:
-        task.keep(**_plane(estimator, X, y))
+        task.keep(**_plane(estimator, X, y, fitted))
     outcome["metrics"] |= {"n_train": len(fitted), "scaling_time_s": inputs.scaling_s}
     return outcome
 
 
-def _plane(estimator: Any, X: Any, y: np.ndarray) -> dict[str, np.ndarray]:
+def _plane(estimator: Any, X: Any, y: np.ndarray, fitted: np.ndarray) -> dict[str, np.ndarray]:
     """Return what a model says of the plane, the rows, and which of them it is made of.
+
+    Parameters
+    ----------
+    estimator : object
+    X, y : array
+        All rows.
+    fitted : ndarray of int
+        Those that the model was trained on, by which it numbers its support vectors.
 
     Raises
     ------
@@ -92,7 +100,7 @@ def _plane(estimator: Any, X: Any, y: np.ndarray) -> dict[str, np.ndarray]:
     grid_x, grid_y = np.linspace(low - edge, high + edge, RESOLUTION).T
     nodes = np.column_stack([each.ravel() for each in np.meshgrid(grid_x, grid_y)])
     marked = np.zeros(len(y), dtype=bool)
-    marked[getattr(estimator, "support_", [])] = True
+    marked[fitted[np.asarray(getattr(estimator, "support_", []), dtype=np.intp)]] = True
     found = {"grid_x": grid_x, "grid_y": grid_y, "X": points, "y": y, "marked": marked}
     # Class numbers where there are several classes: each pair has decision values of its own.
     two = len(np.unique(y)) == 2
