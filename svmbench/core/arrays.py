@@ -21,6 +21,12 @@ def canonical_csr(X: Any) -> sp.csr_array:
     return X
 
 
+def largest_value(X: Any) -> float:
+    """Return the largest absolute value of a dense or sparse matrix; 0 without any."""
+    values = X.data if sp.issparse(X) else X
+    return max(float(values.max()), -float(values.min())) if values.size else 0.0
+
+
 def raw(array: np.ndarray) -> np.ndarray:
     """Return a read-only plain view of `array`, whether it was mapped, writeable or neither.
 

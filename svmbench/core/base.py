@@ -29,11 +29,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import validate_data
 
-from svmbench.core.arrays import canonical_csr
+from svmbench.core.arrays import canonical_csr, largest_value
 from svmbench.core.problems import PROBLEMS, Aim, Offset, Problem
 
 if TYPE_CHECKING:
@@ -217,6 +218,30 @@ class Solver(BaseEstimator):
             if hasattr(self, name):
                 setattr(model, name, getattr(self, name))
 
+    def _where_it_stalls(self) -> str:
+        """Return the end of a sentence: what it means that the solver stalled."""
+        return "can make no more progress in float64"
+
+    def _warn_unless_finished(self, reason: str) -> None:
+        """Warn where a search ended before what it was to reach; for `_store` alone.
+
+        Parameters
+        ----------
+        reason : str
+            As ``stop_reason_`` has it.
+        """
+        if reason not in ("max_iter", "stalled"):
+            return
+        # A baseline's program may have a limit that is no parameter.
+        limit = f"max_iter={self.max_iter}" if hasattr(self, "max_iter") else "a limit"
+        why = f"stopped at {limit}" if reason == "max_iter" else self._where_it_stalls()
+        warnings.warn(
+            f"{self.declaration.name} {why} before the optimality conditions held within "
+            + (f"tol={self.tol:g}" if hasattr(self, "tol") else "its precision"),
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+
     def fit(self, X: Any, y: Any) -> Self:
         """Fit the model.
 
@@ -270,6 +295,7 @@ class BinaryClassifier(ClassifierMixin, Solver):
             )
             raise ValueError(msg)
         self.classes_ = classes
+        require_squares(X)
         signed = np.where(y == classes[1], 1.0, -1.0)
         return TrainingData(X=canonical_csr(X) if sp.issparse(X) else X, y=signed)
 
@@ -307,6 +333,26 @@ def require_count(name: str, value: Any) -> None:
     """Raise ValueError, naming the parameter, unless `value` is an integer of at least 1."""
     if not (isinstance(value, Integral) and int(value) >= 1):
         msg = f"{name} must be an integer of at least 1, got {name}={value!r}"
+        raise ValueError(msg)
+
+
+def require_squares(X: Any) -> None:
+    """Raise ValueError where squared lengths of rows, or their sum, would overflow float64.
+
+    Solvers would go on with infinite curvatures, take steps of length zero, and call that the end.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix of shape (n_samples, n_features)
+        Finite.
+    """
+    largest = largest_value(X)
+    # The squared distance of two rows is at most four times the larger squared length.
+    if largest > np.sqrt(np.finfo(float).max / 4.0 / X.shape[0] / X.shape[1]):
+        msg = (
+            f"X has values of up to {largest:.3g}, whose squares overflow float64 when they are "
+            "summed; scale the features"
+        )
         raise ValueError(msg)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -13,7 +12,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from svmbench.core.base import (
@@ -31,6 +29,9 @@ from svmbench.core.problems import FREE, NO_OFFSET, Offset, Values, absorbed
 
 #: Parameters of the kernel itself.
 KERNEL_PARAMETERS = ("kernel", "gamma", "degree", "coef0")
+
+#: A variance below this share of the mean square has lost half of its digits to cancellation.
+CANCELLED = 1e-8
 
 
 @dataclass
@@ -82,8 +83,24 @@ def scale(X: Any) -> float:
     values = X.data if sp.issparse(X) else X.ravel()
     values = values[values != 0.0]
     size = X.shape[0] * X.shape[1]
-    variance = float(values @ values / size - (values.sum() / size) ** 2)
+    mean, square = values.sum() / size, values @ values / size
+    variance = float(square - mean**2)
+    if variance < CANCELLED * square:
+        variance = _variance_by_deviations(values, size)
     return 1.0 / (X.shape[1] * variance) if variance > 0.0 else 1.0
+
+
+def _variance_by_deviations(values: np.ndarray, size: int) -> float:
+    """Return the variance of some nonzero values among zeros, `size` numbers in all.
+
+    As the mean of squared deviations it does not cancel; taken from the first value, numbers that
+    are all the same have none, to the last bit.
+    """
+    n_zeros = size - len(values)
+    deviations, of_zeros = values - values[0], -values[0] if n_zeros else 0.0
+    mean = (deviations.sum() + n_zeros * of_zeros) / size
+    deviations -= mean
+    return float((deviations @ deviations + n_zeros * (of_zeros - mean) ** 2) / size)
 
 
 class KernelSolver(Solver):
@@ -296,10 +313,6 @@ class KernelSolver(Solver):
         """The kernel with its settled parameters."""
         return KernelFunction(self.kernel, self.gamma_, int(self.degree), float(self.coef0))
 
-    def _where_it_stalls(self) -> str:
-        """Return the end of a sentence: what it means that the solver stalled."""
-        return "can make no more progress in float64"
-
     def _store(self, solution: KernelSolution, data: TrainingData) -> Self:
         if not (np.all(np.isfinite(solution.coefficients)) and np.isfinite(solution.b)):
             msg = f"{type(self).__name__} produced a solution with NaN or infinite coefficients"
@@ -331,16 +344,7 @@ class KernelSolver(Solver):
             "support_vectors": len(self.expansion_.coefficients),
             "bounded_support_vectors": bounded,
         }
-        if reason in ("max_iter", "stalled"):
-            # A baseline's program may have a limit that is no parameter.
-            limit = f"max_iter={self.max_iter}" if hasattr(self, "max_iter") else "a limit"
-            why = f"stopped at {limit}" if reason == "max_iter" else self._where_it_stalls()
-            warnings.warn(
-                f"{self.declaration.name} {why} before the optimality conditions held within "
-                + (f"tol={self.tol:g}" if hasattr(self, "tol") else "its precision"),
-                ConvergenceWarning,
-                stacklevel=3,
-            )
+        self._warn_unless_finished(reason)
         return self
 
     def certify(self, data: TrainingData) -> Self:

@@ -83,6 +83,9 @@ class LinearClassifier(BinaryClassifier):
         self.n_iter_ = solution.n_iter
         self.stop_reason_ = solution.stop_reason
         self.counters_ = solution.counters
+        # Where there is no tolerance to be met, a number of steps was all that was asked for.
+        if getattr(self, "tol", None) is not None:
+            self._warn_unless_finished(solution.stop_reason)
         if solution.trace:
             self.trace_ = solution.trace
         return self

@@ -19,7 +19,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from svmbench.core.arrays import canonical_csr
-from svmbench.core.base import PathPoint, Solver, Splits, TrainingData
+from svmbench.core.base import PathPoint, Solver, Splits, TrainingData, require_squares
 from svmbench.core.kernel_base import KERNEL_PARAMETERS, KernelSolver
 from svmbench.core.kernels import KernelSource
 
@@ -47,6 +47,7 @@ class NoveltyDetector(OutlierMixin, Solver):
             dtype=np.float64,
             order="C",
         )
+        require_squares(X)
         return TrainingData(X=canonical_csr(X) if sp.issparse(X) else X, y=np.ones(X.shape[0]))
 
     def fit(self, X: Any, y: Any = None) -> Self:

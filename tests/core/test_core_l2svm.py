@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose
 from scipy.optimize import nnls
+from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 from small_problems import make_problem, needs_jit, solutions
@@ -61,7 +62,7 @@ def test_same_optimum_as_a_qp_solver(name, kernel, C):
     assert model.dual_objective_ == pytest.approx(value, rel=1e-6)
     assert model.objective_ == pytest.approx(value, rel=1e-5)
     assert_allclose(model.decision_function(X), K @ (best * y) + best @ y, atol=1e-5)
-    assert model.stop_reason_ == "converged"
+    assert model.stop_reason_ == {"nn-isda": "converged", "mn-svm": "no violator"}[name]
 
 
 @needs_jit
@@ -94,6 +95,27 @@ def test_isda_stops_at_the_projected_gradient(C, tol, small, monkeypatch):
     model = NNISDA(C=C, gamma=2.0, tol=tol).fit(X, y)
     assert model.stop_reason_ == "converged"
     assert 0.0 < projected_gradient(model, X, y) <= tol * (1.0 + 1e-6)
+
+
+@needs_jit
+def test_an_end_by_the_rule_is_no_optimum_and_the_gap_certifies_one():
+    """On these classes the rule ends a sixth short of the optimum."""
+    X, y = load_iris(return_X_y=True)
+    X, y = X[y > 0], y[y > 0]
+    signs, C = np.where(y == 2, 1.0, -1.0), 100.0
+    best = dual(X @ X.T, signs, C, exact(X @ X.T, signs, C))
+    ruled = MNSVM(C=C, kernel="linear").fit(X, y)
+    assert ruled.dual_objective_ < 0.9 * best
+    assert ruled.stop_reason_ == "no violator"
+    certified = MNSVM(C=C, kernel="linear", gap=1e-4).fit(X, y)
+    assert certified.stop_reason_ == "converged"
+    assert (1.0 - 1e-4) * best <= certified.dual_objective_ <= best * (1.0 + 1e-9)
+    assert best * (1.0 - 1e-9) <= certified.objective_ <= (1.0 + 2e-4) * best
+    with pytest.warns(ConvergenceWarning, match="mn-svm stopped at max_iter=30000 before"):
+        stopped = MNSVM(C=C, kernel="linear", gap=1e-4, max_iter=30_000).fit(X, y)
+    assert stopped.counters_["updates"] == 30_000
+    with pytest.raises(ValueError, match="gap must be a positive finite number"):
+        MNSVM(gap=0.0).fit(X, y)
 
 
 @needs_jit

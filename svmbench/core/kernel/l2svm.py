@@ -116,6 +116,10 @@ class L2Classifier(KernelClassifier):
         """
         raise AssertionError("an L2 solver defines _minimise")
 
+    def _takes_single(self) -> bool:
+        """Whether float32 kernel values are tried first."""
+        return float(self.tol) >= SINGLE
+
     def _restart(
         self, y: np.ndarray, C: float, beta: np.ndarray, f: np.ndarray, steps: int
     ) -> None:
@@ -148,7 +152,7 @@ class L2Classifier(KernelClassifier):
     ) -> list[KernelSolution]:
         tol = float(self.tol)
         before = source.kernel_evaluations
-        store = FetchedRows(source, float(self.cache_mb), single=tol >= SINGLE)
+        store = FetchedRows(source, float(self.cache_mb), single=self._takes_single())
         diag = source.diag() if store.K is None else store.K.diagonal().astype(np.float64)
         beta = np.zeros(len(y)) if beta is None else beta
         f = outputs(store, beta)

@@ -21,7 +21,10 @@ Deviations
     - The rounding errors of the updates accumulate. After a fit, and after every add and remove,
       the drift ||P (q - G w)|| / ||w|| estimates the relative error of w (one step of iterative
       refinement, not applied). Above DRIFT_BOUND, P and w are rebuilt from a factorisation, and
-      counters_["refreshes"] says so. At C = 1 this does not happen; at C = 1e6 it may.
+      counters_["refreshes"] says so. At C = 1 this does not happen; at C = 1e6 it may. Where the
+      sums don't determine w in float64 (features of 1e8 beside the constant one), `fit` factorises
+      the samples themselves, and `add` and `remove`, which have the sums alone, say in
+      stop_reason_ that they don't.
     - remove refuses samples that the model does not contain.
 """
 
@@ -122,8 +125,9 @@ class _SequentialLeastSquares(LinearClassifier):
         gradient = np.asarray(X.T @ (y - np.asarray(X @ w).ravel())).ravel() - w / (2.0 * self.C)
         self.drift_ = _relative_step(P, gradient, w)
         refreshes = 0
+        self._found = "closed form"
         if not self.drift_ <= DRIFT_BOUND:
-            P, w = _rebuilt(gram(X), np.asarray(X.T @ y).ravel(), self.C)
+            P, w, self._found = _rebuilt(gram(X), np.asarray(X.T @ y).ravel(), self.C, X, y)
             refreshes = 1
         self.P_ = P
         self.accepted_ = accepted
@@ -210,7 +214,7 @@ class _SequentialLeastSquares(LinearClassifier):
         A, q, w = self._ledger.A, self._ledger.q, self._weights()
         self.drift_ = _relative_step(self.P_, q - A @ w - w / (2.0 * self.C), w)
         if not self.drift_ <= DRIFT_BOUND:
-            self.P_, w = _rebuilt(A, q, self.C)
+            self.P_, w, self._found = _rebuilt(A, q, self.C)
             self.counters_["refreshes"] += 1
             self._store_weights(w, self.counters_)
 
@@ -227,7 +231,7 @@ class _SequentialLeastSquares(LinearClassifier):
                 w=w[:n_features],
                 b=offset,
                 n_iter=max(1, counters["updates"]),
-                stop_reason="closed form",
+                stop_reason=self._found,
                 counters=counters,
             )
         )
@@ -393,8 +397,21 @@ def _relative_step(P: np.ndarray, gradient: np.ndarray, w: np.ndarray) -> float:
     return float(np.linalg.norm(P @ gradient)) / (length if length > 0.0 else 1.0)
 
 
-def _rebuilt(A: np.ndarray, q: np.ndarray, C: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return (P, w) from the sums alone."""
+def _rebuilt(
+    A: np.ndarray, q: np.ndarray, C: float, X: Any = None, y: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray, str]:
+    """Return (P, w) from the sums, or from the samples where the sums are not enough; and how.
+
+    After an addition or a removal the samples are not at hand.
+    """
     nu = 1.0 / (2.0 * C)
-    w, _ = least_squares.solve(A, q, nu)
-    return least_squares.inverse(A, nu), w
+    w = least_squares.solve_sums(A, q, nu)
+    if w is not None:
+        return least_squares.inverse(A, nu), w, "closed form"
+    if y is None:
+        w, _ = least_squares.solve(A, q, nu)
+        return least_squares.inverse(A, nu), w, least_squares.BY_POOR_SUMS
+    R, c = least_squares.triangle(X, y, 0.0)
+    w, P = least_squares.solve_triangle(R, c, nu, with_inverse=True)
+    assert P is not None, "the inverse was asked for"
+    return P, w, least_squares.BY_SAMPLES

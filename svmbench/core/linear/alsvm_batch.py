@@ -11,8 +11,10 @@ Reference
     ALSVM paper, equations 1 and 2 (the linear system its Algorithm 1 solves one sample at a time;
     the linear proximal SVM).
 Deviations
-    - Where G is numerically singular (rank-deficient samples at huge C), an eigendecomposition
-      takes the place of Cholesky's factorisation; counters_["fallbacks"] counts it.
+    - Where the sums don't determine w in float64 (features of 1e8 beside the constant one,
+      rank-deficient samples at huge C), by the estimated condition of G, one more pass makes the
+      samples triangular by Householder reflections, whose condition is the square root of G's;
+      counters_["fallbacks"] counts it, and stop_reason_ says so.
     - Neither G nor q depends on C, and both are sums over samples: one pass over the data serves
       every C of a grid, and the sums of single folds serve every fold of a cross-validation, a
       training set's sum being the total minus the fold's own (path).
@@ -22,6 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from copy import copy
+from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, Self
 
@@ -32,6 +35,36 @@ from svmbench.core.linear import least_squares
 from svmbench.core.linear.moments import fold_moments
 from svmbench.core.linear_base import LinearClassifier, LinearSolution
 from svmbench.core.registry import declare
+
+
+@dataclass
+class _Sums:
+    """The sums of some samples, and where these are if the sums turn out not to be enough.
+
+    Attributes
+    ----------
+    A, q
+        As `fold_moments` returns them for one fold.
+    X : ndarray or csr_array of shape (n_samples, n_features)
+        Without the constant feature.
+    y : ndarray of shape (n_samples,)
+    rows : ndarray of int or None
+        Positions of those samples; None for all.
+    """
+
+    A: np.ndarray
+    q: np.ndarray
+    X: Any
+    y: np.ndarray
+    rows: np.ndarray | None
+    _triangle: tuple[np.ndarray, np.ndarray] | None = None
+
+    def triangle(self, bias: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return the samples' triangular factor, which serves every C."""
+        if self._triangle is None:
+            X, y = (self.X, self.y) if self.rows is None else (self.X[self.rows], self.y[self.rows])
+            self._triangle = least_squares.triangle(X, y, bias)
+        return self._triangle
 
 
 @declare(
@@ -62,7 +95,10 @@ class ALSVMBatch(LinearClassifier):
     coef_ : ndarray of shape (1, n_features)
     intercept_ : ndarray of shape (1,)
     counters_ : dict
-        ``passes`` over the data, ``factorisations``, ``fallbacks`` to an eigendecomposition.
+        ``passes`` over the data, ``factorisations``, ``fallbacks`` to a factorisation of the
+        samples.
+    stop_reason_ : str
+        ``"closed form"``, with what it was found by where the sums were not enough.
 
     Examples
     --------
@@ -90,7 +126,7 @@ class ALSVMBatch(LinearClassifier):
         """Accumulate the sums and solve once."""
         everything = np.zeros(len(data.y), dtype=np.int32)
         A, q = fold_moments(data.native, data.y, everything, 1, self.bias)
-        return self._solve(A[0], q[0])
+        return self._solve(_Sums(A[0], q[0], data.native, data.y, None))
 
     def path(
         self,
@@ -113,17 +149,18 @@ class ALSVMBatch(LinearClassifier):
         models = [self._sibling(C=float(C)) for C in values]
         for model in models:
             model._check_parameters()
-        for A, q, shared, passes in self._sums(data, splits):
+        for sums, shared, passes in self._sums(data, splits):
             for model in models:
                 start = perf_counter()
-                found = copy(model)._solve(A, q)
+                found = copy(model)._solve(sums)
                 cost = shared + perf_counter() - start
-                yield PathPoint(found, cost, {**found.counters_, "passes": passes})
+                more = found.counters_["passes"] - 1
+                yield PathPoint(found, cost, {**found.counters_, "passes": passes + more})
                 passes = 0
 
     def _sums(
         self, data: TrainingData, splits: Splits | None
-    ) -> Iterator[tuple[np.ndarray, np.ndarray, float, int]]:
+    ) -> Iterator[tuple[_Sums, float, int]]:
         """Yield for each fold the sums of its training rows, their seconds and passes made."""
         n = len(data.y)
         group = np.zeros(n, dtype=np.int32) if splits is None else folds_of(splits, n)
@@ -134,7 +171,8 @@ class ALSVMBatch(LinearClassifier):
                 start = perf_counter()
                 everything = np.zeros(len(part.y), dtype=np.int32)
                 A, q = fold_moments(part.X, part.y, everything, 1, self.bias)
-                yield A[0], q[0], perf_counter() - start, 1
+                seconds = perf_counter() - start
+                yield _Sums(A[0], q[0], part.X, part.y, None), seconds, 1
             return
         n_folds = len(splits)
         for fold in range(n_folds):
@@ -147,18 +185,28 @@ class ALSVMBatch(LinearClassifier):
         per_row = (perf_counter() - start) / n
         for fold in range(n_folds):
             shared = per_row * int(np.sum(group != fold))
-            yield total_A - A[fold], total_q - q[fold], shared, int(fold == 0)
+            rows = np.flatnonzero(group != fold)
+            sums = _Sums(total_A - A[fold], total_q - q[fold], data.X, data.y, rows)
+            yield sums, shared, int(fold == 0)
 
-    def _solve(self, A: np.ndarray, q: np.ndarray) -> Self:
-        w, fell_back = least_squares.solve(A, q, 1.0 / (2.0 * self.C))
+    def _solve(self, sums: _Sums) -> Self:
+        nu = 1.0 / (2.0 * self.C)
+        w = least_squares.solve_sums(sums.A, sums.q, nu)
+        sound = w is not None
+        if w is None:
+            w, _ = least_squares.solve_triangle(*sums.triangle(self.bias), nu)
         n_features = len(w) - bool(self.bias)
         return self._store(
             LinearSolution(
                 w=w[:n_features],
                 b=float(w[-1] * self.bias) if self.bias else 0.0,
                 n_iter=1,
-                stop_reason="closed form",
-                counters={"passes": 1, "factorisations": 1, "fallbacks": int(fell_back)},
+                stop_reason="closed form" if sound else least_squares.BY_SAMPLES,
+                counters={
+                    "passes": 1 if sound else 2,
+                    "factorisations": 1,
+                    "fallbacks": int(not sound),
+                },
             )
         )
 

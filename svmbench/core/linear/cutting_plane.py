@@ -40,6 +40,9 @@ QP_SHARE = 0.1
 #: Pair steps of one QP; a QP that needs more goes on at the next cut.
 QP_STEPS = 200_000
 
+#: Pair steps of all QPs together for each cut that `max_iter` allows; scaled features take a third.
+STEPS_A_CUT = 500
+
 
 def cutting_planes(
     X: Any,
@@ -63,7 +66,7 @@ def cutting_planes(
     eps : float
         Precision in units of the mean hinge loss.
     max_iter : int
-        Largest number of cuts.
+        Largest number of cuts; :data:`STEPS_A_CUT` times it is the largest number of pair steps.
     bias : float
         Value of the constant feature; 0 for none.
     trace : bool
@@ -93,7 +96,7 @@ def cutting_planes(
         gap = primal - dual
         if trace:
             points.append((perf_counter() - start, n_cuts, primal))
-        if gap <= total * eps or n_cuts >= max_iter:
+        if gap <= total * eps or n_cuts >= max_iter or n_steps >= STEPS_A_CUT * max_iter:
             break
         products = deltas @ delta
         H = np.block([[H, products[:, None]], [products[None, :], np.array([[delta @ delta]])]])
@@ -101,7 +104,8 @@ def cutting_planes(
         Deltas = np.append(Deltas, Delta)
         alpha = np.append(alpha, 0.0)
         n_cuts += 1
-        steps, _ = simplex_qp(H, Deltas, total, alpha, QP_SHARE * gap, QP_STEPS)
+        most = min(QP_STEPS, STEPS_A_CUT * max_iter - n_steps)
+        steps, _ = simplex_qp(H, Deltas, total, alpha, QP_SHARE * gap, most)
         n_steps += steps
         idle = np.where(alpha > 0.0, 0, np.append(idle, 0) + 1)
         idle[0] = 0
@@ -139,7 +143,8 @@ class SVMPerf(LinearClassifier):
         eps: precision in units of the mean hinge loss; the objective ends at most N C eps above
         its optimum. SVM-perf's own default, 0.1 percentage points.
     max_iter : int, default=5000
-        Largest number of cuts.
+        Largest number of cuts, and 500 times it the largest number of pair steps in the small
+        programs over them, which features of very different sizes make hard.
     fit_intercept : bool, default=True
         Whether a constant feature is appended.
     intercept_scaling : float, default=1.0

@@ -2,26 +2,115 @@
 
     G w = q,    G = sum x x' + nu I,    q = sum y x,    nu = 1 / (2C)
 
-Everything here works on samples that already carry the constant feature, if there is one.
+The sums are enough unless G is ill-conditioned: they hold the squares of the samples' singular
+values, of which float64 sees nothing below 1e-16 times the largest. Features of 1e8 hide the
+constant one that way. The samples' own triangular factor has the singular values themselves.
+
+Everything here works on samples that already carry the constant feature, if there is one;
+:func:`triangle` can append it.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
-from scipy.linalg import eigh
+import scipy.sparse as sp
+from scipy.linalg import eigh, qr, svd
 from scipy.linalg.lapack import dpocon, dpotrf, dpotri, dpotrs
 
 #: Below this reciprocal condition number of G (its trace standing for its norm, which is at most
 #: d times too strict) a Cholesky solution is not trusted.
 SMALLEST_RCOND = 1e-13
 
+#: What `stop_reason_` says where the samples themselves were factorised.
+BY_SAMPLES = "closed form, by orthogonal reflections of the samples"
+
+#: Bytes of a block of samples that is made triangular at once.
+BLOCK_BYTES = 4 << 20
+
+
+#: What it says where there was nothing but sums, which were not enough.
+BY_POOR_SUMS = "closed form, of sums too ill-conditioned for float64"
+
+
+def solve_sums(A: np.ndarray, q: np.ndarray, nu: float) -> np.ndarray | None:
+    """Return the solution of ``(A + nu I) w = q`` by Cholesky's factorisation.
+
+    None where that fails or its condition estimate is below :data:`SMALLEST_RCOND`: the sums
+    don't determine w then. The parameters are those of :func:`solve`.
+    """
+    factor = _cholesky(A, nu)
+    if factor is None:
+        return None
+    w, _ = dpotrs(factor, q, lower=1)
+    return w
+
+
+def triangle(X: Any, y: np.ndarray, bias: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return R and c with ``R'R = sum x x'`` and ``R'c = sum y x``, by Householder reflections.
+
+    Block after block of rows goes under the triangle so far, so that no copy of the samples is
+    made; sparse rows are dense in their block alone.
+
+    Parameters
+    ----------
+    X : ndarray or csr_array of shape (n_samples, n_features)
+    y : ndarray of shape (n_samples,)
+    bias : float
+        Value of the constant feature that is appended; 0 for none.
+
+    Returns
+    -------
+    R : ndarray of shape (k, d)
+        k is at most d.
+    c : ndarray of shape (k,)
+    """
+    n_samples, n_features = X.shape
+    d = n_features + bool(bias)
+    # As many rows again as the triangle has, or else most of the work is done on zeros.
+    height = max(d, BLOCK_BYTES // (8 * (d + 1)))
+    both = np.empty((0, d + 1))
+    for start in range(0, n_samples, height):
+        part = X[start : start + height]
+        columns = [part.toarray() if sp.issparse(part) else part]
+        labels = y[start : start + height]
+        if bias:
+            columns.append(np.full((len(labels), 1), bias))
+        stacked = np.vstack([both, np.column_stack([*columns, labels])])
+        (both,) = qr(stacked, mode="r", overwrite_a=True, check_finite=False)
+        both = both[: d + 1]
+    return both[:d, :d], both[:d, d]
+
+
+def solve_triangle(
+    R: np.ndarray, c: np.ndarray, nu: float, *, with_inverse: bool = False
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return the solution of ``(R'R + nu I) w = R'c`` and, where asked for, the inverse matrix.
+
+    By R's singular values, whose squares are never formed beside each other; those that are
+    rounding alone count as zero.
+    """
+    U, s, Vt = svd(R, full_matrices=False, check_finite=False)
+    s[s <= max(R.shape) * np.finfo(float).eps * s[0]] = 0.0
+    w = Vt.T @ (s / (s * s + nu) * (U.T @ c))
+    if not with_inverse:
+        return w, None
+    # I / nu, less what each direction that is seen takes from it.
+    seen = Vt[s > 0.0]
+    gain = s[s > 0.0] ** 2 / (s[s > 0.0] ** 2 + nu) / nu
+    P = np.eye(R.shape[1]) / nu - (seen.T * gain) @ seen
+    if len(seen) == R.shape[1]:
+        P = (seen.T / (s**2 + nu)) @ seen
+    return w, np.ascontiguousarray(P)
+
 
 def solve(A: np.ndarray, q: np.ndarray, nu: float) -> tuple[np.ndarray, bool]:
     """Return the solution of ``(A + nu I) w = q`` and whether it took the fallback.
 
-    A Cholesky factorisation; where that fails or its condition estimate is below
-    :data:`SMALLEST_RCOND` (rank-deficient samples at huge C), an eigendecomposition without the
-    directions that carry nothing but rounding: q has no part in them, and neither has w.
+    By :func:`solve_sums`; where that is not to be trusted and the samples are gone, by an
+    eigendecomposition without the directions that carry nothing but rounding: where these are rank
+    deficient at huge C, q has no part in them, and neither has w.
 
     Parameters
     ----------
@@ -31,9 +120,8 @@ def solve(A: np.ndarray, q: np.ndarray, nu: float) -> tuple[np.ndarray, bool]:
     nu : float
         Above 0.
     """
-    factor = _cholesky(A, nu)
-    if factor is not None:
-        w, _ = dpotrs(factor, q, lower=1)
+    w = solve_sums(A, q, nu)
+    if w is not None:
         return w, False
     eigenvalues, V = eigh(A, lower=False)
     seen = eigenvalues > len(A) * np.finfo(float).eps * eigenvalues[-1]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from svmbench.core.arrays import raw
+from svmbench.core.arrays import largest_value, raw
 from svmbench.core.kernel.csvc.active import Active, subtract_kernel
 from svmbench.core.kernel.csvc.box import Box, limits, make_box
 from svmbench.core.kernel.csvc.crew import Crew
@@ -43,6 +43,9 @@ PROGRESS = 0.5
 
 #: Kernel values above this are not for float32.
 LARGEST = 1e30
+
+#: Inputs above this are not either: their squared distances need not be kernel values.
+FARTHEST = 1e15
 
 
 @dataclass
@@ -179,7 +182,7 @@ class Search:
         before = source.kernel_evaluations
         found = Found(np.zeros(len(everyone)), np.array(box.linear))
         rows: Rows = SourceRows(source, np.float64)
-        if float(np.max(np.abs(rows.diagonal))) <= LARGEST:
+        if float(np.max(np.abs(rows.diagonal))) <= LARGEST and _are_near(source):
             rows = float32_rows(source)
         size = rows.n_samples**2 * rows.diagonal.itemsize
         K = rows.whole() if rows.n_samples <= WHOLE and size <= self.cache_mb * MIB else None
@@ -260,3 +263,9 @@ def warm_up() -> None:
             active.finish(rows, crew)
         correct(source, box, found.beta, found.v, 1e-3)
         search.go_on(rows, rows.whole(), np.arange(4), found)
+
+
+def _are_near(source: KernelSource) -> bool:
+    """Return whether float32 can hold the squared distances of a source's samples."""
+    inputs = source.inputs()
+    return inputs is None or largest_value(inputs[0]) <= FARTHEST
