@@ -81,7 +81,6 @@ def cutting_planes(
     alpha = np.array([total])
     idle = np.zeros(1, dtype=np.int64)
     w = np.zeros(d)
-    gap = np.inf
     points: list[tuple[float, int, float]] = []
     n_cuts, n_steps, n_dropped = 0, 0, 0
     start = perf_counter()
