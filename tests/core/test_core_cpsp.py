@@ -175,6 +175,7 @@ def test_the_best_of_the_draws_is_the_largest_reduction():
     assert best == max(drawn, key=lambda i: value(X[i]))
 
 
+@needs_jit
 def test_a_residual_s_length_is_exact_on_few_samples_and_unbiased_on_draws(monkeypatch):
     X, y = make_problem(n=60)
     residual, _ = residual_of(X, y / 60.0, X[[1, 2]], near_sums(X, 0.7))

@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize
-from small_problems import make_problem, solutions
+from small_problems import make_problem, needs_jit, solutions
 
 from svmbench.core.kernel import lssvm, refined_solve
 from svmbench.core.kernel.lssvm import LSSVM
@@ -211,6 +211,7 @@ def test_a_path_shares_its_work_and_equals_single_fits(monkeypatch, dtype, gamma
         assert_allclose(ours, f, atol=1e-9 * max(1.0, C))
 
 
+@needs_jit
 def test_the_way_out_of_a_singular_matrix_keeps_the_budget():
     X, y = make_problem(n=400, d=3, density=1.0)
     X, y = np.vstack([X, X]), np.r_[y, y]

@@ -75,6 +75,7 @@ def test_the_residual_is_what_was_asked_for(form, C, tol):
     assert counters["products"] >= steps
 
 
+@needs_jit
 def test_both_iterative_solvers_find_the_same_model():
     X, y = make_problem(n=80, d=5)
     one = LSSVMCG(C=3.0, gamma=0.7, tol=1e-10).fit(X, y)
@@ -85,6 +86,7 @@ def test_both_iterative_solvers_find_the_same_model():
     assert one.intercept_[0] == pytest.approx(one.dual_coef_.sum())
 
 
+@needs_jit
 def test_flat_and_steep_kernels_are_solved():
     X, y = make_problem(n=60, d=4)
     X = np.vstack([X, X])

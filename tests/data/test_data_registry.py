@@ -204,7 +204,7 @@ def test_a_file_of_ones_own_adds_entries(use_registry, tmp_path, monkeypatch):
     ("text", "said"),
     [
         (TINY, "own.toml: tiny: is registered already"),
-        (OWN.replace('licence = "none"\n', ""), "own.toml: mine: licence: Field required"),
+        (OWN.replace('licence = "none"\n', ""), "mine: licence: the key 'licence' is missing"),
         ("[mine", "own.toml: Expected"),
         (None, "SVMBENCH_DATASETS: .*own.toml can't be read: No such file"),
     ],

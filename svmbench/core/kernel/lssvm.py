@@ -132,6 +132,7 @@ def solve(K: np.ndarray, y: np.ndarray, nu: float, constant: float, roomy: bool 
     paper="sgdlssvm",
     kernels=MERCER,
     paths=("C",),
+    counters=("shared_steps", "uncertified"),
 )
 class LSSVM(KernelClassifier):
     """Least-squares SVM with the offset absorbed, by solving its linear system.
