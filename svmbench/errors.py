@@ -61,6 +61,10 @@ class BudgetError(SvmbenchError):
     """A memory budget that does not hold what a solver needs; its text says how much would."""
 
 
+class MissingPackageError(SvmbenchError, ValueError):
+    """A parameter that asks for a package that is not installed; its text says how to get it."""
+
+
 class ResultsError(SvmbenchError):
     """A results folder that can't be read or written."""
 

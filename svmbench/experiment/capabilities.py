@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import weakref
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from svmbench.errors import MissingPackageError
 from svmbench.experiment.blocks import SolverSpec, TrainingBlock
 from svmbench.experiment.folds import derive_seed, subset_rows
 from svmbench.experiment.protocols.declare import Protocol
@@ -36,6 +38,21 @@ def n_classes(y: Y) -> int:
             _counted.clear()
         _counted[id(y)] = (weakref.ref(y), number)
     return number
+
+
+def is_here(spec: SolverSpec) -> bool:
+    """Return whether a solver, and the package that its parameters ask for, are installed."""
+    from svmbench.catalogue import solver_class, solvers
+
+    if spec.name not in solvers():
+        return False
+    with contextlib.suppress(ValueError, TypeError):  # what is wrong with them is said elsewhere
+        model = solver_class(spec.name)(**spec.params)
+        try:
+            model._check_parameters()
+        except MissingPackageError:
+            return False
+    return True
 
 
 def why_not_borne(

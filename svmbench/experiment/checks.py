@@ -10,6 +10,7 @@ from typing import Any
 from svmbench import inert, scores
 from svmbench.errors import ConfigError, SvmbenchError, suggestion
 from svmbench.experiment.blocks import DatasetSpec, RaceBlock, SolverSpec, TrainingBlock
+from svmbench.experiment.capabilities import is_here
 from svmbench.experiment.drafts import STAND_IN, Draft
 from svmbench.experiment.findings import Findings
 from svmbench.experiment.models import Config
@@ -59,7 +60,7 @@ def _check_solver(place: Place, spec: SolverSpec, findings: Findings, *, trust: 
     from svmbench.catalogue import solver_class, solvers
 
     known = solvers()
-    if spec.name not in known and spec.optional:
+    if spec.optional and not is_here(spec):
         return
     if "." in spec.name:
         reason = why_not_taken(spec.name, trust=trust)

@@ -6,6 +6,7 @@ from typing import Any
 
 from svmbench.errors import ConfigError, suggestion
 from svmbench.experiment.blocks import Block, DatasetSpec, RaceBlock, SolverSpec, TrainingBlock
+from svmbench.experiment.capabilities import is_here
 from svmbench.experiment.checks import all_solvers
 from svmbench.experiment.models import Config
 
@@ -84,10 +85,7 @@ def _without_absent(config: Config) -> Config:
     specs = all_solvers(config)
     if not any(spec.optional for spec in specs):
         return config
-    from svmbench.catalogue import solvers
-
-    known = solvers()
-    absent = {spec.shown for spec in specs if spec.optional and spec.name not in known}
+    absent = {spec.shown for spec in specs if spec.optional and not is_here(spec)}
 
     def there(specs: list[SolverSpec]) -> list[SolverSpec]:
         return [spec for spec in specs if spec.shown not in absent]

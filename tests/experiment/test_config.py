@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from runs import write_config
 
+from svmbench.core.nu import quadratic
 from svmbench.errors import ConfigError
 from svmbench.experiment.config import (
     apply_profile,
@@ -319,3 +320,17 @@ def test_an_optional_solver_that_is_not_there_is_left_out(tmp_path: Path) -> Non
     cut = apply_profile(config, "quick")
     assert [spec.shown for spec in cut.solvers] == ["alsvm", "falsvm"]
     assert cut.blocks[0].pairs == [["alsvm", "falsvm"]]
+
+
+def test_an_optional_solver_whose_package_is_missing_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(
+        quadratic.LIBRARIES, "qp", ("no_such_package", quadratic.LIBRARIES["qp"][1])
+    )
+    peer = {"name": "nu-svm", "label": "peer", "params": {"solver": "qp"}, "optional": True}
+    path = write_config(tmp_path, ["alsvm", peer])
+    assert [spec.shown for spec in apply_profile(check_config(path), "quick").solvers] == ["alsvm"]
+    path = write_config(tmp_path, ["alsvm", {**peer, "optional": False}])
+    with pytest.raises(ConfigError, match=r"needs the package no_such_package.*pip install"):
+        check_config(path)

@@ -22,6 +22,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from svmbench.core.nu.unit_box import Point, UnitProblem, mend
+from svmbench.errors import MissingPackageError
 
 #: Nearer to a bound than this is on it.
 ON_BOUND = 1e-9
@@ -112,13 +113,13 @@ def is_there(name: str) -> bool:
 
 
 def require(name: str) -> None:
-    """Raise ValueError, saying how to get it, unless the library is installed."""
+    """Raise MissingPackageError, saying how to get it, unless the library is installed."""
     if not is_there(name):
         msg = (
             f"solver={name!r} needs the package {LIBRARIES[name][0]}, which is not installed:"
             " pip install svmbench[qp]"
         )
-        raise ValueError(msg)
+        raise MissingPackageError(msg)
 
 
 def solve(problem: UnitProblem, *, name: str, tol: float) -> Point:
@@ -134,7 +135,7 @@ def solve(problem: UnitProblem, *, name: str, tol: float) -> Point:
 
     Raises
     ------
-    ValueError
+    svmbench.errors.MissingPackageError
         If the library is not installed.
     """
     require(name)
