@@ -134,8 +134,16 @@ SEEN: dict[tuple[str, str], Any] = {
     ("screening", "outer-fold"): kept,
 }
 TRAINING = [name for name, one in protocols().items() if one.scalings]
-#: Every path that is declared, and a solver without any.
-PATHS = [("alsvm", "C"), *((name, over) for name, one in solvers().items() for over in one.paths)]
+#: Every path that a solver of two classes declares, and a solver without any.
+PATHS = [
+    ("alsvm", "C"),
+    *(
+        (name, over)
+        for name, one in solvers().items()
+        if one.task == "binary"
+        for over in one.paths
+    ),
+]
 
 
 #: The solver whose draws can be simulated.

@@ -427,10 +427,10 @@ def test_a_sweep_stands_beside_the_printed_sizes(tmp_path):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"name": "../x"}, "table '../x': name: String should match"),
+        ({"name": "../x"}, "table '../x': name: should begin with a letter or a digit"),
         ({"name": "table"}, "is taken"),
         ({"columns": "colour"}, "columns: a field of a cell is .*, not 'colour'"),
-        ({"metrics": []}, "metrics: List should have at least 1 item"),
+        ({"metrics": []}, "metrics: should have at least 1 item"),
     ],
 )
 def test_an_impossible_table_is_one_sentence(tmp_path, change, said):
