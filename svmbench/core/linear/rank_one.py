@@ -131,7 +131,8 @@ def sweep_csr(
             a += data[q] * r[np.uint32(indices[q])]
         g = 1.0 / (1.0 + a)
         step = g * (y[i] - f)
-        root = np.sqrt(g)
+        # Rounding has made P indefinite where g is negative; what follows from it is not a number.
+        root = np.sqrt(g) if g >= 0.0 else np.nan
         for j in range(d):
             w[j] += step * r[j]
             R[n_added, j] = root * r[j]
