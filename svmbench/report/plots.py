@@ -198,7 +198,7 @@ def _footer(run: Run, curves: Curves, *, hollow: bool) -> str:
     if note := kind_of(curves.spec).note:
         parts.append(note)
     if any(point.low != point.high for point in points):
-        parts.append("bars: ± standard deviation or range")
+        parts.append(f"bars: {kind_of(curves.spec).bars}")
     parts += [f"crossing: {sentence}" for sentence in curves.crossings]
     parts.append(f"missing: {curves.gaps or 'nothing'}")
     return " · ".join(parts)

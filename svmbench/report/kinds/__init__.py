@@ -54,6 +54,8 @@ class Kind:
         How disturbed times are marked, for the footer.
     note : str
         What the footer says of every such plot.
+    bars : str
+        What its bars reach over, for the footer.
     """
 
     x: str
@@ -68,6 +70,7 @@ class Kind:
     is_sorted: bool = False
     busy_mark: str = "hollow"
     note: str = ""
+    bars: str = "± standard deviation or range"
 
 
 def kind_of(spec: PlotSpec) -> Kind:

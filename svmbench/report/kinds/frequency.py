@@ -98,5 +98,5 @@ KIND = Kind(
     collect=collect,
     is_sorted=True,
     axes=(),
-    note="bars: 95 % intervals (Clopper and Pearson)",
+    bars="95 % intervals (Clopper and Pearson)",
 )
