@@ -195,13 +195,16 @@ def test_dvi_settles_nothing_wrongly_and_much():
     y = y.astype(float)
     Q = (KernelFunction("rbf", 1.0).between(X, X) + 1.0) * np.outer(y, y)
     settled = 0
-    for C, next_C in pairwise([0.02, 0.022, 0.05, 0.3, 0.31, 4.0]):
+    for C, next_C in pairwise([0.02, 0.022, 0.05, 0.3, 0.31, 4.0, 4.04]):
         problems = [UnitProblem(Q, None, np.full(len(y), -1.0 / c)) for c in (C, next_C)]
         exact, truth = (
             c_svm.solve_free(p, p.at(np.zeros(len(y))), name="qp", tol=1e-10, max_iter=1)
             for p in problems
         )
-        for last in (exact, problems[0].at(np.clip(0.9 * exact.a + 0.03, 0.0, 1.0))):
+        # Any point of the box will do for a last solution: the radius carries its gap.
+        other = np.random.default_rng(0).random(len(y))
+        for share in (0.0, 0.03, 0.3, 1.0):
+            last = problems[0].at((1.0 - share) * exact.a + share * other)
             zero, one = c_svm.dvi(problems[0], last, C, next_C)
             assert wrong(zero, one, truth.a) == 0
             settled += int(np.sum(zero | one))
@@ -224,7 +227,17 @@ def test_a_path_of_C_with_dvi_is_the_one_without():
     )
     total = 0
     for one, other in pairs:
-        total += other.statistics["screened_one"] + other.statistics["screened_zero"]
+        settled = other.statistics["screened_one"], other.statistics["screened_zero"]
+        total += sum(settled)
+        marks = other.solution.screened_
+        assert (np.count_nonzero(marks > 0), np.count_nonzero(marks < 0)) == settled
+        alpha = np.zeros(60)
+        alpha[other.solution.support_] = np.abs(other.solution.dual_coef_[0])
+        assert_allclose(alpha[marks < 0], 0.0)
+        assert_allclose(alpha[marks > 0], other.solution.C)
+        w = alpha * np.where(y > 0, 1.0, -1.0)
+        square = w @ KernelFunction("rbf", 1.0).between(X, X) @ w + w.sum() ** 2
+        assert other.solution.square_ == pytest.approx(square)
         value = one.solution.certify(data).objective_
         assert other.solution.certify(data).objective_ == pytest.approx(value, rel=1e-7)
     assert total > 60

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from svmbench.experiment.models import Config
 from svmbench.experiment.plan import make_plan
 from svmbench.experiment.protocols import check, screening
 from svmbench.experiment.protocols.check import check as run_check
+from svmbench.experiment.protocols.path import path
 from svmbench.experiment.protocols.task import Task
 
 pytestmark = pytest.mark.skipif(JIT_DISABLED, reason="too slow as plain Python")
@@ -90,8 +92,11 @@ def test_paths_in_turn_reach_the_same_solutions() -> None:
     grid = {"nu": NUS}
     plain = {"name": "nu-svm", "params": {"tol": 1e-9}, "grid": grid}
     rival = {"name": "c-svm-bounded", "grid": {"C": [1.0, 8.0]}}
+    # From one value to a thousandfold DVI settles nothing, and that is said too.
+    idle = {"params": {"screen": "dvi"}, "grid": {"C": [0.1, 100.0]}}
+    rivals = [rival, {"name": "c-svm-bounded", "label": "dvi", **idle}]
     screened = {"name": "srbo-nu-svm", "params": {"tol": 1e-9}, "grid": grid}
-    (cell,) = cells_in_process([plain, screened, rival], block, datasets=["breast-cancer[:120]"])
+    (cell,) = cells_in_process([plain, screened, *rivals], block, datasets=["breast-cancer[:120]"])
     metrics = cell["metrics"]
     assert metrics["n_values:nu-svm"] == metrics["n_values:srbo-nu-svm"] == 10
     assert metrics["n_values:c-svm-bounded"] == 4
@@ -99,17 +104,55 @@ def test_paths_in_turn_reach_the_same_solutions() -> None:
     assert metrics["accuracy_pct:srbo-nu-svm"] == metrics["accuracy_pct:nu-svm"]
     assert metrics["accuracy_pct:nu-svm"] > 70
     assert 0 < metrics["screening_ratio_pct:srbo-nu-svm"] < 100
+    assert metrics["screening_ratio_pct:dvi"] == 0
+    assert "screening_ratio_pct:c-svm-bounded" not in metrics
     ratio = metrics["cpu_time_s:nu-svm"] / metrics["cpu_time_s:srbo-nu-svm"]
     assert metrics["speedup:srbo-nu-svm"] == pytest.approx(ratio)
     assert screening.SUMMED[0] not in {name.partition(":")[0] for name in metrics}
 
 
+@pytest.mark.parametrize("task", ["binary", "one-class"])
+def test_a_plane_marks_what_was_screened_at_the_last_value(task: str, tmp_path: Path) -> None:
+    name = "srbo-nu-svm" if task == "binary" else "srbo-oc-svm"
+    solver = {"name": name, "params": {"gamma": 4.0, "screen": "srbo"}, "grid": {"nu": NUS[:4]}}
+    block = {"name": "main", "protocol": "path", "plane": True, "task": task}
+    config = {"title": "t", "solvers": [solver], "datasets": ["gauss-2[:90]"], "blocks": [block]}
+    (cell,) = make_plan(Config.model_validate(config), "t", "paper").cells
+    found: list[dict[str, Any]] = []
+    kept = {"artifact": tmp_path / "artifacts" / "plane.npz"}
+    path(Task(cell.spec, emit=lambda _, values: found.append(values), **kept))
+    with np.load(kept["artifact"]) as arrays:
+        plane = dict(arrays)
+    counted = found[-1]["counters"]
+    assert counted["screened_zero"] > 0
+    assert counted["screened_one"] > 0
+    assert [np.count_nonzero(plane["marks"] == number) for number in (1, 2)] == [
+        counted["screened_zero"],
+        counted["screened_one"],
+    ]
+    assert len(plane["mark_names"]) == 2
+    # Signed distances from the line: what was settled at 0 is beyond the margin, at 1 short of it.
+    column = np.argmin(np.abs(plane["grid_x"] - plane["X"][:, :1]), axis=1)
+    row = np.argmin(np.abs(plane["grid_y"] - plane["X"][:, 1:]), axis=1)
+    rho = plane["levels"][-1]
+    assert (rho > 0) == (task == "binary")
+    f = plane["decision"][row, column] * (plane["y"] if task == "binary" else 1.0)
+    near = 0.1 * np.ptp(plane["decision"])
+    assert f[plane["marks"] == 1].min() > rho - near
+    assert f[plane["marks"] == 2].max() < rho + near
+    assert f[plane["marks"] == 1].mean() > rho > f[plane["marks"] == 2].mean()
+    # An interrupted one starts anew, since the state that it shows is gone.
+    again: list[str] = []
+    done = {f"nu={nu}": values for nu, values in zip(NUS[:2], found, strict=False)}
+    path(Task(cell.spec, done=done, emit=lambda point, _: again.append(point), **kept))
+    assert again == [f"nu={nu}" for nu in NUS[:4]]
+
+
 def test_paired_statistics_are_read_from_a_run(tmp_path: Any) -> None:
     import importlib.util
-    from pathlib import Path
 
-    path = Path(__file__).parents[2] / "scripts" / "paired.py"
-    spec = importlib.util.spec_from_file_location("paired", path)
+    script = Path(__file__).parents[2] / "scripts" / "paired.py"
+    spec = importlib.util.spec_from_file_location("paired", script)
     assert spec is not None
     assert spec.loader is not None
     paired = importlib.util.module_from_spec(spec)

@@ -126,6 +126,19 @@ def test_a_plane_shows_classes_and_what_is_marked(tmp_path: Path) -> None:
     assert build(moved).plots["plane"][0].read_bytes() != before
 
 
+def test_a_plane_names_what_its_points_are_marked_as(tmp_path: Path) -> None:
+    marks = {"marked": None, "marks": np.array([0, 2, 1]), "mark_names": np.array(["low", "high"])}
+    folder = plane(tmp_path, **marks)
+    (panel,) = curves_of(folder).panels
+    assert {s.name: [(p.x, p.y) for p in s.points] for s in panel.series[2:]} == {
+        "marked: low": [(0.2, -0.3)],
+        "marked: high": [(1.0, 0.0)],
+    }
+    before = build(folder).plots["plane"][0].read_bytes()
+    other = {**marks, "marks": np.array([0, 1, 2])}
+    assert build(plane(tmp_path / "other", **other)).plots["plane"][0].read_bytes() != before
+
+
 def test_a_plane_of_several_classes_has_regions(tmp_path: Path) -> None:
     regions = np.arange(600).reshape(20, 30) // 200
     folder = plane(tmp_path, regions=regions, decision=None, marked=None, y=np.array([0, 1, 2]))
@@ -143,6 +156,8 @@ def test_a_plane_of_several_classes_has_regions(tmp_path: Path) -> None:
         {"decision": np.zeros((30, 20))},
         {"X": np.zeros((3, 3))},
         {"marked": np.zeros(2, dtype=bool)},
+        {"marks": np.zeros(2), "mark_names": np.array(["low"])},
+        {"mark_names": np.array(["low"])},
         {"y": np.array([None, 1, 2])},
     ],
 )

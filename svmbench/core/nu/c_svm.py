@@ -158,7 +158,7 @@ class CSVMBounded(OnWholeMatrix, KernelClassifier):
         ``alpha_i y_i``.
     intercept_ : ndarray of shape (1,)
         ``sum_i alpha_i y_i``, or 0.
-    times_, screening_, objective_, dual_objective_, n_iter_, stop_reason_, counters_
+    times_, screening_, screened_, objective_, dual_objective_, n_iter_, stop_reason_, counters_
         As for :class:`~svmbench.core.nu.nu_svm.SRBONuSVM`.
 
     Examples
@@ -256,6 +256,9 @@ class CSVMBounded(OnWholeMatrix, KernelClassifier):
         )
         found.times = {"delta_s": 0.0, "screening_s": times[0], "solve_s": times[1]}
         found.screening = "none" if self.screen == "none" else "on"
+        found.screened = np.where(settled[0], -1, settled[1]).astype(np.int8)
+        # From the gradient of the scale of a, Q a - 1/C.
+        found.square = C**2 * float(point.a @ (1.0 / C - point.v))
         return found
 
 

@@ -72,6 +72,7 @@ def solution_of(step: Step, y: np.ndarray, scale: float, square: float) -> Scree
         "solve_s": step.solve_s,
     }
     found.screening = step.screening
+    found.screened = np.where(step.zero, -1, step.one).astype(np.int8)
     found.square = -(scale**2) * float(point.a @ point.v)
     return found
 
@@ -260,6 +261,8 @@ class SRBONuSVM(_NuSVM):
     screening_ : str
         ``"on"``, ``"first"`` (nothing to screen with), ``"tested"`` (solved whole, because that was
         forecast to be faster), ``"off"`` (not tested: it has not paid of late) or ``"none"``.
+    screened_ : ndarray of int8 of shape (n_samples,)
+        -1 where screening settled the multiplier at 0, 1 where at 1/l, 0 where it was left.
 
     The others are those of :class:`NuSVM`.
 

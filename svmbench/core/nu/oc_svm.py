@@ -161,7 +161,7 @@ class SRBOOCSVM(_OCSVM):
 
     Attributes
     ----------
-    times_, screening_
+    times_, screening_, screened_
         As for :class:`~svmbench.core.nu.nu_svm.SRBONuSVM`; the others are those of :class:`OCSVM`.
     """
 

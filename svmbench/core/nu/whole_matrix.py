@@ -39,11 +39,14 @@ class ScreenedSolution(KernelSolution):
         ``alpha'Q alpha``, from the gradient.
     screening : str
         As ``sequence.Step`` has it.
+    screened : ndarray of int8 of shape (n,)
+        -1 where the multiplier was settled at 0, 1 where at its upper bound, 0 where it was left.
     """
 
     times: dict[str, float] = field(default_factory=dict)
     square: float = float("nan")
     screening: str = "none"
+    screened: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int8))
 
 
 @dataclass(frozen=True)
@@ -225,5 +228,5 @@ class OnWholeMatrix(KernelSolver):
         super()._store(solution, data)
         if isinstance(solution, ScreenedSolution):
             self.times_, self.screening_ = solution.times, solution.screening
-            self.square_ = solution.square
+            self.square_, self.screened_ = solution.square, solution.screened
         return self

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from svmbench import scores
 from svmbench.experiment import folds
 from svmbench.experiment.blocks import TrainingBlock
-from svmbench.experiment.protocols import outcomes
+from svmbench.experiment.protocols import outcomes, plane
 from svmbench.experiment.protocols.declare import ALL_ROWS, UNSCALED, protocol
 from svmbench.experiment.protocols.task import Outcome, Task, inputs_of
-
-#: Nodes of the grid over the plane along each axis, and how far it goes beyond the rows.
-RESOLUTION, BORDER = 160, 0.05
 
 
 class Fit(TrainingBlock):
@@ -70,39 +65,6 @@ def fit(task: Task) -> Outcome:
         followed.train(followed.prepare(own[0], task.labels(own[1])))
         outcome["trace"] = [[float(s), int(work), float(v)] for s, work, v in followed.trace_]
     if task.settings["plane"]:
-        task.keep(**_plane(estimator, X, y, fitted))
+        task.keep(**plane.seen(estimator, X, y, fitted))
     outcome["metrics"] |= {"n_train": len(fitted), "scaling_time_s": inputs.scaling_s}
     return outcome
-
-
-def _plane(estimator: Any, X: Any, y: np.ndarray, fitted: np.ndarray) -> dict[str, np.ndarray]:
-    """Return what a model says of the plane, the rows, and which of them it is made of.
-
-    Parameters
-    ----------
-    estimator : object
-    X, y : array
-        All rows.
-    fitted : ndarray of int
-        Those that the model was trained on, by which it numbers its support vectors.
-
-    Raises
-    ------
-    ValueError
-        If the rows have not two features.
-    """
-    if X.shape[1] != 2:
-        msg = f"plane: a plane has 2 features, and the data have {X.shape[1]}"
-        raise ValueError(msg)
-    points = folds.dense(X)
-    low, high = points.min(axis=0), points.max(axis=0)
-    edge = BORDER * (high - low)
-    grid_x, grid_y = np.linspace(low - edge, high + edge, RESOLUTION).T
-    nodes = np.column_stack([each.ravel() for each in np.meshgrid(grid_x, grid_y)])
-    marked = np.zeros(len(y), dtype=bool)
-    marked[fitted[np.asarray(getattr(estimator, "support_", []), dtype=np.intp)]] = True
-    found = {"grid_x": grid_x, "grid_y": grid_y, "X": points, "y": y, "marked": marked}
-    # Class numbers where there are several classes: each pair has decision values of its own.
-    two = len(np.unique(y)) == 2
-    said = np.asarray(estimator.decision_function(nodes) if two else estimator.predict(nodes))
-    return {**found, "decision" if two else "regions": said.reshape(RESOLUTION, RESOLUTION)}

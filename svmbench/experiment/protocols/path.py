@@ -2,7 +2,8 @@
 
 Each point is a result of its own: a row of tables, a place on an axis, at ``solver.<parameter>``.
 Points are streamed as they are found. An interrupted path goes on at the first point that is
-missing, from a cold start.
+missing, from a cold start. With ``plane: true``, what the last model says of the plane is kept for
+a plot of kind ``decision``; such a path starts anew.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from pydantic import Field
 
 from svmbench.experiment import folds, measure
 from svmbench.experiment.blocks import TrainingBlock
-from svmbench.experiment.protocols import outcomes
+from svmbench.experiment.protocols import outcomes, plane
 from svmbench.experiment.protocols.declare import ALL_ROWS, UNSCALED, Scaled, protocol
 from svmbench.experiment.protocols.held_out import kept_rows, testing_part
 from svmbench.experiment.protocols.task import Outcome, Task, inputs_of
@@ -29,9 +30,13 @@ class Path(TrainingBlock):
     ----------
     test : float
         Share of the rows that score; not used where the set has a test part.
+    plane : bool
+        Whether what the last model says of the plane is kept for a plot of kind ``decision``; the
+        data must have two features.
     """
 
     test: Annotated[float, Field(gt=0, lt=1)] = 0.2
+    plane: bool = False
 
 
 @protocol(
@@ -61,11 +66,14 @@ def path(task: Task) -> Outcome:
     names = [f"{over}={value}" for value in values]
     # What follows a missing point is run again, since the state that led to it is gone.
     done = next((i for i, name in enumerate(names) if name not in task.done), len(names))
+    if task.settings["plane"]:
+        done = 0
     totals = dict.fromkeys(("train_time_s", "cpu_time_s"), 0.0)
     for name in names[:done]:
         for total in totals:
             totals[total] += task.done[name]["metrics"][total]
     steps = _solutions(task, X, y, over, values[done:]) if done < len(values) else iter(())
+    model: Any = None
     for name, value, (model, wall, cpu, counters) in zip(
         names[done:], values[done:], steps, strict=True
     ):
@@ -85,6 +93,8 @@ def path(task: Task) -> Outcome:
                 "undefined": undefined,
             },
         )
+    if task.settings["plane"]:
+        task.keep(**plane.seen(model, inputs.whole(), inputs.y, kept))
     return {
         "metrics": {
             **totals,
@@ -105,8 +115,8 @@ def _solutions(
     Where the solver has a path of its own its points carry state; others are a loop of fits.
     """
     estimator = task.build(**{over: values[0]})
-    if task.spec["task"] == "binary" and hasattr(estimator, "path"):
-        data = estimator.prepare(X, y)
+    if task.spec["task"] != "multiclass" and hasattr(estimator, "path"):
+        data = estimator.prepare(X, task.labels(y))
         points = estimator.path(data, None, over, values)
         while True:
             with measure.quiet():

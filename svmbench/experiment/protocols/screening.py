@@ -39,7 +39,7 @@ class Screening(RaceBlock):
 
 
 #: What is summed over the points of a solver, and what is the largest of them.
-SUMMED = ("wall_s", "cpu_s", "n_values", "screened", "multipliers", "off")
+SUMMED = ("wall_s", "cpu_s", "n_values", "screened", "multipliers", "off", "screens")
 
 
 @protocol(
@@ -114,6 +114,7 @@ def _follow(
         found["screened"] += counters.get("screened_zero", 0) + counters.get("screened_one", 0)
         found["multipliers"] += len(y)
         found["off"] += counters.get("unscreened_values", 0)
+        found["screens"] += getattr(model, "screening_", "none") != "none"
         marks, _ = scores.mark(
             task.spec["scores"], scores.Exam(model, exam[0], exam[1], (X, task.labels(y)))
         )
@@ -172,7 +173,7 @@ def _outcome(
         }
         marks = {key: value for key, value in own.items() if key not in SUMMED}
         metrics |= {f"{key}:{name}": value for key, value in marks.items()}
-        if own["screened"] or own["off"]:
+        if own["screens"]:
             metrics[f"screening_ratio_pct:{name}"] = 100.0 * own["screened"] / own["multipliers"]
             metrics[f"off_pct:{name}"] = 100.0 * own["off"] / n_values
     for first, second in task.spec["pairs"]:

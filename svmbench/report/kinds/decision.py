@@ -6,6 +6,8 @@ Drawn from ``artifacts/<key>.npz`` of a cell, which holds
 - ``decision`` (n, m): decision values there, or ``regions`` (n, m): numbers of predicted classes;
 - ``X`` (k, 2), ``y`` (k,): points and their classes;
 - ``marked`` (k,), optional: which of them are marked, support vectors for one;
+- ``marks`` (k,) with ``mark_names`` (m,), optional: what each is marked as, counted from 1 in
+  ``mark_names``, and 0 for those that are not;
 - ``levels``, optional: where lines are drawn; -1, 0 and 1 by default.
 """
 
@@ -28,6 +30,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _MARKED = "marked"
+
+#: How marks look, in their order.
+_LOOKS: tuple[dict[str, Any], ...] = (
+    {"marker": "o", "s": 70, "edgecolors": "#000000"},
+    {"marker": "D", "s": 70, "edgecolors": "#B3006B"},
+    {"marker": "s", "s": 90, "edgecolors": "#555555"},
+)
 _SHADES = ("#FFFFFF", "#DCDCDC", "#F0F0F0", "#C4C4C4")
 
 
@@ -62,16 +71,15 @@ def _panel(title: str, path: Path) -> Panel:
         x, y, X, labels = (arrays[name] for name in ("grid_x", "grid_y", "X", "y"))
         of_classes = "regions" in arrays
         values = arrays["regions" if of_classes else "decision"]
-        marked = arrays.get("marked", np.zeros(len(labels), dtype=bool))
+        marked = _marked(arrays)
         shapes = values.shape == (len(y), len(x)) and X.shape == (len(labels), 2)
-        if not (shapes and marked.shape == labels.shape):
+        if not (shapes and all(rows.shape == labels.shape for rows in marked.values())):
             raise ValueError("its arrays don't fit together")
     except (OSError, ValueError, KeyError, EOFError) as error:
         raise ResultsError(f"can't draw {path}: {error}") from error
     levels = () if of_classes else tuple(float(v) for v in arrays.get("levels", (-1.0, 0.0, 1.0)))
     chosen = {f"class {name}": labels == name for name in np.unique(labels)}
-    if np.any(marked):
-        chosen[_MARKED] = marked.astype(bool)
+    chosen |= {name: rows for name, rows in marked.items() if np.any(rows)}
     series = tuple(
         Series(
             name,
@@ -80,6 +88,14 @@ def _panel(title: str, path: Path) -> Panel:
         for name, rows in chosen.items()
     )
     return Panel(title, series, grid=Grid(x, y, values, levels))
+
+
+def _marked(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Return which points are marked, by the name that the legend has for it."""
+    found = {_MARKED: arrays["marked"].astype(bool)} if "marked" in arrays else {}
+    for number, name in enumerate(arrays.get("mark_names", ()), start=1):
+        found[f"{_MARKED}: {name}"] = arrays["marks"] == number
+    return found
 
 
 def _draw_sides(axes: Axes, grid: Grid) -> None:
@@ -123,16 +139,12 @@ def draw(axes: Axes, curves: Curves, panel: Panel, styles: dict[str, int], hollo
         _draw_sides(axes, grid)
     else:
         _draw_classes(axes, grid)
+    marks = [name for name in styles if name.startswith(_MARKED)]
     for series in panel.series:
         xs, ys = [point.x for point in series.points], [point.y for point in series.points]
         style = styles[series.name] % len(COLOURS)
-        if series.name == _MARKED:
-            look: dict[str, Any] = {
-                "marker": "o",
-                "s": 70,
-                "facecolors": "none",
-                "edgecolors": "#000000",
-            }
+        if series.name.startswith(_MARKED):
+            look = {**_LOOKS[marks.index(series.name) % len(_LOOKS)], "facecolors": "none"}
         else:
             look = {"marker": MARKERS[style], "s": 18, "color": COLOURS[(style + 1) % len(COLOURS)]}
         axes.scatter(xs, ys, label=series.name, linewidths=0.8, **look)

@@ -1,0 +1,72 @@
+"""What a model says of the plane, for plots of kind ``decision``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from svmbench.experiment import folds
+
+#: Nodes of the grid over the plane along each axis, and how far it goes beyond the rows.
+RESOLUTION, BORDER = 160, 0.05
+
+#: What rows that screening settled are marked as: at 0, and at their upper bound.
+SETTLED = ("screened, multiplier 0", "screened, multiplier at its bound")
+
+
+def seen(estimator: Any, X: Any, y: np.ndarray, fitted: np.ndarray) -> dict[str, np.ndarray]:
+    """Return what a model says of the plane, the rows, and which of them are marked.
+
+    Where the model is of a path that screens (``screening_``) what screening settled is marked, and
+    else what the model is made of.
+
+    Parameters
+    ----------
+    estimator : object
+    X, y : array
+        All rows.
+    fitted : ndarray of int
+        Those that the model was trained on, by which it numbers its samples.
+
+    Raises
+    ------
+    ValueError
+        If the rows have not two features.
+    """
+    if X.shape[1] != 2:
+        msg = f"plane: a plane has 2 features, and the data have {X.shape[1]}"
+        raise ValueError(msg)
+    points = folds.dense(X)
+    low, high = points.min(axis=0), points.max(axis=0)
+    edge = BORDER * (high - low)
+    grid_x, grid_y = np.linspace(low - edge, high + edge, RESOLUTION).T
+    nodes = np.column_stack([each.ravel() for each in np.meshgrid(grid_x, grid_y)])
+    found = {"grid_x": grid_x, "grid_y": grid_y, "X": points, "y": y}
+    found |= _marks(estimator, len(y), fitted)
+    # Class numbers where there are several classes: each pair has decision values of its own.
+    two = len(np.unique(y)) == 2
+    if two and (levels := _levels(estimator)):
+        found["levels"] = np.array(levels)
+    said = np.asarray(estimator.decision_function(nodes) if two else estimator.predict(nodes))
+    return {**found, "decision" if two else "regions": said.reshape(RESOLUTION, RESOLUTION)}
+
+
+def _marks(estimator: Any, n: int, fitted: np.ndarray) -> dict[str, np.ndarray]:
+    """Return which of n rows are marked, and as what where there is more than one thing to say."""
+    if getattr(estimator, "screening_", "none") == "none":
+        marked = np.zeros(n, dtype=bool)
+        marked[fitted[np.asarray(getattr(estimator, "support_", []), dtype=np.intp)]] = True
+        return {"marked": marked}
+    marks = np.zeros(n, dtype=np.int64)
+    settled = estimator.screened_
+    marks[fitted] = np.select([settled < 0, settled > 0], [1, 2], 0)
+    return {"marks": marks, "mark_names": np.array(SETTLED)}
+
+
+def _levels(estimator: Any) -> tuple[float, ...]:
+    """Return where the lines of a model are whose margin is not 1; empty where it is."""
+    rho = float(getattr(getattr(estimator, "expansion_", None), "rho", 0.0))
+    if hasattr(estimator, "offset_"):
+        return (0.0,)
+    return (-rho, 0.0, rho) if rho > 0.0 else ()
