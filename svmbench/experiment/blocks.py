@@ -20,6 +20,7 @@ from svmbench.experiment.values import (
     Scalar,
     Sizes,
     Sweep,
+    dimension_values,
     values_of,
 )
 
@@ -255,7 +256,7 @@ class TrainingBlock(Block):
 
     def swept(self, dataset: DatasetSpec) -> dict[str, list[Any]]:
         """Return the values of every dimension that is swept on a data set, the slowest first."""
-        given = {name: values_of(values) for name, values in self.sweep.items()}
+        given = {name: dimension_values(values) for name, values in self.sweep.items()}
         rows = dataset.sizes or self.sizes or given.pop("rows", [])
         features = dataset.features or self.features or given.pop("features", [])
         given = {name: values for name, values in given.items() if name.startswith("solver.")}

@@ -138,9 +138,19 @@ def values_of(given: list[Scalar] | PowerGrid) -> list[Scalar]:
     return given.values() if isinstance(given, PowerGrid) else given
 
 
+def dimension_values(given: list[Scalar] | PowerGrid) -> list[Scalar]:
+    """Return the values of a swept dimension; whole powers are integers, as numbers of rows are."""
+    if not isinstance(given, PowerGrid):
+        return given
+    return [
+        int(value) if isinstance(value, float) and value.is_integer() and value < 2**53 else value
+        for value in given.values()
+    ]
+
+
 def _checked_sweep(sweep: dict[str, GridValues]) -> dict[str, GridValues]:
     for name, given in sweep.items():
-        values = values_of(given)
+        values = dimension_values(given)
         parameter = name.removeprefix("solver.")
         if name == "rows":
             try:

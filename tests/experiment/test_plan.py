@@ -146,6 +146,18 @@ def test_only_chooses_by_any_dimension(
     assert [(place["rows"], place["solver.C"]) for place in dimensions] == expected
 
 
+def test_powers_along_a_dimension_are_whole_numbers_where_they_can_be(tmp_path: Path) -> None:
+    """Rows, and parameters that count, take no 1.0."""
+    powers = {
+        "rows": {"base": 10, "exponents": [1, 2]},
+        "solver.C": {"base": 2, "exponents": [-1, 0]},
+    }
+    config = write_config(tmp_path, ["alsvm"], {"protocol": "fit", "sweep": powers})
+    plan = prepare_plan(str(config), "quick")
+    values = [tuple(cell.shown["dimensions"].values()) for cell in plan.cells]
+    assert repr(values) == "[(10, 0.5), (10, 1), (100, 0.5), (100, 1)]"
+
+
 @pytest.mark.parametrize(
     ("only", "said"),
     [
