@@ -64,6 +64,28 @@ def markdown_code(text: object) -> str:
     return f"`{line(text).replace('`', HIDDEN).replace('|', HIDDEN)}`"
 
 
+#: What LaTeX would obey, and the signs that its fonts of text lack.
+_LATEX = {
+    **{character: "\\" + character for character in "&%$#_{}"},
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': r"\textquotedbl{}",
+    "×": r"$\times$",
+    "−": r"$-$",
+    "²": r"$^2$",
+    "…": r"\ldots{}",
+}
+
+
+def latex(text: object) -> str:
+    """Return a text as one line of LaTeX that reads as the text and does nothing."""
+    return "".join(_LATEX.get(character, character) for character in line(text))
+
+
 def csv_field(value: object) -> object:
     """Return what a field of a CSV holds: a number as it is, a text that is no formula.
 

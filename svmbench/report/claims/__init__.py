@@ -1,0 +1,154 @@
+"""Verdicts: what the papers claim, judged from kept records alone.
+
+``claims.toml`` has the claims, what decides each, and its thresholds; ``of/`` a check for each, a
+module a paper, over what ``evidence.py`` finds below the folders of results. A check returns
+*parts*: one thing that the claim says, of one data set or figure, with the numbers and whether it
+holds, which ``measures.py`` leaves open where the uncertainty does. ``verdict.py`` makes a state of
+the parts; ``written.py`` shows verdicts in a terminal, as JSON, Markdown or LaTeX.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from svmbench.report.claims import of as _of
+from svmbench.report.claims.checks import CHECKS
+from svmbench.report.claims.entries import CLAIMS, METRICS, Claim, read_claims
+from svmbench.report.claims.evidence import FULL, LEAST, Evidence, Source, gather
+from svmbench.report.claims.verdict import PARTLY, REPRODUCED, Part, Verdict, decide
+from svmbench.scores import SCORES
+
+__all__ = ["Claim", "Evidence", "Part", "Verdict", "gather", "judge", "read"]
+
+assert _of  # importing it declares the checks
+
+#: From a run to what has changed since each of its cells was measured: by key, a sentence, an
+#: empty one for what is as it was; a key that is not there can't be told.
+Freshness = Callable[[Source], Mapping[str, str]]
+
+
+def read(path: Path | None, papers: Collection[str]) -> list[Claim]:
+    """Read the claims that ship with the package, or those of a file.
+
+    Raises
+    ------
+    svmbench.errors.ConfigError
+        For a file that says what no check understands.
+    """
+    return read_claims(
+        path or CLAIMS,
+        papers=papers,
+        metrics=[*METRICS, *(score.metric for score in SCORES.values())],
+        limits={name: declared.limits for name, declared in CHECKS.items()},
+    )
+
+
+def judge(
+    claims: Sequence[Claim], kept: Evidence, freshness: Freshness | None = None
+) -> list[Verdict]:
+    """Return a verdict on every claim.
+
+    Parameters
+    ----------
+    claims : sequence of Claim
+    kept : Evidence
+    freshness : callable, optional
+        What says of a run's cells whether they are older than the code that made them; without it
+        nobody looks.
+    """
+    looked: dict[int, Mapping[str, str]] = {}
+    verdicts = []
+    for claim in claims:
+        verdict = _judged(claim, kept)
+        if freshness is not None and verdict.cells:
+            used = _used(claim, kept, verdict)
+            for source in used:
+                looked.setdefault(id(source), freshness(source))
+            verdict = _dated(verdict, [looked[id(source)] for source in used])
+        verdicts.append(verdict)
+    return verdicts
+
+
+def _judged(claim: Claim, kept: Evidence) -> Verdict:
+    parts = CHECKS[claim.id].check(claim, kept)
+    rests_on = _used(claim, kept, Verdict(claim, "", "", tuple(parts)))
+    # Two configs may be views of the same cells, of which one is enough.
+    missing = [one for one in claim.configs if not kept.of(one)]
+    if rests_on and not any(source.run.name in claim.configs for source in rests_on):
+        missing = []
+    verdict = Verdict(claim, *decide(parts, kept.why_none(missing)), tuple(parts))
+    verdict = _of_a_cut(verdict, rests_on)
+    sources = rests_on
+    notes = [note for source in sources for note in (*source.notes, *_unfinished(source))]
+    notes += [
+        f"{config}: {note}" for config in claim.configs for note in kept.notes.get(config, ())
+    ]
+    busy = sum(cell.contended or cell.disturbed for cell in verdict.cells)
+    if busy and any(metric.endswith("_s") for metric in claim.metrics):
+        notes.append(f"{busy} of {len(verdict.cells)} results were timed beside other work.")
+    return replace(
+        verdict,
+        notes=tuple(dict.fromkeys(notes)),
+        sources=tuple(
+            (source.run.path.as_posix(), source.profile, source.machine) for source in sources
+        ),
+    )
+
+
+def _of_a_cut(verdict: Verdict, sources: Sequence[Source]) -> Verdict:
+    """Return a verdict that names the profiles that cut its runs.
+
+    The least of them shows that everything runs; what it says of a paper is at most a part.
+    """
+    cuts = {source.profile: source.run.profile_note for source in sources if source.profile != FULL}
+    if not cuts:
+        return verdict
+    said = "; ".join(f"profile {name}: {note}" if note else f"profile {name}"
+                     for name, note in cuts.items())  # fmt: skip
+    state = verdict.state
+    if state == REPRODUCED and all(source.profile == LEAST for source in sources):
+        state = PARTLY
+    return replace(verdict, state=state, reason=f"{verdict.reason} ({said})")
+
+
+def _used(claim: Claim, kept: Evidence, verdict: Verdict) -> list[Source]:
+    """Return the runs whose records a verdict rests on."""
+    keys = {cell.key for cell in verdict.cells}
+    found = [
+        source
+        for sources in kept.sources.values()
+        for source in sources
+        if source.run.paper == claim.paper and any(cell.key in keys for cell in source.cells)
+    ]
+    # Two figures may be views of the same cells: the one that the claim names counts.
+    named = [source for source in found if source.run.name in claim.configs]
+    return named or found
+
+
+def _unfinished(source: Source) -> list[str]:
+    left = sum(cell.status not in {"ok", "unavailable", "skipped"} for cell in source.run.cells)
+    if not left:
+        return []
+    return [
+        f"{source.run.path.name} is unfinished: {left} of {len(source.run.cells)} cells have no "
+        "result."
+    ]
+
+
+def _dated(verdict: Verdict, known: Sequence[Mapping[str, str]]) -> Verdict:
+    """Return a verdict that says whether its records are older than the code."""
+    changed: dict[str, int] = {}
+    unknown = 0
+    keys = {cell.key for cell in verdict.cells}
+    for key in keys:
+        said = next((one[key] for one in known if key in one), None)
+        if said is None:
+            unknown += 1
+        elif said:
+            changed[said] = changed.get(said, 0) + 1
+    if changed:
+        stale = tuple(f"{count} of {len(keys)} results: {said}" for said, count in changed.items())
+        return replace(verdict, freshness="stale", stale=stale)
+    return replace(verdict, freshness="unknown" if unknown else "fresh")

@@ -1,0 +1,175 @@
+"""What the papers claim, as data: ``claims.toml``, or a file with a reader's own thresholds."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from svmbench.errors import ConfigError, suggestion
+from svmbench.inert import line
+
+#: The file that ships with the package.
+CLAIMS = Path(__file__).with_name("claims.toml")
+
+#: What claims are decided by: metrics of records, apart from scores, which are declared.
+METRICS = (
+    *("cpu_time_s", "train_time_s", "nested_cv_cpu_time_s", "ratio", "speedup", "n_iter"),
+    *("objective", "objective_difference", "n_bound_sv", "n_nonbound_sv", "active_cuts"),
+    *("iteration_bound", "active", "hit_pct", "n_wrong", "n_cases", "largest_difference"),
+    *("screening_ratio_pct", "support_vectors", "basis_vectors", "accuracy_pct", "auc_pct"),
+)
+_TEXTS = ("paper", "where", "statement", "decided_by", "uncertainty", "printed", "command")
+_REQUIRED = ("paper", "where", "statement", "decided_by", "uncertainty")
+_LISTS = ("configs", "metrics", "stand_ins")
+_KNOWN = (*_TEXTS, *_LISTS, "limits")
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One claim of a paper, and what decides it.
+
+    Attributes
+    ----------
+    id, paper, where : str
+        Its name here, whose it is, and the table, figure or section that makes it.
+    statement, decided_by, uncertainty : str
+        What is claimed, what decides it, and what doubt is considered.
+    printed : str
+        What the paper prints for it, where that is a few numbers.
+    limits : dict of str to float
+        The thresholds, by the names that the check knows.
+    metrics : tuple of str
+        What is read of the records, in the order that the check knows.
+    configs : tuple of str
+        Whose runs it is judged from.
+    stand_ins : tuple of str
+        Data sets that stand in for the paper's own, and prove nothing of these.
+    command : str
+        What makes the records, where that is no run of a config.
+    """
+
+    id: str
+    paper: str
+    where: str
+    statement: str
+    decided_by: str
+    uncertainty: str
+    printed: str = ""
+    limits: Mapping[str, float] = field(default_factory=dict)
+    metrics: tuple[str, ...] = ()
+    configs: tuple[str, ...] = ()
+    stand_ins: tuple[str, ...] = ()
+    command: str = ""
+
+    def commands(self) -> list[str]:
+        """Return the commands that make the records."""
+        runs = [f"svmbench run {config} --profile paper" for config in self.configs]
+        return runs + ([self.command] if self.command else [])
+
+    def threshold(self) -> str:
+        """Return the limits as text."""
+        return ", ".join(
+            f"{name.replace('_', ' ')} {value:g}" for name, value in self.limits.items()
+        )
+
+
+def read_claims(
+    path: Path = CLAIMS,
+    *,
+    papers: Collection[str],
+    metrics: Collection[str],
+    limits: Mapping[str, Collection[str]],
+) -> list[Claim]:
+    """Read a file of claims.
+
+    Parameters
+    ----------
+    path : Path
+        TOML: a table for each claim.
+    papers, metrics : collection of str
+        What may be named.
+    limits : mapping of str to collection of str
+        The claims that there are checks of, and the limits that each check reads.
+
+    Raises
+    ------
+    svmbench.errors.ConfigError
+        If it can't be read, or says what no check understands: all its mistakes at once.
+    """
+    try:
+        content = tomllib.loads(path.read_bytes().decode("utf-8"))
+    except OSError as error:
+        raise ConfigError(f"can't read {path}: {error.strerror or error}") from error
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+        raise ConfigError(f"{path}: {line(error, 200)}") from error
+    problems: list[str] = []
+    found = []
+    for name, given in content.items():
+        where = f"{path}: {line(name, 60)}"
+        said = _problems(name, given, papers, metrics, limits)
+        problems += [f"{where}: {one}" for one in said]
+        if not said:
+            found.append(_claim(name, given))
+    if problems:
+        raise ConfigError(problems)
+    if not found:
+        raise ConfigError(f"{path}: it holds no claims")
+    return found
+
+
+def _claim(name: str, given: Mapping[str, Any]) -> Claim:
+    lists = {key: tuple(given.get(key, ())) for key in _LISTS}
+    texts = {key: " ".join(str(given.get(key, "")).split()) for key in _TEXTS}
+    limits = {key: float(value) for key, value in given.get("limits", {}).items()}
+    return Claim(id=name, limits=limits, **texts, **lists)  # type: ignore[arg-type]
+
+
+def _problems(
+    name: str,
+    given: Any,
+    papers: Collection[str],
+    metrics: Collection[str],
+    limits: Mapping[str, Collection[str]],
+) -> list[str]:
+    """Return what is wrong with one entry, a sentence each."""
+    if name not in limits:
+        return [f"no check is known by this name{suggestion(name, list(limits))}"]
+    if not isinstance(given, dict):
+        return ["a claim is a table of keys"]
+    said = [
+        f"unknown key {line(key, 60)!r}{suggestion(key, list(_KNOWN))}"
+        for key in given
+        if key not in _KNOWN
+    ]
+    said += [f"{key} is missing" for key in _REQUIRED if not given.get(key)]
+    said += [f"{k} is text" for k in _TEXTS if not isinstance(given.get(k, ""), str)]
+    for key in _LISTS:
+        value = given.get(key, [])
+        if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+            said.append(f"{key} is a list of names")
+            continue
+        if key == "metrics":
+            said += [
+                f"unknown metric {line(one, 60)!r}{suggestion(one, list(metrics))}"
+                for one in value
+                if one not in metrics
+            ]
+    paper = given.get("paper")
+    if isinstance(paper, str) and paper not in papers:
+        said.append(f"unknown paper {line(paper, 60)!r}{suggestion(paper, list(papers))}")
+    return said + _limit_problems(given.get("limits", {}), limits[name])
+
+
+def _limit_problems(own: Any, read: Collection[str]) -> list[str]:
+    if not isinstance(own, dict):
+        return ["limits is a table of numbers"]
+    said = [f"limit {name} is missing" for name in read if name not in own]
+    for name, value in own.items():
+        if name not in read:
+            said.append(f"unknown limit {line(name, 60)!r}{suggestion(name, list(read))}")
+        elif isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > 1e9:
+            said.append(f"limit {name} is a number")
+    return said

@@ -1,0 +1,210 @@
+"""What a claim is judged from: the runs found below some folders, by config, each on its own.
+
+Runs of one config are never pooled. Where several are kept, the one of the fuller profile counts
+(two profiles that cut the data sets in different ways both do), of two of a profile the one with
+more results, and what was left out is named. Inside a run, results of different environments are
+told apart: those of the one that most of them come from count, the others are missing there.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from svmbench.errors import ResultsError
+from svmbench.report.races import take_apart
+from svmbench.report.records import PACKED, RECORDS, Cell, Run, read_run
+
+#: The full protocol, and the one that only shows that everything runs.
+FULL, LEAST = "paper", "quick"
+
+
+@dataclass(frozen=True)
+class Source:
+    """One run as evidence.
+
+    Attributes
+    ----------
+    run : Run
+    cells : tuple of Cell
+        Races taken apart; results of other environments as ``elsewhere``.
+    machine : str
+        The environment whose results count.
+    notes : tuple of str
+        What was left out, a sentence each.
+    alone : bool
+        Whether no other run of its config counts.
+    """
+
+    run: Run
+    cells: tuple[Cell, ...]
+    machine: str
+    notes: tuple[str, ...] = ()
+    alone: bool = True
+
+    @property
+    def profile(self) -> str:
+        """The profile of the run."""
+        return self.run.profile
+
+    def block(self, *names: str) -> list[Cell]:
+        """Return the cells of some blocks that have a result."""
+        return [cell for cell in self.planned(*names) if cell.status == "ok"]
+
+    def planned(self, *names: str) -> list[Cell]:
+        """Return all cells of some blocks, with a result or without."""
+        return [cell for cell in self.cells if cell.block in names]
+
+    def n_results(self) -> int:
+        """Return how many results there are."""
+        return sum(cell.status == "ok" for cell in self.cells)
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """All that is kept below some folders.
+
+    Attributes
+    ----------
+    sources : dict of str to list of Source
+        By config; several where profiles cut a config in different ways.
+    notes : dict of str to list of str
+        What is kept and does not count, by config.
+    bare : dict of str to Path
+        Folders that hold tables without the records they were made of, by their names.
+    folders : tuple of Path
+        Where was looked.
+    """
+
+    sources: dict[str, list[Source]]
+    notes: dict[str, list[str]] = field(default_factory=dict)
+    bare: dict[str, Path] = field(default_factory=dict)
+    folders: tuple[Path, ...] = ()
+
+    def of(self, config: str) -> list[Source]:
+        """Return the runs of a config that count."""
+        return self.sources.get(config, [])
+
+    def why_none(self, configs: Sequence[str]) -> list[str]:
+        """Return why there is nothing of some configs, in a sentence or two."""
+        bare = [one for one in configs if any(_is_of(name, one) for name in self.bare)]
+        none = [one for one in configs if one not in bare]
+        said = [f"no run is kept of {', '.join(none)}"] if none else []
+        if bare:
+            said.append(f"only tables, no records, are kept of {', '.join(bare)}")
+        return said
+
+    def lines(self, file: str) -> list[dict[str, str]]:
+        """Return the lines of a CSV that a script of this suite keeps beside runs."""
+        for folder in self.folders:
+            for path in sorted(folder.rglob(file)):
+                try:
+                    with path.open(encoding="utf-8", newline="") as handle:
+                        return list(csv.DictReader(handle))
+                except (OSError, UnicodeDecodeError, csv.Error) as error:
+                    raise ResultsError(f"can't read {path}: {error}") from error
+        return []
+
+
+def gather(folders: Sequence[Path]) -> Evidence:
+    """Read every run below some folders.
+
+    Parameters
+    ----------
+    folders : sequence of Path
+        Run folders, or folders that hold some at any depth.
+
+    Raises
+    ------
+    svmbench.errors.ResultsError
+        If a folder is not there or a run can't be read.
+    """
+    runs: dict[Path, Run] = {}
+    bare: dict[str, Path] = {}
+    for folder in folders:
+        if not folder.is_dir():
+            raise ResultsError(f"{folder} is no folder of results")
+        for plan in sorted(folder.rglob("plan.json")):
+            runs.setdefault(plan.parent.resolve(), read_run(plan.parent))
+        for table in sorted(folder.rglob("tables.md")):
+            place = table.parent
+            if not any((place / name).is_file() for name in (RECORDS, PACKED)):
+                bare[place.name] = place
+    by_config: dict[str, list[Source]] = {}
+    for run in runs.values():
+        by_config.setdefault(run.name, []).append(_source(run))
+    chosen = {name: _that_count(found) for name, found in by_config.items()}
+    return Evidence(
+        sources={name: kept for name, (kept, _) in chosen.items()},
+        notes={name: said for name, (_, said) in chosen.items() if said},
+        bare=bare,
+        folders=tuple(folders),
+    )
+
+
+def _source(run: Run) -> Source:
+    """Return a run with the results of one environment alone."""
+    counts = Counter(cell.machine for cell in run.cells if cell.status == "ok")
+    notes = list(run.notes)
+    machine = max(counts, key=lambda name: counts[name]) if counts else ""
+    others = sorted(set(counts) - {machine})
+    if others:
+        left_out = sum(counts[name] for name in others)
+        notes.append(
+            f"{left_out} of {counts.total()} results come from another environment "
+            f"({', '.join(others)}) than the others ({machine}) and are left out."
+        )
+    cells = [_elsewhere(cell) if cell.machine in others else cell for cell in run.cells]
+    return Source(run, tuple(_apart(cells)), machine, tuple(notes))
+
+
+#: What a race's record says once for all its solvers.
+_SHARED = ("n_train", "n_test")
+
+
+def _apart(cells: list[Cell]) -> list[Cell]:
+    """Return the cells with races taken apart, each part with what the race says once."""
+    said = {
+        cell.key: {name: cell.metrics[name] for name in _SHARED if name in cell.metrics}
+        for cell in cells
+        if cell.is_race
+    }
+    return [
+        replace(part, metrics={**said[part.key], **part.metrics}) if said.get(part.key) else part
+        for part in take_apart(cells)
+    ]
+
+
+def _elsewhere(cell: Cell) -> Cell:
+    reason = f"measured in environment {cell.machine}"
+    return replace(cell, status="elsewhere", reason=reason, metrics={}, spread={}, counters={})
+
+
+def _that_count(found: Iterable[Source]) -> tuple[list[Source], list[str]]:
+    """Return the runs of a config that count, and a sentence on each other."""
+    best: dict[str, Source] = {}
+    for source in found:
+        held = best.get(source.profile)
+        if held is None or source.n_results() > held.n_results():
+            best[source.profile] = source
+    profiles = set(best)
+    if FULL in profiles and best[FULL].n_results():
+        profiles = {FULL}
+    elif len(profiles) > 1:
+        profiles -= {LEAST}
+    chosen = [best[name] for name in sorted(profiles)]
+    kept = [replace(source, alone=len(chosen) == 1) for source in chosen]
+    notes = [
+        f"{source.run.path.name} (profile {source.profile}, {source.n_results()} results) is kept, "
+        "too, and does not count here."
+        for source in found
+        if not any(source is one for one in chosen)
+    ]
+    return kept, notes
+
+
+def _is_of(folder: str, config: str) -> bool:
+    return folder == config or folder.startswith(f"{config}-")

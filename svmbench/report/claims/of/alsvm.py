@@ -1,0 +1,292 @@
+"""ALSVM: times and accuracies of Table II, growth with rows and features, adding and removing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from svmbench.report.claims.checks import (
+    cells_of,
+    check,
+    label,
+    place_text,
+    printed_text,
+    untested,
+)
+from svmbench.report.claims.entries import Claim
+from svmbench.report.claims.evidence import Evidence, Source
+from svmbench.report.claims.measures import (
+    Estimate,
+    difference,
+    estimates,
+    figure,
+    growth,
+    is_at_most,
+    is_inside,
+    is_lower,
+    is_within,
+    seconds,
+    signed,
+    spelt,
+    times,
+)
+from svmbench.report.claims.verdict import Part, size_of
+from svmbench.report.statistics import crossing
+
+#: The block of Table II that does what the paper did, and its four solvers.
+AS_PRINTED = "cv"
+FOUR = ("alsvm", "falsvm", "liblinear-l1", "pegasos")
+
+
+def fastest_parts(
+    claim: Claim, source: Source, blocks: Sequence[str], solver: str, rivals: Sequence[str]
+) -> list[Part]:
+    """Return for each data set whether a solver is faster than every rival."""
+    metric, parts = claim.metrics[0], []
+    for place, solvers in estimates(source.block(*blocks), metric).items():
+        others = {name: solvers[name] for name in rivals if name in solvers and name != solver}
+        if solver not in solvers or not others:
+            continue
+        own = solvers[solver]
+        quickest = min(others, key=lambda name: others[name].value)
+        lower = [is_lower(own, one, metric) for one in others.values()]
+        holds = False if False in lower else None if None in lower else True
+        said = f"{solver} {seconds(own.value)}, {quickest} {seconds(others[quickest].value)}"
+        printed = printed_text(
+            claim, claim.where, place[0], "train_time_s", (solver, quickest), " s"
+        )
+        parts.append(
+            Part(
+                label(source, place_text(place)),
+                holds,
+                said,
+                printed,
+                cells_of(own, *others.values()),
+                stand_in=place[0] in claim.stand_ins,
+            )
+        )
+    return parts
+
+
+@check("alsvm-1")
+def falsvm_fastest(claim: Claim, kept: Evidence) -> list[Part]:
+    """Ask whether FALSVM takes the least time of the four on every data set."""
+    return [
+        part
+        for source in kept.of(claim.configs[0])
+        for part in (
+            *fastest_parts(claim, source, [AS_PRINTED], "falsvm", FOUR),
+            *untested(claim, source, [AS_PRINTED], "falsvm"),
+        )
+    ]
+
+
+@check("alsvm-2")
+def alsvm_faster(claim: Claim, kept: Evidence) -> list[Part]:
+    """Ask whether ALSVM takes less time than LIBLINEAR and Pegasos on all sets but w8a."""
+    parts = []
+    for source in kept.of(claim.configs[0]):
+        for rival in ("liblinear-l1", "pegasos"):
+            parts += [
+                replace(part, what=f"{part.what} beside {rival}")
+                for part in fastest_parts(claim, source, [AS_PRINTED], "alsvm", [rival])
+                if part.cells and part.cells[0].dataset != "w8a"
+            ]
+        parts += untested(claim, source, [AS_PRINTED], "alsvm")
+    return parts
+
+
+@check("alsvm-3", "points")
+def accuracies(claim: Claim, kept: Evidence) -> list[Part]:
+    """Ask whether ALSVM and FALSVM are within the limit of the best of the four."""
+    return [
+        part
+        for source in kept.of(claim.configs[0])
+        for part in (
+            *within_best(claim, source, [AS_PRINTED], "alsvm", FOUR),
+            *within_best(claim, source, [AS_PRINTED], "falsvm", FOUR),
+            *untested(claim, source, [AS_PRINTED], "falsvm"),
+        )
+    ]
+
+
+def within_best(
+    claim: Claim, source: Source, blocks: Sequence[str], solver: str, rivals: Sequence[str]
+) -> list[Part]:
+    """Return for each data set whether a solver's score is near the best of all."""
+    metric, limit, parts = claim.metrics[0], claim.limits["points"], []
+    for place, solvers in estimates(source.block(*blocks), metric).items():
+        present = {name: solvers[name] for name in rivals if name in solvers}
+        if solver not in present or len(present) < 2:
+            continue
+        best = max(present, key=lambda name: present[name].value)
+        behind = difference(present[best], present[solver], metric)
+        said = f"{solver} {figure(metric, present[solver].value)} %, "
+        said += f"{signed(-behind.value)} to {best}" if best != solver else "the best"
+        parts.append(
+            Part(
+                label(source, f"{solver} on {place_text(place)}"),
+                is_within(behind, limit) if best != solver else True,
+                said,
+                printed_text(claim, claim.where, place[0], metric, (solver, best), " %"),
+                cells_of(*present.values()),
+                stand_in=place[0] in claim.stand_ins,
+            )
+        )
+    return parts
+
+
+@check("alsvm-4", "low", "high")
+def linear_in_rows(claim: Claim, kept: Evidence) -> list[Part]:
+    """Ask whether times of both grow with an exponent in the window."""
+    parts: list[Part] = []
+    for source in kept.of(claim.configs[0]):
+        parts += growth_parts(
+            claim, source, "fig1", ("alsvm", "falsvm"),
+            (claim.limits["low"], claim.limits["high"]),
+        )  # fmt: skip
+        parts += [
+            part
+            for solver in ("alsvm", "falsvm")
+            for part in untested(claim, source, ["fig1"], solver)
+        ]
+    return parts
+
+
+def growth_parts(
+    claim: Claim,
+    source: Source,
+    block: str,
+    solvers: Sequence[str],
+    window: tuple[float, float],
+    metric: str = "",
+) -> list[Part]:
+    """Return for each data set and solver whether a metric's exponent in N is in a window."""
+    metric = metric or claim.metrics[0]
+    series: dict[tuple[str, str], list[tuple[float, Estimate]]] = {}
+    for (dataset, _), found in estimates(source.block(block), metric).items():
+        for solver in solvers:
+            size = size_of(found[solver].cells[0]) if solver in found else None
+            if size:
+                series.setdefault((dataset, solver), []).append((size, found[solver]))
+    parts = []
+    for (dataset, solver), points in series.items():
+        law = growth((size, one.value) for size, one in points)
+        sizes = [size for size, _ in points]
+        said = f"{spelt(law)}, {min(sizes):,.0f} to {max(sizes):,.0f} rows"
+        parts.append(
+            Part(
+                label(source, f"{solver} on {dataset}"),
+                is_inside(law, *window),
+                said,
+                claim.printed,
+                cells_of(*(one for _, one in points)),
+                stand_in=dataset in claim.stand_ins,
+            )
+        )
+    return parts
+
+
+@check("alsvm-5", "ratio")
+def falsvm_tens_of_times(claim: Claim, kept: Evidence) -> list[Part]:
+    """Ask whether ALSVM takes at least so many times FALSVM's time at the full size."""
+    metric, parts = claim.metrics[0], []
+    for source in kept.of(claim.configs[0]):
+        largest: dict[str, tuple[float, dict[str, Estimate]]] = {}
+        for (dataset, _), solvers in estimates(source.block("fig1"), metric).items():
+            if "alsvm" in solvers and "falsvm" in solvers:
+                size = size_of(solvers["alsvm"].cells[0]) or 0.0
+                if size >= largest.get(dataset, (0.0, {}))[0]:
+                    largest[dataset] = (size, solvers)
+        for dataset, (size, solvers) in largest.items():
+            ratio = solvers["alsvm"].value / solvers["falsvm"].value
+            parts.append(
+                Part(
+                    label(source, dataset),
+                    ratio >= claim.limits["ratio"],
+                    f"{times(ratio)} at {size:,.0f} rows",
+                    claim.printed,
+                    cells_of(solvers["alsvm"], solvers["falsvm"]),
+                    stand_in=dataset in claim.stand_ins,
+                )
+            )
+        parts += untested(claim, source, ["fig1"], "falsvm")
+    return parts
+
+
+@check("alsvm-6", "low", "high")
+def crossing_near_a_thousand(claim: Claim, kept: Evidence) -> list[Part]:
+    """Ask whether FALSVM's time rises above LIBLINEAR's once, at a dimension in the window."""
+    parts = []
+    for config in claim.configs:
+        for source in kept.of(config):
+            block = config.removeprefix("alsvm_")
+            parts += _crossings(claim, source, block)
+            parts += untested(claim, source, [block], "falsvm")
+    return parts
+
+
+def _crossings(claim: Claim, source: Source, block: str) -> list[Part]:
+    first, second = "falsvm", "liblinear-l1"
+    curves: dict[str, dict[str, list[tuple[float, Estimate]]]] = {}
+    for (dataset, swept), solvers in estimates(source.block(block), claim.metrics[0]).items():
+        x = dict(swept).get("features")
+        for name in (first, second):
+            if isinstance(x, int | float) and name in solvers:
+                curve = curves.setdefault(dataset, {}).setdefault(name, [])
+                curve.append((float(x), solvers[name]))
+    parts = []
+    for dataset, both in curves.items():
+        if len(both) < 2:
+            continue
+        xs, ys = zip(*(([x for x, _ in both[n]], [e.value for _, e in both[n]])
+                       for n in (first, second)), strict=True)  # fmt: skip
+        found = crossing(xs[0], ys[0], xs[1], ys[1])
+        low, high = claim.limits["low"], claim.limits["high"]
+        holds: bool | None = (
+            found.first_starts_below is True and len(found.at) == 1 and low <= found.at[0] <= high
+        )
+        ends_early = found.end is not None and found.end < 0.99 * high
+        if found.first_starts_below and not found.at and ends_early:
+            holds = None  # the curves may cross yet
+        parts.append(
+            Part(
+                label(source, f"{block}, {dataset}"),
+                holds,
+                found.sentence(first, second, "features"),
+                claim.printed,
+                cells_of(*(one for curve in both.values() for _, one in curve)),
+                stand_in=dataset in claim.stand_ins,
+            )
+        )
+    return parts
+
+
+#: Below so many features what is timed is no arithmetic.
+FEWEST_FEATURES = 400
+
+
+@check("alsvm-7", "exponent")
+def updates(claim: Claim, kept: Evidence) -> list[Part]:
+    """Ask whether the time of an update grows with d at most by the limit's exponent."""
+    rows = kept.lines("updates.csv")
+    parts = []
+    for operation in ("add", "remove"):
+        try:
+            points = [
+                (float(row["d"]), float(row["cpu_time_s"]))
+                for row in rows
+                if row["operation"] == operation and float(row["d"]) >= FEWEST_FEATURES
+            ]
+        except (KeyError, TypeError, ValueError):
+            return []
+        if not points:
+            continue
+        law = growth(points)
+        holds = is_at_most(law, claim.limits["exponent"], widest=1.5)
+        said = f"{spelt(law)}, d {min(points)[0]:.0f} to {max(points)[0]:.0f} (updates.csv)"
+        parts.append(Part(f"time to {operation} a sample", holds, said, claim.printed))
+    if parts:
+        said = "the kept file has times alone; tests hold updates to retraining"
+        parts.append(Part("equal to retraining", None, said))
+    return parts

@@ -1,0 +1,322 @@
+"""Comparing algorithms over folds and over data sets: intervals, tests and profiles.
+
+Within one data set folds share training rows, so that a plain paired t-test takes noise for a
+difference: :func:`paired_difference` has Nadeau and Bengio's correction. Over data sets ranks are
+compared (Demšar 2006): Wilcoxon's signed ranks for two algorithms
+(`svmbench.report.statistics.signed_rank`) with Holm's correction for several such tests, Friedman's
+test with a critical difference for all against all. Dolan and Moré's profiles show times over
+problems. Distributions are SciPy's.
+
+References
+----------
+C. Nadeau, Y. Bengio: Inference for the generalization error. Machine Learning 52, 2003.
+J. Demšar: Statistical comparisons of classifiers over multiple data sets. JMLR 7, 2006.
+S. Holm: A simple sequentially rejective multiple test procedure. Scand. J. Statistics 6, 1979.
+E. Dolan, J. Moré: Benchmarking optimization software with performance profiles. Math. Prog. 91,
+2002.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import permutations
+
+import numpy as np
+
+from svmbench.report.statistics import mean_sd
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A value and its confidence interval; `low` and `high` are None where there is none."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+    def spelt(self, places: int = 2) -> str:
+        """Return the value with its interval in brackets."""
+        text = f"{self.value:+.{places}f}"
+        if self.low is not None and self.high is not None:
+            text += f" [{self.low:+.{places}f}, {self.high:+.{places}f}]"
+        return text.replace("-", "−")
+
+
+def paired_difference(
+    differences: Sequence[float], *, test_to_train: float = 0.0, level: float = 0.95
+) -> Interval:
+    """Return the mean of paired differences over folds with its confidence interval.
+
+    Parameters
+    ----------
+    differences : sequence of float
+        One a fold.
+    test_to_train : float, default=0.0
+        Test rows over training rows: with r folds the variance of the mean is
+        ``(1/r + test_to_train)`` times that of a difference (Nadeau and Bengio 2003, section 3).
+        0 for folds that share nothing, which is the plain t-interval.
+    level : float, default=0.95
+
+    Raises
+    ------
+    ValueError
+        Without differences, or if `test_to_train` is negative.
+    """
+    if test_to_train < 0.0:
+        raise ValueError("the share of test rows is not negative")
+    mean, sd = mean_sd(differences)
+    if sd is None:
+        return Interval(mean)
+    from scipy import stats
+
+    n = len(differences)
+    half = float(stats.t.ppf((1.0 + level) / 2.0, n - 1)) * sd * math.sqrt(1.0 / n + test_to_train)
+    return Interval(mean, mean - half, mean + half)
+
+
+def average_difference(
+    differences: Sequence[Sequence[float]],
+    test_to_train: Sequence[float],
+    *,
+    level: float = 0.95,
+) -> Interval:
+    """Return paired differences averaged over data sets, with a confidence interval.
+
+    The average counts each data set once. Its variance is that of the sets' means, each corrected
+    as in :func:`paired_difference`, with Welch and Satterthwaite's degrees of freedom: what is
+    uncertain is the folds, the data sets are taken as they are.
+
+    Parameters
+    ----------
+    differences : sequence of sequences of float
+        One sequence a data set, one difference a fold; no interval if a set has a single one.
+    test_to_train : sequence of float
+        Test rows over training rows, of each set.
+    level : float, default=0.95
+
+    Raises
+    ------
+    ValueError
+        Without data sets, or if the two differ in length.
+    """
+    parts = [mean_sd(one) for one in differences]
+    if not parts or len(parts) != len(test_to_train):
+        raise ValueError("every data set has its differences and its share of test rows")
+    mean = math.fsum(value for value, _ in parts) / len(parts)
+    if any(sd is None for _, sd in parts):
+        return Interval(mean)
+    counts = [len(one) for one in differences]
+    variances = [
+        (sd or 0.0) ** 2 * (1.0 / n + share) / len(parts) ** 2
+        for (_, sd), n, share in zip(parts, counts, test_to_train, strict=True)
+    ]
+    total = math.fsum(variances)
+    if total == 0.0:
+        return Interval(mean, mean, mean)
+    from scipy import stats
+
+    freedom = total**2 / math.fsum(v**2 / (n - 1) for v, n in zip(variances, counts, strict=True))
+    half = float(stats.t.ppf((1.0 + level) / 2.0, freedom)) * math.sqrt(total)
+    return Interval(mean, mean - half, mean + half)
+
+
+#: All orders of so many values are gone through.
+MOST_ORDERED = 7
+
+
+@dataclass(frozen=True)
+class RankCorrelation:
+    """Spearman's rank correlation, and the two-sided p-value of there being none."""
+
+    rho: float
+    p: float
+
+
+def rank_correlation(x: Sequence[float], y: Sequence[float]) -> RankCorrelation:
+    """Return Spearman's rank correlation; 0 with p = 1 where one side is all alike.
+
+    The p-value of up to seven pairs is exact: the share of all orders that are as far from none.
+
+    Raises
+    ------
+    ValueError
+        On fewer than two values or unequal lengths.
+    """
+    if len(x) != len(y) or len(x) < 2:
+        raise ValueError("a correlation is of two or more pairs")
+    if len(set(x)) == 1 or len(set(y)) == 1:
+        return RankCorrelation(0.0, 1.0)
+    from scipy import stats
+
+    found = stats.spearmanr(x, y)
+    rho, p = float(found.statistic), float(found.pvalue)
+    if len(x) <= MOST_ORDERED:
+        ranks = [stats.rankdata(side) - (len(x) + 1) / 2.0 for side in (x, y)]
+        size = math.sqrt(float(ranks[0] @ ranks[0]) * float(ranks[1] @ ranks[1]))
+        orders = np.array(list(permutations(ranks[1])))
+        p = float(np.mean(np.abs(orders @ ranks[0]) / size >= abs(rho) - 1e-12))
+    return RankCorrelation(rho, p)
+
+
+def corrected_t_test(differences: Sequence[float], test_to_train: float) -> tuple[float, float]:
+    """Return t and the two-sided p-value of the corrected resampled t-test.
+
+    Parameters
+    ----------
+    differences : sequence of float
+        One a fold or a resample; at least two.
+    test_to_train : float
+        Test rows over training rows.
+
+    Raises
+    ------
+    ValueError
+        With fewer than two differences.
+    """
+    if len(differences) < 2:
+        raise ValueError("a t-test needs at least two differences")
+    from scipy import stats
+
+    mean, sd = mean_sd(differences)
+    n = len(differences)
+    error = float(sd or 0.0) * math.sqrt(1.0 / n + test_to_train)
+    if error == 0.0:
+        return (0.0, 1.0) if mean == 0.0 else (math.copysign(math.inf, mean), 0.0)
+    t = mean / error
+    return t, float(2.0 * stats.t.sf(abs(t), n - 1))
+
+
+def welch_difference(
+    first: tuple[float, float, int], second: tuple[float, float, int], *, level: float = 0.95
+) -> Interval:
+    """Return the difference of two means with Welch's interval.
+
+    Parameters
+    ----------
+    first, second : tuple of (float, float, int)
+        Mean, sample standard deviation and number of values, at least two.
+    level : float, default=0.95
+    """
+    value = first[0] - second[0]
+    variances = [sd**2 / n for _, sd, n in (first, second)]
+    total = math.fsum(variances)
+    if total == 0.0:
+        return Interval(value, value, value)
+    from scipy import stats
+
+    freedom = total**2 / math.fsum(
+        v**2 / (n - 1) for v, (_, _, n) in zip(variances, (first, second), strict=True)
+    )
+    half = float(stats.t.ppf((1.0 + level) / 2.0, freedom)) * math.sqrt(total)
+    return Interval(value, value - half, value + half)
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Return p-values corrected for their number by Holm's step-down procedure, in their order."""
+    order = sorted(range(len(p_values)), key=lambda place: p_values[place])
+    corrected = [0.0] * len(p_values)
+    largest = 0.0
+    for rank, place in enumerate(order):
+        largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[place]))
+        corrected[place] = largest
+    return corrected
+
+
+@dataclass(frozen=True)
+class Friedman:
+    """Friedman's test of several algorithms over data sets.
+
+    Attributes
+    ----------
+    ranks : tuple of float
+        Average rank of each, 1 for the best.
+    chi_square, p : float
+        Of the hypothesis that all are alike, corrected for ties.
+    critical_difference : float
+        Nemenyi's: two average ranks further apart than this differ.
+    n : int
+        Data sets.
+    """
+
+    ranks: tuple[float, ...]
+    chi_square: float
+    p: float
+    critical_difference: float
+    n: int
+
+
+def friedman(
+    results: Sequence[Sequence[float]], *, better: str = "higher", level: float = 0.95
+) -> Friedman:
+    """Compare three or more algorithms over data sets by their ranks.
+
+    Parameters
+    ----------
+    results : sequence of sequences of float
+        One row a data set, one column an algorithm.
+    better : {"higher", "lower"}
+    level : float, default=0.95
+
+    Raises
+    ------
+    ValueError
+        For fewer than three algorithms or two data sets, or rows of different lengths.
+    """
+    if len({len(row) for row in results}) > 1:
+        raise ValueError("every data set has a result of every algorithm")
+    table = np.asarray(results, dtype=float)
+    if table.ndim != 2 or table.shape[1] < 3 or table.shape[0] < 2:
+        raise ValueError("Friedman's test compares three or more algorithms over two or more sets")
+    from scipy import stats
+
+    n, k = table.shape
+    ranks = stats.rankdata(-table if better == "higher" else table, axis=1).mean(axis=0)
+    if (table == table[:, :1]).all():
+        chi_square, p = 0.0, 1.0
+    else:
+        found = stats.friedmanchisquare(*table.T)
+        chi_square, p = float(found.statistic), float(found.pvalue)
+    q = float(stats.studentized_range.ppf(level, k, np.inf)) / math.sqrt(2.0)
+    apart = q * math.sqrt(k * (k + 1) / (6.0 * n))
+    return Friedman(tuple(float(rank) for rank in ranks), chi_square, p, apart, int(n))
+
+
+def performance_profile(
+    costs: Mapping[str, Sequence[float | None]],
+) -> dict[str, list[tuple[float, float]]]:
+    """Return Dolan and Moré's profile of each solver.
+
+    Parameters
+    ----------
+    costs : mapping of str to sequence of float or None
+        Cost of each solver on each problem, positive; None where it did not solve it.
+
+    Returns
+    -------
+    dict of str to list of (float, float)
+        The steps of each: the share of all problems that it solved within that many times the
+        cost of the best; ascending, empty for a solver that solved none.
+
+    Raises
+    ------
+    ValueError
+        If solvers have different numbers of problems, or a cost is not positive.
+    """
+    if len({len(one) for one in costs.values()}) > 1:
+        raise ValueError("every solver has a cost, or None, on every problem")
+    if any(cost is not None and not cost > 0.0 for one in costs.values() for cost in one):
+        raise ValueError("costs are positive")
+    problems = list(zip(*costs.values(), strict=True))
+    best = [min((cost for cost in row if cost is not None), default=None) for row in problems]
+    profiles: dict[str, list[tuple[float, float]]] = {}
+    for name, one in costs.items():
+        ratios = sorted(
+            cost / least
+            for cost, least in zip(one, best, strict=True)
+            if cost is not None and least is not None
+        )
+        steps = {ratio: (rank + 1) / len(problems) for rank, ratio in enumerate(ratios)}
+        profiles[name] = list(steps.items())
+    return profiles

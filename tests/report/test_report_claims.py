@@ -1,0 +1,324 @@
+"""Verdicts: each follows its records, and says no more than they do."""
+
+import json
+import shutil
+
+import pytest
+from claimed_runs import SCENES, Kept, write_run, write_updates
+
+from svmbench.errors import ConfigError, ResultsError
+from svmbench.papers import PAPERS
+from svmbench.report import claims as judging
+from svmbench.report.claims import written
+from svmbench.report.claims.checks import CHECKS
+from svmbench.report.claims.entries import CLAIMS
+from svmbench.report.claims.measures import Estimate, is_at_least, is_inside, is_lower, seconds
+from svmbench.report.claims.verdict import (
+    NOT_REPRODUCED,
+    NOT_TESTED,
+    PARTLY,
+    REPRODUCED,
+    Part,
+    decide,
+)
+from svmbench.report.statistics import PowerLaw
+
+ALL = {claim.id: claim for claim in judging.read(None, list(PAPERS))}
+
+
+def verdict(name, folder):
+    (found,) = judging.judge([ALL[name]], judging.gather([folder]))
+    return found
+
+
+def scene(name, folder, edit=None):
+    kept = Kept()
+    SCENES[name].build(kept)
+    if edit:
+        kept.edit(edit)
+    return kept.write(folder, SCENES[name].blocks)
+
+
+def test_every_claim_has_a_check_a_scene_and_a_command():
+    assert len(ALL) == 38
+    assert set(ALL) == set(CHECKS)
+    assert set(SCENES) == set(ALL) - {"alsvm-7"}  # which is of no run
+    assert all(claim.commands() for claim in ALL.values())
+
+
+def test_every_config_that_a_claim_names_ships():
+    from svmbench.paths import asset
+
+    for claim in ALL.values():
+        for config in claim.configs:
+            assert (asset("configs") / f"{config}.yaml").is_file(), (claim.id, config)
+            assert config.startswith(f"{claim.paper}_")
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_a_verdict_flips_when_its_records_are_edited(name, tmp_path):
+    held = verdict(name, scene(name, tmp_path / "held"))
+    assert held.state == REPRODUCED, held.reason
+    edited = verdict(name, scene(name, tmp_path / "edited", SCENES[name].edit))
+    assert edited.state == NOT_REPRODUCED, edited.reason
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_a_verdict_is_another_without_any_record_that_it_rests_on(name, tmp_path):
+    before = verdict(name, scene(name, tmp_path))
+    keys = [cell.key for cell in before.cells]
+    for key in {keys[0], keys[len(keys) // 2], keys[-1]}:
+        for records in tmp_path.rglob("runs.jsonl"):
+            lines = records.read_text().splitlines(keepends=True)
+            records.write_text("".join(line for line in lines if f'"{key}"' not in line))
+        after = verdict(name, tmp_path)
+        assert after.to_json()["parts"] != before.to_json()["parts"]
+        scene(name, tmp_path)
+
+
+def test_updates_are_judged_from_what_the_script_keeps(tmp_path):
+    found = verdict("alsvm-7", write_updates(tmp_path / "a", 1.9))
+    assert (found.state, [part.holds for part in found.parts]) == (PARTLY, [True, True, None])
+    found = verdict("alsvm-7", write_updates(tmp_path / "b", 2.9))
+    assert found.state == NOT_REPRODUCED
+    (tmp_path / "a" / "updates.csv").write_text("nonsense\n1\n")
+    assert verdict("alsvm-7", tmp_path / "a").state == NOT_TESTED
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_nothing_kept_is_not_tested_and_says_which_command(name, tmp_path):
+    found = verdict(name, tmp_path)
+    assert found.state == NOT_TESTED
+    assert found.reason
+    assert found.claim.commands()
+
+
+def test_an_interval_that_holds_both_decides_nothing():
+    wide = PowerLaw(2.27, 0.14, 4.37, 1.0, 4)
+    assert is_inside(wide, 0.8, 1.3) is None
+    assert is_at_least(PowerLaw(0.7, -1.1, 2.6, 1.0, 4), 0.5) is None
+    assert is_at_least(PowerLaw(0.7, 0.2, 1.2, 1.0, 9), 0.5) is True
+    assert is_at_least(PowerLaw(0.2, 0.1, 0.3, 1.0, 9), 0.5) is False
+    assert is_at_least(PowerLaw(0.4, 0.2, 0.6, 1.0, 9), 0.5) is None
+    assert is_at_least(PowerLaw(0.1, -0.2, 0.4, 1.0, 9), 0.0) is None
+    assert is_at_least(PowerLaw(-0.3, -0.4, -0.2, 1.0, 9), 0.0) is False
+    assert is_inside(PowerLaw(1.0, 0.9, 1.1, 1.0, 9), 0.8, 1.3) is True
+    assert is_inside(PowerLaw(1.4, 1.2, 1.6, 1.0, 9), 0.8, 1.3) is None
+    assert is_inside(PowerLaw(1.6, 1.4, 1.8, 1.0, 9), 0.8, 1.3) is False
+    assert is_inside(PowerLaw(1.0, None, None, 1.0, 2), 0.8, 1.3) is None
+
+
+def test_a_few_points_say_in_the_verdict_that_they_decide_nothing(tmp_path):
+    kept = Kept()
+    SCENES["smo-3"].build(kept)
+    few = [
+        cell for cell in kept.cells["smo_web_linear"] if cell["dataset"] in {"w1a", "w2a", "w3a"}
+    ]
+    for cell, factor in zip(few, (1.0, 2.0, 5.0, 1.0, 2.0, 9.0), strict=True):
+        cell["metrics"]["cpu_time_s"] *= factor
+    kept.cells["smo_web_linear"] = few
+    found = verdict("smo-3", kept.write(tmp_path))
+    assert found.state == NOT_TESTED
+    assert found.reason.startswith("undecided: ")
+    assert "from 3 points" in found.reason
+
+
+def test_times_that_overlap_have_no_order():
+    near, far = Estimate(1.0, 0.3, n=5), Estimate(1.2, 0.3, n=5)
+    assert is_lower(near, far, "cpu_time_s") is None
+    assert is_lower(near, Estimate(3.0, 0.3, n=5), "cpu_time_s") is True
+    assert is_lower(Estimate(3.0, 0.3, n=5), near, "cpu_time_s") is False
+    assert is_lower(Estimate(1.0), Estimate(1.05), "cpu_time_s") is None  # no spread, 5 % apart
+    assert is_lower(Estimate(1.0), Estimate(2.0), "cpu_time_s") is True
+    folds = {k: 1.0 + k for k in range(5)}
+    paired = Estimate(3.0, 1.6, n=5, by_fold={k: v + 0.1 + 0.01 * k for k, v in folds.items()})
+    assert is_lower(Estimate(3.0, 1.6, n=5, by_fold=folds), paired, "cpu_time_s") is True
+
+
+def test_states():
+    def parts(*holds, **more):
+        return [Part(str(k), one, "measured", **more) for k, one in enumerate(holds)]
+
+    assert decide(parts(True, True), [])[0] == REPRODUCED
+    assert decide(parts(True, None), [])[0] == PARTLY
+    assert decide(parts(True, True), ["no run is kept of x"])[0] == PARTLY
+    assert decide(parts(True, False), [])[0] == PARTLY
+    assert decide(parts(True, False, False), [])[0] == NOT_REPRODUCED
+    assert decide(parts(False, None), [])[0] == NOT_REPRODUCED
+    assert decide(parts(None), [])[0] == NOT_TESTED
+    assert decide([], [])[0] == NOT_TESTED
+    lost = parts(None, unavailable=True)
+    assert decide([*parts(True), *lost], [])[0] == REPRODUCED
+    assert "can't be had" in decide([*parts(True), *lost], [])[1]
+    stand_in = parts(True, stand_in=True)
+    assert decide([*stand_in, *lost], [])[0] == PARTLY
+    assert decide([*parts(False), *stand_in], [])[0] == NOT_REPRODUCED
+    assert decide([*parts(False, stand_in=True), *lost], [])[0] == NOT_TESTED
+
+
+def test_the_least_profile_reproduces_nothing_by_itself(tmp_path):
+    def cut(cell):
+        cell["profile"] = "quick"
+
+    found = verdict("smo-1", scene("smo-1", tmp_path, cut))
+    assert found.state == PARTLY
+    assert "profile quick: all of it" in found.reason
+
+
+def test_runs_of_one_config_are_not_pooled(tmp_path):
+    scene("smo-1", tmp_path / "full")
+
+    def against(cell):
+        cell["profile"] = "quick"
+        SCENES["smo-1"].edit(cell)
+
+    scene("smo-1", tmp_path / "quick", against)
+    found = verdict("smo-1", tmp_path)
+    assert found.state == REPRODUCED
+    assert any("does not count" in note for note in found.notes)
+    assert [profile for _, profile, _ in found.sources] == ["paper"]
+    # Of two runs of a profile the one with more results counts, not their mean.
+    kept = Kept()
+    SCENES["smo-1"].build(kept)
+    kept.edit(SCENES["smo-1"].edit)
+    write_run(tmp_path / "less", "smo_adult_linear", kept.cells["smo_adult_linear"][:-2])
+    assert verdict("smo-1", tmp_path).state == REPRODUCED
+
+
+def test_results_of_another_environment_are_left_out_and_named(tmp_path):
+    kept = Kept()
+    SCENES["smo-1"].build(kept)
+    (cells,) = kept.cells.values()
+    for cell in cells[:2]:
+        cell["environment"] = "0ther"
+        cell["metrics"]["cpu_time_s"] *= 1000.0
+    kept.write(tmp_path, environments=("4be1c0de", "0ther"))
+    found = verdict("smo-1", tmp_path)
+    assert found.state == REPRODUCED
+    assert any("2 of 12 results come from another environment (0ther)" in n for n in found.notes)
+    assert "a1a" not in found.datasets()
+
+
+def test_an_unfinished_run_is_shown_as_such(tmp_path):
+    kept = Kept()
+    SCENES["alsvm-1"].build(kept)
+    for cell in kept.cells["alsvm_table2"]:
+        if cell["dataset"] == "ijcnn1":
+            cell["status"] = "no record"
+    found = verdict("alsvm-1", kept.write(tmp_path))
+    assert found.state == PARTLY
+    assert "undecided: ijcnn1" in found.reason
+    assert "alsvm_table2 is unfinished: 4 of 12 cells have no result." in found.notes
+
+
+def test_data_that_cannot_be_had_are_named_and_hold_nothing_up(tmp_path):
+    kept = Kept()
+    SCENES["alsvm-1"].build(kept)
+    for cell in kept.cells["alsvm_table2"]:
+        if cell["dataset"] == "ijcnn1":
+            cell |= {"status": "unavailable", "reason": "no such file"}
+    found = verdict("alsvm-1", kept.write(tmp_path))
+    assert found.state == REPRODUCED
+    assert found.reason.endswith("can't be had: ijcnn1")
+
+
+def test_times_taken_beside_other_work_are_counted(tmp_path):
+    def busy(cell):
+        cell["contended"] = cell["solver"] == "smo"
+
+    found = verdict("smo-1", scene("smo-1", tmp_path, busy))
+    assert "6 of 12 results were timed beside other work." in found.notes
+
+
+def test_names_that_mean_something_elsewhere_are_inert(tmp_path):
+    def rename(cell):
+        if cell["dataset"] == "a9a":
+            cell["dataset"] = "<script>alert(1)</script>|*x*\x1b[31m"
+
+    found = verdict("alsvm-1", scene("alsvm-1", tmp_path, rename))
+    assert "<script>" not in written.as_markdown([found]).replace("\\<script\\>", "")
+    assert "\x1b" not in written.as_markdown([found])
+    latex = written.as_latex([verdict("alsvm-2", tmp_path)])
+    assert r"\$" not in latex
+    assert latex.count("\\\\\n") == 2  # the head and one row
+    everything = json.loads(written.as_json([found]))
+    assert everything[0]["parts"][0]["what"] == "<script>alert(1)</script>|*x*\x1b[31m"
+
+
+def test_formats_hold_every_verdict(tmp_path):
+    verdicts = judging.judge(list(ALL.values()), judging.gather([scene("smo-1", tmp_path)]))
+    for text in (written.as_markdown(verdicts), written.as_latex(verdicts),
+                 written.as_json(verdicts), "\n".join(written.as_terminal(verdicts))):  # fmt: skip
+        assert all(name in text for name in ALL)
+        assert "reproduced" in text
+    said = "38 claims: 1 reproduced, 1 not reproduced, 36 not tested"  # smo-9 is of these, too
+    assert said in written.summary(verdicts)
+    detailed = "\n".join(written.as_terminal(verdicts[:1], details=True))
+    for said in ("threshold: gap 0.5", "svmbench run smo_adult_linear --profile paper",
+                 "1,605 to 11,220 training rows", "printed: 1.9 and 3.1"):  # fmt: skip
+        assert said in detailed
+
+
+def test_tables_without_records_are_no_evidence(tmp_path):
+    folder = tmp_path / "smo_adult_linear"
+    folder.mkdir()
+    (folder / "tables.md").write_text("# tables\n")
+    found = verdict("smo-1", tmp_path)
+    assert found.reason == "only tables, no records, are kept of smo_adult_linear"
+
+
+def test_a_damaged_run_and_a_missing_folder_are_sentences(tmp_path):
+    scene("smo-1", tmp_path)
+    (tmp_path / "smo_adult_linear" / "plan.json").write_text("{")
+    with pytest.raises(ResultsError, match=r"plan\.json"):
+        judging.gather([tmp_path])
+    with pytest.raises(ResultsError, match="is no folder of results"):
+        judging.gather([tmp_path / "nowhere"])
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ('metrics = ["cpu_time_s"]', 'metrics = ["cpu_tme_s"]', "unknown metric 'cpu_tme_s'; did"),
+        ("[smo-1]", "[smoo-1]", "no check is known by this name; did you mean 'smo-1'?"),
+        ('paper = "smo"', 'paper = "smoo"', "unknown paper 'smoo'; did you mean 'smo'?"),
+        ("limits = {gap = 0.5}", "limits = {gab = 0.5}", "limit gap is missing"),
+        ("limits = {gap = 0.5}", "limits = {gap = true}", "limit gap is a number"),
+        ("limits = {gap = 0.5}", "limits = 3", "limits is a table of numbers"),
+        ("where =", "wher =", "unknown key 'wher'; did you mean 'where'?"),
+        ('metrics = ["cpu_time_s"]', "metrics = 3", "metrics is a list of names"),
+        ("[smo-1]", "[smo-1", "claims.toml: "),
+    ],
+)
+def test_a_wrong_claims_file_is_a_sentence(before, after, said, tmp_path):
+    text = CLAIMS.read_text(encoding="utf-8")
+    assert before in text
+    path = tmp_path / "claims.toml"
+    path.write_text(text.replace(before, after, 1), encoding="utf-8")
+    with pytest.raises(ConfigError) as caught:
+        judging.read(path, list(PAPERS))
+    assert said in str(caught.value)
+
+
+def test_thresholds_of_ones_own_decide(tmp_path):
+    text = CLAIMS.read_text(encoding="utf-8").replace(
+        "limits = {gap = 0.5}", "limits = {gap = 2.0}"
+    )
+    path = tmp_path / "mine.toml"
+    path.write_text(text, encoding="utf-8")
+    strict = {claim.id: claim for claim in judging.read(path, list(PAPERS))}["smo-1"]
+    kept = judging.gather([scene("smo-1", tmp_path / "runs")])
+    assert judging.judge([strict], kept)[0].state == NOT_REPRODUCED
+
+
+def test_a_cell_that_lies_twice_counts_once(tmp_path):
+    scene("smo-1", tmp_path)
+    shutil.copytree(tmp_path / "smo_adult_linear", tmp_path / "again" / "smo_adult_linear")
+    assert len(verdict("smo-1", tmp_path).cells) == 12
+
+
+def test_times_are_written_in_a_unit_without_an_exponent():
+    assert seconds(12.345) == "12.3 s"
+    assert seconds(0.0123) == "12.3 ms"
+    assert seconds(6.31e-4) == "631 µs"
+    assert seconds(2e-9) == "0.00200 µs"

@@ -1,0 +1,78 @@
+"""``svmbench claims`` as a person uses it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from claimed_runs import SCENES, Kept
+from runs import svmbench
+
+
+@pytest.fixture
+def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    runs = Kept()
+    SCENES["smo-1"].build(runs)
+    runs.write(tmp_path / "results")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "results"
+
+
+def test_the_folder_results_is_judged_unless_others_are_named(kept: Path) -> None:
+    shown = svmbench("claims", "--paper", "smo")
+    assert shown.code == 0
+    assert shown.out.startswith("smo-1  reproduced")
+    assert "9 claims: 1 reproduced, 1 not reproduced, 7 not tested" in shown.out
+    assert svmbench("claims", "--paper", "smo", kept).out == shown.out
+
+
+def test_one_claim_is_shown_with_all_its_parts(kept: Path) -> None:
+    shown = svmbench("claims", "--claim", "smo-1").out
+    assert "records: svmbench run smo_adult_linear --profile paper" in shown
+    assert "yes  the site's subsets: SMO" in shown
+
+
+@pytest.mark.parametrize("form", ["json", "markdown", "latex"])
+def test_other_forms(kept: Path, form: str) -> None:
+    shown = svmbench("claims", "--paper", "smo", "--format", form)
+    assert shown.code == 0
+    assert "reproduced" in shown.out
+    if form == "json":
+        assert [one["state"] for one in json.loads(shown.out)].count("reproduced") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--paper", "sm"], "unknown paper 'sm'"),
+        (["--claim", "smo-99"], "unknown claim 'smo-99'; did you mean"),
+        (["nowhere"], "nowhere is no folder of results"),
+        (["--claims", "nowhere.toml"], "can't read nowhere.toml: No such file"),
+    ],
+)
+def test_what_is_wrong_is_a_sentence(kept: Path, words: list[str], said: str) -> None:
+    shown = svmbench("claims", *words)
+    assert shown.code in (1, 2)
+    assert said in shown.err
+    assert "Traceback" not in shown.said
+
+
+def test_an_empty_folder_has_no_verdict_but_commands(tmp_path: Path) -> None:
+    shown = svmbench("claims", "--claim", "cpsp-1", tmp_path)
+    assert shown.code == 0
+    assert "not tested: no run is kept of cpsp_table1" in shown.out
+    assert "svmbench run cpsp_table1 --profile paper" in shown.out
+
+
+def test_the_kept_results_of_this_repository_have_a_verdict_each() -> None:
+    root = Path(__file__).parent.parent.parent / "results"
+    found = json.loads(svmbench("claims", "--format", "json", root).out)
+    assert len(found) == 38
+    for one in found:
+        assert one["reason"], one["id"]
+        assert one["commands"], one["id"]
+        assert one["state"] in {"reproduced", "partly", "not reproduced", "not tested"}
+        # What is decided rests on records, or on the one file that a script keeps.
+        if one["state"] != "not tested":
+            assert one["runs"] or one["id"] == "alsvm-7"
