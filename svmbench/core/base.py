@@ -34,6 +34,7 @@ from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import validate_data
 
+from svmbench.core import sparse_products
 from svmbench.core.arrays import canonical_csr, largest_value
 from svmbench.core.problems import PROBLEMS, Aim, Offset, Problem
 
@@ -373,6 +374,8 @@ def warm_up(cls: type[Solver]) -> None:
             warnings.simplefilter("ignore")
             for parameters in cls.warm_with:
                 cls(**parameters).fit(each, y)
+    if cls.declaration.sparse:
+        sparse_products.warm_up()
     cls.warm_up_rest()
 
 

@@ -15,6 +15,7 @@ import scipy.sparse as sp
 
 from svmbench.core.arrays import raw
 from svmbench.core.compiled import compiled, compiled_sums
+from svmbench.core.sparse_products import SparseProducts
 
 #: Names of the kernels, as scikit-learn has them.
 KERNELS = ("linear", "rbf", "poly", "sigmoid")
@@ -240,9 +241,13 @@ class KernelFunction:
         """
         P = inner_products(A, B)
         if self.name == "rbf":
-            gauss_double(P, squared_lengths(A), squared_lengths(B), self.gamma)
-            return P
+            return self.of_lengths(P, squared_lengths(A), squared_lengths(B))
         return self.of_products(P)
+
+    def of_lengths(self, P: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """Turn inner products (m, n) into values of the RBF kernel, by squared lengths a and b."""
+        gauss_double(P, a, b, self.gamma)
+        return P
 
     def of_products(self, P: np.ndarray) -> np.ndarray:
         """Turn inner products into values of a kernel that needs nothing else (not RBF)."""
@@ -360,14 +365,41 @@ class KernelSource:
         return values
 
 
+def _positions(indices: Any, n: int) -> np.ndarray:
+    """Return positions among `n` as int64, from these, a slice or a mask."""
+    if isinstance(indices, slice):
+        return np.arange(*indices.indices(n))
+    indices = np.asarray(indices)
+    return np.flatnonzero(indices) if indices.dtype == np.bool_ else indices.astype(np.int64)
+
+
 class _Inputs(KernelSource):
     def __init__(self, X: Any, function: KernelFunction, counter: list[int] | None = None) -> None:
         super().__init__(X.shape[0], counter)
         self.X, self.function = X, function
+        self._products: SparseProducts | None = None
 
     def block(self, I: Any, J: Any) -> np.ndarray:  # noqa: E741
+        if sp.issparse(self.X):
+            few = self._few_values(I, J)
+            if few is not None:
+                return self._count(few)
         others = self.X if isinstance(J, slice) and slice(None) == J else self.X[J]
         return self._count(self.function.between(self.X[I], others))
+
+    def _few_values(self, I: Any, J: Any) -> np.ndarray | None:  # noqa: E741
+        """Return a block of CSR samples without making matrices; None where these are faster."""
+        if self._products is None:
+            self._products = SparseProducts(self.X)
+        products = self._products
+        rows, others = (_positions(each, self.n_samples) for each in (I, J))
+        if not products.pays_for(len(rows), len(others)):
+            return None
+        P = products.between(rows, others)
+        if self.function.name != "rbf":
+            return self.function.of_products(P)
+        a, b = products.squared_lengths(rows), products.squared_lengths(others)
+        return self.function.of_lengths(P, a, b)
 
     def inputs(self) -> tuple[Any, KernelFunction] | None:
         return self.X, self.function

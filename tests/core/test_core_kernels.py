@@ -41,6 +41,41 @@ def test_rows_blocks_and_subsets(name, form):
     assert source.kernel_evaluations == part.kernel_evaluations == 2 * 40 + 3 + 40 + 6
 
 
+@pytest.mark.parametrize("name", KERNELS)
+def test_a_few_sparse_rows_have_the_values_that_matrices_of_them_have(name, monkeypatch):
+    dense = np.where(np.random.default_rng(1).random(X.shape) < 0.3, X, 0.0)
+    source = KernelSource.from_inputs(
+        sp.csr_array(dense), KernelFunction(name, gamma=0.3, degree=2, coef0=0.5)
+    )
+    K = expected(name, dense, dense)
+    made = []
+    monkeypatch.setattr(KernelFunction, "between", lambda *_: made.append(1))
+    mask = np.arange(40) == 5
+    for rows, others in (
+        ([7], slice(None)),
+        (np.arange(9), np.array([4, 4, 0])),
+        ([0], slice(2, 9)),
+    ):
+        together = np.ix_(np.arange(40)[rows], np.arange(40)[others])
+        assert_allclose(source.block(rows, others), K[together], rtol=1e-12, atol=1e-14)
+    assert_allclose(source.block(mask, mask), K[5, 5], rtol=1e-12)
+    assert not made
+    assert source.kernel_evaluations == 40 + 27 + 7 + 1
+
+
+def test_an_entry_that_a_sparse_row_has_twice_counts_as_its_sum():
+    twice = sp.csr_array((np.array([1.0, 2.0, 1.0]), np.array([0, 0, 1]), np.array([0, 2, 3])))
+    source = KernelSource.from_inputs(twice, KernelFunction("rbf", gamma=0.1))
+    assert_allclose(source.rows([0, 1]), [[1.0, np.exp(-1.0)], [np.exp(-1.0), 1.0]], rtol=1e-12)
+
+
+def test_many_sparse_values_at_a_time_are_made_by_matrices(monkeypatch):
+    source = KernelSource.from_inputs(sp.csr_array(X), KernelFunction("linear"))
+    monkeypatch.setattr("svmbench.core.sparse_products.FEW_PRODUCTS", 100)
+    monkeypatch.setattr("svmbench.core.sparse_products.multiply", None)
+    assert_allclose(source.rows(np.arange(5)), X[:5] @ X.T, rtol=1e-12)
+
+
 @pytest.mark.parametrize("form", ["distances", "precomputed"])
 def test_stored_matrices(form, tmp_path):
     K = expected("rbf", X, X)
