@@ -20,7 +20,7 @@ from __future__ import annotations
 import numpy as np
 
 from svmbench.core.arrays import raw
-from svmbench.core.compiled import compiled
+from svmbench.core.compiled import compiled, compiled_sums
 
 #: How far below rho a point without weight may be, as a share of rho.
 SLACK = 1e-10
@@ -28,16 +28,23 @@ SLACK = 1e-10
 #: A pivot below this share of the diagonal is rounding: the point is in the corral's hull already.
 PIVOT = 1e-13
 
-#: Corrections of the weights by their residual, against what updates of the factor have lost.
-REFINEMENTS = 2
+#: Corrections of the weights by their residual, against what updates of the factor have lost, and
+#: the share of SLACK that the residual may have without one.
+REFINEMENTS, NEAR = 1, 0.01
 
 #: Linear systems a point after which rounding alone can be what is left.
 MOST_STEPS = 50
 
 
-@compiled
+@compiled_sums
 def append_row(
-    K: np.ndarray, shift: float, corral: np.ndarray, size: int, L: np.ndarray, point: int
+    K: np.ndarray,
+    shift: float,
+    corral: np.ndarray,
+    size: int,
+    L: np.ndarray,
+    y: np.ndarray,
+    point: int,
 ) -> bool:
     """Let a point join the corral: one more row of the factor; False if it depends on the others.
 
@@ -52,91 +59,149 @@ def append_row(
     size : int
     L : ndarray of shape (n, n)
         The factor: lower triangle of its first `size` rows.
+    y : ndarray of shape (n,)
+        The solution of L y = 1, which gains an entry.
     point : int
     """
-    own = K[point, point] + shift
-    left = own
+    values, mine = K[point], L[size]
+    own = values[point] + shift
+    left, rest = own, 1.0
     for i in range(size):
-        total = K[point, corral[i]] + shift
+        row, total = L[i], 0.0
         for j in range(i):
-            total -= L[i, j] * L[size, j]
-        total /= L[i, i]
-        L[size, i] = total
+            total += row[j] * mine[j]
+        total = (values[corral[i]] + shift - total) / row[i]
+        mine[i] = total
         left -= total * total
+        rest -= total * y[i]
     if left <= PIVOT * own:
         return False
-    L[size, size] = np.sqrt(left)
+    mine[size] = np.sqrt(left)
+    y[size] = rest / mine[size]
     corral[size] = point
     return True
 
 
 @compiled
-def remove_row(corral: np.ndarray, size: int, L: np.ndarray, at: int) -> None:
+def remove_row(corral: np.ndarray, size: int, L: np.ndarray, y: np.ndarray, at: int) -> None:
     """Let the point at place `at` leave; the rows below move up and are rotated into shape."""
+    cosines, sines = np.empty(size), np.empty(size)
     for i in range(at, size - 1):
         corral[i] = corral[i + 1]
-        for j in range(i + 2):
-            L[i, j] = L[i + 1, j]
+        row, below = L[i], L[i + 1]
+        for j in range(at):
+            row[j] = below[j]
+        carried = below[at]
+        for k in range(at, i):
+            b = below[k + 1]
+            row[k] = cosines[k] * carried + sines[k] * b
+            carried = cosines[k] * b - sines[k] * carried
+        b = below[i + 1]
+        r = np.hypot(carried, b)
+        cosines[i], sines[i] = carried / r, b / r
+        row[i] = r
+    carried = y[at]
     for k in range(at, size - 1):
-        a, b = L[k, k], L[k, k + 1]
-        r = np.hypot(a, b)
-        c, s = a / r, b / r
-        for i in range(k, size - 1):
-            a, b = L[i, k], L[i, k + 1]
-            L[i, k] = c * a + s * b
-            L[i, k + 1] = c * b - s * a
+        b = y[k + 1]
+        y[k] = cosines[k] * carried + sines[k] * b
+        carried = cosines[k] * b - sines[k] * carried
 
 
-@compiled
-def solve_factor(L: np.ndarray, size: int, b: np.ndarray) -> None:
-    """Replace `b` by the solution of L L' x = b."""
-    for i in range(size):
-        total = b[i]
-        for j in range(i):
-            total -= L[i, j] * b[j]
-        b[i] = total / L[i, i]
+@compiled_sums
+def solve_upper(L: np.ndarray, size: int, b: np.ndarray) -> None:
+    """Replace `b` by the solution of L' x = b."""
     for i in range(size - 1, -1, -1):
-        b[i] /= L[i, i]
+        row = L[i]
+        b[i] /= row[i]
+        x = b[i]
         for j in range(i):
-            b[j] -= L[i, j] * b[i]
+            b[j] -= row[j] * x
+
+
+@compiled_sums
+def solve_lower(L: np.ndarray, size: int, b: np.ndarray) -> None:
+    """Replace `b` by the solution of L x = b."""
+    for i in range(size):
+        row, total = L[i], 0.0
+        for j in range(i):
+            total += row[j] * b[j]
+        b[i] = (b[i] - total) / row[i]
+
+
+@compiled_sums
+def weigh(values: np.ndarray, weights: np.ndarray, n: int) -> float:
+    """Return the sum of the first `n` products of two vectors."""
+    total = 0.0
+    for j in range(n):
+        total += values[j] * weights[j]
+    return total
 
 
 @compiled
 def nearest_of_affine_hull(
     K: np.ndarray,
+    n: int,
     shift: float,
     corral: np.ndarray,
     size: int,
     L: np.ndarray,
+    y: np.ndarray,
+    near: float,
     a: np.ndarray,
     r: np.ndarray,
-) -> None:
+    spread: np.ndarray,
+) -> float:
     """Write the weights, of any sign, of the corral's affine hull's nearest point to `a`.
 
     Parameters
     ----------
-    K, shift, corral, size, L
-        As for :func:`append_row`.
-    a, r : ndarray of shape (n,)
-        Weights by place in the corral, and scratch.
+    K, n, shift, corral, size, L, y
+        As for :func:`nearest_of_hull`.
+    near : float
+        The residual of (K + c 11') a = 1 that is small enough.
+    a, r, spread : ndarray of shape (n,)
+        Weights by place in the corral, and scratch: by place, and by point.
+
+    Returns
+    -------
+    float
+        The squared norm of the nearest point.
     """
     for i in range(size):
-        a[i] = 1.0
-    solve_factor(L, size, a)
-    for _ in range(REFINEMENTS):
+        a[i] = y[i]
+    solve_upper(L, size, a)
+    for p in range(n):
+        spread[p] = 0.0
+    for again in range(REFINEMENTS + 1):
+        total = 0.0
         for i in range(size):
-            total = 1.0
-            for j in range(size):
-                total -= (K[corral[i], corral[j]] + shift) * a[j]
-            r[i] = total
-        solve_factor(L, size, r)
+            spread[corral[i]] = a[i]
+            total += a[i]
+        largest, square = 0.0, 0.0
+        for i in range(size):
+            value = weigh(K[corral[i]], spread, n)
+            square += a[i] * value
+            r[i] = 1.0 - value - shift * total
+            largest = max(largest, abs(r[i]))
+        if largest <= near or again == REFINEMENTS:
+            break
+        solve_lower(L, size, r)
+        solve_upper(L, size, r)
         for i in range(size):
             a[i] += r[i]
-    total = 0.0
-    for i in range(size):
-        total += a[i]
     for i in range(size):
         a[i] /= total
+    return square / (total * total)
+
+
+@compiled
+def squared_norm(K: np.ndarray, n: int, alpha: np.ndarray) -> float:
+    """Return the squared norm of the point with weights `alpha` (n,)."""
+    square = 0.0
+    for p in range(n):
+        if alpha[p] != 0.0:
+            square += alpha[p] * weigh(K[p], alpha, n)
+    return square
 
 
 @compiled
@@ -145,9 +210,11 @@ def nearest_of_hull(
     n: int,
     shift: float,
     alpha: np.ndarray,
+    rho: float,
     corral: np.ndarray,
     size: int,
     L: np.ndarray,
+    y: np.ndarray,
 ) -> tuple[int, float, int]:
     """Solve among the first `n` points from the solution of fewer; change everything in place.
 
@@ -160,10 +227,14 @@ def nearest_of_hull(
         The c of K + c 11'; above 0.
     alpha : ndarray of shape (m,)
         Weights: 0 outside the corral.
+    rho : float
+        Its squared norm.
     corral : ndarray of int of shape (m,)
     size : int
         Points in the corral; at least one.
     L : ndarray of shape (m, m)
+    y : ndarray of shape (m,)
+        The solution of L y = 1.
 
     Returns
     -------
@@ -172,34 +243,28 @@ def nearest_of_hull(
     steps : int
         Solutions of a linear system.
     """
-    a, r = np.empty(n), np.empty(n)
+    a, r, spread = np.empty(n), np.empty(n), np.empty(n)
     inside = np.zeros(n, dtype=np.bool_)
     for i in range(size):
         inside[corral[i]] = True
     steps = 0
     while True:
-        # The weights of a corral are those of its affine hull; here rho is exact.
-        rho = 0.0
-        for i in range(size):
-            for j in range(size):
-                rho += alpha[corral[i]] * K[corral[i], corral[j]] * alpha[corral[j]]
         lowest, worst = -1, rho - SLACK * abs(rho)
         for p in range(n):
             if inside[p]:
                 continue
-            score = 0.0
-            for i in range(size):
-                score += K[p, corral[i]] * alpha[corral[i]]
+            score = weigh(K[p], alpha, n)
             if score < worst:
                 lowest, worst = p, score
         # What rounding can't tell from the corral's own points makes no progress.
         too_many = steps > MOST_STEPS * n
-        if lowest < 0 or too_many or not append_row(K, shift, corral, size, L, lowest):
+        if lowest < 0 or too_many or not append_row(K, shift, corral, size, L, y, lowest):
             return size, rho, steps
         size += 1
         inside[lowest] = True
         while True:
-            nearest_of_affine_hull(K, shift, corral, size, L, a, r)
+            near = NEAR * SLACK * abs(rho) / (abs(rho) + shift)
+            square = nearest_of_affine_hull(K, n, shift, corral, size, L, y, near, a, r, spread)
             steps += 1
             reach, at = 1.0, -1
             for i in range(size):
@@ -211,15 +276,17 @@ def nearest_of_hull(
                 p = corral[i]
                 alpha[p] += reach * (a[i] - alpha[p])
             if at < 0:
+                # The weights of a corral are those of its affine hull; here rho is exact.
+                rho = square
                 break
-            alpha[corral[at]] = 0.0
-            inside[corral[at]] = False
-            if corral[at] == lowest:
-                # It came to lower the norm, and rounding says that it can't.
-                remove_row(corral, size, L, at)
-                return size - 1, rho, steps
-            remove_row(corral, size, L, at)
+            gone = corral[at]
+            alpha[gone] = 0.0
+            inside[gone] = False
+            remove_row(corral, size, L, y, at)
             size -= 1
+            if gone == lowest:
+                # It came to lower the norm, and rounding says that it can't.
+                return size, squared_norm(K, n, alpha), steps
 
 
 class ActiveSet:
@@ -244,9 +311,11 @@ class ActiveSet:
         room = 16
         self._K, self._L = np.zeros((room, room)), np.zeros((room, room))
         self._alpha, self._corral = np.zeros(room), np.zeros(room, dtype=np.int64)
+        self._y = np.zeros(room)
         self._shift = abs(first) or 1.0
         self._K[0, 0], self._alpha[0] = first, 1.0
         self._L[0, 0] = np.sqrt(first + self._shift)
+        self._y[0] = 1.0 / self._L[0, 0]
         self.n, self._size, self.rho, self.steps = 1, 1, first, 0
 
     @property
@@ -273,13 +342,22 @@ class ActiveSet:
         self._K[n, : n + 1] = self._K[: n + 1, n] = row
         self.n = n + 1
         self._size, self.rho, steps = nearest_of_hull(
-            raw(self._K), self.n, self._shift, self._alpha, self._corral, self._size, self._L
+            raw(self._K),
+            self.n,
+            self._shift,
+            self._alpha,
+            self.rho,
+            self._corral,
+            self._size,
+            self._L,
+            self._y,
         )
         self.steps += steps
 
     def _grow(self) -> None:
         room = 2 * len(self._alpha)
         self._K, self._L = _wider(self._K, room), _wider(self._L, room)
+        self._y = np.pad(self._y, (0, room - len(self._y)))
         self._alpha = np.pad(self._alpha, (0, room - len(self._alpha)))
         self._corral = np.pad(self._corral, (0, room - len(self._corral)))
 
@@ -301,8 +379,11 @@ def hard_margin(K: np.ndarray) -> tuple[np.ndarray, float]:
     K = np.asarray(K, dtype=np.float64)
     n = len(K)
     shift = float(np.max(np.abs(K.diagonal()), initial=0.0)) or 1.0
-    alpha, corral, L = np.zeros(n), np.zeros(n, dtype=np.int64), np.zeros((n, n))
+    alpha, corral = np.zeros(n), np.zeros(n, dtype=np.int64)
+    L, y = np.zeros((n, n)), np.zeros(n)
     first = int(np.argmin(K.diagonal()))
-    alpha[first], corral[0], L[0, 0] = 1.0, first, np.sqrt(K[first, first] + shift)
-    _, rho, _ = nearest_of_hull(raw(K), n, shift, alpha, corral, 1, L)
+    own = float(K[first, first])
+    alpha[first], corral[0], L[0, 0] = 1.0, first, np.sqrt(own + shift)
+    y[0] = 1.0 / L[0, 0]
+    _, rho, _ = nearest_of_hull(raw(K), n, shift, alpha, own, corral, 1, L, y)
     return alpha, rho
