@@ -95,6 +95,23 @@ def test_the_ball_is_optimal_and_for_rbf_the_same_model(kernel, nu):
 
 
 @needs_jit
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("nu", [0.055, 0.305, 0.805])
+def test_three_ways_to_the_one_class_svm_end_at_one_model(nu, form):
+    X, others = form(samples()), form(samples(seed=1) * 1.2)
+    parameters = {"nu": nu, "gamma": 0.7, "tol": 1e-9}
+    by_sets, by_pairs, ball = (
+        catalogue.solver(name, **parameters).fit(X) for name in ("one-class", "oc-svm", "svdd")
+    )
+    expected = by_sets.decision_function(others)
+    off = 1e-6 * np.abs(expected).max()
+    assert np.ptp(expected) > 1e4 * off
+    # The same multipliers; the ball's score is -||phi(x) - w||^2, in which <w, phi(x)> is twice.
+    assert_allclose(by_pairs.decision_function(others), expected, rtol=0.0, atol=off)
+    assert_allclose(0.5 * ball.decision_function(others), expected, rtol=0.0, atol=off)
+
+
+@needs_jit
 def test_the_density_is_scikit_learn_s():
     X, others = samples(), samples(seed=1)
     model = KernelDensityDetector(nu=0.2, gamma=2.0).fit(X)
