@@ -338,6 +338,12 @@ def completion(ctx: click.Context, shell: str) -> None:
 @click.option(
     "--claims", "file", type=_FOLDER, metavar="FILE", help="Other thresholds than the package's."
 )
+@click.option(
+    "--freshness/--no-freshness",
+    default=True,
+    show_default=True,
+    help="Whether to say which results are older than the code that made them.",
+)
 def claims(
     results: tuple[Path, ...],
     papers: tuple[str, ...],
@@ -345,6 +351,7 @@ def claims(
     details: bool,
     form: str,
     file: Path | None,
+    freshness: bool,
 ) -> None:
     r"""Judge what the papers claim, from kept records alone.
 
@@ -375,7 +382,7 @@ def claims(
         if (not papers or one.paper in papers) and (not names or one.id in names)
     ]
     kept = judging.gather(list(results) or [_kept_results()])
-    verdicts = judging.judge(asked, kept)
+    verdicts = judging.judge(asked, kept, _changes if freshness else None)
     if form == "terminal":
         for text in written.as_terminal(verdicts, details=details or bool(names)):
             terminal.say(text)
@@ -383,6 +390,13 @@ def claims(
         return
     shown = {"json": written.as_json, "markdown": written.as_markdown, "latex": written.as_latex}
     terminal.hand_over(shown[form](verdicts))
+
+
+def _changes(source: Any) -> dict[str, str]:
+    """Return what has changed since each cell of a run was measured."""
+    from svmbench.experiment.freshness import changes
+
+    return changes(source.run.path)
 
 
 def _kept_results() -> Path:

@@ -66,6 +66,18 @@ def code_hash(*modules: str) -> str:
     return digest.hexdigest()[:20]
 
 
+@cache
+def file_hash(module: str) -> str:
+    """Return a short hash of a module's file.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    """
+    return hashlib.sha256(_source(module).read_bytes()).hexdigest()[:16]
+
+
 def closure(*modules: str) -> set[str]:
     """Return the modules and all those of this package that they reach by imports."""
     seen: set[str] = set()
@@ -128,7 +140,7 @@ def _is_own(module: str) -> bool:
 
 def forget() -> None:
     """Read files anew: they have changed while this process ran."""
-    for cached in (code_hash, _imports, _version):
+    for cached in (code_hash, file_hash, _imports, _version):
         cached.cache_clear()
 
 

@@ -19,6 +19,7 @@ from svmbench.experiment.blocks import Block, DatasetSpec, SolverSpec
 from svmbench.experiment.capabilities import task_of, why_not, why_not_borne
 from svmbench.experiment.cells import Cell, CellSpec, SolverSettings
 from svmbench.experiment.filters import Filters
+from svmbench.experiment.freshness import manifest
 from svmbench.experiment.keys import code_hash, hash_of
 from svmbench.experiment.models import Config
 from svmbench.experiment.protocols import protocols
@@ -69,12 +70,22 @@ class Plan:
             ),
             "tables": [table.model_dump(mode="json") for table in config.tables],
             "plots": [plot.model_dump(mode="json") for plot in config.plots],
-            "cells": [
-                {"key": c.key, "status": c.status, "reason": c.reason, **c.shown}
-                for c in self.cells
-            ],
+            **self._code(),
         }
         return json.dumps(content, indent=1) + "\n"
+
+    def _code(self) -> dict[str, Any]:
+        """Return the cells, each with the place of its modules in the manifest of their code."""
+        entries: dict[tuple[str, ...], int] = {}
+        cells = []
+        for cell in self.cells:
+            shown = {"key": cell.key, "status": cell.status, "reason": cell.reason, **cell.shown}
+            if cell.spec:
+                deciding = modules_of(cell.spec)
+                cells.append({**shown, "code": entries.setdefault(deciding, len(entries))})
+            else:
+                cells.append(shown)
+        return {"code": manifest(entries), "cells": cells}
 
 
 def make_plan(
@@ -323,6 +334,14 @@ class Row:
 def _resolve_size(size: int | str, n_samples: int) -> int:
     """Return a number of rows, of which a percentage may be given."""
     return size if isinstance(size, int) else round(n_samples * int(size[:-1]) / 100)
+
+
+def modules_of(spec: CellSpec) -> tuple[str, ...]:
+    """Return the modules that decide a cell: those of its solvers, and its protocol's."""
+    names = [racer["name"] for racer in spec.get("racers", [])]
+    names += [spec["name"]] if "name" in spec else []
+    solvers = dict.fromkeys(module for name in names for module in _modules(name))
+    return (*solvers, protocols()[spec["protocol"]].module)
 
 
 def _modules(solver: str) -> list[str]:

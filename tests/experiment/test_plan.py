@@ -15,6 +15,7 @@ from svmbench.experiment import prepare_plan
 from svmbench.experiment.config import apply_profile, load_config, shipped_configs
 from svmbench.experiment.filters import filters_of
 from svmbench.experiment.filters import only as choose
+from svmbench.experiment.freshness import changes
 from svmbench.experiment.plan import make_plan
 from svmbench.experiment.protocols import protocols
 
@@ -43,6 +44,8 @@ def test_a_set_that_cant_bear_the_protocol_costs_its_own_cells(tmp_path: Path) -
         ("planned", ""),
     ]
     assert reason in (tmp_path / "out" / "t.md").read_text()
+    # What was just run is as new as the code; what can't run is of none.
+    assert changes(tmp_path / "out") == {plan["cells"][1]["key"]: ""}
 
 
 @pytest.mark.parametrize(

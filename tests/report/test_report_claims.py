@@ -259,6 +259,27 @@ def test_formats_hold_every_verdict(tmp_path):
         assert said in detailed
 
 
+def test_what_is_older_than_the_code_is_marked(tmp_path):
+    kept = judging.gather([scene("smo-1", tmp_path)])
+    keys = [cell.key for source in kept.of("smo_adult_linear") for cell in source.cells]
+
+    def judged(known):
+        return judging.judge([ALL["smo-1"]], kept, lambda _source: known)[0]
+
+    fresh = judged(dict.fromkeys(keys, ""))
+    assert (fresh.freshness, fresh.stale) == ("fresh", ())
+    assert judged(dict.fromkeys(keys[1:], "")).freshness == "unknown"
+    stale = judged({**dict.fromkeys(keys, ""), keys[0]: "core.kernel.smo has changed since"})
+    assert stale.freshness == "stale"
+    assert stale.stale == ("1 of 12 results: core.kernel.smo has changed since",)
+    assert stale.state == fresh.state
+    assert "1 rest on results that are older" in written.summary([stale])
+    assert "**reproduced**, stale" in written.as_markdown([stale])
+    assert "reproduced (stale): " in written.as_terminal([stale])[0]
+    assert "reproduced (stale)" in written.as_latex([stale])
+    assert verdict("smo-1", tmp_path).freshness == ""  # nobody looked
+
+
 def test_tables_without_records_are_no_evidence(tmp_path):
     folder = tmp_path / "smo_adult_linear"
     folder.mkdir()

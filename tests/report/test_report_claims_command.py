@@ -20,22 +20,42 @@ def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_folder_results_is_judged_unless_others_are_named(kept: Path) -> None:
-    shown = svmbench("claims", "--paper", "smo")
+    shown = svmbench("claims", "--paper", "smo", "--no-freshness")
     assert shown.code == 0
     assert shown.out.startswith("smo-1  reproduced")
     assert "9 claims: 1 reproduced, 1 not reproduced, 7 not tested" in shown.out
-    assert svmbench("claims", "--paper", "smo", kept).out == shown.out
+    assert svmbench("claims", "--paper", "smo", "--no-freshness", kept).out == shown.out
 
 
 def test_one_claim_is_shown_with_all_its_parts(kept: Path) -> None:
-    shown = svmbench("claims", "--claim", "smo-1").out
+    shown = svmbench("claims", "--claim", "smo-1", "--no-freshness").out
     assert "records: svmbench run smo_adult_linear --profile paper" in shown
     assert "yes  the site's subsets: SMO" in shown
 
 
+def test_results_older_than_the_code_are_marked(
+    kept: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from svmbench.experiment import freshness
+
+    asked: list[Path] = []
+
+    def changes(folder: Path) -> dict[str, str]:
+        asked.append(folder)
+        plan = json.loads((folder / "plan.json").read_text())
+        return {cell["key"]: "core.base has changed since" for cell in plan["cells"]}
+
+    monkeypatch.setattr(freshness, "changes", changes)
+    shown = svmbench("claims", "--paper", "smo").out
+    assert shown.startswith("smo-1  reproduced (stale): ")
+    assert asked == [Path("results/smo_adult_linear")]
+    details = svmbench("claims", "--claim", "smo-1").out
+    assert "stale: 12 of 12 results: core.base has changed since" in details
+
+
 @pytest.mark.parametrize("form", ["json", "markdown", "latex"])
 def test_other_forms(kept: Path, form: str) -> None:
-    shown = svmbench("claims", "--paper", "smo", "--format", form)
+    shown = svmbench("claims", "--paper", "smo", "--no-freshness", "--format", form)
     assert shown.code == 0
     assert "reproduced" in shown.out
     if form == "json":
@@ -67,7 +87,7 @@ def test_an_empty_folder_has_no_verdict_but_commands(tmp_path: Path) -> None:
 
 def test_the_kept_results_of_this_repository_have_a_verdict_each() -> None:
     root = Path(__file__).parent.parent.parent / "results"
-    found = json.loads(svmbench("claims", "--format", "json", root).out)
+    found = json.loads(svmbench("claims", "--no-freshness", "--format", "json", root).out)
     assert len(found) == 38
     for one in found:
         assert one["reason"], one["id"]

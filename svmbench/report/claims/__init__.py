@@ -65,7 +65,8 @@ def judge(
         if freshness is not None and verdict.cells:
             used = _used(claim, kept, verdict)
             for source in used:
-                looked.setdefault(id(source), freshness(source))
+                if id(source) not in looked:
+                    looked[id(source)] = freshness(source)
             verdict = _dated(verdict, [looked[id(source)] for source in used])
         verdicts.append(verdict)
     return verdicts

@@ -1,0 +1,97 @@
+"""Results that are older than the code that made them are told from those that aren't."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from svmbench import experiment
+from svmbench.errors import DamagedResultsError, DataError
+from svmbench.experiment.freshness import OTHER_KEY, changes, manifest
+
+ALSVM, CV = "svmbench.core.linear.alsvm", "svmbench.experiment.protocols.cv"
+ENTRIES = [(ALSVM, CV), ("svmbench.core.linear.pegasos", CV), ("a_plug_in", CV)]
+
+
+def plan(folder: Path, code: Any, cells: list[dict[str, Any]] | None = None) -> Path:
+    given = [{"key": f"k{n}", "code": n} for n in range(3)] if cells is None else cells
+    content = {
+        "config": {"name": "quickstart"}, "profile": "quick",
+        "cells": [*given, {"key": "skipped"}], "code": code,
+    }  # fmt: skip
+    (folder / "plan.json").write_text(json.dumps(content))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def code() -> dict[str, Any]:
+    found = manifest(ENTRIES[:2])
+    return {**found, "entries": [*found["entries"], list(ENTRIES[2])]}
+
+
+def test_a_manifest_holds_files_and_packages(code: dict[str, Any]) -> None:
+    assert "svmbench.core.base" in code["files"]
+    assert "svmbench.experiment.folds" in code["files"]
+    assert not any(name.startswith("svmbench.report") for name in code["files"])
+    assert code["packages"]["numpy"]
+
+
+def test_what_has_not_changed_is_fresh(code: dict[str, Any], tmp_path: Path) -> None:
+    # Nothing can be told of a plug-in, or of a cell that was never run.
+    assert changes(plan(tmp_path, code)) == {"k0": "", "k1": ""}
+
+
+def test_a_file_that_one_solver_reaches_is_named(code: dict[str, Any], tmp_path: Path) -> None:
+    changed = {**code, "files": {**code["files"], ALSVM: "0123"}}
+    found = changes(plan(tmp_path, changed))
+    assert found == {"k0": "core.linear.alsvm has changed since", "k1": ""}
+
+
+def test_many_files_are_counted(code: dict[str, Any], tmp_path: Path) -> None:
+    found = changes(plan(tmp_path, {**code, "files": {}}))
+    assert "more have changed since" in found["k0"]
+
+
+def test_another_version_is_named(code: dict[str, Any], tmp_path: Path) -> None:
+    changed = {**code, "packages": {**code["packages"], "numpy": "1.0"}}
+    assert changes(plan(tmp_path, changed))["k0"].startswith("numpy 1.0 is ")
+
+
+def test_code_that_is_gone_is_said(code: dict[str, Any], tmp_path: Path) -> None:
+    gone = {**code, "entries": [["svmbench.core.linear.gone", CV]]}
+    found = changes(plan(tmp_path, gone, [{"key": "k0", "code": 0}]))
+    assert found == {"k0": "its code is here no more"}
+
+
+def test_a_plan_without_a_manifest_is_compared_by_its_keys(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def shown(solver: str) -> dict[str, Any]:
+        return {"block": "b", "protocol": "cv", "dataset": "d", "solver": solver,
+                "kernel": "linear", "fold": None, "size": 7, "n_features_kept": None}  # fmt: skip
+
+    today = [
+        SimpleNamespace(key=key, status="planned", shown={**shown(name), "dimensions": {"rows": 7}})
+        for key, name in (("same", "a"), ("new", "b"))
+    ]
+    monkeypatch.setattr(experiment, "prepare_plan", lambda *_, **__: SimpleNamespace(cells=today))
+    cells = [{"key": "same", **shown("a")}, {"key": "old", **shown("b")},
+             {"key": "other", **shown("c")}]  # fmt: skip
+    assert changes(plan(tmp_path, None, cells)) == {"same": "", "old": OTHER_KEY}
+
+    def unplanned(*_: Any, **__: Any) -> Any:
+        raise DataError("no such config")
+
+    monkeypatch.setattr(experiment, "prepare_plan", unplanned)
+    assert changes(plan(tmp_path, None, cells)) == {}
+
+
+@pytest.mark.parametrize("text", ["{", "{}", '{"cells": 3, "config": {"name": "x"}}', "\xff"])
+def test_a_damaged_plan_is_a_sentence(text: str, tmp_path: Path) -> None:
+    (tmp_path / "plan.json").write_bytes(text.encode("latin-1"))
+    with pytest.raises(DamagedResultsError, match=r"can't read .*plan\.json"):
+        changes(tmp_path)
