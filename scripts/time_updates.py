@@ -5,7 +5,9 @@
 For each d a model is fitted to 4 d dense samples (standard normal, labels from a random
 plane); then one sample at a time is added and removed again. In each of `--rounds` rounds every d
 has its turn. `updates.csv` holds the median CPU time of one add and one remove with its range over
-the rounds, and the exponent of d fitted from where d^2 is most of the work.
+the rounds, and the exponent of d fitted from where d^2 is most of the work. In the same column
+stands how far the solution is from that of training anew: the largest difference of a weight after
+64 samples were added, and after they were removed again, relative to the largest weight.
 """
 
 from __future__ import annotations
@@ -42,6 +44,7 @@ def main() -> None:
             added, removed = one_round(model, x)
             seconds.setdefault((d, "add"), []).append(added)
             seconds.setdefault((d, "remove"), []).append(removed)
+    apart = {d: differences(d) for d in DIMENSIONS}
     with (given.folder / "updates.csv").open("w", newline="", encoding="utf-8") as stream:
         writer = csv.writer(stream, lineterminator="\n")
         writer.writerow(["operation", "d", "cpu_time_s", "low", "high", "rounds", "cpu"])
@@ -54,16 +57,43 @@ def main() -> None:
             writer.writerow([f"exponent of {operation}", f"{FITTED_FROM}-{DIMENSIONS[-1]}",
                              f"{slope:.3f}", f"{slope - half:.3f}", f"{slope + half:.3f}",
                              given.rounds, cpu])  # fmt: skip
+        for place, operation in enumerate(("add", "remove")):
+            for d, values in apart.items():
+                line = [f"difference of {operation}", d, f"{values[place]:.3g}", "", "", 1, cpu]
+                writer.writerow(line)
     print((given.folder / "updates.csv").read_text(encoding="utf-8"))
+
+
+def problem(d: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return samples of d features, the last 64 to be added, and their labels."""
+    rng = np.random.default_rng(d)
+    X = rng.standard_normal((4 * d + 64, d))
+    return X, np.where(X @ rng.standard_normal(d) > 0, 1, -1)
 
 
 def fitted(d: int) -> tuple[object, np.ndarray]:
     """Return a model of d features, and samples that it does not hold."""
-    rng = np.random.default_rng(d)
-    X = rng.standard_normal((4 * d + 64, d))
-    y = np.where(X @ rng.standard_normal(d) > 0, 1, -1)
+    X, y = problem(d)
     model = svmbench.solver("alsvm", C=1.0).fit(X[:-64], y[:-64])
     return model, X[-64:]
+
+
+def differences(d: int) -> tuple[float, float]:
+    """Return how far weights are from retraining, after 64 adds and after as many removes."""
+    X, y = problem(d)
+    model = svmbench.solver("alsvm", C=1.0).fit(X[:-64], y[:-64])
+    fewer = weights(model)
+    model.add(X[-64:], y[-64:])
+    more = weights(svmbench.solver("alsvm", C=1.0).fit(X, y))
+    added = float(np.abs(weights(model) - more).max() / np.abs(more).max())
+    model.remove(X[-64:], y[-64:])
+    return added, float(np.abs(weights(model) - fewer).max() / np.abs(fewer).max())
+
+
+def weights(model: object) -> np.ndarray:
+    """Return a copy of all weights, the offset last."""
+    found = np.ravel(model.coef_), np.ravel(model.intercept_)  # type: ignore[attr-defined]
+    return np.concatenate(found)
 
 
 def one_round(model: object, X: np.ndarray) -> tuple[float, float]:

@@ -20,6 +20,15 @@ table as it was made::
 
     <!-- table smo/perf_kernel a9a -->
     <!-- /table -->
+
+and between two others what became of the papers' claims (`svmbench.report.claims`): of all papers
+by their states, or of one paper with what the records say::
+
+    <!-- verdicts -->
+    <!-- /verdicts -->
+
+    <!-- verdicts smo -->
+    <!-- /verdicts -->
 """
 
 from __future__ import annotations
@@ -41,6 +50,9 @@ _FIGURE = re.compile(rf"<!--=(?P<what>.*?)-->(?P<figure>{_NUMBER}(?:–{_NUMBER}
 _TABLE = re.compile(
     r"(?P<head><!-- table (?P<folder>\S+) (?P<name>\S+) -->\n).*?(?P<foot><!-- /table -->)",
     re.DOTALL,
+)
+_VERDICTS = re.compile(
+    r"(?P<head><!-- verdicts(?: (?P<paper>\S+))? -->\n).*?(?P<foot><!-- /verdicts -->)", re.DOTALL
 )
 #: Digits of a figure that is not written yet.
 _DIGITS = 3
@@ -67,7 +79,7 @@ class Query:
 
 
 def refresh(text: str, root: Path, name: str = "text") -> str:
-    """Return a page with every figure and table as the kept results have them.
+    """Return a page with every figure, table and verdict as the kept results have them.
 
     Parameters
     ----------
@@ -96,7 +108,10 @@ def refresh(text: str, root: Path, name: str = "text") -> str:
         lines = _table_lines(root / found["folder"] / f"{found['name']}.md")
         return f"{found['head']}\n{lines}\n\n{found['foot']}"
 
-    return _TABLE.sub(table, _FIGURE.sub(figure, text))
+    def verdicts(found: re.Match[str]) -> str:
+        return f"{found['head']}\n{_verdict_lines(found['paper'], root)}\n\n{found['foot']}"
+
+    return _VERDICTS.sub(verdicts, _TABLE.sub(table, _FIGURE.sub(figure, text)))
 
 
 def evaluate(expression: str, root: Path) -> tuple[float, ...]:
@@ -240,3 +255,21 @@ def _table_lines(path: Path) -> str:
     if not lines:
         raise ResultsError(f"{path} holds no table")
     return "\n".join(lines)
+
+
+def _verdict_lines(paper: str | None, root: Path) -> str:
+    """Return the verdicts on a paper's claims, or on all of them; whatever the code is by now.
+
+    Raises
+    ------
+    ResultsError
+        For a paper without claims.
+    """
+    from svmbench.report import claims
+    from svmbench.report.claims import written as as_text
+
+    asked = [one for one in claims.read() if paper in (None, one.paper)]
+    if not asked:
+        raise ResultsError(f"there are no claims of {paper!r}")
+    found = claims.judge(asked, claims.gather([root]))
+    return as_text.by_paper(found) if paper is None else as_text.as_markdown(found)

@@ -563,10 +563,12 @@ SCENES = {
 UPDATES = ("operation,d,cpu_time_s,low,high,rounds,cpu\n", (400, 800, 1600, 3200))
 
 
-def write_updates(folder, power):
+def write_updates(folder, power, apart=None):
     folder.mkdir(parents=True, exist_ok=True)
     head, sizes = UPDATES
     lines = [f"{what},{d},{1e-8 * d**power * wobble(d)},0,0,3,a CPU\n"
              for what in ("add", "remove") for d in sizes]  # fmt: skip
+    if apart is not None:
+        lines += [f"difference of {what},400,{apart},,,1,a CPU\n" for what in ("add", "remove")]
     (folder / "updates.csv").write_text(head + "".join(lines))
     return folder

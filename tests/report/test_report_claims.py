@@ -77,12 +77,17 @@ def test_a_verdict_is_another_without_any_record_that_it_rests_on(name, tmp_path
 
 
 def test_updates_are_judged_from_what_the_script_keeps(tmp_path):
-    found = verdict("alsvm-7", write_updates(tmp_path / "a", 1.9))
-    assert (found.state, [part.holds for part in found.parts]) == (PARTLY, [True, True, None])
-    found = verdict("alsvm-7", write_updates(tmp_path / "b", 2.9))
+    found = verdict("alsvm-7", write_updates(tmp_path / "a", 1.9, 1e-12))
+    assert (found.state, [part.holds for part in found.parts]) == (REPRODUCED, [True] * 3)
+    found = verdict("alsvm-7", write_updates(tmp_path / "b", 2.9, 1e-3))
     assert found.state == NOT_REPRODUCED
+    found = verdict("alsvm-7", write_updates(tmp_path / "c", 1.9))
+    assert (found.state, [part.holds for part in found.parts]) == (PARTLY, [True, True, None])
     (tmp_path / "a" / "updates.csv").write_text("nonsense\n1\n")
     assert verdict("alsvm-7", tmp_path / "a").state == NOT_TESTED
+    (tmp_path / "a" / "updates.csv").write_text("operation,d,cpu_time_s\nadd,x,1\n")
+    with pytest.raises(ResultsError, match="a line of 'add' has no number"):
+        verdict("alsvm-7", tmp_path / "a")
 
 
 @pytest.mark.parametrize("name", ALL)

@@ -7,6 +7,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from claimed_runs import SCENES, Kept
 from synthetic_runs import planned, race_run, record, smo_run, write_run
 
 from svmbench.errors import ResultsError
@@ -155,3 +156,23 @@ def test_the_script_checks_and_writes(
 def test_figures_of_the_pages_agree_with_kept_results(figures: ModuleType) -> None:
     assert figures.pages()
     assert figures.main(["--check"]) == 0, "run scripts/figures.py"
+
+
+def test_verdicts_stand_between_their_comments(tmp_path: Path) -> None:
+    kept = Kept()
+    SCENES["smo-1"].build(kept)
+    kept.write(tmp_path)
+    page = (
+        "<!-- verdicts -->\n<!-- /verdicts -->\n\n<!-- verdicts smo -->\nold\n<!-- /verdicts -->\n"
+    )
+    made = refresh(page, tmp_path)
+    assert "| smo | smo-1 |  | smo-9 | smo-2, smo-3," in made
+    assert "| cpsp |  |  |  | cpsp-1, cpsp-2" in made
+    assert "| smo-1: Adult, linear kernel" in made
+    assert "\nold\n" not in made
+    assert refresh(made, tmp_path) == made
+    kept.edit(SCENES["smo-1"].edit)
+    kept.write(tmp_path)
+    assert "| smo |  |  | smo-1, smo-9 |" in refresh(made, tmp_path)
+    with pytest.raises(ResultsError, match="there are no claims of 'nobody'"):
+        refresh("<!-- verdicts nobody -->\n<!-- /verdicts -->", tmp_path)

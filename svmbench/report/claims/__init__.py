@@ -29,8 +29,14 @@ assert _of  # importing it declares the checks
 Freshness = Callable[[Source], Mapping[str, str]]
 
 
-def read(path: Path | None, papers: Collection[str]) -> list[Claim]:
+def read(path: Path | None = None, papers: Collection[str] | None = None) -> list[Claim]:
     """Read the claims that ship with the package, or those of a file.
+
+    Parameters
+    ----------
+    path : Path, optional
+    papers : collection of str, optional
+        Those that may be named.
 
     Raises
     ------

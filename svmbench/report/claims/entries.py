@@ -79,7 +79,7 @@ class Claim:
 def read_claims(
     path: Path = CLAIMS,
     *,
-    papers: Collection[str],
+    papers: Collection[str] | None,
     metrics: Collection[str],
     limits: Mapping[str, Collection[str]],
 ) -> list[Claim]:
@@ -90,7 +90,7 @@ def read_claims(
     path : Path
         TOML: a table for each claim.
     papers, metrics : collection of str
-        What may be named.
+        What may be named; None for any paper.
     limits : mapping of str to collection of str
         The claims that there are checks of, and the limits that each check reads.
 
@@ -130,7 +130,7 @@ def _claim(name: str, given: Mapping[str, Any]) -> Claim:
 def _problems(
     name: str,
     given: Any,
-    papers: Collection[str],
+    papers: Collection[str] | None,
     metrics: Collection[str],
     limits: Mapping[str, Collection[str]],
 ) -> list[str]:
@@ -158,7 +158,7 @@ def _problems(
                 if one not in metrics
             ]
     paper = given.get("paper")
-    if isinstance(paper, str) and paper not in papers:
+    if papers is not None and isinstance(paper, str) and paper not in papers:
         said.append(f"unknown paper {line(paper, 60)!r}{suggestion(paper, list(papers))}")
     return said + _limit_problems(given.get("limits", {}), limits[name])
 

@@ -82,6 +82,17 @@ def as_markdown(verdicts: Sequence[Verdict]) -> str:
     return "\n".join([*lines, "", inert.markdown(summary(verdicts)) + "."])
 
 
+def by_paper(verdicts: Sequence[Verdict]) -> str:
+    """Return a Markdown table of the claims of each paper by their states."""
+    papers = dict.fromkeys(verdict.claim.paper for verdict in verdicts)
+    lines = [f"| paper | {' | '.join(STATES)} |", "| --- |" + " --- |" * len(STATES)]
+    for paper in papers:
+        own = [verdict for verdict in verdicts if verdict.claim.paper == paper]
+        named = [", ".join(v.claim.id for v in own if v.state == state) for state in STATES]
+        lines.append(f"| {inert.markdown(paper)} | {' | '.join(named)} |")
+    return "\n".join(lines)
+
+
 def as_latex(verdicts: Sequence[Verdict]) -> str:
     r"""Return a longtable (``\usepackage{booktabs,longtable}``) of all verdicts."""
     lines = [

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from svmbench.errors import ResultsError
 from svmbench.report.claims.checks import (
     cells_of,
     check,
@@ -266,27 +267,40 @@ def _crossings(claim: Claim, source: Source, block: str) -> list[Part]:
 FEWEST_FEATURES = 400
 
 
-@check("alsvm-7", "exponent")
+@check("alsvm-7", "exponent", "same")
 def updates(claim: Claim, kept: Evidence) -> list[Part]:
-    """Ask whether the time of an update grows with d at most by the limit's exponent."""
+    """Ask whether an update is retraining, at a time that grows with d by the limit's exponent."""
     rows = kept.lines("updates.csv")
     parts = []
     for operation in ("add", "remove"):
-        try:
-            points = [
-                (float(row["d"]), float(row["cpu_time_s"]))
-                for row in rows
-                if row["operation"] == operation and float(row["d"]) >= FEWEST_FEATURES
-            ]
-        except (KeyError, TypeError, ValueError):
-            return []
+        points = [point for point in _updates(rows, operation) if point[0] >= FEWEST_FEATURES]
         if not points:
             continue
         law = growth(points)
         holds = is_at_most(law, claim.limits["exponent"], widest=1.5)
         said = f"{spelt(law)}, d {min(points)[0]:.0f} to {max(points)[0]:.0f} (updates.csv)"
         parts.append(Part(f"time to {operation} a sample", holds, said, claim.printed))
-    if parts:
-        said = "the kept file has times alone; tests hold updates to retraining"
-        parts.append(Part("equal to retraining", None, said))
+    apart = [
+        value
+        for operation in ("add", "remove")
+        for _, value in _updates(rows, f"difference of {operation}")
+    ]
+    if apart:
+        said = f"weights at most {max(apart):.1g} from those of retraining, relative (updates.csv)"
+        holds = max(apart) <= claim.limits["same"]
+        parts.append(Part("equal to retraining", holds, said.replace("e-", "e−")))
+    elif parts:
+        parts.append(Part("equal to retraining", None, "the kept file has times alone"))
     return parts
+
+
+def _updates(rows: Sequence[Mapping[str, str]], operation: str) -> list[tuple[float, float]]:
+    """Return what a kept file says of an operation, by the number of features."""
+    found = []
+    for row in rows:
+        if row.get("operation") == operation:
+            try:
+                found.append((float(row["d"]), float(row["cpu_time_s"])))
+            except (KeyError, TypeError, ValueError) as error:
+                raise ResultsError(f"updates.csv: a line of {operation!r} has no number") from error
+    return found
