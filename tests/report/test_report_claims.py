@@ -1,6 +1,7 @@
 """Verdicts: each follows its records, and says no more than they do."""
 
 import json
+import math
 import shutil
 
 import pytest
@@ -12,7 +13,17 @@ from svmbench.report import claims as judging
 from svmbench.report.claims import written
 from svmbench.report.claims.checks import CHECKS
 from svmbench.report.claims.entries import CLAIMS
-from svmbench.report.claims.measures import Estimate, is_at_least, is_inside, is_lower, seconds
+from svmbench.report.claims.measures import (
+    Estimate,
+    difference,
+    is_at_least,
+    is_at_most,
+    is_inside,
+    is_lower,
+    is_within,
+    seconds,
+    signed,
+)
 from svmbench.report.claims.verdict import (
     NOT_REPRODUCED,
     NOT_TESTED,
@@ -21,6 +32,8 @@ from svmbench.report.claims.verdict import (
     Part,
     decide,
 )
+from svmbench.report.comparisons import Interval
+from svmbench.report.records import Cell
 from svmbench.report.statistics import PowerLaw
 
 ALL = {claim.id: claim for claim in judging.read(None, list(PAPERS))}
@@ -138,6 +151,32 @@ def test_times_that_overlap_have_no_order():
     folds = {k: 1.0 + k for k in range(5)}
     paired = Estimate(3.0, 1.6, n=5, by_fold={k: v + 0.1 + 0.01 * k for k, v in folds.items()})
     assert is_lower(Estimate(3.0, 1.6, n=5, by_fold=folds), paired, "cpu_time_s") is True
+
+
+def test_a_score_is_near_the_best_or_not_or_it_is_open():
+    assert is_within(Interval(1.0, 0.5, 1.5), 2.0) is True
+    assert is_within(Interval(1.0, -6.0, 8.0), 2.0) is None  # wider than four times the limit
+    assert is_within(Interval(3.0, 1.0, 5.0), 2.0) is False
+    assert is_within(Interval(3.0, -1.0, 7.0), 2.0) is None
+    assert is_within(Interval(1.0), 2.0) is True
+    assert is_within(Interval(3.0), 2.0) is False
+    assert is_at_most(PowerLaw(1.9, 1.5, 2.3, 1.0, 5), 2.0) is True
+    assert is_at_most(PowerLaw(2.5, 2.3, 2.7, 1.0, 5), 2.0) is False
+    assert is_at_most(PowerLaw(2.1, 1.9, 2.3, 1.0, 5), 2.0) is None
+    assert is_at_most(PowerLaw(1.0, 0.1, 1.9, 1.0, 4), 2.0) is None
+
+
+def test_folds_are_paired_and_scores_corrected_for_what_they_share():
+    cell = Cell("k", "b", "cv", "smo", "a", None, "s", 0, "ok",
+                metrics={"n_test": 20, "n_train": 80})  # fmt: skip
+    one, other = ({k: 90.0 + k + step * (k % 2) for k in range(5)} for step in (0.0, 1.0))
+    first, second = (Estimate(92.0, 1.6, n=5, by_fold=x, cells=(cell,)) for x in (one, other))
+    score, time = (difference(first, second, m) for m in ("accuracy_pct", "cpu_time_s"))
+    assert score.value == time.value == pytest.approx(-0.4)
+    halves = [score.high - score.value, time.high - time.value]
+    assert halves[0] / halves[1] == pytest.approx(math.sqrt((1 / 5 + 1 / 4) / (1 / 5)))
+    apart = Estimate(92.0, 1.6, n=5)  # the same spread, unpaired
+    assert difference(first, apart, "cpu_time_s").high > 2.0
 
 
 def test_states():
@@ -348,3 +387,15 @@ def test_times_are_written_in_a_unit_without_an_exponent():
     assert seconds(0.0123) == "12.3 ms"
     assert seconds(6.31e-4) == "631 µs"
     assert seconds(2e-9) == "0.00200 µs"
+    assert (signed(-1.234), signed(0.5), signed(-0.0001)) == ("−1.23", "+0.50", "0.00")
+
+
+def test_a_trend_over_few_races_is_open(tmp_path):
+    kept = Kept()
+    SCENES["srbo-2"].build(kept)
+    for config, cells in kept.cells.items():
+        kept.cells[config] = cells[:2] if config == "srbo_fig5" else []
+    few = Kept({"srbo_fig5": kept.cells["srbo_fig5"]})
+    found = verdict("srbo-2", few.write(tmp_path))
+    assert [part.holds for part in found.parts] == [None]
+    assert "over 2 races" in found.reason

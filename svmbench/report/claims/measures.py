@@ -258,5 +258,6 @@ def times(factor: float) -> str:
 
 
 def signed(value: float, places: int = 2) -> str:
-    """Return a difference with its sign."""
-    return f"{value:+.{places}f}".replace("-", "−")
+    """Return a difference with its sign, which nothing has none of."""
+    text = f"{value:+.{places}f}"
+    return text[1:] if float(text) == 0.0 else text.replace("-", "−")

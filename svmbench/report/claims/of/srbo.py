@@ -87,9 +87,7 @@ def _grows(claim: Claim, what: str, points: list[tuple[float, Estimate]]) -> lis
     if len({size for size, _ in points}) < 2:
         return []
     found = rank_correlation([size for size, _ in points], [one.value for _, one in points])
-    holds: bool | None = found.rho >= claim.limits["correlation"]
-    if found.p > 0.05 and found.rho > 0.0 and not (holds and len(points) < 5):
-        holds = None
+    holds = found.rho >= claim.limits["correlation"] if found.p <= 0.05 else None
     said = f"Spearman {found.rho:+.2f} over {len(points)} races (p {found.p:.2g}), "
     said += f"{times(points[0][1].value)} at {points[0][0]:,.0f} rows, "
     said += f"{times(points[-1][1].value)} at {points[-1][0]:,.0f}"
