@@ -317,7 +317,7 @@ def test_what_is_older_than_the_code_is_marked(tmp_path):
     assert stale.freshness == "stale"
     assert stale.stale == ("1 of 12 results: core.kernel.smo has changed since",)
     assert stale.state == fresh.state
-    assert "1 rest on results that are older" in written.summary([stale])
+    assert "1 rests on results that are older" in written.summary([stale])
     assert "**reproduced**, stale" in written.as_markdown([stale])
     assert "reproduced (stale): " in written.as_terminal([stale])[0]
     assert "reproduced (stale)" in written.as_latex([stale])

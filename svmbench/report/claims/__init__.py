@@ -80,14 +80,13 @@ def judge(
 
 def _judged(claim: Claim, kept: Evidence) -> Verdict:
     parts = CHECKS[claim.id].check(claim, kept)
-    rests_on = _used(claim, kept, Verdict(claim, "", "", tuple(parts)))
+    sources = _used(claim, kept, Verdict(claim, "", "", tuple(parts)))
     # Two configs may be views of the same cells, of which one is enough.
     missing = [one for one in claim.configs if not kept.of(one)]
-    if rests_on and not any(source.run.name in claim.configs for source in rests_on):
+    if sources and not any(source.run.name in claim.configs for source in sources):
         missing = []
     verdict = Verdict(claim, *decide(parts, kept.why_none(missing)), tuple(parts))
-    verdict = _of_a_cut(verdict, rests_on)
-    sources = rests_on
+    verdict = _of_a_cut(verdict, sources)
     notes = [note for source in sources for note in (*source.notes, *_unfinished(source))]
     notes += [
         f"{config}: {note}" for config in claim.configs for note in kept.notes.get(config, ())

@@ -163,13 +163,12 @@ def decide(parts: Sequence[Part], missing: Sequence[str]) -> tuple[str, str]:
     beside = _beside(left, lost, missing)
     if held or failed:
         total = len(held) + len(failed)
-        count = f"{len(held)} of {total}" if total > 1 else ("yes" if held else "no")
         if not failed:
             state = PARTLY if left or missing else REPRODUCED
             said = f"held in all {total} that were decided" if total > 1 else "held"
         else:
             state = PARTLY if len(held) >= len(failed) else NOT_REPRODUCED
-            said = f"held in {count}" if total > 1 else "did not hold"
+            said = f"held in {len(held)} of {total}" if total > 1 else "did not hold"
         return state, f"{said}: {_named(held, failed)}{beside}"
     if left:
         return NOT_TESTED, f"undecided: {_texts(left)}{_beside([], lost, missing)}"

@@ -20,7 +20,8 @@ def summary(verdicts: Sequence[Verdict]) -> str:
     said = ", ".join(f"{counts[state]} {state}" for state in STATES if counts[state])
     word = "claim" if len(verdicts) == 1 else "claims"
     stale = sum(verdict.freshness == "stale" for verdict in verdicts)
-    older = f"; {stale} rest on results that are older than the code" if stale else ""
+    verb = "rests" if stale == 1 else "rest"
+    older = f"; {stale} {verb} on results that are older than the code" if stale else ""
     return f"{len(verdicts)} {word}: {said}{older}"
 
 

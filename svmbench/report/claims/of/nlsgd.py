@@ -135,7 +135,7 @@ def averaging_and_epochs(claim: Claim, kept: Evidence) -> list[Part]:
                     sets = _common(table, names, pair)
                     # One epoch on two of the small sets is no claim of the paper's.
                     if sets and not (epochs == 1 and kind == "small sets"):
-                        what = f"{output} against last, {epochs} epochs, {kind}"
+                        what = f"{output} against last, epochs {epochs}, {kind}"
                         parts.append(_better(source, table, sets, pair, what))
         for output in OUTPUTS:
             pair = f"nl-sgd-5-{output}", f"nl-sgd-2-{output}"
