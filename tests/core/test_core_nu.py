@@ -12,7 +12,7 @@ from small_problems import make_problem, needs_jit
 import svmbench
 from svmbench.core.compiled import JIT_DISABLED
 from svmbench.core.kernels import KernelFunction, KernelSource
-from svmbench.core.nu import dcdm, inner, interior, pairwise, quadratic
+from svmbench.core.nu import dcdm, inner, interior, pairwise, quadratic, together
 from svmbench.core.nu.unit_box import (
     UnitProblem,
     kth_largest,
@@ -115,17 +115,87 @@ def test_the_interior_point_method_and_newton_steps_find_it():
     for total in (0.4 * N, 0.6 * N):
         problem = UnitProblem(matrix(gamma=2.0)[0], total)
         best = problem.value(solved(problem, "qp"))
-        found = interior.solve(problem, gap=1e-9)
-        assert problem.value(found) == pytest.approx(best, rel=1e-4, abs=problem.floor())
-        pairwise.solve(problem, found, tol=1e-9, max_iter=100_000)
-        assert problem.value(found) == pytest.approx(best, rel=1e-6, abs=problem.floor())
+        for found in interior.solve(problem, gap=1e-9):
+            assert problem.value(found) == pytest.approx(best, rel=1e-4, abs=problem.floor())
+            pairwise.solve(problem, found, tol=1e-9, max_iter=100_000)
+            assert problem.value(found) == pytest.approx(best, rel=1e-6, abs=problem.floor())
+
+
+@pytest.mark.parametrize("gamma", [0.02, 2.0])
+@pytest.mark.parametrize("share", [0.1, 0.5])
+def test_many_at_once_reach_the_optimum_and_never_rise(gamma, share):
+    """With gamma 0.02 the margin is nearly 0: most multipliers leave their box without a ridge."""
+    problem = UnitProblem(matrix(gamma=gamma, square=0.0)[0], share * N)
+    best = problem.value(solved(problem, "qp"))
+    point = problem.uniform()
+    value, taken = problem.value(point), []
+    for ridge in (1e-13, 1e-6, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10):
+        before = point.copy()
+        taken.append(together.step(problem, point, ridge)[0])
+        after = problem.value(point)
+        assert after <= value + problem.floor()
+        assert taken[-1] or np.array_equal(before.a, point.a)
+        value = after
+        assert point.a.sum() == pytest.approx(problem.sum)
+        assert 0.0 <= point.a.min() <= point.a.max() <= 1.0
+        assert_allclose(point.v, -problem.Q @ point.a, atol=1e-9 * N)
+    work = together.run(problem, point, 1e-8 * best)
+    assert 0.0 <= work <= together.STEPS * together.PIVOTS
+    # Where the margin is nearly 0 they need nothing else; at a corner a few pairs lead on.
+    assert share > 0.2 or (any(taken) and problem.value(point) <= best + problem.floor())
+    pairwise.solve(problem, point, tol=1e-9, max_iter=point.newton_steps + 50 * N)
+    # Where the optimum is nearly 0 the library does not come as near to it.
+    assert problem.value(point) <= (1 + 1e-6) * best + problem.floor()
+    assert problem.gap(point) <= max(2e-9 * problem.value(point), 2 * problem.floor())
+
+
+def test_a_step_of_many_on_paper():
+    """min 1/2 |a|^2 of sum 1.5: from (1, 0.5, 0) both bounds are left, and all get 1/2."""
+    problem = UnitProblem(np.eye(3), 1.5)
+    point = problem.at(np.array([1.0, 0.5, 0.0]))
+    assert list(together.movable(point)) == [0, 1, 2]
+    assert together.step(problem, point, 1e-13)[0]
+    assert_allclose(point.a, 0.5)
+    # A ridge of the mean diagonal halves the way.
+    point = problem.at(np.array([1.0, 0.5, 0.0]))
+    assert together.step(problem, point, 1.0)[0]
+    assert_allclose(point.a, [0.75, 0.5, 0.25])
+    # What crosses a bound is put on it, and the others take what it leaves.
+    problem = UnitProblem(np.diag([0.1, 1.0, 1.0]), 2.0)
+    point = problem.at(np.array([0.8, 0.7, 0.5]))
+    assert together.step(problem, point, 1e-13)[0]
+    assert_allclose(point.a, [1.0, 0.5, 0.5])
+    # At the optimum nothing moves.
+    together.step(problem, point, 1e-13)
+    assert_allclose(point.a, [1.0, 0.5, 0.5])
 
 
 @needs_jit
-def test_hard_problems_fall_back_on_it():
+def test_hard_problems_need_neither_a_million_pairs_nor_an_interior_point_method(monkeypatch):
     """Where the margin is nearly 0 and Q nearly singular, pairs alone would take millions."""
+
+    def refuse(*args, **kwargs):
+        raise AssertionError("not needed here")
+
+    monkeypatch.setattr(interior, "solve", refuse)
+    for gamma in (0.02, 0.2, 2.0):
+        problem = UnitProblem(matrix(n=300, gamma=gamma, square=0.0)[0], 30.0)
+        found = solved(problem, tol=1e-8)
+        assert found.reason == "converged"
+        assert found.steps <= 20 * 300
+        assert 0 < found.newton_steps <= 100
+
+
+@needs_jit
+def test_hard_problems_fall_back_on_it(monkeypatch):
+    """Where steps of many don't reach the gap, the interior-point method does."""
+    monkeypatch.setattr(pairwise.together, "run", lambda *args: 1e9)
+    asked = []
+    theirs = interior.solve
+    monkeypatch.setattr(interior, "solve", lambda *a, **k: asked.append(k) or theirs(*a, **k))
     problem = UnitProblem(matrix(n=200, gamma=0.02, square=0.0)[0], 12.0)
     found = solved(problem, tol=1e-8)
+    assert asked
     assert found.reason == "converged"
     assert found.newton_steps > 0
     assert problem.gap(problem.at(found.a)) <= max(1e-7 * problem.value(found), 2 * problem.floor())

@@ -12,7 +12,7 @@ Which file does what, in the order of use
     sequence.py      the path: delta, screening test, the rest, each timed
     screening.py     balls that hold w, bounds of the margin, what they settle
     inner.py         the solvers by name, each of
-      pairwise.py      pairs, Newton steps of what is free, on ``interior.py`` where both are slow
+      pairwise.py      pairs; ``together.py``, many at a time; ``interior.py`` where both are slow
       dcdm.py          the paper's coordinate descent as printed
       quadratic.py     libraries in the role of quadprog
     unit_box.py      the problem as arrays; gap, margin, order statistics

@@ -5,8 +5,8 @@ Problem
 Given
     The problem.
 Returned
-    A feasible point near the optimum, with most of the bounds identified: where z (or w) is larger
-    than the distance to its bound, the multiplier is put on it.
+    A feasible point near the optimum, and the same with most of the bounds identified: where z (or
+    w) is larger than the distance to its bound, the multiplier is put on it.
 Reference
     Mehrotra 1992 (predictor and corrector); each iteration is one Cholesky factor of Q + D.
 Why it is here
@@ -84,7 +84,7 @@ class _System:
         return dx, dy, (lift_z - z * dx) / x, (lift_w + w * dx) / s
 
 
-def solve(problem: UnitProblem, *, gap: float) -> Point:
+def solve(problem: UnitProblem, *, gap: float) -> tuple[Point, Point]:
     """Return a feasible point whose duality gap is about `gap` or as small as float64 allows.
 
     Parameters
@@ -93,6 +93,13 @@ def solve(problem: UnitProblem, *, gap: float) -> Point:
         Of a sum strictly between 0 and n.
     gap : float
         Duality gap, absolute.
+
+    Returns
+    -------
+    centred : Point
+        Inside the box; its `newton_steps` counts factors.
+    on_bounds : Point
+        The same with multipliers on their bounds, whose gap can be larger.
     """
     n, Q = len(problem.Q), problem.Q
     size = max(float(problem.diag.mean()), np.finfo(np.float64).tiny)
@@ -133,9 +140,11 @@ def solve(problem: UnitProblem, *, gap: float) -> Point:
         t = _reach(((x, dx), (s, -dx), (z, dz), (w, dw)), SHORT_OF_BOUND)
         x, s, y, z, w = x + t * dx, s - t * dx, y + t * dy, z + t * dz, w + t * dw
         gradient = Q @ x + problem.linear
-    point = _on_bounds(problem, *found)
-    point.newton_steps = factors
-    return point
+    inside = np.clip(found[0], 0.0, 1.0)
+    mend(inside, problem.sum)
+    centred = problem.at(inside)
+    centred.newton_steps = factors
+    return centred, _on_bounds(problem, *found)
 
 
 def _on_bounds(

@@ -10,9 +10,9 @@ Reference
     Algorithm 2 of the SRBO paper, made convergent: a single multiplier can't move where the sum is
     kept, so that two do (Fan, Chen and Lin 2005, WSS 2; the steps are those of ``csvc``).
 Deviations
-    - Steps of the free multipliers together (Newton's, cut off at the first bound) where pairs
-      have taken as long as one of those would: with an ill-conditioned Q pairs alone need
-      hundreds of thousands of steps for the gap that interior-point methods reach.
+    - The steps of many multipliers of ``together`` where pairs have taken as long as one of those
+      would: with an ill-conditioned Q pairs alone need hundreds of thousands of steps for the gap
+      that interior-point methods reach.
     - The interior-point method of ``interior`` where both together have taken a share of its time.
     - It stops by the duality gap, which says how far the objective is from the optimum, and not by
       the largest violation, which doesn't.
@@ -27,7 +27,7 @@ from svmbench.core.arrays import raw
 from svmbench.core.compiled import compiled
 from svmbench.core.kernel.csvc.whole_matrix import CONVERGED, pair_steps
 from svmbench.core.kernels import gather
-from svmbench.core.nu import interior
+from svmbench.core.nu import interior, together
 from svmbench.core.nu.unit_box import Point, UnitProblem, mend
 
 #: Added to the diagonal of the free multipliers' Q, as a share of its mean.
@@ -36,15 +36,15 @@ RIDGE = 1e-13
 #: The violation asked of pairs falls to this share where the gap is not reached.
 CLOSER = 0.2
 
-#: Newton steps in a row, each of which loses one free multiplier to a bound.
+#: Steps along a path's tangent in a row, each of which loses one free multiplier to a bound.
 IN_A_ROW = 12
 
 #: A gap above this share of the best so far is no progress, and so many rounds without any in a
 #: row are the end.
 LITTLE, PATIENCE = 0.9, 6
 
-#: Pair steps of a round, at least.
-LEAST_PAIRS = 50
+#: Pair steps of a round: at least, and at most so many a sample.
+LEAST_PAIRS, MOST_PAIRS = 50, 10
 
 #: Seconds, as measured once: of a pair step and its part a sample; of a Newton step, its part a
 #: pair of free multipliers, a sample of each and a triple. They only say when to change methods.
@@ -52,7 +52,7 @@ PAIR, PAIR_SAMPLE = 3e-7, 1.5e-9
 NEWTON, NEWTON_PAIR, NEWTON_ROW, NEWTON_TRIPLE = 8e-5, 3e-9, 1e-9, 4e-11
 
 #: Share of the time of the interior-point method after which that takes over.
-OF_INTERIOR = 0.1
+OF_INTERIOR = 0.7
 
 
 def seconds_of_a_newton_step(n: int, n_free: int) -> float:
@@ -64,13 +64,6 @@ def seconds_of_a_newton_step(n: int, n_free: int) -> float:
 def seconds_of_pairs(n: int) -> float:
     """Return about how long a pair step among n samples takes."""
     return PAIR + PAIR_SAMPLE * n
-
-
-def seconds(point: Point, n: int) -> float:
-    """Return about how long the steps of a solution among n samples took."""
-    n_free = int(np.count_nonzero((point.a > 0.0) & (point.a < 1.0)))
-    together = point.newton_steps * seconds_of_a_newton_step(n, n_free)
-    return point.steps * seconds_of_pairs(n) + together
 
 
 def pairs_for_a_newton_step(n: int, n_free: int) -> int:
@@ -111,26 +104,23 @@ def solve(problem: UnitProblem, point: Point, *, tol: float, max_iter: int) -> N
         # A gap is at most the violation times what moves, which is at most half of what is free.
         needed = target / max(1.0, 0.5 * n_free)
         violation = min(CLOSER * violation, needed)
-        budget = max(n // 4, LEAST_PAIRS, pairs_for_a_newton_step(n, n_free))
+        budget = min(MOST_PAIRS * n, max(n // 4, pairs_for_a_newton_step(n, n_free)))
         steps, reason = pair_steps(
             raw(problem.Q),
             problem.diag,
             low,
             high,
             violation,
-            min(max_iter - point.steps, budget),
+            min(max_iter - point.steps, max(LEAST_PAIRS, budget)),
             point.a,
             point.v,
         )
         point.steps += steps
         spent += steps * seconds_of_pairs(n)
-        if reason != CONVERGED:
-            for _ in range(IN_A_ROW):
-                spent += seconds_of_a_newton_step(n, n_free)
-                if step_together(problem, point):
-                    break
         point.drift += steps
         mend(point.a, problem.sum)
+        if reason != CONVERGED:
+            spent += together.run(problem, point, target) * NEWTON_TRIPLE * n**3
     point.reason = "converged"
 
 
@@ -150,37 +140,18 @@ def take_interior(problem: UnitProblem, point: Point, gap: float) -> bool:
     bool
         Whether the point was changed.
     """
-    found = interior.solve(problem, gap=gap)
+    centred, found = interior.solve(problem, gap=gap)
+    point.newton_steps += centred.newton_steps
+    # On its bounds it is a little off, and what is free must follow; what is inside is the best
+    # that float64 allows where that leads nowhere.
+    together.run(problem, found, gap)
     point.newton_steps += found.newton_steps
+    if problem.gap(found) > max(10.0 * gap, problem.gap(centred)):
+        found = centred
     if not problem.value(found) < problem.value(point):
         return False
     point.a[:], point.v[:], point.drift = found.a, found.v, 0
     return True
-
-
-def step_together(problem: UnitProblem, point: Point) -> bool:
-    """Move all free multipliers to the minimum of their part, or to the first bound on the way.
-
-    Parameters
-    ----------
-    problem : UnitProblem
-    point : Point
-        Changed in place.
-
-    Returns
-    -------
-    bool
-        Whether the minimum was reached, so that another step would gain nothing.
-    """
-    free = np.flatnonzero((point.a > 0.0) & (point.a < 1.0))
-    if len(free) < 2:
-        return True
-    direction = newton_direction(problem.Q, free, point.v, 0.0)
-    if direction is None:
-        return True
-    reach = advance(problem.Q, point, free, direction)
-    point.newton_steps += 1
-    return reach >= 1.0
 
 
 def newton_direction(

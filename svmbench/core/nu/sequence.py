@@ -15,7 +15,8 @@ Deviations
       program draws them at random; here those next in line by their gradient).
     - ``srbo-descent``: delta is what lifts the last solution to the new sum, and a few pair steps;
       both balls screen. It goes on with all samples where a forecast says that the smaller problem
-      would not pay for its matrix, and stops testing for a while after that has been so.
+      would not pay for its matrix and the test, stops testing for a while after that has been so,
+      and does not test at all where the last solution took little more than a test does.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ import numpy as np
 from svmbench.core.arrays import raw
 from svmbench.core.kernel.csvc.whole_matrix import pair_steps
 from svmbench.core.kernels import gather
-from svmbench.core.nu import inner, pairwise, screening
+from svmbench.core.nu import inner, interior, pairwise, quadratic, screening
 from svmbench.core.nu.unit_box import Point, UnitProblem, mend, move
 
 #: Rules that a path may screen by; "corollary-2" is the unsafe print.
@@ -40,6 +41,13 @@ DESCENT = 0.02
 
 #: Seconds a value of a gathered matrix, and of a row taken from a gradient, as measured once.
 GATHER, ROW = 1.2e-9, 0.6e-9
+
+#: Seconds of a test, and its part a sample, as measured once.
+TEST, TEST_SAMPLE = 1e-4, 2e-7
+
+#: A solution must have taken so many tests' time for the next to be tested, and the forecast for
+#: what is left must be below this share of the one for all.
+WORTH, GAIN = 10.0, 0.85
 
 #: Multipliers that a solution from a warm start is taken to change.
 LIKELY_CHANGES = 200
@@ -120,15 +128,31 @@ class _State:
     delta : ndarray of shape (n,) or None
     whole_s : float
         Forecast of what a solution among all samples takes, seconds by the model of ``pairwise``.
+    is_library : bool
+        Whether a library solves, whose time is about that of an interior-point method.
     rest, pause : int
         Sums without a test from here on, and how many there will be after the next that fails.
     """
 
     point: Point
     delta: np.ndarray | None = None
-    whole_s: float = 0.0
+    work: tuple[int, int, int] = (0, 0, 0)
+    is_library: bool = False
     rest: int = 0
     pause: int = FIRST_REST
+
+    def solved(self, point: Point) -> None:
+        """Keep a solution, and what it took."""
+        n_free = int(np.count_nonzero((point.a > 0.0) & (point.a < 1.0)))
+        self.point, self.work = point, (point.steps, point.newton_steps, n_free)
+
+    def seconds(self, n: int) -> float:
+        """Return about how long the last solution would have taken among n samples."""
+        if self.is_library:
+            return interior.expected_seconds(n)
+        steps, newton_steps, n_free = self.work
+        together = pairwise.seconds_of_a_newton_step(n, min(n, n_free))
+        return steps * pairwise.seconds_of_pairs(n) + newton_steps * together
 
 
 def follow(Q: np.ndarray, totals: Sequence[float], settings: Settings) -> Iterator[Step]:
@@ -158,7 +182,9 @@ def follow(Q: np.ndarray, totals: Sequence[float], settings: Settings) -> Iterat
         problem = UnitProblem(Q, before, diag=diag)
         start = time.perf_counter()
         if state is None:
-            state = _State(_solved(problem, settings, None))
+            first = _solved(problem, settings, None)
+            state = _State(first, is_library=settings.solver in quadratic.LIBRARIES)
+            state.solved(first)
             step = Step(before, none, none, "none" if settings.screen == "none" else "first")
             step.solve_s = time.perf_counter() - start
         elif settings.screen == "none":
@@ -323,10 +349,10 @@ def _descend_and_screen(problem: UnitProblem, state: _State, settings: Settings)
     n = len(state.point.a)
     none = np.zeros(n, dtype=bool)
     feasible = lifted(problem, state.point)
-    if state.rest > 0:
-        state.rest -= 1
-        state.point = _solved(problem, settings, feasible)
-        state.whole_s = pairwise.seconds(state.point, n)
+    test_s = TEST + TEST_SAMPLE * n
+    if state.rest > 0 or state.seconds(n) < WORTH * test_s:
+        state.rest = max(0, state.rest - 1)
+        state.solved(_solved(problem, settings, feasible))
         step = Step(problem.sum, none, none, "off")
         step.solve_s = time.perf_counter() - start
         return step
@@ -348,17 +374,14 @@ def _descend_and_screen(problem: UnitProblem, state: _State, settings: Settings)
         one |= more_one
     left = n - int(np.count_nonzero(zero) + np.count_nonzero(one))
     tested = time.perf_counter()
-    share = pairwise.seconds_of_pairs(left) / pairwise.seconds_of_pairs(n)
-    forecast = share * state.whole_s + GATHER * left**2 + ROW * n * min(left, LIKELY_CHANGES)
-    pays = forecast < state.whole_s or state.whole_s == 0.0
+    smaller = GATHER * left**2 + ROW * n * min(left, LIKELY_CHANGES) + state.seconds(left)
+    pays = test_s + smaller < GAIN * state.seconds(n)
     if pays:
         state.pause = FIRST_REST
-        state.point = solve_rest(problem, feasible, zero, one, settings)
-        state.whole_s = pairwise.seconds(state.point, left) / max(share, 1e-3)
+        state.solved(solve_rest(problem, feasible, zero, one, settings))
     else:
         state.rest, state.pause = state.pause, min(2 * state.pause, LONGEST_REST)
-        state.point = _solved(problem, settings, feasible)
-        state.whole_s = pairwise.seconds(state.point, n)
+        state.solved(_solved(problem, settings, feasible))
     step = Step(problem.sum, zero, one, "on" if pays else "tested", chosen - start)
     step.screening_s, step.solve_s = tested - chosen, time.perf_counter() - tested
     return step

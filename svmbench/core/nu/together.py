@@ -1,0 +1,189 @@
+"""Steps of many multipliers at once: the free ones, and those at a bound that want to leave it.
+
+Problem
+    As in ``unit_box``.
+Given
+    The problem, a feasible point, the duality gap to reach.
+Returned
+    The point, moved in place, never to a larger objective.
+One step
+    Minimise 1/2 x'H x - v'(x - a) + ridge/2 |x - a|^2 over x = those multipliers, their sum kept;
+    put all that leave the box on the bounds that they crossed, and minimise over the others, until
+    none leaves it. The objective decides whether the step is taken.
+Reference
+    Júdice and Pires 1994 (block pivoting), on the proximal problem (Rockafellar 1976).
+Why the ridge
+    Where the margin is nearly 0, Q among the free multipliers is as good as singular, and without
+    a ridge most of them leave their box at once. It is raised where a step fails and lowered where
+    one succeeds, so that the last steps are Newton's.
+Why it is here
+    Measured on abalone and wine-quality, 1,000 rows, RBF kernels of gamma 0.5 to 8, nu = 0.1: from
+    10,000 pair steps, 2 to 17 such steps reach gaps of 1e-8, and cost 0.2 to 4 Cholesky factors of
+    Q, where an interior-point method needs 18 to 25.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+from svmbench.core.arrays import raw
+from svmbench.core.compiled import compiled
+from svmbench.core.kernels import gather
+from svmbench.core.nu.unit_box import Point, UnitProblem, mend
+
+#: The ridge, as a share of the mean diagonal of Q: the least, and the one above which a step gains
+#: less than pairs do.
+LEAST_RIDGE, LARGEST_RIDGE = 1e-13, 1e-2
+
+#: Where the gap is above the objective the margin is nearly 0: the ridge to begin with.
+FIRST_RIDGE = 1e-6
+
+#: The ridge times this after a step that fails, and after one that succeeds.
+UP, DOWN = 100.0, 0.1
+
+#: Steps in a row, and factors of one step.
+STEPS, PIVOTS = 40, 8
+
+#: A gap above this share of the last is little progress; so many in a row are the end.
+LITTLE, PATIENCE = 0.9, 4
+
+#: A gradient within this share of the largest of the margin wants nothing.
+INDIFFERENT = 1e-13
+
+#: More multipliers than this are left to pairs: their part of Q would be a second matrix.
+MOST = 5000
+
+
+def run(problem: UnitProblem, point: Point, target: float) -> float:
+    """Take steps until the gap is reached or they gain nothing more.
+
+    Parameters
+    ----------
+    problem : UnitProblem
+    point : Point
+        Feasible; changed in place. Its ``newton_steps`` counts factors.
+    target : float
+        Duality gap, absolute.
+
+    Returns
+    -------
+    float
+        Factors of all of Q that would have taken as long.
+    """
+    work, waited, best = 0.0, 0, problem.gap(point)
+    ridge = LEAST_RIDGE if best < abs(problem.value(point)) else FIRST_RIDGE
+    for _ in range(STEPS):
+        taken, cubes, factors = step(problem, point, ridge)
+        work += cubes
+        point.newton_steps += factors
+        if not taken:
+            ridge *= UP
+            if ridge > LARGEST_RIDGE or not factors:
+                break
+            continue
+        if problem.reaches(point, target):
+            break
+        waited = 0 if point.gap < LITTLE * best or ridge > LEAST_RIDGE else waited + 1
+        best = min(best, point.gap)
+        if waited >= PATIENCE:
+            break
+        ridge = max(DOWN * ridge, LEAST_RIDGE)
+    return work / float(len(point.a)) ** 3
+
+
+def step(problem: UnitProblem, point: Point, ridge: float) -> tuple[bool, float, int]:
+    """Take one step if it lowers the objective.
+
+    Parameters
+    ----------
+    problem : UnitProblem
+    point : Point
+        Changed in place.
+    ridge : float
+        As a share of the mean diagonal.
+
+    Returns
+    -------
+    taken : bool
+    cubes : float
+        Sum of the cubed sizes of the systems that were solved.
+    factors : int
+        How many those were.
+    """
+    chosen = movable(point)
+    if not 2 <= len(chosen) <= MOST:
+        return False, 0.0, 0
+    H = gather(problem.Q, chosen, chosen, np.float64)
+    added = ridge * max(float(np.trace(H)) / len(chosen), np.finfo(np.float64).tiny)
+    before, v = point.a[chosen], point.v[chosen]
+    x, inside, cubes = before.copy(), np.arange(len(chosen)), 0.0
+    for factors in range(1, PIVOTS + 1):
+        change = x - before
+        cubes += float(len(inside)) ** 3
+        right = (v - H @ change - added * change)[inside]
+        moved = _direction(H, inside, added, right, -float(change.sum()))
+        if moved is None:
+            return False, cubes, factors
+        after = x[inside] + moved
+        leaves = (after < 0.0) | (after > 1.0)
+        x[inside] = np.clip(after, 0.0, 1.0)
+        inside = inside[~leaves]
+        if not np.any(leaves):
+            break
+        if len(inside) < 2:
+            return False, cubes, factors
+    else:
+        return False, cubes, PIVOTS
+    change = x - before
+    if not 0.5 * float(change @ (H @ change)) - float(v @ change) < 0.0:
+        return False, cubes, factors
+    _follow(raw(problem.Q), chosen, change, point.v)
+    point.a[chosen] = x
+    point.drift += len(chosen)
+    mend(point.a, problem.sum)
+    return True, cubes, factors
+
+
+def movable(point: Point) -> np.ndarray:
+    """Return the free multipliers, and those at a bound whose gradient is beyond the margin.
+
+    The margin is taken for the median of the free ones' gradients.
+    """
+    d = -point.v
+    free = (point.a > 0.0) & (point.a < 1.0)
+    margin = float(np.median(d[free] if np.any(free) else d))
+    slack = INDIFFERENT * float(np.abs(d).max(initial=0.0))
+    up = (point.a <= 0.0) & (d < margin - slack)
+    down = (point.a >= 1.0) & (d > margin + slack)
+    return np.flatnonzero(free | up | down)
+
+
+def _direction(
+    H: np.ndarray, inside: np.ndarray, added: float, right: np.ndarray, shift: float
+) -> np.ndarray | None:
+    """Return what solves ``(H + added) s = right - y e`` among `inside`, with the sum `shift`."""
+    part = gather(H, inside, inside, np.float64)
+    part.flat[:: len(inside) + 1] += added
+    try:
+        factor = cho_factor(part, lower=True, overwrite_a=True, check_finite=False)
+    except LinAlgError:
+        return None
+    both = np.column_stack([right, np.ones(len(inside))])
+    toward, spread = cho_solve(factor, both, check_finite=False).T
+    total = float(spread.sum())
+    if not np.isfinite(total) or total <= 0.0:
+        return None
+    found = toward - ((float(toward.sum()) - shift) / total) * spread
+    return np.asarray(found) if np.all(np.isfinite(found)) else None
+
+
+@compiled
+def _follow(Q: np.ndarray, rows: np.ndarray, change: np.ndarray, v: np.ndarray) -> None:
+    """Take the changed rows' part from v, in place."""
+    for j in range(len(rows)):
+        t = change[j]
+        if t != 0.0:
+            row = Q[rows[j]]
+            for k in range(len(v)):
+                v[k] -= t * row[k]
