@@ -134,7 +134,8 @@ def _result(record: CellRecord) -> str:
         parts.append(f"{metrics['train_time_s']:.3g} s")
     if metrics.get("accuracy_pct") is not None:
         parts.append(f"{metrics['accuracy_pct']:.2f} %")
-    ratios = {k: v for k, v in metrics.items() if k.startswith("ratio:")}
+    # A ratio has no value where a solver never came to what it was timed to.
+    ratios = {k: v for k, v in metrics.items() if k.startswith("ratio:") and v is not None}
     parts += [f"{k.removeprefix('ratio:')} {v:.3g}×" for k, v in ratios.items()]
     return ", ".join(parts) or "ok"
 

@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -23,7 +24,7 @@ import svmbench as package
 from svmbench.cli import cli
 from svmbench.data.many import Event, Outcome
 from svmbench.errors import ConfigError
-from svmbench.progress import Fetching
+from svmbench.progress import Fetching, Watcher
 
 pytestmark = pytest.mark.usefixtures("workshop")
 
@@ -395,3 +396,16 @@ def test_a_solver_is_one_import_away() -> None:
         check=False,
     )
     assert done.stdout == "ALSVM(C=2.0)\n"
+
+
+def test_a_ratio_without_a_value_does_not_end_a_run(capsys: pytest.CaptureFixture[str]) -> None:
+    """A solver that never comes to what it is timed to has a ratio of none."""
+    names = ("dataset", "size", "n_features_kept", "solver", "fold", "block")
+    cell = SimpleNamespace(
+        shown={**dict.fromkeys(names), "dataset": "a9a", "block": "race"}, cost=1.0
+    )
+    metrics = {"ratio:alsvm vs dcd-l2": 2.0, "ratio:alsvm vs pegasos": None}
+    record = {"status": "ok", "reason": "", "metrics": metrics}
+    with Watcher(Console(), [cell]) as watcher:  # type: ignore[list-item]
+        watcher.finished(cell, record)  # type: ignore[arg-type]
+    assert capsys.readouterr().out == "[1/1] a9a · race: alsvm vs dcd-l2 2×\n"
