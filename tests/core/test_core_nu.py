@@ -11,7 +11,7 @@ from small_problems import make_problem, needs_jit
 
 import svmbench
 from svmbench.core.compiled import JIT_DISABLED
-from svmbench.core.kernels import KernelFunction, KernelSource
+from svmbench.core.kernels import MIB, KernelFunction, KernelSource
 from svmbench.core.nu import dcdm, inner, interior, pairwise, quadratic, together
 from svmbench.core.nu.unit_box import (
     UnitProblem,
@@ -340,6 +340,11 @@ def test_what_else_is_refused(monkeypatch):
     monkeypatch.setattr(quadratic, "is_there", lambda _: False)
     with pytest.raises(ValueError, match=r"needs the package piqp.*svmbench\[qp\]"):
         svmbench.solver("nu-svm", solver="qp").fit(X, y)
+
+
+@pytest.mark.parametrize("name", ["nu-svm", "c-svm-bounded", "oc-svm", "srbo-nu-svm"])
+def test_the_default_budget_holds_two_digits_of_mnist(name):
+    assert svmbench.solver(name).cache_mb >= 13_000**2 * 8 / MIB
 
 
 def test_a_matrix_that_is_handed_in_is_left_alone():
