@@ -255,6 +255,44 @@ def test_an_unfinished_run_is_shown_as_such(tmp_path):
     assert "alsvm_table2 is unfinished: 4 of 12 cells have no result." in found.notes
 
 
+@pytest.mark.parametrize(
+    ("name", "config", "rival"),
+    [
+        ("alsvm-1", "alsvm_table2", "pegasos"),
+        ("alsvm-3", "alsvm_table2", "pegasos"),
+        ("cpsp-1", "cpsp_table1", "lasvm"),
+        ("nlsgd-1", "nlsgd_table2", "mn-svm"),
+    ],
+)
+def test_the_best_is_open_while_a_rival_is_missing(name, config, rival, tmp_path):
+    def unfinished(edit, folder):
+        kept = Kept()
+        SCENES[name].build(kept)
+        kept.edit(edit)
+        first = kept.cells[config][0]["dataset"]
+        for cell in kept.cells[config]:
+            if cell["dataset"] == first and cell["solver"] == rival:
+                cell["status"] = "no record"
+        return verdict(name, kept.write(folder))
+
+    found = unfinished(lambda cell: None, tmp_path / "held")
+    assert found.state == PARTLY
+    assert rival in "".join(part.measured for part in found.parts if part.holds is None)
+    # That it isn't the best is no matter of who else is missing.
+    assert unfinished(SCENES[name].edit, tmp_path / "not").state == NOT_REPRODUCED
+
+
+def test_a_run_of_which_nothing_is_done_yet_says_so(tmp_path):
+    kept = Kept()
+    SCENES["alsvm-1"].build(kept)
+    for cell in kept.cells["alsvm_table2"]:
+        cell["status"] = "no record"
+    found = verdict("alsvm-1", kept.write(tmp_path))
+    assert found.state == NOT_TESTED
+    assert found.reason.startswith("undecided: a9a: not run")
+    assert found.notes == ("alsvm_table2 is unfinished: 12 of 12 cells have no result.",)
+
+
 def test_data_that_cannot_be_had_are_named_and_hold_nothing_up(tmp_path):
     kept = Kept()
     SCENES["alsvm-1"].build(kept)

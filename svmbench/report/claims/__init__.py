@@ -81,6 +81,7 @@ def judge(
 def _judged(claim: Claim, kept: Evidence) -> Verdict:
     parts = CHECKS[claim.id].check(claim, kept)
     sources = _used(claim, kept, Verdict(claim, "", "", tuple(parts)))
+    sources = sources or [source for config in claim.configs for source in kept.of(config)]
     # Two configs may be views of the same cells, of which one is enough.
     missing = [one for one in claim.configs if not kept.of(one)]
     if sources and not any(source.run.name in claim.configs for source in sources):

@@ -64,7 +64,35 @@ def cells_of(*found: Estimate | None) -> tuple[Cell, ...]:
     return tuple(cell for one in found if one is not None for cell in one.cells)
 
 
-def untested(claim: Claim, source: Source, blocks: Sequence[str], solver: str) -> list[Part]:
+def unfinished(
+    source: Source, blocks: Sequence[str], dataset: str, solvers: Iterable[str]
+) -> dict[str, Cell]:
+    """Return, of some solvers, those without a result on a data set, with a cell that says why.
+
+    A solver that is not planned there, or can't be run there, is none of them.
+    """
+    found = {}
+    for solver in solvers:
+        cells = [
+            cell
+            for cell in source.planned(*blocks)
+            if cell.solver == solver and cell.dataset == dataset
+        ]
+        if cells and all(cell.status != "ok" for cell in cells) and cells[0].status != "skipped":
+            found[solver] = cells[0]
+    return found
+
+
+def held_back(holds: bool | None, missing: Iterable[str]) -> tuple[bool | None, str]:
+    """Return an answer that others than the missing solvers gave, and what is missing in words.
+
+    That something is the best is open while a rival is missing; that it is not, is not.
+    """
+    names = ", ".join(missing)
+    return (None if holds and names else holds), (f"; no result of {names}" if names else "")
+
+
+def untested(claim: Claim, source: Source, blocks: Sequence[str], *solvers: str) -> list[Part]:
     """Return a part for each data set of some blocks on which a solver has no result.
 
     Parameters
@@ -72,24 +100,22 @@ def untested(claim: Claim, source: Source, blocks: Sequence[str], solver: str) -
     claim : Claim
     source : Source
     blocks : sequence of str
-    solver : str
-        The solver that the claim is of.
+    *solvers : str
+        The solvers that the claim is of.
     """
-    by_set: dict[str, list[Cell]] = {}
-    for cell in source.planned(*blocks):
-        if cell.solver == solver:
-            by_set.setdefault(str(cell.dataset), []).append(cell)
     parts = []
-    for dataset, cells in by_set.items():
-        if any(cell.status == "ok" for cell in cells):
+    for dataset in dict.fromkeys(str(cell.dataset) for cell in source.planned(*blocks)):
+        missing = unfinished(source, blocks, dataset, solvers)
+        if not missing:
             continue
-        lost = cells[0].status in CANT_BE_HAD
-        why = f"{cells[0].status}" + (f" ({cells[0].reason})" if cells[0].reason else "")
+        cell = next(iter(missing.values()))
+        lost = cell.status in CANT_BE_HAD
+        why = cell.status + (f" ({cell.reason})" if cell.reason else "")
         parts.append(
             Part(
                 label(source, dataset),
                 None,
-                why,
+                why if lost or len(solvers) == 1 else f"{', '.join(missing)}: {why}",
                 stand_in=dataset in claim.stand_ins,
                 unavailable=lost,
             )

@@ -9,9 +9,11 @@ from svmbench.errors import ResultsError
 from svmbench.report.claims.checks import (
     cells_of,
     check,
+    held_back,
     label,
     place_text,
     printed_text,
+    unfinished,
     untested,
 )
 from svmbench.report.claims.entries import Claim
@@ -52,6 +54,7 @@ def fastest_parts(
         quickest = min(others, key=lambda name: others[name].value)
         lower = [is_lower(own, one, metric) for one in others.values()]
         holds = False if False in lower else None if None in lower else True
+        holds, lacking = held_back(holds, unfinished(source, blocks, place[0], rivals))
         said = f"{solver} {seconds(own.value)}, {quickest} {seconds(others[quickest].value)}"
         printed = printed_text(
             claim, claim.where, place[0], "train_time_s", (solver, quickest), " s"
@@ -60,7 +63,7 @@ def fastest_parts(
             Part(
                 label(source, place_text(place)),
                 holds,
-                said,
+                said + lacking,
                 printed,
                 cells_of(own, *others.values()),
                 stand_in=place[0] in claim.stand_ins,
@@ -122,13 +125,15 @@ def within_best(
             continue
         best = max(present, key=lambda name: present[name].value)
         behind = difference(present[best], present[solver], metric)
+        holds = is_within(behind, limit) if best != solver else True
+        holds, lacking = held_back(holds, unfinished(source, blocks, place[0], rivals))
         said = f"{solver} {figure(metric, present[solver].value)} %, "
         said += f"{signed(-behind.value)} to {best}" if best != solver else "the best"
         parts.append(
             Part(
                 label(source, f"{solver} on {place_text(place)}"),
-                is_within(behind, limit) if best != solver else True,
-                said,
+                holds,
+                said + lacking,
                 printed_text(claim, claim.where, place[0], metric, (solver, best), " %"),
                 cells_of(*present.values()),
                 stand_in=place[0] in claim.stand_ins,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from svmbench.report.claims.checks import cells_of, check, label, untested
+from svmbench.report.claims.checks import cells_of, check, held_back, label, unfinished, untested
 from svmbench.report.claims.entries import Claim
 from svmbench.report.claims.evidence import Evidence, Source
 from svmbench.report.claims.measures import (
@@ -51,7 +51,9 @@ def accurate(claim: Claim, kept: Evidence) -> list[Part]:
                 said = f"{signed(ahead.value)} to the best of the others, {best}"
                 what = label(source, f"{dataset}, beside others")
                 cells = cells_of(own, *others.values())
-                parts.append(Part(what, _above(ahead), said, "", cells, stand_in=stand_in))
+                missing = unfinished(source, ["table1"], dataset, RIVALS)
+                holds, lacking = held_back(_above(ahead), missing)
+                parts.append(Part(what, holds, said + lacking, "", cells, stand_in=stand_in))
         parts += untested(claim, source, ["table1"], "cpsp")
     return parts
 
@@ -105,6 +107,7 @@ def dominates(claim: Claim, kept: Evidence) -> list[Part]:
                 what = label(source, f"{dataset}, beside {rival}")
                 cells = cells_of(*(one for pair in pairs for one in pair))
                 parts.append(Part(what, _above(area), said, "", cells, stand_in=stand_in))
+        parts += untested(claim, source, ["fig1"], "cpsp", *RIVALS)
     return parts
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from svmbench.report.claims.checks import cells_of, check, label
+from svmbench.report.claims.checks import cells_of, check, label, untested
 from svmbench.report.claims.entries import Claim
 from svmbench.report.claims.evidence import Evidence, Source
 from svmbench.report.claims.measures import (
@@ -71,6 +71,7 @@ def competitive(claim: Claim, kept: Evidence) -> list[Part]:
                     cells = cells_of(*(table[name][one] for name in sets for one in (own, rival)))
                     what = label(source, f"{own} beside {rival}, {kind}")
                     parts.append(Part(what, holds, said, "", cells))
+        parts += untested(claim, source, [AS_PRINTED], "nl-sgd", *RIVALS)
     return parts
 
 
@@ -88,6 +89,7 @@ def fastest(claim: Claim, kept: Evidence) -> list[Part]:
             sets = _common(table, names, ("nl-sgd", *RIVALS))
             parts += [_ratio(claim, source, table, sets, kind, rival) for rival in RIVALS if sets]
             parts += [_first(claim, source, table, name) for name in sets if name != "wine"]
+        parts += untested(claim, source, [AS_PRINTED], "nl-sgd", *RIVALS)
     return parts
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from svmbench.report.claims.checks import cells_of, check, label
+from svmbench.report.claims.checks import cells_of, check, label, untested
 from svmbench.report.claims.entries import Claim
 from svmbench.report.claims.evidence import Evidence, Source
 from svmbench.report.claims.measures import Estimate, estimates, times
@@ -38,6 +38,8 @@ def safe(claim: Claim, kept: Evidence) -> list[Part]:
             sets = {one.cells[0].dataset for one in counted[0]}
             said = f"{n_wrong:,} of {n_cases:,} cases on {len(sets)} sets contradict it"
             parts.append(Part(label(source, what), n_wrong == 0, said, "", cells_of(*counted[0])))
+        blocks = list(dict.fromkeys(cell.block for cell in source.cells))
+        parts += untested(claim, source, blocks, "srbo", "printed")
     return parts
 
 
@@ -79,6 +81,7 @@ def worth(claim: Claim, kept: Evidence) -> list[Part]:
             what = label(source, config.removeprefix("srbo_"))
             parts += _grows(claim, what, [(size, one) for _, size, one in found])
             parts += _pays(claim, what, found)
+            parts += untested(claim, source, ["paths"], screened)
     return parts
 
 
@@ -193,7 +196,12 @@ def significant(claim: Claim, kept: Evidence) -> list[Part]:
         signed_rank([a.value for a, _ in pairs], [b.value for _, b in pairs]) for _, pairs in groups
     ]
     corrected = holm([test.p_greater for test in tests])
-    parts = []
+    parts = [
+        part
+        for config, (screened, _) in PATHS.items()
+        for source in kept.of(config)
+        for part in untested(claim, source, ["paths"], screened)
+    ]
     for (what, pairs), test, p in zip(groups, tests, corrected, strict=True):
         wins, draws, losses = win_draw_loss(
             [b.value for _, b in pairs], [a.value for a, _ in pairs]
@@ -234,4 +242,5 @@ def more_accurate(claim: Claim, kept: Evidence) -> list[Part]:
             what = label(source, config.removeprefix("srbo_"))
             cells = cells_of(*(one for pair in pairs for one in pair))
             parts.append(Part(what, 2 * wins > len(pairs), said, claim.printed, cells))
+            parts += untested(claim, source, ["paths"], "nu-svm")
     return parts
