@@ -231,6 +231,15 @@ def test_the_objective_of_many_samples_comes_from_the_gradient(monkeypatch, form
     assert quick.counters_["rebuilt"] == 0
 
 
+@pytest.mark.parametrize("C", [0.5, 3.0])
+def test_the_gradient_in_double_precision_is_that_of_the_dual(C, monkeypatch):
+    monkeypatch.setattr(sgd_lssvm, "BLOCK_BYTES", 8 * 30 * 2)
+    X, y = make_problem(n=30, d=4)
+    alpha, rows = np.random.default_rng(0).normal(size=30), np.array([4, 0, 29, 7, 11])
+    found = sgd_lssvm.exact_gradient(source_of(X), y, C, y * alpha, rows)
+    assert_allclose(y[rows] * found, (dense_Q(X, y, C) @ alpha - 1.0)[rows], rtol=1e-10)
+
+
 @needs_jit
 def test_where_single_precision_fails_double_takes_over(monkeypatch):
     X, y = make_problem(n=1200, d=50, density=0.1)
