@@ -14,7 +14,8 @@ Methods
     - `Samples.best`: the best of 59 training samples drawn at random (Smola and Schölkopf 2000).
     With the linear kernel the residual itself is a point of the input space: `as_point`.
 Deviations
-    - Starts go side by side for a few iterations, the best one goes on alone.
+    - Starts go side by side for a few iterations, the best one goes on alone, until the value
+      hardly grows: on a9a a basis of 100 such points ends 0.02 % above one of points at rest.
     - A start whose divisor comes near zero, or whose point is no finite number, ends where it was
       best. Where nothing is better than the best start, that training sample is the answer.
 """
@@ -28,7 +29,7 @@ import numpy as np
 
 from svmbench.core.kernel.csvc.float32_rows import Rows, float32_rows
 from svmbench.core.kernel.preimage_inputs import NearSums, Selected
-from svmbench.core.kernels import KernelFunction, KernelSource
+from svmbench.core.kernels import KernelFunction, KernelSource, squared_lengths
 
 #: Training samples that are drawn for one to be among the best 5 % with probability 0.95.
 DRAWS = 59
@@ -40,13 +41,17 @@ CERTAIN, EXACT_UP_TO = 256, 1024
 COLUMNS = 1 << 14
 
 #: Starts, how many iterations they go side by side, and the most that the best of them takes.
-STARTS, TOGETHER, MOST = 4, 5, 30
+STARTS, TOGETHER, MOST = 4, 3, 30
 
 #: The step: at first, by how much it grows, and what it is for good once the value has fallen.
 FIRST_STEP, GROWTH, CAREFUL = 0.2, 0.1, 0.1
 
 #: A point that turns by less than this cosine has come to rest.
 AT_REST = 0.99999
+
+#: A value that grows by less than this share of itself has come to rest, too: a
+#: basis point does as much a little beside its best place.
+LEAST_GAIN = 1e-3
 
 #: A divisor that is smaller than this share of the sum of its terms' sizes is zero.
 ZERO = 1e-9
@@ -76,13 +81,16 @@ class Residual:
 
 
 def _pulls(
-    selected: Selected, residual: Residual, Z: np.ndarray, gamma: float
+    selected: Selected, residual: Residual, lengths: np.ndarray, Z: np.ndarray, gamma: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return numerators (m, n_features) and values <r, phi(z)> (m,) of the fixed point."""
+    """Return numerators (m, n_features) and values <r, phi(z)> (m,) of the fixed point.
+
+    `lengths` are the squared ones of the residual's near points, shape (k,).
+    """
     pull, height = selected.sums(Z)
     B = residual.near_points
     if len(B):
-        squares = np.einsum("ij,ij->i", Z, Z)[:, None] + np.einsum("ij,ij->i", B, B)
+        squares = np.einsum("ij,ij->i", Z, Z)[:, None] + lengths
         squares -= 2.0 * (Z @ B.T)
         K = np.exp(-gamma * np.maximum(squares, 0.0)) * residual.coefficients
         pull -= K @ B
@@ -121,6 +129,7 @@ def fixed_point(
     Z = np.stack([near.point(int(i)) for i in drawn])
     limit = ZERO * float(np.abs(residual.weights).sum() + np.abs(residual.coefficients).sum())
     selected = near.select(residual.rows, residual.weights)
+    own = squared_lengths(residual.near_points)
     best_of, best = Z.copy(), np.full(len(Z), -np.inf)
     first: np.ndarray | None = None
     last = np.full(len(Z), -np.inf)
@@ -132,20 +141,22 @@ def fixed_point(
             Z, best_of, best, last = Z[one], best_of[one], best[one], last[one]
             step, grows = step[one], grows[one]
         with np.errstate(all="ignore"):
-            pull, height = _pulls(selected, residual, Z, gamma)
+            pull, height = _pulls(selected, residual, own, Z, gamma)
             value = np.where(np.isfinite(height), height * height, -np.inf)
             n_sums += len(Z)
             first = value.copy() if first is None else first
             better = value > best
             best_of[better], best[better] = Z[better], value[better]
-            grows &= value >= last
+            gain = value - last
+            settled = (gain >= 0.0) & (gain <= LEAST_GAIN * value)
+            grows &= gain >= 0.0
             step = np.where(grows, np.minimum(1.0, step + GROWTH * (iteration > 0)), CAREFUL)
             last = value
             target = Z + step[:, None] * (pull / height[:, None] - Z)
             usable = (np.abs(height) > limit) & np.all(np.isfinite(target), axis=1)
             lengths = np.linalg.norm(Z, axis=1) * np.linalg.norm(target, axis=1)
             turned = np.einsum("ij,ij->i", Z, target) / np.where(lengths > 0.0, lengths, 1.0)
-        moving = usable & (turned < AT_REST)
+        moving = usable & (turned < AT_REST) & ~settled
         if not np.any(moving):
             break
         Z = np.where(usable[:, None], target, best_of)

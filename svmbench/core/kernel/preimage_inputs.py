@@ -127,31 +127,32 @@ def add_sparse(
     indices: np.ndarray,
     starts: np.ndarray,
     lengths: np.ndarray,
+    rows: np.ndarray,
     weights: np.ndarray,
     Z: np.ndarray,
     factor: np.float32,
     pull: np.ndarray,
     height: np.ndarray,
 ) -> None:
-    """Add pulls and heights from CSR samples."""
+    """Add pulls and heights from some CSR samples, `rows`, which `weights` go with."""
     values, power = np.empty(PIECE, dtype=np.float32), np.empty(PIECE, dtype=np.int32)
     squares = np.empty(PIECE, dtype=np.float32)
-    for first in range(0, len(lengths), PIECE):
-        m = min(PIECE, len(lengths) - first)
+    for first in range(0, len(rows), PIECE):
+        m = min(PIECE, len(rows) - first)
         for q in range(len(Z)):
             z, target = Z[q], pull[q]
             own = 0.0
             for j in range(len(z)):
                 own += z[j] * z[j]
             for k in range(m):
-                product, i = 0.0, first + k
+                product, i = 0.0, rows[first + k]
                 for p in range(np.uint32(starts[i]), np.uint32(starts[i + 1])):
                     product += data[p] * z[np.uint32(indices[p])]
                 squares[k] = np.float32(own + lengths[i] - 2.0 * product)
             gauss(squares[:m], factor, power[:m], values[:m])
             for k in range(m):
-                i = first + k
-                weight = weights[i] * np.float64(values[k])
+                i = rows[first + k]
+                weight = weights[first + k] * np.float64(values[k])
                 height[q] += weight
                 for p in range(np.uint32(starts[i]), np.uint32(starts[i + 1])):
                     target[np.uint32(indices[p])] += weight * data[p]
@@ -225,23 +226,39 @@ class SparseSelected:
 
     Parameters
     ----------
-    X : csr_array of shape (n, n_features)
-    lengths : ndarray of shape (n,)
+    parts : tuple of ndarray
+        All samples: data, indices, starts.
+    lengths : ndarray of shape (n_samples,)
         Their squared lengths.
-    weights : ndarray of shape (n,)
+    rows, weights : ndarray of shape (n,)
+        The samples that are summed over, and their weights.
     factor : float32
     """
 
     def __init__(
-        self, X: sp.csr_array, lengths: np.ndarray, weights: np.ndarray, factor: np.float32
+        self,
+        parts: tuple[np.ndarray, np.ndarray, np.ndarray],
+        lengths: np.ndarray,
+        rows: np.ndarray,
+        weights: np.ndarray,
+        factor: np.float32,
     ) -> None:
-        self._parts, self._lengths = csr_parts(X), raw(lengths)
+        self._parts, self._lengths, self._rows = parts, lengths, raw(rows)
         self._weights, self._factor = raw(weights), factor
 
     def sums(self, Z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Go over the samples' non-zeros twice, piece by piece."""
         pull, height = np.zeros(Z.shape), np.zeros(len(Z))
-        add_sparse(*self._parts, self._lengths, self._weights, raw(Z), self._factor, pull, height)
+        add_sparse(
+            *self._parts,
+            self._lengths,
+            self._rows,
+            self._weights,
+            raw(Z),
+            self._factor,
+            pull,
+            height,
+        )
         return pull, height
 
 
@@ -307,8 +324,8 @@ class SparseSums:
         return Z
 
     def select(self, rows: np.ndarray, weights: np.ndarray) -> Selected:
-        """Copy the samples together: they are read many times."""
-        return SparseSelected(self._X[rows], self._lengths[rows], weights, self._factor)
+        """Name the samples: in ascending order they are read fast enough where they are."""
+        return SparseSelected(self._parts, self._lengths, rows, weights, self._factor)
 
     def column(self, z: np.ndarray, out: np.ndarray) -> None:
         """Compute."""
