@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from svmbench import inert
 from svmbench.data import card
 from svmbench.data.entries import PAPERS, Entry, Statement
 from svmbench.data.registry import registry
@@ -75,7 +76,7 @@ def page() -> str:
 
 
 def _row(cells: list[str]) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+    return "| " + " | ".join(cells) + " |"
 
 
 def _table(head: list[str], rows: list[list[str]]) -> str:
@@ -127,8 +128,8 @@ def _paper_table(paper: str, used: dict[str, Entry]) -> str:
 
 def _printed_name(name: str, said: Statement) -> str:
     if said.stands_in_for:
-        return f"*for {said.stands_in_for}*"
-    return said.published_as or name
+        return f"*for {inert.markdown(said.stands_in_for)}*"
+    return inert.markdown(said.published_as or name)
 
 
 def _states(said: Statement) -> str:
@@ -142,9 +143,9 @@ def _states(said: Statement) -> str:
 
 def _agreement(one: Entry, said: Statement) -> str:
     if card.differences(one, said):
-        return f"**differs**: {said.why}"
+        return f"**differs**: {inert.markdown(said.why)}"
     if said.why:
-        return said.why
+        return inert.markdown(said.why)
     if not card.stated(said):
         return ""
     return "agrees" if card.was_seen(one) else "not seen yet"
@@ -166,17 +167,22 @@ def _facts_table(entries: dict[str, Entry]) -> str:
 
 
 def _story(one: Entry) -> str:
-    lines = [f"**`{one.name}`** — {one.title}."]
+    lines = [f"**`{one.name}`** — {inert.markdown(one.title)}."]
     shape = f"{one.n_samples:,} × {one.n_features:,}"
     if one.n_test:
         shape += f", {one.n_test:,} test rows"
     if one.density is not None:
         shape += f", {100 * one.density:.3g} % non-zero"
     lines.append(f"{shape}.")
-    lines += card.derivation_in_words(one)
-    lines += one.notes
-    lines += [f"{file.name}: {card.verification(file)}." for file in one.files if file.rebuilt]
-    lines.append(f"{one.citation} Licence: {one.licence}. <{one.homepage}>")
+    lines += map(inert.markdown, card.derivation_in_words(one))
+    lines += map(inert.markdown, one.notes)
+    lines += [
+        inert.markdown(f"{file.name}: {card.verification(file)}.")
+        for file in one.files
+        if file.rebuilt
+    ]
+    said = inert.markdown(f"{one.citation} Licence: {one.licence}.")
+    lines.append(f"{said} <{inert.markdown_label(one.homepage)}>")
     return " ".join(lines)
 
 

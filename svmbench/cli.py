@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from svmbench import __version__, logs, terminal
+from svmbench import __version__, inert, logs, terminal
 from svmbench.commands import POSITIVE, TRUST, datasets_named, register, why_missing
 from svmbench.completion import CardName, ConfigName, DatasetName
 from svmbench.errors import (
@@ -443,12 +443,34 @@ def main() -> None:
     sys.exit(code)
 
 
+def _usage(error: click.ClickException) -> str:
+    """Return in a sentence what is wrong with the words that were given, and where to look."""
+    from svmbench.errors import suggestion
+
+    said = " ".join(inert.line(error.format_message(), 400).split()).rstrip(".")
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    if context is None:
+        return said
+    if isinstance(error, click.NoSuchOption):
+        known = [
+            name
+            for each in context.command.get_params(context)
+            for name in (*each.opts, *each.secondary_opts)
+        ]
+        name = inert.line(error.option_name, 80)
+        said = f"there is no option {name!r}{suggestion(name, known)}"
+    return f"{said} ('{context.command_path} --help' shows what there is)"
+
+
 def _main(words: list[str], debug: bool) -> int:
     """Run a command; return its exit code."""
     try:
         code = cli.main(words, prog_name="svmbench", standalone_mode=False)
-    except click.ClickException as error:
+    except click.exceptions.NoArgsIsHelpError as error:
         error.show()
+        return error.exit_code
+    except click.ClickException as error:
+        terminal.complain(f"svmbench: {_usage(error)}")
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
         terminal.complain("interrupted")

@@ -96,9 +96,13 @@ class PointRecord(TypedDict, total=False):
 
 Record = CellRecord | PointRecord
 
-_MAPPINGS = ("metrics", "spread", "counters", "params", "undefined")
-
+_MAPPINGS = ("metrics", "spread", "counters", "params", "undefined", "dimensions")
 _NUMBERS = ("metrics", "spread", "counters")
+_TEXTS = (
+    *("block", "protocol", "paper", "profile", "dataset", "solver", "kernel", "reason"),
+    *("stop_reason", "traceback", "environment", "data_sha256", "started"),
+)
+_WHOLE_NUMBERS = ("size", "n_features_kept", "fold", "folds")
 
 
 def parse(line: bytes) -> Record | None:
@@ -112,6 +116,7 @@ def parse(line: bytes) -> Record | None:
         and record.get("schema") == SCHEMA
         and isinstance(record.get("key"), str)
         and (_is_cell(record) or _is_point(record))
+        and _is_well_typed(record)
     )
     return cast(Record, record) if whole else None
 
@@ -125,14 +130,30 @@ def _is_point(record: dict[str, Any]) -> bool:
 
 
 def _is_cell(record: dict[str, Any]) -> bool:
-    """Return whether a record has an outcome of which tables can be made."""
-    mappings = [record[name] for name in _MAPPINGS if record.get(name) is not None]
+    """Return whether a record says how its cell ended, and of one that went well what it found."""
     return (
         record.get("kind") == "cell"
         and isinstance(record.get("status"), str)
-        and all(isinstance(mapping, dict) for mapping in mappings)
-        and all(_are_numbers(record.get(name)) for name in _NUMBERS)
         and (record["status"] != "ok" or bool(record.get("metrics")))
+    )
+
+
+def _is_well_typed(record: dict[str, Any]) -> bool:
+    """Return whether each field that is there, and not null, is of its kind."""
+
+    def are(names: tuple[str, ...], kind: type) -> bool:
+        return all(isinstance(record.get(name), kind | None) for name in names)
+
+    return (
+        are(_TEXTS, str)
+        and are(_MAPPINGS, dict)
+        and are(("trace", "warnings"), list)
+        and all(_is_whole(record.get(name)) for name in _WHOLE_NUMBERS)
+        and _is_number(record.get("wall_s"))
+        and all(_are_numbers(record.get(name)) for name in _NUMBERS)
+        and all(isinstance(value, str) for value in (record.get("undefined") or {}).values())
+        and all(_is_plain(value) for value in (record.get("dimensions") or {}).values())
+        and all(map(_is_step, record.get("trace") or ()))
     )
 
 
@@ -147,3 +168,16 @@ def _are_numbers(mapping: dict[str, Any] | None) -> bool:
 
 def _is_number(value: Any) -> bool:
     return value is None or (isinstance(value, int | float) and abs(value) <= sys.float_info.max)
+
+
+def _is_step(row: Any) -> bool:
+    """Return whether something is a row of a trace: three numbers."""
+    return isinstance(row, list) and len(row) == 3 and None not in row and all(map(_is_number, row))
+
+
+def _is_whole(value: Any) -> bool:
+    return value is None or (isinstance(value, int) and _is_number(value))
+
+
+def _is_plain(value: Any) -> bool:
+    return isinstance(value, str) or _is_number(value)

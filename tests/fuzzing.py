@@ -16,7 +16,6 @@ import bz2
 import contextlib
 import gzip
 import io
-import itertools
 import json
 import lzma
 import os
@@ -24,162 +23,44 @@ import random
 import resource
 import shutil
 import signal
-import sys
 import tempfile
 import time
 import warnings
 import zipfile
+import zlib
 from collections import Counter
 from collections.abc import Callable
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import sklearn.datasets
+from damaged_runs import every_kind
+from matplotlib.figure import Figure
+from mutators import BYTES, JSON, TEXT, Mutator, change_value
 
 from svmbench.data import archives, derive, entries, idx, libsvm, registry, tables, userfile
 from svmbench.errors import EXIT_USAGE, SvmbenchError
 from svmbench.experiment import config, records
 from svmbench.experiment.yaml_source import YamlSource
 from svmbench.record import parse
-from svmbench.report import compare
-from svmbench.report.curves import read_plot, trace_curves
+from svmbench.report import compare, sides
+from svmbench.report.curves import Curves, read_plot, trace_curves
+from svmbench.report.kinds import decision
 from svmbench.report.records import read_run
 from svmbench.report.tables import lay_out, markdown, read_spec, wide_csv
 from svmbench.report.tidy import tidy_csv
+from svmbench.specs import PlotSpec
 
 ROOT = Path(__file__).resolve().parent.parent
 CPU_SECONDS = 2.0
 MEGABYTES = 500.0
 
 Reached = Callable[[], None]
-
-# ---------------------------------------------------------------- mutators
-
-# fmt: off
-NASTY = [
-    b"\x00", b"\x1b[2J", b"\xff\xfe", b"\xef\xbb\xbf", b"\r", b"\n\n", b"", b" ", b"\t", b"-",
-    b"+", b"nan", b"inf", b"-1", b"0", b"1e400", b"1" * 400, b"9" * 5000, b"1_0", b"0x10",
-    b"\xe2\x80\xa8", b"../../x", b"=1+1", b"<script>", b"null", b"true", b"[]", b"{}", b'""',
-    b"[" * 60, b"{" * 60, b"*a", b"&a", b"<<: *a", b"!!int abc", b"!!timestamp z", b"1:1", b"qid:3",
-    b"#", b'"', b"'", b":", b"a" * 3000, b",", b";", b"\\", b"\x80", b"2147483648", b"4294967295",
-    b"18446744073709551616",
-]
-JSON_VALUES = [
-    b"null", b"true", b"[]", b"{}", b'""', b"0", b"-1", b"1e308", b"[[1]]", b'{"a": 1}', b'"=1+1"',
-    b'"\\u001b[2J"', b'"<b>"', b'"../x"', b'"\\ud800"',
-]
-# fmt: on
-
-
-def flip(content: bytes, chooser: random.Random) -> bytes:
-    """Change one to four bits."""
-    changed = bytearray(content)
-    for _ in range(chooser.randint(1, 4)):
-        changed[chooser.randrange(len(changed))] ^= 1 << chooser.randrange(8)
-    return bytes(changed)
-
-
-def cut(content: bytes, chooser: random.Random) -> bytes:
-    """Leave out a piece, or the end."""
-    start = chooser.randrange(len(content))
-    stop = min(len(content), start + chooser.choice([1, 2, 8, 64, len(content)]))
-    return content[:start] + content[stop:]
-
-
-def repeat(content: bytes, chooser: random.Random) -> bytes:
-    """Put a piece in a second time, somewhere."""
-    start, at = chooser.randrange(len(content)), chooser.randrange(len(content))
-    piece = content[start : start + chooser.choice([1, 4, 40, 400])]
-    return content[:at] + piece * chooser.choice([1, 1, 2, 30]) + content[at:]
-
-
-def put(content: bytes, chooser: random.Random) -> bytes:
-    """Put something nasty in, or in the place of a few bytes."""
-    at = chooser.randrange(len(content))
-    return content[:at] + chooser.choice(NASTY) + content[at + chooser.choice([0, 0, 1, 4]) :]
-
-
-def replace_word(content: bytes, chooser: random.Random) -> bytes:
-    """Put something nasty in the place of a word."""
-    words = _words(content)
-    start, stop = chooser.choice(words)
-    return content[:start] + chooser.choice(NASTY) + content[stop:]
-
-
-def replace_json_word(content: bytes, chooser: random.Random) -> bytes:
-    """Put a value of JSON, mostly, in the place of a word."""
-    start, stop = chooser.choice(_words(content))
-    return content[:start] + chooser.choice(3 * JSON_VALUES + NASTY) + content[stop:]
-
-
-def swap_words(content: bytes, chooser: random.Random) -> bytes:
-    """Put a word in the place of another."""
-    words = _words(content)
-    (start, stop), (first, last) = chooser.choice(words), chooser.choice(words)
-    return content[:start] + content[first:last] + content[stop:]
-
-
-def shuffle_lines(content: bytes, chooser: random.Random) -> bytes:
-    """Move, drop and repeat some lines."""
-    lines = content.split(b"\n")
-    for _ in range(chooser.randint(1, 3)):
-        line = lines.pop(chooser.randrange(len(lines))) if len(lines) > 1 else lines[0]
-        for _ in range(chooser.choice([0, 1, 1, 2])):
-            lines.insert(chooser.randrange(len(lines) + 1), line)
-    return b"\n".join(lines)
-
-
-def _words(content: bytes) -> list[tuple[int, int]]:
-    stops = [i for i, byte in enumerate(content) if byte in b" \t\n,:;=[]{}()"]
-    edges = [-1, *stops, len(content)]
-    found = [(a + 1, b) for a, b in itertools.pairwise(edges) if b > a + 1]
-    return found or [(0, len(content))]
-
-
-ODD_VALUES: list[Any] = [
-    None, True, False, 0, -1, 3.5, 1e308, 10**400, -(2**63), "", "x", "a\nb", "\x1b[31m", "=1+1",
-    "<b>", "../x", "\ud800", [], [1], [[]], {}, {"a": 1}, {"": None}, "9" * 500,
-]  # fmt: skip
-
-
-def change_value(content: bytes, chooser: random.Random) -> bytes:
-    """Put a value of another kind at a place in JSON; in a file of lines, in one of them."""
-    lines = content.splitlines()
-    at = chooser.randrange(len(lines)) if _is_lines(lines) else -1
-    whole = json.loads(lines[at] if at >= 0 else content)
-    places: list[tuple[Any, Any]] = []
-    todo = [whole]
-    while todo:
-        each = todo.pop()
-        keys = list(each) if isinstance(each, dict) else range(len(each))
-        places += [(each, key) for key in keys]
-        todo += [each[key] for key in keys if isinstance(each[key], dict | list)]
-    for _ in range(chooser.randint(1, 2)):
-        holder, key = chooser.choice(places)
-        what = chooser.random()
-        try:
-            if what < 0.15:
-                del holder[key]
-            elif what < 0.25 and isinstance(holder, dict):
-                holder[chooser.choice(["", "x", "key", "\x1b"])] = chooser.choice(ODD_VALUES)
-            else:
-                holder[key] = chooser.choice(ODD_VALUES)
-        except (KeyError, IndexError):
-            continue
-    text = json.dumps(whole).encode()
-    return b"\n".join([*lines[:at], text, *lines[at + 1 :], b""]) if at >= 0 else text
-
-
-def _is_lines(lines: list[bytes]) -> bool:
-    return len(lines) > 1 and lines[0].startswith(b"{") and lines[0].endswith(b"}")
-
-
-BYTES = (flip, cut, repeat, put)
-TEXT = (*BYTES, replace_word, swap_words, shuffle_lines)
-JSON = (change_value, change_value, *BYTES, replace_json_word, swap_words, shuffle_lines)
 
 # ---------------------------------------------------------------- kinds
 
@@ -190,7 +71,7 @@ class Kind:
 
     name: str
     seeds: Callable[[], list[bytes]]
-    mutators: tuple[Callable[[bytes, random.Random], bytes], ...]
+    mutators: tuple[Mutator, ...]
     read: Callable[[bytes, Path, Reached], None]
 
 
@@ -282,9 +163,7 @@ def read_archive(content: bytes, _folder: Path, reached: Reached) -> None:
     archives.decompressed(stored, f"x{ending}", "inside" if ending == ".zip" else None)
 
 
-def _behind_the_ending(
-    mutate: Callable[[bytes, random.Random], bytes],
-) -> Callable[[bytes, random.Random], bytes]:
+def _behind_the_ending(mutate: Mutator) -> Mutator:
     def inside(content: bytes, chooser: random.Random) -> bytes:
         return content[:4] + mutate(content[4:], chooser)
 
@@ -301,9 +180,14 @@ def read_yaml(content: bytes, folder: Path, reached: Reached) -> None:
     """Check a config as ``svmbench validate`` does."""
     path = folder / "x.yaml"
     path.write_bytes(content)
-    YamlSource.read(path)
-    reached()
-    found = config.check_config(path, files=True)
+
+    def read(place: Path) -> YamlSource:
+        source = YamlSource.read(place)
+        reached()
+        return source
+
+    with mock.patch.object(config, "YamlSource", mock.Mock(read=read)):
+        found = config.check_config(path, files=True)
     for profile in found.profiles:
         config.apply_profile(found, profile)
 
@@ -330,27 +214,21 @@ def read_toml(content: bytes, folder: Path, reached: Reached) -> None:
     registry._read.__wrapped__((path,))
 
 
-def _runs() -> list[Path]:
-    """Return run folders as ``svmbench run`` writes them: tables with races, sweeps with plots."""
-    if not RUNS:
-        sys.path.insert(0, str(ROOT / "tests" / "report"))
-        import synthetic_runs
-
-        below = Path(tempfile.mkdtemp(prefix="svmbench-fuzz-runs-"))
-        atexit.register(shutil.rmtree, below, ignore_errors=True)
-        for make in (synthetic_runs.alsvm_run, synthetic_runs.sweep_run):
-            RUNS.append(below / make.__name__)
-            make(RUNS[-1])
-    return RUNS
+@cache
+def _run() -> Path:
+    """Return a run folder as ``svmbench run`` writes them."""
+    below = Path(tempfile.mkdtemp(prefix="svmbench-fuzz-run-"))
+    atexit.register(shutil.rmtree, below, ignore_errors=True)
+    run = every_kind(below)
+    for path in run.glob("*.json"):  # as the program lays them out
+        path.write_text(json.dumps(json.loads(path.read_bytes()), indent=1) + "\n")
+    return run
 
 
-RUNS: list[Path] = []
-
-
-def _run_files(name: str) -> list[bytes]:
-    """Return a file of each run; of the records the first lines, so that each counts."""
-    contents = [path.read_bytes() for run in _runs() for path in run.glob(name)]
-    return [_first_lines(c, 12) for c in contents] if name == "runs.jsonl" else contents
+@cache
+def _run_file(name: str) -> bytes:
+    (path,) = _run().glob(name)
+    return path.read_bytes()
 
 
 def _in_a_run(name: str) -> Callable[[bytes, Path, Reached], None]:
@@ -359,7 +237,7 @@ def _in_a_run(name: str) -> Callable[[bytes, Path, Reached], None]:
     def read(content: bytes, folder: Path, reached: Reached) -> None:
         for other in ("plan.json", "runs.jsonl"):
             if other != name:
-                (folder / other).write_bytes(_run_files(other)[0])
+                (folder / other).write_bytes(_run_file(other))
         if name == "environment":
             (folder / "environment-4be1c0de.json").write_bytes(content)
         else:
@@ -374,6 +252,66 @@ def _in_a_run(name: str) -> Callable[[bytes, Path, Reached], None]:
         _report(folder)
 
     return read
+
+
+def artifact_files() -> list[bytes]:
+    """Return the arrays of a plane of two classes, packed and not, and of one of several."""
+    x, y = np.linspace(-2, 2, 12), np.linspace(-1, 1, 9)
+    points = {"X": np.column_stack([x, x[::-1]]), "y": np.arange(12) % 3}
+    values = x[np.newaxis, :] + y[:, np.newaxis]
+    marked = {"marked": np.arange(12) < 4, "levels": np.array([-1.0, 0.0, 1.0])}
+    out = [io.BytesIO() for _ in range(3)]
+    np.savez(out[0], grid_x=x, grid_y=y, decision=values, **points, **marked)
+    np.savez_compressed(out[1], grid_x=x, grid_y=y, decision=values, **points, **marked)
+    np.savez(out[2], grid_x=x, grid_y=y, regions=np.floor(values), **points)
+    return [stream.getvalue() for stream in out]
+
+
+def read_artifact(content: bytes, folder: Path, reached: Reached) -> None:
+    """Collect what a plot of kind ``decision`` draws; of one in forty, draw it."""
+    path = folder / "x.npz"
+    path.write_bytes(content)
+    if zipfile.is_zipfile(path):
+        reached()
+    panel = decision.panel_of("x", path)
+    if zlib.crc32(content) % 40 == 0:
+        axes = Figure().add_subplot()
+        curves = Curves(PlotSpec(name="x", block="x", kind="decision"), (panel,), [], "decision")
+        styles = {series.name: i for i, series in enumerate(panel.series)}
+        decision.draw(axes, curves, panel, styles, False)
+
+
+def _in_a_member(mutate: Mutator) -> Mutator:
+    """Return what damages a file in an archive, whose own marks then fit what is in it."""
+
+    def inside(content: bytes, chooser: random.Random) -> bytes:
+        out = io.BytesIO()
+        try:
+            with zipfile.ZipFile(io.BytesIO(content)) as old, zipfile.ZipFile(out, "w") as new:
+                members = {name: old.read(name) for name in old.namelist()}
+                chosen = chooser.choice(list(members))
+                members[chosen] = mutate(members[chosen], chooser)
+                for name, each in members.items():
+                    new.writestr(name, each)
+        except (zipfile.BadZipFile, IndexError, ValueError):  # emptied by an earlier time
+            return content
+        return out.getvalue()
+
+    inside.__name__ = f"{mutate.__name__}_inside"
+    return inside
+
+
+def baseline_files() -> list[bytes]:
+    """Return what ``svmbench keep`` would keep of a run, had it no holes."""
+    return [json.dumps(sides.summarise(_run()), indent=1).encode()]
+
+
+def read_baseline(content: bytes, folder: Path, reached: Reached) -> None:
+    """Compare a run with a kept baseline."""
+    (folder / "baseline.json").write_bytes(content)
+    if isinstance(_json(content), dict):
+        reached()
+    _compare(compare.read_side(folder), compare.read_side(_run()))
 
 
 def _json(content: bytes) -> Any:
@@ -395,8 +333,12 @@ def _report(folder: Path) -> None:
         trace_curves(run, read_plot(raw, plan))
     tidy_csv(run, laid_out)
     side = compare.read_side(folder)
+    _compare(side, side)
+
+
+def _compare(kept: compare.Side, new: compare.Side) -> None:
     try:
-        compare.compare(side, side)
+        compare.compare(kept, new)
     except SvmbenchError as error:
         if "nothing to compare" not in str(error):
             raise
@@ -411,10 +353,12 @@ KINDS = {
         Kind("archive", archive_files, tuple(map(_behind_the_ending, BYTES)), read_archive),
         Kind("yaml", yaml_files, TEXT, read_yaml),
         Kind("toml", toml_files, TEXT, read_toml),
-        Kind("records", lambda: _run_files("runs.jsonl"), JSON, _in_a_run("runs.jsonl")),
-        Kind("plan", lambda: _run_files("plan.json"), JSON, _in_a_run("plan.json")),
+        Kind("records", lambda: [_run_file("runs.jsonl")], JSON, _in_a_run("runs.jsonl")),
+        Kind("plan", lambda: [_run_file("plan.json")], JSON, _in_a_run("plan.json")),
+        Kind("artifact", artifact_files, (*BYTES, *map(_in_a_member, BYTES)), read_artifact),
+        Kind("baseline", baseline_files, JSON, read_baseline),
         Kind(
-            "environment", lambda: _run_files("environment-*.json"), JSON, _in_a_run("environment")
+            "environment", lambda: [_run_file("environment-*.json")], JSON, _in_a_run("environment")
         ),
     )
 }
@@ -442,26 +386,33 @@ class Tally:
         return {name: self.past[name] / number for name, number in self.cases.items()}
 
 
+def damaged(kind: Kind, seed: int, number: int) -> tuple[bytes, Mutator]:
+    """Return the content of a case, the same each time, and the mutator that made it."""
+    chooser = random.Random(f"{kind.name} {seed} {number}")
+    seeds = kind.seeds()
+    content = seeds[number % len(seeds)]
+    mutate = kind.mutators[(number // len(seeds)) % len(kind.mutators)]
+    content = mutate(content, chooser)
+    for _ in range(chooser.choice([0, 0, 1])):
+        if content and mutate is not change_value:
+            content = mutate(content, chooser)
+    return content, mutate
+
+
 def fuzz(kind: Kind, number: int, seed: int, folder: Path) -> Tally:
     """Read so many damaged files of a kind."""
     tally = Tally()
-    seeds = kind.seeds()
+    held = kind.seeds()
+    kind = replace(kind, seeds=lambda: held)
     for i in range(number):
-        chooser = random.Random(f"{kind.name} {seed} {i}")
-        original = seeds[i % len(seeds)]
-        mutate = kind.mutators[(i // len(seeds)) % len(kind.mutators)]
-        content = mutate(original, chooser)
-        for _ in range(chooser.choice([0, 0, 1])):
-            if content and mutate is not change_value:
-                content = mutate(content, chooser)
+        content, mutate = damaged(kind, seed, i)
         tally.cases[mutate.__name__] += 1
         _one(kind, content, mutate.__name__, folder, tally, f"{kind.name} {seed} {i}")
     return tally
 
 
 def _one(kind: Kind, content: bytes, mutator: str, folder: Path, tally: Tally, case: str) -> None:
-    for old in folder.iterdir():
-        shutil.rmtree(old) if old.is_dir() else old.unlink()
+    clear(folder)
     is_past = []
     before = _forget_peak()
     began = time.process_time()
@@ -487,6 +438,12 @@ def _one(kind: Kind, content: bytes, mutator: str, folder: Path, tally: Tally, c
     tally.past[mutator] += bool(is_past)
     if outcome not in ("read", "refused"):
         tally.findings.append(f"{case} ({mutator}): {outcome}: {said[:300]}")
+
+
+def clear(folder: Path) -> None:
+    """Remove what a case left."""
+    for old in folder.iterdir():
+        shutil.rmtree(old) if old.is_dir() else old.unlink()
 
 
 def _peak() -> float:

@@ -143,14 +143,15 @@ def test_errors_are_one_sentence(
     ("words", "sentence"),
     [
         (["rum", "quickstart"], "No such command 'rum'; did you mean 'run'?"),
-        (["run", "quickstart", "--jbos", "2"], "did you mean '--jobs'?"),
+        (["run", "quickstart", "--jbos", "2"], "no option '--jbos'; did you mean '--jobs'?"),
+        (["run", "quickstart", "--\x1b[2J"], "there is no option '--"),
         (["run"], "Missing argument 'CONFIG'"),
         (["run", "quickstart", "--jobs", "0"], "Invalid value for '--jobs'"),
         (["run", "quickstart", "--timeout", "-1"], "Invalid value for '--timeout'"),
         (["list", "solver"], "Invalid value for"),
-        (["compare", "a", "b", "--slowdown", "nan"], "'--slowdown': nan is not a finite number."),
+        (["compare", "a", "b", "--slowdown", "nan"], "'--slowdown': nan is not a finite number"),
         *(
-            (["run", "quickstart", option, value], f"'{option}': {value} is not a finite number.")
+            (["run", "quickstart", option, value], f"'{option}': {value} is not a finite number")
             for option in ("--timeout", "--memory", "--budget")
             for value in ("nan", "inf")
         ),
@@ -161,6 +162,9 @@ def test_usage_errors_end_with_2(words: list[str], sentence: str) -> None:
     assert ended.code == 2
     assert sentence.lower() in ended.err.lower()
     assert "Traceback" not in ended.err
+    assert ended.err.startswith("svmbench: ")
+    assert ended.err.endswith("--help' shows what there is)\n")
+    assert ended.err[:-1].isprintable()
 
 
 def test_validate_names_every_error_of_every_file(tmp_path: Path) -> None:

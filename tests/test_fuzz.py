@@ -5,15 +5,17 @@ from __future__ import annotations
 import mmap
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import fuzzing
+import numpy as np
 import pytest
 from fuzzing import KINDS, Kind, Reached, fuzz
 
 from svmbench.errors import ConfigError, DataUnavailableError
 
 #: So few that all kinds together take some twenty seconds.
-CASES = 90
+CASES = 72
 
 
 @pytest.fixture
@@ -70,3 +72,65 @@ def test_the_harness_finds_what_it_looks_for(folder: Path, monkeypatch: pytest.M
     assert finding("holds 16 MB") == "large"
     assert finding("holds 16 MB") == "large", "the first one's peak hides no second one"
     assert finding("reads") == "read"
+
+
+def read_as_is(content: bytes, _name: str) -> np.ndarray:
+    """Read an idx array as if every file were one."""
+    shape = np.frombuffer(content, ">u4", content[3], 4)
+    return np.frombuffer(content, np.uint8, offset=4 + 4 * content[3]).reshape(shape)
+
+
+def ascii_alone(word: str) -> str:
+    """Take words for ASCII."""
+    return word.encode("ascii").decode()
+
+
+def unbounded(pieces: Iterator[bytes], _name: str, _most: int) -> bytes:
+    """Hold many times what an archive unpacks to."""
+    with mmap.mmap(-1, 24 << 20) as held:
+        held.write(bytes(24 << 20))
+    return b"".join(pieces)
+
+
+def backtracking(content: bytes, _name: str) -> bytes:
+    """Look at a text again for each of its bytes, as a pattern that goes back does."""
+    for start in range(64 * len(content)):
+        content.find(b"never", start % len(content))
+    return content
+
+
+#: By kind: a check, and what there may be in its place. Each is a mistake that has been made.
+BROKEN: dict[str, tuple[str, Any, str]] = {
+    "libsvm": ("svmbench.data.libsvm._number", float, "internal"),
+    "csv": ("svmbench.data.tables._stripped", ascii_alone, "internal"),
+    "idx": ("svmbench.data.idx.read", read_as_is, "internal"),
+    "archive": ("svmbench.data.archives._bounded", unbounded, "large"),
+    "yaml": ("svmbench.experiment.yaml_source._is_printable", lambda _: True, "garbled"),
+    "toml": ("svmbench.data.registry._unfit", lambda _: "", "garbled"),
+    "records": ("svmbench.record._is_well_typed", lambda _: True, "internal"),
+    "plan": ("svmbench.report.shapes.mismatch", lambda *_: "", "internal"),
+    "environment": ("svmbench.report.shapes.mismatch", lambda *_: "", "internal"),
+    "baseline": ("svmbench.report.sides._check_kept", lambda *_: None, "internal"),
+    "artifact": ("svmbench.report.kinds.decision._misfit", lambda *_: "", "internal"),
+}
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_reader_that_lacks_a_check_is_found(
+    name: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fuzzing, "MEGABYTES", 20.0)
+    KINDS[name].seeds()  # by the whole reader
+    place, instead, outcome = BROKEN[name]
+    monkeypatch.setattr(place, instead)
+    for seed in range(20):
+        tally = fuzz(KINDS[name], CASES, seed=seed, folder=folder)
+        if tally.outcomes[outcome]:
+            return
+    pytest.fail(f"{20 * CASES} damaged files, and none showed that {place} is broken")
+
+
+def test_a_reader_without_measure_is_found(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fuzzing, "CPU_SECONDS", 0.2)
+    monkeypatch.setattr("svmbench.data.libsvm.check_text", backtracking)
+    assert fuzz(KINDS["libsvm"], 12, seed=0, folder=folder).outcomes["slow"]

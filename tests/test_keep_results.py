@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 
 from svmbench.errors import ResultsError
-from svmbench.report import build, kept
+from svmbench.report import build, kept, records
 from svmbench.report.compare import compare, read_side
+from svmbench.report.records import read_run
 
 sys.path.insert(0, str(Path(__file__).parent / "report"))
 import synthetic_runs as runs
@@ -161,6 +162,25 @@ def test_damaged_kept_records_are_one_sentence(tmp_path: Path, name: str, conten
     (tmp_path / name).write_bytes(content)
     with pytest.raises(ResultsError, match=r"can't read .*runs\.jsonl\.xz: "):
         build(tmp_path)
+
+
+def test_packed_records_that_would_fill_the_memory_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cells = [runs.planned("cv", "a9a", "alsvm")]
+    folder = runs.write_run(tmp_path, cells, [])
+    (folder / "runs.jsonl").unlink()
+    (folder / "runs.jsonl.xz").write_bytes(kept.pack([{"a": "x" * 5000}]))
+    monkeypatch.setattr(records, "MOST_BYTES", 4000)
+    with pytest.raises(ResultsError, match=r"runs\.jsonl\.xz: it holds more than 4,000 bytes"):
+        read_run(folder)
+
+
+@pytest.mark.parametrize("key", ["../../x", "a/b", "", "a\x00b", "k" * 129])
+def test_a_key_that_would_name_a_file_elsewhere_is_refused(tmp_path: Path, key: str) -> None:
+    cell = {**runs.planned("cv", "a9a", "alsvm"), "key": key}
+    with pytest.raises(ResultsError, match="is no cell's key"):
+        read_run(runs.write_run(tmp_path, [cell], []))
 
 
 def test_an_unfinished_run_leaves_what_was_kept(run: Path, keep_results: ModuleType) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from svmbench import inert
+from svmbench.errors import DamagedResultsError
 from svmbench.report import published
 from svmbench.report.kinds import kind_of
 from svmbench.report.provenance import missing_short
@@ -311,9 +312,15 @@ def _series(spec: PlotSpec, y: str, name: str, cells: Sequence[Cell]) -> Series:
             points.append(_point(x, summary))
     kind = kind_of(spec)
     if kind.fits or kind.is_sorted:
-        points.sort(key=lambda point: point.x)
+        points.sort(key=lambda point: (isinstance(point.x, str), point.x))
     if not kind.fits:
         return Series(name, tuple(points))
+    for point in points:
+        if isinstance(point.x, str):
+            shown = inert.line(point.x, 60)
+            raise DamagedResultsError(
+                f"plot {inert.line(spec.name, 60)!r}: {spec.x} is {shown!r}, and no number to fit"
+            )
     drawable = tuple(point for point in points if point.x > 0 and point.y > 0)
     fit = fit_power_law([p.x for p in drawable], [p.y for p in drawable]) if drawable else None
     printed = _printed_points(spec, cells)
@@ -330,7 +337,8 @@ def _series(spec: PlotSpec, y: str, name: str, cells: Sequence[Cell]) -> Series:
 def _x_value(cell: Cell, name: str) -> Any:
     """Return a cell's place on the x axis; None for a cell without one."""
     if name.startswith("params."):
-        return cell.params.get(name.removeprefix("params."))
+        value = cell.params.get(name.removeprefix("params."))
+        return value if isinstance(value, str | int | float) else None
     if name in IDENTITY or is_dimension(name):
         return cell.value(name)
     return measured(cell, name)

@@ -134,7 +134,8 @@ def _missing_line(
 
 def place(name: str, value: Any) -> str:
     """Return in words where a cell stands along a dimension."""
-    return f"{value:,} {name}" if name in {"rows", "features"} else f"{label(name)} {value}"
+    is_count = name in {"rows", "features"} and isinstance(value, int | float)
+    return f"{value:,} {name}" if is_count else f"{label(name)} {value}"
 
 
 def missing_short(cells: Sequence[Cell]) -> str:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import lzma
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from svmbench import inert
 from svmbench.errors import DamagedResultsError, ResultsError
 from svmbench.record import CellRecord, PointRecord, Record, parse
 from svmbench.report import shapes, wording
@@ -17,6 +19,8 @@ from svmbench.specs import IDENTITY, canonical
 
 #: The records of a run as they are written, and as they are kept.
 RECORDS, PACKED = "runs.jsonl", "runs.jsonl.xz"
+#: The most bytes that packed records may unpack to, and the dictionary that they may ask for.
+MOST_BYTES, _XZ_MEMORY = 256 << 20, 192 << 20
 #: What stands before the metric of a score that is of the rows that were trained on.
 TRAIN = "train_"
 #: A fit of one thread whose wall time is more than so many times its CPU time did not have the
@@ -249,12 +253,12 @@ def _read_lines(run_dir: Path) -> tuple[list[Record], list[str]]:
             content = path.read_bytes()
         elif (run_dir / PACKED).exists():
             path = run_dir / PACKED
-            content = lzma.decompress(path.read_bytes())
+            content = _unpacked(path.read_bytes())
         else:
             return [], []
     except OSError as error:
         raise ResultsError(f"can't read {path}: {error.strerror or error}") from error
-    except (lzma.LZMAError, EOFError) as error:
+    except (lzma.LZMAError, EOFError, ValueError) as error:
         raise DamagedResultsError(f"can't read {path}: {error}") from error
     records = []
     unreadable = 0
@@ -273,6 +277,17 @@ def _read_lines(run_dir: Path) -> tuple[list[Record], list[str]]:
     if torn:
         notes.append(f"The last line of {path.name} is torn (a killed run) and was skipped.")
     return records, notes
+
+
+def _unpacked(content: bytes) -> bytes:
+    """Return what a packed file holds: a few bytes must not become gigabytes in memory."""
+    stream = lzma.LZMADecompressor(memlimit=_XZ_MEMORY)
+    unpacked = stream.decompress(content, MOST_BYTES + 1)
+    if len(unpacked) > MOST_BYTES:
+        raise ValueError(f"it holds more than {MOST_BYTES:,} bytes")
+    if not stream.eof:
+        raise EOFError("it ends before its end-of-stream marker")
+    return unpacked
 
 
 def _lines(content: bytes) -> Iterator[tuple[bytes, bool]]:
@@ -300,6 +315,11 @@ def _read_plan(path: Path) -> dict[str, Any]:
         isinstance(cell, dict) and isinstance(cell.get("key"), str) for cell in cells
     ):
         raise DamagedResultsError(f"{path} is not a plan: it has no list of cells with keys")
+    for cell in cells:
+        # Files are named by it.
+        if not re.fullmatch(r"[\w-]{1,128}", cell["key"], re.ASCII):
+            shown = inert.line(cell["key"], 60)
+            raise DamagedResultsError(f"{path} is not a plan: {shown!r} is no cell's key")
     if not isinstance(plan.get("config") or {}, dict):
         raise DamagedResultsError(
             f"{path} is not a plan: its config is no mapping of keys to values"

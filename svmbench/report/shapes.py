@@ -58,6 +58,14 @@ ENVIRONMENT: Shape = {
     "packages": {"*": _TEXT},
 }
 
+BASELINE: Shape = {
+    "config": _TEXT,
+    "profile": _TEXT,
+    "environments": [ENVIRONMENT],
+    "scores": {"*": _SCORE},
+    "cells": [_CELL],
+}
+
 _CALLED = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}
 
 

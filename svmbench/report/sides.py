@@ -205,6 +205,8 @@ def _read_baseline(path: Path) -> KeptRun:
             raise DamagedResultsError(
                 f"{path}: schema {content['schema']!r} is not the 1 that is read"
             )
+        if said := shapes.mismatch(content, shapes.BASELINE):
+            raise DamagedResultsError(f"can't read the baseline {path}: {said}")
         _side([content])
         for number, cell in enumerate(content["cells"], start=1):
             _check_kept(cell, f"{path}: cell {number}")

@@ -176,6 +176,12 @@ DAMAGE = {
     "counters": {"counters": "many"},
     "params": {"params": 1},
     "spread": {"spread": 0.5},
+    "environment": {"environment": {"id": "4be1"}},
+    "solver": {"solver": ["test-counts"]},
+    "folds": {"folds": "three"},
+    "dimensions": {"dimensions": {"rows": [1]}},
+    "trace": {"trace": [[0.1, 2]]},
+    "undefined": {"undefined": {"auc_pct": None}},
     "NaN": {"wall_s": float("nan")},
 }
 
@@ -368,7 +374,7 @@ def test_a_bad_reuse_is_found_before_fresh_sets_records_aside(tmp_path: Path, wh
         assert {path.name: path.read_bytes() for path in out.iterdir()} == before
 
 
-@pytest.mark.parametrize("name", [None, "", 7, "../4be1", "4BE1"])
+@pytest.mark.parametrize("name", [None, "", "../4be1", "4BE1"])
 def test_a_result_without_environment_is_not_taken_over(
     tmp_path: Path, whole: Path, name: Any
 ) -> None:

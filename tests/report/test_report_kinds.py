@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,8 @@ import synthetic_runs as runs
 import yaml
 
 from svmbench import specs
-from svmbench.errors import ResultsError
-from svmbench.report import build, kinds
+from svmbench.errors import DamagedResultsError, ResultsError
+from svmbench.report import artifacts, build, kinds
 from svmbench.report.curves import Curves, read_plot, trace_curves
 from svmbench.report.kinds import Kind, kind_of
 from svmbench.report.kinds.curve import grows_by_factors
@@ -159,11 +160,53 @@ def test_a_plane_of_several_classes_has_regions(tmp_path: Path) -> None:
         {"marks": np.zeros(2), "mark_names": np.array(["low"])},
         {"mark_names": np.array(["low"])},
         {"y": np.array([None, 1, 2])},
+        {"grid_x": np.linspace(2, -2, 30)},
+        {"decision": np.full((20, 30), np.nan)},
+        {"X": np.array([["a", "b"]] * 3)},
+        {"levels": np.zeros((2, 2))},
+        {"grid_x": np.zeros(0), "decision": np.zeros((20, 0))},
     ],
 )
 def test_a_grid_that_cannot_be_drawn_is_one_sentence(tmp_path: Path, wrong: Any) -> None:
     with pytest.raises(ResultsError, match=r"can't draw .*\.npz: "):
         build(plane(tmp_path, **wrong))
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04", b"no archive", b"PK\x05\x06" + bytes(18)])
+def test_a_damaged_grid_is_one_sentence(tmp_path: Path, content: bytes) -> None:
+    folder = plane(tmp_path)
+    (file,) = (folder / "artifacts").iterdir()
+    file.write_bytes(content)
+    with pytest.raises(DamagedResultsError, match=r"can't draw .*\.npz: ") as caught:
+        build(folder)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_grid_that_would_fill_the_memory_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(artifacts, "MOST_BYTES", 1 << 20)
+    folder = plane(tmp_path)
+    (file,) = (folder / "artifacts").iterdir()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("grid_x.npy", bytes(artifacts.MOST_BYTES + 1))
+    with pytest.raises(DamagedResultsError, match="holds more than"):
+        build(folder)
+
+
+def test_words_along_an_axis_of_numbers_are_refused(tmp_path: Path) -> None:
+    """A plan may have been merged or edited by hand."""
+    cells = [runs.planned("b", "a9a", "alsvm", dimensions={"rows": rows}) for rows in ("many", 3)]
+    records = [runs.record(cell, {"train_time_s": 1.0, "cpu_time_s": 1.0}) for cell in cells]
+    plot = {"name": "p", "block": "b", "kind": "scaling"}
+    folder = runs.write_run(tmp_path, cells, records, plots=[plot])
+    with pytest.raises(DamagedResultsError, match="plot 'p': rows is 'many', and no number to fit"):
+        curves_of(folder)
+    plan = json.loads((folder / "plan.json").read_text())
+    plan["plots"][0]["kind"] = "curve"
+    (folder / "plan.json").write_text(json.dumps(plan))
+    (panel,) = curves_of(folder).panels
+    assert [point.x for point in panel.series[0].points] == [3, "many"]
 
 
 @pytest.mark.parametrize("name", plot_kinds())

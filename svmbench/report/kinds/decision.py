@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from svmbench.errors import ResultsError
+from svmbench.report.artifacts import read_arrays, unusable
 from svmbench.report.axes import COLOURS, MARKERS
 from svmbench.report.curves import Curves, Grid, Panel, Point, Series, by_panel
 from svmbench.report.kinds import Kind
@@ -50,7 +50,7 @@ def collect(run: Run, spec: PlotSpec) -> Curves:
             path = run.path / "artifacts" / f"{cell.key}.npz"
             if cell.status == "ok" and path.is_file():
                 name = f"{title}, fold {cell.fold}".removeprefix(", ") if several_folds else title
-                panels.append(_panel(name, path))
+                panels.append(panel_of(name, path))
             elif cell.status == "ok":
                 lacking.append(f"{cell.dataset} ({cell.solver})")
     return Curves(
@@ -64,20 +64,26 @@ def collect(run: Run, spec: PlotSpec) -> Curves:
     )
 
 
-def _panel(title: str, path: Path) -> Panel:
-    try:
-        with np.load(path, allow_pickle=False) as found:
-            arrays = {name: np.asarray(found[name]) for name in found.files}
-        x, y, X, labels = (arrays[name] for name in ("grid_x", "grid_y", "X", "y"))
-        of_classes = "regions" in arrays
-        values = arrays["regions" if of_classes else "decision"]
-        marked = _marked(arrays)
-        shapes = values.shape == (len(y), len(x)) and X.shape == (len(labels), 2)
-        if not (shapes and all(rows.shape == labels.shape for rows in marked.values())):
-            raise ValueError("its arrays don't fit together")
-    except (OSError, ValueError, KeyError, EOFError) as error:
-        raise ResultsError(f"can't draw {path}: {error}") from error
-    levels = () if of_classes else tuple(float(v) for v in arrays.get("levels", (-1.0, 0.0, 1.0)))
+def panel_of(title: str, path: Path) -> Panel:
+    """Return what a file of arrays says of the plane.
+
+    Raises
+    ------
+    svmbench.errors.DamagedResultsError
+        If it is none, or its arrays make no picture.
+    """
+    arrays = read_arrays(path)
+    of_classes = "regions" in arrays
+    needed = ("grid_x", "grid_y", "X", "y", "regions" if of_classes else "decision")
+    for name in needed:
+        if name not in arrays:
+            raise unusable(path, f"it has no array {name!r}")
+    x, y, X, labels, values = (arrays[name] for name in needed)
+    levels = arrays.get("levels", np.zeros(1))
+    if said := _misfit(x, y, X, labels, values, levels) or _mismarked(arrays, labels):
+        raise unusable(path, said)
+    marked = _marked(arrays)
+    lines = () if of_classes else tuple(float(v) for v in arrays.get("levels", (-1.0, 0.0, 1.0)))
     chosen = {f"class {name}": labels == name for name in np.unique(labels)}
     chosen |= {name: rows for name, rows in marked.items() if np.any(rows)}
     series = tuple(
@@ -87,7 +93,7 @@ def _panel(title: str, path: Path) -> Panel:
         )
         for name, rows in chosen.items()
     )
-    return Panel(title, series, grid=Grid(x, y, values, levels))
+    return Panel(title, series, grid=Grid(x, y, values, lines))
 
 
 def _marked(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -96,6 +102,41 @@ def _marked(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     for number, name in enumerate(arrays.get("mark_names", ()), start=1):
         found[f"{_MARKED}: {name}"] = arrays["marks"] == number
     return found
+
+
+def _mismarked(arrays: dict[str, np.ndarray], labels: np.ndarray) -> str:
+    """Return why marks are of no points, or nothing."""
+    names = arrays.get("mark_names", np.zeros(0, dtype=str))
+    marks = [arrays[name] for name in ("marked", "marks") if name in arrays]
+    if any(each.dtype.kind not in "biuf" or each.shape != labels.shape for each in marks):
+        return "its points and their marks don't fit together"
+    if names.ndim != 1 or (len(names) and "marks" not in arrays):
+        return "its marks and their names don't fit together"
+    return ""
+
+
+def _misfit(
+    x: np.ndarray,
+    y: np.ndarray,
+    X: np.ndarray,
+    labels: np.ndarray,
+    values: np.ndarray,
+    levels: np.ndarray,
+) -> str:
+    """Return why arrays make no picture, or nothing."""
+    if not all(axis.ndim == 1 and len(axis) > 1 for axis in (x, y)):
+        return "its grid needs two values of each feature"
+    if labels.ndim != 1 or X.shape != (len(labels), 2):
+        return "its points and their classes don't fit together"
+    if values.shape != (len(y), len(x)) or levels.ndim != 1:
+        return "its grid and the values on it don't fit together"
+    for array in (x, y, X, values, levels):
+        # Beyond this the axes' own arithmetic overflows.
+        if array.dtype.kind not in "biuf" or not (np.abs(array.astype(float)) < 1e150).all():
+            return "it holds what is no finite number"
+    if not all((np.diff(axis.astype(float)) > 0).all() for axis in (x, y)):
+        return "the values of its grid don't ascend"
+    return ""
 
 
 def _draw_sides(axes: Axes, grid: Grid) -> None:

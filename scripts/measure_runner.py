@@ -1,0 +1,158 @@
+"""What running itself costs: a plan of many cells, and memory and time of many trivial cells.
+
+    python scripts/measure_runner.py plan --cells 100000
+    python scripts/measure_runner.py cells --cells 3000
+
+``plan`` makes one plan of so many cells and prints what it took. ``cells`` runs so many (a
+closed-form solver on sixty rows, at so many values of C), and prints for each tenth of them what
+the parent held and what a cell took; it ends with code 1 where the last tenth is not as the second
+(the first warms up). Both prepare the data set in a cache of their own and leave nothing behind.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import yaml
+
+from svmbench.experiment import execute, prepare_plan, session
+from svmbench.experiment.cells import Cell
+from svmbench.record import CellRecord
+
+#: Parts of the run that are set beside each other.
+PARTS = 10
+#: How many times the second part's memory and CPU time a cell the last one's may be.
+MOST_GROWTH = 1.1, 1.5
+
+
+def config_of(folder: Path, cells: int) -> Path:
+    """Write a config of so many cells: an alsvm at each of as many values of C."""
+    solvers = [{"name": "alsvm", "label": f"alsvm-{i}"} for i in range(max(1, cells // 3000))]
+    values = [round(0.001 * (i + 1), 3) for i in range(-(-cells // len(solvers)))]
+    content = {
+        "title": "Trivial cells",
+        "datasets": ["breast-cancer[:60]"],
+        "solvers": solvers,
+        "blocks": [{"name": "main", "protocol": "fit", "sweep": {"solver.C": values}}],
+        "tables": [{"name": "t", "block": "main", "rows": "solver.C"}],
+        "profiles": {"quick": {}},
+    }
+    path = folder / "cells.yaml"
+    path.write_text(yaml.safe_dump(content, default_flow_style=True))
+    return path
+
+
+def held_mb() -> float:
+    """Return the anonymous memory of this process, MiB."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    (line,) = (line for line in lines if line.startswith("RssAnon"))
+    return int(line.split()[1]) / 1024
+
+
+@dataclass
+class Meter:
+    """A listener that prints, for each part of the cells, what the parent holds and has taken.
+
+    Attributes
+    ----------
+    size : int
+        Cells of a part.
+    parts : list of (float, float)
+        Memory at the end of each, MiB, and the parent's CPU time for a cell of it, ms.
+    """
+
+    size: int
+    parts: list[tuple[float, float]] = field(default_factory=list)
+    _done: int = 0
+    _since: tuple[float, float] = (0.0, 0.0)
+
+    def started(self, cell: Cell) -> None:
+        """Start the clocks with the first cell."""
+        if not self._done:
+            self._since = time.process_time(), time.monotonic()
+
+    def finished(self, cell: Cell, record: CellRecord) -> None:
+        """Note it."""
+        if record["status"] != "ok":
+            raise RuntimeError(f"{cell.key}: {record['status']}: {record.get('reason')}")
+        self._done += 1
+        if self._done % self.size == 0:
+            now = time.process_time(), time.monotonic()
+            cpu, wall = (1000 * (b - a) / self.size for a, b in zip(self._since, now, strict=True))
+            self.parts.append((held_mb(), cpu))
+            self._since = now
+            first = self._done - self.size + 1
+            print(
+                f"| {first:,} to {self._done:,} | {held_mb():.1f} | {cpu:.2f} | {wall:.0f} |",
+                flush=True,
+            )
+
+    def note(self, text: str) -> None:
+        """Show it."""
+        print(text)
+
+
+@contextmanager
+def workplace() -> Iterator[Path]:
+    """Give a folder to work in, with a cache of data sets in it."""
+    with tempfile.TemporaryDirectory(prefix="svmbench-measure-") as place:
+        os.environ["SVMBENCH_CACHE"] = f"{place}/cache"
+        yield Path(place)
+
+
+def plan(cells: int, place: Path) -> int:
+    """Make a plan, twice: what comes with the first (imports, the data set) is not the plan's."""
+    prepare_plan(str(config_of(place, 3)), "quick")
+    path = config_of(place, cells)
+    before, began, wall = held_mb(), time.process_time(), time.monotonic()
+    made = prepare_plan(str(path), "quick")
+    seconds, waited = time.process_time() - began, time.monotonic() - wall
+    text = made.to_json()
+    print(
+        f"{len(made.cells):,} cells: {seconds:.1f} s of CPU time ({waited:.1f} s of wall time),"
+        f" {held_mb() - before:.0f} MiB, {len(text) / 1e6:.0f} MB of plan.json"
+    )
+    return 0
+
+
+def cells(number: int, place: Path) -> int:
+    """Run trivial cells and compare the last part of them with the second."""
+    meter = Meter(number // PARTS)
+    prospect = session.look_ahead(
+        session.Request(str(config_of(place, number)), output=place / "out")
+    )
+
+    @contextmanager
+    def watch(_: list[Cell]) -> Iterator[execute.Listener]:
+        yield meter
+
+    print("| cells | parent holds, MiB | parent's CPU a cell, ms | wall time a cell, ms |")
+    print("| --- | ---: | ---: | ---: |")
+    session.carry_out(prospect, watch=watch)
+    grown = [last / second for last, second in zip(meter.parts[-1], meter.parts[1], strict=True)]
+    print(f"\nlast part over second: memory {grown[0]:.3f}, CPU time {grown[1]:.3f}")
+    return int(any(g > most for g, most in zip(grown, MOST_GROWTH, strict=True)))
+
+
+def main() -> int:
+    """Run the command line."""
+    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
+    parser.add_argument("what", choices=["plan", "cells"])
+    parser.add_argument("--cells", type=int, required=True, metavar="NUMBER")
+    given = parser.parse_args()
+    if given.cells < 2 * PARTS:
+        parser.error(f"--cells should be at least {2 * PARTS}")
+    with workplace() as place:
+        return {"plan": plan, "cells": cells}[given.what](given.cells, place)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
