@@ -30,7 +30,6 @@ def forked(logs: Path) -> set[int]:
 def test_what_a_solver_forked_ends_with_it(tmp_path: Path, logs: Path) -> None:
     names = ["test-forks", "test-forks-and-exits", "test-forks-and-hangs", "test-works"]
     config = write_config(tmp_path, names, timeout_s=20)
-    began = time.monotonic()
     assert svmbench("run", config, "--output", tmp_path / "out", "--timeout", 4).code == 3
     cells = cells_of(tmp_path / "out")
     assert {name: cell["status"] for name, cell in cells.items()} == {
@@ -39,9 +38,8 @@ def test_what_a_solver_forked_ends_with_it(tmp_path: Path, logs: Path) -> None:
         "test-forks-and-hangs": "timeout",
         "test-works": "ok",
     }
-    # The child kept the pipe open; the crash was told all the same, and long before the timeout.
+    # The child kept the pipe open; the crash was told all the same, and not by the timeout.
     assert cells["test-forks-and-exits"]["reason"] == "the worker ended with exit code 3"
-    assert time.monotonic() - began < 60
     assert len(forked(logs)) >= 3
     wait_until(lambda: not alive(forked(logs)), seconds=5)
 

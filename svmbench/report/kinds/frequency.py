@@ -29,7 +29,11 @@ def collect(run: Run, spec: PlotSpec) -> Curves:
     along = dict.fromkeys(name for cell in cells for name in cell.dimensions if "." in name)
     panels = []
     for title, members in by_panel(cells, set(along)).items():
-        known = [cell for cell in members if measured(cell, "hit_pct") is not None]
+        known = [
+            cell
+            for cell in members
+            if measured(cell, "hit_pct") is not None and _places(cell, list(along))
+        ]
         if known:
             panels.append(Panel(title, _series(known, list(along))))
     return Curves(
@@ -47,10 +51,16 @@ def collect(run: Run, spec: PlotSpec) -> Curves:
     )
 
 
+def _places(cell: Cell, along: list[str]) -> list[float]:
+    """Return where a cell stands along each of these dimensions, words left out."""
+    values = [cell.dimensions.get(name) for name in along]
+    return [float(value) for value in values if isinstance(value, int | float)]
+
+
 def _series(cells: list[Cell], along: list[str]) -> tuple[Series, ...]:
     points: dict[str, list[Point]] = {name: [] for name in (_OBSERVED, *_LINES)}
     for cell in cells:
-        (x, *_) = (float(cell.dimensions[name]) for name in along if name in cell.dimensions)
+        x = _places(cell, along)[0]
         seen = [measured(cell, name) for name in ("hit_pct", "hit_low_pct", "hit_high_pct")]
         values = [float(value) for value in seen if value is not None]
         points[_OBSERVED].append(Point(x, values[0], values[1], values[-1], False, False))
