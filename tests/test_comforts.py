@@ -390,7 +390,7 @@ def test_a_file_may_race(tmp_path: Path) -> None:
         (
             ["digits", "--solver", "alsvm", "--vs", "pegasos", "--tolerance", "nan"],
             2,
-            "Invalid value for '--tolerance': nan is not a finite number.",
+            "Invalid value for '--tolerance': nan is not a finite number",
         ),
     ],
 )

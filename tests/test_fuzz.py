@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import fuzzing
+import mutators
 import numpy as np
 import pytest
 from fuzzing import KINDS, Kind, Reached, fuzz
@@ -56,7 +57,7 @@ def test_the_harness_finds_what_it_looks_for(folder: Path, monkeypatch: pytest.M
             while what == "hangs":
                 pass
 
-        kind = Kind("x", lambda: [b"abc"], (fuzzing.flip,), read)
+        kind = Kind("x", lambda: [b"abc"], (mutators.flip,), read)
         (outcome,) = fuzz(kind, 1, 0, folder).outcomes
         return outcome
 
