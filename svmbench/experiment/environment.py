@@ -90,14 +90,19 @@ def _version(package: str) -> str:
 
 
 def _blas() -> list[str]:
-    """Return name, version and architecture of each BLAS that is loaded."""
-    import numpy as np  # noqa: F401  (loads its BLAS)
+    """Return name, version and architecture of each BLAS that NumPy and SciPy compute with.
+
+    Another library may have loaded one of its own, which says nothing of a solver's time: machines
+    are told apart by this list, and it must not depend on what else a process has imported.
+    """
+    import scipy.linalg  # noqa: F401  (loads both)
     import threadpoolctl
 
+    loaded = [lib for lib in threadpoolctl.threadpool_info() if lib["user_api"] == "blas"]
+    own = [lib for lib in loaded if {"numpy.libs", "scipy.libs"} & {*Path(lib["filepath"]).parts}]
     return sorted(
         f"{lib['internal_api']} {lib.get('version')} {lib.get('architecture', '')}".strip()
-        for lib in threadpoolctl.threadpool_info()
-        if lib["user_api"] == "blas"
+        for lib in own or loaded
     )
 
 

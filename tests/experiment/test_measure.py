@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
+import threadpoolctl
 
-from svmbench.experiment import measure
+from svmbench.experiment import environment, measure
 
 
 def repeats(seconds: float) -> int:
@@ -29,3 +30,19 @@ def test_spread_is_not_moved_by_one_disturbed_repeat() -> None:
     assert timing.spread(timing.wall) == pytest.approx(0.1)
     assert timing.wall_s == 1.2
     assert timing.spread([1.0]) is None
+
+
+def test_a_machine_is_not_another_for_a_library_that_brings_its_own_blas(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """CVXOPT does; what a process has imported besides must not split a run's results."""
+    before = environment.describe(1)["blas"]
+    found = threadpoolctl.threadpool_info()
+    other = {
+        "user_api": "blas",
+        "internal_api": "openblas",
+        "version": "0.3.15",
+        "filepath": "/site-packages/cvxopt.libs/libopenblas.so",
+    }
+    monkeypatch.setattr(threadpoolctl, "threadpool_info", lambda: [*found, other])
+    assert environment.describe(1)["blas"] == before != []
