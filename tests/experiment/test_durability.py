@@ -60,8 +60,11 @@ def children_of(pid: int) -> set[int]:
     found: set[int] = set()
     todo = [pid]
     while todo:
-        path = Path(f"/proc/{todo[-1]}/task/{todo.pop()}/children")
-        new = {int(p) for p in path.read_text().split()} if path.exists() else set()
+        pid = todo.pop()
+        try:
+            new = {int(p) for p in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()}
+        except OSError:
+            continue  # it ended in the meantime
         todo += new - found
         found |= new
     return found
