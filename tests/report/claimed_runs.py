@@ -197,7 +197,8 @@ def table2(config, block, sets, solvers):
 
 ALSVM = table2("alsvm_table2", "cv", ("a9a", "w8a", "ijcnn1"),
                ("falsvm", "alsvm", "liblinear-l1", "pegasos"))  # fmt: skip
-LSSVM = table2("sgdlssvm_table2", "cv", ("svmguide1", "splice", "rcv1"),
+LSSVM = table2("sgdlssvm_table2", "cv",
+               ("svmguide1", "splice", "mushrooms", "a9a", "ijcnn1", "rcv1"),
                ("sgd-lssvm", "svm-light", "cpsp", "libsvm", "nystrom", "icf"))  # fmt: skip
 
 
