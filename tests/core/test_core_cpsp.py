@@ -6,10 +6,12 @@ import scipy.sparse as sp
 import small_problems
 from kernel_oracles import box_qp
 from numpy.testing import assert_allclose
+from sklearn.datasets import load_breast_cancer
+from sklearn.preprocessing import minmax_scale
 from small_problems import needs_jit
 
 from svmbench.core import models
-from svmbench.core.kernel import basis, cpsp, one_slack, preimage
+from svmbench.core.kernel import basis, cpsp, one_slack, preimage, preimage_inputs
 from svmbench.core.kernel.basis import Basis
 from svmbench.core.kernel.cpsp import CPSP, CPSPTr
 from svmbench.core.kernel.preimage import Residual, Samples, fixed_point
@@ -46,6 +48,18 @@ def test_a_basis_of_any_size_ends_within_the_precision(solver, form, C, eps):
     assert model.stop_reason_ == "converged"
     assert -1e-6 * best <= model.objective_ - best <= 80 * C * eps
     assert model.counters_["basis_vectors"] == len(model.dual_coef_[0])
+
+
+@needs_jit
+@pytest.mark.parametrize("eps", [1e-3, 1e-4])
+def test_a_basis_that_does_not_fill_up_ends_at_the_exact_machine_s_optimum(eps):
+    X, labels = load_breast_cancer(return_X_y=True)
+    X, y = minmax_scale(X), 2.0 * labels - 1.0
+    model = CPSP(C=1.0, gamma=0.5, n_basis=len(y), tol=eps).fit(X, y)
+    best = optimum(KernelFunction("rbf", 0.5).between(X, X), y, 1.0)
+    assert model.stop_reason_ == "converged"
+    assert model.counters_["basis_vectors"] < len(y)
+    assert 0.0 <= model.objective_ - best <= len(y) * eps
 
 
 @needs_jit
@@ -121,21 +135,24 @@ def test_cuts_are_those_of_the_printed_algorithm(n_cuts, monkeypatch):
 
 
 @FORMS
-def test_pulls_and_values_are_the_sums_that_they_are_called(form):
-    X, _ = small_problems.make_problem(n=70, d=40, density=0.1)
+@pytest.mark.parametrize("of_ones", [True, False])
+@pytest.mark.parametrize("n_points", [1, 2, 4, 6])
+def test_pulls_and_values_are_the_sums_that_they_are_called(form, of_ones, n_points):
+    n = preimage_inputs.PIECE + 100
+    X, _ = small_problems.make_problem(n=n, d=40, density=0.1)
+    X = (X != 0.0).astype(float) if of_ones else X
     rng = np.random.default_rng(0)
-    rows, weights = np.arange(5, 60), rng.normal(size=55)
+    rows, weights = np.arange(5, n - 10), rng.normal(size=n - 15)
     near = near_sums(form(X), 0.7)
-    Z = np.stack([near.point(3), near.point(9)])
+    chosen = [3, 9, 21, 40, 58, 66][:n_points]
+    Z = np.stack([near.point(i) for i in chosen])
     pull, height = near.select(rows, weights).sums(Z)
     points = near.to_points(Z)
     K = RBF.between(points, X[rows]) * weights
-    assert_allclose(points, X[[3, 9]], atol=1e-6)
+    assert_allclose(points, X[chosen], atol=1e-6)
     assert_allclose(height, K.sum(axis=1), atol=1e-5)
-    assert_allclose(
-        near.to_points(pull / height[:, None]), K @ X[rows] / height[:, None], atol=1e-3
-    )
-    column = np.empty(70, dtype=np.float32)
+    assert_allclose(pull, K @ (X[rows] - near.to_points(0.0)), atol=1e-4)
+    column = np.empty(n, dtype=np.float32)
     near.column(Z[0], column)
     assert_allclose(column, RBF.between(points[:1], X)[0], atol=1e-6)
 

@@ -222,6 +222,7 @@ class SubspacePursuit(KernelClassifier):
             assert near is not None
             Samples(form, basis.function, True)
             near.column(near.point(0), np.empty(3, dtype=np.float32))
+            near.select(np.arange(3), np.ones(3)).sums(np.stack([near.point(0)] * 5))
 
     def train(self, data: TrainingData) -> Self:
         """Add cuts and basis points until the duality gap is small enough; store the expansion."""
