@@ -333,13 +333,21 @@ def test_what_else_is_refused(monkeypatch):
         svmbench.solver("srbo-nu-svm", screen="safe").fit(X, y)
     with pytest.raises(ValueError, match="screen must be one of none, dvi"):
         svmbench.solver("c-svm-bounded", screen="srbo").fit(X, y)
-    with pytest.raises(ValueError, match=r"takes 0 MiB, cache_mb=0\.001 allows less"):
-        svmbench.solver("nu-svm", cache_mb=0.001).fit(X, y)
     with pytest.raises(ValueError, match="can't have the sum 30"):
         UnitProblem(np.eye(20), 30.0)
     monkeypatch.setattr(quadratic, "is_there", lambda _: False)
     with pytest.raises(ValueError, match=r"needs the package piqp.*svmbench\[qp\]"):
         svmbench.solver("nu-svm", solver="qp").fit(X, y)
+
+
+@pytest.mark.parametrize("name", ["nu-svm", "c-svm-bounded", "oc-svm", "srbo-nu-svm"])
+def test_a_matrix_beyond_the_budget_is_refused_with_what_would_do(name):
+    X, y = make_problem(n=400, d=2)
+    too_much = r"400 samples takes 2 MiB, cache_mb=1 allows less: set cache_mb=2, .* most 362 s"
+    with pytest.raises(ValueError, match=too_much):
+        svmbench.solver(name, cache_mb=1).prepare(X, y)
+    svmbench.solver(name, cache_mb=2).prepare(X, y)
+    svmbench.solver(name, cache_mb=1).prepare(X[:362], y[:362])
 
 
 @pytest.mark.parametrize("name", ["nu-svm", "c-svm-bounded", "oc-svm", "srbo-nu-svm"])

@@ -201,6 +201,23 @@ def test_screening_switches_itself_off_and_says_so(monkeypatch):
     assert rests == "x..x....x........x..........."
 
 
+@needs_jit
+def test_a_path_on_which_screening_never_pays_is_the_path_without(monkeypatch):
+    # Step by step, so that what it takes longer is the tests and nothing else.
+    monkeypatch.setattr(sequence, "WORTH", 0.0)
+    monkeypatch.setattr(sequence, "GAIN", 0.0)
+    X, y = make_problem(n=120, d=4)
+    Q = (KernelFunction("rbf", 1.0).between(X, X) + 1.0) * np.outer(y, y)
+    totals = np.linspace(0.2, 0.9, 20) * 120
+    plain = list(sequence.follow(Q, totals, Settings(screen="none")))
+    steps = list(sequence.follow(Q, totals, Settings(screen="srbo-descent")))
+    assert "tested" in [step.screening for step in steps]
+    for step, same in zip(steps, plain, strict=True):
+        assert np.array_equal(step.point.a, same.point.a)
+        assert step.point.steps == same.point.steps
+        assert step.point.newton_steps == same.point.newton_steps
+
+
 def test_dvi_settles_nothing_wrongly_and_much():
     X, y = make_problem(n=20 if JIT_DISABLED else 60, d=4)
     y = y.astype(float)

@@ -14,9 +14,11 @@ Deviations
       their box can't make up the sum, more are taken with them, up to half of all (the paper's
       program draws them at random; here those next in line by their gradient).
     - ``srbo-descent``: delta is what lifts the last solution to the new sum, and a few pair steps;
-      both balls screen. It goes on with all samples where a forecast says that the smaller problem
-      would not pay for its matrix and the test, stops testing for a while after that has been so,
-      and does not test at all where the last solution took little more than a test does.
+      both balls screen. Where a forecast says that the smaller problem would not pay for its matrix
+      and the test, all samples are solved for, from where they would be without screening: the
+      pair steps are dropped, so that a path on which screening never pays is the same path, step by
+      step, and costs its few tests more. It stops testing for a while after that has been so, and
+      does not test at all where the last solution took little more than a test does.
 """
 
 from __future__ import annotations
@@ -348,21 +350,15 @@ def _descend_and_screen(problem: UnitProblem, state: _State, settings: Settings)
     start = time.perf_counter()
     n = len(state.point.a)
     none = np.zeros(n, dtype=bool)
-    feasible = lifted(problem, state.point)
+    plain = lifted(problem, state.point)
     test_s = TEST + TEST_SAMPLE * n
     if state.rest > 0 or state.seconds(n) < WORTH * test_s:
         state.rest = max(0, state.rest - 1)
-        state.solved(_solved(problem, settings, feasible))
+        state.solved(_solved(problem, settings, plain))
         step = Step(problem.sum, none, none, "off")
         step.solve_s = time.perf_counter() - start
         return step
-    steps = int(DESCENT * n)
-    if steps:
-        low, high = np.zeros(n), np.ones(n)
-        taken, _ = pair_steps(
-            raw(problem.Q), problem.diag, low, high, 0.0, steps, feasible.a, feasible.v
-        )
-        feasible.drift += taken
+    feasible = _descended(problem, plain)
     chosen = time.perf_counter()
     zero, one = none.copy(), none.copy()
     for ball in (
@@ -381,10 +377,22 @@ def _descend_and_screen(problem: UnitProblem, state: _State, settings: Settings)
         state.solved(solve_rest(problem, feasible, zero, one, settings))
     else:
         state.rest, state.pause = state.pause, min(2 * state.pause, LONGEST_REST)
-        state.solved(_solved(problem, settings, feasible))
+        state.solved(_solved(problem, settings, plain))
     step = Step(problem.sum, zero, one, "on" if pays else "tested", chosen - start)
     step.screening_s, step.solve_s = tested - chosen, time.perf_counter() - tested
     return step
+
+
+def _descended(problem: UnitProblem, start: Point) -> Point:
+    """Return a few pair steps' worth of descent from a point, which is not changed."""
+    point = start.copy()
+    steps = int(DESCENT * len(point.a))
+    if steps:
+        low, high = np.zeros(len(point.a)), np.ones(len(point.a))
+        bounds = (low, high, 0.0, steps)
+        taken, _ = pair_steps(raw(problem.Q), problem.diag, *bounds, point.a, point.v)
+        point.drift += taken
+    return point
 
 
 def solve_rest(

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise as neighbours
+from math import ceil, sqrt
 from time import perf_counter
 from typing import Any, ClassVar, Self
 
@@ -90,8 +91,9 @@ def signed(source: KernelSource, y: np.ndarray, square: float, cache_mb: float) 
     K = source.whole(cache_mb) if needed <= cache_mb else None
     if K is None:
         msg = (
-            f"the matrix of {n} samples takes {needed:.0f} MiB, cache_mb={cache_mb:g} allows less:"
-            " raise it, or train on fewer samples"
+            f"the matrix of {n} samples takes {ceil(needed)} MiB, cache_mb={cache_mb:g} allows"
+            f" less: set cache_mb={ceil(needed)}, or train on at most"
+            f" {int(sqrt(cache_mb * MIB / 8))} samples"
         )
         raise ValueError(msg)
     if source.inputs() is None or K.dtype != np.float64 or not K.flags.writeable:
