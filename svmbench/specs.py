@@ -25,6 +25,7 @@ from pydantic import (
 )
 
 from svmbench.errors import suggestion
+from svmbench.misfits import none_of, shown
 
 #: The fields that every cell has; whatever else tells cells apart is a dimension (or the fold).
 IDENTITY = ("dataset", "kernel", "solver")
@@ -67,7 +68,7 @@ def _field(name: str) -> str:
     known = [*IDENTITY, *_PLAIN]
     msg = (
         f"a field of a cell is {', '.join(known)} or a swept parameter such as solver.nu, "
-        f"not {name!r}{suggestion(name, known)}"
+        f"not {shown(name)}{suggestion(name, known)}"
     )
     raise ValueError(msg)
 
@@ -79,8 +80,7 @@ def _column(name: str) -> str:
 def _kind(name: str) -> str:
     known = plot_kinds()
     if name not in known:
-        msg = f"{name!r} is none of {', '.join(known)}{suggestion(name, known)}"
-        raise ValueError(msg)
+        raise ValueError(none_of(name, known))
     return name
 
 

@@ -25,7 +25,7 @@ MAY_IMPORT = {
     "terminal": {"errors", "inert"},
     "record": {"inert"},
     "scores": {"errors"},
-    "specs": {"errors", "report.kinds"},
+    "specs": {"errors", "misfits", "report.kinds"},
     "core": LEAVES,
     "baselines": {
         *LEAVES,

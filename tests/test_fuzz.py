@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import bz2
+import json
+import lzma
 import mmap
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,10 +14,12 @@ from typing import Any
 import fuzzing
 import mutators
 import numpy as np
+import pandas as pd
 import pytest
 from fuzzing import KINDS, Kind, Reached, fuzz
 
 from svmbench.errors import ConfigError, DataUnavailableError
+from svmbench.experiment.yaml_source import YamlSource
 
 #: So few that all kinds together take some twenty seconds.
 CASES = 72
@@ -88,9 +94,50 @@ def backtracking(content: bytes, _name: str) -> bytes:
     return content
 
 
+def trusting(parts: list[pd.Series], *_rest: object) -> list[np.ndarray]:
+    """Take the words of a column for numbers."""
+    return [part.to_numpy().astype(float) for part in parts]
+
+
+def unending(content: bytes, is_xz: bool) -> Iterator[bytes]:
+    """Unpack until the end comes, whether any input is left or not."""
+    one = lzma.LZMADecompressor() if is_xz else bz2.BZ2Decompressor()
+    yield one.decompress(content)
+    while not one.eof:
+        yield one.decompress(b"")
+
+
+def unguarded_text(path: Path) -> YamlSource:
+    """Read a config as if every file were text."""
+    return YamlSource(path.read_text("utf-8"), str(path))
+
+
+def unguarded_toml(path: Path) -> dict[str, Any]:
+    """Read a registry as if every file were one."""
+    return tomllib.loads(path.read_text("utf-8"))
+
+
+def unguarded_arrays(path: Path) -> dict[str, np.ndarray]:
+    """Read arrays as if every file held some."""
+    with np.load(path) as found:
+        return dict(found)
+
+
+def unguarded_json(path: Path) -> Any:
+    """Read JSON as if every file were some."""
+    return json.loads(path.read_bytes())
+
+
 #: By kind: a check, and what there may be in its place. Each is a mistake that has been made.
 BROKEN: dict[str, tuple[str, Any, str]] = {
     "libsvm": ("svmbench.data.libsvm._number", float, "internal"),
+    "csv": ("svmbench.data.tables._numbers", trusting, "internal"),
+    "archive": ("svmbench.data.archives._stream_pieces", unending, "slow"),
+    "yaml": ("svmbench.experiment.yaml_source.YamlSource.read", unguarded_text, "internal"),
+    "toml": ("svmbench.data.registry._parsed", unguarded_toml, "internal"),
+    "artifact": ("svmbench.report.kinds.decision.read_arrays", unguarded_arrays, "internal"),
+    "baseline": ("svmbench.report.sides._check_kept", lambda *_: None, "internal"),
+    "environment": ("svmbench.report.shapes.read_json", unguarded_json, "internal"),
     "idx": ("svmbench.data.idx.read", read_as_is, "internal"),
     "records": ("svmbench.record._is_well_typed", lambda _: True, "internal"),
     "plan": ("svmbench.report.shapes.mismatch", lambda *_: "", "internal"),
@@ -104,11 +151,12 @@ def test_a_reader_that_lacks_a_check_is_found(
     KINDS[name].seeds()  # by the whole reader
     place, instead, outcome = BROKEN[name]
     monkeypatch.setattr(place, instead)
-    for seed in range(20):
+    monkeypatch.setattr(fuzzing, "CPU_SECONDS", 0.5)
+    for seed in range(10):
         tally = fuzz(KINDS[name], CASES, seed=seed, folder=folder)
         if tally.outcomes[outcome]:
             return
-    pytest.fail(f"{20 * CASES} damaged files, and none showed that {place} is broken")
+    pytest.fail(f"{10 * CASES} damaged files, and none showed that {place} is broken")
 
 
 def test_a_reader_without_measure_is_found(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,6 +23,7 @@ from svmbench.experiment.values import (
     dimension_values,
     values_of,
 )
+from svmbench.misfits import shown as said
 
 Scaler = Literal["minmax", "maxabs", "standard"]
 TaskName = Literal["binary", "multiclass", "one-class"]
@@ -60,7 +61,9 @@ class SolverSpec(Model):
                 msg = "a solver has a name or a class, not both"
                 raise ValueError(msg)
             if not (isinstance(path, str) and "." in path.strip(".")):
-                msg = f"a class is given by its dotted path, such as sklearn.svm.NuSVC: {path!r}"
+                msg = (
+                    f"a class is given by its dotted path, such as sklearn.svm.NuSVC: {said(path)}"
+                )
                 raise ValueError(msg)
             rest = {key: given for key, given in value.items() if key != "class"}
             return {"name": path, "label": path.rpartition(".")[2], **rest}
@@ -70,7 +73,8 @@ class SolverSpec(Model):
     @classmethod
     def _no_separators(cls, label: str) -> str:
         if any(mark in label for mark in ":|"):
-            msg = f"a label holds no ':' and no '|', which separate solvers in races: {label!r}"
+            marks = "a label holds no ':' and no '|', which separate solvers in races"
+            msg = f"{marks}: {said(label)}"
             raise ValueError(msg)
         return label
 

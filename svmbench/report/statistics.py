@@ -9,6 +9,9 @@ from itertools import pairwise
 
 import numpy as np
 
+#: Beyond this, squares and sums of squares overflow.
+_SQUARES_BELOW = 1e150
+
 
 def mean_sd(values: Sequence[float]) -> tuple[float, float | None]:
     """Return the mean and the sample standard deviation (n − 1) of `values`.
@@ -23,6 +26,10 @@ def mean_sd(values: Sequence[float]) -> tuple[float, float | None]:
     """
     if not values:
         raise ValueError("the mean of no values is undefined")
+    largest = max(abs(value) for value in values)
+    if largest > _SQUARES_BELOW and len(values) > 1:
+        mean, sd = mean_sd([value / largest for value in values])
+        return mean * largest, None if sd is None else sd * largest
     mean = math.fsum(values) / len(values)
     if len(values) == 1:
         return mean, None

@@ -20,6 +20,9 @@ PRINTED = [row for row in numbers("smo") if row.metric == "scaling_exponent"]
 def test_mean_and_sample_deviation():
     assert mean_sd([1.0, 2.0, 6.0]) == (3.0, pytest.approx(math.sqrt(7)))
     assert mean_sd([5.0]) == (5.0, None)
+    huge, spread = mean_sd([1e308, 1.5e308, 0.5e308])
+    assert huge == pytest.approx(1e308)
+    assert spread == pytest.approx(0.5e308)
     assert mean_sd([0.1, 0.2, 0.3]) == mean_sd([0.3, 0.1, 0.2])
     with pytest.raises(ValueError, match="no values"):
         mean_sd([])

@@ -61,13 +61,16 @@ def _series(cells: list[Cell], along: list[str]) -> tuple[Series, ...]:
     points: dict[str, list[Point]] = {name: [] for name in (_OBSERVED, *_LINES)}
     for cell in cells:
         x = _places(cell, along)[0]
-        seen = [measured(cell, name) for name in ("hit_pct", "hit_low_pct", "hit_high_pct")]
-        values = [float(value) for value in seen if value is not None]
-        points[_OBSERVED].append(Point(x, values[0], values[1], values[-1], False, False))
+        value, low, high = (
+            measured(cell, name) for name in ("hit_pct", "hit_low_pct", "hit_high_pct")
+        )
+        if value is not None:
+            interval = (value if low is None else low, value if high is None else high)
+            points[_OBSERVED].append(Point(x, value, *interval, False, False))
         for name, metric in _LINES.items():
-            value = measured(cell, metric)
-            if value is not None:
-                points[name].append(Point(x, value, value, value, False, False))
+            line = measured(cell, metric)
+            if line is not None:
+                points[name].append(Point(x, line, line, line, False, False))
     return tuple(
         Series(name, tuple(sorted(found, key=lambda point: point.x)))
         for name, found in points.items()
