@@ -111,6 +111,50 @@ def test_paths_in_turn_reach_the_same_solutions() -> None:
     assert screening.SUMMED[0] not in {name.partition(":")[0] for name in metrics}
 
 
+def test_values_in_turn_are_the_paths_and_go_on_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    turns: list[str] = []
+    honest = screening._Path.advance
+
+    def told(self: Any) -> bool:
+        turns.append(self.name)
+        return honest(self)
+
+    monkeypatch.setattr(screening._Path, "advance", told)
+    grid = {"nu": NUS[:3]}
+    racers = [{"name": "nu-svm", "grid": grid}, {"name": "srbo-nu-svm", "grid": grid}]
+    block = {"name": "main", "protocol": "screening", "gammas": [2.0], "scores": ["accuracy"]}
+    config = {"title": "t", "solvers": racers, "datasets": ["breast-cancer[:60]"]}
+    found, points = {}, {}
+    for kind in ("paths", "values"):
+        config["blocks"] = [block | {"turns": kind, "pairs": [["srbo-nu-svm", "nu-svm"]]}]
+        (cell,) = make_plan(Config.model_validate(config), "t", "paper").cells
+        kept: dict[str, Any] = {}
+        turns.clear()
+        found[kind] = screening.screening(
+            Task(cell.spec, emit=lambda name, values, kept=kept: kept.update({name: values}))
+        )
+        points[kind] = kept
+        a, b = "nu-svm", "srbo-nu-svm"
+        # Three values and the end of each.
+        assert turns == ([a] * 4 + [b] * 4 if kind == "paths" else [a, b, b, a, a, b, b, a])
+        # What is done is not done again; in turn, it is where the other one is missing.
+        done = {name: dict(kept[name]) for name in list(kept)[:1]}
+        again: dict[str, Any] = {}
+        screening.screening(
+            Task(cell.spec, done=done, emit=lambda name, v, again=again: again.update({name: v}))
+        )
+        assert list(again) == (list(kept)[1:] if kind == "paths" else list(kept))
+        again.clear()
+        screening.screening(
+            Task(cell.spec, done=kept, emit=lambda name, v, again=again: again.update({name: v}))
+        )
+        assert not again
+    for name, point in points["paths"].items():
+        assert points["values"][name]["params"] == point["params"]
+    same = "accuracy_pct:srbo-nu-svm"
+    assert found["paths"]["metrics"][same] == found["values"]["metrics"][same]
+
+
 @pytest.mark.parametrize("task", ["binary", "one-class"])
 def test_a_plane_marks_what_was_screened_at_the_last_value(task: str, tmp_path: Path) -> None:
     name = "srbo-nu-svm" if task == "binary" else "srbo-oc-svm"
