@@ -127,6 +127,19 @@ def test_a_plane_shows_classes_and_what_is_marked(tmp_path: Path) -> None:
     assert build(moved).plots["plane"][0].read_bytes() != before
 
 
+def test_a_path_that_has_left_one_plane_is_one_panel(tmp_path: Path) -> None:
+    folder = plane(tmp_path)
+    lines = (folder / "runs.jsonl").read_text().splitlines()
+    key = json.loads(lines[0])["key"]
+    for number, nu in enumerate((0.3, 0.4, 0.5)):
+        point = {"schema": 1, "kind": "point", "key": key, "point": str(number)}
+        lines.append(json.dumps({**point, "dimensions": {"solver.nu": nu}, "metrics": {"n": nu}}))
+    (folder / "runs.jsonl").write_text("\n".join(lines) + "\n")
+    curves = curves_of(folder)
+    assert len(curves.cells) == 4
+    assert [panel.title for panel in curves.panels] == ["moons"]
+
+
 def test_a_plane_names_what_its_points_are_marked_as(tmp_path: Path) -> None:
     marks = {"marked": None, "marks": np.array([0, 2, 1]), "mark_names": np.array(["low", "high"])}
     folder = plane(tmp_path, **marks)

@@ -44,8 +44,16 @@ def collect(run: Run, spec: PlotSpec) -> Curves:
     """Return a panel for each cell that has left a grid."""
     cells = [cell for cell in run.block_cells(spec.block) if spec.dataset in (None, cell.dataset)]
     several_folds = len({cell.fold for cell in cells}) > 1
+    # The points of a path are cells of one key, which has left one grid: that of its last value.
+    one_each = {cell.key: cell for cell in cells}
+    along = {
+        name
+        for cell in cells
+        for name, value in cell.dimensions.items()
+        if one_each[cell.key].dimensions.get(name) != value
+    }
     panels, lacking = [], []
-    for title, members in by_panel(cells, ()).items():
+    for title, members in by_panel(list(one_each.values()), along).items():
         for cell in members:
             path = run.path / "artifacts" / f"{cell.key}.npz"
             if cell.status == "ok" and path.is_file():
