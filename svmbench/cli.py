@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from svmbench import __version__, inert, logs, terminal
+from svmbench import __version__, inert, logs, publishing, terminal
 from svmbench.commands import POSITIVE, TRUST, datasets_named, register, why_missing
 from svmbench.completion import CardName, ConfigName, DatasetName
 from svmbench.errors import (
@@ -411,6 +411,7 @@ def _report(path: Path, console: Any, quiet: bool, **options: bool) -> None:
 
 
 register(cli)
+publishing.register(cli)
 
 
 def _hoisted(words: list[str]) -> tuple[list[str], bool]:

@@ -38,7 +38,7 @@ class FiniteRange(click.FloatRange):
 
 #: For limits and tolerances of all commands.
 POSITIVE = FiniteRange(min=0, min_open=True)
-_FOLDER = click.Path(path_type=Path)
+FOLDER = click.Path(path_type=Path)
 TRUST = click.option(
     "--trust",
     is_flag=True,
@@ -47,8 +47,8 @@ TRUST = click.option(
 
 
 @click.command()
-@click.argument("base", type=_FOLDER)
-@click.argument("new", type=_FOLDER)
+@click.argument("base", type=FOLDER)
+@click.argument("new", type=FOLDER)
 @click.option(
     "--slowdown",
     type=FiniteRange(min=1),
@@ -84,8 +84,8 @@ def compare(base: Path, new: Path, slowdown: float, as_json: bool) -> None:
 
 
 @click.command()
-@click.argument("results", type=_FOLDER)
-@click.argument("target", type=_FOLDER)
+@click.argument("results", type=FOLDER)
+@click.argument("target", type=FOLDER)
 def keep(results: Path, target: Path) -> None:
     r"""Keep a run's counters, accuracies and ratios as the baseline that `compare` reads.
 
@@ -324,7 +324,7 @@ def completion(ctx: click.Context, shell: str) -> None:
 
 
 @click.command()
-@click.argument("results", nargs=-1, type=_FOLDER)
+@click.argument("results", nargs=-1, type=FOLDER)
 @click.option("--paper", "papers", multiple=True, metavar="PAPER", help="Its claims alone.")
 @click.option("--claim", "names", multiple=True, metavar="ID", help="This claim alone, with all.")
 @click.option("--details", is_flag=True, help="Show every part of every verdict.")
@@ -336,7 +336,7 @@ def completion(ctx: click.Context, shell: str) -> None:
     show_default=True,
 )
 @click.option(
-    "--claims", "file", type=_FOLDER, metavar="FILE", help="Other thresholds than the package's."
+    "--claims", "file", type=FOLDER, metavar="FILE", help="Other thresholds than the package's."
 )
 @click.option(
     "--freshness/--no-freshness",
@@ -381,8 +381,10 @@ def claims(
         for one in known
         if (not papers or one.paper in papers) and (not names or one.id in names)
     ]
-    kept = judging.gather(list(results) or [_kept_results()])
-    verdicts = judging.judge(asked, kept, _changes if freshness else None)
+    kept = judging.gather(list(results) or [kept_results()])
+    verdicts = judging.judge(
+        asked, kept, (lambda source: changes_since(source.run.path)) if freshness else None
+    )
     if form == "terminal":
         for text in written.as_terminal(verdicts, details=details or bool(names)):
             terminal.say(text)
@@ -392,14 +394,14 @@ def claims(
     terminal.hand_over(shown[form](verdicts))
 
 
-def _changes(source: Any) -> dict[str, str]:
-    """Return what has changed since each cell of a run was measured."""
+def changes_since(folder: Path) -> dict[str, str]:
+    """Return what has changed since each cell of a run folder was measured."""
     from svmbench.experiment.freshness import changes
 
-    return changes(source.run.path)
+    return changes(folder)
 
 
-def _kept_results() -> Path:
+def kept_results() -> Path:
     """Return where results are kept: here, or in the checkout that this program runs from."""
     here = Path("results")
     found = here if here.is_dir() else PACKAGE.parent / "results"

@@ -2,12 +2,13 @@
 
 Names, titles, labels and reasons come from configs, data files, plug-ins and other people's result
 folders. What shows them must not obey them: a terminal no escape sequence, Markdown no HTML and no
-link, a spreadsheet no formula, a plot no formula of its own.
+link, a page no tag, a spreadsheet no formula, a plot no formula of its own.
 """
 
 from __future__ import annotations
 
 import re
+from html import escape as html_escape
 
 #: What stands for a character that can't be seen.
 HIDDEN = "�"
@@ -62,6 +63,11 @@ def markdown_label(text: object) -> str:
 def markdown_code(text: object) -> str:
     """Return a text as a code span, which ends where the text does."""
     return f"`{line(text).replace('`', HIDDEN).replace('|', HIDDEN)}`"
+
+
+def html(text: object) -> str:
+    """Return a text as one line of HTML, inside or outside an attribute, that does nothing."""
+    return html_escape(line(text), quote=True)
 
 
 #: What LaTeX would obey, and the signs that its fonts of text lack.

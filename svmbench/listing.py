@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import sys
 from typing import Any
 
 from svmbench import inert, terminal
@@ -91,7 +93,7 @@ def describe(name: str, *, trust: bool = False) -> dict[str, Any]:
         With the nearest solver or data set.
     """
     from svmbench import data
-    from svmbench.catalogue import solver, solvers
+    from svmbench.catalogue import solver, solver_class, solvers
     from svmbench.core.problems import PROBLEMS
     from svmbench.errors import UnknownNameError
 
@@ -115,7 +117,31 @@ def describe(name: str, *, trust: bool = False) -> dict[str, Any]:
         "inputs": "dense, CSR" if declared.sparse else "dense",
         "task": declared.task,
         "parameters": [f"{key} = {value}" for key, value in solver(name).get_params().items()],
+        "deviations": deviations(solver_class(name)),
     }
+
+
+def deviations(cls: type) -> list[str]:
+    """Return what the head of a solver's file says under Deviations, a paragraph each.
+
+    Parameters
+    ----------
+    cls : type
+        Its class; of one that says nothing the list is empty.
+    """
+    text = inspect.cleandoc(sys.modules[cls.__module__].__doc__ or "")
+    found: list[str] = []
+    inside = False
+    for line in text.splitlines():
+        if line[:1].strip():
+            inside = "deviations" in line.lower()
+        elif inside and line.strip():
+            words = " ".join(line.split())
+            if words.startswith("- ") or not found:
+                found.append(words.removeprefix("- "))
+            else:
+                found[-1] += f" {words}"
+    return found
 
 
 def _describe_class(path: str, trust: bool) -> dict[str, Any]:

@@ -54,6 +54,48 @@ class BuiltReport:
         return [self.tidy, self.joined, *tables_and_plots, *self.exponents.values()]
 
 
+@dataclass(frozen=True)
+class Content:
+    """A run folder with everything laid out that its plan asks for.
+
+    Attributes
+    ----------
+    run : Run
+    tables : list of Table
+    curves : list of Curves
+        Of every plot.
+    """
+
+    run: Run
+    tables: list[Table]
+    curves: list[Curves]
+
+
+def read_content(run_dir: Path, *, allow_contended: bool = False) -> Content:
+    """Read a run folder and lay out its tables and plots.
+
+    Raises
+    ------
+    ResultsError
+        If the folder is no run folder, or its plan asks for something impossible.
+    """
+    run = read_run(run_dir)
+    plan_name = str(run.path / "plan.json")
+    specs = [read_spec(raw, plan_name) for raw in run.tables]
+    plots = [read_plot(raw, plan_name) for raw in run.plots]
+    names = [spec.name for spec in specs] + [plot.name for plot in plots]
+    for name in names:
+        if names.count(name) > 1 or name in {"table", "tables"}:
+            raise DamagedResultsError(
+                f"{plan_name}: the name {name!r} is taken; each table and plot needs its own"
+            )
+    return Content(
+        run=run,
+        tables=[lay_out(run, spec, allow_contended=allow_contended) for spec in specs],
+        curves=[trace_curves(run, plot) for plot in plots],
+    )
+
+
 def build(run_dir: Path | str, *, allow_contended: bool = False) -> BuiltReport:
     """Write the tables and plots of a run folder from its plan and records alone.
 
@@ -76,18 +118,8 @@ def build(run_dir: Path | str, *, allow_contended: bool = False) -> BuiltReport:
     ResultsError
         If the folder is no run folder, can't be written, or its plan asks for something impossible.
     """
-    run = read_run(Path(run_dir))
-    plan_name = str(run.path / "plan.json")
-    specs = [read_spec(raw, plan_name) for raw in run.tables]
-    plots = [read_plot(raw, plan_name) for raw in run.plots]
-    names = [spec.name for spec in specs] + [plot.name for plot in plots]
-    for name in names:
-        if names.count(name) > 1 or name in {"table", "tables"}:
-            raise DamagedResultsError(
-                f"{plan_name}: the name {name!r} is taken; each table and plot needs its own"
-            )
-    tables = [lay_out(run, spec, allow_contended=allow_contended) for spec in specs]
-    curves = [trace_curves(run, plot) for plot in plots]
+    content = read_content(Path(run_dir), allow_contended=allow_contended)
+    run, tables, curves = content.run, content.tables, content.curves
     sections = [markdown(run, table, allow_contended=allow_contended) for table in tables]
 
     written: dict[str, tuple[Path, ...]] = {}
@@ -98,7 +130,7 @@ def build(run_dir: Path | str, *, allow_contended: bool = False) -> BuiltReport:
             write_text(run.path / f"{name}.md", section),
         )
     drawn: dict[str, tuple[Path, ...]] = {}
-    exponents: dict[str, Path] = {}
+    fitted: dict[str, Path] = {}
     for one in curves:
         name = one.spec.name
         fits = run.path / f"{name}-exponents.csv"
@@ -112,7 +144,7 @@ def build(run_dir: Path | str, *, allow_contended: bool = False) -> BuiltReport:
             for ending, content in contents.items()
         )
         if kind_of(one.spec).fits:
-            exponents[name] = write_text(fits, exponents_csv(one))
+            fitted[name] = write_text(fits, exponents_csv(one))
     return BuiltReport(
         tidy=write_text(
             run.path / "table.csv", tidy_csv(run, tables, allow_contended=allow_contended)
@@ -120,7 +152,7 @@ def build(run_dir: Path | str, *, allow_contended: bool = False) -> BuiltReport:
         joined=write_text(run.path / "tables.md", _joined(run, tables, sections, curves)),
         tables=written,
         plots=drawn,
-        exponents=exponents,
+        exponents=fitted,
         notes=run.notes,
     )
 
@@ -152,15 +184,15 @@ def _joined(
             lines += [f"Not drawn, there is no point: {inert.markdown(one.gaps)}.", ""]
             continue
         lines += [f"![{inert.markdown_label(one.spec.heading)}]({one.spec.name}.svg)", ""]
-        lines += _exponents(one)
+        lines += [f"- {inert.markdown(sentence)}" for sentence in exponents(one)]
         lines += [f"- Crossing: {inert.markdown(sentence)}." for sentence in one.crossings]
         if lines[-1]:
             lines.append("")
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
-def _exponents(curves: Curves) -> list[str]:
-    """Return the fitted exponents as a list, for readers of the text alone."""
+def exponents(curves: Curves) -> list[str]:
+    """Return the fitted exponents, a sentence each, for readers of the text alone."""
     lines = []
     for panel in curves.panels:
         for series in panel.series:
@@ -176,7 +208,7 @@ def _exponents(curves: Curves) -> list[str]:
                     f"{series.printed_fit}"
                 )
             lines.append(
-                f"- {inert.markdown(where)}: exponent {series.fit} from {series.fit.n_points}"
-                f" points of {inert.markdown(quantity(curves.y))}{paper}."
+                f"{where}: exponent {series.fit} from {series.fit.n_points} points of "
+                f"{quantity(curves.y)}{paper}."
             )
     return lines

@@ -1,9 +1,11 @@
-"""Writing a file whole or not at all."""
+"""Writing a file, or a folder, whole or not at all."""
 
 from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from svmbench.errors import ResultsError
@@ -53,3 +55,21 @@ def remove(*paths: Path) -> None:
 def write_text(path: Path, content: str) -> Path:
     """Replace `path` by `content` (UTF-8, line ends as given) in one step; return `path`."""
     return write_bytes(path, content.encode("utf-8"))
+
+
+@contextmanager
+def replaced(target: Path) -> Iterator[Path]:
+    """Hand out an empty folder that takes the place of `target`, unless something goes wrong."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=target.parent) as scratch:
+        made, former = Path(scratch) / "made", Path(scratch) / "former"
+        made.mkdir()
+        yield made
+        if target.exists():
+            target.rename(former)
+        try:
+            made.rename(target)
+        except BaseException:
+            if former.exists():
+                former.rename(target)
+            raise

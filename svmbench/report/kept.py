@@ -14,13 +14,12 @@ import re
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from svmbench.errors import ResultsError
 from svmbench.record import Record
 from svmbench.report.builder import build
-from svmbench.report.files import write_text
+from svmbench.report.files import replaced, write_text
 from svmbench.report.records import PACKED, read_run, result_lines
 
 #: What of a run folder tables and plots are made of, apart from environments and artifacts.
@@ -49,7 +48,7 @@ def keep(run: Path, target: Path) -> Path:
     content = read_run(run)
     used = {cell.environment for cell in content.cells}
     try:
-        with _replaced(target) as made:
+        with replaced(target) as made:
             # The plan as it is: it may say more than this version of the report knows.
             shutil.copyfile(run / "plan.json", made / "plan.json")
             for name in sorted(content.environments.keys() & used):
@@ -97,7 +96,7 @@ def rebuild(folder: Path) -> list[str]:
         head, _, rest = path.read_text(encoding="utf-8").partition("\n\n")
         write_text(path, f"{head}\n\n{NOT_KEPT}\n\n{rest}")
         return found
-    with _replaced(folder) as made:
+    with replaced(folder) as made:
         _copy_sources(folder, made)
         build(made)
     return found
@@ -169,21 +168,3 @@ def _copy_sources(folder: Path, made: Path) -> None:
         shutil.copyfile(path, made / path.name)
     if (folder / _ARTIFACTS).is_dir():
         shutil.copytree(folder / _ARTIFACTS, made / _ARTIFACTS)
-
-
-@contextmanager
-def _replaced(target: Path) -> Iterator[Path]:
-    """Hand out an empty folder that takes the place of `target`, unless something goes wrong."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=target.parent) as scratch:
-        made, former = Path(scratch) / "made", Path(scratch) / "former"
-        made.mkdir()
-        yield made
-        if target.exists():
-            target.rename(former)
-        try:
-            made.rename(target)
-        except BaseException:
-            if former.exists():
-                former.rename(target)
-            raise

@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import math
 import textwrap
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,13 @@ if TYPE_CHECKING:
 DPI = 150
 #: The files of a plot.
 ENDINGS = ("svg", "png")
+#: What a file says of its making, so that its bytes depend on what it shows alone: an SVG names
+#: the version that drew it, on which they depend.
+_METADATA: dict[str, dict[str, None]] = {
+    "svg": {"Date": None},
+    "png": {"Software": None},
+    "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+}
 #: Characters of footer text that fit an inch at the footer's size.
 _FOOTER_PER_INCH = 17.5
 #: Characters of legend text that fit an inch.
@@ -49,7 +57,13 @@ _STYLE = {
 }
 
 
-def draw(run: Run, curves: Curves, *, allow_contended: bool = False) -> dict[str, bytes]:
+def draw(
+    run: Run,
+    curves: Curves,
+    *,
+    allow_contended: bool = False,
+    endings: Sequence[str] = ENDINGS,
+) -> dict[str, bytes]:
     """Draw a plot.
 
     Parameters
@@ -61,12 +75,13 @@ def draw(run: Run, curves: Curves, *, allow_contended: bool = False) -> dict[str
     allow_contended : bool, default False
         Draw times that were measured while other workers ran like any others. By default their
         markers are hollow and the footer says so.
+    endings : sequence of str, default ("svg", "png")
+        The files that are wanted; ``pdf``, too.
 
     Returns
     -------
     dict of str to bytes
-        The files' contents by their ending, ``svg`` and ``png``; empty where there is no point to
-        draw.
+        The files' contents by their ending; empty where there is no point to draw.
     """
     if not curves.panels:
         return {}
@@ -79,13 +94,9 @@ def draw(run: Run, curves: Curves, *, allow_contended: bool = False) -> dict[str
         figure = _figure(run, curves, allow_contended=allow_contended)
         FigureCanvasAgg(figure)
         contents = {}
-        for ending, metadata in (
-            # An SVG names the version that drew it: its bytes depend on that.
-            ("svg", {"Date": None}),
-            ("png", {"Software": None}),
-        ):
+        for ending in endings:
             out = io.BytesIO()
-            figure.savefig(out, format=ending, dpi=DPI, metadata=metadata)
+            figure.savefig(out, format=ending, dpi=DPI, metadata=_METADATA[ending])
             contents[ending] = out.getvalue()
     return contents
 

@@ -13,11 +13,13 @@ from pydantic import ValidationError
 from svmbench import inert
 from svmbench.errors import DamagedResultsError
 from svmbench.misfits import sentence, shown
-from svmbench.report import published, wording
-from svmbench.report.provenance import describe_cpu, missing, undefined, used_environments
+from svmbench.report import captions, wording
+from svmbench.report.media import MARKDOWN
+from svmbench.report.provenance import missing, undefined
 from svmbench.report.races import VERSUS, take_apart
-from svmbench.report.records import OUTSIDE_LOAD, Cell, Run
+from svmbench.report.records import Cell, Run
 from svmbench.report.summary import Comparison, Summary, by_machine, compare, group, summarise
+from svmbench.report.units import SECONDS, Unit
 from svmbench.report.wording import CONTENDED_MARK, DISTURBED_MARK, PARTIAL_MARK
 from svmbench.specs import IDENTITY, Spec, TableSpec
 
@@ -226,7 +228,8 @@ def _csv_fields(entry: Entry | None) -> dict[str, str]:
 def markdown(run: Run, table: Table, *, allow_contended: bool = False) -> str:
     """Return a section of Markdown: the table, its provenance, footnotes and missing cells."""
     spec = table.spec
-    lines = [f"## {inert.markdown(spec.heading)}", "", *_caption(run, table), ""]
+    caption = " ".join(map(MARKDOWN.spell, captions.caption(run, table)))
+    lines = [f"## {inert.markdown(spec.heading)}", "", caption, ""]
     if not table.row_keys:
         lines += ["No cells: this profile's plan has none for this table.", ""]
         return "\n".join(lines)
@@ -236,17 +239,17 @@ def markdown(run: Run, table: Table, *, allow_contended: bool = False) -> str:
     left = len(table.row_fields)
     lines.append("|" + " --- |" * left + " ---: |" * (len(heads) - left))
     for row in table.row_keys:
-        # What is not swept is all of it; a kernel that is not there is none.
-        texts = [
-            _shown(value) or ("–" if name == "kernel" else "all")
-            for name, value in zip(table.row_fields, row, strict=True)
-        ]
+        texts = row_texts(table, row)
         texts += [
-            cell_text(table.entries.get((row, column, metric)), allow_contended=allow_contended)
+            str(
+                cell_text(table.entries.get((row, column, metric)), allow_contended=allow_contended)
+            )
             for column, metric in table.columns
         ]
         lines.append(_markdown_row(texts))
-    lines += ["", *_footnotes(table, allow_contended=allow_contended)]
+    lines.append("")
+    for note in captions.footnotes(table, allow_contended=allow_contended):
+        lines += [MARKDOWN.spell(note), ""]
     gaps = missing(run.block_cells(spec.block))
     if gaps:
         lines += ["Missing cells:", "", *(f"- {inert.markdown(gap)}" for gap in gaps), ""]
@@ -257,111 +260,99 @@ def markdown(run: Run, table: Table, *, allow_contended: bool = False) -> str:
     return "\n".join(lines)
 
 
-def cell_text(entry: Entry | None, *, allow_contended: bool = False) -> str:
-    """Return what a table's cell says: value, spread, marks, and the paper's number."""
+@dataclass(frozen=True)
+class CellText:
+    """What a table's cell says, in parts; each empty where there is nothing to say.
+
+    Attributes
+    ----------
+    value, spread : str
+        The number, or the word for its state; what is uncertain about it.
+    marks, folds : str
+        Of a time that other work disturbed; of how many folds there is a value.
+    printed : str
+        The paper's number, and how far off it is.
+    """
+
+    value: str
+    spread: str = ""
+    marks: str = ""
+    folds: str = ""
+    printed: str = ""
+
+    def __str__(self) -> str:
+        text = " ".join(filter(None, (self.value, self.spread))) + self.marks
+        return " ".join(filter(None, (text, self.folds, self.printed)))
+
+
+def cell_text(
+    entry: Entry | None, *, allow_contended: bool = False, unit: Unit | None = None
+) -> CellText:
+    """Return what a table's cell says: value, spread, marks, and the paper's number.
+
+    Parameters
+    ----------
+    entry : Entry or None
+        None for a combination that was never planned, of which there is nothing to say.
+    allow_contended : bool, default False
+        Mark no times.
+    unit : Unit, optional
+        Of a time, instead of seconds; the paper's number, as it is printed, then has its own.
+    """
     if entry is None:
-        return ""
+        return CellText("")
     summary, comparison = entry.summary, entry.comparison
-    if summary.value is None:
-        text = "–" if summary.status == "ok" else wording.status_word(summary.status)
-        text = "undefined" if summary.undefined else text
-    elif summary.low is not None and summary.high is not None:
-        low, high = (wording.number(summary.metric, end) for end in (summary.low, summary.high))
-        text = f"{wording.number(summary.metric, summary.value)} ({low}–{high})"
-    else:
-        text = wording.value_with_spread(summary.metric, summary.value, summary.spread)
+    value, spread = _value_text(summary, unit or SECONDS)
+    marks = folds = printed = ""
     if not allow_contended:
-        text += CONTENDED_MARK if summary.contended else ""
-        text += DISTURBED_MARK if summary.disturbed else ""
+        marks += CONTENDED_MARK if summary.contended else ""
+        marks += DISTURBED_MARK if summary.disturbed else ""
     if summary.partial:
-        text += f" {PARTIAL_MARK}{summary.folds}/{summary.planned}"
+        folds = f"{PARTIAL_MARK}{summary.folds}/{summary.planned}"
     if comparison.published is not None:
-        text += " " + wording.beside(
-            summary.metric, summary.value, comparison.published, comparison.difference
+        printed = wording.beside(
+            summary.metric,
+            summary.value,
+            comparison.published,
+            comparison.difference,
+            unit="s" if unit not in {None, SECONDS} else "",
         )
-    return text
+    return CellText(value, spread, marks, folds, printed)
 
 
-def _caption(run: Run, table: Table) -> list[str]:
-    spec = table.spec
-    note = f" ({inert.markdown(run.profile_note)})" if run.profile_note else ""
-    lines = [f"Profile: **{inert.markdown(run.profile or 'none')}**{note}."]
-    parts = [f"Block {spec.block}"]
-    if scaling := run.block_scaling(spec.block):
-        parts.append(f"scaling {scaling}")
-    parts += [f"{run.label(name)} {value}" for name, value in table.constants.items()]
-    lines.append(inert.markdown("; ".join(parts)) + ".")
-    planned = {entry.summary.planned for entry in table.entries.values()}
-    if planned and max(planned) > 1:
-        folds = str(max(planned)) if len(planned) == 1 else f"{min(planned)} to {max(planned)}"
-        lines.append(f"Mean ± sample standard deviation over {folds} folds.")
-    names = used_environments(table.cells)
-    described = "; ".join(describe_cpu(run, name) for name in names)
-    lines.append(
-        f"Environment: {inert.markdown(described) or 'none yet (nothing has been measured)'}."
-    )
-    return [" ".join(lines)]
+def _value_text(summary: Summary, unit: Unit) -> tuple[str, str]:
+    """Return a summary's value and its spread, as texts."""
+    metric, value = summary.metric, summary.value
+    if value is None:
+        if summary.undefined:
+            return "undefined", ""
+        return "–" if summary.status == "ok" else wording.status_word(summary.status), ""
+    if metric.endswith("_s"):
+        value *= unit.per_second
+        low, high, spread = map(unit.of, (summary.low, summary.high, summary.spread))
+    else:
+        low, high, spread = summary.low, summary.high, summary.spread
+    text = wording.number(metric, value)
+    if low is not None and high is not None:
+        return text, f"({wording.number(metric, low)}–{wording.number(metric, high)})"
+    return text, wording.spread_text(metric, value, spread)
 
 
-def _footnotes(table: Table, *, allow_contended: bool) -> list[str]:
-    entries = [e for r in table.row_keys for c, m in table.columns
-               if (e := table.entries.get((r, c, m)))]  # fmt: skip
-    notes = []
-    if table.spec.published:
-        if any(entry.comparison.published is not None for entry in entries):
-            notes.append(
-                "In brackets: what the paper prints, and how far the measured value is from it "
-                "(times: measured / printed; others: measured − printed; `=`: the same). "
-                "The difference is left out where folds are missing or a time is marked."
-            )
-        else:
-            table_name = table.spec.published
-            found = any(published.has_table(e.cell.paper, table_name) for e in entries)
-            why = "for these cells" if found else "that this suite has"
-            notes.append(f"The paper prints no numbers {why} ({inert.markdown_code(table_name)}).")
-    if any(entry.summary.partial for entry in entries):
-        # A score may be undefined on a fold that finished.
-        if any(entry.summary.undefined for entry in entries):
-            had = "has a value here: the mean is over those that have one (with one/planned)"
-        else:
-            had = "finished: the mean is over those that did (finished/planned)"
-        notes.append(f"{PARTIAL_MARK} Not every fold {had}; the others are listed below.")
-    if "machine" in table.row_fields:
-        notes.append(
-            "Folds of one measurement are from different environments, which make no mean: each "
-            "environment has a row of its own."
-        )
-    if any(entry.summary.contended for entry in entries):
-        if allow_contended:
-            notes.append("Some times were measured while other workers ran, and are used as asked.")
-        else:
-            notes.append(
-                f"\\{CONTENDED_MARK} Measured while other workers ran: an indication, not a timing "
-                "to compare. Run with one job for that."
-            )
-    if any(entry.summary.disturbed for entry in entries):
-        busy = (
-            f"the wall time of the training is more than {OUTSIDE_LOAD:g} times its CPU time: "
-            "other programs had the processor"
-        )
-        if allow_contended:
-            notes.append(f"Of some cells {busy}; their times are used as asked.")
-        else:
-            notes.append(f"{DISTURBED_MARK} Measured under load from outside: {busy}.")
-    if any(e.summary.low is not None for e in entries):
-        notes.append("In parentheses after a value: the range of its repeats.")
-    elif any(e.summary.spread is not None and e.summary.folds == 1 for e in entries):
-        if all(e.cell.folds for e in entries if e.summary.value is not None):
-            notes.append("± is the sample standard deviation over the folds.")
-        else:
-            notes.append("Where there is one fold, ± is half the interquartile range of repeats.")
-    if any(entry.cell.is_race for entry in entries):
-        notes.append("`a vs b`: how many times faster a is than b (median of interleaved rounds).")
-    return [text for note in notes for text in (note, "")]
+def row_texts(table: Table, row: tuple[Any, ...]) -> list[str]:
+    """Return what the heads of a row say: what is not swept is all of it, no kernel is none."""
+    return [
+        _shown(value) or ("–" if name == "kernel" else "all")
+        for name, value in zip(table.row_fields, row, strict=True)
+    ]
+
+
+def column_text(column: tuple[Any, ...]) -> str:
+    """Return what a column is of, without its metric."""
+    return " ".join(text for value in column if (text := _shown(value)))
 
 
 def _head(run: Run, column: tuple[Any, ...], metric: str) -> str:
-    return " ".join([*(text for value in column if (text := _shown(value))), run.label(metric)])
+    return " ".join(filter(None, (column_text(column), run.label(metric))))
 
 
 def _markdown_row(texts: Iterable[str]) -> str:

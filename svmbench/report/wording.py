@@ -97,25 +97,31 @@ def number(metric: str, value: float, like: float | None = None) -> str:
     return text.removeprefix("-") if float(text) == 0 else text
 
 
-def value_with_spread(metric: str, value: float, spread: float | None) -> str:
-    """Return ``12.3 ± 0.4``, the spread with the decimals of the value, or the value alone."""
-    text = number(metric, value)
+def spread_text(metric: str, value: float, spread: float | None) -> str:
+    """Return ``± 0.4``, with the decimals of the value; nothing where there is no spread."""
     if spread is None or not math.isfinite(spread):
-        return text
+        return ""
     # A spread that would round to nothing keeps one digit of its own.
     beside = number(metric, spread, like=value)
     if spread > 0 and float(beside) == 0:
         beside = f"{spread:.1g}"
-    return f"{text} ± {beside}"
+    return f"± {beside}"
 
 
-def beside(metric: str, value: float | None, published: float, difference: float | None) -> str:
+def beside(
+    metric: str,
+    value: float | None,
+    published: float,
+    difference: float | None,
+    unit: str = "",
+) -> str:
     """Return the bracket that stands after a value: the paper's number and how far off it is.
 
     Times are compared by their ratio (another machine, another decade), everything else by the
-    signed difference.
+    signed difference. With a `unit`, the paper's number has it.
     """
     printed = f"{published:g}" if abs(published) < 1e6 else f"{published:.0f}"
+    printed = f"{printed} {unit}".rstrip()
     if value is None or difference is None:
         return f"[{printed}]"
     if is_timing(metric) and metric.endswith("_s"):

@@ -1,0 +1,108 @@
+"""Which solver is the best at what: the values of a table that compete, told from the others.
+
+Values compete where they are of one metric and differ in their solver alone. A mean over some of
+the folds, a time that other work disturbed, and the parts of a race compete with nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from svmbench.report import wording
+from svmbench.report.races import VERSUS
+from svmbench.report.records import TRAIN, Run
+from svmbench.report.tables import Entry, Table
+
+#: Where an entry stands: its row, its column and its metric.
+Place = tuple[tuple[Any, ...], tuple[Any, ...], str]
+
+
+@dataclass(frozen=True)
+class Contest:
+    """The values of one metric that differ in their solver alone.
+
+    Attributes
+    ----------
+    metric : str
+    values : dict of str to (Place, float)
+        By solver; at least two.
+    higher : bool
+        Whether more is better.
+    """
+
+    metric: str
+    values: Mapping[str, tuple[Place, float]]
+    higher: bool
+
+    def first(self) -> list[str]:
+        """Return the solvers whose value is the best, as far as it is printed."""
+        best = (max if self.higher else min)(value for _, value in self.values.values())
+        shown = wording.number(self.metric, best)
+        return [
+            solver
+            for solver, (_, value) in self.values.items()
+            if wording.number(self.metric, value) == shown
+        ]
+
+    def ranks(self) -> dict[str, float]:
+        """Return each solver's place among them, 1 for the best; equals share the mean."""
+        sign = -1.0 if self.higher else 1.0
+        costs = {solver: sign * value for solver, (_, value) in self.values.items()}
+        return {
+            solver: 1
+            + sum(other < own for other in costs.values())
+            + 0.5 * (sum(other == own for other in costs.values()) - 1)
+            for solver, own in costs.items()
+        }
+
+
+def is_higher_better(run: Run, metric: str) -> bool | None:
+    """Return whether more of a metric is better; None where neither more nor less is."""
+    if metric.endswith(("_s", "_mb")):
+        return False
+    declared = run.scores.get(metric.removeprefix(TRAIN), {}).get("better")
+    return None if declared not in {"higher", "lower"} else declared == "higher"
+
+
+def contests(run: Run, table: Table, *, allow_contended: bool = False) -> Iterator[Contest]:
+    """Yield every group of values of a table that compete, in the order of its rows."""
+    for metric in dict.fromkeys(metric for _, metric in table.columns):
+        higher = is_higher_better(run, metric)
+        if higher is None:
+            continue
+        found: dict[tuple[Any, ...], dict[str, tuple[Place, float]]] = {}
+        for row in table.row_keys:
+            for column, shown in table.columns:
+                place = (row, column, metric)
+                entry = table.entries.get(place)
+                if shown != metric or entry is None or not _competes(entry, allow_contended):
+                    continue
+                solver = str(entry.cell.solver)
+                rivals = (*_others(table.row_fields, row), *_others(table.column_fields, column))
+                assert entry.summary.value is not None
+                found.setdefault(rivals, {})[solver] = (place, entry.summary.value)
+        for values in found.values():
+            if len(values) > 1:
+                yield Contest(metric, values, higher)
+
+
+def best_places(run: Run, table: Table, *, allow_contended: bool = False) -> set[Place]:
+    """Return where the best values of a table stand."""
+    return {
+        contest.values[solver][0]
+        for contest in contests(run, table, allow_contended=allow_contended)
+        for solver in contest.first()
+    }
+
+
+def _competes(entry: Entry, allow_contended: bool) -> bool:
+    summary = entry.summary
+    if summary.value is None or summary.partial or not entry.cell.solver:
+        return False
+    return VERSUS not in entry.cell.solver and (allow_contended or not summary.busy)
+
+
+def _others(fields: Sequence[str], key: Sequence[Any]) -> tuple[Any, ...]:
+    return tuple(value for name, value in zip(fields, key, strict=True) if name != "solver")

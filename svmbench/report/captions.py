@@ -1,0 +1,110 @@
+"""What is said above and below a table, sentence by sentence, for any medium."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from svmbench.report import published
+from svmbench.report.media import Code, Sentence, Strong
+from svmbench.report.provenance import describe_cpu, used_environments
+from svmbench.report.records import OUTSIDE_LOAD, Run
+from svmbench.report.wording import CONTENDED_MARK, DISTURBED_MARK, PARTIAL_MARK
+
+if TYPE_CHECKING:
+    from svmbench.report.tables import Entry, Table
+
+
+def caption(run: Run, table: Table) -> list[Sentence]:
+    """Return what a table is of: profile, block, scaling, folds and environment."""
+    spec = table.spec
+    note = (f" ({run.profile_note})",) if run.profile_note else ()
+    said: list[Sentence] = [("Profile: ", Strong(run.profile or "none"), *note, ".")]
+    parts = [f"Block {spec.block}"]
+    if scaling := run.block_scaling(spec.block):
+        parts.append(f"scaling {scaling}")
+    parts += [f"{run.label(name)} {value}" for name, value in table.constants.items()]
+    said.append(("; ".join(parts), "."))
+    planned = {entry.summary.planned for entry in table.entries.values()}
+    if planned and max(planned) > 1:
+        folds = str(max(planned)) if len(planned) == 1 else f"{min(planned)} to {max(planned)}"
+        said.append((f"Mean ± sample standard deviation over {folds} folds.",))
+    described = "; ".join(describe_cpu(run, name) for name in used_environments(table.cells))
+    said.append(("Environment: ", described or "none yet (nothing has been measured)", "."))
+    return said
+
+
+def footnotes(table: Table, *, allow_contended: bool) -> list[Sentence]:
+    """Return what the signs in a table mean, a note each."""
+    entries = [
+        entry
+        for row in table.row_keys
+        for column, metric in table.columns
+        if (entry := table.entries.get((row, column, metric)))
+    ]
+    notes: list[Sentence] = []
+    if table.spec.published:
+        notes.append(_of_the_paper(table.spec.published, entries))
+    if any(entry.summary.partial for entry in entries):
+        # A score may be undefined on a fold that finished.
+        if any(entry.summary.undefined for entry in entries):
+            had = "has a value here: the mean is over those that have one (with one/planned)"
+        else:
+            had = "finished: the mean is over those that did (finished/planned)"
+        notes.append((f"{PARTIAL_MARK} Not every fold {had}; the others are listed below.",))
+    if "machine" in table.row_fields:
+        notes.append(
+            (
+                "Folds of one measurement are from different environments, which make no mean: "
+                "each environment has a row of its own.",
+            )
+        )
+    notes += _of_busy_machines(entries, allow_contended=allow_contended)
+    if any(entry.summary.low is not None for entry in entries):
+        notes.append(("In parentheses after a value: the range of its repeats.",))
+    elif any(e.summary.spread is not None and e.summary.folds == 1 for e in entries):
+        if all(entry.cell.folds for entry in entries if entry.summary.value is not None):
+            notes.append(("± is the sample standard deviation over the folds.",))
+        else:
+            said = "Where there is one fold, ± is half the interquartile range of repeats."
+            notes.append((said,))
+    if any(entry.cell.is_race for entry in entries):
+        said = ": how many times faster a is than b (median of interleaved rounds)."
+        notes.append((Code("a vs b"), said))
+    return notes
+
+
+def _of_the_paper(name: str, entries: list[Entry]) -> Sentence:
+    if any(entry.comparison.published is not None for entry in entries):
+        return (
+            "In brackets: what the paper prints, and how far the measured value is from it "
+            "(times: measured / printed; others: measured − printed; ",
+            Code("="),
+            ": the same). The difference is left out where folds are missing or a time is marked.",
+        )
+    found = any(published.has_table(entry.cell.paper, name) for entry in entries)
+    why = "for these cells" if found else "that this suite has"
+    return (f"The paper prints no numbers {why} (", Code(name), ").")
+
+
+def _of_busy_machines(entries: list[Entry], *, allow_contended: bool) -> list[Sentence]:
+    notes: list[Sentence] = []
+    if any(entry.summary.contended for entry in entries):
+        if allow_contended:
+            said = "Some times were measured while other workers ran, and are used as asked."
+        else:
+            said = (
+                f"{CONTENDED_MARK} Measured while other workers ran: an indication, not a timing "
+                "to compare. Run with one job for that."
+            )
+        notes.append((said,))
+    if any(entry.summary.disturbed for entry in entries):
+        busy = (
+            f"the wall time of the training is more than {OUTSIDE_LOAD:g} times its CPU time: "
+            "other programs had the processor"
+        )
+        if allow_contended:
+            said = f"Of some cells {busy}; their times are used as asked."
+        else:
+            said = f"{DISTURBED_MARK} Measured under load from outside: {busy}."
+        notes.append((said,))
+    return notes

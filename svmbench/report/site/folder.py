@@ -1,0 +1,71 @@
+"""Putting a site in its place: whole or not at all, and never over what it did not make."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from svmbench.errors import ResultsError
+from svmbench.report.files import replaced
+
+#: The file that says which files of a folder are those of a site.
+MARKER = ".svmbench-site"
+
+
+def check_place(target: Path) -> Path:
+    """Return where a site can stand: a new or empty folder, or one with a former site alone.
+
+    Raises
+    ------
+    svmbench.errors.ResultsError
+        If there is something that no site of this program holds.
+    """
+    place = target.resolve()
+    if not place.exists():
+        return place
+    if not place.is_dir():
+        raise ResultsError(f"{target} is no folder: name another one with -o")
+    found = {path.relative_to(place).as_posix() for path in place.rglob("*") if not path.is_dir()}
+    if not found:
+        if any(place.iterdir()):
+            raise ResultsError(f"{target} holds folders that no site has: name another one with -o")
+        return place
+    if MARKER not in found:
+        raise ResultsError(
+            f"{target} is not empty and was not made by 'svmbench site': name another one with -o"
+        )
+    try:
+        made = set((place / MARKER).read_text(encoding="utf-8").splitlines())
+    except (OSError, UnicodeDecodeError) as error:
+        raise ResultsError(f"can't read {target / MARKER}: {error}") from error
+    strangers = sorted(found - made - {MARKER})
+    if strangers:
+        raise ResultsError(
+            f"{target} holds {strangers[0]}, which is no part of the site there: "
+            "move it away, or name another folder with -o"
+        )
+    return place
+
+
+@contextmanager
+def placed(target: Path) -> Iterator[Path]:
+    """Hand out an empty folder that becomes the site at `target`, unless something goes wrong.
+
+    Raises
+    ------
+    svmbench.errors.ResultsError
+        If something else stands there, or it can't be written.
+    """
+    place = check_place(target)
+    try:
+        with replaced(place) as made:
+            yield made
+            files = sorted(p.relative_to(made).as_posix() for p in made.rglob("*") if p.is_file())
+            (made / MARKER).write_text("\n".join(files) + "\n", encoding="utf-8")
+            # Temporary folders are private; pages are for everybody whom the folder lets in.
+            made.chmod(0o755)
+            # Whoever put something there meanwhile keeps it.
+            check_place(target)
+    except OSError as error:
+        raise ResultsError(f"can't write {target}: {error.strerror or error}") from error

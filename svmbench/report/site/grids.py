@@ -1,0 +1,155 @@
+"""Tables as a page shows them: two rows of heads, cells in parts, one unit a column."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+from svmbench.report import captions
+from svmbench.report.best import best_places
+from svmbench.report.media import Sentence
+from svmbench.report.provenance import missing, undefined
+from svmbench.report.races import VERSUS
+from svmbench.report.records import Run
+from svmbench.report.tables import CellText, Entry, Table, cell_text, column_text, row_texts
+from svmbench.report.units import Unit, unit_of
+
+#: What the bold numbers are, where there are any.
+BEST: Sentence = (
+    "Bold: the best of the solvers that are compared there; times that other work disturbed and "
+    "means over some of the folds are not.",
+)
+
+
+@dataclass(frozen=True)
+class Head:
+    """A head over one or several columns.
+
+    Attributes
+    ----------
+    text : str
+    span : int
+    solvers : tuple of str
+        Those that it names, which have pages.
+    """
+
+    text: str
+    span: int = 1
+    solvers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Box:
+    """A cell: its text in parts, the number that it is sorted by, and how it is set.
+
+    Attributes
+    ----------
+    text : CellText
+    order : str
+        The number, as text; empty where there is none.
+    best : bool
+    state : str
+        ``ok``, or what became of it.
+    """
+
+    text: CellText
+    order: str
+    best: bool
+    state: str
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table of a page.
+
+    Attributes
+    ----------
+    name, title : str
+    caption, notes : list of Sentence
+        What stands above and below it.
+    fields : list of str
+        Heads of the columns that name the rows.
+    groups, heads : list of Head
+        Heads of the other columns, in two rows; no groups where one row says it all.
+    rows : list of (list of str, list of Box)
+        What a row is of, and its cells.
+    gaps, without : list of str
+        Missing cells and undefined values, a line each.
+    """
+
+    name: str
+    title: str
+    caption: list[Sentence]
+    notes: list[Sentence]
+    fields: list[str]
+    groups: list[Head]
+    heads: list[Head]
+    rows: list[tuple[list[str], list[Box]]]
+    gaps: list[str]
+    without: list[str]
+
+
+def grid_of(run: Run, table: Table) -> Grid:
+    """Return a table as a page shows it."""
+    units = units_of(table)
+    best = best_places(run, table)
+    rows = [
+        (
+            row_texts(table, row),
+            [
+                _box(table.entries.get((row, c, m)), units.get(m), best=(row, c, m) in best)
+                for c, m in table.columns
+            ],
+        )
+        for row in table.row_keys
+    ]
+    groups = [
+        Head(column_text(column), len(list(members)), _solvers(table, column))
+        for column, members in groupby(table.columns, key=lambda pair: pair[0])
+    ]
+    notes = captions.footnotes(table, allow_contended=False)
+    return Grid(
+        name=table.spec.name,
+        title=table.spec.heading,
+        caption=captions.caption(run, table),
+        notes=[BEST, *notes] if best else notes,
+        fields=[run.label(name) for name in table.row_fields],
+        groups=groups if any(group.text for group in groups) else [],
+        heads=[Head(_metric(run, m, units)) for _, m in table.columns],
+        rows=rows,
+        gaps=missing(run.block_cells(table.spec.block)),
+        without=undefined(run, table.cells, table.spec.metrics),
+    )
+
+
+def units_of(table: Table) -> dict[str, Unit]:
+    """Return the unit of each time of a table: one for all its columns, so that rows compare."""
+    found: dict[str, list[float | None]] = {}
+    for (_, _, metric), entry in table.entries.items():
+        found.setdefault(metric, []).append(entry.summary.value)
+    units = {metric: unit_of(metric, values) for metric, values in found.items()}
+    return {metric: unit for metric, unit in units.items() if unit is not None}
+
+
+def _metric(run: Run, metric: str, units: Mapping[str, Unit]) -> str:
+    label = run.label(metric)
+    return units[metric].head(label) if metric in units else label
+
+
+def _solvers(table: Table, column: Sequence[Any]) -> tuple[str, ...]:
+    named = [
+        str(value)
+        for name, value in zip(table.column_fields, column, strict=True)
+        if name == "solver" and value is not None
+    ]
+    return tuple(part for name in named for part in name.split(VERSUS))
+
+
+def _box(entry: Entry | None, unit: Unit | None, *, best: bool) -> Box:
+    if entry is None:
+        return Box(CellText(""), "", best=False, state="ok")
+    summary = entry.summary
+    order = "" if summary.value is None else f"{summary.value:.10g}"
+    return Box(cell_text(entry, unit=unit), order, best, summary.status)

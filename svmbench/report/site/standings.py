@@ -1,0 +1,106 @@
+"""Where each solver stands: in every table that it is in, beside those that it competes with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from statistics import fmean, median
+
+from svmbench.report.best import contests
+from svmbench.report.builder import Content
+from svmbench.report.races import VERSUS
+from svmbench.report.tables import Table
+from svmbench.report.wording import number, quantity
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A solver in one table.
+
+    Attributes
+    ----------
+    run, table : str
+        The run's slug and the table's name.
+    title : str
+        What the table is called, with its run's profile.
+    said : list of str
+        How it stands by each metric that tells better from worse, a sentence each.
+    """
+
+    run: str
+    table: str
+    title: str
+    said: list[str]
+
+
+def standings(contents: Iterable[tuple[str, Content]]) -> dict[str, list[Standing]]:
+    """Return by solver where it stands in every table, in the order of the runs.
+
+    Parameters
+    ----------
+    contents : iterable of (str, Content)
+        Runs with their slugs.
+    """
+    found: dict[str, list[Standing]] = {}
+    for slug, content in contents:
+        run = content.run
+        for table in content.tables:
+            said = {name: [] for name in _solvers(table)}  # type: dict[str, list[str]]
+            for metric, solver, sentence in _by_metric(content, table):
+                said.setdefault(solver, []).append(f"{quantity_of(content, metric)}: {sentence}")
+            for solver, sentences in _races(table):
+                said.setdefault(solver, []).extend(sentences)
+            title = f"{run.title}: {table.spec.heading} (profile {run.profile or 'none'})"
+            for solver, sentences in said.items():
+                standing = Standing(slug, table.spec.name, title, sentences)
+                found.setdefault(solver, []).append(standing)
+    return found
+
+
+def quantity_of(content: Content, metric: str) -> str:
+    """Return what a metric is called in a sentence."""
+    declared = content.run.scores.get(metric)
+    return str(declared["caption"]).partition(" (")[0] if declared else quantity(metric)
+
+
+def _solvers(table: Table) -> list[str]:
+    named = dict.fromkeys(
+        part for cell in table.cells if cell.solver for part in cell.solver.split(VERSUS)
+    )
+    return list(named)
+
+
+def _by_metric(content: Content, table: Table) -> Iterator[tuple[str, str, str]]:
+    """Yield metric, solver and how it stands among those that it competes with."""
+    places: dict[str, dict[str, list[tuple[float, int, bool]]]] = {}
+    for contest in contests(content.run, table):
+        ranks, first = contest.ranks(), contest.first()
+        for solver, rank in ranks.items():
+            known = places.setdefault(contest.metric, {}).setdefault(solver, [])
+            known.append((rank, len(ranks), solver in first))
+    for metric, solvers in places.items():
+        for solver, found in solvers.items():
+            won = sum(is_first for _, _, is_first in found)
+            rivals = {count for _, count, _ in found}
+            of = str(max(rivals)) if len(rivals) == 1 else f"{min(rivals)} to {max(rivals)}"
+            rank = fmean(rank for rank, _, _ in found)
+            yield metric, solver, (f"best in {won} of {len(found)}, mean rank {rank:.1f} of {of}")
+
+
+def _races(table: Table) -> Iterator[tuple[str, list[str]]]:
+    """Yield for each solver of a race how it stands against every other."""
+    ratios: dict[str, list[float]] = {}
+    for (_, _, metric), entry in table.entries.items():
+        solver, value = entry.cell.solver or "", entry.summary.value
+        if metric == "ratio" and VERSUS in solver and value and not entry.summary.busy:
+            ratios.setdefault(solver, []).append(value)
+    for pair, values in ratios.items():
+        first, second = pair.split(VERSUS, 1)
+        for solver, other, times in (
+            (first, second, values),
+            (second, first, [1.0 / value for value in values]),
+        ):
+            ends = [number("ratio", end) for end in (min(times), max(times))]
+            among = f" ({ends[0]} to {ends[1]} in {len(times)})" if len(times) > 1 else ""
+            middle = number("ratio", median(times))
+            yield solver, [f"{middle} times as fast as {other}{among}"]
