@@ -12,6 +12,7 @@ References
 C. Nadeau, Y. Bengio: Inference for the generalization error. Machine Learning 52, 2003.
 J. Demšar: Statistical comparisons of classifiers over multiple data sets. JMLR 7, 2006.
 S. Holm: A simple sequentially rejective multiple test procedure. Scand. J. Statistics 6, 1979.
+E. B. Wilson: Probable inference, the law of succession, and statistical inference. JASA 22, 1927.
 E. Dolan, J. Moré: Benchmarking optimization software with performance profiles. Math. Prog. 91,
 2002.
 """
@@ -211,6 +212,30 @@ def welch_difference(
     )
     half = float(stats.t.ppf((1.0 + level) / 2.0, freedom)) * math.sqrt(total)
     return Interval(value, value - half, value + half)
+
+
+@dataclass(frozen=True)
+class Share:
+    """How often something was so, as a share, with its confidence interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+def share_interval(count: int, n: int, level: float = 0.95) -> Share:
+    """Return a share with Wilson's interval, which holds near 0 and 1 and for few.
+
+    Parameters
+    ----------
+    count, n : int
+        How often, out of how many; n is at least 1.
+    level : float, default=0.95
+    """
+    from scipy import stats
+
+    found = stats.binomtest(count, n).proportion_ci(confidence_level=level, method="wilson")
+    return Share(count / n, float(found.low), float(found.high))
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

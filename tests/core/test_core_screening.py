@@ -65,6 +65,20 @@ def test_the_printed_rule_is_unsafe_and_ours_is_not(name):
     assert np.sum(zero | one) >= 4
 
 
+def test_bounds_of_the_margin_on_paper():
+    ball = screening.Ball(np.array([1.0, 4.0, 2.0, 3.0]), np.array([0.5, 1.5, 0.25, 0.125]), 1.0)
+    # Of the lower bounds 0.5, 2.5, 1.75, 2.875 and the upper 1.5, 5.5, 2.25, 3.125 the third.
+    assert screening.margin_bounds(ball, 1.5) == (1.75, 2.25)
+    # Where the sum is an integer: above the second of the upper, below the third of the lower.
+    assert screening.margin_bounds(ball, 2.0) == (1.75, 3.125)
+    assert screening.margin_bounds(ball, 4.0) == (2.875, np.inf)
+    zero, one = screening.settled(ball, (1.75, 2.25))
+    assert (zero.tolist(), one.tolist()) == (
+        [False, True, False, True],
+        [True, False, False, False],
+    )
+
+
 def tiny_problems(number):
     for seed in range(number):
         rng = np.random.default_rng(seed)
@@ -201,14 +215,14 @@ def test_screening_switches_itself_off_and_says_so(monkeypatch):
     assert rests == "x..x....x........x..........."
 
 
-@needs_jit
 def test_a_path_on_which_screening_never_pays_is_the_path_without(monkeypatch):
     # Step by step, so that what it takes longer is the tests and nothing else.
     monkeypatch.setattr(sequence, "WORTH", 0.0)
     monkeypatch.setattr(sequence, "GAIN", 0.0)
-    X, y = make_problem(n=120, d=4)
+    n = 60 if JIT_DISABLED else 120
+    X, y = make_problem(n=n, d=4)
     Q = (KernelFunction("rbf", 1.0).between(X, X) + 1.0) * np.outer(y, y)
-    totals = np.linspace(0.2, 0.9, 20) * 120
+    totals = np.linspace(0.2, 0.9, 8) * n
     plain = list(sequence.follow(Q, totals, Settings(screen="none")))
     steps = list(sequence.follow(Q, totals, Settings(screen="srbo-descent")))
     assert "tested" in [step.screening for step in steps]
@@ -314,3 +328,69 @@ def test_a_path_whose_sums_are_integers_and_all_of_them():
     path = svmbench.NuPath(nu=[3 / 12, 6 / 12, 9 / 12, 1.0], gamma=1.0, screen="srbo").fit(X, y)
     assert_allclose(path.alpha_[-1], 1 / 12)
     assert [round(float(alpha.sum()) * 12) for alpha in path.alpha_] == [3, 6, 9, 12]
+
+
+@pytest.mark.parametrize("screen", SAFE)
+@pytest.mark.parametrize("settings", [{"tol": 0.5}, {"tol": 1e-2}, {"solver": "dcdm"}])
+def test_a_path_of_inexact_solutions_settles_nothing_wrongly(screen, settings, monkeypatch):
+    """A loose tolerance, or DCDM's stall, leaves every last solution inexact."""
+    monkeypatch.setattr(sequence, "WORTH", 0.0)
+    monkeypatch.setattr(sequence, "GAIN", np.inf)
+    n = 12 if JIT_DISABLED else 40
+    X, y = make_problem(n=n, d=3)
+    Q = (KernelFunction("rbf", 1.0).between(X, X) + 1.0) * np.outer(y, y)
+    totals = np.linspace(0.5, 0.95, 10) * n
+    settled, gaps = 0, []
+    for step in sequence.follow(Q, totals, Settings(screen=screen, **settings)):
+        problem = UnitProblem(Q, step.total)
+        assert wrong(step.zero, step.one, accurate(problem).a) == 0
+        gaps.append(problem.gap(step.point) / problem.value(step.point))
+        settled += step.n_screened
+    assert settled > 0
+    assert max(gaps) > 1e-4
+
+
+@pytest.mark.parametrize("screen", SAFE)
+def test_where_the_margin_is_zero_nothing_is_settled(screen, monkeypatch):
+    """Both classes at one point: w is 0 up to nu = 1, and every multiplier is free to differ."""
+    monkeypatch.setattr(sequence, "WORTH", 0.0)
+    monkeypatch.setattr(sequence, "GAIN", np.inf)
+    X, y = np.zeros((8, 2)), np.tile([1, -1], 4)
+    path = svmbench.NuPath(nu=[0.25, 0.3, 0.5, 0.75, 0.9], gamma=1.0, screen=screen).fit(X, y)
+    assert_allclose(path.rho_, 0.0, atol=1e-12)
+    assert_allclose(path.objective_, 0.0, atol=1e-15)
+    assert not path.n_screened_.any()
+    assert [alpha.sum() for alpha in path.alpha_] == pytest.approx([0.25, 0.3, 0.5, 0.75, 0.9])
+
+
+@pytest.mark.parametrize("screen", SAFE)
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_repeated_points_and_sums_that_are_integers(screen, kernel, monkeypatch):
+    """Q is singular, the margin lies between two order statistics, and multipliers are not unique.
+
+    What is settled must be so in *some* solution: the problem among the others has the same value.
+    """
+    monkeypatch.setattr(sequence, "WORTH", 0.0)
+    monkeypatch.setattr(sequence, "GAIN", np.inf)
+    X, y = make_problem(n=8, d=2)
+    X, y = np.repeat(X, 3, axis=0), np.repeat(y, 3)
+    Q = (KernelFunction(kernel, 1.0).between(X, X) + 1.0) * np.outer(y, y)
+    totals = [10.0, 11.0, 12.0, 12.5, 15.0, 18.0, 21.0, 22.0, 24.0]
+    settled = 0
+    for step in sequence.follow(Q, totals, Settings(screen=screen, tol=1e-10)):
+        problem = UnitProblem(Q, step.total)
+        best = problem.value(accurate(problem))
+        assert problem.value(step.point) == pytest.approx(best, rel=1e-7, abs=1e-9)
+        assert step.point.a.sum() == pytest.approx(step.total)
+        settled += step.n_screened
+    assert settled > 0
+
+
+@pytest.mark.parametrize("name", ["srbo-nu-svm", "srbo-oc-svm"])
+@pytest.mark.parametrize("values", [[0.5, 0.4], [0.3, 0.3]])
+def test_solvers_refuse_a_path_that_does_not_ascend(name, values):
+    X, y = make_problem(n=12, d=2)
+    model = svmbench.solver(name)
+    labels = () if name == "srbo-oc-svm" else (y,)
+    with pytest.raises(ValueError, match="values of nu must ascend"):
+        list(model.path(model.prepare(X, *labels), None, "nu", values))

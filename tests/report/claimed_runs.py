@@ -377,7 +377,7 @@ def paths(kept):
         sizes = (250, 300, 600, 1000, 2000, 4000, 5000, 6000, 8000)
         for place, n in enumerate(sizes):
             values = {"accuracy_pct:nu-svm": 91.0 + 0.01 * place}
-            speed = 0.8 + 0.0004 * n
+            speed = 0.7 + 0.0005 * n
             if config == "srbo_fig5":
                 metrics = {"n_train": n, f"ratio:{first}:{second}": speed,
                            f"speedup:{first}": speed, f"cpu_time_s:{first}": 1.0,

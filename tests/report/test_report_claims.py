@@ -437,3 +437,48 @@ def test_a_trend_over_few_races_is_open(tmp_path):
     found = verdict("srbo-2", few.write(tmp_path))
     assert [part.holds for part in found.parts] == [None]
     assert "over 2 races" in found.reason
+
+
+def srbo_verdict(name, tmp_path, change):
+    kept = Kept()
+    SCENES[name].build(kept)
+    kept.edit(change)
+    return verdict(name, kept.write(tmp_path))
+
+
+def test_times_that_are_the_same_leave_open_whether_screening_pays(tmp_path):
+    def same(cell):
+        for name in cell["metrics"]:
+            if name.startswith("speedup"):
+                cell["metrics"][name] = 1.0 + 0.00001 * cell["metrics"]["n_train"]
+
+    found = srbo_verdict("srbo-2", tmp_path, same)
+    paying = [part for part in found.parts if "pays" in part.what or "not on" in part.what]
+    assert len(paying) == 8
+    assert {part.holds for part in paying} == {None}
+    assert "the same within 10% on 7 of 7 sets" in paying[0].measured
+
+
+def test_too_few_sets_for_holms_correction_leave_a_signed_rank_test_open(tmp_path):
+    def few(cell):
+        if cell["dataset"] not in {f"set{place}" for place in range(5)}:
+            cell["status"], cell["metrics"] = "failed", {}
+
+    # Five sets that all speak for it have p = 1/32, which twelve groups make 0.375.
+    found = srbo_verdict("srbo-4", tmp_path, few)
+    judged = [part for part in found.parts if "over 5 sets" in part.measured]
+    assert len(judged) == 12
+    assert {part.holds for part in judged} == {None}
+
+
+def test_a_share_of_sets_whose_interval_holds_one_half_is_open(tmp_path):
+    def split(cell):
+        if cell["dataset"] in {"set0", "set1", "set2", "set3"}:
+            cell["metrics"]["accuracy_pct:c-svm-bounded"] = 95.0
+        cell["metrics"] |= {"n_values:nu-svm": 40, "n_values:c-svm-bounded": 8}
+
+    found = srbo_verdict("srbo-5", tmp_path, split)
+    assert [part.holds for part in found.parts] == [None, None]
+    assert "on 5 of 9 sets" in found.parts[0].measured
+    assert "interval 27% to 81%" in found.parts[0].measured
+    assert "best of 40 settings against that of 8" in found.parts[0].measured

@@ -15,6 +15,7 @@ from svmbench.report.comparisons import (
     paired_difference,
     performance_profile,
     rank_correlation,
+    share_interval,
     welch_difference,
 )
 
@@ -153,3 +154,13 @@ def test_profiles_count_problems_within_a_factor_of_the_best():
 def test_an_interval_is_written_with_its_sign():
     assert Interval(-1.5, -2.0, -1.0).spelt() == "−1.50 [−2.00, −1.00]"
     assert Interval(0.25).spelt(1) == "+0.2"
+
+
+def test_the_interval_of_a_share_is_wilsons():
+    # Solved by hand: |k/n - p| = z sqrt(p (1 - p) / n).
+    found = share_interval(5, 9)
+    for end in (found.low, found.high):
+        assert abs(5 / 9 - end) == pytest.approx(1.959964 * (end * (1 - end) / 9) ** 0.5, rel=1e-5)
+    none = share_interval(0, 9)
+    assert (none.value, none.low) == (0.0, 0.0)
+    assert 0.2 < none.high < 0.4
