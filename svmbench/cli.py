@@ -372,7 +372,7 @@ def run(
     if summary.interrupted:
         note("interrupted; the same command goes on from here")
         sys.exit(EXIT_INTERRUPTED)
-    _report(path, console, quiet)
+    publishing.rebuild(path, console, quiet=quiet)
     parts = [f"{n} {status}" for status, n in sorted(summary.counts.items())]
     note(f"cells: {', '.join(parts)}")
     if not any(cell.status == "planned" for cell in cells):
@@ -385,33 +385,8 @@ def run(
         sys.exit(EXIT_FAILED_CELLS)
 
 
-@cli.command()
-@click.argument("results", type=click.Path(path_type=Path))
-@click.option(
-    "--allow-contended", is_flag=True, help="Use times that were measured while other cells ran."
-)
-def table(results: Path, allow_contended: bool) -> None:
-    r"""Rebuild the tables and plots of a results folder from its records alone.
-
-    \b
-    Example:
-      svmbench table results/alsvm_table2-quick
-    """
-    _report(results, terminal.console(), quiet=False, allow_contended=allow_contended)
-
-
-def _report(path: Path, console: Any, quiet: bool, **options: bool) -> None:
-    from svmbench.report import build
-
-    built = build(path, **options)
-    if quiet:
-        return
-    for file in built.files:
-        terminal.tell(console, file)
-
-
-register(cli)
 publishing.register(cli)
+register(cli)
 
 
 def _hoisted(words: list[str]) -> tuple[list[str], bool]:

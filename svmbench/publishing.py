@@ -10,9 +10,73 @@ import click
 
 from svmbench import __version__, terminal
 from svmbench.commands import FOLDER, changes_since, kept_results
+from svmbench.errors import ConfigError, ResultsError
 
 #: What of a solver's card the head of its page says anyway.
 _SAID_ELSEWHERE = ("solver", "deviations")
+
+
+@click.command()
+@click.argument("results", type=FOLDER)
+@click.option(
+    "--allow-contended", is_flag=True, help="Use times that were measured while other cells ran."
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["markdown", "latex"]),
+    default="markdown",
+    show_default=True,
+    help="Markdown, CSV, SVG and PNG in the folder; or LaTeX and PDF, for papers.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=FOLDER,
+    metavar="DIR",
+    help="Where LaTeX and PDF go.  [default: the folder latex in RESULTS]",
+)
+def table(results: Path, allow_contended: bool, form: str, output: Path | None) -> None:
+    r"""Rebuild the tables and plots of a results folder from its records alone.
+
+    For papers there are LaTeX tables (booktabs), with one unit a column and the best in bold, and
+    plots as PDF, with what their footers say as captions in a .tex beside each.
+
+    \b
+    Examples:
+      svmbench table results/alsvm_table2-quick
+      svmbench table results/alsvm/alsvm_table2 --format latex -o thesis/tables
+    """
+    console = terminal.console()
+    if form == "markdown":
+        if output is not None:
+            raise ConfigError("-o is for --format latex: other files go to the results folder")
+        rebuild(results, console, allow_contended=allow_contended)
+        return
+    from svmbench.report.builder import read_content
+    from svmbench.report.files import write_bytes
+    from svmbench.report.latex import paper_files
+
+    content = read_content(results, allow_contended=allow_contended)
+    target = output or results / "latex"
+    made = paper_files(content, allow_contended=allow_contended)
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ResultsError(f"can't write {target}: {error.strerror or error}") from error
+    for name, text in made.items():
+        terminal.tell(console, write_bytes(target / name, text))
+
+
+def rebuild(
+    path: Path, console: Any, *, quiet: bool = False, allow_contended: bool = False
+) -> None:
+    """Make the tables and plots of a results folder, and name the files unless it is quiet."""
+    from svmbench.report import build
+
+    built = build(path, allow_contended=allow_contended)
+    for file in () if quiet else built.files:
+        terminal.tell(console, file)
 
 
 @click.command()
@@ -117,4 +181,5 @@ def _solver_cards() -> list[tuple[str, dict[str, Any], list[str]]]:
 
 def register(group: click.Group) -> None:
     """Add the commands of this module to the command line."""
-    group.add_command(site)
+    for command in (table, site):
+        group.add_command(command)

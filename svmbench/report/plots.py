@@ -54,6 +54,7 @@ _STYLE = {
     "hatch.linewidth": 0.6,
     "svg.hashsalt": "svmbench",
     "svg.fonttype": "path",
+    "pdf.fonttype": 42,
 }
 
 
@@ -63,6 +64,7 @@ def draw(
     *,
     allow_contended: bool = False,
     endings: Sequence[str] = ENDINGS,
+    bare: bool = False,
 ) -> dict[str, bytes]:
     """Draw a plot.
 
@@ -77,6 +79,8 @@ def draw(
         markers are hollow and the footer says so.
     endings : sequence of str, default ("svg", "png")
         The files that are wanted; ``pdf``, too.
+    bare : bool, default False
+        Leave out heading and footer, which a paper has in its caption.
 
     Returns
     -------
@@ -91,7 +95,9 @@ def draw(
 
     # On top of matplotlib's defaults: a user's own style would change the bytes.
     with matplotlib.style.context(["default", _STYLE]):
-        figure = _figure(run, curves, allow_contended=allow_contended)
+        hollow = not allow_contended
+        said = "" if bare else inert.drawn(footer(run, curves, hollow=hollow))
+        figure = _figure(curves, said, hollow=hollow, bare=bare)
         FigureCanvasAgg(figure)
         contents = {}
         for ending in endings:
@@ -127,26 +133,23 @@ def _inert(curves: Curves) -> Curves:
     )
 
 
-def _figure(run: Run, curves: Curves, *, allow_contended: bool) -> Figure:
+def _figure(curves: Curves, said: str, *, hollow: bool, bare: bool) -> Figure:
+    """Draw a plot with `said` below it; a bare one has no heading."""
     from matplotlib.figure import Figure
 
     spec = curves.spec
-    hollow = not allow_contended
     panels = curves.panels
     kind = kind_of(spec)
     n_columns = min(len(panels), kind.columns)
     n_rows = math.ceil(len(panels) / n_columns)
     width = {1: 6.4, 2: 9.6, 3: 12.8}[n_columns]
-    footer = textwrap.wrap(
-        inert.drawn(_footer(run, curves, hollow=hollow)),
-        width=int(width * _FOOTER_PER_INCH),
-        max_lines=6,
-    )
+    below_it = textwrap.wrap(said, width=int(width * _FOOTER_PER_INCH), max_lines=6)
+    heading = [] if bare else textwrap.wrap(spec.heading, width=int(width * 10))
     legend = _shared_legend(curves)
     legend_columns = _legend_columns(legend, width)
     legend_rows = math.ceil(len(legend) / legend_columns) if legend else 0
-    head = 0.3 + 0.22 * len(textwrap.wrap(spec.heading, width=int(width * 10)))
-    foot = 0.12 + 0.155 * len(footer)
+    head = 0.05 if bare else 0.3 + 0.22 * len(heading)
+    foot = 0.12 + 0.155 * len(below_it)
     below = foot + 0.2 * legend_rows + (0.12 if legend_rows else 0)
     height = head + below + kind.height(panels) * n_rows
 
@@ -157,14 +160,14 @@ def _figure(run: Run, curves: Curves, *, allow_contended: bool) -> Figure:
     figure.text(
         0.012,
         1 - 0.12 / height,
-        "\n".join(textwrap.wrap(spec.heading, width=int(width * 10))),
+        "\n".join(heading),
         va="top",
         ha="left",
         fontsize=11,
         fontweight="bold",
     )
     figure.text(
-        0.012, 0.06 / height, "\n".join(footer), va="bottom", fontsize=7, color="#404040",
+        0.012, 0.06 / height, "\n".join(below_it), va="bottom", fontsize=7, color="#404040",
         linespacing=1.3,
     )  # fmt: skip
     grid = figure.subplots(n_rows, n_columns, squeeze=False)
@@ -186,7 +189,8 @@ def _figure(run: Run, curves: Curves, *, allow_contended: bool) -> Figure:
     return figure
 
 
-def _footer(run: Run, curves: Curves, *, hollow: bool) -> str:
+def footer(run: Run, curves: Curves, *, hollow: bool) -> str:
+    """Return what stands below a plot: where it is from, what its marks mean, what is missing."""
     environments = ", ".join(describe_cpu(run, name) for name in used_environments(curves.cells))
     parts = [f"{run.name}, profile {run.profile or 'none'}"]
     parts.append(f"environment {environments or 'unknown'}")

@@ -454,3 +454,14 @@ def test_in_a_real_browser(site: Path, tmp_path: Path) -> None:
     assert said["status"] == "2 of 6 rows"
     # On a phone tables scroll, and not the page.
     assert said["wide"] is False
+
+
+def test_what_lies_in_a_site_is_no_second_run(race: Path, tmp_path: Path) -> None:
+    root = tmp_path / "results"
+    shutil.copytree(race, root / "race")
+    made = Material((root,))
+    build_site(made, root / "pages")
+    build_site(made, root / "pages")
+    assert [path.name for path in (root / "pages" / "data").iterdir()] == ["results-race"]
+    assert list(claims.gather([root]).sources) == ["alsvm_table2"]
+    assert claims.gather([root]).notes == {}

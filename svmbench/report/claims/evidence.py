@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from svmbench.errors import ResultsError
+from svmbench.report.folders import folders_with_tables, run_folders
 from svmbench.report.races import take_apart
 from svmbench.report.records import PACKED, RECORDS, Cell, Run, read_run
 
@@ -127,10 +128,9 @@ def gather(folders: Sequence[Path]) -> Evidence:
     for folder in folders:
         if not folder.is_dir():
             raise ResultsError(f"{folder} is no folder of results")
-        for plan in sorted(folder.rglob("plan.json")):
-            runs.setdefault(plan.parent.resolve(), read_run(plan.parent))
-        for table in sorted(folder.rglob("tables.md")):
-            place = table.parent
+        for place in run_folders(folder):
+            runs.setdefault(place.resolve(), read_run(place))
+        for place in folders_with_tables(folder):
             if not any((place / name).is_file() for name in (RECORDS, PACKED)):
                 bare[place.name] = place
     by_config: dict[str, list[Source]] = {}

@@ -1,9 +1,9 @@
 """One static site of everything that some results folders hold, from their records alone.
 
 ``folder.py`` puts it in its place whole, and only where a site stood or nothing; ``material.py`` is
-what it is made of; ``grids.py`` and ``runs.py`` turn tables and runs into what templates show,
-``standings.py`` says where each solver stands; ``pages.py`` writes the pages. Templates, style and
-script lie beside, in ``templates/`` and ``assets/``: no page asks the network for anything.
+what it is made of; ``runs.py`` turns runs into what templates show, ``standings.py`` says where
+each solver stands; ``pages.py`` writes the pages. Templates, style and script lie beside, in
+``templates/`` and ``assets/``: no page asks the network for anything.
 """
 
 from __future__ import annotations

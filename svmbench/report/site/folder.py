@@ -8,9 +8,7 @@ from pathlib import Path
 
 from svmbench.errors import ResultsError
 from svmbench.report.files import replaced
-
-#: The file that says which files of a folder are those of a site.
-MARKER = ".svmbench-site"
+from svmbench.report.folders import SITE as MARKER
 
 
 def check_place(target: Path) -> Path:

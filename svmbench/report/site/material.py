@@ -9,6 +9,7 @@ from pathlib import Path
 
 from svmbench.errors import ResultsError
 from svmbench.report.claims.verdict import Verdict
+from svmbench.report.folders import bare_folders, run_folders
 
 #: From a run folder to what has changed since each of its cells was measured: by key a sentence,
 #: empty for what is as it was; a key that is not there can't be told.
@@ -76,11 +77,10 @@ def find_runs(folders: Iterable[Path]) -> tuple[list[Path], list[Path]]:
     for folder in looked:
         if not folder.is_dir():
             raise ResultsError(f"{folder} is no folder of results")
-        for plan in sorted(folder.rglob("plan.json")):
-            runs.setdefault(plan.parent.resolve(), plan.parent)
-        for table in sorted(folder.rglob("tables.md")):
-            if not (table.parent / "plan.json").is_file():
-                bare.setdefault(table.parent.resolve(), table.parent)
+        for run in run_folders(folder):
+            runs.setdefault(run.resolve(), run)
+        for place in bare_folders(folder):
+            bare.setdefault(place.resolve(), place)
     if not runs:
         named = ", ".join(map(str, looked)) or "no folder"
         raise ResultsError(

@@ -10,11 +10,11 @@ from pathlib import Path
 
 from svmbench.report.builder import Content, exponents
 from svmbench.report.curves import Curves, exponents_csv
+from svmbench.report.grids import Grid, grid_of
 from svmbench.report.kinds import kind_of
 from svmbench.report.plots import draw
 from svmbench.report.provenance import describe_environment, used_environments
 from svmbench.report.records import PACKED, RECORDS, Run
-from svmbench.report.site.grids import Grid, grid_of
 from svmbench.report.tables import wide_csv
 from svmbench.report.tidy import tidy_csv
 from svmbench.report.wording import status_word

@@ -1,4 +1,4 @@
-"""Tables as a page shows them: two rows of heads, cells in parts, one unit a column."""
+"""Tables as readers see them: two rows of heads, cells in parts, one unit a column."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Box:
 
 @dataclass(frozen=True)
 class Grid:
-    """A table of a page.
+    """A table of a page or a paper.
 
     Attributes
     ----------
@@ -91,15 +91,20 @@ class Grid:
     without: list[str]
 
 
-def grid_of(run: Run, table: Table) -> Grid:
-    """Return a table as a page shows it."""
+def grid_of(run: Run, table: Table, *, allow_contended: bool = False) -> Grid:
+    """Return a table as pages and papers show it."""
     units = units_of(table)
-    best = best_places(run, table)
+    best = best_places(run, table, allow_contended=allow_contended)
     rows = [
         (
             row_texts(table, row),
             [
-                _box(table.entries.get((row, c, m)), units.get(m), best=(row, c, m) in best)
+                _box(
+                    table.entries.get((row, c, m)),
+                    units.get(m),
+                    best=(row, c, m) in best,
+                    allow_contended=allow_contended,
+                )
                 for c, m in table.columns
             ],
         )
@@ -109,7 +114,7 @@ def grid_of(run: Run, table: Table) -> Grid:
         Head(column_text(column), len(list(members)), _solvers(table, column))
         for column, members in groupby(table.columns, key=lambda pair: pair[0])
     ]
-    notes = captions.footnotes(table, allow_contended=False)
+    notes = captions.footnotes(table, allow_contended=allow_contended)
     return Grid(
         name=table.spec.name,
         title=table.spec.heading,
@@ -147,9 +152,10 @@ def _solvers(table: Table, column: Sequence[Any]) -> tuple[str, ...]:
     return tuple(part for name in named for part in name.split(VERSUS))
 
 
-def _box(entry: Entry | None, unit: Unit | None, *, best: bool) -> Box:
+def _box(entry: Entry | None, unit: Unit | None, *, best: bool, allow_contended: bool) -> Box:
     if entry is None:
         return Box(CellText(""), "", best=False, state="ok")
     summary = entry.summary
     order = "" if summary.value is None else f"{summary.value:.10g}"
-    return Box(cell_text(entry, unit=unit), order, best, summary.status)
+    text = cell_text(entry, allow_contended=allow_contended, unit=unit)
+    return Box(text, order, best, summary.status)
