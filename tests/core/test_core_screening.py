@@ -174,6 +174,25 @@ def test_a_screened_path_is_the_unscreened_one(screen, solver, kernel, monkeypat
     assert all(step.solve_s > 0.0 for step in steps)
 
 
+def test_the_rest_is_the_whole_problem_with_some_multipliers_fixed():
+    n = 30
+    X, y = make_problem(n=n, d=3)
+    Q = (KernelFunction("rbf", 1.0).between(X, X) + 1.0) * np.outer(y, y)
+    problem = UnitProblem(Q, 0.6 * n)
+    truth = accurate(problem)
+    zero, one = truth.a == 0.0, truth.a == 1.0
+    assert min(zero.sum(), one.sum(), np.sum(~zero & ~one)) >= 2
+    # By this rule the whole problem's gap is not looked at again, which would mend any mistake.
+    settings = Settings(screen="corollary-2", tol=1e-9)
+    found = sequence.solve_rest(problem, problem.uniform(), zero, one, settings)
+    assert found.steps + found.newton_steps > 0
+    assert np.all(found.a[zero] == 0.0)
+    assert np.all(found.a[one] == 1.0)
+    assert found.a.sum() == pytest.approx(problem.sum)
+    assert found.gap <= 1e-8 * problem.value(found)
+    assert problem.value(found) == pytest.approx(problem.value(truth), rel=1e-9)
+
+
 @needs_jit
 def test_delta_is_chosen_once_and_then_in_part():
     X, y = make_problem(n=60, d=4)
