@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
 _MARKED = "marked"
 
+#: Points of a panel up to which an SVG holds each of them; more are a picture in it.
+VECTORS = 300
+
 #: How marks look, in their order.
 _LOOKS: tuple[dict[str, Any], ...] = (
     {"marker": "o", "s": 70, "edgecolors": "#000000"},
@@ -196,7 +199,8 @@ def draw(axes: Axes, curves: Curves, panel: Panel, styles: dict[str, int], hollo
             look = {**_LOOKS[marks.index(series.name) % len(_LOOKS)], "facecolors": "none"}
         else:
             look = {"marker": MARKERS[style], "s": 18, "color": COLOURS[(style + 1) % len(COLOURS)]}
-        axes.scatter(xs, ys, label=series.name, linewidths=0.8, **look)
+        crowd = sum(len(each.points) for each in panel.series) > VECTORS
+        axes.scatter(xs, ys, label=series.name, linewidths=0.8, rasterized=crowd, **look)
     axes.grid(visible=False)
     axes.set_xlim(float(grid.x[0]), float(grid.x[-1]))
     axes.set_ylim(float(grid.y[0]), float(grid.y[-1]))
