@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PROFILE ?= quick
 JOBS ?= 1
+BUDGET ?=
 # The heavy tests are spread over the cores by pytest-xdist.
 TEST_JOBS ?= 2
 PYTEST_FLAGS ?=
@@ -58,11 +59,8 @@ validate: setup  ## Check every config.
 regress: setup  ## Run this tree and BASE (default: where it left origin/main) in turn; compare them.
 	$(BIN)/python scripts/regress.py $(BASE)
 
-reproduce-all: setup  ## Run every config of a paper (PROFILE=quick or paper, JOBS=1).
-	@set -e; for config in configs/*.yaml; do \
-	  echo "== $$config"; \
-	  $(BIN)/svmbench run $$config --profile $(PROFILE) --jobs $(JOBS) || test $$? -eq 3; \
-	done
+reproduce-all: setup  ## Fetch, run, judge and show everything (PROFILE=quick or paper, JOBS=1, BUDGET=minutes).
+	$(BIN)/svmbench reproduce --profile $(PROFILE) --jobs $(JOBS) $(if $(BUDGET),--budget $(BUDGET))
 
 clean:  ## Remove what tools left behind; results stay.
 	rm -rf .mypy_cache .pytest_cache .ruff_cache .coverage .coverage.* build dist

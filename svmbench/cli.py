@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from svmbench import __version__, inert, logs, publishing, terminal
+from svmbench import __version__, inert, logs, publishing, reproducing, terminal
 from svmbench.commands import POSITIVE, TRUST, datasets_named, register, why_missing
 from svmbench.completion import CardName, ConfigName, DatasetName
 from svmbench.errors import (
@@ -386,6 +386,7 @@ def run(
 
 
 publishing.register(cli)
+reproducing.register(cli)
 register(cli)
 
 

@@ -110,14 +110,14 @@ def site(results: tuple[Path, ...], output: Path, file: Path | None, freshness: 
       svmbench site
       svmbench site results/alsvm results/smo_adult_rbf-quick -o pages
     """
-    index = make_site(results, output, file=file, freshness=freshness)
+    index, _ = make_site(results, output, file=file, freshness=freshness)
     terminal.say(index)
 
 
 def make_site(
     results: tuple[Path, ...], output: Path, *, file: Path | None = None, freshness: bool = True
-) -> Path:
-    """Make a site of some results; return its first page.
+) -> tuple[Path, str]:
+    """Make a site of some results; return its first page, and the verdicts in a sentence.
 
     Parameters
     ----------
@@ -131,6 +131,7 @@ def make_site(
     """
     from svmbench.papers import PAPERS
     from svmbench.report import claims as judging
+    from svmbench.report.claims.written import summary
     from svmbench.report.site import Material, SolverFacts, build_site, check_place
 
     folders = results or (kept_results(),)
@@ -163,7 +164,7 @@ def make_site(
         ),
         output,
     )
-    return made.index
+    return made.index, summary(verdicts)
 
 
 def _solver_cards() -> list[tuple[str, dict[str, Any], list[str]]]:

@@ -58,19 +58,39 @@ def forecast(
         lines.append("their cells are counted once a solver, whatever their sizes and folds")
     measured = _medians(records)
     known = sum(_like(cell.shown) in measured for cell in todo)
-    seconds = sum(
-        PER_CELL_S + measured.get(_like(cell.shown), cell.cost * PER_VALUE_S) for cell in todo
-    )
-    seconds /= jobs
+    seconds = _seconds(todo, measured) / jobs
     if not todo:
         return [*lines, "nothing to run of what is here"]
     lines.append(
-        f"roughly {_in_words(seconds)} for what is to run"
+        f"roughly {in_words(seconds)} for what is to run"
         + (f", from {known:,} like cells here" if known else "")
         + (", a guess from the sizes of the inputs" if known < len(todo) else "")
-        + f"; a cell ends after {_in_words(plan.config.timeout_s)} at the latest"
+        + f"; a cell ends after {in_words(plan.config.timeout_s)} at the latest"
     )
     return lines
+
+
+def expected_seconds(cells: list[Cell], folder: Path, *, jobs: int = 1) -> float:
+    """Return how long the cells of a plan are thought to take that have no result yet.
+
+    Parameters
+    ----------
+    cells : list of Cell
+    folder : Path
+        The results folder.
+    jobs : int, default=1
+        Cells at a time.
+    """
+    records = _records(folder)
+    done = {key for key, record in records.items() if record.get("status") != "not run"}
+    todo = [cell for cell in cells if cell.status == "planned" and cell.key not in done]
+    return _seconds(todo, _medians(records)) / jobs
+
+
+def _seconds(cells: list[Cell], measured: dict[str, float]) -> float:
+    return sum(
+        PER_CELL_S + measured.get(_like(cell.shown), cell.cost * PER_VALUE_S) for cell in cells
+    )
 
 
 def _records(folder: Path) -> dict[str, CellRecord]:
@@ -124,7 +144,8 @@ def _medians(records: dict[str, CellRecord]) -> dict[str, float]:
     return {like: statistics.median(each) for like, each in walls.items()}
 
 
-def _in_words(seconds: float) -> str:
+def in_words(seconds: float) -> str:
+    """Return a time as one would say it."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     if seconds < 90 * 60:

@@ -126,18 +126,21 @@ def _by_keys(cells: Sequence[Mapping[str, Any]], config: str, profile: str) -> d
     except SvmbenchError:
         return {}
     keys = {cell.key for cell in today.cells if cell.status == "planned"}
-    places = {_place(cell.shown) for cell in today.cells if cell.status == "planned"}
+    places = {place_of(cell.shown) for cell in today.cells if cell.status == "planned"}
     found = {}
     for cell in cells:
         if cell["key"] in keys:
             found[str(cell["key"])] = ""
-        elif _place(cell) in places:
+        elif place_of(cell) in places:
             found[str(cell["key"])] = OTHER_KEY
     return found
 
 
-def _place(cell: Mapping[str, Any]) -> str:
-    """Return what identifies a cell; plans of older versions say of a sweep in other fields."""
+def place_of(cell: Mapping[str, Any]) -> str:
+    """Return what identifies a cell in any plan of its config.
+
+    Plans and records of older versions say of a sweep in other fields.
+    """
     swept = cell.get("dimensions")
     if swept is None:
         old = {"rows": cell.get("size"), "features": cell.get("n_features_kept")}

@@ -13,14 +13,14 @@ import lzma
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from svmbench.errors import ResultsError
 from svmbench.record import Record
 from svmbench.report.builder import build
 from svmbench.report.files import replaced, write_text
-from svmbench.report.records import PACKED, read_run, result_lines
+from svmbench.report.records import PACKED, RECORDS, read_run, result_lines
 
 #: What of a run folder tables and plots are made of, apart from environments and artifacts.
 _SOURCES = ("plan.json", PACKED)
@@ -63,6 +63,36 @@ def keep(run: Path, target: Path) -> Path:
             build(made)
     except OSError as error:
         raise ResultsError(f"{run}: can't keep it in {target}: {error}") from error
+    return target
+
+
+def unpack(folder: Path, target: Path, *, without: Collection[str] = ()) -> Path:
+    """Write a kept folder as a run folder that others may take results over from; return it.
+
+    Parameters
+    ----------
+    folder : Path
+        With its records, packed or not.
+    target : Path
+        A folder that is not there yet.
+    without : collection of str
+        Keys of cells whose results stay behind.
+
+    Raises
+    ------
+    ResultsError
+        If it can't be read or written.
+    """
+    lines = [json.dumps(one) for one in result_lines(folder) if one["key"] not in without]
+    try:
+        target.mkdir(parents=True)
+        for source in (folder / "plan.json", *folder.glob("environment-*.json")):
+            shutil.copyfile(source, target / source.name)
+        if (folder / _ARTIFACTS).is_dir():
+            shutil.copytree(folder / _ARTIFACTS, target / _ARTIFACTS)
+    except OSError as error:
+        raise ResultsError(f"{folder}: can't copy it to {target}: {error}") from error
+    write_text(target / RECORDS, "".join(f"{line}\n" for line in lines))
     return target
 
 

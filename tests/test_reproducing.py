@@ -1,0 +1,256 @@
+"""Many configs in one go: budgets, rounds, failures, and what is older than the code."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Callable
+from contextlib import nullcontext
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from runs import svmbench, write_config
+
+from svmbench.errors import SvmbenchError
+from svmbench.experiment import campaign
+from svmbench.experiment.campaign import PER_CONFIG_S, Campaign, Errand, Hooks
+from svmbench.experiment.session import Request
+from svmbench.report import kept
+from svmbench.report.records import read_run
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+class World:
+    """Configs whose cells take a second each, on a clock of their own."""
+
+    def __init__(self, cells: dict[str, int], **bad: str) -> None:
+        self.cells, self.bad = cells, bad
+        self.now = 0.0
+        self.said: list[str] = []
+        self.order: list[tuple[str, float]] = []
+        self.done: dict[str, int] = dict.fromkeys(cells, 0)
+        self.interrupt_at: float = float("inf")
+
+    def look_ahead(self, request: Request, *, say: Callable[[str], None]) -> Any:
+        if request.config in self.bad:
+            raise SvmbenchError(self.bad[request.config])
+        cells = [
+            SimpleNamespace(key=f"{request.config}{number}", status="planned", reason="")
+            for number in range(self.cells[request.config])
+        ]
+        return campaign.Prospect(request, None, cells, Path(request.config))  # type: ignore[arg-type]
+
+    def carry_out(self, prospect: Any, **_: object) -> Any:
+        name, share = prospect.request.config, prospect.request.budget_s
+        self.order.append((name, round(share, 6)))
+        begun = self.now
+        while self.done[name] < len(prospect.cells) and self.now - begun < share:
+            if self.now >= self.interrupt_at:
+                break
+            self.now += 1.0
+            self.done[name] += 1
+        records = {
+            f"{name}{number}": {"status": "crashed" if name == "c" else "ok", "reason": "signal 11"}
+            for number in range(self.done[name])
+        }
+        summary = SimpleNamespace(interrupted=self.now >= self.interrupt_at)
+        return SimpleNamespace(summary=summary, records=records)
+
+    def campaign(self, budget: float, expected: float = 0.0) -> Campaign:
+        hooks = Hooks(
+            say=self.said.append,
+            note=self.said.append,
+            watch=lambda _: nullcontext(),  # type: ignore[arg-type,return-value]
+            finish=lambda path: self.said.append(f"tables of {path}"),
+        )
+        errands = [Errand(Request(config=name), expected) for name in self.cells]
+        return Campaign(errands, budget, hooks, clock=lambda: self.now)
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch) -> Callable[..., World]:
+    def make(cells: dict[str, int], **bad: str) -> World:
+        one = World(cells, **bad)
+        monkeypatch.setattr(campaign, "look_ahead", one.look_ahead)
+        monkeypatch.setattr(campaign, "carry_out", one.carry_out)
+        return one
+
+    return make
+
+
+def test_without_a_budget_everything_runs_once(world: Callable[..., World]) -> None:
+    one = world({"a": 3, "b": 5})
+    outcomes = one.campaign(float("inf")).run()
+    assert one.order == [("a", float("inf")), ("b", float("inf"))]
+    assert [outcome.counts["ok"] for outcome in outcomes] == [3, 5]
+    assert not any(outcome.is_open for outcome in outcomes)
+    assert "tables of a" in one.said
+
+
+def test_a_budget_is_shared_and_what_is_left_over_goes_round(world: Callable[..., World]) -> None:
+    one = world({"long": 50, "short": 2, "other": 3})
+    outcomes = one.campaign(30.0).run()
+    # A third each; what the short ones leave goes to the long one.
+    assert one.order == [("long", 10.0), ("short", 10.0), ("other", 18.0), ("long", 15.0)]
+    assert [outcome.counts["ok"] for outcome in outcomes] == [25, 2, 3]
+    assert [outcome.is_open for outcome in outcomes] == [True, False, False]
+    assert one.now == 30.0
+
+
+def test_failures_stop_nothing(world: Callable[..., World]) -> None:
+    one = world({"bad": 1, "c": 4, "b": 2}, bad="bad.yaml:3: no such solver")
+    outcomes = one.campaign(float("inf")).run()
+    assert outcomes[0].error == "bad.yaml:3: no such solver"
+    assert outcomes[0].path is None
+    assert outcomes[1].reasons == {"crashed: signal 11": 4}
+    assert [outcome.failed for outcome in outcomes] == [0, 4, 0]
+    assert outcomes[2].counts["ok"] == 2
+
+
+def test_an_interrupt_ends_it(world: Callable[..., World]) -> None:
+    one = world({"a": 5, "b": 5, "d": 5})
+    one.interrupt_at = 7.0
+    run = one.campaign(float("inf"))
+    run.run()
+    assert run.interrupted
+    assert [name for name, _ in one.order] == ["a", "b"]
+    assert "tables of b" not in one.said
+
+
+def test_the_time_left_follows_what_the_first_took(world: Callable[..., World]) -> None:
+    one = world({"a": 20, "b": 20, "d": 20})
+    run = one.campaign(float("inf"), expected=10.0 - PER_CONFIG_S)
+    assert run.seconds_left() == pytest.approx(30.0)
+    run.run()
+    # Thought to take 10 s each, they take 20.
+    assert [text for text in one.said if "left" in text] == [
+        "a: 3 of 3 configs left, roughly 30 s",
+        "b: 2 of 3 configs left, roughly 40 s",
+        "d: 1 of 3 configs left, roughly 20 s",
+    ]
+    assert run.seconds_left() == 0.0
+    assert one.campaign(5.0, expected=100.0).seconds_left() == 5.0
+
+
+def test_only_the_cells_that_are_wanted_run(world: Callable[..., World]) -> None:
+    one = world({"a": 6})
+    run = one.campaign(float("inf"))
+    run.outcomes[0].errand = Errand(Request(config="a"), 0.0, lambda cell: cell.key in {"a1", "a3"})
+    outcomes = run.run()
+    assert one.done["a"] == 2
+    assert outcomes[0].counts.total() == 2
+
+
+@pytest.fixture(scope="module")
+def workplace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two small configs, of which one has a cell that fails."""
+    root = tmp_path_factory.mktemp("workplace")
+    for name, solver in (("good", {"name": "alsvm"}),
+                         ("bad", {"class": "sklearn.svm.NuSVC", "label": "nu",
+                                  "params": {"nu": 0.99}})):  # fmt: skip
+        (root / name).mkdir()
+        config = write_config(
+            root / name, [solver], **({"paper": "alsvm"} if name == "good" else {})
+        )
+        config.rename(root / f"{name}.yaml")
+    return root
+
+
+def test_reproduce_runs_all_and_says_last_what_failed(
+    workplace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(workplace)
+    words = ("reproduce", "bad.yaml", "good.yaml")
+    first = svmbench(*words)
+    assert first.code == 3, first.said
+    last = first.out.splitlines()[-2:]
+    assert last[0] == "failed:"
+    assert last[1].startswith("  bad: 1 cell failed: ")
+    assert "specified nu is infeasible" in last[1]
+    assert "bad: 2 of 2 configs left" in first.out
+    for name in ("good", "bad"):
+        assert (workplace / "results" / f"{name}-quick" / "tables.md").is_file()
+    index = workplace / "site-quick" / "index.html"
+    assert "38 claims: " in index.read_text()
+    assert "38 claims: " in first.out
+    records = (workplace / "results" / "good-quick" / "runs.jsonl").read_text()
+    again = svmbench(*words, "--quiet")
+    assert again.code == 3
+    assert (workplace / "results" / "good-quick" / "runs.jsonl").read_text() == records
+    assert "configs left" not in again.out
+    alone = svmbench("reproduce", "good.yaml", "--site", "pages", "--budget", "60")
+    assert (alone.code, (workplace / "pages" / "index.html").is_file()) == (0, True)
+
+
+def test_reproduce_touches_no_folder_of_others(
+    workplace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(workplace)
+    (workplace / "mine").mkdir()
+    (workplace / "mine" / "thesis.tex").write_text("years")
+    refused = svmbench("reproduce", "good.yaml", "--site", "mine", "--output", "fresh")
+    assert refused.code == 1
+    assert "not made by 'svmbench site'" in refused.err
+    assert not (workplace / "fresh").exists()
+
+
+@pytest.fixture
+def finished(workplace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A run that is done, in the folder where its config lies."""
+    done = workplace / "done"
+    if not done.is_dir():
+        ended = svmbench("run", workplace / "good.yaml", "--output", done, "--quiet")
+        assert ended.code == 0, ended.said
+    monkeypatch.chdir(tmp_path)
+    shutil.copyfile(workplace / "good.yaml", tmp_path / "good.yaml")
+    return Path(shutil.copytree(done, tmp_path / "run"))
+
+
+def make_stale(folder: Path) -> None:
+    """Say of a run that it was made by other code, and of a config that is found here."""
+    plan = json.loads((folder / "plan.json").read_text())
+    plan["config"]["name"] = "good.yaml"
+    plan["code"]["files"]["svmbench.core.base"] = "another"
+    (folder / "plan.json").write_text(json.dumps(plan))
+
+
+def test_refresh_measures_what_is_stale_and_keeps_it(finished: Path, tmp_path: Path) -> None:
+    place = kept.keep(finished, tmp_path / "results" / "alsvm" / "good")
+    assert svmbench("refresh").out == "nothing is older than the code\n"
+    make_stale(place)
+    shown = svmbench("refresh", "--dry-run")
+    assert shown.code == 0
+    assert shown.out.startswith("results/alsvm/good: 1 of 1 results are stale (profile quick")
+    assert "core.base has changed since" in shown.out
+    assert not (tmp_path / "results" / "good-quick").exists()
+    before = [cell.metrics["train_time_s"] for cell in read_run(place).cells]
+    done = svmbench("refresh", "results/alsvm", "--keep", "--budget", "30")
+    assert done.code == 0, done.said
+    assert done.out.splitlines()[-1] == "results/alsvm/good: measured again, and kept"
+    assert [cell.metrics["train_time_s"] for cell in read_run(place).cells] != before
+    assert svmbench("refresh", "results/alsvm").out == "nothing is older than the code\n"
+
+
+def test_refresh_loses_no_result(finished: Path, tmp_path: Path) -> None:
+    source = Path(shutil.copytree(finished, tmp_path / "results" / "good"))
+    make_stale(source)
+    # A result of a set that the config has no more.
+    text = (source / "runs.jsonl").read_text().replace("breast-cancer", "gone")
+    (source / "runs.jsonl").write_text(text)
+    done = svmbench("refresh", "--keep", "--output", "out")
+    assert "stays as it is, 1 of its 1 results are not in out/good-quick" in done.out
+    assert (source / "runs.jsonl").read_text() == text
+
+
+def test_make_reproduces_by_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Those of a make that runs the tests.
+    monkeypatch.delenv("MAKEFLAGS", raising=False)
+    shown = subprocess.run(
+        ["make", "--dry-run", "reproduce-all", "PROFILE=paper", "BUDGET=90"],
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+    assert "svmbench reproduce --profile paper --jobs 1 --budget 90" in shown
