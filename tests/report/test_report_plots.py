@@ -286,6 +286,30 @@ def test_bars_of_different_orders_are_seen_to_their_ends(tmp_path, monkeypatch):
     assert all(low < min(times) and high > max(times) for low, high in seen)
 
 
+@pytest.mark.parametrize(
+    ("shares", "begins", "n_bars"), [([47.0, 60.0], 40.0, 0), ([44.0, 99.0], 0.0, 2)]
+)
+def test_dots_stand_for_bars_that_could_not_begin_at_zero(
+    tmp_path, monkeypatch, shares, begins, n_bars
+):
+    cells = [runs.planned("fit", "a9a", solver) for solver in ("alsvm", "falsvm")]
+    records = [runs.record(c, {"accuracy_pct": v}) for c, v in zip(cells, shares, strict=True)]
+    plot = {"name": "shares", "kind": "bars", "title": "Shares", "block": "fit", "x": "dataset",
+            "y": "accuracy_pct", "series": "solver"}  # fmt: skip
+    runs.write_run(tmp_path, cells, records, plots=[plot])
+    seen = []
+    drawn = bars.KIND.draw
+
+    def draw(axes, *rest):
+        drawn(axes, *rest)
+        dots = [float(y) for line in axes.lines for y in line.get_ydata()]
+        seen.append((axes.get_ylim()[0], len(axes.patches), set(shares) <= set(dots)))
+
+    monkeypatch.setattr(bars, "KIND", dataclasses.replace(bars.KIND, draw=draw))
+    build(tmp_path)
+    assert seen == [(begins, n_bars, n_bars == 0)]
+
+
 def test_a_plot_can_show_one_data_set_alone(tmp_path):
     folder = runs.sweep_run(tmp_path)
     plan = json.loads((folder / "plan.json").read_text())

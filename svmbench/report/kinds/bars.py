@@ -1,17 +1,33 @@
-"""Values of categories side by side, grouped."""
+"""Values of categories side by side, grouped.
+
+A bar is read by its length, which tells a difference only where it begins at zero. Percentages that
+all lie far above it are dots on an axis that begins below them.
+"""
 
 from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING
 
-from svmbench.report.axes import FILLS, HATCHES, categories, errors, log_ticks
-from svmbench.report.curves import Curves, Panel
+from svmbench.report.axes import (
+    COLOURS,
+    FILLS,
+    HATCHES,
+    MARKERS,
+    categories,
+    errors,
+    log_ticks,
+)
+from svmbench.report.curves import Curves, Panel, Series
 from svmbench.report.kinds import Kind
 from svmbench.report.wording import is_timing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+
+#: Where the axis of percentages begins, at the least, if dots stand for bars.
+DOTS_FROM = 40.0
 
 
 def draw(axes: Axes, curves: Curves, panel: Panel, styles: dict[str, int], hollow: bool) -> None:
@@ -20,6 +36,9 @@ def draw(axes: Axes, curves: Curves, panel: Panel, styles: dict[str, int], hollo
     shown = [series for series in panel.series if series.points]
     bar = 0.8 / max(1, len(shown))
     values = [point.y for series in shown for point in series.points]
+    is_share = curves.y.endswith("_pct") and bool(values)
+    begins = max(0.0, math.floor((min(values) - 5) / 10) * 10) if is_share else 0.0
+    is_dotted = begins >= DOTS_FROM
     # Times of fast and slow solvers differ by orders of magnitude.
     if values and min(values) > 0 and is_timing(curves.y) and max(values) > 30 * min(values):
         axes.set_yscale("log", nonpositive="clip")
@@ -29,8 +48,12 @@ def draw(axes: Axes, curves: Curves, panel: Panel, styles: dict[str, int], hollo
     for index, series in enumerate(shown):
         style = styles[series.name] % len(FILLS)
         offset = (index - (len(shown) - 1) / 2) * bar
+        where = [places.index(point.x) + offset for point in series.points]
+        if is_dotted:
+            _draw_dots(axes, series, where, styles[series.name])
+            continue
         axes.bar(
-            [places.index(point.x) + offset for point in series.points],
+            where,
             [point.y for point in series.points],
             width=bar * 0.94,
             yerr=errors(series),
@@ -47,10 +70,13 @@ def draw(axes: Axes, curves: Curves, panel: Panel, styles: dict[str, int], hollo
                     "*", (places.index(point.x) + offset, point.high),
                     ha="center", xytext=(0, 1), textcoords="offset points",
                 )  # fmt: skip
-    if curves.y.endswith("_pct") and values:
-        # Accuracies live near the top; the axis says where it starts.
-        axes.set_ylim(max(0.0, math.floor((min(values) - 5) / 10) * 10), 101)
+    if is_share:
+        axes.set_ylim(begins if is_dotted else 0.0, 101)
     axes.grid(visible=False, axis="x")
+    if is_dotted:
+        # What stands between two lines belongs to one category.
+        for place in range(1, len(places)):
+            axes.axvline(place - 0.5, color="#DDDDDD", linewidth=0.6, zorder=0)
     texts = [str(category) for category in places]
     crowded = sum(map(len, texts)) + 2 * len(texts) > 62
     axes.set_xticks(
@@ -58,6 +84,17 @@ def draw(axes: Axes, curves: Curves, panel: Panel, styles: dict[str, int], hollo
         ha="right" if crowded else "center", rotation_mode="anchor",
     )  # fmt: skip
     axes.set_ylabel(curves.y_label)
+
+
+def _draw_dots(axes: Axes, series: Series, where: list[float], style: int) -> None:
+    colour = COLOURS[style % len(COLOURS)]
+    axes.errorbar(
+        where, [point.y for point in series.points], yerr=errors(series),
+        color=colour, marker=MARKERS[style % len(MARKERS)], linestyle="none",
+        # No share is a time that other work disturbs: hollow ones are those after the eighth.
+        markerfacecolor=colour if style < len(COLOURS) else "white",
+        capsize=2, elinewidth=0.9, label=series.name,
+    )  # fmt: skip
 
 
 KIND = Kind(x="dataset", y="train_time_s", draw=draw, busy_mark="*")

@@ -33,7 +33,7 @@ def _draw_series(axes: Axes, series: Series, style: int, *, hollow: bool) -> Lin
         )  # fmt: skip
     if series.printed:
         axes.plot(
-            *zip(*series.printed, strict=True), color=COLOURS[style], linestyle="none",
+            *zip(*series.printed, strict=True), color=COLOURS[style], linestyle="-", linewidth=0.5,
             marker=MARKERS[style], markersize=3, markerfacecolor="white", alpha=0.6,
         )  # fmt: skip
     return Line2D(
@@ -64,11 +64,12 @@ def draw(axes: Axes, curves: Curves, panel: Panel, styles: dict[str, int], hollo
                 [],
                 [],
                 color="#7F7F7F",
-                linestyle="none",
+                linestyle="-",
+                linewidth=0.5,
                 marker="o",
                 markersize=3,
                 markerfacecolor="white",
-                label="small and hollow: what the paper prints",
+                label="small, hollow, thin lines: what the paper prints",
             )
         )
     log_ticks(axes, "x")
