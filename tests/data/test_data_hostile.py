@@ -168,6 +168,19 @@ def test_a_body_without_end_is_cut_off(serve, tmp_path):
     assert [place.suffix for place in (tmp_path / "in").iterdir()] == [".lock"]
 
 
+def test_a_body_that_announces_nothing_may_have_its_ceiling_and_no_byte_more(serve, tmp_path):
+    def long(handler):
+        handler.send_response(200)
+        handler.end_headers()
+        handler.wfile.write(bytes(100_000))
+
+    url = serve(long) + "/x"
+    found = download.download(url, tmp_path / "fits", max_bytes=100_000)
+    assert found.place.read_bytes() == bytes(100_000)
+    with pytest.raises(DataUnavailableError, match="more than the 99,999 bytes"):
+        download.download(url, tmp_path / "does-not", max_bytes=99_999)
+
+
 def test_a_body_that_announces_too_much_is_not_begun(serve, tmp_path):
     url = serve(body(b"abc", str(10**12))) + "/x"
     with pytest.raises(DataUnavailableError, match="more than the 1,000,000 bytes"):
