@@ -165,12 +165,12 @@ def test_what_a_plot_lacks_is_never_nothing(tmp_path):
     folder = runs.write_run(tmp_path, cells, records, plots=[plot])
     curves = curves_of(folder, "p")
     assert curves.gaps == "not run: ijcnn1; no AUC (%): w8a (alsvm)"
-    assert "missing: not run: ijcnn1; no AUC (%): w8a (alsvm)" in plots._footer(
+    assert "missing: not run: ijcnn1; no AUC (%): w8a (alsvm)" in plots.footer(
         read_run(folder), curves, hollow=True
     )
     whole = runs.write_run(tmp_path / "whole", cells[:1], records[:1], plots=[plot])
     assert curves_of(whole, "p").gaps == ""
-    assert plots._footer(read_run(whole), curves_of(whole, "p"), hollow=True).endswith(
+    assert plots.footer(read_run(whole), curves_of(whole, "p"), hollow=True).endswith(
         "missing: nothing"
     )
     panels = {**plot, "kind": "curve", "x": "params.C"}
@@ -221,7 +221,7 @@ def test_load_from_outside_is_hollow_and_the_footer_tells_the_reasons_apart(tmp_
     folder = timed(tmp_path, lambda size: {"cpu_time_s": float(size)})
     curves = curves_of(folder, "p")
     assert all(point.disturbed and point.busy for point in curves.points())
-    footer = plots._footer(read_run(folder), curves, hollow=True)
+    footer = plots.footer(read_run(folder), curves, hollow=True)
     assert "hollow: measured under load from other programs, no timing to compare" in footer
     assert "other workers" not in footer
     hollow = build(folder).plots["p"][1].read_bytes()
