@@ -20,8 +20,6 @@ from svmbench.experiment.session import Prospect, Request, Watch, carry_out, loo
 
 #: What starting a config costs, in seconds, beside its cells.
 PER_CONFIG_S = 3.0
-#: States of cells that are still to be run.
-_OPEN = (None, "not run")
 #: States of cells that were run without a result.
 FAILED = ("failed", "crashed", "memory", "timeout")
 

@@ -192,6 +192,7 @@ def draw(axes: Axes, curves: Curves, panel: Panel, styles: dict[str, int], hollo
     else:
         _draw_classes(axes, grid)
     marks = [name for name in styles if name.startswith(_MARKED)]
+    crowd = sum(len(series.points) for series in panel.series) > VECTORS
     for series in panel.series:
         xs, ys = [point.x for point in series.points], [point.y for point in series.points]
         style = styles[series.name] % len(COLOURS)
@@ -199,7 +200,6 @@ def draw(axes: Axes, curves: Curves, panel: Panel, styles: dict[str, int], hollo
             look = {**_LOOKS[marks.index(series.name) % len(_LOOKS)], "facecolors": "none"}
         else:
             look = {"marker": MARKERS[style], "s": 18, "color": COLOURS[(style + 1) % len(COLOURS)]}
-        crowd = sum(len(each.points) for each in panel.series) > VECTORS
         axes.scatter(xs, ys, label=series.name, linewidths=0.8, rasterized=crowd, **look)
     axes.grid(visible=False)
     axes.set_xlim(float(grid.x[0]), float(grid.x[-1]))
