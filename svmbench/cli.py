@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from svmbench import __version__, inert, logs, publishing, reproducing, terminal
-from svmbench.commands import POSITIVE, TRUST, datasets_named, register, why_missing
+from svmbench.commands import datasets_named, register, why_missing
 from svmbench.completion import CardName, ConfigName, DatasetName
 from svmbench.errors import (
     EXIT_ERROR,
@@ -21,14 +21,8 @@ from svmbench.errors import (
     ConfigError,
     SvmbenchError,
 )
+from svmbench.options import JOBS, MIRROR, POSITIVE, RETRY, TRUST
 
-_MIRROR = click.option(
-    "--mirror",
-    metavar="DIR_OR_URL",
-    envvar="SVMBENCH_MIRROR",
-    show_envvar=True,
-    help="Folder or URL that holds data files by name, plain or .xz, .bz2, .gz.",
-)
 _QUIET = click.option("-q", "--quiet", is_flag=True, help="Say only what went wrong.")
 
 
@@ -177,7 +171,7 @@ def validate(configs: tuple[str, ...], trust: bool) -> None:
 @cli.command()
 @click.argument("names", nargs=-1, metavar="NAME|@PAPER ...", type=DatasetName(papers=True))
 @click.option("--all", "all_", is_flag=True, help="Every data set that is known.")
-@_MIRROR
+@MIRROR
 @click.option(
     "--jobs",
     type=click.IntRange(min=1),
@@ -225,13 +219,7 @@ def fetch(names: tuple[str, ...], all_: bool, mirror: str | None, jobs: int, qui
     show_default=True,
     help="How much of it: 'quick' for minutes, 'paper' for the full protocol.",
 )
-@click.option(
-    "--jobs",
-    type=click.IntRange(min=1),
-    default=1,
-    show_default=True,
-    help="Cells at a time; above 1, times are marked as contended.",
-)
+@JOBS
 @click.option(
     "--only",
     metavar="KEY=VALUE,…",
@@ -257,13 +245,7 @@ def fetch(names: tuple[str, ...], all_: bool, mirror: str | None, jobs: int, qui
     metavar="MINUTES",
     help="Start no new cell after so many minutes; the rest is marked 'not run'.",
 )
-@click.option(
-    "--retry",
-    type=click.Choice(["none", "failed", "timeout", "all"]),
-    default="none",
-    show_default=True,
-    help="Run these again, that an earlier run could not finish.",
-)
+@RETRY
 @click.option(
     "--fresh", is_flag=True, help="Start anew; the earlier records are set aside as runs-N.jsonl."
 )
@@ -292,7 +274,7 @@ def fetch(names: tuple[str, ...], all_: bool, mirror: str | None, jobs: int, qui
     metavar="DIR",
     help="Results folder.  [default: results/<config>-<profile>]",
 )
-@_MIRROR
+@MIRROR
 @TRUST
 @_QUIET
 def run(
@@ -329,18 +311,10 @@ def run(
     """
     from svmbench.experiment.filters import filters_of
     from svmbench.experiment.session import Request, carry_out, look_ahead
-    from svmbench.progress import Watcher
+    from svmbench.progress import Narrator
 
     console = terminal.console()
-
-    def note(text: str) -> None:
-        terminal.tell(console, text)
-
-    def say(text: str) -> None:
-        logs.LOG.info("%s", text)
-        if not quiet:
-            note(text)
-
+    narrator = Narrator(console, quiet=quiet)
     request = Request(
         config=config,
         profile=profile,
@@ -357,7 +331,7 @@ def run(
         fresh=fresh,
         reuse=reuse,
     )
-    prospect = look_ahead(request, prepare=not dry_run, say=say)
+    prospect = look_ahead(request, prepare=not dry_run, say=narrator.say)
     plan, cells, path = prospect.plan, prospect.cells, prospect.path
     if dry_run:
         from svmbench.experiment.forecast import forecast
@@ -367,21 +341,21 @@ def run(
         terminal.check()
         return
     summary = carry_out(
-        prospect, say=say, note=note, watch=lambda todo: Watcher(console, todo, quiet=quiet)
+        prospect, say=narrator.say, note=narrator.note, watch=narrator.watch
     ).summary
     if summary.interrupted:
-        note("interrupted; the same command goes on from here")
+        narrator.note("interrupted; the same command goes on from here")
         sys.exit(EXIT_INTERRUPTED)
     publishing.rebuild(path, console, quiet=quiet)
     parts = [f"{n} {status}" for status, n in sorted(summary.counts.items())]
-    note(f"cells: {', '.join(parts)}")
+    narrator.note(f"cells: {', '.join(parts)}")
     if not any(cell.status == "planned" for cell in cells):
         reasons = dict.fromkeys(cell.reason for cell in cells if cell.reason)
         for line in ("nothing could run:", *(f"  {reason}" for reason in reasons)):
-            note(line)
+            narrator.note(line)
         sys.exit(EXIT_FAILED_CELLS)
     if summary.failed:
-        note("run again with --retry failed (or timeout, all) to try them once more")
+        narrator.note("run again with --retry failed (or timeout, all) to try them once more")
         sys.exit(EXIT_FAILED_CELLS)
 
 

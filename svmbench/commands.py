@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import sys
 from pathlib import Path
 from typing import Any
@@ -20,30 +19,8 @@ from svmbench.errors import (
     ResultsError,
     UnknownNameError,
 )
+from svmbench.options import FOLDER, POSITIVE, TRUST, FiniteRange
 from svmbench.paths import PACKAGE
-
-
-class FiniteRange(click.FloatRange):
-    """A number in a range; neither ``nan``, which no range excludes, nor ``inf``."""
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
-        """Return the number, or fail with a sentence."""
-        number = float(super().convert(value, param, ctx))
-        if not math.isfinite(number):
-            self.fail(f"{value} is not a finite number.", param, ctx)
-        return number
-
-
-#: For limits and tolerances of all commands.
-POSITIVE = FiniteRange(min=0, min_open=True)
-FOLDER = click.Path(path_type=Path)
-TRUST = click.option(
-    "--trust",
-    is_flag=True,
-    help="Import named classes from elsewhere than scikit-learn, too, which runs their code.",
-)
 
 
 @click.command()

@@ -127,6 +127,34 @@ class Watcher:
         )
 
 
+class Narrator:
+    """Who tells a person of what goes on in a run.
+
+    Parameters
+    ----------
+    console : rich.console.Console
+    quiet : bool
+        Tell nothing but what went wrong.
+    """
+
+    def __init__(self, console: Console, *, quiet: bool = False) -> None:
+        self.console, self.quiet = console, quiet
+
+    def note(self, text: str) -> None:
+        """Tell what nobody should miss."""
+        terminal.tell(self.console, text)
+
+    def say(self, text: str) -> None:
+        """Tell of a step, and log it."""
+        LOG.info("%s", text)
+        if not self.quiet:
+            self.note(text)
+
+    def watch(self, cells: list[Cell]) -> Watcher:
+        """Return a listener for some cells that will run."""
+        return Watcher(self.console, cells, quiet=self.quiet)
+
+
 def _result(record: CellRecord) -> str:
     metrics = record.get("metrics", {})
     parts = []

@@ -9,8 +9,9 @@ from typing import Any
 import click
 
 from svmbench import __version__, terminal
-from svmbench.commands import FOLDER, changes_since, kept_results
+from svmbench.commands import changes_since, kept_results
 from svmbench.errors import ConfigError, ResultsError
+from svmbench.options import FOLDER
 
 #: What of a solver's card the head of its page says anyway.
 _SAID_ELSEWHERE = ("solver", "deviations")

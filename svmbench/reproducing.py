@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from svmbench import inert, logs, terminal
-from svmbench.commands import FOLDER, POSITIVE, changes_since, kept_results
+from svmbench import inert, terminal
+from svmbench.commands import changes_since, kept_results
 from svmbench.completion import ConfigName
 from svmbench.errors import (
     EXIT_FAILED_CELLS,
     EXIT_INTERRUPTED,
     SvmbenchError,
 )
+from svmbench.options import FOLDER, JOBS, MIRROR, POSITIVE, RETRY
 
 if TYPE_CHECKING:
     from svmbench.experiment.campaign import Campaign, Errand, Outcome
@@ -31,13 +32,6 @@ _BUDGET = click.option(
     type=POSITIVE,
     metavar="MINUTES",
     help="Start no cell after so many minutes in all, shared out among what is left to run.",
-)
-_MIRROR = click.option(
-    "--mirror",
-    metavar="DIR_OR_URL",
-    envvar="SVMBENCH_MIRROR",
-    show_envvar=True,
-    help="Folder or URL that holds data files.",
 )
 _OUTPUT = click.option(
     "--output",
@@ -60,21 +54,9 @@ _MOST_REASONS = 3
     show_default=True,
     help="How much of each config: 'quick' for minutes, 'paper' for the full protocol.",
 )
-@click.option(
-    "--jobs",
-    type=click.IntRange(min=1),
-    default=1,
-    show_default=True,
-    help="Cells at a time; above 1, times are marked as contended.",
-)
+@JOBS
 @_BUDGET
-@click.option(
-    "--retry",
-    type=click.Choice(["none", "failed", "timeout", "all"]),
-    default="none",
-    show_default=True,
-    help="Run these again, that an earlier run could not finish.",
-)
+@RETRY
 @_OUTPUT
 @click.option(
     "--site",
@@ -83,7 +65,7 @@ _MOST_REASONS = 3
     metavar="DIR",
     help="Where the pages go.  [default: site-<profile>]",
 )
-@_MIRROR
+@MIRROR
 @_QUIET
 def reproduce(
     configs: tuple[str, ...],
@@ -153,7 +135,7 @@ def reproduce(
     help="Put what was measured in the place of what was stale, once a run is complete.",
 )
 @click.option("--dry-run", is_flag=True, help="Print what is stale; run and write nothing.")
-@_MIRROR
+@MIRROR
 @_QUIET
 def refresh(
     results: tuple[Path, ...],
@@ -325,23 +307,15 @@ def _settle(one: StaleRun, outcome: Outcome, *, keep: bool) -> None:
 
 def _campaign(errands: Sequence[Errand], budget: float | None, *, quiet: bool) -> Campaign:
     from svmbench.experiment.campaign import Campaign, Hooks
-    from svmbench.progress import Watcher
+    from svmbench.progress import Narrator
     from svmbench.publishing import rebuild
 
     console = terminal.console()
-
-    def note(text: str) -> None:
-        terminal.tell(console, text)
-
-    def say(text: str) -> None:
-        logs.LOG.info("%s", text)
-        if not quiet:
-            note(text)
-
+    narrator = Narrator(console, quiet=quiet)
     hooks = Hooks(
-        say=say,
-        note=note,
-        watch=lambda todo: Watcher(console, todo, quiet=quiet),
+        say=narrator.say,
+        note=narrator.note,
+        watch=narrator.watch,
         finish=lambda path: rebuild(path, console, quiet=True),
     )
     return Campaign(errands, budget * 60 if budget else float("inf"), hooks)

@@ -74,11 +74,6 @@ class Outcome:
         """The config's name."""
         return Path(self.errand.request.config).stem
 
-    @property
-    def failed(self) -> int:
-        """How many cells were run and have no result."""
-        return sum(self.counts[state] for state in FAILED)
-
 
 @dataclass(frozen=True)
 class Hooks:

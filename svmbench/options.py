@@ -1,0 +1,54 @@
+"""Options, and types of their values, that several commands share."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import click
+
+
+class FiniteRange(click.FloatRange):
+    """A number in a range; neither ``nan``, which no range excludes, nor ``inf``."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Return the number, or fail with a sentence."""
+        number = float(super().convert(value, param, ctx))
+        if not math.isfinite(number):
+            self.fail(f"{value} is not a finite number.", param, ctx)
+        return number
+
+
+#: For limits and tolerances of all commands.
+POSITIVE = FiniteRange(min=0, min_open=True)
+FOLDER = click.Path(path_type=Path)
+
+TRUST = click.option(
+    "--trust",
+    is_flag=True,
+    help="Import named classes from elsewhere than scikit-learn, too, which runs their code.",
+)
+MIRROR = click.option(
+    "--mirror",
+    metavar="DIR_OR_URL",
+    envvar="SVMBENCH_MIRROR",
+    show_envvar=True,
+    help="Folder or URL that holds data files by name, plain or .xz, .bz2, .gz.",
+)
+JOBS = click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Cells at a time; above 1, times are marked as contended.",
+)
+RETRY = click.option(
+    "--retry",
+    type=click.Choice(["none", "failed", "timeout", "all"]),
+    default="none",
+    show_default=True,
+    help="Run these again, that an earlier run could not finish.",
+)
