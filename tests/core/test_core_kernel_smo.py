@@ -222,15 +222,16 @@ class PrintedSMO:
         ):
             return False
         if self.non_bound:
-            widths = [abs(self.error(k) - E2) for k in self.non_bound]
+            # A positive error wants the least of the others, a negative one the greatest.
+            errors = [self.error(k) if E2 > 0.0 else -self.error(k) for k in self.non_bound]
             # The last pair's errors are both 0, but for rounding, which decides between the two.
             equals = [
                 k
-                for k, width in zip(self.non_bound, widths, strict=True)
-                if width > max(widths) - 1e-12
+                for k, error in zip(self.non_bound, errors, strict=True)
+                if error < min(errors) + 1e-12
             ]
             first = next((k for k in equals if k in among_equals), equals[0])
-            if max(widths) > 0.0 and self.take_step(first, i2):
+            if self.take_step(first, i2):
                 return True
         for candidates in (list(self.non_bound), range(len(self.y))):
             start = self.start(len(candidates)) if len(candidates) else 0

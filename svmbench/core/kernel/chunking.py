@@ -18,6 +18,8 @@ Deviations
       program's own accuracy that is missing.
     - The first chunk has M / 2 examples of each class, all of which violate equally.
     - Outputs are brought up to date by the multipliers that changed.
+    - Kernel values between examples that stay in the chunk are kept from one program to the next;
+      the report does not say whether its program did so.
 """
 
 from __future__ import annotations

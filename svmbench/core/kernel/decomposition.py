@@ -15,6 +15,10 @@ Reference
     recently used give way).
 Deviations
     - The inner quadratic program is solved by pair steps, not by an interior-point method.
+    - Each half of the working set stays on its own side of the middle threshold. Near the end a
+      side may have fewer than half to offer; the set is then smaller than q, where the paper's
+      takes more along with it.
+    - Cached rows are dropped at each check of all samples, as the samples they are over change.
     - Samples are left out once a tenth of those that take part is ready for it; cached rows lose
       the same columns.
 """

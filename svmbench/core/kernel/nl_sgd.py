@@ -14,6 +14,8 @@ Reference
     Singer and Srebro 2007, section 4, whose i is drawn uniformly with replacement.
 Deviations
     - The printed step 1/(lambda m) is 1/(lambda t), as in the book that the paper cites.
+    - "The last 50 % of the updates" is read as the last half of the steps t, whether they change
+      beta or not: alpha^(t) changes with t in each of them.
     - All sums_j beta_j K_ji are kept, so that a step without a violation costs nothing and one
       with a violation costs a row of K added to them. In the last cycle only what is still to
       come is added to.

@@ -9,9 +9,10 @@ Returned
     alpha and the offset -b, once no example is further than tol from its side of the margin.
 Reference
     Platt 1998 (MSR-TR-98-14), section 2 with its pseudo-code: first choice by full sweeps that
-    alternate with sweeps over the non-bound examples, second choice by the largest |E1 - E2| of
-    the error cache, then all non-bound and all examples from random starts; equations 13-21;
-    equation 22 keeps one weight vector for the linear kernel.
+    alternate with sweeps over the non-bound examples; second choice from the error cache, the
+    least error where the first example's is positive and the greatest where it is negative, then
+    all non-bound and all examples from random starts; equations 13-21; equation 22 keeps one
+    weight vector for the linear kernel.
 Deviations
     - A tolerance below the report's 1e-3 is reached in stages, each a tenth of the one before:
       swept for directly, the non-bound examples are polished far from the optimum.
@@ -20,6 +21,8 @@ Deviations
       each of them tries every example.) When a full sweep changes nothing and the gap is still
       above 2 tol, eps is divided by 10 and the sweeps go on; the report leaves such examples.
     - The error cache is recomputed at each full sweep: increments carry their rounding errors.
+    - With the linear kernel the cached errors come from the weight vector after each step: one
+      product for each non-bound example, where increments would take two kernel values.
     - The final threshold is the middle of what the examples allow, where the last pair's is not
       among that (Keerthi et al. 2001 describe how it can come to be outside), and where no example
       is non-bound: then a whole interval is optimal.
@@ -191,13 +194,17 @@ def take_step(
 
 
 @compiled
-def widest(v: Examples, E2: float) -> int:
-    """Return the non-bound example whose error is farthest from E2; -1 if there is none."""
-    i1, width = -1, 0.0
+def partner(v: Examples, E2: float) -> int:
+    """Return the non-bound example with the least error, the greatest if E2 is negative.
+
+    -1 if there is none.
+    """
+    i1, sign = -1, 1.0 if E2 > 0.0 else -1.0
+    least = np.inf
     for m in range(v.sizes[FREE]):
         k = v.members[FREE, m]
-        if abs(v.errors[k] - E2) > width:
-            i1, width = k, abs(v.errors[k] - E2)
+        if sign * v.errors[k] < least:
+            i1, least = k, sign * v.errors[k]
     return i1
 
 
@@ -207,11 +214,11 @@ def step_with_a_partner(
 ) -> bool:
     """Try partners of example i2, which `v.second` holds, until a step changes something.
 
-    First the one with the widest difference of errors, then all non-bound examples and then all
-    the others, each from a random start.
+    First the one with the error farthest on the other side, then all non-bound examples and then
+    all the others, each from a random start.
     """
     N, n_free = len(v.alpha), v.sizes[FREE]
-    best, eps, b = widest(v, E2), state[EPS], state[B]
+    best, eps, b = partner(v, E2), state[EPS], state[B]
     # Taken out of the tuples once: each access inside the loop would count two references.
     y, alpha, errors, diagonal = v.y, v.alpha, v.errors, s.diagonal
     members, place = v.members[FREE], v.place[FREE]
