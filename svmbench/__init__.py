@@ -6,6 +6,7 @@ The same from Python as from the command line::
 
     svmbench.solvers()                          # every solver with its declaration
     svmbench.solver("alsvm", C=1.0)             # one of them, a scikit-learn estimator
+    svmbench.CSVC(C=10.0).fit(X, y)             # the same by the name of its class
     svmbench.NuPath(nu=[0.1, 0.2]).fit(X, y)    # a ν-SVM at every nu, with safe screening
     svmbench.load("a9a")                        # a prepared data set
     svmbench.run("quickstart", profile="quick") # a config's records as a pandas frame
@@ -17,26 +18,105 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+# For type checkers and editors alone; a test holds these lines and the table below to each other.
 if TYPE_CHECKING:
-    from svmbench.catalogue import solver, solvers
-    from svmbench.core.nu.nu_path import NuPath
-    from svmbench.data import load
-    from svmbench.experiment import run
+    from svmbench.catalogue import solver as solver
+    from svmbench.catalogue import solvers as solvers
+    from svmbench.core.kernel.bvm import BVM as BVM
+    from svmbench.core.kernel.chunking import Chunking as Chunking
+    from svmbench.core.kernel.cpsp import CPSP as CPSP
+    from svmbench.core.kernel.cpsp import CPSPTr as CPSPTr
+    from svmbench.core.kernel.csvc import CSVC as CSVC
+    from svmbench.core.kernel.cvm import CVM as CVM
+    from svmbench.core.kernel.decomposition import SVMLight as SVMLight
+    from svmbench.core.kernel.fixed_threshold import FixedThresholdSMO as FixedThresholdSMO
+    from svmbench.core.kernel.icf import ICF as ICF
+    from svmbench.core.kernel.lasvm import LASVM as LASVM
+    from svmbench.core.kernel.lssvm import LSSVM as LSSVM
+    from svmbench.core.kernel.lssvm_cg import LSSVMCG as LSSVMCG
+    from svmbench.core.kernel.mn_svm import MNSVM as MNSVM
+    from svmbench.core.kernel.nl_sgd import NLSGD as NLSGD
+    from svmbench.core.kernel.nl_sgd import KernelPegasos as KernelPegasos
+    from svmbench.core.kernel.nn_isda import NNISDA as NNISDA
+    from svmbench.core.kernel.nu_svc import NuSVC as NuSVC
+    from svmbench.core.kernel.nystrom import Nystrom as Nystrom
+    from svmbench.core.kernel.osuna import Osuna as Osuna
+    from svmbench.core.kernel.sgd_lssvm import SGDLSSVM as SGDLSSVM
+    from svmbench.core.kernel.smo import SMO as SMO
+    from svmbench.core.linear.alsvm import ALSVM as ALSVM
+    from svmbench.core.linear.alsvm import FALSVM as FALSVM
+    from svmbench.core.linear.alsvm_batch import ALSVMBatch as ALSVMBatch
+    from svmbench.core.linear.asvm import ASVM as ASVM
+    from svmbench.core.linear.cutting_plane import SVMPerf as SVMPerf
+    from svmbench.core.linear.dcd import DCDL1 as DCDL1
+    from svmbench.core.linear.dcd import DCDL2 as DCDL2
+    from svmbench.core.linear.lsvm import LSVM as LSVM
+    from svmbench.core.linear.pegasos import Pegasos as Pegasos
+    from svmbench.core.multiclass import OneVsOne as OneVsOne
+    from svmbench.core.nu.c_svm import CSVMBounded as CSVMBounded
+    from svmbench.core.nu.nu_path import NuPath as NuPath
+    from svmbench.core.nu.nu_svm import NuSVM as NuSVM
+    from svmbench.core.nu.nu_svm import SRBONuSVM as SRBONuSVM
+    from svmbench.core.nu.oc_svm import OCSVM as OCSVM
+    from svmbench.core.nu.oc_svm import SRBOOCSVM as SRBOOCSVM
+    from svmbench.core.oneclass.fosvm import FOSVM1 as FOSVM1
+    from svmbench.core.oneclass.fosvm import FOSVM2 as FOSVM2
+    from svmbench.core.oneclass.kde import KernelDensityDetector as KernelDensityDetector
+    from svmbench.core.oneclass.one_class import OneClass as OneClass
+    from svmbench.core.oneclass.svdd import SVDD as SVDD
+    from svmbench.data import load as load
+    from svmbench.experiment import run as run
 
 __version__ = "0.1.0"
-__all__ = ["NuPath", "__version__", "load", "run", "solver", "solvers"]
 
-_HOMES = {
-    "NuPath": "svmbench.core.nu.nu_path",
-    "load": "svmbench.data",
-    "run": "svmbench.experiment",
-    "solver": "svmbench.catalogue",
-    "solvers": "svmbench.catalogue",
+#: The public names, by the module that each is imported from when it is first used.
+_NAMES = {
+    "svmbench.catalogue": ("solver", "solvers"),
+    "svmbench.core.kernel.bvm": ("BVM",),
+    "svmbench.core.kernel.chunking": ("Chunking",),
+    "svmbench.core.kernel.cpsp": ("CPSP", "CPSPTr"),
+    "svmbench.core.kernel.csvc": ("CSVC",),
+    "svmbench.core.kernel.cvm": ("CVM",),
+    "svmbench.core.kernel.decomposition": ("SVMLight",),
+    "svmbench.core.kernel.fixed_threshold": ("FixedThresholdSMO",),
+    "svmbench.core.kernel.icf": ("ICF",),
+    "svmbench.core.kernel.lasvm": ("LASVM",),
+    "svmbench.core.kernel.lssvm": ("LSSVM",),
+    "svmbench.core.kernel.lssvm_cg": ("LSSVMCG",),
+    "svmbench.core.kernel.mn_svm": ("MNSVM",),
+    "svmbench.core.kernel.nl_sgd": ("KernelPegasos", "NLSGD"),
+    "svmbench.core.kernel.nn_isda": ("NNISDA",),
+    "svmbench.core.kernel.nu_svc": ("NuSVC",),
+    "svmbench.core.kernel.nystrom": ("Nystrom",),
+    "svmbench.core.kernel.osuna": ("Osuna",),
+    "svmbench.core.kernel.sgd_lssvm": ("SGDLSSVM",),
+    "svmbench.core.kernel.smo": ("SMO",),
+    "svmbench.core.linear.alsvm": ("ALSVM", "FALSVM"),
+    "svmbench.core.linear.alsvm_batch": ("ALSVMBatch",),
+    "svmbench.core.linear.asvm": ("ASVM",),
+    "svmbench.core.linear.cutting_plane": ("SVMPerf",),
+    "svmbench.core.linear.dcd": ("DCDL1", "DCDL2"),
+    "svmbench.core.linear.lsvm": ("LSVM",),
+    "svmbench.core.linear.pegasos": ("Pegasos",),
+    "svmbench.core.multiclass": ("OneVsOne",),
+    "svmbench.core.nu.c_svm": ("CSVMBounded",),
+    "svmbench.core.nu.nu_path": ("NuPath",),
+    "svmbench.core.nu.nu_svm": ("NuSVM", "SRBONuSVM"),
+    "svmbench.core.nu.oc_svm": ("OCSVM", "SRBOOCSVM"),
+    "svmbench.core.oneclass.fosvm": ("FOSVM1", "FOSVM2"),
+    "svmbench.core.oneclass.kde": ("KernelDensityDetector",),
+    "svmbench.core.oneclass.one_class": ("OneClass",),
+    "svmbench.core.oneclass.svdd": ("SVDD",),
+    "svmbench.data": ("load",),
+    "svmbench.experiment": ("run",),
 }
+_HOMES = {name: module for module, names in _NAMES.items() for name in names}
+
+__all__ = ["__version__", *sorted(_HOMES)]
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public function from the room it lives in, when it is first used."""
+    """Import a public name from the room it lives in, when it is first used."""
     if name not in _HOMES:
         msg = f"module 'svmbench' has no attribute {name!r}"
         raise AttributeError(msg)
@@ -45,3 +125,8 @@ def __getattr__(name: str) -> Any:
     value = getattr(import_module(_HOMES[name]), name)
     globals()[name] = value
     return value
+
+
+def __dir__() -> list[str]:
+    """Return what is here and what would be imported."""
+    return sorted({*globals(), *__all__})

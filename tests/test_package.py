@@ -40,6 +40,7 @@ def test_configs_registry_and_published_numbers_are_inside(wheel: Path) -> None:
     assert {f"svmbench/published/{name}" for name in published} <= names
     assert {str(module) for module in modules} <= names
     assert "svmbench/_assets/datasets.toml" in names
+    assert "svmbench/py.typed" in names
     assert not [name for name in names if name.startswith(("tests/", "results/"))]
 
 
