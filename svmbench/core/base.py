@@ -54,11 +54,14 @@ class TrainingData:
         Labels as float64 in {-1, +1}; all of them +1 where a solver learns one class.
     native : object
         What `train` reads: often ``X`` with the bias column, or a foreign program's structure.
+    weights : ndarray of shape (n_samples,) or None
+        Weights of the samples, for a solver that takes them; None for 1 each.
     """
 
     X: Any
     y: np.ndarray
     native: Any = None
+    weights: np.ndarray | None = None
 
 
 class PathPoint(NamedTuple):
@@ -201,6 +204,9 @@ class Solver(BaseEstimator):
         self, data: TrainingData, splits: Splits | None
     ) -> Iterator[tuple[np.ndarray | None, TrainingData]]:
         """Yield the training rows of each fold, and data of these; None and `data` without."""
+        if data.weights is not None:
+            msg = f"a path of {self.declaration.name} takes no weights of samples or classes"
+            raise ValueError(msg)
         if splits is None:
             yield None, data
             return

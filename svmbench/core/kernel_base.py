@@ -306,7 +306,8 @@ class KernelSolver(Solver):
     def train(self, data: TrainingData) -> Self:
         """Solve on the kernel matrix of the samples, and store the model."""
         source = KernelSource.from_inputs(data.X, self.function)
-        return self._store(self.solve(source, data.y), data)
+        weighted = {} if data.weights is None else {"weights": data.weights}
+        return self._store(self.solve(source, data.y, **weighted), data)
 
     @property
     def function(self) -> KernelFunction:
@@ -324,7 +325,9 @@ class KernelSolver(Solver):
         else:
             self.expansion_ = Expansion.over_rows(self.function, data.X, coefficients, b, rho)
             _, upper = self.problem.bounds(self._sum_weight(data), len(data.y))
-            bounded = int(np.sum(np.abs(coefficients) >= upper))
+            rows = self.expansion_.rows
+            share = 1.0 if data.weights is None else data.weights[rows]
+            bounded = int(np.sum(np.abs(coefficients[rows]) >= upper * share))
         return self._note(solution.n_iter, solution.stop_reason, solution.counters, bounded)
 
     def _note(self, n_iter: int, reason: str, counters: dict[str, int], bounded: int) -> Self:
@@ -378,7 +381,9 @@ class KernelSolver(Solver):
         self.expansion_ = replace(model, square=square)
         if self.offset.kind == "absorbed":
             square += (model.b / self.offset.value) ** 2
-        return Values(f=f, square=square, y=data.y, alpha=alpha, rho=model.rho)
+        return Values(
+            f=f, square=square, y=data.y, alpha=alpha, rho=model.rho, weights=data.weights
+        )
 
     def _decide_training(self, data: TrainingData) -> np.ndarray:
         """Return f of the training samples; a solver that has it at hand gives that."""

@@ -93,7 +93,7 @@ class LinearClassifier(BinaryClassifier):
     def certify(self, data: TrainingData) -> Self:
         """Set ``objective_``: the primal value of the declared problem at (w, b)."""
         w, b = self.coef_[0], float(self.intercept_[0])
-        values = problems.linear(data.X, w, b, data.y, bias=self.bias)
+        values = problems.linear(data.X, w, b, data.y, bias=self.bias, weights=data.weights)
         self.objective_ = self.problem.primal(values, self._sum_weight(data))
         return self
 

@@ -358,6 +358,7 @@ def linear(
     *,
     bias: float = 0.0,
     alpha: np.ndarray | None = None,
+    weights: np.ndarray | None = None,
 ) -> Values:
     """Return the values of a linear model.
 
@@ -371,11 +372,14 @@ def linear(
         Value of the constant feature that absorbs the offset; 0 where it is free or absent.
     alpha : ndarray of shape (n_samples,), optional
         Multipliers whose w is this one.
+    weights : ndarray of shape (n_samples,), optional
+        Weights of the samples; 1 each by default.
     """
     square = float(w @ w)
     if bias:
         square += (b / bias) ** 2
-    return Values(f=np.asarray(X @ w).ravel() + b, square=square, y=y, alpha=alpha)
+    f = np.asarray(X @ w).ravel() + b
+    return Values(f=f, square=square, y=y, alpha=alpha, weights=weights)
 
 
 def _squares_over(a: np.ndarray, C: Any) -> float:

@@ -15,7 +15,8 @@ Deviations
     - The active samples are shuffled before a pass (one multiply and one shift a draw, from a
       32-bit xorshift generator, the same with and without compiled code), not while it runs: rows
       that come next are then known, and asked for before their turn.
-    - alpha_i, Q'_ii and y_i lie next to each other: one cache line a sample instead of three.
+    - alpha_i, Q'_ii, y_i and what is the sample's own (U_i or D_ii: samples may have weights v_i,
+      and C is C v_i) lie next to each other: one cache line a sample instead of four.
     - What shrinks is forgotten until everything comes back, instead of being kept at the end.
     - Stopping is eps on the absolute difference, as in LIBLINEAR; eps = 0.1 is its default.
 """
@@ -37,9 +38,10 @@ from svmbench.core.linear_base import LinearClassifier, LinearSolution
 from svmbench.core.prefetch import prefetch
 from svmbench.core.problems import HINGE, SQUARED_HINGE, LossProblem, linear
 from svmbench.core.registry import declare
+from svmbench.core.weights import ClassWeight, Weighted
 
-#: Columns of the array of records.
-ALPHA, DIAGONAL, LABEL = 0, 1, 2
+#: Columns of the array of records; OWN is U_i of the L1 loss, D_ii of the L2 loss.
+ALPHA, DIAGONAL, LABEL, OWN = 0, 1, 2, 3
 
 #: Where the descent stands: entries of its `state`, which outlives the calls of a loop over passes.
 N_ACTIVE, SEED, CONVERGED, PASSES, STEPS, VISITS = 0, 1, 2, 3, 4, 5
@@ -109,8 +111,7 @@ def passes_csr(
     indices: np.ndarray,
     indptr: np.ndarray,
     records: np.ndarray,
-    D: float,
-    U: float,
+    hinge: bool,
     eps: float,
     n_passes: int,
     w: np.ndarray,
@@ -138,6 +139,8 @@ def passes_csr(
             i = active[s]
             y = records[i, LABEL]
             alpha = records[i, ALPHA]
+            U = records[i, OWN] if hinge else np.inf
+            D = 0.0 if hinge else records[i, OWN]
             start, end = np.uint32(indptr[i]), np.uint32(indptr[i + 1])
             # Four sums at a time: one alone would wait for its own last addition.
             f, f1, f2, f3 = 0.0, 0.0, 0.0, 0.0
@@ -185,8 +188,7 @@ def passes_csr(
 def passes_dense(
     X: np.ndarray,
     records: np.ndarray,
-    D: float,
-    U: float,
+    hinge: bool,
     eps: float,
     n_passes: int,
     w: np.ndarray,
@@ -210,6 +212,8 @@ def passes_dense(
             i = active[s]
             y = records[i, LABEL]
             alpha = records[i, ALPHA]
+            U = records[i, OWN] if hinge else np.inf
+            D = 0.0 if hinge else records[i, OWN]
             f = 0.0
             for j in range(d):
                 f += w[j] * X[i, j]
@@ -269,7 +273,11 @@ class Course:
 
 
 def descend(
-    X: Any, y: np.ndarray, problem: LossProblem, course: Course
+    X: Any,
+    y: np.ndarray,
+    problem: LossProblem,
+    course: Course,
+    weights: np.ndarray | None = None,
 ) -> tuple[LinearSolution, np.ndarray]:
     """Minimise the dual of `problem` on samples that carry the constant feature.
 
@@ -281,6 +289,8 @@ def descend(
     problem : LossProblem
         The hinge or the squared hinge.
     course : Course
+    weights : ndarray of shape (n_samples,), optional
+        What multiplies C, of each sample; above 0, 1 each by default.
 
     Returns
     -------
@@ -289,9 +299,8 @@ def descend(
     """
     N, d = X.shape
     begin = process_time()
-    C, max_iter = course.C, course.max_iter
-    U = problem.upper(C)
-    D = 0.0 if np.isfinite(U) else 1.0 / (2.0 * C)
+    C = course.C if weights is None else course.C * weights
+    max_iter, hinge = course.max_iter, bool(np.isfinite(problem.upper(course.C)))
     w = np.zeros(d)
     active = np.arange(N, dtype=np.int32)
     limits = np.array([np.inf, -np.inf])
@@ -299,6 +308,7 @@ def descend(
     state[N_ACTIVE], state[SEED] = N, course.seed
     records = np.zeros((N, RECORD))
     records[:, LABEL] = y
+    records[:, OWN] = C if hinge else 1.0 / (2.0 * C)
     parts: tuple[np.ndarray, ...]
     if sp.issparse(X):
         parts = csr_parts(X)
@@ -307,17 +317,19 @@ def descend(
         parts = (raw(X),)
         np.einsum("ij,ij->i", X, X, out=records[:, DIAGONAL])
     # A sample of zeros has no gradient but -1: its multiplier goes to its bound in one step.
-    np.maximum(records[:, DIAGONAL] + D, np.finfo(float).tiny, out=records[:, DIAGONAL])
+    if not hinge:
+        records[:, DIAGONAL] += records[:, OWN]
+    np.maximum(records[:, DIAGONAL], np.finfo(float).tiny, out=records[:, DIAGONAL])
     run = passes_csr if sp.issparse(X) else passes_dense
     points: list[tuple[float, int, float]] = []
     seconds = process_time() - begin
     while not state[CONVERGED] and state[PASSES] < max_iter:
         start = process_time()
         n_passes = 1 if course.trace else max_iter
-        run(*parts, records, D, U, course.eps, n_passes, w, active, limits, state)
+        run(*parts, records, hinge, course.eps, n_passes, w, active, limits, state)
         seconds += process_time() - start
         if course.trace:
-            value = problem.primal(linear(X, w, 0.0, y), C)
+            value = problem.primal(linear(X, w, 0.0, y, weights=weights), course.C)
             points.append((seconds, int(state[PASSES]), value))
     solution = LinearSolution(
         w=w[:-1] if course.bias else w,
@@ -334,8 +346,10 @@ def descend(
     return solution, records[:, ALPHA].copy()
 
 
-class _DualCoordinateDescent(LinearClassifier):
+class _DualCoordinateDescent(Weighted, LinearClassifier):
     """What the two losses share."""
+
+    balances_weights = True
 
     _loss: ClassVar[LossProblem]
 
@@ -349,6 +363,7 @@ class _DualCoordinateDescent(LinearClassifier):
         intercept_scaling: float = 1.0,
         random_state: Any = 0,
         trace: bool = False,
+        class_weight: ClassWeight = None,
     ) -> None:
         self.C = C
         self.tol = tol
@@ -357,6 +372,7 @@ class _DualCoordinateDescent(LinearClassifier):
         self.intercept_scaling = intercept_scaling
         self.random_state = random_state
         self.trace = trace
+        self.class_weight = class_weight
 
     def train(self, data: TrainingData) -> Self:
         """Descend until the projected gradients agree within `tol`."""
@@ -368,7 +384,15 @@ class _DualCoordinateDescent(LinearClassifier):
             seed=int(check_random_state(self.random_state).randint(1, 2**31 - 1)),
             trace=self.trace,
         )
-        solution, self.alpha_ = descend(data.native, data.y, self._loss, course)
+        if data.weights is None:
+            solution, self.alpha_ = descend(data.native, data.y, self._loss, course)
+            return self._store(solution)
+        # A sample of weight 0 has no part in the problem.
+        rows = np.flatnonzero(data.weights)
+        parts = (data.native[rows], data.y[rows])
+        solution, alpha = descend(*parts, self._loss, course, data.weights[rows])
+        self.alpha_ = np.zeros(len(data.y))
+        self.alpha_[rows] = alpha
         return self._store(solution)
 
 
@@ -397,6 +421,9 @@ class DCDL1(_DualCoordinateDescent):
         Seed of the order of the passes.
     trace : bool, default=False
         Whether to record (seconds, passes, objective) after every pass.
+    class_weight : dict, "balanced" or None, default=None
+        What multiplies C for the samples of a class: by label, 1 for what is not in it; so that
+        all classes weigh the same, samples counted by their weights; or 1.
 
     Attributes
     ----------

@@ -125,7 +125,9 @@ def label_bounds(y: np.ndarray, C: float) -> tuple[np.ndarray, np.ndarray]:
     return low, high
 
 
-def csvc_box(y: np.ndarray, C: float, *, offset: bool = True) -> Box:
+def csvc_box(
+    y: np.ndarray, C: float, *, offset: bool = True, weights: np.ndarray | None = None
+) -> Box:
     """Return the box of a C-SVC; without an offset no sum is kept.
 
     Parameters
@@ -134,8 +136,12 @@ def csvc_box(y: np.ndarray, C: float, *, offset: bool = True) -> Box:
         Labels ±1.
     C : float
     offset : bool, default=True
+    weights : ndarray of shape (n,), optional
+        What multiplies C, of each sample; 1 by default. One of weight 0 never moves.
     """
     low, high = label_bounds(raw(y), C)
+    if weights is not None:
+        low, high = low * weights, high * weights
     return Box(y, low, high, np.zeros(len(y), dtype=np.int64), int(offset))
 
 

@@ -10,13 +10,14 @@ import numpy as np
 
 from svmbench.core.arrays import raw
 from svmbench.core.kernel.csvc import driver
-from svmbench.core.kernel.csvc.box import csvc_box, thresholds
+from svmbench.core.kernel.csvc.box import Box, csvc_box, thresholds
 from svmbench.core.kernel.csvc.c_path import follow
 from svmbench.core.kernel.csvc.crew import require_n_jobs
 from svmbench.core.kernel.csvc.whole_matrix import REASONS
 from svmbench.core.kernel_base import KernelClassifier, KernelSolution
 from svmbench.core.kernels import KERNELS, KernelSource
 from svmbench.core.registry import declare
+from svmbench.core.weights import ClassWeight, Weighted
 
 
 def along_c(
@@ -64,7 +65,7 @@ def along_c(
     kernels=KERNELS,
     paths=("C",),
 )
-class CSVC(KernelClassifier):
+class CSVC(Weighted, KernelClassifier):
     """C-SVC with a free offset, as LIBSVM's, and faster; or without an offset.
 
     Parameters
@@ -92,6 +93,9 @@ class CSVC(KernelClassifier):
         Threads that make kernel rows and update the gradient of problems of more than 2,000
         samples; -1: one a processor. The model is the same whatever their number. Sparse inputs
         of less than 3 % non-zeros that are not binary, and stored matrices, stay on one thread.
+    class_weight : dict, "balanced" or None, default=None
+        What multiplies C for the samples of a class: by label, 1 for what is not in it; so that
+        all classes weigh the same; or 1.
 
     Attributes
     ----------
@@ -131,6 +135,7 @@ class CSVC(KernelClassifier):
         cache_mb: float = 1024.0,
         fit_intercept: bool = True,
         n_jobs: int = 1,
+        class_weight: ClassWeight = None,
     ) -> None:
         self.C = C
         self.kernel = kernel
@@ -142,6 +147,7 @@ class CSVC(KernelClassifier):
         self.cache_mb = cache_mb
         self.fit_intercept = fit_intercept
         self.n_jobs = n_jobs
+        self.class_weight = class_weight
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -160,16 +166,23 @@ class CSVC(KernelClassifier):
                 model.solve_along(source, y, "C", [1.0, 2.0])
 
     def solve(
-        self, source: KernelSource, y: np.ndarray, start: np.ndarray | None = None
+        self,
+        source: KernelSource,
+        y: np.ndarray,
+        start: np.ndarray | None = None,
+        weights: np.ndarray | None = None,
     ) -> KernelSolution:
-        """Solve on one kernel matrix; see the base class."""
-        return self._solve(source, y, float(self.C), None if start is None else start * y)
+        """Solve on one kernel matrix; see the base class.
 
-    def _solve(
-        self, source: KernelSource, y: np.ndarray, C: float, start: np.ndarray | None
-    ) -> KernelSolution:
-        """Solve for one C from signed multipliers, or from zero."""
-        box = csvc_box(y, C, offset=bool(self.fit_intercept))
+        Without `weights` (n_samples,), what multiplies C for each sample, `class_weight` counts,
+        for the classes -1 and +1.
+        """
+        weights = self._weights_of(y, weights)
+        box = csvc_box(y, float(self.C), offset=bool(self.fit_intercept), weights=weights)
+        return self._solve(source, box, None if start is None else start * y)
+
+    def _solve(self, source: KernelSource, box: Box, start: np.ndarray | None) -> KernelSolution:
+        """Solve from signed multipliers, or from zero."""
         found = driver.solve_box(
             source,
             box,
@@ -191,7 +204,8 @@ class CSVC(KernelClassifier):
         self, source: KernelSource, y: np.ndarray, over: str, values: Sequence[Any]
     ) -> Iterable[KernelSolution]:
         """Along ascending C each solution starts from the last, if the matrix fits `cache_mb`."""
-        shares = over == "C" and all(before < C for before, C in pairwise(values))
+        ascends = all(before < C for before, C in pairwise(values))
+        shares = over == "C" and ascends and self.class_weight is None
         K = source.whole(float(self.cache_mb)) if shares else None
         if K is None:
             return super().solve_along(source, y, over, values)
@@ -200,7 +214,8 @@ class CSVC(KernelClassifier):
         found: list[KernelSolution] = []
         for C in values:
             start = found[-1].coefficients.copy() if found else None
-            found.append(self._solve(KernelSource.precomputed(K), y, float(C), start))
+            box = csvc_box(y, float(C), offset=False)
+            found.append(self._solve(KernelSource.precomputed(K), box, start))
             # The matrix was computed for the first.
             found[-1].counters["kernel_evaluations"] = K.size if len(found) == 1 else 0
         return found
