@@ -63,8 +63,10 @@ def follow_svm_light(K, y, C, tol, q, taken):
                 *sorted(up, key=lambda k: -v[k])[: q // 2],
                 *sorted(down, key=lambda k: v[k])[: q // 2],
             ]
-            state.agree(chosen, taken[iteration][0], v)
-            state.move(*taken[iteration])
+            theirs, beta, n_active = taken[iteration]
+            assert len(active) == n_active
+            state.agree(chosen, theirs, v)
+            state.move(theirs, beta)
             iteration += 1
             if iteration % 10 == 0:
                 top, bottom, *_ = state.extremes(active)
@@ -97,7 +99,7 @@ def test_svm_light_takes_the_printed_working_sets(q, C, tol, checks, monkeypatch
 
     def noted(taking, chosen, tol):
         steps = step(taking, chosen, tol)
-        taken.append((taking.members[chosen], taking.variables.beta[chosen]))
+        taken.append((taking.members[chosen], taking.variables.beta[chosen], len(taking.members)))
         return steps
 
     monkeypatch.setattr(Taking, "step", noted)
@@ -152,7 +154,7 @@ def follow_osuna(K, y, C, tol, q, taken):
 
 
 @needs_jit
-@pytest.mark.parametrize(("q", "C"), [(10, 1.0), (24, 20.0)])
+@pytest.mark.parametrize(("q", "C"), [(10, 1.0), (24, 20.0), (6, 100.0)])
 def test_osuna_exchanges_by_its_rule(q, C, monkeypatch):
     X, y = make_problem(n=150, d=4, density=1.0)
     y, tol = y.astype(float), 1e-4
