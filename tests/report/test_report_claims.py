@@ -229,6 +229,34 @@ def test_runs_of_one_config_are_not_pooled(tmp_path):
     assert verdict("smo-1", tmp_path).state == REPRODUCED
 
 
+def test_another_profile_counts_where_the_full_one_is_unfinished(tmp_path):
+    def unfinished(cell):
+        if cell["dataset"] == "ijcnn1":
+            cell["status"] = "no record"
+
+    def smaller(cell):
+        cell["profile"] = "medium"
+
+    def lost(cell):
+        smaller(cell)
+        if cell["solver"] == "pegasos":
+            unfinished(cell)
+
+    scene("alsvm-1", tmp_path / "full", unfinished)
+    scene("alsvm-1", tmp_path / "medium", smaller)
+    found = verdict("alsvm-1", tmp_path)
+    assert found.state == REPRODUCED
+    labels = [part.what for part in found.parts]
+    assert "ijcnn1, profile medium" in labels
+    assert "ijcnn1" not in labels
+    assert not any("a9a, profile medium" in label for label in labels)
+    # What neither has finished stays open; nothing is made up of both.
+    scene("alsvm-1", tmp_path / "medium", lost)
+    found = verdict("alsvm-1", tmp_path)
+    assert found.state == PARTLY
+    assert [part.what for part in found.parts if part.holds is None] == ["ijcnn1"]
+
+
 def test_results_of_another_environment_are_left_out_and_named(tmp_path):
     kept = Kept()
     SCENES["smo-1"].build(kept)

@@ -2,7 +2,8 @@
 
 Runs of one config are never pooled. Where several are kept, the one of the fuller profile counts
 (two profiles that cut the data sets in different ways both do), of two of a profile the one with
-more results, and what was left out is named. Inside a run, results of different environments are
+more results, and what was left out is named. On a data set that the full protocol has not finished,
+and another profile has, that other one counts. Inside a run, results of different environments are
 told apart: those of the one that most of them come from count, the others are missing there.
 """
 
@@ -10,7 +11,7 @@ from __future__ import annotations
 
 import csv
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -190,20 +191,55 @@ def _that_count(found: Iterable[Source]) -> tuple[list[Source], list[str]]:
         held = best.get(source.profile)
         if held is None or source.n_results() > held.n_results():
             best[source.profile] = source
-    profiles = set(best)
-    if FULL in profiles and best[FULL].n_results():
-        profiles = {FULL}
-    elif len(profiles) > 1:
-        profiles -= {LEAST}
-    chosen = [best[name] for name in sorted(profiles)]
+    others = [best[name] for name in sorted(best) if name not in {FULL, LEAST}]
+    if FULL in best and best[FULL].n_results():
+        chosen = _shared_out(best[FULL], others)
+    else:
+        chosen = [*others, *(best[name] for name in (FULL,) if name in best)] or [best[LEAST]]
     kept = [replace(source, alone=len(chosen) == 1) for source in chosen]
     notes = [
         f"{source.run.path.name} (profile {source.profile}, {source.n_results()} results) is kept, "
         "too, and does not count here."
         for source in found
-        if not any(source is one for one in chosen)
+        if not any(source.run is one.run for one in chosen)
     ]
     return kept, notes
+
+
+#: What is said of a cell that nobody has run, or not in the environment that counts.
+_OPEN = ("planned", "not run", "no record", "elsewhere")
+
+
+def _shared_out(full: Source, others: Sequence[Source]) -> list[Source]:
+    """Return the full run, and the others with what it has not finished and they have.
+
+    What is finished is told by block and data set, so that solvers are compared in one run alone.
+    """
+    taken = set(_finished(full))
+    chosen = []
+    for other in others:
+        lent = set(_finished(other)) - taken
+        if lent:
+            chosen.append(_restricted(other, lent))
+            taken |= lent
+    own = {_place(cell) for cell in full.cells} - (taken - set(_finished(full)))
+    return [_restricted(full, own), *chosen]
+
+
+def _finished(source: Source) -> Iterator[tuple[str, str | None]]:
+    """Return the places where every cell has been run, and one at least has a result."""
+    states: dict[tuple[str, str | None], set[str]] = {}
+    for cell in source.cells:
+        states.setdefault(_place(cell), set()).add(cell.status)
+    return (place for place, found in states.items() if "ok" in found and not found & set(_OPEN))
+
+
+def _restricted(source: Source, places: Collection[tuple[str, str | None]]) -> Source:
+    return replace(source, cells=tuple(one for one in source.cells if _place(one) in places))
+
+
+def _place(cell: Cell) -> tuple[str, str | None]:
+    return cell.block, cell.dataset
 
 
 def _is_of(folder: str, config: str) -> bool:
