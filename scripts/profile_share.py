@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import argparse
 import csv
-import importlib
+import pkgutil
 import platform
 import statistics
 import time
@@ -81,7 +81,7 @@ def shares_of(
 ) -> tuple[list[float], list[float]]:
     """Return the function's share (%) of each training's CPU time, and those times (s)."""
     module, _, attribute = function.rpartition(".")
-    home = importlib.import_module(module)
+    home = pkgutil.resolve_name(module)
     original = getattr(home, attribute)
     inside = 0.0
 
