@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from svmbench.core.linear.dcd import DCDL1 as DCDL1
     from svmbench.core.linear.dcd import DCDL2 as DCDL2
     from svmbench.core.linear.lsvm import LSVM as LSVM
+    from svmbench.core.linear.newton import NewtonL2 as NewtonL2
     from svmbench.core.linear.pegasos import Pegasos as Pegasos
     from svmbench.core.multiclass import OneVsOne as OneVsOne
     from svmbench.core.nu.c_svm import CSVMBounded as CSVMBounded
@@ -97,6 +98,7 @@ _NAMES = {
     "svmbench.core.linear.cutting_plane": ("SVMPerf",),
     "svmbench.core.linear.dcd": ("DCDL1", "DCDL2"),
     "svmbench.core.linear.lsvm": ("LSVM",),
+    "svmbench.core.linear.newton": ("NewtonL2",),
     "svmbench.core.linear.pegasos": ("Pegasos",),
     "svmbench.core.multiclass": ("OneVsOne",),
     "svmbench.core.nu.c_svm": ("CSVMBounded",),

@@ -109,6 +109,7 @@ def describe(name: str, *, trust: bool = False) -> dict[str, Any]:
     return {
         "solver": name,
         "what": declared.summary,
+        **({"suits": declared.suits} if declared.suits else {}),
         "paper": declared.paper or "none: a baseline",
         "reference": declared.reference,
         "minimises": f"{declared.problem}: {PROBLEMS[declared.problem].formula}",

@@ -58,6 +58,8 @@ class Declaration:
         The parameters along which `path` shares work between the solutions.
     counters : tuple of str
         What it counts beside the words of :data:`COUNTERS`.
+    suits : str
+        Where to take it and where another solver of the same problem, from measured ratios.
     """
 
     name: str
@@ -70,6 +72,7 @@ class Declaration:
     task: str = "binary"
     paths: tuple[str, ...] = ()
     counters: tuple[str, ...] = ()
+    suits: str = ""
 
 
 #: Every declared solver class by its name, in the order of declaration.

@@ -25,6 +25,7 @@ DECLARED = [
 EXACT = {
     "csvc": {"tol": 1e-9},
     "mn-svm": {"tol": 1e-6},
+    "newton-l2": {"tol": 1e-9},
     "nn-isda": {"tol": 1e-9},
     **{name: {"tol": 1e-12} for name in NU_WING},
 }
@@ -33,6 +34,7 @@ EXACT = {
 NEAR = {
     "csvc": 1e-6,
     "mn-svm": 1e-4,
+    "newton-l2": 1e-7,
     "nn-isda": 1e-6,
     **dict.fromkeys(NU_WING, 1e-5),
 }

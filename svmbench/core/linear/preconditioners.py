@@ -1,0 +1,117 @@
+"""Preconditioners of ``H = I + 2C sum_A x_i x_i'`` over a set A of rows that changes.
+
+Hsia, Chiang and Lin 2018 compare them for Newton's method: the Hessian of a sample of the rows, and
+the diagonal where the Hessian of any sample is too big. How far they are from H costs steps of the
+conjugate gradients, and changes nothing that these find.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.linalg.blas import ssyrk, strmv
+from scipy.linalg.lapack import spotrf, strtri
+
+from svmbench.core.linear.moments import gram
+
+#: The curvature is that of so many rows a feature; of all rows where these have no more nonzeros
+#: than that, so that their outer products cost little.
+ROWS_A_FEATURE, SHORT = 4, 32
+
+#: Products of numbers that its Gram matrix may take, for each nonzero of the data.
+GRAM_A_NONZERO = 2500
+
+#: Products of sparse rows that take the time of one of dense rows, in single precision.
+DENSE_PAYS = 60
+
+
+def upper_gram(X: Any) -> np.ndarray:
+    """Return the upper triangle of ``X'X`` in single precision, in Fortran's order.
+
+    Sparse rows with many nonzeros are cheaper as dense ones, whose products cost a sixtieth.
+    """
+    n, d = X.shape
+    if not sp.issparse(X):
+        rows = X
+    elif DENSE_PAYS * X.nnz**2 > n**2 * d**2:
+        rows = X.toarray()
+    else:
+        return np.asarray(gram(X), dtype=np.float32, order="F")
+    # The transpose of C-ordered rows is the Fortran matrix that BLAS wants: no copy.
+    return ssyrk(1.0, np.asarray(rows, dtype=np.float32, order="C").T)
+
+
+class SampleHessian:
+    """The Hessian of a sample of the rows, factorised in single precision, as a preconditioner.
+
+    Parameters
+    ----------
+    X : ndarray or csr_array of shape (n_samples, d)
+    sample : ndarray of int of shape (m,)
+        Sorted positions.
+    """
+
+    def __init__(self, X: Any, sample: np.ndarray) -> None:
+        self._sample = sample
+        self._part = X if len(sample) == X.shape[0] else X[sample]
+        self._root = np.zeros((0, 0), dtype=np.float32)
+        self.n_made = 0
+
+    def make(self, active: np.ndarray, C: float) -> None:
+        """Factorise for the rows marked in `active`, shape (n_samples,)."""
+        inside = active[self._sample]
+        m = int(np.count_nonzero(inside))
+        # Multiples of H serve as well: this is H / 2C of m rows that stand for all active ones.
+        G = upper_gram(self._part[inside])
+        G *= np.float32(np.count_nonzero(active) / max(1, m))
+        # Of ill-conditioned sums single precision sees a part.
+        ridge, floor = 1.0 / (2.0 * C), float(np.finfo(np.float32).eps * np.trace(G))
+        info = 1
+        while info:
+            H = G.copy(order="F")
+            H.flat[:: len(H) + 1] += np.float32(ridge)
+            U, info = spotrf(H, lower=0, overwrite_a=1)
+            ridge = 10.0 * max(ridge, floor)
+        # H^-1 = U^-1 U^-T: products with triangles, which stay a positive definite matrix in
+        # single precision and take less time than solving with them.
+        self._root, _ = strtri(U, lower=0, overwrite_c=1)
+        self.n_made += 1
+
+    def solve(self, r: np.ndarray) -> np.ndarray:
+        """Return about a multiple of ``H^-1 r``, float64 of shape (d,)."""
+        # Single precision has a smaller range, too.
+        size = float(np.max(np.abs(r))) or 1.0
+        half = strmv(self._root, (r / size).astype(np.float32), trans=1)
+        return size * strmv(self._root, half, overwrite_x=1).astype(np.float64)
+
+
+class Diagonal:
+    """The square root of the Hessian's diagonal as a preconditioner; parameters as above.
+
+    The diagonal itself does harm where it has little to do with the eigenvalues.
+    """
+
+    def __init__(self, X: Any) -> None:
+        self._squares = X.multiply(X).tocsr() if sp.issparse(X) else X * X
+        self._inverse = np.ones(X.shape[1])
+        self.n_made = 0
+
+    def make(self, active: np.ndarray, C: float) -> None:
+        """Take the rows marked in `active`, shape (n_samples,)."""
+        diagonal = 1.0 + 2.0 * C * np.asarray(self._squares.T @ active.astype(np.float64))
+        self._inverse = 1.0 / np.sqrt(diagonal)
+        self.n_made += 1
+
+    def solve(self, r: np.ndarray) -> np.ndarray:
+        """Return `r` over the root of the diagonal."""
+        return r * self._inverse
+
+
+def curvature_rows(X: Any) -> int:
+    """Return of how many rows the Hessian is worth factorising; 0 where it never is."""
+    n, d = X.shape
+    n_values = X.nnz if sp.issparse(X) else n * d
+    m = n if n_values <= SHORT * n else min(n, ROWS_A_FEATURE * d)
+    return m if min(m, ROWS_A_FEATURE * d) * d * d <= GRAM_A_NONZERO * n_values else 0

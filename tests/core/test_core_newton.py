@@ -1,0 +1,257 @@
+"""newton-l2: its pieces one by one, its steps beside Newton's with dense matrices, the optimum."""
+
+import itertools
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose
+from scipy.optimize import minimize_scalar
+from sklearn.exceptions import ConvergenceWarning
+from small_problems import linear_gap, make_problem, needs_jit
+
+from svmbench.baselines.liblinear import LiblinearL2, LiblinearL2Dual
+from svmbench.core.linear.newton import (
+    Course,
+    NewtonL2,
+    Samples,
+    descend,
+    direction,
+    line_search,
+)
+from svmbench.core.linear.preconditioners import (
+    Diagonal,
+    SampleHessian,
+    curvature_rows,
+    upper_gram,
+)
+from svmbench.core.linear.row_products import RowProducts
+from svmbench.core.problems import SQUARED_HINGE
+from svmbench.listing import describe
+
+FORMS = pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+
+
+def value(X, y, w, C):
+    return 0.5 * w @ w + C * np.sum(np.maximum(0.0, 1.0 - y * (X @ w)) ** 2)
+
+
+def gradient(X, y, w, C):
+    return w - 2.0 * C * X.T @ (y * np.maximum(0.0, 1.0 - y * (X @ w)))
+
+
+def wide(n=40, d=400):
+    """Return a problem of which no Hessian is worth factorising."""
+    rng = np.random.default_rng(5)
+    X = rng.random((n, d)) * (rng.random((n, d)) < 0.02)
+    return X, np.where(np.arange(n) % 2, 1.0, -1.0)
+
+
+@FORMS
+def test_products_with_rows_are_those_of_matrices(form):
+    rng = np.random.default_rng(0)
+    # Rows of 0 to 11 nonzeros: whatever is left over after the groups of four.
+    X = np.tril(rng.normal(size=(12, 11)), -1)
+    products, v = RowProducts(form(X)), rng.normal(size=11)
+    for rows in (np.arange(12), np.array([3, 4, 9]), np.array([], dtype=int)):
+        rows, part = rows.astype(np.int32), X[rows]
+        factors = rng.normal(size=len(rows))
+        assert_allclose(products.times(rows, v), part @ v, atol=1e-14)
+        assert_allclose(products.combine(rows, factors), part.T @ factors, atol=1e-14)
+        assert_allclose(products.curvature(rows, v), part.T @ (part @ v), atol=1e-13)
+    assert products.visits == 3 * (12 + 3)
+
+
+@FORMS
+@pytest.mark.parametrize("density", [0.02, 0.9])
+def test_the_gram_matrix_is_the_same_by_either_way(form, density):
+    X, _ = make_problem(n=300, d=40, density=density)
+    assert_allclose(np.triu(upper_gram(form(X))), np.triu(X.T @ X), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
+def test_the_line_search_finds_the_minimum_along_the_way(C):
+    rng = np.random.default_rng(1)
+    X, y = make_problem(n=70, d=5)
+    for _ in range(10):
+        w = rng.normal(size=5)
+        d = -gradient(X, y, w, C) * 10.0 ** rng.uniform(-6, 1)
+        t = line_search(y * (X @ w), y * (X @ d), float(w @ d), float(d @ d), C)
+        slope = gradient(X, y, w + t * d, C) @ d
+        assert abs(slope) <= 1e-9 * abs(gradient(X, y, w, C) @ d)
+        assert line_search(y * (X @ w), -y * (X @ d), float(-w @ d), float(d @ d), C) == 0.0
+
+
+@FORMS
+def test_a_direction_solves_newton_s_equation_and_the_preconditioner_only_saves_steps(form):
+    X, y = make_problem(n=200, d=9)
+    C, inside = 3.0, np.arange(200) % 3 > 0
+    active = np.flatnonzero(inside).astype(np.int32)
+    H = np.eye(9) + 2.0 * C * X[inside].T @ X[inside]
+    g = gradient(X, y, np.zeros(9), C)
+    exact, partly = SampleHessian(form(X), np.arange(200)), SampleHessian(form(X), np.arange(60))
+    taken = []
+    for preconditioner in (exact, partly, Diagonal(form(X))):
+        preconditioner.make(inside, C)
+        d, steps = direction(RowProducts(form(X)), active, g, C, preconditioner)
+        assert (H @ d + g) @ np.linalg.solve(H, H @ d + g) < 0.3 * (g @ np.linalg.solve(H, g))
+        taken.append(steps)
+    assert taken[0] == 1
+    assert taken == sorted(taken)
+    exact.make(inside, C)
+    d, _ = direction(RowProducts(form(X)), active, g, C, exact)
+    assert_allclose(d, -np.linalg.solve(H, g), rtol=1e-3, atol=1e-4 * np.abs(d).max())
+
+
+@FORMS
+@pytest.mark.parametrize("C", [0.1, 10.0])
+def test_steps_are_those_of_newton_with_an_exact_line_search(form, C):
+    X, y = make_problem(n=90, d=6)
+    y, w = y.astype(float), np.zeros(6)
+    for n_steps in range(1, 4):
+        A = y * (X @ w) < 1.0
+        d = -np.linalg.solve(np.eye(6) + 2.0 * C * X[A].T @ X[A], gradient(X, y, w, C))
+        best = minimize_scalar(lambda t, w=w, d=d: value(X, y, w + t * d, C), bracket=(0.0, 1.0))
+        w = w + best.x * d
+        hessian = SampleHessian(form(X), np.arange(90))
+        course = Course(C, 0.0, n_steps, patience=0)
+        ours = descend(RowProducts(form(X)), y, np.zeros(6), hessian, course)
+        assert ours.steps == n_steps
+        assert_allclose(ours.w, w, atol=1e-3 * np.abs(w).max())
+
+
+@pytest.mark.parametrize("data", [make_problem(n=150, d=8), wide()])
+def test_every_step_lowers_f(data):
+    X, y = data
+    model = NewtonL2(C=5.0, tol=1e-8, trace=True).fit(X, y)
+    values = [point[2] for point in model.trace_]
+    assert all(after < before for before, after in itertools.pairwise(values))
+    assert values[0] < 5.0 * len(y)
+    assert values[-1] == pytest.approx(model.objective_, rel=1e-12)
+    assert [point[1] for point in model.trace_] == list(range(1, model.n_iter_ + 1))
+
+
+@FORMS
+@pytest.mark.parametrize("bias", [0.0, 2.0])
+def test_closes_the_duality_gap(bias, form):
+    X, y = make_problem(n=80, d=6)
+    X[7] = 0.0
+    parameters = {"fit_intercept": bias > 0, "intercept_scaling": bias}
+    model = NewtonL2(C=0.7, tol=1e-10, **parameters).fit(form(X), y)
+    w, b = model.coef_[0], model.intercept_[0]
+    assert linear_gap(SQUARED_HINGE, X, y, w, b, 0.7, bias=bias) < 1e-9 * model.objective_
+    assert model.stop_reason_ == "converged"
+
+
+@FORMS
+def test_many_features_go_without_a_factorised_hessian(form):
+    X, y = wide()
+    assert curvature_rows(sp.csr_array(X)) == 0
+    assert curvature_rows(np.ones((500, 40))) == 160
+    assert curvature_rows(np.ones((500, 9))) == 500
+    model = NewtonL2(C=3.0, tol=1e-9).fit(form(X), y)
+    best = LiblinearL2Dual(C=3.0, tol=1e-9).fit(X, y).objective_
+    assert model.objective_ == pytest.approx(best, rel=1e-8)
+
+
+def test_tol_is_the_gradient_s_norm_relative_to_the_first():
+    X, y = make_problem(n=120, d=7)
+    y = np.where(np.arange(120) < 30, 1.0, -1.0)
+    Z = np.column_stack([X, np.ones(120)])
+    for tol in (0.1, 1e-3, 1e-6):
+        model = NewtonL2(C=2.0, tol=tol).fit(X, y)
+        w = np.append(model.coef_[0], model.intercept_)
+        ratio = np.linalg.norm(gradient(Z, y, w, 2.0)) / np.linalg.norm(
+            gradient(Z, y, 0.0 * w, 2.0)
+        )
+        assert ratio <= tol * 0.25 * (1 + 1e-9)
+
+
+@needs_jit
+def test_the_start_is_the_problem_of_an_eighth_of_the_rows():
+    X, y = make_problem(n=4000, d=6)
+    samples = Samples(X, y.astype(float), seed=3)
+    way = samples.start(1.0)
+    rows = np.sort(samples.order[:500])
+    assert way.steps == 3
+    assert value(X[rows], y[rows], way.w, 8.0) == pytest.approx(
+        LiblinearL2(C=8.0, tol=1e-9, fit_intercept=False).fit(X[rows], y[rows]).objective_, rel=1e-3
+    )
+    # A start that is near takes fewer passes over all samples than one from zero.
+    model = NewtonL2(tol=1e-3).fit(X, y)
+    cold = descend(
+        RowProducts(X), y.astype(float), np.zeros(6), samples.preconditioner, Course(1.0, 1.0, 99)
+    )
+    assert model.n_iter_ < cold.steps + 1
+    assert Samples(X[:500], y[:500].astype(float), seed=3).start(1.0).steps == 0
+
+
+@needs_jit
+@FORMS
+@pytest.mark.parametrize("C", [1e-3, 1e5])
+def test_single_precision_of_the_preconditioner_changes_no_solution(form, C):
+    X, y = make_problem(n=300, d=10)
+    # Two equal features, and one of another magnitude.
+    X = np.column_stack([X, X[:, 0], 1e3 * X[:, 1]])
+    model = NewtonL2(C=C, tol=1e-9).fit(form(X), y)
+    w, b = model.coef_[0], model.intercept_[0]
+    assert linear_gap(SQUARED_HINGE, X, y, w, b, C, bias=1.0) < 1e-6 * model.objective_
+
+
+def test_two_samples_by_hand():
+    # x = 1, 1 after folding in the labels, no offset: w = 4C / (1 + 4C).
+    model = NewtonL2(C=0.5, tol=1e-12, fit_intercept=False).fit([[1.0], [-1.0]], [1, -1])
+    assert model.coef_[0, 0] == pytest.approx(2 / 3)
+
+
+def test_samples_that_come_twice_weigh_twice():
+    X, y = make_problem(n=50, d=5)
+    twice = NewtonL2(C=1.0, tol=1e-10).fit(np.vstack([X, X]), np.tile(y, 2))
+    once = NewtonL2(C=2.0, tol=1e-10).fit(X, y)
+    assert_allclose(twice.coef_, once.coef_, atol=1e-6)
+
+
+def test_too_few_steps_are_said():
+    X, y = make_problem(n=100, d=8)
+    with pytest.warns(ConvergenceWarning, match="newton-l2 stopped at max_iter=1 before"):
+        assert NewtonL2(C=100.0, tol=1e-10, max_iter=1).fit(X, y).stop_reason_ == "max_iter"
+
+
+def test_what_float64_does_not_reach_is_said():
+    X, y = make_problem(n=100, d=8)
+    with pytest.warns(ConvergenceWarning, match="newton-l2 can make no more progress"):
+        assert NewtonL2(C=1.0, tol=1e-30).fit(X, y).stop_reason_ == "stalled"
+
+
+def test_a_path_starts_each_solution_at_the_last():
+    X, y = make_problem(n=200, d=8)
+    values = [0.5, 0.6, 0.7]
+    model = NewtonL2(tol=1e-6)
+    points = list(model.path(model.prepare(X, y), None, "C", values))
+    alone = [NewtonL2(C=C, tol=1e-6).fit(X, y).counters_["visits"] for C in values]
+    assert points[0].statistics["visits"] == alone[0]
+    assert all(p.statistics["visits"] < cold for p, cold in zip(points[1:], alone[1:], strict=True))
+
+
+@pytest.mark.mirror
+@needs_jit
+@pytest.mark.parametrize("C", [0.01, 1.0])
+@pytest.mark.parametrize("name", ["heart", "german.numer", "svmguide3", "splice", "a1a", "ijcnn1"])
+def test_the_optimum_is_that_of_liblinear(mirrored, C, name):
+    X, y = mirrored(name)
+    X = sp.csr_array(X)
+    X = sp.csr_array(X.multiply(1.0 / np.maximum(abs(X).max(axis=0).toarray(), 1e-12)))
+    ours = NewtonL2(C=C, tol=1e-7).fit(X, y)
+    assert ours.stop_reason_ == "converged"
+    best = LiblinearL2(C=C, tol=1e-9).fit(X, y).objective_
+    assert ours.objective_ == pytest.approx(best, rel=1e-6)
+    dual = LiblinearL2Dual(C=C, tol=1e-3).fit(X, y).objective_
+    assert ours.objective_ <= dual * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("name", ["newton-l2", "dcd-l2"])
+def test_describe_says_which_of_the_two_suits_what(name):
+    said = describe(name)["suits"]
+    assert "thousand" in said
+    assert ({"newton-l2", "dcd-l2"} - {name}).pop() in said
+    assert "suits" not in describe("asvm")
