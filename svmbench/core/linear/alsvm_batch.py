@@ -15,6 +15,9 @@ Deviations
       rank-deficient samples at huge C), by the estimated condition of G, one more pass makes the
       samples triangular by Householder reflections, whose condition is the square root of G's;
       counters_["fallbacks"] counts it, and stop_reason_ says so.
+    - Where there are hundreds of features and G would cost more than it saves, by shape and number
+      of nonzeros, w comes from the dual form's (X X' + nu I) b = y, w = X'b, or from conjugate
+      gradients; stop_reason_ says which. Where these don't do, it is the sums again.
     - Neither G nor q depends on C, and both are sums over samples: one pass over the data serves
       every C of a grid, and the sums of single folds serve every fold of a cross-validation, a
       training set's sum being the total minus the fold's own (path).
@@ -31,7 +34,7 @@ from typing import Any, Self
 import numpy as np
 
 from svmbench.core.base import PathPoint, Splits, TrainingData
-from svmbench.core.linear import least_squares
+from svmbench.core.linear import least_squares, many_features
 from svmbench.core.linear.moments import fold_moments
 from svmbench.core.linear_base import LinearClassifier, LinearSolution
 from svmbench.core.registry import declare
@@ -96,9 +99,10 @@ class ALSVMBatch(LinearClassifier):
     intercept_ : ndarray of shape (1,)
     counters_ : dict
         ``passes`` over the data, ``factorisations``, ``fallbacks`` to a factorisation of the
-        samples.
+        samples; where there are no sums also ``conjugate_gradient_steps``.
     stop_reason_ : str
-        ``"closed form"``, with what it was found by where the sums were not enough.
+        ``"closed form"``, with what it was found by where the sums were not enough; where there are
+        none ``"closed form, of the dual"`` or ``"conjugate gradients"``.
 
     Examples
     --------
@@ -123,7 +127,10 @@ class ALSVMBatch(LinearClassifier):
         return data
 
     def train(self, data: TrainingData) -> Self:
-        """Accumulate the sums and solve once."""
+        """Accumulate the sums and solve once, or solve in a way that costs less."""
+        way = many_features.cheapest(data.native)
+        if way != many_features.SUMS and self._solve_without_sums(data, way):
+            return self
         everything = np.zeros(len(data.y), dtype=np.int32)
         A, q = fold_moments(data.native, data.y, everything, 1, self.bias)
         return self._solve(_Sums(A[0], q[0], data.native, data.y, None))
@@ -141,9 +148,10 @@ class ALSVMBatch(LinearClassifier):
         Along C one pass over the data serves every value, and every fold where the splits are a
         partition: a fold's sums are the total minus those of its test rows. Each solution is
         charged the time of the sums, in proportion to its share of the rows, and its own
-        factorisation: what it would have cost alone.
+        factorisation: what it would have cost alone. With so many features that no sums are
+        formed, it is the loop of fits.
         """
-        if over != "C":
+        if over != "C" or many_features.cheapest(data.X) != many_features.SUMS:
             yield from super().path(data, y, over, values, splits)
             return
         models = [self._sibling(C=float(C)) for C in values]
@@ -189,24 +197,50 @@ class ALSVMBatch(LinearClassifier):
             sums = _Sums(total_A - A[fold], total_q - q[fold], data.X, data.y, rows)
             yield sums, shared, int(fold == 0)
 
+    def _solve_without_sums(self, data: TrainingData, way: str) -> bool:
+        """Store the solution found in another way; False where that way has none."""
+        nu, steps, factorisations = 1.0 / (2.0 * self.C), 0, 0
+        w: np.ndarray | None
+        if way == many_features.KERNEL:
+            w = many_features.solve_kernel(data.native, data.y, self.bias, nu)
+            said, factorisations = many_features.BY_SAMPLES_KERNEL, 1
+        else:
+            w, steps = many_features.solve_steps(data.native, data.y, self.bias, nu)
+            said = many_features.BY_STEPS
+        if w is None:
+            return False
+        counters = {
+            "passes": 1 + steps,
+            "factorisations": factorisations,
+            "fallbacks": 0,
+            "conjugate_gradient_steps": steps,
+        }
+        self._store_weights(w, said, counters)
+        return True
+
     def _solve(self, sums: _Sums) -> Self:
         nu = 1.0 / (2.0 * self.C)
         w = least_squares.solve_sums(sums.A, sums.q, nu)
         sound = w is not None
         if w is None:
             w, _ = least_squares.solve_triangle(*sums.triangle(self.bias), nu)
+        said = "closed form" if sound else least_squares.BY_SAMPLES
+        counters = {
+            "passes": 1 if sound else 2,
+            "factorisations": 1,
+            "fallbacks": int(not sound),
+        }
+        return self._store_weights(w, said, counters)
+
+    def _store_weights(self, w: np.ndarray, said: str, counters: dict[str, int]) -> Self:
         n_features = len(w) - bool(self.bias)
         return self._store(
             LinearSolution(
                 w=w[:n_features],
                 b=float(w[-1] * self.bias) if self.bias else 0.0,
-                n_iter=1,
-                stop_reason="closed form" if sound else least_squares.BY_SAMPLES,
-                counters={
-                    "passes": 1 if sound else 2,
-                    "factorisations": 1,
-                    "fallbacks": int(not sound),
-                },
+                n_iter=max(1, counters.get("conjugate_gradient_steps", 1)),
+                stop_reason=said,
+                counters=counters,
             )
         )
 

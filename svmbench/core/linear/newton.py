@@ -41,7 +41,12 @@ from sklearn.utils import check_random_state
 
 from svmbench.core.base import PathPoint, Splits, TrainingData
 from svmbench.core.compiled import compiled_sums
-from svmbench.core.linear.preconditioners import Diagonal, SampleHessian, curvature_rows
+from svmbench.core.linear.preconditioners import (
+    Diagonal,
+    SampleHessian,
+    conjugate_gradients,
+    curvature_rows,
+)
 from svmbench.core.linear.row_products import RowProducts
 from svmbench.core.linear_base import LinearClassifier, LinearSolution
 from svmbench.core.registry import declare
@@ -122,22 +127,13 @@ def direction(
     C : float
     preconditioner : SampleHessian or Diagonal
     """
-    d, r = np.zeros_like(g), -g
-    s = preconditioner.solve(r)
-    p, rs = s, float(r @ s)
-    enough = RESIDUAL**2 * rs
-    steps = 0
-    while steps < MOST_STEPS:
-        steps += 1
-        Hp = p + 2.0 * C * products.curvature(active, p)
-        length = rs / float(p @ Hp)
-        d += length * p
-        r -= length * Hp
-        s = preconditioner.solve(r)
-        new = float(r @ s)
-        if new <= enough:
-            break
-        p, rs = s + (new / rs) * p, new
+    d, steps, _ = conjugate_gradients(
+        lambda p: p + 2.0 * C * products.curvature(active, p),
+        -g,
+        preconditioner.solve,
+        RESIDUAL,
+        MOST_STEPS,
+    )
     return d, steps
 
 
