@@ -57,6 +57,19 @@ def draw_points(
         )  # fmt: skip
 
 
+def draw_crossings(axes: Axes, panel: Panel) -> None:
+    """Ring the points at which two series cross, and write beside each where that is."""
+    for x, y in panel.crossed:
+        axes.plot(
+            [x], [y], linestyle="none", marker="o", markersize=11, markerfacecolor="none",
+            markeredgecolor="#B3006B", markeredgewidth=1.4, zorder=4,
+        )  # fmt: skip
+        axes.annotate(
+            f"crossing at {x:.4g}", (x, y), xytext=(-9, 9), textcoords="offset points",
+            ha="right", va="bottom", fontsize=8, color="#B3006B", zorder=5,
+        )  # fmt: skip
+
+
 def categories(panel: Panel) -> list[Any]:
     """Return the places of a panel's points on an axis without numbers."""
     return list(dict.fromkeys(point.x for series in panel.series for point in series.points))

@@ -90,12 +90,25 @@ class Grid:
 
 @dataclass(frozen=True)
 class Panel:
-    """One pair of axes: the series that share a data set (and whatever else varies)."""
+    """One pair of axes: the series that share a data set (and whatever else varies).
+
+    Attributes
+    ----------
+    title : str
+    series : tuple of Series
+    crossing : str
+        Where the two series cross that the plot asks for, in words; empty where it asks for none.
+    grid : Grid or None
+        For kind ``decision``.
+    crossed : tuple of (float, float)
+        The points at which they cross.
+    """
 
     title: str
     series: tuple[Series, ...]
     crossing: str = ""
     grid: Grid | None = None
+    crossed: tuple[tuple[float, float], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -147,7 +160,7 @@ class Curves:
             return "this profile's plan has no cells for it"
         parts = [missing_short(self.cells)]
         if self.lacking:
-            parts.append(f"no {self.y_label}: {', '.join(self.lacking)}")
+            parts.append(f"{self.y_label} of {', '.join(self.lacking)}")
         return "; ".join(part for part in parts if part)
 
 
@@ -195,7 +208,8 @@ def trace_curves(run: Run, spec: PlotSpec) -> Curves:
         series = [one for one in drawn if one.points or kind.fits]
         # A data set without any point is in the list of what is missing, not an empty frame.
         if any(one.points for one in series):
-            panels.append(Panel(title, tuple(series), _crossing(spec, series)))
+            said, crossed = _crossing(spec, series)
+            panels.append(Panel(title, tuple(series), said, crossed=crossed))
     return Curves(
         spec,
         tuple(panels),
@@ -244,6 +258,7 @@ def _lacking(spec: PlotSpec, y: str, cells: Sequence[Cell]) -> list[str]:
     kinds = {VERSUS in str(cell.solver) for cell in cells if measured(cell, y) is not None}
     races = {cell.key for cell in cells if VERSUS in str(cell.solver)}
     found: dict[str, dict[str, None]] = {}
+    datasets = dict.fromkeys(str(cell.dataset) for cell in cells if cell.status == "ok")
     for cell in cells:
         if cell.key in races and (VERSUS in str(cell.solver)) not in (kinds or {True}):
             continue
@@ -251,6 +266,9 @@ def _lacking(spec: PlotSpec, y: str, cells: Sequence[Cell]) -> list[str]:
             measured(cell, y) is None or _x_value(cell, str(spec.x)) is None
         ):
             found.setdefault(str(cell.dataset), {})[str(cell.solver or "")] = None
+    alike = {tuple(solvers) for solvers in found.values()}
+    if len(datasets) > 1 and len(found) == len(datasets) and len(alike) == 1 and any(*alike):
+        return [f"{' and '.join(*alike)} on every data set"]
     return [
         f"{dataset} ({', '.join(solvers)})" if any(solvers) else dataset
         for dataset, solvers in found.items()
@@ -395,14 +413,17 @@ def _printed_points(spec: PlotSpec, cells: Sequence[Cell]) -> tuple[tuple[float,
     return tuple(sorted(found.items()))
 
 
-def _crossing(spec: PlotSpec, series: Sequence[Series]) -> str:
+def _crossing(
+    spec: PlotSpec, series: Sequence[Series]
+) -> tuple[str, tuple[tuple[float, float], ...]]:
+    """Return in words where two series cross, and the points at which they do."""
     if spec.crossing is None:
-        return ""
+        return "", ()
     found = {one.name: one for one in series}
     first, second = spec.crossing
     for name in spec.crossing:
         if name not in found or not found[name].points:
-            return f"crossing of {first} and {second}: unknown, {name} has no points"
+            return f"crossing of {first} and {second}: unknown, {name} has no points", ()
     curves = [
         [point for point in found[name].points if point.x > 0 and point.y > 0]
         for name in spec.crossing
@@ -413,4 +434,5 @@ def _crossing(spec: PlotSpec, series: Sequence[Series]) -> str:
         [p.x for p in curves[1]],
         [p.y for p in curves[1]],
     )
-    return crossed.sentence(first, second, label(str(spec.x)))
+    where = tuple(zip(crossed.at, crossed.heights, strict=True))
+    return crossed.sentence(first, second, label(str(spec.x))), where

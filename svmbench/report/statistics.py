@@ -119,6 +119,8 @@ class Crossing:
         The range of x that both curves have; None where they share none.
     first_starts_below : bool or None
         Whether the first curve is the lower one where they first differ; None if nowhere.
+    heights : tuple of float
+        What both curves are at each x of `at`.
     """
 
     at: tuple[float, ...]
@@ -126,6 +128,7 @@ class Crossing:
     start: float | None
     end: float | None
     first_starts_below: bool | None
+    heights: tuple[float, ...] = ()
 
     def sentence(self, first: str, second: str, quantity: str) -> str:
         """Say in words where `first` crosses `second`, along the axis called `quantity`."""
@@ -195,7 +198,8 @@ def crossing(
         at.append(math.exp(where))
         upward.append(bool(difference[right] > 0))
     below = bool(difference[sided[0]] < 0) if sided.size else None
-    return Crossing(tuple(at), tuple(upward), math.exp(start), math.exp(end), below)
+    heights = tuple(math.exp(float(np.interp(math.log(where), x1, y1))) for where in at)
+    return Crossing(tuple(at), tuple(upward), math.exp(start), math.exp(end), below, heights)
 
 
 @dataclass(frozen=True)

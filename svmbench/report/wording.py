@@ -38,6 +38,12 @@ _LABELS = {
     "n_nonbound_sv": "non-bound SVs",
     "nested_cv_cpu_time_s": "CPU time of the nested CV (s)",
     "unconverged_fits": "fits stopped early",
+    "n_iter": "iterations",
+    "n_basis": "basis points",
+    "n_candidates": "candidates",
+    "tol": "tolerance",
+    "left": "multipliers left",
+    "speedup": "speed-up",
 }
 _UNITS = {"_s": "s", "_pct": "%", "_mb": "MiB"}
 
@@ -54,7 +60,8 @@ def label(name: str) -> str:
     for suffix, unit in _UNITS.items():
         if name.endswith(suffix):
             return f"{name.removesuffix(suffix).replace('_', ' ')} ({unit})"
-    return name.removeprefix("params.").removeprefix("solver.").replace("_", " ")
+    plain = name.removeprefix("params.").removeprefix("solver.")
+    return _LABELS.get(plain, plain.replace("_", " "))
 
 
 def quantity(name: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import io
 import json
 import re
 import zipfile
@@ -12,6 +14,7 @@ import numpy as np
 import pytest
 import synthetic_runs as runs
 import yaml
+from PIL import Image
 
 from svmbench import specs
 from svmbench.errors import DamagedResultsError, ResultsError
@@ -61,7 +64,7 @@ def test_a_convergence_is_what_is_above_the_best(tmp_path: Path) -> None:
         "dcd-l1": [(0.1, 0.5), (0.2, 0.1), (0.4, 0.01)],
         "liblinear": [(0.2, 0.2), (0.4, 0.02)],
     }
-    assert curves.gaps == "no objective above the best (relative): w8a (dcd-l1)"
+    assert curves.gaps == "objective above the best (relative) of w8a (dcd-l1)"
     assert len(build(folder).plots["conv"]) == 2
 
 
@@ -120,11 +123,24 @@ def test_a_plane_shows_classes_and_what_is_marked(tmp_path: Path) -> None:
     }
     assert panel.grid is not None
     assert panel.grid.levels == (-1.0, 0.0, 1.0)
-    assert curves.gaps == "no grid of decision values: blobs (svc)"
+    assert curves.gaps == "grid of decision values of blobs (svc)"
     before = build(folder).plots["plane"][0].read_bytes()
     assert build(folder).plots["plane"][0].read_bytes() == before
     moved = plane(tmp_path / "moved", decision=np.full((20, 30), -3.0))
     assert build(moved).plots["plane"][0].read_bytes() != before
+
+
+def test_a_crowded_plane_is_one_small_picture_in_its_svg(tmp_path: Path) -> None:
+    rng = np.random.default_rng(7)
+    crowd = {"X": rng.uniform(-1, 1, (2000, 2)), "y": np.repeat([-1, 1], 1000), "marked": None}
+    svg = build(plane(tmp_path, **crowd)).plots["plane"][0].read_text()
+    (picture,) = re.findall(r'data:image/png;base64,([^"]+)"', svg)
+    with Image.open(io.BytesIO(base64.b64decode(picture))) as image:
+        assert (image.mode, image.width > 300) == ("P", True)
+        assert 4 < len(image.getcolors()) <= 64
+    assert len(svg) < 120_000
+    few = plane(tmp_path / "few")
+    assert "data:image" not in build(few).plots["plane"][0].read_text()
 
 
 def test_a_path_that_has_left_one_plane_is_one_panel(tmp_path: Path) -> None:

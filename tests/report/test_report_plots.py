@@ -12,7 +12,7 @@ from PIL import Image
 from svmbench.errors import ResultsError
 from svmbench.report import build, plots
 from svmbench.report.curves import read_plot, trace_curves
-from svmbench.report.kinds import bars
+from svmbench.report.kinds import bars, curve
 from svmbench.report.records import read_run
 
 
@@ -20,6 +20,28 @@ def curves_of(folder, name):
     run = read_run(folder)
     raw = next(plot for plot in run.plots if plot["name"] == name)
     return trace_curves(run, read_plot(raw, "plan.json"))
+
+
+def watched(monkeypatch, kind, look):
+    """Return a list that gets what `look` finds on each pair of axes that a kind has drawn."""
+    seen = []
+    drawn = kind.KIND.draw
+
+    def draw(axes, *rest):
+        drawn(axes, *rest)
+        seen.append(look(axes))
+
+    monkeypatch.setattr(kind, "KIND", dataclasses.replace(kind.KIND, draw=draw))
+    return seen
+
+
+def bars_run(folder, metric, values):
+    """One data set, a solver for each value, and bars of them."""
+    cells = [runs.planned("fit", "a9a", solver) for solver in values]
+    records = [runs.record(c, {metric: v}) for c, v in zip(cells, values.values(), strict=True)]
+    plot = {"name": "bars", "kind": "bars", "title": "Bars", "block": "fit", "x": "dataset",
+            "y": metric, "series": "solver"}  # fmt: skip
+    return runs.write_run(folder, cells, records, plots=[plot])
 
 
 @pytest.mark.parametrize(
@@ -54,6 +76,22 @@ def test_a_crossing_is_found_and_said(tmp_path):
         f"news20: {expected}",
     ]
     assert f"- Crossing: real-sim: {expected}." in report.joined.read_text()
+
+
+def test_a_crossing_is_marked_where_both_curves_are(tmp_path, monkeypatch):
+    folder = runs.sweep_run(tmp_path, crossing_at=640.0)
+    crossed = [panel.crossed for panel in curves_of(folder, "fig2").panels]
+    assert crossed == [((pytest.approx(640.0), pytest.approx(1.0, rel=0.02)),)] * 2
+    seen = watched(
+        monkeypatch,
+        curve,
+        lambda axes: (
+            [text.get_text() for text in axes.texts],
+            [tuple(line.get_xydata()[0]) for line in axes.lines if line.get_markersize() == 11],
+        ),
+    )
+    assert plots.draw(read_run(folder), curves_of(folder, "fig2"), endings=("svg",))
+    assert seen == [(["crossing at 640"], list(crossed[0]))] * 2
 
 
 def test_a_crossing_without_points_says_so(tmp_path):
@@ -164,8 +202,8 @@ def test_what_a_plot_lacks_is_never_nothing(tmp_path):
     plot = {"name": "p", "kind": "bars", "block": "fit", "y": "auc_pct", "series": "solver"}
     folder = runs.write_run(tmp_path, cells, records, plots=[plot])
     curves = curves_of(folder, "p")
-    assert curves.gaps == "not run: ijcnn1; no AUC (%): w8a (alsvm)"
-    assert "missing: not run: ijcnn1; no AUC (%): w8a (alsvm)" in plots.footer(
+    assert curves.gaps == "not run: ijcnn1; AUC (%) of w8a (alsvm)"
+    assert "missing: not run: ijcnn1; AUC (%) of w8a (alsvm)" in plots.footer(
         read_run(folder), curves, hollow=True
     )
     whole = runs.write_run(tmp_path / "whole", cells[:1], records[:1], plots=[plot])
@@ -173,8 +211,15 @@ def test_what_a_plot_lacks_is_never_nothing(tmp_path):
     assert plots.footer(read_run(whole), curves_of(whole, "p"), hollow=True).endswith(
         "missing: nothing"
     )
+    both = [runs.planned("fit", name, "falsvm") for name in ("a9a", "w8a")]
+    records += [
+        runs.record(cells[1], {"auc_pct": 91.0}),
+        *(runs.record(c, {"train_time_s": 1.0}) for c in both),
+    ]
+    every = runs.write_run(tmp_path / "every", [*cells[:2], *both], records, plots=[plot])
+    assert curves_of(every, "p").gaps == "AUC (%) of falsvm on every data set"
     panels = {**plot, "kind": "curve", "x": "params.C"}
-    apart = runs.write_run(tmp_path / "apart", cells, records, plots=[panels])
+    apart = runs.write_run(tmp_path / "apart", cells, records[:2], plots=[panels])
     assert [panel.title for panel in curves_of(apart, "p").panels] == ["a9a"]
 
 
@@ -186,7 +231,7 @@ def test_a_race_lacks_the_ratios_of_pairs_alone(tmp_path):
     )
     (folder / "runs.jsonl").write_text(lines)
     assert curves_of(folder, "race").gaps == (
-        "crashed: cod-rna-train; no times faster: a9a (alsvm-batch vs liblinear-l2)"
+        "crashed: cod-rna-train; times faster of a9a (alsvm-batch vs liblinear-l2)"
     )
 
 
@@ -267,23 +312,11 @@ def test_x_can_be_a_parameter_or_a_metric(tmp_path):
 
 
 def test_bars_of_different_orders_are_seen_to_their_ends(tmp_path, monkeypatch):
-    cells = [runs.planned("fit", "a9a", solver) for solver in ("alsvm", "falsvm", "pegasos")]
-    times = [0.2, 0.01, 40.0]
-    records = [runs.record(c, {"train_time_s": t}) for c, t in zip(cells, times, strict=True)]
-    plot = {"name": "times", "kind": "bars", "title": "Times", "block": "fit", "x": "dataset",
-            "y": "train_time_s", "series": "solver"}  # fmt: skip
-    runs.write_run(tmp_path, cells, records, plots=[plot])
-    seen = []
-    drawn = bars.KIND.draw
-
-    def draw(axes, *rest):
-        drawn(axes, *rest)
-        seen.append(axes.get_ylim())
-
-    monkeypatch.setattr(bars, "KIND", dataclasses.replace(bars.KIND, draw=draw))
-    build(tmp_path)
+    times = {"alsvm": 0.2, "falsvm": 0.01, "pegasos": 40.0}
+    seen = watched(monkeypatch, bars, lambda axes: axes.get_ylim())
+    build(bars_run(tmp_path, "train_time_s", times))
     assert seen
-    assert all(low < min(times) and high > max(times) for low, high in seen)
+    assert all(low < 0.01 and high > 40.0 for low, high in seen)
 
 
 @pytest.mark.parametrize(
@@ -292,21 +325,12 @@ def test_bars_of_different_orders_are_seen_to_their_ends(tmp_path, monkeypatch):
 def test_dots_stand_for_bars_that_could_not_begin_at_zero(
     tmp_path, monkeypatch, shares, begins, n_bars
 ):
-    cells = [runs.planned("fit", "a9a", solver) for solver in ("alsvm", "falsvm")]
-    records = [runs.record(c, {"accuracy_pct": v}) for c, v in zip(cells, shares, strict=True)]
-    plot = {"name": "shares", "kind": "bars", "title": "Shares", "block": "fit", "x": "dataset",
-            "y": "accuracy_pct", "series": "solver"}  # fmt: skip
-    runs.write_run(tmp_path, cells, records, plots=[plot])
-    seen = []
-    drawn = bars.KIND.draw
+    def look(axes):
+        dots = {float(y) for line in axes.lines for y in line.get_ydata()}
+        return axes.get_ylim()[0], len(axes.patches), set(shares) <= dots
 
-    def draw(axes, *rest):
-        drawn(axes, *rest)
-        dots = [float(y) for line in axes.lines for y in line.get_ydata()]
-        seen.append((axes.get_ylim()[0], len(axes.patches), set(shares) <= set(dots)))
-
-    monkeypatch.setattr(bars, "KIND", dataclasses.replace(bars.KIND, draw=draw))
-    build(tmp_path)
+    seen = watched(monkeypatch, bars, look)
+    build(bars_run(tmp_path, "accuracy_pct", dict(zip(("alsvm", "falsvm"), shares, strict=True))))
     assert seen == [(begins, n_bars, n_bars == 0)]
 
 

@@ -80,6 +80,7 @@ def test_crossing_by_interpolation():
     found = crossing([100, 1000, 2000], [1e4, 1e6, 4e6], [50, 700, 3000], [45e3, 63e4, 27e5])
     assert found.at == (pytest.approx(900.0),)
     assert found.upward == (True,)
+    assert found.heights == (pytest.approx(810_000.0),)
     assert (found.start, found.end) == (pytest.approx(100), pytest.approx(2000))
     assert found.sentence("a", "b", "features") == ("a rises above b at 900 (features 100 to 2000)")
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from svmbench.report.axes import draw_points, log_ticks
+from svmbench.report.axes import draw_crossings, draw_points, log_ticks
 from svmbench.report.curves import Curves, Panel
 from svmbench.report.kinds import Kind
 from svmbench.report.wording import is_timing
@@ -37,6 +37,7 @@ def draw(axes: Axes, curves: Curves, panel: Panel, styles: dict[str, int], hollo
             draw_points(
                 axes, series, styles[series.name], line=True, hollow=hollow, text=series.name
             )
+    draw_crossings(axes, panel)
     if is_timing(curves.y) and any(series.points for series in panel.series):
         axes.set_ylim(bottom=0)
     if grows_by_factors([point.x for series in panel.series for point in series.points]):

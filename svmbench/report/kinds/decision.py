@@ -28,11 +28,16 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from matplotlib.axes import Axes
+    from matplotlib.contour import ContourSet
 
 _MARKED = "marked"
 
-#: Points of a panel up to which an SVG holds each of them; more are a picture in it.
+#: Points of a panel up to which an SVG holds each of them; with more, the plane is a picture in it,
+#: and its marks are small.
 VECTORS = 300
+
+#: Area of a crowded panel's marks, of what it is elsewhere.
+_CROWDED = 0.25
 
 #: How marks look, in their order.
 _LOOKS: tuple[dict[str, Any], ...] = (
@@ -150,22 +155,24 @@ def _misfit(
     return ""
 
 
-def _draw_sides(axes: Axes, grid: Grid) -> None:
+def _draw_sides(axes: Axes, grid: Grid) -> list[ContourSet]:
     """Shade where decision values are positive, and draw the lines that lie within the grid."""
     low, high = float(np.min(grid.values)), float(np.max(grid.values))
     ends = [min(low, -1e-300), 0.0, max(high, 1e-300)]
-    axes.contourf(grid.x, grid.y, grid.values, levels=ends, colors=[_SHADES[0], _SHADES[1]])
+    shade = axes.contourf(grid.x, grid.y, grid.values, levels=ends, colors=[*_SHADES[:2]])
     lines = [level for level in sorted(set(grid.levels)) if low < level < high]
-    if lines:
-        axes.contour(
-            grid.x,
-            grid.y,
-            grid.values,
-            levels=lines,
-            linestyles=["-" if level == 0.0 else "--" for level in lines],
-            colors="#404040",
-            linewidths=1.0,
-        )
+    if not lines:
+        return [shade]
+    drawn = axes.contour(
+        grid.x,
+        grid.y,
+        grid.values,
+        levels=lines,
+        linestyles=["-" if level == 0.0 else "--" for level in lines],
+        colors="#404040",
+        linewidths=1.0,
+    )
+    return [shade, drawn]
 
 
 def _draw_classes(axes: Axes, grid: Grid) -> None:
@@ -187,12 +194,13 @@ def draw(axes: Axes, curves: Curves, panel: Panel, styles: dict[str, int], hollo
     """Draw one panel."""
     grid = panel.grid
     assert grid is not None
+    crowd = sum(len(series.points) for series in panel.series) > VECTORS
     if grid.levels:
-        _draw_sides(axes, grid)
+        for drawn in _draw_sides(axes, grid):
+            drawn.set_rasterized(crowd)
     else:
         _draw_classes(axes, grid)
     marks = [name for name in styles if name.startswith(_MARKED)]
-    crowd = sum(len(series.points) for series in panel.series) > VECTORS
     for series in panel.series:
         xs, ys = [point.x for point in series.points], [point.y for point in series.points]
         style = styles[series.name] % len(COLOURS)
@@ -200,6 +208,7 @@ def draw(axes: Axes, curves: Curves, panel: Panel, styles: dict[str, int], hollo
             look = {**_LOOKS[marks.index(series.name) % len(_LOOKS)], "facecolors": "none"}
         else:
             look = {"marker": MARKERS[style], "s": 18, "color": COLOURS[(style + 1) % len(COLOURS)]}
+        look["s"] *= _CROWDED if crowd else 1.0
         axes.scatter(xs, ys, label=series.name, linewidths=0.8, rasterized=crowd, **look)
     axes.grid(visible=False)
     axes.set_xlim(float(grid.x[0]), float(grid.x[-1]))

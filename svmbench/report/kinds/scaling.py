@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from svmbench.report.axes import COLOURS, LINES, MARKERS, draw_points, log_ticks
+from svmbench.report.axes import COLOURS, LINES, MARKERS, draw_crossings, draw_points, log_ticks
 from svmbench.report.curves import Curves, Panel, Series
 from svmbench.report.kinds import Kind
 
@@ -58,6 +58,7 @@ def draw(axes: Axes, curves: Curves, panel: Panel, styles: dict[str, int], hollo
         for series in panel.series
         if series.points
     ]
+    draw_crossings(axes, panel)
     if any(series.printed for series in panel.series):
         handles.append(
             Line2D(
