@@ -5,6 +5,9 @@ import math
 import numpy as np
 import pytest
 from scipy import stats
+from sklearn.datasets import make_moons
+from sklearn.model_selection import RepeatedStratifiedKFold, cross_val_score
+from sklearn.svm import SVC
 
 from svmbench.report.comparisons import (
     Interval,
@@ -93,6 +96,18 @@ def test_the_correction_is_nadeau_and_bengios():
     interval = paired_difference(differences, test_to_train=1.0 / 9.0)
     half = stats.t.ppf(0.975, 9) * np.std(differences, ddof=1) * math.sqrt(0.1 + 1.0 / 9.0)
     assert interval.high - interval.value == pytest.approx(half)
+
+
+def test_the_corrected_test_gives_the_example_of_scikit_learn():
+    """Its page "Statistical comparison of models using grid search" prints t and one-sided p."""
+    X, y = make_moons(noise=0.352, random_state=1, n_samples=100)
+    folds = RepeatedStratifiedKFold(n_splits=10, n_repeats=10, random_state=0)
+    rbf, linear = (
+        cross_val_score(SVC(kernel=kernel, random_state=0), X, y, scoring="roc_auc", cv=folds)
+        for kernel in ("rbf", "linear")
+    )
+    t, p = corrected_t_test(list(rbf - linear), 10 / 90)
+    assert (round(t, 3), round(p / 2.0, 3)) == (0.750, 0.227)
 
 
 def test_one_difference_has_no_interval():

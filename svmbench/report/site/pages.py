@@ -14,6 +14,7 @@ from svmbench.report.claims.written import summary
 from svmbench.report.media import HTML, Sentence
 from svmbench.report.site.folder import placed
 from svmbench.report.site.material import OTHERS, Material, Names, find_runs
+from svmbench.report.site.ranks import p_text
 from svmbench.report.site.runs import RunView, show_run
 from svmbench.report.site.standings import Standing, standings
 
@@ -117,7 +118,7 @@ class _Pages:
             lstrip_blocks=True,
             finalize=shown,
         )
-        environment.filters["spelt"] = spelt
+        environment.filters |= {"spelt": spelt, "p_text": p_text}
         environment.globals.update(
             signs=SIGNS,
             states=STATES,

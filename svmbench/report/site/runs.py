@@ -15,6 +15,7 @@ from svmbench.report.kinds import kind_of
 from svmbench.report.plots import draw
 from svmbench.report.provenance import describe_environment, used_environments
 from svmbench.report.records import PACKED, RECORDS, Run
+from svmbench.report.site.ranks import RankingView, show_rankings
 from svmbench.report.tables import wide_csv
 from svmbench.report.tidy import tidy_csv
 from svmbench.report.wording import status_word
@@ -58,6 +59,8 @@ class RunView:
     environments, notes : list of str
         Where it was measured; oddities of its records.
     grids : list of Grid
+    rankings : dict of str to list of RankingView
+        What each table decides over its data sets, by the table's name.
     pictures : list of Picture
     undrawn : list of (str, str)
         Plots without a point, and why.
@@ -80,6 +83,7 @@ class RunView:
     environments: list[str]
     notes: list[str]
     grids: list[Grid]
+    rankings: dict[str, list[RankingView]]
     pictures: list[Picture]
     undrawn: list[tuple[str, str]]
     files: list[tuple[str, str]]
@@ -133,6 +137,7 @@ def show_run(content: Content, slug: str, site: Path, known: Mapping[str, str] |
         environments=[describe_environment(run, name) for name in used_environments(run.cells)],
         notes=list(run.notes),
         grids=[grid_of(run, table) for table in content.tables],
+        rankings={t.spec.name: show_rankings(run, t, slug, site) for t in content.tables},
         pictures=pictures,
         undrawn=undrawn,
         files=[(what, f"data/{slug}/{name}") for what, name in files],

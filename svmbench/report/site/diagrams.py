@@ -1,0 +1,158 @@
+"""Diagrams that pages need and no run asks for, as small SVGs: critical differences and profiles.
+
+Text stays text, so that a diagram weighs a few kilobytes; it is drawn on white, as plots are.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from svmbench import inert
+from svmbench.report.axes import COLOURS
+
+#: Lengths are in pixels of a page.
+_WIDTH, _SIDE, _LINE = 760, 220, 20
+#: Characters of a text at most: what the room beside the axes holds.
+_LONGEST = 30
+#: Dashes of the curves of a profile, beside their colours.
+_DASHES = ("", "7 3", "7 3 2 3", "2 3", "10 3", "5 2 1 2 1 2", "1 4", "12 2 2 2")
+#: Ratios beyond which a profile is cut off.
+_FARTHEST = 1e4
+
+Step = tuple[float, float]
+
+
+def groups(ranks: Sequence[float], apart: float) -> list[tuple[float, float]]:
+    """Return the ends of each largest group of ranks that lie no further apart than that.
+
+    Parameters
+    ----------
+    ranks : sequence of float
+    apart : float
+        The critical difference.
+    """
+    ordered = sorted(ranks)
+    found: list[tuple[float, float]] = []
+    for start, low in enumerate(ordered):
+        high = max(rank for rank in ordered[start:] if rank - low <= apart)
+        if high > low and (not found or high > found[-1][1]):
+            found.append((low, high))
+    return found
+
+
+def critical_difference(ranks: Mapping[str, float], apart: float) -> str:
+    """Return Demšar's diagram: average ranks on an axis, a bar over what is not told apart.
+
+    Parameters
+    ----------
+    ranks : dict of str to float
+        Average rank of each algorithm, 1 for the best; at least two.
+    apart : float
+        The critical difference, in ranks.
+    """
+    ordered = sorted(ranks.items(), key=lambda pair: pair[1])
+    last = len(ordered)
+
+    def place(rank: float) -> float:
+        return _SIDE + (rank - 1.0) / (last - 1.0) * (_WIDTH - 2 * _SIDE)
+
+    bars = groups([rank for _, rank in ordered], apart)
+    axis, below = 62.0, 14.0 + 9.0 * len(bars)
+    half = math.ceil(last / 2)
+    height = axis + below + _LINE * half + 12
+    parts = [_stroke([(place(1), axis), (place(last), axis)])]
+    for tick in range(1, last + 1):
+        parts += [_stroke([(place(tick), axis), (place(tick), axis - 6)])]
+        parts += [_text(place(tick), axis - 10, str(tick), "middle")]
+    end = place(1) + apart / (last - 1.0) * (_WIDTH - 2 * _SIDE)
+    parts += [_stroke([(place(1), 22), (min(end, _WIDTH - 4), 22)], width=3)]
+    parts += [_text(place(1), 14, f"critical difference {apart:.2f}", "start")]
+    for row, (low, high) in enumerate(bars):
+        y = axis + 9 + 9 * row
+        parts += [_stroke([(place(low) - 4, y), (place(high) + 4, y)], COLOURS[1], width=4)]
+    for number, (name, rank) in enumerate(ordered):
+        is_left = number < half
+        row = number if is_left else last - 1 - number
+        x, down = place(rank), axis + below + _LINE * (row + 0.5)
+        edge = _SIDE - 12 if is_left else _WIDTH - _SIDE + 12
+        parts += [_stroke([(x, axis), (x, down), (edge, down)], width=1)]
+        text = f"{name} {rank:.2f}" if is_left else f"{rank:.2f} {name}"
+        shift = -5 if is_left else 5
+        parts += [_text(edge + shift, down + 4, text, "end" if is_left else "start")]
+    return _svg(height, parts)
+
+
+def profile(steps: Mapping[str, Sequence[Step]]) -> str:
+    """Return Dolan and Moré's performance profiles: shares of problems against times the best.
+
+    Parameters
+    ----------
+    steps : dict of str to list of (float, float)
+        As `svmbench.report.comparisons.performance_profile` returns them.
+    """
+    farthest = max((ratio for one in steps.values() for ratio, _ in one), default=1.0)
+    decades = max(math.log10(min(farthest, _FARTHEST)) * 1.05, 0.1)
+    left, right, top, bottom = 56, _WIDTH - _SIDE, 12, 262
+
+    def place(ratio: float, share: float) -> tuple[float, float]:
+        across = min(math.log10(ratio) / decades, 1.0)
+        return left + across * (right - left), bottom - share * (bottom - top)
+
+    parts = []
+    for share in (0.0, 0.25, 0.5, 0.75, 1.0):
+        y = place(1.0, share)[1]
+        parts += [_stroke([(left, y), (right, y)], "#DDDDDD", width=1)]
+        parts += [_text(left - 6, y + 4, f"{100 * share:.0f} %", "end")]
+    for ratio in _ticks(decades):
+        x = place(ratio, 0.0)[0]
+        parts += [_stroke([(x, top), (x, bottom)], "#DDDDDD", width=1)]
+        parts += [_text(x, bottom + 17, f"{ratio:,g}", "middle")]
+    parts += [_text((left + right) / 2, bottom + 38, "times the best", "middle")]
+    for number, (name, one) in enumerate(steps.items()):
+        colour, dash = COLOURS[number % len(COLOURS)], _DASHES[number % len(_DASHES)]
+        y = top + 10 + _LINE * number
+        parts += [_stroke(list(_stairs(place, one)), colour, width=2, dash=dash)]
+        parts += [_stroke([(right + 10, y), (right + 40, y)], colour, width=2, dash=dash)]
+        parts += [_text(right + 46, y + 4, name, "start")]
+    return _svg(max(bottom + 48, top + _LINE * (len(steps) + 1)), parts)
+
+
+def _stairs(place: Callable[[float, float], Step], steps: Sequence[Step]) -> Iterator[Step]:
+    """Yield the corners of a profile, from nothing at the left to the right edge."""
+    share = 0.0
+    yield place(1.0, 0.0)
+    for ratio, reached in steps:
+        yield place(ratio, share)
+        yield place(ratio, reached)
+        share = reached
+    yield place(math.inf, share)
+
+
+def _ticks(decades: float) -> list[float]:
+    """Return round ratios over so many decades, few enough not to collide."""
+    heads = (1, 1.2, 1.5, 2, 3, 5) if decades < 0.8 else (1, 2, 5) if decades < 2 else (1,)
+    every = [head * 10.0**power for power in range(math.ceil(decades) + 1) for head in heads]
+    return [ratio for ratio in every if math.log10(ratio) <= decades]
+
+
+def _stroke(
+    points: Sequence[Step], colour: str = "#000000", *, width: float = 1.5, dash: str = ""
+) -> str:
+    path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+    dashes = f' stroke-dasharray="{dash}"' if dash else ""
+    pen = f'fill="none" stroke="{colour}" stroke-width="{width:g}"{dashes}'
+    return f'<polyline points="{path}" {pen}/>'
+
+
+def _text(x: float, y: float, text: str, anchor: str) -> str:
+    shown = inert.html(inert.line(text, _LONGEST))
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{shown}</text>'
+
+
+def _svg(height: float, parts: Sequence[str]) -> str:
+    size = f'width="{_WIDTH}" height="{height:.0f}" viewBox="0 0 {_WIDTH} {height:.0f}"'
+    head = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="sans-serif" font-size="13">'
+    )
+    return "\n".join([head, *parts, "</svg>\n"])
