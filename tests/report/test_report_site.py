@@ -9,9 +9,11 @@ import subprocess
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import numpy as np
 import pytest
 from claimed_runs import SCENES, Kept
 from pages import Page, contrast, dead_ends, read_pages, schemes
+from PIL import Image
 from runs import svmbench
 from synthetic_runs import alsvm_run, planned, race_run, record, sweep_run, write_run
 
@@ -22,6 +24,9 @@ from svmbench.report.site import MARKER, Material, SolverFacts, build_site, fold
 EVIL = '<img src=x onerror="alert(1)">&amp;\'\x1b[31m'
 STALE = "core.linear.alsvm has changed since"
 MOST_BYTES = 2_000_000
+#: Pages as a browser showed them once, and how far apart two looks of one page are at most.
+SCREENS = Path(__file__).parent / "screens"
+SAME_LOOK = 0.02
 
 
 def hostile_run(place: Path) -> Path:
@@ -409,9 +414,24 @@ document.body.append(out);
 """
 
 
-@pytest.mark.skipif(
+in_a_browser = pytest.mark.skipif(
     shutil.which("chromium") is None, reason="needs a browser: install chromium to run it"
 )
+
+
+def browse(page: Path, profile: Path, *asked: str) -> subprocess.CompletedProcess[str]:
+    """Open a page in a real browser, alone and without a window."""
+    return subprocess.run(
+        [
+            "chromium", "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
+            f"--user-data-dir={profile}", "--enable-logging=stderr",
+            "--disable-background-networking", "--virtual-time-budget=5000", *asked, page.as_uri(),
+        ],
+        capture_output=True, text=True, timeout=300, check=True,
+    )  # fmt: skip
+
+
+@in_a_browser
 def test_in_a_real_browser(site: Path, tmp_path: Path) -> None:
     copy = tmp_path / "site"
     shutil.copytree(site, copy)
@@ -419,15 +439,8 @@ def test_in_a_real_browser(site: Path, tmp_path: Path) -> None:
     (copy / "probe.js").write_text(PROBE)
     text = path.read_text().replace("</body>", '<script src="../probe.js" defer></script></body>')
     path.write_text(text)
-    ended = subprocess.run(
-        [
-            "chromium", "--headless", "--no-sandbox", "--disable-gpu", "--window-size=390,800",
-            f"--user-data-dir={tmp_path / 'profile'}", "--enable-logging=stderr",
-            "--disable-background-networking", f"--log-net-log={tmp_path / 'net.json'}",
-            "--virtual-time-budget=5000", "--dump-dom", path.as_uri(),
-        ],
-        capture_output=True, text=True, timeout=300, check=True,
-    )  # fmt: skip
+    asked = ("--window-size=390,800", f"--log-net-log={tmp_path / 'net.json'}", "--dump-dom")
+    ended = browse(path, tmp_path / "profile", *asked)
     assert "CONSOLE" not in ended.stderr
     found = re.search(r'<pre id="said">(.*?)</pre>', ended.stdout, re.DOTALL)
     assert found is not None
@@ -435,8 +448,8 @@ def test_in_a_real_browser(site: Path, tmp_path: Path) -> None:
     assert "error" not in said
     assert said["styled"] != "none"
     urls = re.findall(r'"url":"(https?://[^"]*)"', (tmp_path / "net.json").read_text())
-    asked = {urlsplit(url).hostname or "" for url in urls}
-    assert {name for name in asked if not name.endswith(BROWSERS_OWN)} == set()
+    hosts = {urlsplit(url).hostname or "" for url in urls}
+    assert {name for name in hosts if not name.endswith(BROWSERS_OWN)} == set()
     # By the accuracy of alsvm, which grows with the set; what has none stands last.
     assert said["before"] == [
         "a9a", "cod-rna", "covtype", "svmguide3", "german.numer", "cod-rna-train",
@@ -454,6 +467,48 @@ def test_in_a_real_browser(site: Path, tmp_path: Path) -> None:
     assert said["status"] == "2 of 6 rows"
     # On a phone tables scroll, and not the page.
     assert said["wide"] is False
+
+
+def apart(one: Path, other: Path) -> float:
+    """Return how far two pictures are apart, as a share of black from white.
+
+    Both are looked at in squares of ten pixels, in which letters of other fonts are as dark.
+    """
+    looks = []
+    for path in (one, other):
+        with Image.open(path) as image:
+            size = (image.width // 10, image.height // 10)
+            looks.append(np.asarray(image.convert("RGB").resize(size, Image.Resampling.BOX)))
+    first, second = (look.astype(float) for look in looks)
+    assert first.shape == second.shape
+    return float(np.abs(first - second).mean() / 255.0)
+
+
+@in_a_browser
+@pytest.mark.parametrize(
+    ("name", "asked"),
+    [
+        ("phone", ("--window-size=500,1200",)),
+        ("dark", ("--window-size=1000,900", "--blink-settings=preferredColorScheme=0")),
+    ],
+)
+def test_a_page_looks_as_it_did(race: Path, tmp_path: Path, name: str, asked: tuple[str]) -> None:
+    build_site(material(race, freshness=None, verdicts=()), tmp_path / "site")
+    page_of = tmp_path / "site" / "papers" / "alsvm.html"
+    seen = tmp_path / f"{name}.png"
+    browse(page_of, tmp_path / "profile", f"--screenshot={seen}", *asked)
+    known = SCREENS / f"{name}.png"
+    said = f"{seen} looks otherwise than {known}: where that is meant, put it there"
+    assert apart(seen, known) < SAME_LOOK, said
+    # Without its style it is another page.
+    (tmp_path / "site" / "site.css").write_text("")
+    bare = tmp_path / "bare.png"
+    browse(page_of, tmp_path / "profile", f"--screenshot={bare}", *asked)
+    assert apart(bare, known) > 2 * SAME_LOOK
+
+
+def test_kept_looks_are_light() -> None:
+    assert {path.stat().st_size < 100_000 for path in SCREENS.glob("*.png")} == {True}
 
 
 def test_what_lies_in_a_site_is_no_second_run(race: Path, tmp_path: Path) -> None:
