@@ -114,6 +114,30 @@ def refresh(text: str, root: Path, name: str = "text") -> str:
     return _VERDICTS.sub(verdicts, _TABLE.sub(table, _FIGURE.sub(figure, text)))
 
 
+def expressions(text: str) -> list[str]:
+    """Return every expression of a page."""
+    return [found["what"] for found in _FIGURE.finditer(text)]
+
+
+def queries(expression: str) -> list[Query]:
+    """Return an expression, or both sides of its quotient or difference, each with its folder.
+
+    Raises
+    ------
+    ResultsError
+        For an expression that can't be read.
+    """
+    parts = re.split(r"\s+[/-]\s+", " ".join(expression.split()))
+    if len(parts) > 2:
+        raise ResultsError("there is one quotient or difference in an expression, not more")
+    first, *rest = map(parse, parts)
+    for place, second in enumerate(rest):
+        if not second.folder:
+            where = {**first.where, **second.where}
+            rest[place] = replace(second, folder=first.folder, where=where)
+    return [first, *rest]
+
+
 def evaluate(expression: str, root: Path) -> tuple[float, ...]:
     """Return the value of an expression; both ends of a range.
 
@@ -122,20 +146,13 @@ def evaluate(expression: str, root: Path) -> tuple[float, ...]:
     ResultsError
         For an expression that can't be read, or that no number or several fit.
     """
-    parts = re.split(r"\s+([/-])\s+", " ".join(expression.split()))
-    if len(parts) > 3:
-        raise ResultsError("there is one quotient or difference in an expression, not more")
-    first = parse(parts[0])
-    if len(parts) == 1:
-        return _value(first, root)
-    second = parse(parts[2])
-    if not second.folder:
-        where = {**first.where, **second.where}
-        second = replace(second, folder=first.folder, where=where)
-    left, right = _value(first, root), _value(second, root)
+    values = [_value(query, root) for query in queries(expression)]
+    if len(values) == 1:
+        return values[0]
+    left, right = values
     if len(left) > 1 or len(right) > 1:
         raise ResultsError("a range has no quotient or difference")
-    if parts[1] == "-":
+    if re.search(r"\s-\s", " ".join(expression.split())):
         return (left[0] - right[0],)
     if right[0] == 0:
         raise ResultsError("the second value is 0")
@@ -208,12 +225,28 @@ def _value(query: Query, root: Path) -> tuple[float, ...]:
 
 
 def _numbers(query: Query, root: Path) -> list[float]:
+    return [float(row[_column(query)]) for row in rows_behind(query, root)]
+
+
+def _column(query: Query) -> str:
+    return query.metric if "plot" in query.where else query.where.get("field", "value")
+
+
+def rows_behind(query: Query, root: Path) -> list[dict[str, str]]:
+    """Return the lines of a folder's ``table.csv``, or of exponents, that fit, each number once.
+
+    Raises
+    ------
+    ResultsError
+        Without a folder, or if there is no such file or column.
+    """
     where = dict(query.where)
-    plot, column = where.pop("plot", ""), where.pop("field", "value")
+    plot, column = where.pop("plot", ""), _column(query)
+    where.pop("field", "")
     if not query.folder:
         raise ResultsError("it says of no folder ('of smo/perf_kernel')")
     if plot:
-        path, column = root / query.folder / f"{plot}-exponents.csv", query.metric
+        path = root / query.folder / f"{plot}-exponents.csv"
         wanted = {"series": query.solver, **where}
     else:
         path = root / query.folder / "table.csv"
@@ -227,15 +260,14 @@ def _numbers(query: Query, root: Path) -> list[float]:
     for name in (column, *wanted):
         if rows and name not in known:
             raise ResultsError(f"{path.name} has no column {name!r}")
-    rows = [{**known, **row} for row in rows]
     # A number stands under every table that shows it, beside what the paper prints there.
     twice = {"table", "published", "difference"} - {column}
-    found: dict[tuple[tuple[str, str], ...], float] = {}
-    for row in rows:
+    found: dict[tuple[tuple[str, str], ...], dict[str, str]] = {}
+    for row in ({**known, **row} for row in rows):
         fits = all(not text or row[name] in text.split(",") for name, text in wanted.items())
         if fits and row[column]:
             key = tuple((name, text) for name, text in row.items() if name not in twice)
-            found[key] = float(row[column])
+            found[key] = row
     return list(found.values())
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import json
+from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 
@@ -11,8 +13,17 @@ from claimed_runs import SCENES, Kept
 from synthetic_runs import planned, race_run, record, smo_run, write_run
 
 from svmbench.errors import ResultsError
-from svmbench.report import build
-from svmbench.report.figures import evaluate, refresh, written
+from svmbench.report import build, kept
+from svmbench.report.builder import read_content
+from svmbench.report.figures import (
+    evaluate,
+    expressions,
+    queries,
+    refresh,
+    rows_behind,
+    written,
+)
+from svmbench.report.tidy import tidy_csv
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -156,6 +167,60 @@ def test_the_script_checks_and_writes(
 def test_figures_of_the_pages_agree_with_kept_results(figures: ModuleType) -> None:
     assert figures.pages()
     assert figures.main(["--check"]) == 0, "run scripts/figures.py"
+
+
+def quoted() -> dict[str, list[str]]:
+    """Return the expressions of all pages that are of records, by the folder of the first side."""
+    found: dict[str, list[str]] = {}
+    for page in [ROOT / "README.md", *sorted((ROOT / "results").glob("*/README.md"))]:
+        for expression in expressions(page.read_text(encoding="utf-8")):
+            first = queries(expression)[0]
+            measured = "plot" not in first.where and first.where.get("field") != "published"
+            if measured and kept.has_records(ROOT / "results" / first.folder):
+                found.setdefault(first.folder, []).append(expression)
+    return found
+
+
+def remove_what_is_behind(folder: Path, names: Sequence[str], target: Path) -> None:
+    """Write the table of a kept folder without the records of the numbers that are quoted."""
+    rows = [
+        row
+        for name in names
+        for query in queries(name)
+        if query.folder == folder.relative_to(ROOT / "results").as_posix()
+        for row in rows_behind(query, ROOT / "results")
+    ]
+    behind = {(row["block"], row["dataset"]) for row in rows}
+    cells = json.loads((folder / "plan.json").read_text())["cells"]
+    keys = {one["key"] for one in cells if (one["block"], one["dataset"] or "") in behind}
+    assert keys
+    content = read_content(kept.unpack(folder, target, without=keys))
+    (target / "table.csv").write_text(tidy_csv(content.run, content.tables), encoding="utf-8")
+
+
+def value_or_none(expression: str, root: Path) -> tuple[float, ...] | None:
+    """Return the value of an expression; None where there is no number for it."""
+    try:
+        return evaluate(expression, root)
+    except ResultsError:
+        return None
+
+
+@pytest.mark.parametrize(("folder", "names"), quoted().items(), ids=list(quoted()))
+def test_no_number_outlives_its_records(folder: str, names: list[str], tmp_path: Path) -> None:
+    """A quoted number is gone, or another one, where the records of its data set are gone."""
+    results = ROOT / "results"
+    for other in {query.folder for name in names for query in queries(name)} - {folder}:
+        (tmp_path / other).parent.mkdir(exist_ok=True)
+        (tmp_path / other).symlink_to(results / other)
+    (tmp_path / folder).parent.mkdir(exist_ok=True)
+    remove_what_is_behind(results / folder, names, tmp_path / folder)
+    for name in names:
+        assert value_or_none(name, tmp_path) != pytest.approx(evaluate(name, results)), name
+
+
+def test_pages_quote_records() -> None:
+    assert sum(map(len, quoted().values())) > 100
 
 
 def test_verdicts_stand_between_their_comments(tmp_path: Path) -> None:
