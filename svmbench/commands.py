@@ -12,13 +12,7 @@ import click
 from svmbench import completion as completing
 from svmbench import inert, terminal
 from svmbench.completion import DatasetName, SolverName
-from svmbench.errors import (
-    EXIT_ERROR,
-    EXIT_REGRESSION,
-    ConfigError,
-    ResultsError,
-    UnknownNameError,
-)
+from svmbench.errors import EXIT_ERROR, EXIT_REGRESSION, ConfigError, ResultsError
 from svmbench.options import FOLDER, POSITIVE, TRUST, FiniteRange
 from svmbench.paths import PACKAGE
 
@@ -300,77 +294,6 @@ def completion(ctx: click.Context, shell: str) -> None:
     terminal.hand_over(completing.script(shell, ctx.find_root().command))
 
 
-@click.command()
-@click.argument("results", nargs=-1, type=FOLDER)
-@click.option("--paper", "papers", multiple=True, metavar="PAPER", help="Its claims alone.")
-@click.option("--claim", "names", multiple=True, metavar="ID", help="This claim alone, with all.")
-@click.option("--details", is_flag=True, help="Show every part of every verdict.")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["terminal", "json", "markdown", "latex"]),
-    default="terminal",
-    show_default=True,
-)
-@click.option(
-    "--claims", "file", type=FOLDER, metavar="FILE", help="Other thresholds than the package's."
-)
-@click.option(
-    "--freshness/--no-freshness",
-    default=True,
-    show_default=True,
-    help="Whether to say which results are older than the code that made them.",
-)
-def claims(
-    results: tuple[Path, ...],
-    papers: tuple[str, ...],
-    names: tuple[str, ...],
-    details: bool,
-    form: str,
-    file: Path | None,
-    freshness: bool,
-) -> None:
-    r"""Judge what the papers claim, from kept records alone.
-
-    RESULTS are run folders, or folders that hold some: the folder results unless others are named.
-    Each claim comes out as reproduced, partly, not reproduced or not tested, with the measured
-    numbers, the threshold, what is uncertain, and the command that makes the records.
-
-    \b
-    Examples:
-      svmbench claims --paper smo
-      svmbench claims --claim alsvm-4 results/alsvm
-      svmbench claims --format markdown > verdicts.md
-    """
-    from svmbench.papers import PAPERS
-    from svmbench.report import claims as judging
-    from svmbench.report.claims import written
-
-    for paper in papers:
-        if paper not in PAPERS:
-            raise UnknownNameError("paper", paper, list(PAPERS))
-    known = judging.read(file, list(PAPERS))
-    for name in names:
-        if name not in [one.id for one in known]:
-            raise UnknownNameError("claim", name, [one.id for one in known])
-    asked = [
-        one
-        for one in known
-        if (not papers or one.paper in papers) and (not names or one.id in names)
-    ]
-    kept = judging.gather(list(results) or [kept_results()])
-    verdicts = judging.judge(
-        asked, kept, (lambda source: changes_since(source.run.path)) if freshness else None
-    )
-    if form == "terminal":
-        for text in written.as_terminal(verdicts, details=details or bool(names)):
-            terminal.say(text)
-        terminal.check()
-        return
-    shown = {"json": written.as_json, "markdown": written.as_markdown, "latex": written.as_latex}
-    terminal.hand_over(shown[form](verdicts))
-
-
 def changes_since(folder: Path) -> dict[str, str]:
     """Return what has changed since each cell of a run folder was measured."""
     from svmbench.experiment.freshness import changes
@@ -389,7 +312,7 @@ def kept_results() -> Path:
 
 def register(group: click.Group) -> None:
     """Add the commands of this module to the command line."""
-    for command in (compare, keep, claims, time_, warmup, doctor, schema, completion):
+    for command in (compare, keep, time_, warmup, doctor, schema, completion):
         group.add_command(command)
 
 

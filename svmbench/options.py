@@ -26,6 +26,16 @@ class FiniteRange(click.FloatRange):
 POSITIVE = FiniteRange(min=0, min_open=True)
 FOLDER = click.Path(path_type=Path)
 
+RESULTS = click.argument("results", nargs=-1, type=FOLDER)
+THRESHOLDS = click.option(
+    "--claims", "file", type=FOLDER, metavar="FILE", help="Other thresholds than the package's."
+)
+FRESHNESS = click.option(
+    "--freshness/--no-freshness",
+    default=True,
+    show_default=True,
+    help="Whether to say which results are older than the code that made them.",
+)
 TRUST = click.option(
     "--trust",
     is_flag=True,

@@ -1,17 +1,23 @@
-"""Commands that make pages of results. Each imports what it needs when it runs."""
+"""Commands that show results: tables, verdicts, pages. Each imports what it needs when it runs."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import functools
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from svmbench import __version__, terminal
 from svmbench.commands import changes_since, kept_results
-from svmbench.errors import ConfigError, ResultsError
-from svmbench.options import FOLDER
+from svmbench.errors import ConfigError, ResultsError, UnknownNameError
+from svmbench.options import FOLDER, FRESHNESS, RESULTS, THRESHOLDS
+
+if TYPE_CHECKING:
+    from svmbench.report.claims.entries import Claim
+    from svmbench.report.claims.verdict import Verdict
+    from svmbench.report.site.material import Freshness
 
 #: What of a solver's card the head of its page says anyway.
 _SAID_ELSEWHERE = ("solver", "deviations")
@@ -81,7 +87,70 @@ def rebuild(
 
 
 @click.command()
-@click.argument("results", nargs=-1, type=FOLDER)
+@RESULTS
+@THRESHOLDS
+@FRESHNESS
+@click.option("--paper", "papers", multiple=True, metavar="PAPER", help="Its claims alone.")
+@click.option("--claim", "names", multiple=True, metavar="ID", help="This claim alone, with all.")
+@click.option("--details", is_flag=True, help="Show every part of every verdict.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["terminal", "json", "markdown", "latex"]),
+    default="terminal",
+    show_default=True,
+)
+def claims(
+    results: tuple[Path, ...],
+    papers: tuple[str, ...],
+    names: tuple[str, ...],
+    details: bool,
+    form: str,
+    file: Path | None,
+    freshness: bool,
+) -> None:
+    r"""Judge what the papers claim, from kept records alone.
+
+    RESULTS are run folders, or folders that hold some: the folder results unless others are named.
+    Each claim comes out as reproduced, partly, not reproduced or not tested, with the measured
+    numbers, the threshold, what is uncertain, and the command that makes the records.
+
+    \b
+    Examples:
+      svmbench claims --paper smo
+      svmbench claims --claim alsvm-4 results/alsvm
+      svmbench claims --format markdown > verdicts.md
+    """
+    from svmbench.papers import PAPERS
+    from svmbench.report import claims as judging
+    from svmbench.report.claims import written
+
+    for paper in papers:
+        if paper not in PAPERS:
+            raise UnknownNameError("paper", paper, list(PAPERS))
+    known = judging.read(file, list(PAPERS))
+    for name in names:
+        if name not in [one.id for one in known]:
+            raise UnknownNameError("claim", name, [one.id for one in known])
+    asked = [
+        one
+        for one in known
+        if (not papers or one.paper in papers) and (not names or one.id in names)
+    ]
+    verdicts = _verdicts(asked, results or (kept_results(),), _age(look=freshness))
+    if form == "terminal":
+        for text in written.as_terminal(verdicts, details=details or bool(names)):
+            terminal.say(text)
+        terminal.check()
+        return
+    shown = {"json": written.as_json, "markdown": written.as_markdown, "latex": written.as_latex}
+    terminal.hand_over(shown[form](verdicts))
+
+
+@click.command()
+@RESULTS
+@THRESHOLDS
+@FRESHNESS
 @click.option(
     "-o",
     "--output",
@@ -90,15 +159,6 @@ def rebuild(
     default=Path("site"),
     show_default=True,
     help="Where the pages go: a new or empty folder, or a former site, which they replace.",
-)
-@click.option(
-    "--claims", "file", type=FOLDER, metavar="FILE", help="Other thresholds than the package's."
-)
-@click.option(
-    "--freshness/--no-freshness",
-    default=True,
-    show_default=True,
-    help="Whether to say which results are older than the code that made them.",
 )
 def site(results: tuple[Path, ...], output: Path, file: Path | None, freshness: bool) -> None:
     r"""Make a site of results: verdicts, a page a paper, a page a solver; static, without network.
@@ -138,19 +198,8 @@ def make_site(
     folders = results or (kept_results(),)
     check_place(output)
     known = judging.read(file, list(PAPERS))
-    looked: dict[Path, Mapping[str, str]] = {}
-
-    def age(folder: Path) -> Mapping[str, str]:
-        place = folder.resolve()
-        if place not in looked:
-            looked[place] = changes_since(folder)
-        return looked[place]
-
-    verdicts = judging.judge(
-        known,
-        judging.gather(list(folders)),
-        (lambda source: age(source.run.path)) if freshness else None,
-    )
+    age = _age(look=freshness)
+    verdicts = _verdicts(known, folders, age)
     made = build_site(
         Material(
             folders=tuple(folders),
@@ -160,12 +209,33 @@ def make_site(
                 name: SolverFacts(facts, tuple(deviations))
                 for name, facts, deviations in _solver_cards()
             },
-            freshness=age if freshness else None,
+            freshness=age,
             version=__version__,
         ),
         output,
     )
     return made.index, summary(verdicts)
+
+
+def _age(*, look: bool) -> Freshness | None:
+    """Return what says, once for each run folder, what has changed since its cells were measured.
+
+    None where nobody shall look.
+    """
+    if not look:
+        return None
+    found = functools.cache(changes_since)
+    return lambda folder: found(folder.resolve())
+
+
+def _verdicts(
+    known: Sequence[Claim], folders: Sequence[Path], age: Freshness | None
+) -> list[Verdict]:
+    """Judge some claims from some folders."""
+    from svmbench.report import claims as judging
+
+    kept = judging.gather(list(folders))
+    return judging.judge(known, kept, age and (lambda source: age(source.run.path)))
 
 
 def _solver_cards() -> list[tuple[str, dict[str, Any], list[str]]]:
@@ -183,5 +253,5 @@ def _solver_cards() -> list[tuple[str, dict[str, Any], list[str]]]:
 
 def register(group: click.Group) -> None:
     """Add the commands of this module to the command line."""
-    for command in (table, site):
+    for command in (table, claims, site):
         group.add_command(command)

@@ -20,7 +20,7 @@ from svmbench.errors import (
     EXIT_INTERRUPTED,
     SvmbenchError,
 )
-from svmbench.options import FOLDER, JOBS, MIRROR, POSITIVE, RETRY
+from svmbench.options import FOLDER, JOBS, MIRROR, POSITIVE, RESULTS, RETRY
 
 if TYPE_CHECKING:
     from svmbench.experiment.campaign import Campaign, Errand, Outcome
@@ -126,7 +126,7 @@ def reproduce(
 
 
 @click.command()
-@click.argument("results", nargs=-1, type=FOLDER)
+@RESULTS
 @_BUDGET
 @_OUTPUT
 @click.option(
