@@ -1,12 +1,18 @@
-"""Checking pages as a browser's strict sibling would: structure, links, names, colours."""
+"""Checking pages as a browser's strict sibling would: structure, links, names, colours, weight.
+
+python tests/report/pages.py SITE    # everything that is wrong with a site; exit code 1 if any
+"""
 
 from __future__ import annotations
 
 import re
+import sys
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote
+
+import html5lib
 
 VOID = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "wbr"}
 #: What may stand directly inside some elements.
@@ -19,6 +25,13 @@ NOT_IN_P = {"p", "ul", "ol", "dl", "table", "div", "section", "figure", "details
             "h1", "h2", "h3", "h4"}  # fmt: skip
 INLINE = {"a", "b", "code", "em", "i", "span", "strong"}
 NOT_NESTED = {"a", "button", "label"}
+#: A page with all that it loads weighs less.
+MOST_BYTES = 2_000_000
+#: Properties that text has, and those of what it stands on.
+INKS = ("--ink", "--quiet", "--link", "--good", "--part", "--bad", "--none", "--old")
+GROUNDS = ("--paper", "--band")
+#: The least contrast of text (WCAG 2.2, AA).
+CONTRAST = 4.5
 LOADS = {"img": "src", "script": "src", "link": "href", "iframe": "src", "source": "src"}
 
 
@@ -45,6 +58,9 @@ class Page(HTMLParser):
         # An ampersand or an angle bracket of its own is an error, which parsers forgive.
         for bare in re.findall(r"&(?!#?\w+;)|<(?![a-zA-Z/!])", source):
             self.say(f"bare {bare}")
+        parser = html5lib.HTMLParser()
+        parser.parse(source)
+        self.wrong += [f"{place}: {error}" for place, error, _ in parser.errors]
         self.feed(source)
         self.close()
         if self.open:
@@ -150,3 +166,41 @@ def schemes(css: str) -> dict[str, dict[str, str]]:
         first = first or own
         named[media.strip(" {\n") or "light"] = {**first, **own}
     return named
+
+
+def faint(css: str) -> list[str]:
+    """Return every pair of text and ground of a style sheet that is too hard to read."""
+    found = []
+    for scheme, colours in schemes(css).items():
+        inks = ("--ink", "--quiet", "--link") if scheme == "@media print" else INKS
+        pairs = [(ink, ground) for ink in inks for ground in GROUNDS]
+        for ink, ground in [*pairs, ("--old", "--old-band")]:
+            ratio = contrast(colours[ink], colours[ground])
+            if ratio < CONTRAST:
+                found.append(f"{scheme}: {ink} on {ground} {ratio:.1f}")
+    return found
+
+
+def heavy(pages: dict[Path, Page]) -> list[str]:
+    """Return every page that weighs too much with all that it loads."""
+    found = []
+    for path, page in pages.items():
+        parts = {path, *((path.parent / unquote(load)).resolve() for load in page.loads)}
+        weight = sum(part.stat().st_size for part in parts if part.is_file())
+        if weight >= MOST_BYTES:
+            found.append(f"{path.name}: {weight:,} bytes")
+    return found
+
+
+def main(site: Path) -> int:
+    """Print everything that is wrong with a site; return the exit code."""
+    pages = read_pages(site)
+    wrong = [f"{path.name}: {said}" for path, page in pages.items() for said in page.wrong]
+    wrong += [*dead_ends(pages), *heavy(pages)]
+    wrong += faint((site / "site.css").read_text(encoding="utf-8"))
+    print("\n".join(wrong) or f"{len(pages)} pages: nothing is wrong")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))
