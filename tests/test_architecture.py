@@ -54,7 +54,7 @@ MAY_IMPORT = {
         *("baselines", "data", "experiment", "catalogue", "misfits", "record", "terminal"),
     },
 }
-ANYTHING = {"cli", "commands", "publishing", "reproducing", "__init__"}
+ANYTHING = {"cli", "commands", "options", "publishing", "reproducing", "__init__"}
 
 
 def name_of(module: Path) -> str:

@@ -21,6 +21,7 @@ from synthetic_runs import alsvm_run, planned, race_run, record, sweep_run, writ
 from svmbench.errors import ResultsError
 from svmbench.report import claims
 from svmbench.report.site import MARKER, Material, SolverFacts, build_site, folder
+from svmbench.report.site.runs import lighter
 
 EVIL = '<img src=x onerror="alert(1)">&amp;\'\x1b[31m'
 STALE = "core.linear.alsvm has changed since"
@@ -175,6 +176,11 @@ def test_pages_are_light(pages: dict[Path, Page], monkeypatch: pytest.MonkeyPatc
     assert heavy(pages) == []
     monkeypatch.setattr(checking, "MOST_BYTES", 50_000)
     assert [one.partition(":")[0] for one in heavy(pages)] == ["alsvm.html", "smo.html"]
+
+
+def test_plots_are_no_finer_than_anyone_sees() -> None:
+    svg = b'<path d="M 1.23456 -0.999 L 20 3.5 "/><g transform="scale(0.015625)"/>'
+    assert lighter(svg) == b'<path d="M 1.23 -0.99 L 20 3.5 "/><g transform="scale(0.015625)"/>'
 
 
 def test_colours_can_be_told_apart(site: Path) -> None:

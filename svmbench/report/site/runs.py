@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections import Counter
 from collections.abc import Mapping
@@ -22,6 +23,8 @@ from svmbench.report.wording import status_word
 
 #: How many sentences on what has changed a page shows of one run.
 _MOST_CHANGES = 6
+#: A path of an SVG, and what of a coordinate is finer than anyone sees.
+_PATH, _FINER = re.compile(rb' d="[^"]*"'), re.compile(rb"(?<=\.\d\d)\d+")
 #: States that are no sign of a run that is still to be finished.
 _SETTLED = {"ok", "unavailable", "skipped", "elsewhere"}
 
@@ -113,7 +116,7 @@ def show_run(content: Content, slug: str, site: Path, known: Mapping[str, str] |
             undrawn.append((one.spec.heading, one.gaps))
             continue
         file = f"{one.spec.name}.svg"
-        (folder / file).write_bytes(drawn["svg"])
+        (folder / file).write_bytes(lighter(drawn["svg"]))
         pictures.append(Picture(one.spec.heading, f"data/{slug}/{file}", _alt(one), _said(one)))
         if kind_of(one.spec).fits:
             path = folder / f"{one.spec.name}-exponents.csv"
@@ -142,6 +145,11 @@ def show_run(content: Content, slug: str, site: Path, known: Mapping[str, str] |
         undrawn=undrawn,
         files=[(what, f"data/{slug}/{name}") for what, name in files],
     )
+
+
+def lighter(svg: bytes) -> bytes:
+    """Return a plot with the coordinates of its paths cut to a hundredth of a point."""
+    return _PATH.sub(lambda found: _FINER.sub(b"", found[0]), svg)
 
 
 def _write_files(content: Content, folder: Path) -> list[tuple[str, str]]:
