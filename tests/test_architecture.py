@@ -30,7 +30,8 @@ MAY_IMPORT = {
     "baselines": {
         *LEAVES,
         *("core.base", "core.registry", "core.problems", "core.arrays"),
-        *("core.linear_base", "core.kernel_base", "core.novelty_base", "core.kernels"),
+        *("core.linear_base", "core.kernel_base", "core.kernel_classifier", "core.kernels"),
+        "core.novelty_base",
     },
     "data": {*LEAVES, "misfits"},
     "experiment": {

@@ -7,7 +7,8 @@ from typing import Self
 import numpy as np
 
 from svmbench.core.base import TrainingData, require_positive
-from svmbench.core.kernel_base import KernelClassifier, KernelSolution
+from svmbench.core.kernel_base import KernelSolution
+from svmbench.core.kernel_classifier import KernelClassifier
 
 
 class KernelBaseline(KernelClassifier):

@@ -273,12 +273,63 @@ class Solver(BaseEstimator):
 
 
 class BinaryClassifier(ClassifierMixin, Solver):
-    """A two-class solver: labels in, {-1, +1} inside, labels out."""
+    """A two-class solver: labels in, {-1, +1} inside, labels out.
+
+    Linear and kernel solvers `fit` more classes than two as well, by several two-class problems;
+    `prepare` and `train` are always those of one.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Labels, in order.
+    estimators_ : list of BinaryClassifier
+        The models of the two-class problems, where there are several.
+    """
 
     classes_: np.ndarray
+    estimators_: list[Any]
+    #: The several models as one, where there are several; else None.
+    several_: Any = None
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Training inputs; finite.
+        y : array-like of shape (n_samples,)
+            Labels of two classes or more.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError
+            On NaN or infinite inputs, a single class, or a parameter out of range.
+        """
+        return self._fit_several(X, y) if are_several(y) else super().fit(X, y)
+
+    def _fit_several(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit more than two classes; a kind of solver that can do so defines this."""
+        self._validate(X, y)
+        raise AssertionError("more than two classes are refused")
 
     def _validate(self, X: Any, y: Any) -> TrainingData:
         """Check inputs and labels; return float64 C-ordered or CSR inputs and labels ±1."""
+        X, y = self._validate_samples(X, y)
+        classes = np.unique(y)
+        if len(classes) > 2:
+            kind = type_of_target(y)
+            msg = f"Only binary classification is supported. The type of the target is {kind}."
+            raise ValueError(msg)
+        self.classes_, self.several_ = classes, None
+        return TrainingData(X=X, y=np.where(y == classes[1], 1.0, -1.0))
+
+    def _validate_samples(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
+        """Check inputs and labels of any number of classes; float64 C-ordered or CSR, labels."""
         self._check_parameters()
         X, y = validate_data(
             self,
@@ -290,32 +341,41 @@ class BinaryClassifier(ClassifierMixin, Solver):
             y_numeric=False,
         )
         check_classification_targets(y)
-        kind = type_of_target(y)
-        classes = np.unique(y)
-        if len(classes) > 2:
-            msg = f"Only binary classification is supported. The type of the target is {kind}."
-            raise ValueError(msg)
-        if len(classes) < 2:
+        if np.all(y == y[0]):
             msg = (
                 f"{type(self).__name__} needs samples of two classes; "
-                f"the data has one class only: {classes[0]}"
+                f"the data has one class only: {y[0]}"
             )
             raise ValueError(msg)
-        self.classes_ = classes
         require_squares(X)
-        signed = np.where(y == classes[1], 1.0, -1.0)
-        return TrainingData(X=canonical_csr(X) if sp.issparse(X) else X, y=signed)
+        return canonical_csr(X) if sp.issparse(X) else X, y
+
+    def _weigh(self, labels: np.ndarray, sample_weight: Any) -> np.ndarray | None:
+        """Return the weight of each sample; None where all are 1, as here."""
+        return None
+
+    def _weigh_against_rest(
+        self, labels: np.ndarray, label: Any, sample_weight: Any
+    ) -> np.ndarray | None:
+        """Return the same for the problem of one class against the rest."""
+        return None
 
     def predict(self, X: Any) -> np.ndarray:
-        """Predict the class of each row of `X`, shape (n_samples,); f = 0 goes to the second class.
+        """Predict the class of each row of `X`, shape (n_samples,); f = 0 is the second of two.
 
         Raises
         ------
         sklearn.exceptions.NotFittedError
             Before `fit`.
         """
+        if self.several_ is not None:
+            return self.classes_[self._elect(X)]
         positive = self.decision_function(X) >= 0
         return self.classes_[positive.astype(np.intp)]
+
+    def _elect(self, X: Any) -> np.ndarray:
+        """Return the positions in ``classes_`` of several classes that are predicted."""
+        return np.argmax(self.decision_function(X), axis=1)
 
     @abstractmethod
     def decision_function(self, X: Any) -> np.ndarray:
@@ -324,9 +384,29 @@ class BinaryClassifier(ClassifierMixin, Solver):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
+        several = type(self)._fit_several is not BinaryClassifier._fit_several
+        tags.classifier_tags.multi_class = several
         tags.input_tags.sparse = self.declaration.sparse
         return tags
+
+
+def reason_of_all(models: Sequence[Any]) -> str:
+    """Return the stop reason of several models: the first that is not ``"converged"``."""
+    reasons = [str(model.stop_reason_) for model in models]
+    return next((reason for reason in reasons if reason != "converged"), reasons[0])
+
+
+def sum_of_counters(models: Sequence[Any]) -> dict[str, int]:
+    """Return the work of several models, by the names that the first has."""
+    return {
+        name: sum(int(model.counters_.get(name, 0)) for model in models)
+        for name in models[0].counters_
+    }
+
+
+def are_several(y: Any) -> bool:
+    """Return whether labels are of more than two classes; what is no label is none."""
+    return y is not None and type_of_target(y) == "multiclass"
 
 
 def require_positive(name: str, value: Any) -> None:

@@ -10,12 +10,10 @@ from time import perf_counter
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from svmbench.core.base import (
-    BinaryClassifier,
     PathPoint,
     Solver,
     Splits,
@@ -23,15 +21,14 @@ from svmbench.core.base import (
     require_count,
     require_positive,
 )
+from svmbench.core.given_kernel import GivenKernel, is_given
 from svmbench.core.kernels import KERNELS, KernelFunction, KernelSource
 from svmbench.core.models import Expansion
 from svmbench.core.problems import FREE, NO_OFFSET, Offset, Values, absorbed
+from svmbench.core.widths import scale
 
 #: Parameters of the kernel itself.
 KERNEL_PARAMETERS = ("kernel", "gamma", "degree", "coef0")
-
-#: A variance below this share of the mean square has lost half of its digits to cancellation.
-CANCELLED = 1e-8
 
 
 @dataclass
@@ -71,38 +68,6 @@ class KernelSolution:
         return np.abs(self.coefficients)
 
 
-def scale(X: Any) -> float:
-    """Return the gamma that is called ``"scale"``: 1 / (n_features * variance of X); 1 if flat.
-
-    Parameters
-    ----------
-    X : ndarray or csr_array of shape (n_samples, n_features)
-    """
-    # Summed over the same numbers in the same order, dense or sparse: a last bit of gamma can fork
-    # a solver's way.
-    values = X.data if sp.issparse(X) else X.ravel()
-    values = values[values != 0.0]
-    size = X.shape[0] * X.shape[1]
-    mean, square = values.sum() / size, values @ values / size
-    variance = float(square - mean**2)
-    if variance < CANCELLED * square:
-        variance = _variance_by_deviations(values, size)
-    return 1.0 / (X.shape[1] * variance) if variance > 0.0 else 1.0
-
-
-def _variance_by_deviations(values: np.ndarray, size: int) -> float:
-    """Return the variance of some nonzero values among zeros, `size` numbers in all.
-
-    As the mean of squared deviations it does not cancel; taken from the first value, numbers that
-    are all the same have none, to the last bit.
-    """
-    n_zeros = size - len(values)
-    deviations, of_zeros = values - values[0], -values[0] if n_zeros else 0.0
-    mean = (deviations.sum() + n_zeros * of_zeros) / size
-    deviations -= mean
-    return float((deviations @ deviations + n_zeros * (of_zeros - mean) ** 2) / size)
-
-
 class KernelSolver(Solver):
     """A solver of a dual problem with a kernel, whatever it learns: two classes, or one.
 
@@ -116,7 +81,7 @@ class KernelSolver(Solver):
 
     needs_parameters: ClassVar[tuple[str, ...]] = KERNEL_PARAMETERS
 
-    kernel: str
+    kernel: Any
     gamma: float | str
     degree: int
     coef0: float
@@ -136,31 +101,48 @@ class KernelSolver(Solver):
         return FREE if self.treats_offset == "free" else NO_OFFSET
 
     @property
+    def _model(self) -> Any:
+        """What is known of the solution: an expansion, or those of several classes as one."""
+        return self.expansion_
+
+    @property
     def support_(self) -> np.ndarray:
-        """Positions of the support vectors in the training samples, ascending."""
-        if self.expansion_.rows is None:
+        """Positions of the support vectors in the training samples, ascending in each class."""
+        if self._model.rows is None:
             msg = "the points of this model are no training rows"
             raise AttributeError(msg)
-        return self.expansion_.rows
+        return self._model.rows
 
     @property
     def support_vectors_(self) -> Any:
         """The support vectors, or the points of the model that are no rows."""
-        return self.expansion_.points
+        return self._model.points
 
     @property
     def dual_coef_(self) -> np.ndarray:
-        """Signed coefficients of the support vectors, shape (1, n_support)."""
-        return self.expansion_.coefficients.reshape(1, -1)
+        """Signed coefficients of the support vectors, shape (1 or n_classes - 1, n_support)."""
+        return self._model.dual_coef
 
     @property
     def intercept_(self) -> np.ndarray:
-        """The offset, shape (1,)."""
-        return np.array([self.expansion_.b])
+        """The offset, shape (1,); of more than two classes that of each pair, (n_pairs,)."""
+        return self._model.intercept
+
+    @property
+    def coef_(self) -> np.ndarray:
+        """The normal vectors of a linear kernel, shape (1 or n_pairs, n_features); read-only."""
+        if self.kernel != "linear":
+            msg = f"only a linear kernel has coef_, and this one is {self.kernel!r}"
+            raise AttributeError(msg)
+        found = self._model.normals()
+        found.flags.writeable = False
+        return found
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if self.kernel not in KERNELS:
+        if is_given(self.kernel):
+            self._require_solve()
+        elif self.kernel not in KERNELS:
             msg = f"kernel must be one of {', '.join(KERNELS)}, got kernel={self.kernel!r}"
             raise ValueError(msg)
         if isinstance(self.gamma, str) and self.gamma != "scale":
@@ -179,10 +161,27 @@ class KernelSolver(Solver):
             )
             raise ValueError(msg)
 
+    def _require_solve(self) -> None:
+        """Raise ValueError where a kernel that is given is not what the solver works on."""
+        if not self.takes_given_kernel():
+            msg = (
+                f"{self.declaration.name} works on inputs, not on a given kernel: kernel must be "
+                f"one of {', '.join(KERNELS)}"
+            )
+            raise ValueError(msg)
+
+    @classmethod
+    def takes_given_kernel(cls) -> bool:
+        """Whether `kernel` may be ``"precomputed"`` or a function; a classifier says so."""
+        return False
+
     def prepare(self, X: Any, y: Any) -> TrainingData:
         """Validate, and settle gamma: ``"scale"`` is 1 / (n_features * variance of X)."""
         data = self._validate(X, y)
-        self.gamma_ = scale(data.X) if self.gamma == "scale" else float(self.gamma)
+        if is_given(self.kernel):
+            self.gamma_ = 0.0
+        else:
+            self.gamma_ = scale(data.X) if self.gamma == "scale" else float(self.gamma)
         data.native = data.X
         return data
 
@@ -238,6 +237,9 @@ class KernelSolver(Solver):
         matrix: the one that is handed in, or that of the inputs.
         """
         of_kernel = over in KERNEL_PARAMETERS
+        if is_given(self.kernel) and not isinstance(data, KernelSource):
+            msg = "a path on a given kernel takes KernelSource.precomputed(K) in place of samples"
+            raise ValueError(msg)
         if isinstance(data, KernelSource):
             if of_kernel:
                 msg = f"a kernel matrix has one {over}; its path needs prepared inputs"
@@ -305,13 +307,18 @@ class KernelSolver(Solver):
 
     def train(self, data: TrainingData) -> Self:
         """Solve on the kernel matrix of the samples, and store the model."""
-        source = KernelSource.from_inputs(data.X, self.function)
+        if is_given(self.kernel):
+            source = KernelSource.precomputed(data.X)
+        else:
+            source = KernelSource.from_inputs(data.X, self.function)
         weighted = {} if data.weights is None else {"weights": data.weights}
         return self._store(self.solve(source, data.y, **weighted), data)
 
     @property
     def function(self) -> KernelFunction:
         """The kernel with its settled parameters."""
+        if is_given(self.kernel):
+            return GivenKernel()
         return KernelFunction(self.kernel, self.gamma_, int(self.degree), float(self.coef0))
 
     def _store(self, solution: KernelSolution, data: TrainingData) -> Self:
@@ -396,17 +403,18 @@ class KernelSolver(Solver):
     def decision_function(self, X: Any) -> np.ndarray:
         """Return f(x) for each row of `X`, shape (n_samples,)."""
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, order="C", reset=False)
-        return self.expansion_.decide(X)
+        return self.expansion_.decide(self._validate_more(X))
+
+    def _validate_more(self, X: Any) -> Any:
+        """Return inputs to be decided on in float64, C-ordered or CSR."""
+        return validate_data(self, X, accept_sparse="csr", dtype=np.float64, order="C", reset=False)
 
 
-class KernelClassifier(KernelSolver, BinaryClassifier):
-    """A two-class solver of a dual problem with a kernel, with the parameter `C`."""
+def __getattr__(name: str) -> Any:
+    """Return what has moved and plug-ins may still import from here."""
+    if name != "KernelClassifier":
+        msg = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(msg)
+    from svmbench.core.kernel_classifier import KernelClassifier
 
-    needs_parameters: ClassVar[tuple[str, ...]] = ("C", *KERNEL_PARAMETERS)
-
-    C: float
-
-    def _sum_weight(self, data: TrainingData) -> float:
-        """Return the weight of the summed losses; a solver with another parameter converts it."""
-        return float(self.C)
+    return KernelClassifier

@@ -232,6 +232,10 @@ class KernelFunction:
     degree: int = 3
     coef0: float = 0.0
 
+    def take(self, X: Any, rows: np.ndarray) -> Any:
+        """Return what stands for some training samples in `between`: their rows."""
+        return X[rows]
+
     def between(self, A: Any, B: Any) -> np.ndarray:
         """Return the kernel values of all pairs, float64 of shape (len(A), len(B)).
 

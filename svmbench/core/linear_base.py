@@ -6,11 +6,17 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from svmbench.core import problems
 from svmbench.core.arrays import append_bias
-from svmbench.core.base import BinaryClassifier, TrainingData
+from svmbench.core.base import (
+    BinaryClassifier,
+    TrainingData,
+    reason_of_all,
+    sum_of_counters,
+)
 from svmbench.core.problems import Offset
 
 
@@ -48,6 +54,7 @@ class LinearClassifier(BinaryClassifier):
     Subclasses have the parameters `fit_intercept` and `intercept_scaling`: with an intercept a
     constant feature of that value is appended to every sample ("bias absorbed"), so the offset is
     regularised like any other weight, as in LIBLINEAR's option -B and scikit-learn's LinearSVC.
+    More than two classes are fitted one against the rest.
     """
 
     needs_parameters: ClassVar[tuple[str, ...]] = ("C", "fit_intercept")
@@ -73,6 +80,31 @@ class LinearClassifier(BinaryClassifier):
         data = self._validate(X, y)
         data.native = append_bias(data.X, self.bias)
         return data
+
+    def _fit_several(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit one class against the rest, for each class, as LIBLINEAR does."""
+        X, y = self._validate_samples(X, y)
+        self.classes_ = np.unique(y)
+        alone = clone(self)
+        if hasattr(alone, "class_weight"):
+            alone.set_params(class_weight=None)
+        models = []
+        for label in self.classes_:
+            signs = np.where(y == label, 1, -1)
+            weights = self._weigh_against_rest(y, label, sample_weight)
+            weighted = {} if weights is None else {"sample_weight": weights}
+            models.append(clone(alone).fit(X, signs, **weighted))
+        return self._join(models)
+
+    def _join(self, models: list[Any]) -> Self:
+        """Store the models of one class against the rest, in the order of ``classes_``."""
+        self.estimators_ = self.several_ = models
+        self.coef_ = np.vstack([model.coef_ for model in models])
+        self.intercept_ = np.concatenate([model.intercept_ for model in models])
+        self.n_iter_ = max(int(model.n_iter_) for model in models)
+        self.objective_ = float(sum(model.objective_ for model in models))
+        self.stop_reason_, self.counters_ = reason_of_all(models), sum_of_counters(models)
+        return self
 
     def _store(self, solution: LinearSolution) -> Self:
         if not (np.all(np.isfinite(solution.w)) and np.isfinite(solution.b)):
@@ -102,7 +134,9 @@ class LinearClassifier(BinaryClassifier):
         return float(self.C)  # type: ignore[attr-defined]
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Return ``X @ w + b``, shape (n_samples,)."""
+        """Return ``X @ w + b``, shape (n_samples,); of several classes (n_samples, n_classes)."""
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, order="C", reset=False)
+        if self.several_ is not None:
+            return np.asarray(X @ self.coef_.T) + self.intercept_
         return np.asarray(X @ self.coef_[0]).ravel() + self.intercept_[0]

@@ -102,7 +102,23 @@ class Expansion:
             As the class has them.
         """
         rows = np.flatnonzero(coefficients)
-        return Expansion(function, X[rows], coefficients[rows], b, rows=rows, rho=rho)
+        return Expansion(
+            function, function.take(X, rows), coefficients[rows], b, rows=rows, rho=rho
+        )
+
+    @property
+    def dual_coef(self) -> np.ndarray:
+        """The coefficients, shape (1, n_points)."""
+        return self.coefficients.reshape(1, -1)
+
+    @property
+    def intercept(self) -> np.ndarray:
+        """The offset, shape (1,)."""
+        return np.array([self.b])
+
+    def normals(self) -> np.ndarray:
+        """Return the normal vector of a linear kernel, shape (1, n_features)."""
+        return np.asarray(self.coefficients @ self.points).reshape(1, -1)
 
     def decide(self, X: Any) -> np.ndarray:
         """Return f of each row of `X` (dense or CSR), shape (len(X),)."""

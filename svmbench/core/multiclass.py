@@ -15,14 +15,21 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin, clone
+from sklearn.utils import get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from svmbench.core.arrays import raw
-from svmbench.core.base import BinaryClassifier, Solver, TrainingData
+from svmbench.core.base import (
+    BinaryClassifier,
+    Solver,
+    TrainingData,
+    reason_of_all,
+    sum_of_counters,
+)
 from svmbench.core.compiled import compiled
-from svmbench.core.kernel_base import scale
 from svmbench.core.problems import Offset, Problem
+from svmbench.core.widths import scale
 
 
 @dataclass(frozen=True)
@@ -181,8 +188,8 @@ class OneVsOne(ClassifierMixin, Solver):
         if present is not None:
             model.classes_ = self.classes_[present.astype(np.int64)]
 
-    def prepare(self, X: Any, y: Any) -> TrainingData:
-        """Validate, and prepare every pair's own data."""
+    def prepare(self, X: Any, y: Any, sample_weight: np.ndarray | None = None) -> TrainingData:
+        """Validate, and prepare every pair's own data; weights where the solver takes them."""
         X, y = validate_data(
             self,
             X,
@@ -198,14 +205,16 @@ class OneVsOne(ClassifierMixin, Solver):
             raise ValueError(msg)
         self.pairs_ = pairs_of(codes)
         estimator = clone(self.estimator)
-        if getattr(estimator, "gamma", None) == "scale":
+        pairwise = get_tags(estimator).input_tags.pairwise
+        if getattr(estimator, "gamma", None) == "scale" and not pairwise:
             # Every pair has the kernel of the whole problem, as in LIBSVM and scikit-learn.
             estimator.set_params(gamma=scale(X))
         self.estimators_ = [clone(estimator) for _ in self.pairs_]
-        parts = [
-            estimator.prepare(X[pair.rows], pair.signs)
-            for pair, estimator in zip(self.pairs_, self.estimators_, strict=True)
-        ]
+        parts = []
+        for pair, model in zip(self.pairs_, self.estimators_, strict=True):
+            own = {} if sample_weight is None else {"sample_weight": sample_weight[pair.rows]}
+            part = X[np.ix_(pair.rows, pair.rows)] if pairwise else X[pair.rows]
+            parts.append(model.prepare(part, pair.signs, **own))
         return TrainingData(X=X, y=codes.astype(np.float64), native=parts)
 
     def train(self, data: TrainingData) -> Self:
@@ -213,12 +222,8 @@ class OneVsOne(ClassifierMixin, Solver):
         for estimator, part in zip(self.estimators_, data.native, strict=True):
             estimator.train(part)
         self.n_iter_ = sum(int(np.max(e.n_iter_)) for e in self.estimators_)
-        reasons = [str(e.stop_reason_) for e in self.estimators_]
-        self.stop_reason_ = next((r for r in reasons if r != "converged"), reasons[0])
-        self.counters_ = {
-            name: sum(int(e.counters_.get(name, 0)) for e in self.estimators_)
-            for name in self.estimators_[0].counters_
-        }
+        self.stop_reason_ = reason_of_all(self.estimators_)
+        self.counters_ = sum_of_counters(self.estimators_)
         return self
 
     def certify(self, data: TrainingData) -> Self:

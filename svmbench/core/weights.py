@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.utils import check_array, compute_class_weight
 
-from svmbench.core.base import Solver, TrainingData
+from svmbench.core.base import BinaryClassifier, TrainingData, are_several
 
 #: What the parameter `class_weight` may be.
 ClassWeight = dict[Any, float] | str | None
@@ -47,6 +47,17 @@ def class_weights(
     return compute_class_weight(class_weight, classes=classes, y=labels)[codes]
 
 
+def as_weights(sample_weight: Any, labels: np.ndarray) -> np.ndarray | None:
+    """Return what a user gave as float64 (n_samples,), or None; ValueError for another shape."""
+    if sample_weight is None:
+        return None
+    own = check_array(sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight")
+    if own.shape != labels.shape:
+        msg = f"sample_weight has shape {own.shape}, and there are {len(labels)} samples"
+        raise ValueError(msg)
+    return own
+
+
 def effective(weights: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """Return weights that are not negative.
 
@@ -70,8 +81,8 @@ def effective(weights: np.ndarray, labels: np.ndarray) -> np.ndarray:
     return weights
 
 
-class Weighted(Solver):
-    """A two-class solver with the parameter `class_weight`, whose `fit` takes weights of samples.
+class Weighted(BinaryClassifier):
+    """A classifier whose `fit` takes weights of samples; most have the parameter `class_weight`.
 
     Its `train` reads ``data.weights``: an array, none of it negative, or None.
     """
@@ -79,8 +90,8 @@ class Weighted(Solver):
     #: Whether ``"balanced"`` counts a sample by its weight (LinearSVC) or as one (SVC).
     balances_weights: ClassVar[bool] = False
 
-    class_weight: ClassWeight
-    classes_: np.ndarray
+    #: What multiplies the weights of the samples of a class; a parameter, where it is settable.
+    class_weight: ClassWeight = None
 
     def prepare(self, X: Any, y: Any, sample_weight: Any = None) -> TrainingData:
         """Validate and convert; see the base class, and `fit` for the weights."""
@@ -97,7 +108,7 @@ class Weighted(Solver):
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Training inputs; finite.
         y : array-like of shape (n_samples,)
-            Labels of exactly two classes.
+            Labels of two classes or more.
         sample_weight : array-like of shape (n_samples,), optional
             What multiplies C in the loss of each sample, beside the weight of its class; a sample
             of 0 or less takes no part.
@@ -109,27 +120,35 @@ class Weighted(Solver):
         Raises
         ------
         ValueError
-            On NaN or infinite inputs, a single class or more than two, a parameter out of range, or
-            weights that leave a class without a sample.
+            On NaN or infinite inputs, a single class, a parameter out of range, or weights
+            that leave a class without a sample.
         """
+        if are_several(y):
+            return self._fit_several(X, y, sample_weight)
         data = self.prepare(X, y, sample_weight)
         return self.train(data).certify(data)
 
     def _weigh(self, labels: np.ndarray, sample_weight: Any) -> np.ndarray | None:
         """Return each sample's weight by both, shape (n_samples,); None where all are 1."""
-        own = None
-        if sample_weight is not None:
-            own = check_array(
-                sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight"
-            )
-            if own.shape != labels.shape:
-                msg = f"sample_weight has shape {own.shape}, and there are {len(labels)} samples"
-                raise ValueError(msg)
-        elif self.class_weight is None:
+        own = as_weights(sample_weight, labels)
+        if own is None and self.class_weight is None:
             return None
-        counted = own if self.balances_weights else None
-        weights = class_weights(self.class_weight, labels, counted)
+        weights = self._class_weights(labels, own)
         return effective(weights if own is None else weights * own, labels)
+
+    def _class_weights(self, labels: np.ndarray, own: np.ndarray | None) -> np.ndarray:
+        return class_weights(self.class_weight, labels, own if self.balances_weights else None)
+
+    def _weigh_against_rest(
+        self, labels: np.ndarray, label: Any, sample_weight: Any
+    ) -> np.ndarray | None:
+        """Return the same where the rest have the class weight 1, as LIBLINEAR has it."""
+        own = as_weights(sample_weight, labels)
+        if own is None and self.class_weight is None:
+            return None
+        is_one = labels == label
+        weights = np.where(is_one, self._class_weights(labels, own), 1.0)
+        return effective(weights if own is None else weights * own, is_one)
 
     def _weights_of(self, y: np.ndarray, weights: np.ndarray | None) -> np.ndarray | None:
         """Return weights that are given, or those of classes -1 and +1; for a bare `solve`."""

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from svmbench.core.kernel_base import KernelClassifier
+from svmbench.core.kernel_classifier import KernelClassifier
 from svmbench.core.kernels import KernelSource, gather, gauss_of_distances, squared_distances
 from svmbench.core.multiclass import Pair, pairs_of, vote
 

@@ -14,7 +14,7 @@ from svmbench.core import base, problems
 from svmbench.core.arrays import append_bias, canonical_csr
 from svmbench.core.base import BinaryClassifier, warm_up
 from svmbench.core.compiled import JIT_DISABLED
-from svmbench.core.kernel_base import KernelClassifier
+from svmbench.core.kernel_classifier import KernelClassifier
 from svmbench.core.linear_base import LinearClassifier
 from svmbench.core.problems import HINGE, PROBLEMS, linear
 from svmbench.core.registry import COUNTERS, REGISTRY, declare
@@ -158,9 +158,19 @@ def test_one_class_is_one_sentence(name):
 
 
 @pytest.mark.parametrize("name", BINARY)
-def test_three_classes_are_refused(name):
+def test_three_classes_are_fitted_and_not_prepared(name):
+    rng = np.random.default_rng(0)
+    y = np.repeat(["a", "b", "c"], 12)
+    X = rng.normal(size=(36, 3)) + 6.0 * np.repeat(np.eye(3), 12, axis=0)
+    model = small(name).fit(X, y)
+    assert model.classes_.tolist() == ["a", "b", "c"]
+    assert model.decision_function(X).shape == (36, 3)
+    assert model.score(X, y) > 0.9
+    assert np.all(model.n_iter_ >= 1)
+    assert model.objective_ == pytest.approx(sum(e.objective_ for e in model.estimators_))
+    assert model.stop_reason_
     with pytest.raises(ValueError, match="Only binary classification is supported"):
-        catalogue.solver(name).fit(np.eye(3), [0, 1, 2])
+        catalogue.solver(name).prepare(X, y)
 
 
 @pytest.mark.parametrize("name", [n for n in NAMES if "C" in catalogue.solver(n).get_params()])

@@ -4,13 +4,15 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_iris, load_wine
-from sklearn.svm import SVC
+from sklearn.svm import SVC, LinearSVC
+from small_problems import needs_jit
 
+from svmbench import CSVC, DCDL1, catalogue
 from svmbench.baselines.libsvm import Libsvm
 from svmbench.core.kernel.smo import SMO
 from svmbench.core.multiclass import OneVsOne, Pair, pairs_of, vote
 
-X, y = load_iris(return_X_y=True)
+IRIS = X, y = load_iris(return_X_y=True)
 
 
 def test_pairs_index_the_rows_of_two_classes_in_order():
@@ -82,3 +84,93 @@ def test_every_pair_has_the_gamma_of_the_whole_problem():
 def test_one_class_only_is_one_sentence():
     with pytest.raises(ValueError, match=r"one only: 1\b"):
         OneVsOne(SMO()).fit(X[:3], [1, 1, 1])
+
+
+RIGHT = {"tol": 1e-8, "class_weight": {0: 3.0, 2: 0.5}}
+
+
+@needs_jit
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_csvc_of_three_classes_is_svc(kernel, form):
+    # Two equal flowers would leave it open which has which multiplier.
+    X, first = np.unique(IRIS[0], axis=0, return_index=True)
+    y = IRIS[1][first]
+    weights = np.random.default_rng(0).uniform(0.5, 2.0, len(y))
+    theirs = SVC(kernel=kernel, **RIGHT).fit(X, y, sample_weight=weights)
+    ours = CSVC(kernel=kernel, **RIGHT).fit(form(X), y, sample_weight=weights)
+    np.testing.assert_array_equal(ours.classes_, theirs.classes_)
+    np.testing.assert_array_equal(ours.support_, theirs.support_)
+    np.testing.assert_array_equal(ours.n_support_, theirs.n_support_)
+    np.testing.assert_allclose(ours.dual_coef_, theirs.dual_coef_, atol=1e-3)
+    np.testing.assert_allclose(ours.intercept_, theirs.intercept_, atol=1e-3)
+    for shape in ("ovr", "ovo"):
+        for model in (ours, theirs):
+            model.set_params(decision_function_shape=shape)
+        found = ours.decision_function(form(X))
+        np.testing.assert_allclose(found, theirs.decision_function(X), atol=1e-4)
+    if kernel == "linear":
+        np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-4)
+        np.testing.assert_allclose(X @ ours.coef_.T + ours.intercept_, found, atol=1e-9)
+    np.testing.assert_array_equal(ours.predict(form(X)), theirs.predict(X))
+    assert ours.objective_ - ours.dual_objective_ < 1e-4 * ours.objective_
+    assert len(ours.estimators_) == len(ours.n_iter_) == 3
+
+
+def test_of_equal_votes_the_first_class_wins_or_the_largest_value():
+    # One sample a class, and a kernel so narrow that everywhere else each pair is even: in a cycle.
+    corners, names = np.eye(3), np.array(["a", "b", "c"])
+    model = CSVC(gamma=1.0).fit(corners, names)
+    middle = corners.mean(axis=0, keepdims=True)
+    assert model.several_.decide(middle).tolist() == [[0.0, 0.0, 0.0]]
+    assert model.predict(middle).tolist() == ["c"]
+    far = np.random.default_rng(0).normal(size=(500, 3)) * 3.0
+    narrow = CSVC(gamma=1e6).fit(X[::7], y[::7])
+    away = np.random.default_rng(0).normal(size=(50, 4)) * 9.0
+    theirs = SVC(gamma=1e6).fit(X[::7], y[::7])
+    np.testing.assert_array_equal(narrow.predict(away), theirs.predict(away))
+    by_value = model.set_params(break_ties=True).predict(far)
+    np.testing.assert_array_equal(by_value, names[model.decision_function(far).argmax(axis=1)])
+    with pytest.raises(ValueError, match="break_ties must be False when decision_function_shape"):
+        model.set_params(decision_function_shape="ovo").predict(far)
+    with pytest.raises(ValueError, match="must be 'ovr' or 'ovo', got 'both'"):
+        CSVC(decision_function_shape="both").fit(X, y)
+
+
+@needs_jit
+def test_dcd_of_three_classes_is_linear_svc():
+    weights = np.random.default_rng(0).uniform(0.5, 2.0, len(y))
+    asked = {**RIGHT, "max_iter": 1_000_000}
+    theirs = LinearSVC(loss="hinge", **asked).fit(X, y, sample_weight=weights)
+    ours = DCDL1(**asked).fit(X, y, sample_weight=weights)
+    assert ours.coef_.shape == (3, 4)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-5)
+    found = ours.decision_function(X)
+    np.testing.assert_allclose(found, theirs.decision_function(X), atol=1e-5)
+    np.testing.assert_array_equal(ours.predict(X), found.argmax(axis=1))
+    assert ours.objective_ == pytest.approx(sum(e.objective_ for e in ours.estimators_))
+    assert ours.n_iter_ == max(e.n_iter_ for e in ours.estimators_)
+
+
+@pytest.mark.parametrize("name", ["csvc", "alsvm", "smo", "nystrom"])
+def test_after_three_classes_two_are_fitted_as_ever(name):
+    two = y < 2
+    model = catalogue.solver(name).fit(X, y)
+    assert model.decision_function(X).shape == (150, 3)
+    again = model.fit(X[two], y[two]).decision_function(X)
+    alone = catalogue.solver(name).fit(X[two], y[two])
+    np.testing.assert_array_equal(again, alone.decision_function(X))
+    assert set(model.predict(X)) == {0, 1}
+
+
+def test_points_that_are_no_rows_have_a_model_for_each_pair():
+    model = catalogue.solver("cpsp", C=10.0, k_max=5).fit(X, y)
+    assert model.score(X, y) > 0.9
+    assert model.intercept_.shape == (3,)
+    with pytest.raises(AttributeError, match="the points of this model are no training rows"):
+        _ = model.support_
+
+
+def test_a_class_without_weight_is_told():
+    with pytest.raises(ValueError, match="class 1 has no sample of positive weight"):
+        CSVC().fit(X, y, sample_weight=np.where(y == 1, 0.0, 1.0))

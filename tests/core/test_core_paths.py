@@ -8,7 +8,7 @@ from small_problems import make_problem, solutions
 
 from svmbench import catalogue
 from svmbench.core.compiled import JIT_DISABLED
-from svmbench.core.kernel_base import KernelClassifier
+from svmbench.core.kernel_classifier import KernelClassifier
 from svmbench.core.kernels import KernelFunction, KernelSource
 from svmbench.core.multiclass import OneVsOne
 

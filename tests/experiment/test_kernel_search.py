@@ -7,7 +7,8 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.preprocessing import minmax_scale
 from sklearn.svm import SVC
 
-from svmbench.core.kernel_base import KernelClassifier, KernelSolution
+from svmbench.core.kernel_base import KernelSolution
+from svmbench.core.kernel_classifier import KernelClassifier
 from svmbench.core.kernels import squared_distances
 from svmbench.experiment.folds import outer_splits
 from svmbench.experiment.kernel_search import SearchRows, search, takes_part

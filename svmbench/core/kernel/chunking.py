@@ -33,7 +33,8 @@ from svmbench.core.compiled import compiled
 from svmbench.core.kernel import conjugate_gradient
 from svmbench.core.kernel.storage import require_storage, stored
 from svmbench.core.kernel.working_set import Variables, combination, first_of_both, worst_of
-from svmbench.core.kernel_base import KernelClassifier, KernelSolution
+from svmbench.core.kernel_base import KernelSolution
+from svmbench.core.kernel_classifier import KernelClassifier
 from svmbench.core.kernels import KERNELS, MIB, KernelSource
 from svmbench.core.registry import declare
 from svmbench.errors import BudgetError

@@ -22,7 +22,8 @@ import numpy as np
 from svmbench.core.base import TrainingData, require_count
 from svmbench.core.compiled import compiled
 from svmbench.core.kernel.member_rows import Inputs, fill, inputs_of, refuse_other_kernels
-from svmbench.core.kernel_base import KernelClassifier, KernelSolution
+from svmbench.core.kernel_base import KernelSolution
+from svmbench.core.kernel_classifier import KernelClassifier
 from svmbench.core.seeded import generator
 
 #: Samples that are drawn at a time.

@@ -42,7 +42,8 @@ from svmbench.core.kernel.member_rows import KERNELS, refuse_other_kernels
 from svmbench.core.kernel.one_slack import WorkingSet
 from svmbench.core.kernel.preimage import CERTAIN, DRAWS, Probe, Residual, Samples, probe
 from svmbench.core.kernel.preimage_inputs import near_sums
-from svmbench.core.kernel_base import KernelClassifier, KernelSolution
+from svmbench.core.kernel_base import KernelSolution
+from svmbench.core.kernel_classifier import KernelClassifier
 from svmbench.core.kernels import KernelFunction
 from svmbench.core.registry import declare
 

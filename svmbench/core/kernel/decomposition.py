@@ -31,7 +31,8 @@ from svmbench.core.base import require_count
 from svmbench.core.compiled import compiled
 from svmbench.core.kernel.row_store import RowStore
 from svmbench.core.kernel.working_set import RowMaker, Variables, combination, solve_inner
-from svmbench.core.kernel_base import KernelClassifier, KernelSolution
+from svmbench.core.kernel_base import KernelSolution
+from svmbench.core.kernel_classifier import KernelClassifier
 from svmbench.core.kernels import KERNELS, KernelSource
 from svmbench.core.registry import declare
 

@@ -20,7 +20,8 @@ from sklearn.utils import check_random_state
 from svmbench.core.base import TrainingData, require_count
 from svmbench.core.kernel import columns
 from svmbench.core.kernel.csvc.float32_rows import float32_rows
-from svmbench.core.kernel_base import KernelClassifier, KernelSolution
+from svmbench.core.kernel_base import KernelSolution
+from svmbench.core.kernel_classifier import KernelClassifier
 from svmbench.core.kernels import KernelSource
 from svmbench.core.linear.dcd import Course, descend
 from svmbench.core.problems import HINGE

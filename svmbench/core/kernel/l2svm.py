@@ -16,7 +16,8 @@ import numpy as np
 from svmbench.core.compiled import compiled
 from svmbench.core.kernel import fetched_rows
 from svmbench.core.kernel.fetched_rows import FetchedRows
-from svmbench.core.kernel_base import KernelClassifier, KernelSolution
+from svmbench.core.kernel_base import KernelSolution
+from svmbench.core.kernel_classifier import KernelClassifier
 from svmbench.core.kernels import KernelSource
 
 #: Kernels of which the dual is bounded: the sigmoid's matrix is not positive semidefinite.

@@ -43,7 +43,8 @@ from svmbench.core.kernel.lasvm_steps import (
     make_room,
 )
 from svmbench.core.kernel.member_rows import KERNELS, Inputs, inputs_of, refuse_other_kernels
-from svmbench.core.kernel_base import KernelClassifier, KernelSolution
+from svmbench.core.kernel_base import KernelSolution
+from svmbench.core.kernel_classifier import KernelClassifier
 from svmbench.core.registry import declare
 from svmbench.core.seeded import generator
 

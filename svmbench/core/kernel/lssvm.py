@@ -37,7 +37,8 @@ from svmbench.core.kernel.kernel_product import dense_source
 from svmbench.core.kernel.l2svm import MERCER
 from svmbench.core.kernel.refined_solve import RESIDUAL, is_worth_trying, solve_refined, times
 from svmbench.core.kernel.shifted_solve import Shifted, solve_shifted
-from svmbench.core.kernel_base import KernelClassifier, KernelSolution
+from svmbench.core.kernel_base import KernelSolution
+from svmbench.core.kernel_classifier import KernelClassifier
 from svmbench.core.kernels import MIB, KernelSource
 from svmbench.core.registry import declare
 from svmbench.errors import BudgetError

@@ -26,7 +26,8 @@ import numpy as np
 
 from svmbench.core.kernel import columns
 from svmbench.core.kernel.kernel_product import KernelProduct
-from svmbench.core.kernel_base import KernelClassifier, KernelSolution
+from svmbench.core.kernel_base import KernelSolution
+from svmbench.core.kernel_classifier import KernelClassifier
 from svmbench.core.kernels import KernelSource
 from svmbench.core.registry import declare
 

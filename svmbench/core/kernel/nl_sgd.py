@@ -40,7 +40,8 @@ from svmbench.core.arrays import raw
 from svmbench.core.base import TrainingData, require_count
 from svmbench.core.compiled import compiled
 from svmbench.core.kernel.row_store import RowStore, forget_none
-from svmbench.core.kernel_base import KernelClassifier, KernelSolution
+from svmbench.core.kernel_base import KernelSolution
+from svmbench.core.kernel_classifier import KernelClassifier
 from svmbench.core.kernels import KERNELS, KernelSource
 from svmbench.core.registry import declare
 from svmbench.core.seeded import generator

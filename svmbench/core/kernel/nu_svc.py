@@ -17,18 +17,22 @@ Reference
 from __future__ import annotations
 
 from numbers import Real
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from svmbench.core.base import TrainingData
 from svmbench.core.kernel.csvc import Box, fill, make_box, solve_box, thresholds
-from svmbench.core.kernel_base import KernelClassifier, KernelSolution
+from svmbench.core.kernel_base import KernelSolution
+from svmbench.core.kernel_classifier import KernelClassifier
 from svmbench.core.kernels import KERNELS, KernelSource
 from svmbench.core.registry import declare
+from svmbench.core.weights import Weighted
 
 
-def box_and_start(y: np.ndarray, nu: float) -> tuple[Box, np.ndarray]:
+def box_and_start(
+    y: np.ndarray, nu: float, weights: np.ndarray | None = None
+) -> tuple[Box, np.ndarray]:
     """Return the problem times N in signed variables ``N alpha_i y_i``, and a feasible start.
 
     Parameters
@@ -36,6 +40,8 @@ def box_and_start(y: np.ndarray, nu: float) -> tuple[Box, np.ndarray]:
     y : ndarray of shape (n,)
         Labels ±1.
     nu : float
+    weights : ndarray of shape (n,), optional
+        Upper bounds in place of 1; their mean is 1.
 
     Raises
     ------
@@ -44,6 +50,8 @@ def box_and_start(y: np.ndarray, nu: float) -> tuple[Box, np.ndarray]:
     """
     n = len(y)
     low, high = np.minimum(y, 0.0), np.maximum(y, 0.0)
+    if weights is not None:
+        low, high = low * weights, high * weights
     most = 2.0 * min(float(high.sum()), -float(low.sum())) / n
     if nu > most:
         msg = f"nu={nu:g} is too large: with this smaller class it can be {most:g} at most"
@@ -60,17 +68,19 @@ def box_and_start(y: np.ndarray, nu: float) -> tuple[Box, np.ndarray]:
     paper="",
     kernels=KERNELS,
 )
-class NuSVC(KernelClassifier):
+class NuSVC(Weighted, KernelClassifier):
     """ν-SVC, as LIBSVM's but for the scale: here that of the paper, where margins are rho wide.
 
-    LIBSVM's decision values are these over rho.
+    LIBSVM's decision values are these over rho. Weights of samples count relative to their mean, so
+    that nu is a share of their sum; there are none of classes, which would leave nu no room.
 
     Parameters
     ----------
     nu : float, default=0.5
         Upper bound of the share of samples within the margin, and lower bound of the share of
         support vectors; above 0, and at most twice the share of the smaller class.
-    kernel : {"linear", "rbf", "poly", "sigmoid"}, default="rbf"
+    kernel : {"linear", "rbf", "poly", "sigmoid", "precomputed"} or callable, default="rbf"
+        As a function, of two sets of samples; it returns a matrix of values.
     gamma : float or "scale", default="scale"
         Width of the kernel; "scale" is 1 / (n_features * variance of X).
     degree : int, default=3
@@ -83,6 +93,11 @@ class NuSVC(KernelClassifier):
         Largest number of steps.
     cache_mb : float, default=1024.0
         Memory for kernel rows, MiB; any amount will do, and more saves work.
+    decision_function_shape : {"ovr", "ovo"}, default="ovr"
+        What `decision_function` gives of more than two classes: a value a class, or a pair.
+    break_ties : bool, default=False
+        Whether equal votes of more than two classes go to the largest decision value ("ovr") in
+        place of the first class.
 
     Attributes
     ----------
@@ -128,6 +143,8 @@ class NuSVC(KernelClassifier):
         tol: float = 1e-3,
         max_iter: int = 10_000_000,
         cache_mb: float = 1024.0,
+        decision_function_shape: str = "ovr",
+        break_ties: bool = False,
     ) -> None:
         self.nu = nu
         self.kernel = kernel
@@ -137,6 +154,8 @@ class NuSVC(KernelClassifier):
         self.tol = tol
         self.max_iter = max_iter
         self.cache_mb = cache_mb
+        self.decision_function_shape = decision_function_shape
+        self.break_ties = break_ties
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -154,12 +173,23 @@ class NuSVC(KernelClassifier):
     def _sum_weight(self, data: TrainingData) -> float:
         return float(self.nu)
 
+    def _weigh(self, labels: np.ndarray, sample_weight: Any) -> np.ndarray | None:
+        weights = super()._weigh(labels, sample_weight)
+        return None if weights is None else weights / weights.mean()
+
     def solve(
-        self, source: KernelSource, y: np.ndarray, start: np.ndarray | None = None
+        self,
+        source: KernelSource,
+        y: np.ndarray,
+        start: np.ndarray | None = None,
+        weights: np.ndarray | None = None,
     ) -> KernelSolution:
-        """Solve on one kernel matrix; `start` is ignored, since it fits one nu alone."""
+        """Solve on one kernel matrix; `start` is ignored, since it fits one nu alone.
+
+        The mean of `weights` (n_samples,) is 1, and so is each of them by default.
+        """
         n = len(y)
-        box, first = box_and_start(y, float(self.nu))
+        box, first = box_and_start(y, float(self.nu), weights)
         found = solve_box(
             source,
             box,

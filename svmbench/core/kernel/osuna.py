@@ -31,7 +31,8 @@ from svmbench.core.kernel.working_set import (
     solve_inner,
     worst_of,
 )
-from svmbench.core.kernel_base import KernelClassifier, KernelSolution
+from svmbench.core.kernel_base import KernelSolution
+from svmbench.core.kernel_classifier import KernelClassifier
 from svmbench.core.kernels import KERNELS, MIB, KernelSource
 from svmbench.core.registry import declare
 from svmbench.errors import BudgetError

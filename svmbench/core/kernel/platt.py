@@ -24,7 +24,8 @@ from svmbench.core.kernel.storage import (
     store,
     with_matrix,
 )
-from svmbench.core.kernel_base import KernelClassifier, KernelSolution
+from svmbench.core.kernel_base import KernelSolution
+from svmbench.core.kernel_classifier import KernelClassifier
 
 #: Which of the two lists: 0 < alpha < C, and alpha > 0.
 FREE, SUPPORT = 0, 1

@@ -39,7 +39,8 @@ from svmbench.core.kernel.steepest_steps import (
     step_and_select,
     step_on,
 )
-from svmbench.core.kernel_base import KernelClassifier, KernelSolution
+from svmbench.core.kernel_base import KernelSolution
+from svmbench.core.kernel_classifier import KernelClassifier
 from svmbench.core.kernels import KernelSource
 from svmbench.core.registry import declare
 

@@ -15,8 +15,8 @@ Deviations
     - The active samples are shuffled before a pass (one multiply and one shift a draw, from a
       32-bit xorshift generator, the same with and without compiled code), not while it runs: rows
       that come next are then known, and asked for before their turn.
-    - alpha_i, Q'_ii, y_i and what is the sample's own (U_i or D_ii: samples may have weights v_i,
-      and C is C v_i) lie next to each other: one cache line a sample instead of four.
+    - alpha_i, Q'_ii and y_i lie next to each other: one cache line a sample instead of three.
+    - Samples may have weights v_i: C is C v_i. Without them the loop is compiled without them.
     - What shrinks is forgotten until everything comes back, instead of being kept at the end.
     - Stopping is eps on the absolute difference, as in LIBLINEAR; eps = 0.1 is its default.
 """
@@ -40,8 +40,8 @@ from svmbench.core.problems import HINGE, SQUARED_HINGE, LossProblem, linear
 from svmbench.core.registry import declare
 from svmbench.core.weights import ClassWeight, Weighted
 
-#: Columns of the array of records; OWN is U_i of the L1 loss, D_ii of the L2 loss.
-ALPHA, DIAGONAL, LABEL, OWN = 0, 1, 2, 3
+#: Columns of the array of records.
+ALPHA, DIAGONAL, LABEL = 0, 1, 2
 
 #: Where the descent stands: entries of its `state`, which outlives the calls of a loop over passes.
 N_ACTIVE, SEED, CONVERGED, PASSES, STEPS, VISITS = 0, 1, 2, 3, 4, 5
@@ -111,7 +111,9 @@ def passes_csr(
     indices: np.ndarray,
     indptr: np.ndarray,
     records: np.ndarray,
-    hinge: bool,
+    D: float,
+    U: float,
+    weights: np.ndarray | None,
     eps: float,
     n_passes: int,
     w: np.ndarray,
@@ -139,8 +141,9 @@ def passes_csr(
             i = active[s]
             y = records[i, LABEL]
             alpha = records[i, ALPHA]
-            U = records[i, OWN] if hinge else np.inf
-            D = 0.0 if hinge else records[i, OWN]
+            U_i, D_ii = U, D
+            if weights is not None:
+                U_i, D_ii = U * weights[i], D / weights[i]
             start, end = np.uint32(indptr[i]), np.uint32(indptr[i + 1])
             # Four sums at a time: one alone would wait for its own last addition.
             f, f1, f2, f3 = 0.0, 0.0, 0.0, 0.0
@@ -154,14 +157,14 @@ def passes_csr(
             while q < end:
                 f += w[np.uint32(indices[q])] * data[q]
                 q += np.uint32(1)
-            G = y * ((f + f1) + (f2 + f3)) - 1.0 + D * alpha
+            G = y * ((f + f1) + (f2 + f3)) - 1.0 + D_ii * alpha
             visits += 1
             PG = G
             if alpha <= 0.0:
                 if M_bar < G:
                     continue
                 PG = min(G, 0.0)
-            elif alpha >= U:
+            elif alpha >= U_i:
                 if m_bar > G:
                     continue
                 PG = max(G, 0.0)
@@ -170,7 +173,7 @@ def passes_csr(
             PG_max = max(PG_max, PG)
             PG_min = min(PG_min, PG)
             if abs(PG) > 1e-12:
-                new = min(max(alpha - G / records[i, DIAGONAL], 0.0), U)
+                new = min(max(alpha - G / records[i, DIAGONAL], 0.0), U_i)
                 records[i, ALPHA] = new
                 change = (new - alpha) * y
                 for entry in range(start, end):
@@ -188,7 +191,9 @@ def passes_csr(
 def passes_dense(
     X: np.ndarray,
     records: np.ndarray,
-    hinge: bool,
+    D: float,
+    U: float,
+    weights: np.ndarray | None,
     eps: float,
     n_passes: int,
     w: np.ndarray,
@@ -212,19 +217,20 @@ def passes_dense(
             i = active[s]
             y = records[i, LABEL]
             alpha = records[i, ALPHA]
-            U = records[i, OWN] if hinge else np.inf
-            D = 0.0 if hinge else records[i, OWN]
+            U_i, D_ii = U, D
+            if weights is not None:
+                U_i, D_ii = U * weights[i], D / weights[i]
             f = 0.0
             for j in range(d):
                 f += w[j] * X[i, j]
-            G = y * f - 1.0 + D * alpha
+            G = y * f - 1.0 + D_ii * alpha
             visits += 1
             PG = G
             if alpha <= 0.0:
                 if M_bar < G:
                     continue
                 PG = min(G, 0.0)
-            elif alpha >= U:
+            elif alpha >= U_i:
                 if m_bar > G:
                     continue
                 PG = max(G, 0.0)
@@ -233,7 +239,7 @@ def passes_dense(
             PG_max = max(PG_max, PG)
             PG_min = min(PG_min, PG)
             if abs(PG) > 1e-12:
-                new = min(max(alpha - G / records[i, DIAGONAL], 0.0), U)
+                new = min(max(alpha - G / records[i, DIAGONAL], 0.0), U_i)
                 records[i, ALPHA] = new
                 change = (new - alpha) * y
                 for j in range(d):
@@ -299,8 +305,9 @@ def descend(
     """
     N, d = X.shape
     begin = process_time()
-    C = course.C if weights is None else course.C * weights
-    max_iter, hinge = course.max_iter, bool(np.isfinite(problem.upper(course.C)))
+    C, max_iter = course.C, course.max_iter
+    U = problem.upper(C)
+    D = 0.0 if np.isfinite(U) else 1.0 / (2.0 * C)
     w = np.zeros(d)
     active = np.arange(N, dtype=np.int32)
     limits = np.array([np.inf, -np.inf])
@@ -308,7 +315,6 @@ def descend(
     state[N_ACTIVE], state[SEED] = N, course.seed
     records = np.zeros((N, RECORD))
     records[:, LABEL] = y
-    records[:, OWN] = C if hinge else 1.0 / (2.0 * C)
     parts: tuple[np.ndarray, ...]
     if sp.issparse(X):
         parts = csr_parts(X)
@@ -317,19 +323,18 @@ def descend(
         parts = (raw(X),)
         np.einsum("ij,ij->i", X, X, out=records[:, DIAGONAL])
     # A sample of zeros has no gradient but -1: its multiplier goes to its bound in one step.
-    if not hinge:
-        records[:, DIAGONAL] += records[:, OWN]
-    np.maximum(records[:, DIAGONAL], np.finfo(float).tiny, out=records[:, DIAGONAL])
+    diagonal = records[:, DIAGONAL] + (D if weights is None else D / weights)
+    records[:, DIAGONAL] = np.maximum(diagonal, np.finfo(float).tiny)
     run = passes_csr if sp.issparse(X) else passes_dense
     points: list[tuple[float, int, float]] = []
     seconds = process_time() - begin
     while not state[CONVERGED] and state[PASSES] < max_iter:
         start = process_time()
         n_passes = 1 if course.trace else max_iter
-        run(*parts, records, hinge, course.eps, n_passes, w, active, limits, state)
+        run(*parts, records, D, U, weights, course.eps, n_passes, w, active, limits, state)
         seconds += process_time() - start
         if course.trace:
-            value = problem.primal(linear(X, w, 0.0, y, weights=weights), course.C)
+            value = problem.primal(linear(X, w, 0.0, y, weights=weights), C)
             points.append((seconds, int(state[PASSES]), value))
     solution = LinearSolution(
         w=w[:-1] if course.bias else w,
@@ -350,6 +355,7 @@ class _DualCoordinateDescent(Weighted, LinearClassifier):
     """What the two losses share."""
 
     balances_weights = True
+    warm_with = ({}, {"class_weight": "balanced"})
 
     _loss: ClassVar[LossProblem]
 

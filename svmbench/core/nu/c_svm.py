@@ -28,7 +28,8 @@ import numpy as np
 
 from svmbench.core.arrays import raw
 from svmbench.core.kernel.csvc.whole_matrix import CONVERGED, loose_steps
-from svmbench.core.kernel_base import KernelClassifier, KernelSolution
+from svmbench.core.kernel_base import KernelSolution
+from svmbench.core.kernel_classifier import KernelClassifier
 from svmbench.core.kernels import KERNELS, gather
 from svmbench.core.nu import dcdm, quadratic
 from svmbench.core.nu.screening import SLACK

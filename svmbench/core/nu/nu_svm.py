@@ -25,7 +25,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from svmbench.core.base import TrainingData
-from svmbench.core.kernel_base import KERNEL_PARAMETERS, KernelClassifier, KernelSolution
+from svmbench.core.kernel_base import KERNEL_PARAMETERS, KernelSolution
+from svmbench.core.kernel_classifier import KernelClassifier
 from svmbench.core.kernels import KERNELS
 from svmbench.core.novelty_base import require_share
 from svmbench.core.nu import sequence

@@ -14,7 +14,8 @@ from svmbench.core.kernel.csvc.box import Box, csvc_box, thresholds
 from svmbench.core.kernel.csvc.c_path import follow
 from svmbench.core.kernel.csvc.crew import require_n_jobs
 from svmbench.core.kernel.csvc.whole_matrix import REASONS
-from svmbench.core.kernel_base import KernelClassifier, KernelSolution
+from svmbench.core.kernel_base import KernelSolution
+from svmbench.core.kernel_classifier import KernelClassifier
 from svmbench.core.kernels import KERNELS, KernelSource
 from svmbench.core.registry import declare
 from svmbench.core.weights import ClassWeight, Weighted
@@ -72,7 +73,8 @@ class CSVC(Weighted, KernelClassifier):
     ----------
     C : float, default=1.0
         Weight of the summed hinge losses; above 0.
-    kernel : {"linear", "rbf", "poly", "sigmoid"}, default="rbf"
+    kernel : {"linear", "rbf", "poly", "sigmoid", "precomputed"} or callable, default="rbf"
+        As a function, of two sets of samples; it returns a matrix of values.
     gamma : float or "scale", default="scale"
         Width of the kernel; "scale" is 1 / (n_features * variance of X).
     degree : int, default=3
@@ -96,6 +98,11 @@ class CSVC(Weighted, KernelClassifier):
     class_weight : dict, "balanced" or None, default=None
         What multiplies C for the samples of a class: by label, 1 for what is not in it; so that
         all classes weigh the same; or 1.
+    decision_function_shape : {"ovr", "ovo"}, default="ovr"
+        What `decision_function` gives of more than two classes: a value a class, or a pair.
+    break_ties : bool, default=False
+        Whether equal votes of more than two classes go to the largest decision value ("ovr") in
+        place of the first class.
 
     Attributes
     ----------
@@ -136,6 +143,8 @@ class CSVC(Weighted, KernelClassifier):
         fit_intercept: bool = True,
         n_jobs: int = 1,
         class_weight: ClassWeight = None,
+        decision_function_shape: str = "ovr",
+        break_ties: bool = False,
     ) -> None:
         self.C = C
         self.kernel = kernel
@@ -148,6 +157,8 @@ class CSVC(Weighted, KernelClassifier):
         self.fit_intercept = fit_intercept
         self.n_jobs = n_jobs
         self.class_weight = class_weight
+        self.decision_function_shape = decision_function_shape
+        self.break_ties = break_ties
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -1,0 +1,127 @@
+"""The contract of kernel classifiers: two classes, or more by pairs; weights; given kernels."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils import Tags
+
+from svmbench.core.base import BinaryClassifier, TrainingData
+from svmbench.core.given_kernel import PRECOMPUTED, is_given, square, values_with
+from svmbench.core.kernel_base import KERNEL_PARAMETERS, KernelSolver
+from svmbench.core.multiclass import OneVsOne
+from svmbench.core.several import PairModels
+
+
+class KernelClassifier(KernelSolver, BinaryClassifier):
+    """A two-class solver of a dual problem with a kernel, with the parameter `C`.
+
+    More than two classes are fitted one against one. ``support_``, ``dual_coef_``, ``intercept_``
+    and ``coef_`` are then laid out, and signed, as scikit-learn's SVC has them, and ``n_iter_`` has
+    a number for each pair.
+    """
+
+    needs_parameters: ClassVar[tuple[str, ...]] = ("C", *KERNEL_PARAMETERS)
+
+    C: float
+    #: What `decision_function` gives of more than two classes: "ovr", a value a class, or "ovo".
+    decision_function_shape: str = "ovr"
+    #: Whether equal votes are decided by the decision values, which must be those of classes.
+    break_ties: bool = False
+    several_: PairModels | None
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.decision_function_shape not in ("ovr", "ovo"):
+            shape = self.decision_function_shape
+            msg = f"decision_function_shape must be 'ovr' or 'ovo', got {shape!r}"
+            raise ValueError(msg)
+
+    def _sum_weight(self, data: TrainingData) -> float:
+        """Return the weight of the summed losses; a solver with another parameter converts it."""
+        return float(self.C)
+
+    @classmethod
+    def takes_given_kernel(cls) -> bool:
+        """Whether all that `train` does is to `solve` on a kernel matrix."""
+        return cls.takes_kernel_matrix() and cls.train is KernelSolver.train
+
+    def _validate_samples(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
+        """Check inputs and labels; of a given kernel return the matrix of the samples' values."""
+        if callable(self.kernel):
+            self._require_solve()
+            self._fitted_on = X
+            X = values_with(self.kernel, X, X)
+        elif is_given(self.kernel):
+            X = square(X)
+        return super()._validate_samples(X, y)
+
+    def _validate_more(self, X: Any) -> Any:
+        if callable(self.kernel):
+            X = values_with(self.kernel, X, self._fitted_on)
+        return super()._validate_more(X)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.kernel == PRECOMPUTED
+        tags.input_tags.sparse = tags.input_tags.sparse and not is_given(self.kernel)
+        return tags
+
+    def _fit_several(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit a model for each pair of classes, all with the kernel of the whole problem."""
+        X, y = self._validate_samples(X, y)
+        classes, codes = np.unique(y, return_inverse=True)
+        alone = clone(self)
+        if hasattr(alone, "class_weight"):
+            alone.set_params(class_weight=None)
+        if callable(self.kernel):
+            # What was validated is the matrix of its values.
+            alone.set_params(kernel=PRECOMPUTED)
+        pairs = OneVsOne(alone)
+        data = pairs.prepare(X, y, self._weigh(y, sample_weight))
+        models = pairs.train(data).certify(data).estimators_
+        self.classes_, self.estimators_ = classes, models
+        self.several_ = PairModels(pairs, X, codes)
+        self.gamma_ = models[0].gamma_
+        self.n_iter_ = np.array([int(model.n_iter_) for model in models])
+        self.objective_ = pairs.objective_
+        self.dual_objective_ = float(sum(model.dual_objective_ for model in models))
+        self.stop_reason_, self.counters_ = pairs.stop_reason_, pairs.counters_
+        return self
+
+    @property
+    def _model(self) -> Any:
+        return self.expansion_ if self.several_ is None else self.several_
+
+    @property
+    def n_support_(self) -> np.ndarray:
+        """Number of support vectors of each class, int32 of shape (n_classes,)."""
+        if self.several_ is None:
+            is_second = self.expansion_.coefficients > 0.0
+            return np.array([np.sum(~is_second), np.sum(is_second)], dtype=np.int32)
+        return self.several_.n_support
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return f(x) for each row of `X`, shape (n_samples,), or what several classes have.
+
+        Of more than two classes, by ``decision_function_shape``: (n_samples, n_classes), votes and
+        a share of the decision values that changes no vote; or (n_samples, n_pairs), positive for
+        the first class of a pair.
+        """
+        if self.several_ is None:
+            return super().decision_function(X)
+        X = self._validate_more(X)
+        if self.decision_function_shape == "ovo":
+            return -self.several_.decide(X)
+        return self.several_.decide_by_class(X)
+
+    def _elect(self, X: Any) -> np.ndarray:
+        assert self.several_ is not None, "two classes need no vote"
+        if not self.break_ties:
+            return self.several_.elect(self._validate_more(X))
+        if self.decision_function_shape == "ovo":
+            msg = "break_ties must be False when decision_function_shape is 'ovo'"
+            raise ValueError(msg)
+        return super()._elect(X)
