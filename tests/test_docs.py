@@ -192,6 +192,16 @@ def test_a_page_that_errs_is_noticed() -> None:
     assert not says("b\na\n", ["a", "b"])
 
 
+def test_the_python_of_the_estimators_page_runs() -> None:
+    page = (DOCS / "estimators.md").read_text(encoding="utf-8")
+    blocks = [content for language, _, content in FENCE.findall(page) if language == "python"]
+    assert len(blocks) == 3
+    names: dict[str, object] = {}
+    for block in blocks:
+        exec(block, names)
+    assert "p" in names
+
+
 def test_every_link_inside_the_docs_leads_somewhere() -> None:
     pages = [*DOCS.glob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
     lost = [

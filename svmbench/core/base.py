@@ -350,6 +350,13 @@ class BinaryClassifier(ClassifierMixin, Solver):
         require_squares(X)
         return canonical_csr(X) if sp.issparse(X) else X, y
 
+    def _alone(self) -> Self:
+        """Return a clone for one of several problems, where weights of classes are settled."""
+        model = clone(self)
+        if "class_weight" in model.get_params(deep=False):
+            model.set_params(class_weight=None)
+        return model
+
     def _weigh(self, labels: np.ndarray, sample_weight: Any) -> np.ndarray | None:
         """Return the weight of each sample; None where all are 1, as here."""
         return None

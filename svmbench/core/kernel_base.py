@@ -88,6 +88,7 @@ class KernelSolver(Solver):
     tol: float
     max_iter: int
     cache_mb: float
+    n_iter_: Any
     #: The model; ``support_``, ``dual_coef_`` … are views of it.
     expansion_: Expansion
 

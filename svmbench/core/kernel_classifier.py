@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.utils import Tags
 
 from svmbench.core.base import BinaryClassifier, TrainingData
@@ -29,7 +28,7 @@ class KernelClassifier(KernelSolver, BinaryClassifier):
     #: What `decision_function` gives of more than two classes: "ovr", a value a class, or "ovo".
     decision_function_shape: str = "ovr"
     #: Whether equal votes are decided by the decision values, which must be those of classes.
-    break_ties: bool = False
+    break_ties: bool = True
     several_: PairModels | None
 
     def _check_parameters(self) -> None:
@@ -73,9 +72,7 @@ class KernelClassifier(KernelSolver, BinaryClassifier):
         """Fit a model for each pair of classes, all with the kernel of the whole problem."""
         X, y = self._validate_samples(X, y)
         classes, codes = np.unique(y, return_inverse=True)
-        alone = clone(self)
-        if hasattr(alone, "class_weight"):
-            alone.set_params(class_weight=None)
+        alone = self._alone()
         if callable(self.kernel):
             # What was validated is the matrix of its values.
             alone.set_params(kernel=PRECOMPUTED)
@@ -85,7 +82,7 @@ class KernelClassifier(KernelSolver, BinaryClassifier):
         self.classes_, self.estimators_ = classes, models
         self.several_ = PairModels(pairs, X, codes)
         self.gamma_ = models[0].gamma_
-        self.n_iter_ = np.array([int(model.n_iter_) for model in models])
+        self.n_iter_ = np.array([int(np.max(model.n_iter_)) for model in models])
         self.objective_ = pairs.objective_
         self.dual_objective_ = float(sum(model.dual_objective_ for model in models))
         self.stop_reason_, self.counters_ = pairs.stop_reason_, pairs.counters_

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from svmbench.core import problems
@@ -85,15 +84,13 @@ class LinearClassifier(BinaryClassifier):
         """Fit one class against the rest, for each class, as LIBLINEAR does."""
         X, y = self._validate_samples(X, y)
         self.classes_ = np.unique(y)
-        alone = clone(self)
-        if hasattr(alone, "class_weight"):
-            alone.set_params(class_weight=None)
         models = []
         for label in self.classes_:
             signs = np.where(y == label, 1, -1)
             weights = self._weigh_against_rest(y, label, sample_weight)
             weighted = {} if weights is None else {"sample_weight": weights}
-            models.append(clone(alone).fit(X, signs, **weighted))
+            models.append(self._alone().fit(X, signs, **weighted))
+        self.objective_ = float(sum(model.objective_ for model in models))
         return self._join(models)
 
     def _join(self, models: list[Any]) -> Self:
@@ -102,7 +99,6 @@ class LinearClassifier(BinaryClassifier):
         self.coef_ = np.vstack([model.coef_ for model in models])
         self.intercept_ = np.concatenate([model.intercept_ for model in models])
         self.n_iter_ = max(int(model.n_iter_) for model in models)
-        self.objective_ = float(sum(model.objective_ for model in models))
         self.stop_reason_, self.counters_ = reason_of_all(models), sum_of_counters(models)
         return self
 

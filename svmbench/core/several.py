@@ -17,6 +17,9 @@ import numpy as np
 from svmbench.core.models import BLOCK_VALUES
 from svmbench.core.multiclass import OneVsOne, Pair, vote
 
+#: A decision value below this is 0, and its pair even: values of narrow kernels end at 1e-308.
+NOTHING = 1e-300
+
 
 @dataclass(frozen=True)
 class SharedPoints:
@@ -64,6 +67,7 @@ class SharedPoints:
         for start in range(0, X.shape[0] if len(self.rows) else 0, height):
             rows = slice(start, start + height)
             values[rows] += self.function.between(X[rows], self.points) @ self.coefficients.T
+        values[np.abs(values) < NOTHING] = 0.0
         return values
 
 

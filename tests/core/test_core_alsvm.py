@@ -333,3 +333,66 @@ def test_falsvm_on_a9a(mirrored):
     taken = model.accepted_
     assert 1000 < len(taken) < 16000
     assert difference(model, ALSVMBatch(C=1.0).fit(X[taken], y[taken])) < 1e-8
+
+
+BATCHES = [slice(0, 7), slice(7, 8), slice(8, 60), slice(60, 200)]
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_partial_fits_are_one_fit(form, n_classes, fit_intercept):
+    X, _ = make_problem()
+    y = np.array(["a", "b", "c"])[np.argmax(X[:, :n_classes], axis=1)]
+    # The first batches lack a class.
+    order = np.argsort(y[:60], kind="stable")
+    X[:60], y[:60] = X[:60][order], y[:60][order]
+    whole = ALSVM(C=3.0, fit_intercept=fit_intercept).fit(form(X), y)
+    parts = ALSVM(C=3.0, fit_intercept=fit_intercept)
+    for rows in BATCHES:
+        parts.partial_fit(form(X[rows]), y[rows], classes=np.unique(y))
+        assert not hasattr(parts, "objective_")
+    assert_allclose(parts.coef_, whole.coef_, rtol=1e-8, atol=1e-10)
+    assert_allclose(parts.intercept_, whole.intercept_, rtol=1e-8, atol=1e-10)
+    assert np.array_equal(parts.predict(form(X)), whole.predict(form(X)))
+    assert len(parts.classes_) == n_classes
+
+
+def test_a_partial_fit_goes_on_from_a_fit_and_can_be_undone():
+    X, y = make_problem()
+    model = ALSVM().fit(X[:150], y[:150]).partial_fit(X[150:], y[150:])
+    assert_allclose(model.coef_, ALSVM().fit(X, y).coef_, rtol=1e-8, atol=1e-10)
+    model.remove(X[:50], y[:50])
+    assert_allclose(model.coef_, ALSVM().fit(X[50:], y[50:]).coef_, rtol=1e-8, atol=1e-10)
+
+
+def test_partial_fits_of_falsvm_are_a_fit_in_their_order():
+    X, y = make_problem()
+    whole = FALSVM(random_state=3).fit(X, y)
+    order = whole._order(len(y))
+    parts = FALSVM()
+    for rows in BATCHES:
+        parts.partial_fit(X[order][rows], y[order][rows], classes=[-1, 1])
+    assert parts.counters_["updates"] == len(whole.accepted_) < 200
+    assert parts.counters_["samples"] == 200
+    assert_allclose(parts.coef_, whole.coef_, rtol=1e-8, atol=1e-10)
+
+
+def test_partial_fits_that_are_none():
+    X, y = make_problem()
+    with pytest.raises(ValueError, match="classes must be passed on the first call"):
+        ALSVM().partial_fit(X, y)
+    with pytest.raises(ValueError, match="ALSVM needs two classes"):
+        ALSVM().partial_fit(X, y, classes=[1])
+    model = ALSVM().partial_fit(X, y, classes=[-1, 1])
+    with pytest.raises(ValueError, match="are not those of the first call"):
+        model.partial_fit(X, y, classes=[0, 1])
+    with pytest.raises(ValueError, match="label 5 is not one of the model"):
+        model.partial_fit(X[:1], [5])
+    with pytest.raises(ValueError, match="X has 3 features, but ALSVM is expecting 12"):
+        model.partial_fit(X[:, :3], y)
+    three = ALSVM().partial_fit(X, np.arange(200) % 3, classes=[0, 1, 2])
+    with pytest.raises(ValueError, match="label 3 is not one of the model"):
+        three.partial_fit(X[:1], [3])
+    with pytest.raises(ValueError, match="remove is there for two classes"):
+        three.remove(X[:1], [0])

@@ -164,7 +164,7 @@ def test_after_three_classes_two_are_fitted_as_ever(name):
 
 
 def test_points_that_are_no_rows_have_a_model_for_each_pair():
-    model = catalogue.solver("cpsp", C=10.0, k_max=5).fit(X, y)
+    model = catalogue.solver("cpsp").fit(X, y)
     assert model.score(X, y) > 0.9
     assert model.intercept_.shape == (3,)
     with pytest.raises(AttributeError, match="the points of this model are no training rows"):

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from svmbench.core.compiled import compiled
+from svmbench.core.given_kernel import is_given
 from svmbench.core.kernel import fetched_rows
 from svmbench.core.kernel.fetched_rows import FetchedRows
 from svmbench.core.kernel_base import KernelSolution
@@ -90,7 +91,7 @@ class L2Classifier(KernelClassifier):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if self.kernel not in MERCER:
+        if self.kernel not in MERCER and not is_given(self.kernel):
             msg = (
                 f"{self.declaration.name} needs a positive semidefinite kernel, one of "
                 f"{', '.join(MERCER)}; got kernel={self.kernel!r}"

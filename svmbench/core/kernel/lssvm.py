@@ -33,6 +33,7 @@ import numpy as np
 from scipy.linalg import eigh
 from scipy.linalg.lapack import dpotrf, dpotrs
 
+from svmbench.core.given_kernel import is_given
 from svmbench.core.kernel.kernel_product import dense_source
 from svmbench.core.kernel.l2svm import MERCER
 from svmbench.core.kernel.refined_solve import RESIDUAL, is_worth_trying, solve_refined, times
@@ -208,7 +209,7 @@ class LSSVM(KernelClassifier):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if self.kernel not in MERCER:
+        if self.kernel not in MERCER and not is_given(self.kernel):
             msg = (
                 f"lssvm needs a positive semidefinite kernel, one of {', '.join(MERCER)}; "
                 f"got kernel={self.kernel!r}"

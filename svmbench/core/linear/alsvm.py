@@ -36,6 +36,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.linalg.blas import dgemm
+from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -163,10 +164,66 @@ class _SequentialLeastSquares(LinearClassifier):
         ValueError
             For a label that the model does not know, or NaN or infinite inputs.
         """
+        if self.several_ is not None:
+            y = self._known(y)
+            for label, model in zip(self.classes_, self.several_, strict=True):
+                model.add(X, np.where(y == label, 1, -1))
+            return self._join(self.several_)
         X, y = self._as_batch(X, y)
         self._add(X, y)
         self._watch_drift()
         return self
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
+        """Add a batch to the model, or to an empty one if there is none yet.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            A batch may lack a class.
+        classes : array-like of shape (n_classes,), optional
+            All labels there will be; needed by the first call, unless `fit` has been called.
+
+        Returns
+        -------
+        self : object
+            Of no objective_ until `fit`, which evaluates it on all samples.
+
+        Raises
+        ------
+        ValueError
+            Without classes in the first call, with others in a later one, or as for :meth:`add`.
+        """
+        if not hasattr(self, "classes_"):
+            self._begin(X, classes)
+        elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+            msg = f"classes={classes!r} are not those of the first call, {self.classes_}"
+            raise ValueError(msg)
+        return self.add(X, y)
+
+    def _begin(self, X: Any, classes: Any) -> None:
+        """Set up the model of no samples."""
+        if classes is None:
+            raise ValueError("classes must be passed on the first call to partial_fit.")
+        self._check_parameters()
+        classes = np.unique(classes)
+        if len(classes) < 2:
+            msg = f"{type(self).__name__} needs two classes, got classes={classes}"
+            raise ValueError(msg)
+        validate_data(self, X, accept_sparse="csr", dtype=np.float64)
+        if len(classes) > 2:
+            models = [clone(self) for _ in classes]
+            for model in models:
+                model._begin(X, [-1, 1])
+            self._join(models)
+        else:
+            d = self.n_features_in_ + bool(self.bias)
+            self.P_, self.drift_, self._found = np.eye(d) * (2.0 * self.C), 0.0, "closed form"
+            self.accepted_ = np.empty(0, dtype=np.int64)
+            self._ledger = SampleLedger(np.empty((0, d)), np.empty(0))
+            self._store_weights(np.zeros(d), {"samples": 0, "updates": 0, "refreshes": 0})
+        self.classes_ = classes
 
     def remove(self, X: Any, y: Any) -> Self:
         """Remove a sample or a batch from the fitted model, as if it had never been added.
@@ -187,6 +244,9 @@ class _SequentialLeastSquares(LinearClassifier):
             removing leaves no invertible matrix in floating point (1 - a <= 0); the model is
             unchanged then.
         """
+        if self.several_ is not None:
+            msg = "remove is there for two classes; of more, each model in estimators_ has its own"
+            raise ValueError(msg)
         X, y = self._as_batch(X, y)
         self._ledger.require(X, y)
         P, w = self.P_, self._weights()
@@ -245,13 +305,19 @@ class _SequentialLeastSquares(LinearClassifier):
         if y.shape != (X.shape[0],):
             msg = f"X has {X.shape[0]} samples and y has shape {y.shape}"
             raise ValueError(msg)
+        y = self._known(y)
+        if sp.issparse(X):
+            X = canonical_csr(X)
+        return append_bias(X, self.bias), np.where(y == self.classes_[1], 1.0, -1.0)
+
+    def _known(self, y: Any) -> np.ndarray:
+        """Return labels as an array if the model knows them all."""
+        y = np.atleast_1d(y)
         unknown = ~np.isin(y, self.classes_)
         if np.any(unknown):
             msg = f"label {y[unknown][0]} is not one of the model's classes {self.classes_}"
             raise ValueError(msg)
-        if sp.issparse(X):
-            X = canonical_csr(X)
-        return append_bias(X, self.bias), np.where(y == self.classes_[1], 1.0, -1.0)
+        return y
 
 
 @declare(
