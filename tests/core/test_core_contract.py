@@ -1,11 +1,13 @@
 """Everything in the catalogue keeps scikit-learn's estimator contract and this project's own."""
 
+import warnings
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from small_problems import make_problem
 
@@ -297,3 +299,23 @@ def test_catalogue_suggests_the_nearest_name():
     declared = catalogue.solvers()["falsvm"]
     assert declared.paper == "alsvm"
     assert declared.reference
+
+
+@pytest.mark.parametrize(
+    "name", [n for n in BINARY if issubclass(catalogue.solver_class(n), LinearClassifier)]
+)
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_linear_search_that_is_cut_short_is_warned_of(name, n_classes):
+    model = catalogue.solver(name)
+    asked = model.get_params()
+    if "max_iter" not in asked or asked.get("tol") is None:
+        pytest.skip("has no tolerance, or no limit to its steps")
+    X, y = make_problem(n=60, d=5)
+    y = y if n_classes == 2 else np.arange(60) % 3
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        model.set_params(max_iter=1, tol=1e-8).fit(X, y)
+    sentences = [str(w.message) for w in told if issubclass(w.category, ConvergenceWarning)]
+    reasons = [e.stop_reason_ for e in (model.estimators_ if n_classes == 3 else [model])]
+    assert len(sentences) == sum(reason in ("max_iter", "stalled") for reason in reasons)
+    assert all(name in sentence for sentence in sentences)

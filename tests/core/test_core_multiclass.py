@@ -11,6 +11,7 @@ from svmbench import CSVC, DCDL1, catalogue
 from svmbench.baselines.libsvm import Libsvm
 from svmbench.core.kernel.smo import SMO
 from svmbench.core.multiclass import OneVsOne, Pair, pairs_of, vote
+from svmbench.core.several import PairModels
 
 IRIS = X, y = load_iris(return_X_y=True)
 
@@ -117,7 +118,19 @@ def test_csvc_of_three_classes_is_svc(kernel, form):
     assert len(ours.estimators_) == len(ours.n_iter_) == 3
 
 
-def test_of_equal_votes_the_first_class_wins_or_the_largest_value():
+def test_a_cycle_of_pairs_goes_to_the_first_class_or_to_the_largest_value(monkeypatch):
+    model = CSVC(gamma=1.0).fit(np.eye(3), ["a", "b", "c"])
+    # 1 beats 0, 0 beats 2, 2 beats 1, and the values of 1 have the largest sum.
+    monkeypatch.setattr(PairModels, "decide", lambda self, X: np.array([[3.0, -1.0, 2.0]]))
+    middle = np.full((1, 3), 1 / 3)
+    assert model.predict(middle).tolist() == ["a"]
+    assert model.set_params(break_ties=True).predict(middle).tolist() == ["b"]
+    # A vote each, and sums of -3 + 1, 3 - 2 and -1 + 2 for less than half a vote.
+    expected = 1.0 + np.array([-2 / 9, 1 / 6, 1 / 6])
+    np.testing.assert_allclose(model.decision_function(middle)[0], expected)
+
+
+def test_votes_are_scikit_learns_where_all_pairs_are_even():
     # One sample a class, and a kernel so narrow that everywhere else each pair is even: in a cycle.
     corners, names = np.eye(3), np.array(["a", "b", "c"])
     model = CSVC(gamma=1.0).fit(corners, names)
