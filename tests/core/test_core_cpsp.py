@@ -6,7 +6,7 @@ import scipy.sparse as sp
 import small_problems
 from kernel_oracles import box_qp
 from numpy.testing import assert_allclose
-from sklearn.datasets import load_breast_cancer
+from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.preprocessing import minmax_scale
 from small_problems import needs_jit
 

@@ -146,6 +146,14 @@ def subspace_pursuit(
         if n_cuts >= max_iter:
             reason = "max_iter"
             break
+        if not n_violated:
+            # Nothing to cut: it is the program over the cuts that has not been solved well enough.
+            done = cuts.optimise(QP_SHARE * gap)
+            n_steps += done
+            if not done:
+                reason = "stalled"
+                break
+            continue
         n_cuts += 1
         p = basis.coordinates(products / N)
         cuts.add(p, n_violated / N, None if basis.is_full else violated)
@@ -295,7 +303,8 @@ class CPSP(SubspacePursuit):
     n_iter_ : int
         Cuts.
     stop_reason_ : str
-        ``"converged"`` or ``"max_iter"``.
+        ``"converged"``, ``"max_iter"`` or ``"stalled"`` (no example violates any more, and the
+        program over the cuts can't be solved better in float64).
     counters_ : dict
         ``cuts``, ``active_cuts`` at the end, ``dropped`` ones, ``qp_steps``, ``passes`` over the
         kernel values, ``basis_vectors``, ``refused_points`` (in the span already),
