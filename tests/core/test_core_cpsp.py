@@ -274,6 +274,14 @@ def test_samples_that_come_twice_need_no_second_point(solver):
 
 
 @BOTH
+def test_without_a_violator_the_program_is_solved_better(solver):
+    X, y = load_iris(return_X_y=True)
+    model = solver(C=10.0, n_basis=5).fit(X[y != 1], y[y != 1])
+    assert model.stop_reason_ == "converged"
+    assert model.score(X[y != 1], y[y != 1]) == 1.0
+
+
+@BOTH
 def test_a_basis_larger_than_the_samples_is_said_and_cut(solver):
     X, y = make_problem(n=30)
     with pytest.warns(UserWarning, match="n_basis=31 is more than there are .*: 30 are enough"):
