@@ -457,8 +457,8 @@ class DCDL1(_DualCoordinateDescent):
     problem="squared-hinge",
     summary="dual coordinate descent with shrinking, squared hinge loss",
     reference="Hsieh et al. 2008, Algorithm 3",
-    suits="thousands of sparse features; up to about a thousand newton-l2 is faster (the race "
-    "newton-l2 of perf_linear, to within 0.1 % of the optimum)",
+    suits="thousands of sparse features; up to about a thousand newton-l2 is faster "
+    "(the race newton-l2 of perf_linear, to within 0.1 % of the optimum)",
 )
 class DCDL2(_DualCoordinateDescent):
     """Dual coordinate descent for the squared hinge loss: LIBLINEAR's -s 1 written anew.

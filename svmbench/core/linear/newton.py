@@ -295,8 +295,8 @@ class Samples:
     summary="Newton's method in the primal, squared hinge loss, preconditioned by a sample",
     reference="Keerthi and DeCoste 2005, Algorithm 1; Hsia, Chiang and Lin 2018",
     paths=("C",),
-    suits="up to about a thousand features; with thousands of sparse ones dcd-l2 is faster (the race "
-    "newton-l2 of perf_linear, to within 0.1 % of the optimum)",
+    suits="up to about a thousand features; with thousands of sparse ones dcd-l2 is faster "
+    "(the race newton-l2 of perf_linear, to within 0.1 % of the optimum)",
 )
 class NewtonL2(LinearClassifier):
     """Newton's method for the squared hinge loss: the problem of LIBLINEAR's -s 2.
