@@ -325,7 +325,8 @@ class BinaryClassifier(ClassifierMixin, Solver):
             kind = type_of_target(y)
             msg = f"Only binary classification is supported. The type of the target is {kind}."
             raise ValueError(msg)
-        self.classes_, self.several_ = classes, None
+        self.classes_ = classes
+        vars(self).pop("several_", None)  # of an earlier fit
         return TrainingData(X=X, y=np.where(y == classes[1], 1.0, -1.0))
 
     def _validate_samples(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
