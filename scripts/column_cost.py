@@ -25,8 +25,9 @@ import numpy as np
 import scipy.sparse as sp
 
 import svmbench
+from svmbench.core.bits import MOST_BITS, is_binary
 from svmbench.core.kernel.columns import columns_of, warm_up
-from svmbench.core.kernel.csvc.float32_rows import MOST_BITS, BitRows, DenseRows, is_binary
+from svmbench.core.kernel.csvc.float32_rows import BitRows, DenseRows
 from svmbench.core.kernels import KernelFunction, KernelSource
 from svmbench.experiment import environment
 

@@ -6,8 +6,10 @@ A solver is a scikit-learn estimator in three steps, so that a benchmark can tim
     estimator.train(data)            # THE ALGORITHM, and nothing else: this is `train_time`
     estimator.certify(data)          # objective_ of the declared problem at the solution
 
-``fit(X, y)`` is the three in a row. `train` calls one function on raw arrays and stores what it
-returns; it may be called again on the same data and then gives the same model.
+``fit(X, y)`` is the three in a row, but that it may take the objective from what the solver has at
+hand (`conclude`), where a benchmark has it evaluated anew (`certify`). `train` calls one function
+on raw arrays and stores what it returns; it may be called again on the same data and then gives
+the same model.
 
 After `fit`: ``coef_`` (1, n_features) and ``intercept_`` (1,) for a linear solver,
 ``n_iter_``, ``objective_``, ``stop_reason_`` and ``counters_`` (work done, in units that no
@@ -56,12 +58,16 @@ class TrainingData:
         What `train` reads: often ``X`` with the bias column, or a foreign program's structure.
     weights : ndarray of shape (n_samples,) or None
         Weights of the samples, for a solver that takes them; None for 1 each.
+    decisions : ndarray of shape (n_samples,) or None
+        Decision values of the samples by the solver's own bookkeeping, as the last `train` left
+        them; None where it keeps none.
     """
 
     X: Any
     y: np.ndarray
     native: Any = None
     weights: np.ndarray | None = None
+    decisions: np.ndarray | None = None
 
 
 class PathPoint(NamedTuple):
@@ -154,6 +160,10 @@ class Solver(BaseEstimator):
     def certify(self, data: TrainingData) -> Self:
         """Evaluate the declared problem's objective at the solution."""
         raise AssertionError("a solver defines certify")
+
+    def conclude(self, data: TrainingData) -> Self:
+        """Set what `certify` sets, for `fit`: from what `train` has at hand, where it has it."""
+        return self.certify(data)
 
     def path(
         self,
@@ -269,7 +279,7 @@ class Solver(BaseEstimator):
             On NaN or infinite inputs, a single class or more than two, or a parameter out of range.
         """
         data = self.prepare(X, y)
-        return self.train(data).certify(data)
+        return self.train(data).conclude(data)
 
 
 class BinaryClassifier(ClassifierMixin, Solver):

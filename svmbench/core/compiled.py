@@ -82,6 +82,17 @@ def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
     return numba.njit(cache=CACHED, nogil=True, error_model="numpy", inline="always")(function)
 
 
+def compiled_fused(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile as :func:`compiled` does, and let a product and a sum be rounded once, as one.
+
+    Only the flag ``contract``: the order of sums is as written, so that adding a large number and
+    taking it away again rounds to an integer.
+    """
+    return numba.njit(cache=CACHED, nogil=True, error_model="numpy", fastmath={"contract"})(
+        function
+    )
+
+
 def compiled_sums(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile as :func:`compiled` does, and let sums be reordered so that they vectorise.
 

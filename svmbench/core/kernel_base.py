@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from numbers import Real
@@ -10,9 +10,12 @@ from time import perf_counter
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from svmbench.core import prediction
+from svmbench.core.arrays import canonical_csr
 from svmbench.core.base import (
     PathPoint,
     Solver,
@@ -20,15 +23,21 @@ from svmbench.core.base import (
     TrainingData,
     require_count,
     require_positive,
+    require_squares,
 )
+from svmbench.core.crew import require_n_jobs
 from svmbench.core.given_kernel import GivenKernel, is_given
 from svmbench.core.kernels import KERNELS, KernelFunction, KernelSource
 from svmbench.core.models import Expansion
+from svmbench.core.prediction import require_precision
 from svmbench.core.problems import FREE, NO_OFFSET, Offset, Values, absorbed
 from svmbench.core.widths import scale
 
 #: Parameters of the kernel itself.
 KERNEL_PARAMETERS = ("kernel", "gamma", "degree", "coef0")
+
+#: Up to so many samples `fit` evaluates its objective in double precision: milliseconds.
+EXACT_UP_TO = 2000
 
 
 @dataclass
@@ -52,6 +61,8 @@ class KernelSolution:
         What stands for the x_i above where they are no training rows.
     rho : float
         The margin of nu-svc and one-class, the squared radius of svdd; else 0.
+    decisions : ndarray of shape (n_samples,) or None
+        f of the training samples, where the search ends with it.
     """
 
     coefficients: np.ndarray
@@ -61,6 +72,7 @@ class KernelSolution:
     counters: dict[str, int] = field(default_factory=dict)
     points: Any = None
     rho: float = 0.0
+    decisions: np.ndarray | None = None
 
     @property
     def alpha(self) -> np.ndarray:
@@ -299,6 +311,12 @@ class KernelSolver(Solver):
         return cls.solve is not KernelSolver.solve
 
     @classmethod
+    def warm_up_rest(cls) -> None:
+        """Call what evaluates models; subclasses add their own."""
+        super().warm_up_rest()
+        prediction.warm_up()
+
+    @classmethod
     def open_methods(cls) -> list[str]:
         """Return what nobody has defined: `solve` or a `train` of its own is needed."""
         open_ones = super().open_methods()
@@ -326,6 +344,7 @@ class KernelSolver(Solver):
         if not (np.all(np.isfinite(solution.coefficients)) and np.isfinite(solution.b)):
             msg = f"{type(self).__name__} produced a solution with NaN or infinite coefficients"
             raise FloatingPointError(msg)
+        data.decisions = solution.decisions
         coefficients, b, rho = solution.coefficients, float(solution.b), float(solution.rho)
         bounded = 0
         if solution.points is not None:
@@ -361,9 +380,23 @@ class KernelSolver(Solver):
     def certify(self, data: TrainingData) -> Self:
         """Set ``objective_`` (primal, at the returned offset) and ``dual_objective_``.
 
-        A model over points that are no rows has no multipliers, and -inf for a dual value.
+        Decision values are evaluated in double precision from the model and the samples alone. A
+        model over points that are no rows has no multipliers, and -inf for a dual value.
         """
-        values = self._values(data)
+        return self._appraise(data, self._values(data))
+
+    def conclude(self, data: TrainingData) -> Self:
+        """Set what `certify` sets, of more than 2,000 samples from the search's own gradient.
+
+        Where a search ends with one, as `csvc` does, it is exact at the free multipliers and of
+        single-precision rows elsewhere: the objective is then right to about 1e-6 of it.
+        """
+        if data.decisions is None or len(data.y) <= EXACT_UP_TO:
+            return self.certify(data)
+        return self._appraise(data, self._values(data, data.decisions))
+
+    def _appraise(self, data: TrainingData, values: Values) -> Self:
+        """Set the objectives."""
         weight = self._sum_weight(data)
         self.objective_ = self.problem.primal(values, weight)
         has_dual = values.alpha is not None
@@ -376,10 +409,13 @@ class KernelSolver(Solver):
             raise FloatingPointError(msg)
         return self
 
-    def _values(self, data: TrainingData) -> Values:
-        """Return what the problem is evaluated from; keep the squared norm with the model."""
-        model = self.expansion_
-        f, alpha = self._decide_training(data), None
+    def _values(self, data: TrainingData, f: np.ndarray | None = None) -> Values:
+        """Return what the problem is evaluated from; keep the squared norm with the model.
+
+        Decision values `f` of the samples are evaluated anew where they are not given.
+        """
+        f = self._decide(data.X) if f is None else f
+        model, alpha = self.expansion_, None
         if model.rows is None:
             square = model.squared_norm()
         else:
@@ -393,22 +429,65 @@ class KernelSolver(Solver):
             f=f, square=square, y=data.y, alpha=alpha, rho=model.rho, weights=data.weights
         )
 
-    def _decide_training(self, data: TrainingData) -> np.ndarray:
-        """Return f of the training samples; a solver that has it at hand gives that."""
-        return self.expansion_.decide(data.X)
-
     def _sum_weight(self, data: TrainingData) -> float:
         """Return the number that the problem is stated with, made of the solver's parameter."""
         raise AssertionError("a kind of kernel solver defines _sum_weight")
 
-    def decision_function(self, X: Any) -> np.ndarray:
-        """Return f(x) for each row of `X`, shape (n_samples,)."""
+    def decision_function(
+        self, X: Any, *, precision: str = "double", n_jobs: int | None = None
+    ) -> np.ndarray:
+        """Return f(x) for each row of `X`.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Finite.
+        precision : {"double", "single"}, default="double"
+            Of RBF values on dense inputs; sums, and all else, are double. In single precision a
+            value is right to 2e-6, most to 2e-7, and double where float32 could not keep that.
+        n_jobs : int, optional
+            Threads; -1: one a processor. By default the estimator's own `n_jobs`, or 1 without
+            one. The values are the same, bit by bit, whatever their number.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            Before `fit`.
+        ValueError
+            On inputs that are not finite, what overflows, or an option out of range.
+        """
+        return self._guarded(self._decide, X, precision, n_jobs)
+
+    def _guarded(
+        self, decide: Callable[..., np.ndarray], X: Any, precision: str, n_jobs: int | None
+    ) -> np.ndarray:
+        """Return what `decide` makes of inputs and options, which are checked, as is the result."""
         check_is_fitted(self)
-        return self.expansion_.decide(self._validate_more(X))
+        require_precision(precision)
+        n_jobs = getattr(self, "n_jobs", 1) if n_jobs is None else n_jobs
+        require_n_jobs(n_jobs)
+        X = self._validate_more(X)
+        with np.errstate(over="ignore", invalid="ignore"):
+            values = decide(X, precision=precision, n_jobs=n_jobs)
+        if not np.all(np.isfinite(values)):
+            msg = f"the {self.kernel} kernel overflows on these inputs; scale the features"
+            raise ValueError(msg)
+        return values
+
+    def _decide(self, X: Any, *, precision: str = "double", n_jobs: int = 1) -> np.ndarray:
+        """Return f of validated inputs."""
+        return self.expansion_.decide(X, precision=precision, n_jobs=n_jobs)
 
     def _validate_more(self, X: Any) -> Any:
         """Return inputs to be decided on in float64, C-ordered or CSR."""
-        return validate_data(self, X, accept_sparse="csr", dtype=np.float64, order="C", reset=False)
+        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, order="C", reset=False)
+        if not is_given(self.kernel):
+            require_squares(X)
+        return canonical_csr(X) if sp.issparse(X) else X
 
 
 def __getattr__(name: str) -> Any:

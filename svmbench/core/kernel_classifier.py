@@ -78,7 +78,7 @@ class KernelClassifier(KernelSolver, BinaryClassifier):
             alone.set_params(kernel=PRECOMPUTED)
         pairs = OneVsOne(alone)
         data = pairs.prepare(X, y, self._weigh(y, sample_weight))
-        models = pairs.train(data).certify(data).estimators_
+        models = pairs.train(data).conclude(data).estimators_
         self.classes_, self.estimators_ = classes, models
         self.several_ = PairModels(pairs, X, codes)
         self.gamma_ = models[0].gamma_
@@ -100,25 +100,47 @@ class KernelClassifier(KernelSolver, BinaryClassifier):
             return np.array([np.sum(~is_second), np.sum(is_second)], dtype=np.int32)
         return self.several_.n_support
 
-    def decision_function(self, X: Any) -> np.ndarray:
+    def decision_function(
+        self, X: Any, *, precision: str = "double", n_jobs: int | None = None
+    ) -> np.ndarray:
         """Return f(x) for each row of `X`, shape (n_samples,), or what several classes have.
 
         Of more than two classes, by ``decision_function_shape``: (n_samples, n_classes), votes and
         a share of the decision values that changes no vote; or (n_samples, n_pairs), positive for
         the first class of a pair.
+
+        Parameters
+        ----------
+        X, precision, n_jobs
+            As for :meth:`KernelSolver.decision_function`, which also says what is raised.
         """
         if self.several_ is None:
-            return super().decision_function(X)
-        X = self._validate_more(X)
+            return super().decision_function(X, precision=precision, n_jobs=n_jobs)
         if self.decision_function_shape == "ovo":
-            return -self.several_.decide(X)
-        return self.several_.decide_by_class(X)
+            return -self._guarded(self.several_.decide, X, precision, n_jobs)
+        return self._guarded(self.several_.decide_by_class, X, precision, n_jobs)
 
-    def _elect(self, X: Any) -> np.ndarray:
+    def predict(
+        self, X: Any, *, precision: str = "double", n_jobs: int | None = None
+    ) -> np.ndarray:
+        """Predict the class of each row of `X`, shape (n_samples,); f = 0 is the second of two.
+
+        Parameters
+        ----------
+        X, precision, n_jobs
+            As for :meth:`decision_function`, which also says what is raised.
+        """
+        if self.several_ is not None:
+            return self.classes_[self._elect(X, precision=precision, n_jobs=n_jobs)]
+        f = self.decision_function(X, precision=precision, n_jobs=n_jobs)
+        return self.classes_[(f >= 0.0).astype(np.intp)]
+
+    def _elect(self, X: Any, *, precision: str = "double", n_jobs: int | None = None) -> np.ndarray:
         assert self.several_ is not None, "two classes need no vote"
         if not self.break_ties:
-            return self.several_.elect(self._validate_more(X))
+            return self._guarded(self.several_.elect, X, precision, n_jobs)
         if self.decision_function_shape == "ovo":
             msg = "break_ties must be False when decision_function_shape is 'ovo'"
             raise ValueError(msg)
-        return super()._elect(X)
+        f = self.decision_function(X, precision=precision, n_jobs=n_jobs)
+        return np.argmax(f, axis=1)

@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from svmbench.core.arrays import raw
-from svmbench.core.compiled import compiled, compiled_sums
+from svmbench.core.compiled import compiled, compiled_fused, compiled_sums
 from svmbench.core.sparse_products import SparseProducts
 
 #: Names of the kernels, as scikit-learn has them.
@@ -35,10 +35,28 @@ LOG2_E = 1.4426950408889634
 # ln 2 in two parts: the first has zeros at its end, so that k times it is exact.
 LN2_HIGH, LN2_LOW = 0.693145751953125, 1.42860682030941723e-6
 
+#: Added to a number below 2^51 it rounds that to an integer, which then stands in the last bits.
+TO_INTEGER = 6755399441055744.0
 
-@compiled
+#: e^r = 1 + r + sum_k EXP[k] r^(k + 2) for |r| <= ln(2) / 2, to 1e-17: what interpolates
+#: (e^r - 1 - r) / r^2 at the ten Chebyshev nodes.
+EXP = (
+    0.5000000000000001,
+    0.16666666666666669,
+    0.04166666666662413,
+    0.008333333333330062,
+    0.0013888888917213717,
+    0.00019841269863053618,
+    2.4801521295954376e-05,
+    2.7557268459997064e-06,
+    2.7620088445409746e-07,
+    2.510038549551032e-08,
+)
+
+
+@compiled_fused
 def gauss_double(P: np.ndarray, a: np.ndarray, b: np.ndarray, gamma: float) -> None:
-    """Replace inner products by exp(-gamma * squared distance), in place, to about 1e-15.
+    """Replace inner products by exp(-gamma * squared distance), in place, to about 2e-16.
 
     Parameters
     ----------
@@ -49,9 +67,8 @@ def gauss_double(P: np.ndarray, a: np.ndarray, b: np.ndarray, gamma: float) -> N
     gamma : float
     """
     # exp(t) = 2^k e^r with |r| <= ln(2)/2: a polynomial, which vectorises where a call does not.
-    power = np.empty(SCRATCH, dtype=np.int64)
-    two_to_k = power.view(np.float64)
-    values = np.empty(SCRATCH)
+    values, shifted = np.empty(SCRATCH), np.empty(SCRATCH)
+    bits, power, out = values.view(np.int64), shifted.view(np.int64), P.view(np.int64)
     n = P.shape[1]
     for i in range(P.shape[0]):
         length = a[i]
@@ -61,24 +78,23 @@ def gauss_double(P: np.ndarray, a: np.ndarray, b: np.ndarray, gamma: float) -> N
                 distance = length + others[j] - 2.0 * row[j]
                 t = -gamma * distance if distance > 0.0 else 0.0
                 t = t if t > -708.0 else -708.0
-                k = np.int32(t * LOG2_E - 0.5)
+                # The last bits of the sum are those of the nearest integer.
+                z = t * LOG2_E + TO_INTEGER
+                k = z - TO_INTEGER
                 r = (t - k * LN2_HIGH) - k * LN2_LOW
-                e = 1.0 + r / 13.0
-                e = 1.0 + e * r * (1.0 / 12.0)
-                e = 1.0 + e * r * (1.0 / 11.0)
-                e = 1.0 + e * r * (1.0 / 10.0)
-                e = 1.0 + e * r * (1.0 / 9.0)
-                e = 1.0 + e * r * (1.0 / 8.0)
-                e = 1.0 + e * r * (1.0 / 7.0)
-                e = 1.0 + e * r * (1.0 / 6.0)
-                e = 1.0 + e * r * (1.0 / 5.0)
-                e = 1.0 + e * r * (1.0 / 4.0)
-                e = 1.0 + e * r * (1.0 / 3.0)
-                e = 1.0 + e * r * (1.0 / 2.0)
-                values[j] = 1.0 + e * r
-                power[j] = (np.int64(k) + 1023) << 52
+                # By Estrin: half a dozen steps that wait for each other instead of eleven.
+                r2 = r * r
+                r4 = r2 * r2
+                low = r2 * (EXP[0] + EXP[1] * r)
+                middle = (EXP[2] + EXP[3] * r) + r2 * (EXP[4] + EXP[5] * r)
+                high = (EXP[6] + EXP[7] * r) + r2 * (EXP[8] + EXP[9] * r)
+                # The largest part comes last: its rounding is the only one of its size.
+                values[j] = 1.0 + (r + (low + r4 * (middle + r4 * high)))
+                shifted[j] = z
+            target = out[i, start : start + SCRATCH]
             for j in range(len(row)):
-                row[j] = values[j] * two_to_k[j]
+                # k goes to the exponent.
+                target[j] = bits[j] + (power[j] << 52)
 
 
 @compiled_sums

@@ -13,50 +13,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
-from svmbench.core.arrays import csr_parts
-from svmbench.core.compiled import compiled
-from svmbench.core.kernels import KernelFunction, gauss_double, squared_lengths
-
-#: Kernel values held in memory at a time when a model is evaluated.
-BLOCK_VALUES = 1 << 23
-
-#: The same where they are made in one go: they stay in the second-level cache.
-CACHED_VALUES = 1 << 15
-
-#: Above this share of non-zeros a product of dense matrices is faster than one over these alone.
-FEW = 0.2
-
-
-@compiled
-def products_of_sparse(
-    data: np.ndarray,
-    indices: np.ndarray,
-    starts: np.ndarray,
-    first: int,
-    others: np.ndarray,
-    out: np.ndarray,
-) -> None:
-    """Write inner products of CSR rows, from `first` on, with dense points.
-
-    Parameters
-    ----------
-    data, indices, starts : ndarray
-        Of the CSR matrix.
-    first : int
-    others : ndarray of shape (n_features, n_points)
-        The points, a column each: a non-zero meets all of them in one run.
-    out : ndarray of shape (n_rows, n_points)
-    """
-    for i in range(len(out)):
-        row = out[i]
-        for j in range(len(row)):
-            row[j] = 0.0
-        for p in range(np.uint32(starts[first + i]), np.uint32(starts[first + i + 1])):
-            value, other = data[p], others[np.uint32(indices[p])]
-            for j in range(len(row)):
-                row[j] += value * other[j]
+from svmbench.core.kernels import KernelFunction
+from svmbench.core.prediction import weighted_sums
 
 
 @dataclass(frozen=True)
@@ -120,32 +79,19 @@ class Expansion:
         """Return the normal vector of a linear kernel, shape (1, n_features)."""
         return np.asarray(self.coefficients @ self.points).reshape(1, -1)
 
-    def decide(self, X: Any) -> np.ndarray:
-        """Return f of each row of `X` (dense or CSR), shape (len(X),)."""
-        values = np.full(X.shape[0], self.b)
-        n_points = len(self.coefficients)
-        few = sp.issparse(X) and X.nnz < FEW * X.shape[0] * X.shape[1]
-        if n_points and few and self.function.name == "rbf" and not sp.issparse(self.points):
-            return values + self._decide_sparse(X)
-        height = max(1, BLOCK_VALUES // max(1, n_points))
-        for start in range(0, X.shape[0] if n_points else 0, height):
-            rows = slice(start, start + height)
-            values[rows] += self.function.between(X[rows], self.points) @ self.coefficients
-        return values
+    def decide(self, X: Any, *, precision: str = "double", n_jobs: int = 1) -> np.ndarray:
+        """Return f of each row of `X`, shape (len(X),).
 
-    def _decide_sparse(self, X: sp.csr_array) -> np.ndarray:
-        """Return f - b of sparse rows over dense points: RBF values are read in the cache."""
-        parts, others = csr_parts(X), np.ascontiguousarray(self.points.T)
-        own, lengths = squared_lengths(X), squared_lengths(self.points)
-        n_points = len(lengths)
-        height = max(1, CACHED_VALUES // n_points)
-        values, P = np.empty(X.shape[0]), np.empty((min(height, X.shape[0]), n_points))
-        for start in range(0, len(values), height):
-            rows = slice(start, start + height)
-            block = P[: len(values[rows])]
-            products_of_sparse(*parts, start, others, block)
-            gauss_double(block, own[rows], lengths, self.function.gamma)
-            np.matmul(block, self.coefficients, out=values[rows])
+        Parameters
+        ----------
+        X : ndarray or csr_array of shape (n_samples, n_features)
+        precision, n_jobs
+            As :func:`~svmbench.core.prediction.weighted_sums` has them.
+        """
+        values = weighted_sums(
+            self.function, self.points, self.coefficients, X, precision=precision, n_jobs=n_jobs
+        )
+        values += self.b
         return values
 
     def squared_norm(self) -> float:

@@ -230,6 +230,15 @@ class OneVsOne(ClassifierMixin, Solver):
         """Set ``objective_``, the sum of the pairs' objectives."""
         for estimator, part in zip(self.estimators_, data.native, strict=True):
             estimator.certify(part)
+        return self._sum_up()
+
+    def conclude(self, data: TrainingData) -> Self:
+        """Set what `certify` sets, as `fit` of every pair does."""
+        for estimator, part in zip(self.estimators_, data.native, strict=True):
+            estimator.conclude(part)
+        return self._sum_up()
+
+    def _sum_up(self) -> Self:
         self.objective_ = float(sum(e.objective_ for e in self.estimators_))
         return self
 

@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import OutlierMixin
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from svmbench.core.arrays import canonical_csr
 from svmbench.core.base import PathPoint, Solver, Splits, TrainingData, require_squares
@@ -117,15 +117,18 @@ class KernelDetector(KernelSolver, NoveltyDetector):
             y = np.ones(data.n_samples)
         return super().path(data, y, over, values, splits)
 
-    def decision_function(self, X: Any) -> np.ndarray:
-        """Return f(x) for each row of `X`, shape (n_samples,): 0 or more for what is normal."""
-        check_is_fitted(self, "expansion_")
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, order="C", reset=False)
-        return self._decide(X)
+    def predict(
+        self, X: Any, *, precision: str = "double", n_jobs: int | None = None
+    ) -> np.ndarray:
+        """Return +1 (normal) or -1 for each row of `X`, shape (n_samples,); f = 0 is normal.
 
-    def _decide(self, X: Any) -> np.ndarray:
-        """Return f of validated inputs."""
-        return self.expansion_.decide(X)
+        Parameters
+        ----------
+        X, precision, n_jobs
+            As for :meth:`decision_function`, which also says what is raised.
+        """
+        f = self.decision_function(X, precision=precision, n_jobs=n_jobs)
+        return np.where(f >= 0.0, 1, -1)
 
 
 def require_share(name: str, value: Any, *, below_one: bool = False) -> None:

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from svmbench.core.models import BLOCK_VALUES
 from svmbench.core.multiclass import OneVsOne, Pair, vote
+from svmbench.core.prediction import weighted_sums
 
 #: A decision value below this is 0, and its pair even: values of narrow kernels end at 1e-308.
 NOTHING = 1e-300
@@ -60,13 +60,14 @@ class SharedPoints:
         function = models[0].expansion_.function
         return SharedPoints(function, function.take(X, rows), rows, codes[rows], coefficients, b)
 
-    def decide(self, X: Any) -> np.ndarray:
-        """Return the decision values of each row of `X` for each pair, (n_samples, n_pairs)."""
-        values = np.tile(self.b, (X.shape[0], 1))
-        height = max(1, BLOCK_VALUES // max(1, len(self.rows)))
-        for start in range(0, X.shape[0] if len(self.rows) else 0, height):
-            rows = slice(start, start + height)
-            values[rows] += self.function.between(X[rows], self.points) @ self.coefficients.T
+    def decide(self, X: Any, **options: Any) -> np.ndarray:
+        """Return the decision values of each row of `X` for each pair, (n_samples, n_pairs).
+
+        Options are those of :func:`~svmbench.core.prediction.weighted_sums`.
+        """
+        values = self.b + weighted_sums(
+            self.function, self.points, self.coefficients.T, X, **options
+        )
         values[np.abs(values) < NOTHING] = 0.0
         return values
 
@@ -144,15 +145,15 @@ class PairModels:
         """Return the normal vectors of a linear kernel, signed like that, (n_pairs, n_features)."""
         return -np.vstack([model.expansion_.normals() for model in self.models])
 
-    def decide(self, X: Any) -> np.ndarray:
+    def decide(self, X: Any, **options: Any) -> np.ndarray:
         """Return the decision values of each row of `X` for each pair, (n_samples, n_pairs)."""
         if self.shared is not None:
-            return self.shared.decide(X)
-        return np.column_stack([model.expansion_.decide(X) for model in self.models])
+            return self.shared.decide(X, **options)
+        return np.column_stack([model.expansion_.decide(X, **options) for model in self.models])
 
-    def decide_by_class(self, X: Any) -> np.ndarray:
+    def decide_by_class(self, X: Any, **options: Any) -> np.ndarray:
         """Return votes and, for less than half a vote, sums of decision values, (n, n_classes)."""
-        found = self.decide(X)
+        found = self.decide(X, **options)
         votes = np.zeros((len(found), self.n_classes))
         sums = np.zeros_like(votes)
         for pair, d in zip(self.pairs, found.T, strict=True):
@@ -162,7 +163,7 @@ class PairModels:
             sums[:, pair.negative] -= d
         return votes + sums / (3.0 * (np.abs(sums) + 1.0))
 
-    def elect(self, X: Any) -> np.ndarray:
+    def elect(self, X: Any, **options: Any) -> np.ndarray:
         """Return the class with most votes, the first of equals, as LIBSVM does, shape (n,)."""
-        found = np.ascontiguousarray(self.decide(X).T)
+        found = np.ascontiguousarray(self.decide(X, **options).T)
         return vote(found, self.pairs, self.n_classes, ties="first")

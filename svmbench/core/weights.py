@@ -126,7 +126,7 @@ class Weighted(BinaryClassifier):
         if are_several(y):
             return self._fit_several(X, y, sample_weight)
         data = self.prepare(X, y, sample_weight)
-        return self.train(data).certify(data)
+        return self.train(data).conclude(data)
 
     def _weigh(self, labels: np.ndarray, sample_weight: Any) -> np.ndarray | None:
         """Return each sample's weight by both, shape (n_samples,); None where all are 1."""

@@ -10,7 +10,6 @@ from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.preprocessing import minmax_scale
 from small_problems import needs_jit
 
-from svmbench.core import models
 from svmbench.core.kernel import basis, cpsp, one_slack, preimage, preimage_inputs
 from svmbench.core.kernel.basis import Basis
 from svmbench.core.kernel.cpsp import CPSP, CPSPTr
@@ -19,7 +18,6 @@ from svmbench.core.kernel.preimage_inputs import near_sums
 from svmbench.core.kernels import KernelFunction
 from svmbench.core.linear import cutting_plane
 from svmbench.core.linear.cutting_plane import SVMPerf
-from svmbench.core.models import Expansion
 
 BOTH = pytest.mark.parametrize("solver", [CPSP, CPSPTr])
 FORMS = pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
@@ -70,18 +68,6 @@ def test_single_precision_ends_there_too(form, monkeypatch):
     model = CPSP(C=1.0, gamma=0.7, n_basis=80, tol=1e-3).fit(form(X), y)
     best = optimum(RBF.between(X, X), y, 1.0)
     assert -1e-6 * best <= model.objective_ - best <= 80 * 1e-3 * 1.01
-
-
-def test_sparse_rows_are_decided_as_dense_ones(monkeypatch):
-    X, _ = small_problems.make_problem(n=70, d=40, density=0.1)
-    monkeypatch.setattr(models, "CACHED_VALUES", 64)
-    rng = np.random.default_rng(0)
-    model = Expansion(RBF, rng.normal(size=(9, 40)) * 0.2, rng.normal(size=9), 0.25)
-    values = RBF.between(X, model.points) @ model.coefficients + 0.25
-    assert np.ptp(values) > 0.01
-    assert_allclose(model.decide(sp.csr_array(X)), values, rtol=1e-12)
-    assert_allclose(model.decide(sp.csr_array(X[:1])), values[:1], rtol=1e-12)
-    assert model.decide(sp.csr_array((0, 40))).shape == (0,)
 
 
 @FORMS

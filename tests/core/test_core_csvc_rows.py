@@ -10,6 +10,7 @@ from sklearn.metrics.pairwise import pairwise_kernels
 from small_problems import make_problem, needs_jit
 
 from svmbench.core.base import warm_up
+from svmbench.core.crew import Crew, processors
 from svmbench.core.kernel import row_store
 from svmbench.core.kernel.csvc import (
     CSVC,
@@ -24,7 +25,6 @@ from svmbench.core.kernel.csvc import (
 from svmbench.core.kernel.csvc import float32_rows as float32_rows_module
 from svmbench.core.kernel.csvc.active import Active
 from svmbench.core.kernel.csvc.box import csvc_box, limits
-from svmbench.core.kernel.csvc.crew import Crew, processors
 from svmbench.core.kernel.csvc.float32_rows import BitRows, DenseRows, SourceRows, float32_rows
 from svmbench.core.kernel.csvc.working_sets import BlockSearch
 from svmbench.core.kernel.row_store import RowStore, forget_none

@@ -121,7 +121,9 @@ def test_csvc_of_three_classes_is_svc(kernel, form):
 def test_a_cycle_of_pairs_goes_to_the_first_class_or_to_the_largest_value(monkeypatch):
     model = CSVC(gamma=1.0).fit(np.eye(3), ["a", "b", "c"])
     # 1 beats 0, 0 beats 2, 2 beats 1, and the values of 1 have the largest sum.
-    monkeypatch.setattr(PairModels, "decide", lambda self, X: np.array([[3.0, -1.0, 2.0]]))
+    monkeypatch.setattr(
+        PairModels, "decide", lambda self, X, **options: np.array([[3.0, -1.0, 2.0]])
+    )
     middle = np.full((1, 3), 1 / 3)
     assert model.predict(middle).tolist() == ["a"]
     assert model.set_params(break_ties=True).predict(middle).tolist() == ["b"]

@@ -11,7 +11,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from svmbench.core.arrays import raw
-from svmbench.core.kernel.csvc.float32_rows import MOST_BITS, BitRows, DenseRows, Rows, is_binary
+from svmbench.core.bits import MOST_BITS, is_binary
+from svmbench.core.kernel.csvc.float32_rows import BitRows, DenseRows, Rows
 from svmbench.core.kernel.one_column import FEW_FEATURES, OneColumn, ProductColumn, one_column
 from svmbench.core.kernels import KernelFunction, KernelSource
 

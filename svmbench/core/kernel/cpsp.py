@@ -218,6 +218,7 @@ class SubspacePursuit(KernelClassifier):
     @classmethod
     def warm_up_rest(cls) -> None:
         """Call the loops in single precision."""
+        super().warm_up_rest()
         X, y = np.array([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]), np.array([1.0, -1.0, 1.0])
         basis = Basis(X, KernelFunction("rbf", 1.0), None, 2)
         basis.dtype, basis.values = np.float32, basis.values.astype(np.float32)

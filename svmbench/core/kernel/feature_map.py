@@ -137,6 +137,7 @@ class FeatureMapSVM(KernelClassifier):
     @classmethod
     def warm_up_rest(cls) -> None:
         """Call the linear solver in single precision, and all makers of kernel values."""
+        super().warm_up_rest()
         columns.warm_up()
         X, y = np.eye(2, dtype=np.float32), np.array([1.0, -1.0])
         descend(X, y, HINGE, Course(C=1.0, eps=0.1, max_iter=2, bias=0.0, seed=1))

@@ -87,6 +87,7 @@ class L2Classifier(KernelClassifier):
     @classmethod
     def warm_up_rest(cls) -> None:
         """Call what only larger problems need."""
+        super().warm_up_rest()
         fetched_rows.warm_up()
 
     def _check_parameters(self) -> None:

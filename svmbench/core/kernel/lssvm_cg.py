@@ -216,6 +216,7 @@ class LSSVMCG(KernelClassifier):
     @classmethod
     def warm_up_rest(cls) -> None:
         """Call the makers of kernel values that a tiny problem does not choose."""
+        super().warm_up_rest()
         columns.warm_up()
 
     def solve(self, source: KernelSource, y: np.ndarray, start: Any = None) -> KernelSolution:

@@ -166,6 +166,7 @@ class NuSVC(Weighted, KernelClassifier):
     @classmethod
     def warm_up_rest(cls) -> None:
         """Call what problems of a given matrix need."""
+        super().warm_up_rest()
         for dtype in (np.float32, np.float64):
             source = KernelSource.precomputed(np.eye(2, dtype=dtype))
             cls().solve(source, np.array([1.0, -1.0]))
@@ -200,11 +201,13 @@ class NuSVC(Weighted, KernelClassifier):
         )
         # On the margin of a class, -v = sum_j beta_j K_ij is +-rho - b, in this scale.
         positive, negative = thresholds(box, found.beta, found.v)
+        b = 0.5 * float(positive + negative) / n
         return KernelSolution(
             found.beta / n,
-            b=0.5 * float(positive + negative) / n,
+            b=b,
             rho=0.5 * float(negative - positive) / n,
             n_iter=found.steps,
             stop_reason=found.stop_reason,
             counters=found.counters,
+            decisions=b - found.v / n,
         )

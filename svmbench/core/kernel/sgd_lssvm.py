@@ -51,9 +51,6 @@ BLOCK_BYTES = 1 << 22
 #: it may be wrong by there.
 CHECKED, TRUSTED = 64, 0.1
 
-#: Up to so many samples the objective is evaluated on kernel values computed anew.
-EXACT_UP_TO = 2000
-
 #: Factor from one point of a trace to the next, in iterations.
 TRACED = 1.1
 
@@ -399,6 +396,7 @@ class SGDLSSVM(KernelClassifier):
     @classmethod
     def warm_up_rest(cls) -> None:
         """Call what only more samples than a tiny problem has would call."""
+        super().warm_up_rest()
         y = np.array([1.0, -1.0, 1.0, -1.0])
         for columns in warm_up():
             for t in (1, 2):
@@ -441,12 +439,8 @@ class SGDLSSVM(KernelClassifier):
         solution, state = self._descend(source, data.y)
         self.gradient_norm_ = state.largest
         # u = (K + 1) beta + nu beta - y, and f is the first of these.
-        self._f = state.u + data.y - state.beta / (2.0 * float(self.C))
+        solution.decisions = state.u + data.y - state.beta / (2.0 * float(self.C))
         if self.trace:
             self.trace_ = [point[:3] for point in state.trace]
             self.gradient_trace_ = [point.gradient for point in state.trace]
         return self._store(solution, data)
-
-    def _decide_training(self, data: TrainingData) -> np.ndarray:
-        few = data.X.shape[0] <= EXACT_UP_TO
-        return super()._decide_training(data) if few else self._f

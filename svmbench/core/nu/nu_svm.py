@@ -315,6 +315,7 @@ class SRBONuSVM(_NuSVM):
     @classmethod
     def warm_up_rest(cls) -> None:
         """Call what only a path gets to."""
+        super().warm_up_rest()
         for screen in ("srbo", "srbo-descent"):
             model = cls(screen=screen, gamma=1.0)
             data = model.prepare([[0.0], [1.0], [2.0], [4.0], [5.0]], [0, 0, 1, 1, 1])

@@ -214,6 +214,7 @@ class FOSVM1(CuttingDetector):
     @classmethod
     def warm_up_rest(cls) -> None:
         """Call the passes on columns of both precisions, and what makes such columns."""
+        super().warm_up_rest()
         for columns in warm_up():
             source = KernelSource.from_inputs(np.eye(columns.n_samples), KernelFunction())
             Everyone(columns, 1.0)(begin(source))

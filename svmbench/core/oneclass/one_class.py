@@ -58,6 +58,7 @@ class BoxDetector(KernelDetector):
     @classmethod
     def warm_up_rest(cls) -> None:
         """Call what only larger problems need, and problems of a given matrix."""
+        super().warm_up_rest()
         warm_up()
         for dtype in (np.float32, np.float64):
             cls().solve(KernelSource.precomputed(np.eye(2, dtype=dtype)), np.ones(2))
@@ -174,4 +175,5 @@ class OneClass(BoxDetector):
             n_iter=found.steps,
             stop_reason=found.stop_reason,
             counters=found.counters,
+            decisions=-found.v / (nu * n) - rho,
         )

@@ -142,19 +142,19 @@ class SVDD(BoxDetector):
             counters=found.counters,
         )
 
-    def _decide(self, X: Any) -> np.ndarray:
-        return 2.0 * self.expansion_.decide(X) - self.expansion_.function.diagonal(X)
+    def _decide(self, X: Any, *, precision: str = "double", n_jobs: int = 1) -> np.ndarray:
+        g = super()._decide(X, precision=precision, n_jobs=n_jobs)
+        return 2.0 * g - self.expansion_.function.diagonal(X)
 
-    def _values(self, data: TrainingData) -> Values:
+    def _values(self, data: TrainingData, f: np.ndarray | None = None) -> Values:
         """Return the values, with R^2 from ``||a||^2`` in double precision."""
+        f = self._decide(data.X) if f is None else f
         model = self.expansion_
         assert model.rows is not None
-        g, alpha = model.decide(data.X), np.zeros(len(data.y))
+        diagonal = model.function.diagonal(data.X)
+        g, alpha = 0.5 * (f + diagonal), np.zeros(len(data.y))
         alpha[model.rows] = model.coefficients
         square = float(model.coefficients @ (g[model.rows] - model.b))
         radius = 2.0 * model.b + square
         self.expansion_ = replace(model, square=square, rho=radius)
-        diagonal = model.function.diagonal(data.X)
-        return Values(
-            f=2.0 * g - diagonal, square=square, alpha=alpha, rho=radius, diagonal=diagonal
-        )
+        return Values(f=f, square=square, alpha=alpha, rho=radius, diagonal=diagonal)

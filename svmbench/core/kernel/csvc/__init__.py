@@ -23,7 +23,7 @@ Which file does what, in the order of use
     active.py        the samples that are still active, and the gradients of the others
     float32_rows.py  kernel rows in single precision, from dense, binary or any inputs
     exact.py         the gradient in double precision, where it matters
-    crew.py          threads for the last four, on request; the model is bitwise the same
+    core/crew.py     threads for the last four, on request; the model is bitwise the same
 References
     Fan, Chen and Lin 2005 (choice of the pair); Joachims 1999 (working sets, shrinking).
 """

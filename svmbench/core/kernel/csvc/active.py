@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from svmbench.core.compiled import compiled
+from svmbench.core.crew import Crew
 from svmbench.core.kernel.csvc.box import Box, Limits, limits
-from svmbench.core.kernel.csvc.crew import Crew
 from svmbench.core.kernel.csvc.float32_rows import WIDTH, Rows
 
 #: Columns of rows that are used once: a block of them stays in the second-level cache. A multiple

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from svmbench.core.arrays import raw
+from svmbench.core.crew import require_n_jobs
 from svmbench.core.kernel.csvc import driver
 from svmbench.core.kernel.csvc.box import Box, csvc_box, thresholds
 from svmbench.core.kernel.csvc.c_path import follow
-from svmbench.core.kernel.csvc.crew import require_n_jobs
 from svmbench.core.kernel.csvc.whole_matrix import REASONS
 from svmbench.core.kernel_base import KernelSolution
 from svmbench.core.kernel_classifier import KernelClassifier
@@ -167,6 +167,7 @@ class CSVC(Weighted, KernelClassifier):
     @classmethod
     def warm_up_rest(cls) -> None:
         """Call what only larger problems need, and problems of a given matrix."""
+        super().warm_up_rest()
         driver.warm_up()
         y = np.array([1.0, -1.0])
         for dtype in (np.float32, np.float64):
@@ -203,12 +204,15 @@ class CSVC(Weighted, KernelClassifier):
             cache_mb=float(self.cache_mb),
             n_jobs=self.n_jobs,
         )
+        b = float(thresholds(box, found.beta, found.v).sum())
         return KernelSolution(
             coefficients=found.beta,
-            b=float(thresholds(box, found.beta, found.v).sum()),
+            b=b,
             n_iter=found.steps,
             stop_reason=found.stop_reason,
             counters=found.counters,
+            # v = p - K beta.
+            decisions=box.linear - found.v + b,
         )
 
     def solve_along(

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from svmbench.core.arrays import largest_value, raw
+from svmbench.core.crew import Crew
 from svmbench.core.kernel.csvc.active import Active, subtract_kernel
 from svmbench.core.kernel.csvc.box import Box, limits, make_box
-from svmbench.core.kernel.csvc.crew import Crew
 from svmbench.core.kernel.csvc.exact import correct, exact_gradient
 from svmbench.core.kernel.csvc.float32_rows import (
     BitRows,

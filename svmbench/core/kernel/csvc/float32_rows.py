@@ -19,7 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from svmbench.core.arrays import raw
-from svmbench.core.compiled import JIT_DISABLED, compiled
+from svmbench.core.bits import MOST_BITS, count_pieces, is_binary, pack, table_of
 from svmbench.core.kernels import KernelFunction, KernelSource, gauss_single
 
 #: Columns and rows of a piece: product, norms and result stay in the second-level cache.
@@ -33,9 +33,6 @@ COPIED = 4096
 
 #: Dense inputs of so many values are no burden, however many of them are zero.
 SMALL = 1 << 22
-
-#: Samples of more features than this are not kept as bits.
-MOST_BITS = 1024
 
 
 class Rows(Protocol):
@@ -128,14 +125,6 @@ def float32_rows(source: KernelSource) -> Rows:
     return DenseRows(X, function)
 
 
-def is_binary(X: Any) -> bool:
-    """Return whether all values of a dense or CSR matrix are 0 or 1."""
-    values = X.data if sp.issparse(X) else X
-    # Almost all inputs that are not binary show it in their first values.
-    first = values[:64]
-    return bool(np.all((first == 0) | (first == 1)) and np.all((values == 0) | (values == 1)))
-
-
 class DenseRows:
     """Rows from dense inputs in float32; see :class:`Rows`.
 
@@ -218,71 +207,6 @@ class DenseRows:
         return K
 
 
-def _python_ones(word: int) -> int:
-    """Return how many bits of a word are set."""
-    return int(word).bit_count()
-
-
-def _make_ones() -> Any:
-    from numba import types
-    from numba.extending import intrinsic
-
-    @intrinsic
-    def ones(typing_context: Any, word: Any) -> Any:
-        """Return how many bits of a 64-bit word are set."""
-
-        def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            return builder.ctpop(args[0])
-
-        return types.uint64(types.uint64), emit
-
-    return ones
-
-
-ones: Any = _python_ones if JIT_DISABLED else _make_ones()
-
-
-@compiled
-def count_pieces(
-    A: np.ndarray,
-    B: np.ndarray,
-    differing: bool,
-    table: np.ndarray,
-    out: np.ndarray,
-    at: np.ndarray,
-    left: int,
-) -> None:
-    """Write a table's value at the number of bits that two samples differ in, or share.
-
-    Parameters
-    ----------
-    A, B : ndarray of uint64 of shape (m, n_words), (n_words, n)
-    differing : bool
-        Count the bits that are set in one of the two; else those set in both.
-    table : ndarray of float32 of shape (n_bits + 1,)
-    out, at, left : ndarray, ndarray, int
-        Row i goes to ``out[at[i], left : left + n]``.
-    """
-    n_words, n = B.shape
-    counts = np.empty(WIDTH, dtype=np.uint64)
-    for first in range(0, n, WIDTH):
-        end = min(first + WIDTH, n)
-        for i in range(len(A)):
-            for k in range(end - first):
-                counts[k] = 0
-            for w in range(n_words):
-                word, others = A[i, w], B[w, first:end]
-                if differing:
-                    for k in range(len(others)):
-                        counts[k] += ones(word ^ others[k])
-                else:
-                    for k in range(len(others)):
-                        counts[k] += ones(word & others[k])
-            target = out[at[i], left + first : left + end]
-            for k in range(len(target)):
-                target[k] = table[counts[k]]
-
-
 class BitRows:
     """Rows from inputs whose values are all 0 or 1; see :class:`Rows`.
 
@@ -298,18 +222,10 @@ class BitRows:
 
     def __init__(self, X: Any, function: KernelFunction) -> None:
         self.n_samples, n_features = X.shape
-        n_words = max(1, -(-n_features // 64))
-        self.effort = 2.5 + 0.5 * n_words
-        self.words = np.empty((self.n_samples, n_words), dtype=np.uint64)
-        for top in range(0, self.n_samples, COPIED):
-            piece = X[top : top + COPIED]
-            is_set = np.zeros((piece.shape[0], 64 * n_words), dtype=bool)
-            is_set[:, :n_features] = piece.toarray() if sp.issparse(piece) else piece
-            self.words[top : top + COPIED] = np.packbits(is_set, axis=1).view(np.uint64)
-        counts = np.arange(n_features + 1, dtype=np.float64)
+        self.words = pack(X)
+        self.effort = 2.5 + 0.5 * self.words.shape[1]
         self.differing = function.name == "rbf"
-        exact = np.exp(-function.gamma * counts) if self.differing else function.of_products(counts)
-        self.table = raw(exact.astype(np.float32))
+        self.table = raw(table_of(function, n_features).astype(np.float32))
         self.diagonal = function.diagonal(X).astype(np.float32)
         self._tally = Tally()
 
@@ -333,8 +249,8 @@ class BitRows:
         left: int = 0,
     ) -> None:
         """Count, look up and write; see :class:`Rows`."""
-        A, B = self.words[samples], columns[:, start:stop]
-        count_pieces(A, B, self.differing, self.table, out, at, left)
+        words = self.words[samples]
+        count_pieces(words, columns, start, stop, self.differing, self.table, out, at, left)
         self._tally.add(len(samples) * (stop - start))
 
     def whole(self) -> np.ndarray:

@@ -22,9 +22,9 @@ from typing import Any
 import numpy as np
 
 from svmbench.core.compiled import compiled
+from svmbench.core.crew import Crew
 from svmbench.core.kernel.csvc.active import PASSING, SPAN, Active, subtract_kernel, subtract_rows
 from svmbench.core.kernel.csvc.box import Limits
-from svmbench.core.kernel.csvc.crew import Crew
 from svmbench.core.kernel.csvc.float32_rows import Rows
 from svmbench.core.kernel.csvc.whole_matrix import CONVERGED, MAX_ITER, STALLED, optimise
 from svmbench.core.kernel.row_store import RowStore

@@ -1,0 +1,99 @@
+"""What `fit` says of its objective beside what `certify` evaluates anew."""
+
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from small_problems import make_problem, needs_jit
+
+from svmbench.core import kernel_base
+from svmbench.core.kernel.csvc import CSVC, driver
+from svmbench.core.kernel.nu_svc import NuSVC
+from svmbench.core.kernel.sgd_lssvm import SGDLSSVM
+from svmbench.core.models import Expansion
+from svmbench.core.multiclass import OneVsOne
+from svmbench.core.oneclass.one_class import OneClass
+
+SOLVERS = [
+    CSVC(C=3.0, gamma=0.7),
+    CSVC(C=3.0, gamma=0.7, fit_intercept=False),
+    CSVC(C=3.0, kernel="poly", gamma=0.7, coef0=1.0),
+    NuSVC(nu=0.3, gamma=0.7),
+    OneClass(nu=0.3, gamma=0.7),
+    SGDLSSVM(C=3.0, gamma=0.7),
+]
+
+
+@pytest.fixture
+def of_many(monkeypatch):
+    """Make some hundred samples many, for the objective and for the search."""
+    monkeypatch.setattr(kernel_base, "EXACT_UP_TO", 50)
+    monkeypatch.setattr(driver, "WHOLE", 100)
+
+
+def certified(solver, X, y):
+    data = solver.prepare(X, y)
+    return solver.train(data).certify(data), data
+
+
+def forbid(monkeypatch):
+    def refuse(*arguments, **options):
+        raise AssertionError("the model was evaluated")
+
+    monkeypatch.setattr(Expansion, "decide", refuse)
+
+
+@needs_jit
+@pytest.mark.parametrize(
+    "solver", SOLVERS, ids=lambda each: f"{each.declaration.name}-{each.kernel}"
+)
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_fit_takes_the_objective_from_the_gradient(solver, form, of_many, monkeypatch):
+    X, y = make_problem(n=300, d=6)
+    anew, data = certified(pickle.loads(pickle.dumps(solver)), form(X), y)
+    assert data.decisions == pytest.approx(anew.decision_function(X), abs=1e-4)
+    with monkeypatch.context() as patch:
+        forbid(patch)
+        fitted = pickle.loads(pickle.dumps(solver)).fit(form(X), y)
+    assert fitted.objective_ == pytest.approx(anew.objective_, rel=1e-6)
+    assert fitted.dual_objective_ == pytest.approx(anew.dual_objective_, rel=1e-6)
+    assert fitted.expansion_.square == pytest.approx(anew.expansion_.square, rel=1e-6)
+    # Nothing of the samples is left but the support vectors.
+    assert len(pickle.dumps(fitted)) == len(pickle.dumps(anew))
+
+
+def test_few_samples_are_evaluated_in_double():
+    X, y = make_problem(n=40, d=4)
+    for solver in SOLVERS[:1]:
+        anew, _ = certified(pickle.loads(pickle.dumps(solver)), X, y)
+        assert solver.fit(X, y).objective_ == anew.objective_
+
+
+def test_what_is_certified_is_no_bookkeeping(of_many):
+    X, y = make_problem(n=120, d=4)
+    model, data = certified(CSVC(C=3.0, gamma=0.7), X, y)
+    objective = model.objective_
+    data.decisions[:] = 0.0
+    assert model.certify(data).objective_ == objective
+    assert model.conclude(data).objective_ != objective
+
+
+def test_a_solver_without_decisions_is_evaluated(of_many):
+    X, y = make_problem(n=120, d=4)
+    model = CSVC(C=3.0, gamma=0.7)
+    data = model.prepare(X, y)
+    model.train(data)
+    data.decisions = None
+    assert model.conclude(data).objective_ == model.certify(data).objective_
+
+
+@needs_jit
+def test_every_pair_of_classes_concludes(of_many, monkeypatch):
+    X, _ = make_problem(n=300, d=6)
+    y = np.digitize(X[:, 0] + X[:, 1], [0.3, 0.7])
+    anew, _ = certified(OneVsOne(CSVC(C=3.0, gamma=0.7)), X, y)
+    with monkeypatch.context() as patch:
+        forbid(patch)
+        fitted = OneVsOne(CSVC(C=3.0, gamma=0.7)).fit(X, y)
+    assert fitted.objective_ == pytest.approx(anew.objective_, rel=1e-6)
