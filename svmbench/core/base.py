@@ -336,7 +336,7 @@ class BinaryClassifier(ClassifierMixin, Solver):
             msg = f"Only binary classification is supported. The type of the target is {kind}."
             raise ValueError(msg)
         self.classes_ = classes
-        vars(self).pop("several_", None)  # of an earlier fit
+        self.__dict__.pop("several_", None)  # of an earlier fit
         return TrainingData(X=X, y=np.where(y == classes[1], 1.0, -1.0))
 
     def _validate_samples(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
