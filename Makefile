@@ -8,12 +8,19 @@ BUDGET ?=
 # The heavy tests are spread over the cores by pytest-xdist.
 TEST_JOBS ?= 2
 PYTEST_FLAGS ?=
+# Folders below tests/ that need more than `make setup` installs: extras, programs, a JRE.
+BEYOND := programs cluster spark blocks
+BEYOND_TESTS := $(wildcard $(addprefix tests/,$(BEYOND)))
+# Whether `make test` leaves these to `make test-beyond`.
+APART ?=
+# Empty where what they need can't be had: they are skipped then.
+REQUIRE_BEYOND ?= 1
 
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup quickstart test test-no-jit coverage lint format validate regress reproduce-all clean
+.PHONY: help setup quickstart test test-beyond test-no-jit coverage lint format validate regress reproduce-all clean
 
 help:  ## List the targets.
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
@@ -22,6 +29,10 @@ $(VENV)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	touch $@
+
+$(VENV)/.beyond: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --editable '.[dev,spark,dask,blocks]'
 	touch $@
 
 setup: $(VENV)/.installed  ## Make .venv and install svmbench with its development tools.
@@ -34,7 +45,11 @@ quickstart: setup  ## Run a small real experiment that needs no download; prints
 	@echo "plot:  results/quickstart-quick/scaling.png"
 
 test: setup  ## Run the tests (those of real data need SVMBENCH_MIRROR, and say so).
-	$(BIN)/python -m pytest -n $(TEST_JOBS) --dist worksteal $(PYTEST_FLAGS)
+	$(BIN)/python -m pytest -n $(TEST_JOBS) --dist worksteal $(PYTEST_FLAGS) \
+	  $(if $(APART),$(addprefix --ignore=,$(BEYOND_TESTS)))
+
+test-beyond: $(VENV)/.beyond  ## Run the tests of Spark, Dask and programs; what they need has to be here.
+	SVMBENCH_REQUIRE_BEYOND=$(REQUIRE_BEYOND) $(BIN)/python -m pytest $(PYTEST_FLAGS) $(BEYOND_TESTS)
 
 test-no-jit: setup  ## Run the tests of the algorithms once more as plain Python.
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n $(TEST_JOBS) --dist worksteal $(PYTEST_FLAGS) tests/core
