@@ -32,6 +32,7 @@ MAY_IMPORT = {
         *("core.base", "core.registry", "core.problems", "core.arrays"),
         *("core.linear_base", "core.kernel_base", "core.kernel_classifier", "core.kernels"),
         "core.novelty_base",
+        "core.shared_points",
     },
     "data": {*LEAVES, "misfits"},
     "experiment": {

@@ -3,7 +3,8 @@
 Problem
     hinge, with a free offset, in the space of a kernel.
 Given
-    LIBSVM's own nodes, built by `prepare`; `train` is the C function and nothing else.
+    LIBSVM's own nodes, built by `prepare`; `train` is the C function and nothing else. Decision
+    values are LIBSVM's, too; the objective is evaluated without it.
 Reference
     Chang and Lin 2011; Fan, Chen and Lin 2005 (working set selection).
 """
@@ -19,6 +20,12 @@ from typing import Any, Self
 import numpy as np
 
 from svmbench.baselines.kernel_model import KernelBaseline
+from svmbench.baselines.libsvm_evaluation import (
+    C_SVC,
+    KERNEL_NUMBERS,
+    NativePoints,
+    decision_values,
+)
 from svmbench.baselines.nodes import node_lists
 from svmbench.core.base import TrainingData
 from svmbench.core.kernels import KERNELS
@@ -28,9 +35,6 @@ from svmbench.core.registry import declare
 _ONE_AT_A_TIME = threading.Lock()
 
 _ITERATIONS = re.compile(r"#iter = (\d+)")
-
-#: Numbers of LIBSVM's option -t.
-_KERNEL_NUMBERS = {"linear": 0, "poly": 1, "rbf": 2, "sigmoid": 3}
 
 
 def svm_problem(data: TrainingData) -> Any:
@@ -70,7 +74,7 @@ def svm_train(problem: Any, kind: int, settings: Any) -> tuple[Any, np.ndarray, 
     from libsvm import svm
 
     parameter = svm.svm_parameter("-q")
-    parameter.svm_type, parameter.kernel_type = kind, _KERNEL_NUMBERS[settings.kernel]
+    parameter.svm_type, parameter.kernel_type = kind, KERNEL_NUMBERS[settings.kernel]
     parameter.C = float(getattr(settings, "C", parameter.C))
     parameter.nu = float(getattr(settings, "nu", parameter.nu))
     parameter.eps = float(settings.tol)
@@ -134,6 +138,8 @@ class Libsvm(KernelBaseline):
         Pair steps.
     """
 
+    shared_points = NativePoints
+
     def __init__(
         self,
         C: float = 1.0,
@@ -163,7 +169,7 @@ class Libsvm(KernelBaseline):
 
     def train(self, data: TrainingData) -> Self:
         """Call LIBSVM's C function `svm_train`."""
-        model, coefficients, n_iter, converged = svm_train(data.native, 0, self)
+        model, coefficients, n_iter, converged = svm_train(data.native, C_SVC, self)
         # LIBSVM's first label is that of the first sample; f is positive for it.
         sign = 1.0 if model.get_labels()[0] > 0 else -1.0
         return self._keep(
@@ -174,3 +180,13 @@ class Libsvm(KernelBaseline):
             n_iter=n_iter,
             converged=converged,
         )
+
+    def _decide(self, X: Any, *, precision: str = "double", n_jobs: int = 1) -> np.ndarray:
+        """Return f of validated inputs by LIBSVM's function, in double precision by one thread."""
+        model = self.expansion_
+        is_second = model.coefficients > 0.0
+        n_support = np.array([np.sum(~is_second), np.sum(is_second)])
+        values = decision_values(
+            model.function, model.points, model.dual_coef, -model.intercept, n_support, X
+        )
+        return values[:, 0]

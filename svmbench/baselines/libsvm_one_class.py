@@ -3,7 +3,8 @@
 Problem
     one-class, in the space of a kernel; LIBSVM's multipliers are nu N times the suite's.
 Given
-    LIBSVM's own nodes, built by `prepare`; `train` is the C function and nothing else.
+    LIBSVM's own nodes, built by `prepare`; `train` is the C function and nothing else. Decision
+    values are LIBSVM's, too; the objective is evaluated without it.
 Reference
     Chang and Lin 2011, Section 2.3; Schölkopf et al. 2001.
 """
@@ -15,6 +16,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from svmbench.baselines.libsvm import svm_problem, svm_train
+from svmbench.baselines.libsvm_evaluation import ONE_CLASS, decision_values
 from svmbench.core.base import TrainingData, require_positive
 from svmbench.core.kernel_base import KERNEL_PARAMETERS, KernelSolution
 from svmbench.core.kernels import KERNELS
@@ -103,7 +105,7 @@ class LibsvmOneClass(KernelDetector):
 
     def train(self, data: TrainingData) -> Self:
         """Call LIBSVM's C function `svm_train`."""
-        model, coefficients, n_iter, converged = svm_train(data.native, 2, self)
+        model, coefficients, n_iter, converged = svm_train(data.native, ONE_CLASS, self)
         total = float(self.nu) * len(data.y)
         alpha = np.zeros(len(data.y))
         alpha[np.array(model.get_sv_indices(), dtype=np.int64) - 1] = coefficients / total
@@ -111,3 +113,12 @@ class LibsvmOneClass(KernelDetector):
         reason = "converged" if converged else "max_iter"
         work = {"iterations": max(1, n_iter)}
         return self._store(KernelSolution(alpha, -rho, n_iter, reason, work, rho=rho), data)
+
+    def _decide(self, X: Any, *, precision: str = "double", n_jobs: int = 1) -> np.ndarray:
+        """Return f of validated inputs by LIBSVM's function, in double precision by one thread."""
+        model = self.expansion_
+        n_support = np.array([len(model.coefficients)])
+        values = decision_values(
+            model.function, model.points, model.dual_coef, -model.intercept, n_support, X
+        )
+        return values[:, 0]

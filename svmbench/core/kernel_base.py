@@ -414,7 +414,7 @@ class KernelSolver(Solver):
 
         Decision values `f` of the samples are evaluated anew where they are not given.
         """
-        f = self._decide(data.X) if f is None else f
+        f = self.expansion_.decide(data.X) if f is None else f
         model, alpha = self.expansion_, None
         if model.rows is None:
             square = model.squared_norm()

@@ -12,6 +12,7 @@ from svmbench.core.given_kernel import PRECOMPUTED, is_given, square, values_wit
 from svmbench.core.kernel_base import KERNEL_PARAMETERS, KernelSolver
 from svmbench.core.multiclass import OneVsOne
 from svmbench.core.several import PairModels
+from svmbench.core.shared_points import SharedPoints
 
 
 class KernelClassifier(KernelSolver, BinaryClassifier):
@@ -23,6 +24,9 @@ class KernelClassifier(KernelSolver, BinaryClassifier):
     """
 
     needs_parameters: ClassVar[tuple[str, ...]] = ("C", *KERNEL_PARAMETERS)
+
+    #: How the models of several classes are evaluated together.
+    shared_points: ClassVar[type[SharedPoints]] = SharedPoints
 
     C: float
     #: What `decision_function` gives of more than two classes: "ovr", a value a class, or "ovo".
@@ -71,7 +75,7 @@ class KernelClassifier(KernelSolver, BinaryClassifier):
     def _fit_several(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit a model for each pair of classes, all with the kernel of the whole problem."""
         X, y = self._validate_samples(X, y)
-        classes, codes = np.unique(y, return_inverse=True)
+        classes = np.unique(y)
         alone = self._alone()
         if callable(self.kernel):
             # What was validated is the matrix of its values.
@@ -80,7 +84,7 @@ class KernelClassifier(KernelSolver, BinaryClassifier):
         data = pairs.prepare(X, y, self._weigh(y, sample_weight))
         models = pairs.train(data).conclude(data).estimators_
         self.classes_, self.estimators_ = classes, models
-        self.several_ = PairModels(pairs, X, codes)
+        self.several_ = PairModels(pairs)
         self.gamma_ = models[0].gamma_
         self.n_iter_ = np.array([int(np.max(model.n_iter_)) for model in models])
         self.objective_ = pairs.objective_
@@ -119,6 +123,10 @@ class KernelClassifier(KernelSolver, BinaryClassifier):
         if self.decision_function_shape == "ovo":
             return -self._guarded(self.several_.decide, X, precision, n_jobs)
         return self._guarded(self.several_.decide_by_class, X, precision, n_jobs)
+
+    def decide_together(self, shared: SharedPoints, X: Any) -> np.ndarray:
+        """Return the decision values of all pairs that this model is one of, (n, n_pairs)."""
+        return self._guarded(shared.decide, X, "double", None)
 
     def predict(
         self, X: Any, *, precision: str = "double", n_jobs: int | None = None

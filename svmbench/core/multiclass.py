@@ -29,6 +29,7 @@ from svmbench.core.base import (
 )
 from svmbench.core.compiled import compiled
 from svmbench.core.problems import Offset, Problem
+from svmbench.core.shared_points import SharedPoints
 from svmbench.core.widths import scale
 
 
@@ -158,6 +159,9 @@ class OneVsOne(ClassifierMixin, Solver):
         That of all pairs, or the first that is not ``"converged"``.
     counters_ : dict
         Sums over the pairs.
+    shared_ : SharedPoints or None
+        The pairs' expansions over the support vectors of all, once `certify` or `conclude` has
+        run; None of a solver whose model is no expansion over training rows.
 
     Examples
     --------
@@ -167,6 +171,8 @@ class OneVsOne(ClassifierMixin, Solver):
     >>> OneVsOne(SMO(C=10.0, gamma=1.0)).fit(X, y).predict([[0.0], [1.0], [2.0]]).tolist()
     ['a', 'b', 'c']
     """
+
+    shared_: SharedPoints | None = None
 
     def __init__(self, estimator: BinaryClassifier) -> None:
         self.estimator = estimator
@@ -224,27 +230,38 @@ class OneVsOne(ClassifierMixin, Solver):
         self.n_iter_ = sum(int(np.max(e.n_iter_)) for e in self.estimators_)
         self.stop_reason_ = reason_of_all(self.estimators_)
         self.counters_ = sum_of_counters(self.estimators_)
+        self.shared_ = None
         return self
 
     def certify(self, data: TrainingData) -> Self:
         """Set ``objective_``, the sum of the pairs' objectives."""
         for estimator, part in zip(self.estimators_, data.native, strict=True):
             estimator.certify(part)
-        return self._sum_up()
+        return self._sum_up(data)
 
     def conclude(self, data: TrainingData) -> Self:
         """Set what `certify` sets, as `fit` of every pair does."""
         for estimator, part in zip(self.estimators_, data.native, strict=True):
             estimator.conclude(part)
-        return self._sum_up()
+        return self._sum_up(data)
 
-    def _sum_up(self) -> Self:
-        self.objective_ = float(sum(e.objective_ for e in self.estimators_))
+    def _sum_up(self, data: TrainingData) -> Self:
+        models = self.estimators_
+        self.objective_ = float(sum(e.objective_ for e in models))
+        expansions = [getattr(model, "expansion_", None) for model in models]
+        if all(each is not None and each.rows is not None for each in expansions):
+            kind = models[0].shared_points
+            self.shared_ = kind.of(models, self.pairs_, data.X, data.y.astype(np.int64))
         return self
 
     def pair_decisions(self, X: Any) -> np.ndarray:
-        """Return every pair's decision values, shape (n_samples, n_pairs)."""
+        """Return every pair's decision values, shape (n_samples, n_pairs).
+
+        Kernel values are computed once for all pairs that a support vector is part of.
+        """
         check_is_fitted(self, "estimators_")
+        if self.shared_ is not None:
+            return self.estimators_[0].decide_together(self.shared_, X)
         return np.column_stack([e.decision_function(X) for e in self.estimators_])
 
     def predict(self, X: Any) -> np.ndarray:

@@ -1,75 +1,16 @@
-"""The model of more than two classes of a kernel solver: the models of all pairs as one.
+"""What a kernel solver keeps of more than two classes: the models of all pairs.
 
-    d_p(x) = sum_k B_pk K(z_k, x) + b_p,   one row of B for each pair of classes
-
-The points z_k are the support vectors of all pairs, each once, so that a kernel value serves every
-pair that its point is part of. As in LIBSVM they stand class by class, and what a user reads has
-its layout and its sign: positive for the first class of a pair.
+What a user reads has LIBSVM's layout and its sign: positive for the first class of a pair.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from svmbench.core.multiclass import OneVsOne, Pair, vote
-from svmbench.core.prediction import weighted_sums
-
-#: A decision value below this is 0, and its pair even: values of narrow kernels end at 1e-308.
-NOTHING = 1e-300
-
-
-@dataclass(frozen=True)
-class SharedPoints:
-    """The expansions of all pairs over the rows that are support vectors of any.
-
-    Attributes
-    ----------
-    function : KernelFunction
-    points : ndarray or csr_array of shape (n_points, n_features)
-    rows : ndarray of int of shape (n_points,)
-        Positions of the points in the training samples, class by class, ascending.
-    codes : ndarray of int of shape (n_points,)
-        Their classes, as positions in ``classes_``.
-    coefficients : ndarray of shape (n_pairs, n_points)
-        Signed, positive for the second class of a pair.
-    b : ndarray of shape (n_pairs,)
-    """
-
-    function: Any
-    points: Any
-    rows: np.ndarray
-    codes: np.ndarray
-    coefficients: np.ndarray
-    b: np.ndarray
-
-    @staticmethod
-    def of(models: list[Any], pairs: list[Pair], X: Any, codes: np.ndarray) -> SharedPoints:
-        """Return the points of several models, each trained on the rows of its pair."""
-        where = [pair.rows[m.support_] for pair, m in zip(pairs, models, strict=True)]
-        rows = np.unique(np.concatenate(where))
-        rows = rows[np.argsort(codes[rows], kind="stable")]
-        place = np.empty(len(codes), dtype=np.int64)
-        place[rows] = np.arange(len(rows))
-        coefficients = np.zeros((len(pairs), len(rows)))
-        for own, at, model in zip(coefficients, where, models, strict=True):
-            own[place[at]] = model.expansion_.coefficients
-        b = np.array([model.expansion_.b for model in models])
-        function = models[0].expansion_.function
-        return SharedPoints(function, function.take(X, rows), rows, codes[rows], coefficients, b)
-
-    def decide(self, X: Any, **options: Any) -> np.ndarray:
-        """Return the decision values of each row of `X` for each pair, (n_samples, n_pairs).
-
-        Options are those of :func:`~svmbench.core.prediction.weighted_sums`.
-        """
-        values = self.b + weighted_sums(
-            self.function, self.points, self.coefficients.T, X, **options
-        )
-        values[np.abs(values) < NOTHING] = 0.0
-        return values
+from svmbench.core.multiclass import OneVsOne, vote
+from svmbench.core.shared_points import SharedPoints
 
 
 class PairModels:
@@ -78,11 +19,7 @@ class PairModels:
     Parameters
     ----------
     fitted : OneVsOne
-        Fitted.
-    X : ndarray or csr_array of shape (n_samples, n_features)
-        What it was fitted on, validated.
-    codes : ndarray of int of shape (n_samples,)
-        Classes, as positions in ``classes_``.
+        Fitted, of a kernel solver.
 
     Attributes
     ----------
@@ -93,12 +30,10 @@ class PairModels:
         None where the models' points are no training rows.
     """
 
-    def __init__(self, fitted: OneVsOne, X: Any, codes: np.ndarray) -> None:
+    def __init__(self, fitted: OneVsOne) -> None:
         self.models, self.pairs = fitted.estimators_, fitted.pairs_
         self.n_classes = len(fitted.classes_)
-        self.shared = None
-        if all(model.expansion_.rows is not None for model in self.models):
-            self.shared = SharedPoints.of(self.models, self.pairs, X, codes)
+        self.shared = fitted.shared_
 
     def _with_rows(self) -> SharedPoints:
         if self.shared is None:
@@ -128,13 +63,7 @@ class PairModels:
 
         A point of class c has one with each other class, in the order of these.
         """
-        shared = self._with_rows()
-        laid_out = np.zeros((self.n_classes - 1, len(shared.rows)))
-        for pair, own in zip(self.pairs, shared.coefficients, strict=True):
-            first, second = shared.codes == pair.negative, shared.codes == pair.positive
-            laid_out[pair.positive - 1, first] = -own[first]
-            laid_out[pair.negative, second] = -own[second]
-        return laid_out
+        return self._with_rows().laid_out(self.n_classes)
 
     @property
     def intercept(self) -> np.ndarray:

@@ -9,7 +9,11 @@ import scipy.sparse as sp
 from sklearn.svm import SVC
 
 from svmbench.baselines.libsvm import Libsvm
+from svmbench.baselines.libsvm_evaluation import decision_values
+from svmbench.baselines.libsvm_one_class import LibsvmOneClass
 from svmbench.baselines.scikit_learn import SGDBaseline, SVCBaseline
+from svmbench.core.kernels import KernelFunction
+from svmbench.core.multiclass import OneVsOne
 
 
 def make_problem(seed=0, n=150, d=6):
@@ -51,6 +55,46 @@ def test_gamma_scale_is_scikit_learn_s():
         model = Libsvm()
         model.prepare(form(X), y)
         assert model.gamma_ == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("kernel", ["linear", "rbf", "poly", "sigmoid"])
+@pytest.mark.parametrize("solver", [Libsvm, LibsvmOneClass])
+def test_decision_values_are_the_program_s_own(solver, kernel, form, monkeypatch):
+    X, y = make_problem()
+    model = solver(kernel=kernel, gamma=0.3, coef0=0.2).fit(form(X), y)
+    new = make_problem(seed=3)[0]
+    expected = model.expansion_.decide(form(new))
+    monkeypatch.setattr("svmbench.core.models.weighted_sums", None)
+    found = model.decision_function(form(new))
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+    assert np.ptp(expected) > 0.01
+    # Its objective is evaluated without the program.
+    with pytest.raises(TypeError, match="not callable"):
+        model.certify(model.prepare(form(X), y))
+
+
+def test_several_classes_are_evaluated_by_the_program_at_once(monkeypatch):
+    X, _ = make_problem()
+    y = np.digitize(X[:, 0] + X[:, 1], [0.3, 0.7, 1.1])
+    settings = {"C": 3.0, "gamma": 0.7, "tol": 1e-7}
+    theirs = SVC(**settings, decision_function_shape="ovo").fit(X, y)
+    pairs = OneVsOne(Libsvm(**settings)).fit(X, y)
+    alone = Libsvm(**settings).fit(X, y)
+    monkeypatch.setattr("svmbench.core.models.weighted_sums", None)
+    monkeypatch.setattr("svmbench.core.shared_points.weighted_sums", None)
+    new = make_problem(seed=3)[0]
+    expected = theirs.decision_function(new)
+    np.testing.assert_allclose(-pairs.pair_decisions(new), expected, atol=1e-4)
+    np.testing.assert_allclose(-alone.several_.decide(new), expected, atol=1e-4)
+
+
+def test_a_model_without_support_vectors_is_its_offset():
+    function, points = KernelFunction("rbf", 1.0), np.zeros((0, 2))
+    values = decision_values(
+        function, points, np.zeros((1, 0)), np.array([-0.25]), np.array([0, 0]), np.eye(2)
+    )
+    assert values.tolist() == [[0.25], [0.25]]
 
 
 def test_parameters_out_of_range():
