@@ -115,6 +115,7 @@ def describe(name: str, *, trust: bool = False) -> dict[str, Any]:
         "minimises": f"{declared.problem}: {PROBLEMS[declared.problem].formula}",
         "offset": str(solver(name).offset),
         "kernels": ", ".join(declared.kernels),
+        "reads": ", ".join(declared.reads),
         "inputs": "dense, CSR" if declared.sparse else "dense",
         "task": declared.task,
         "parameters": [f"{key} = {value}" for key, value in solver(name).get_params().items()],

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from svmbench.core import problems
@@ -29,6 +29,16 @@ COUNTERS = (
 
 #: What a solver can be for.
 TASKS = ("binary", "one-class")
+
+#: What a solver may read, and the methods that it then has beside `prepare`, `train` and `certify`:
+#: arrays in memory; a kernel matrix that others share (`KernelSource`); blocks of rows, one of them
+#: in memory at a time; a file that a program opens.
+READS: dict[str, tuple[str, ...]] = {
+    "arrays": (),
+    "kernel": ("solve",),
+    "blocks": ("fit_blocks", "path_blocks"),
+    "file": (),
+}
 
 
 @dataclass(frozen=True)
@@ -56,6 +66,9 @@ class Declaration:
         ``"binary"`` or ``"one-class"``; ``"multiclass"`` of a foreign class, which nobody declares.
     paths : tuple of str
         The parameters along which `path` shares work between the solutions.
+    reads : tuple of str
+        What it takes its samples from, of :data:`READS`. That a kernel solver reads ``kernel`` is
+        known from its class and need not be said.
     counters : tuple of str
         What it counts beside the words of :data:`COUNTERS`.
     suits : str
@@ -71,6 +84,7 @@ class Declaration:
     sparse: bool = True
     task: str = "binary"
     paths: tuple[str, ...] = ()
+    reads: tuple[str, ...] = ("arrays",)
     counters: tuple[str, ...] = ()
     suits: str = ""
 
@@ -121,11 +135,19 @@ def declare(*, problem: str | Problem, **what: Any) -> Callable[[SolverType], So
         # Last, so that a declaration that is refused leaves nothing behind.
         if not isinstance(problem, str):
             problems.enter(problem)
-        cls.declaration = declaration
+        cls.declaration = _with_kernel(cls, declaration)
         REGISTRY[declaration.name] = cls
         return cls
 
     return enter
+
+
+def _with_kernel(cls: type[Solver], declaration: Declaration) -> Declaration:
+    """Return the declaration of a class, which reads kernels if it solves on a kernel matrix."""
+    takes_matrix = getattr(cls, "takes_kernel_matrix", None)
+    if takes_matrix is None or not takes_matrix() or "kernel" in declaration.reads:
+        return declaration
+    return replace(declaration, reads=(*declaration.reads, "kernel"))
 
 
 def _mistakes(declaration: Declaration, *, brings_problem: bool) -> list[str]:
@@ -142,6 +164,10 @@ def _mistakes(declaration: Declaration, *, brings_problem: bool) -> list[str]:
     unknown = [kernel for kernel in declaration.kernels if kernel not in KERNELS]
     if unknown:
         found.append(f"declares the unknown kernel {unknown[0]!r}; known are {', '.join(KERNELS)}")
+    strange = [kind for kind in declaration.reads if kind not in READS]
+    if strange or not declaration.reads:
+        what = f"to read {strange[0]!r}" if strange else "to read nothing"
+        found.append(f"declares {what}; known are {', '.join(READS)}")
     return found
 
 
@@ -161,7 +187,8 @@ def lacks(cls: type, declaration: Declaration) -> list[str]:
     if not issubclass(cls, Solver):
         return ["the base class svmbench.core.base.Solver, or one that is made for its kind"]
     known = cls._get_param_names()
-    return [f"the method {name}" for name in cls.open_methods()] + [
+    read_by = [name for kind in declaration.reads for name in READS[kind] if not hasattr(cls, name)]
+    return [f"the method {name}" for name in (*cls.open_methods(), *read_by)] + [
         f"the parameter {name}"
         for name in (*cls.needs_parameters, *declaration.paths)
         if name not in known

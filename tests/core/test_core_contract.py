@@ -239,6 +239,8 @@ def test_declaring_checks_what_is_said():
         (entry(name="New_Solver"), "'New_Solver' needs a name in kebab case"),
         (entry(task="ranking"), "unknown task 'ranking'; known are binary, one-class"),
         (entry(kernels=("rbf", "cosine")), "unknown kernel 'cosine'; known are linear, rbf"),
+        (entry(reads=("tapes",)), "declares to read 'tapes'; known are arrays, kernel, blocks, fi"),
+        (entry(reads=()), "declares to read nothing"),
     ):
         with pytest.raises(ValueError, match=sentence):
             wrong(other)
@@ -268,6 +270,16 @@ def test_declaring_says_what_a_class_lacks(half, sentence):
     with pytest.raises(ValueError, match=sentence):
         entry()(half)
     assert "new" not in REGISTRY
+
+
+def test_what_a_solver_reads_it_has_the_methods_for():
+    whole = catalogue.solver_class("dcd-l1")
+    with pytest.raises(ValueError, match="lacks the method fit_blocks and the method path_blocks"):
+        entry(reads=("arrays", "blocks"))(type("Mine", (whole,), {}))
+    said = {name: declared.reads for name, declared in catalogue.solvers().items()}
+    assert said["alsvm-batch"] == ("arrays", "blocks")
+    assert said["dcd-l1"] == said["cpsp"] == ("arrays",)
+    assert said["csvc"] == said["nu-svm"] == ("arrays", "kernel")
 
 
 def test_a_solver_may_bring_its_own_problem(monkeypatch):

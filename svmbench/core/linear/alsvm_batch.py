@@ -21,11 +21,13 @@ Deviations
     - Neither G nor q depends on C, and both are sums over samples: one pass over the data serves
       every C of a grid, and the sums of single folds serve every fold of a cross-validation, a
       training set's sum being the total minus the fold's own (path).
+    - Samples may come in blocks and never be in memory together (fit_blocks, path_blocks); their
+      sums are gathered as `statistics.py` says, also in several places at once (fit_statistics).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
 from time import perf_counter
@@ -36,6 +38,8 @@ import numpy as np
 from svmbench.core.base import PathPoint, Splits, TrainingData
 from svmbench.core.linear import least_squares, many_features
 from svmbench.core.linear.moments import fold_moments
+from svmbench.core.linear.statistics import Statistics, as_block, gather, numbered
+from svmbench.core.linear.sums import CLOSED_FORM, Sums
 from svmbench.core.linear_base import LinearClassifier, LinearSolution
 from svmbench.core.registry import declare
 
@@ -77,6 +81,7 @@ class _Sums:
     summary="ALSVM's closed form: one pass, one factorisation; whole C grids and CVs at once",
     reference="ALSVM paper, equations 1 and 2",
     paths=("C",),
+    reads=("arrays", "blocks"),
 )
 class ALSVMBatch(LinearClassifier):
     """The least-squares SVM in closed form.
@@ -166,6 +171,131 @@ class ALSVMBatch(LinearClassifier):
                 yield PathPoint(found, cost, {**found.counters_, "passes": passes + more})
                 passes = 0
 
+    def fit_blocks(self, blocks: Iterable[Any], *, n_features: int | None = None) -> Self:
+        """Fit rows that come in blocks, of which one at a time is in memory.
+
+        Parameters
+        ----------
+        blocks : iterable of (X, y)
+            X dense or CSR of shape (n_rows, n_columns), y its labels: two over all blocks, though
+            one block may hold one alone. Gone over once; where one pass is not enough for float64
+            and `blocks` can be gone over again (a list, or what
+            :func:`svmbench.data.open_blocks` returns, but no generator), twice.
+        n_features : int, optional
+            Number of features; default: that of the blocks, of CSR blocks the widest.
+
+        Returns
+        -------
+        self : ALSVMBatch
+            With ``objective_``, from the sums.
+
+        Raises
+        ------
+        ValueError
+            As :meth:`Statistics.update <svmbench.core.linear.statistics.Statistics.update>` and
+            `fit` do, with the row at which the block begins.
+
+        Examples
+        --------
+        >>> from svmbench import ALSVMBatch
+        >>> blocks = [([[1.0]], [1]), ([[-1.0]], [0])]
+        >>> ALSVMBatch(C=1.0, fit_intercept=False).fit_blocks(blocks).coef_
+        array([[0.8]])
+        """
+        (point,) = self.path_blocks(blocks, [self.C], n_features=n_features)
+        self.__dict__.update(point.solution.__dict__)
+        return self
+
+    def path_blocks(
+        self,
+        blocks: Iterable[Any],
+        values: Sequence[float],
+        *,
+        n_folds: int = 1,
+        seed: int = 0,
+        n_features: int | None = None,
+    ) -> Iterator[PathPoint]:
+        """Solve for each C, on all rows or on the training rows of each fold, from one pass.
+
+        Parameters
+        ----------
+        blocks : iterable of (X, y) or (X, y, folds)
+            As `fit_blocks` takes them; `folds` are the rows' folds, 0 … n_folds - 1.
+        values : sequence of float
+            Of C.
+        n_folds : int, default=1
+            1 for all rows.
+        seed : int, default=0
+            Of the folds, where the blocks bring none: each row's is drawn by its number.
+        n_features : int, optional
+
+        Yields
+        ------
+        PathPoint
+            In the order of `values`, fold after fold. The pass is charged to all in equal parts.
+        """
+        self._check_parameters()
+        start = perf_counter()
+        statistics = gather(blocks, n_folds, seed=seed, n_features=n_features)
+        shared = (perf_counter() - start) / (n_folds * max(1, len(values)))
+        again = None
+        passes = 1
+        for fold in range(n_folds):
+            without = None if n_folds == 1 else fold
+            sums = statistics.sums(self.bias, without)
+            for C in values:
+                start = perf_counter()
+                model = self._sibling(C=float(C)).fit_statistics(statistics, without, sums)
+                if model.stop_reason_ == least_squares.BY_POOR_SUMS and iter(blocks) is not blocks:
+                    if again is None:
+                        again = _triangles(numbered(blocks, n_folds, seed), statistics, self.bias)
+                        passes += 1
+                    model._solve_triangle(again, sums, without)
+                cost = shared + perf_counter() - start
+                yield PathPoint(model, cost, {**model.counters_, "passes": passes})
+                passes = 0
+
+    def fit_statistics(
+        self, statistics: Statistics, without: int | None = None, sums: Sums | None = None
+    ) -> Self:
+        """Fit what has been gathered, perhaps in several places, of all folds or all but one.
+
+        Parameters
+        ----------
+        statistics : Statistics
+        without : int, optional
+            The fold that is left out.
+        sums : Sums, optional
+            ``statistics.sums(self.bias, without)``, where several fits use it.
+
+        Raises
+        ------
+        ValueError
+            If the rows are not of two classes, or a parameter is out of range.
+        """
+        self._check_parameters()
+        if sums is None:
+            sums = statistics.sums(self.bias, without)
+        self.classes_, self.n_features_in_ = statistics.classes, statistics.n_features
+        self.__dict__.pop("several_", None)
+        w, said = sums.solve(1.0 / (2.0 * self.C))
+        self._store_weights(w, said, _work(1, int(said != CLOSED_FORM)))
+        return self._value(w, sums)
+
+    def _solve_triangle(self, triangles: list[np.ndarray], sums: Sums, without: int | None) -> None:
+        """Store the solution that the samples' own triangles give, of all folds but one."""
+        d = len(sums.q)
+        rows = np.vstack([part for fold, part in enumerate(triangles) if fold != without])
+        w, _ = least_squares.solve_triangle(rows[:, :d], rows[:, d], 1.0 / (2.0 * self.C))
+        self._store_weights(w, least_squares.BY_SAMPLES, _work(2, 1))
+        self._value(w, sums)
+
+    def _value(self, w: np.ndarray, sums: Sums) -> Self:
+        """Set ``objective_`` as the sums have it."""
+        loss = sums.loss(self.coef_[0], float(self.intercept_[0]))
+        self.objective_ = 0.5 * float(w @ w) + float(self.C) * loss
+        return self
+
     def _sums(
         self, data: TrainingData, splits: Splits | None
     ) -> Iterator[tuple[_Sums, float, int]]:
@@ -224,13 +354,8 @@ class ALSVMBatch(LinearClassifier):
         sound = w is not None
         if w is None:
             w, _ = least_squares.solve_triangle(*sums.triangle(self.bias), nu)
-        said = "closed form" if sound else least_squares.BY_SAMPLES
-        counters = {
-            "passes": 1 if sound else 2,
-            "factorisations": 1,
-            "fallbacks": int(not sound),
-        }
-        return self._store_weights(w, said, counters)
+        said = CLOSED_FORM if sound else least_squares.BY_SAMPLES
+        return self._store_weights(w, said, _work(1 if sound else 2, int(not sound)))
 
     def _store_weights(self, w: np.ndarray, said: str, counters: dict[str, int]) -> Self:
         n_features = len(w) - bool(self.bias)
@@ -243,6 +368,24 @@ class ALSVMBatch(LinearClassifier):
                 counters=counters,
             )
         )
+
+
+def _work(passes: int, fallbacks: int) -> dict[str, int]:
+    return {"passes": passes, "factorisations": 1, "fallbacks": fallbacks}
+
+
+def _triangles(
+    blocks: Iterable[tuple[int, Any, Any, np.ndarray]], statistics: Statistics, bias: float
+) -> list[np.ndarray]:
+    """Return each fold's triangular factor, the labels its last column, in one more pass."""
+    d = statistics.n_features
+    found = [np.empty((0, d + bool(bias) + 1)) for _ in range(statistics.n_folds)]
+    for _, X, y, folds in blocks:
+        X, signs = as_block(X, d), np.where(y == statistics.classes[1], 1.0, -1.0)
+        for fold in np.unique(folds):
+            rows = np.flatnonzero(folds == fold)
+            found[fold] = least_squares.stacked(found[fold], X[rows], signs[rows], bias)
+    return found
 
 
 def folds_of(splits: Splits, n_samples: int) -> np.ndarray | None:

@@ -40,7 +40,7 @@ def solve_sums(A: np.ndarray, q: np.ndarray, nu: float) -> np.ndarray | None:
     None where that fails or its condition estimate is below :data:`SMALLEST_RCOND`: the sums
     don't determine w then. The parameters are those of :func:`solve`.
     """
-    factor = _cholesky(A, nu)
+    factor = cholesky(A, nu)
     if factor is None:
         return None
     w, _ = dpotrs(factor, q, lower=1)
@@ -66,21 +66,35 @@ def triangle(X: Any, y: np.ndarray, bias: float) -> tuple[np.ndarray, np.ndarray
         k is at most d.
     c : ndarray of shape (k,)
     """
+    d = X.shape[1] + bool(bias)
+    both = stacked(np.empty((0, d + 1)), X, y, bias)
+    return both[:d, :d], both[:d, d]
+
+
+def stacked(both: np.ndarray, X: Any, y: np.ndarray, bias: float) -> np.ndarray:
+    """Return the triangular factor of samples with their labels as a last column, with more rows.
+
+    Parameters
+    ----------
+    both : ndarray of shape (k, d + 1)
+        The factor so far, which may have no rows.
+    X, y, bias
+        As :func:`triangle` takes them.
+    """
     n_samples, n_features = X.shape
     d = n_features + bool(bias)
     # As many rows again as the triangle has, or else most of the work is done on zeros.
     height = max(d, BLOCK_BYTES // (8 * (d + 1)))
-    both = np.empty((0, d + 1))
     for start in range(0, n_samples, height):
         part = X[start : start + height]
         columns = [part.toarray() if sp.issparse(part) else part]
         labels = y[start : start + height]
         if bias:
             columns.append(np.full((len(labels), 1), bias))
-        stacked = np.vstack([both, np.column_stack([*columns, labels])])
-        (both,) = qr(stacked, mode="r", overwrite_a=True, check_finite=False)
+        rows = np.vstack([both, np.column_stack([*columns, labels])])
+        (both,) = qr(rows, mode="r", overwrite_a=True, check_finite=False)
         both = both[: d + 1]
-    return both[:d, :d], both[:d, d]
+    return both
 
 
 def solve_triangle(
@@ -131,7 +145,7 @@ def solve(A: np.ndarray, q: np.ndarray, nu: float) -> tuple[np.ndarray, bool]:
 
 def inverse(A: np.ndarray, nu: float) -> np.ndarray:
     """Return ``(A + nu I)^-1``, by the two ways of :func:`solve`; unseen directions get 1/nu."""
-    factor = _cholesky(A, nu)
+    factor = cholesky(A, nu)
     if factor is not None:
         lower, _ = dpotri(factor, lower=1)
         P = np.tril(lower)
@@ -142,8 +156,11 @@ def inverse(A: np.ndarray, nu: float) -> np.ndarray:
     return np.ascontiguousarray((V / spectrum) @ V.T)
 
 
-def _cholesky(A: np.ndarray, nu: float) -> np.ndarray | None:
-    """Return the lower Cholesky factor of ``A + nu I`` (upper triangle: leavings), or None."""
+def cholesky(A: np.ndarray, nu: float) -> np.ndarray | None:
+    """Return the lower Cholesky factor of ``A + nu I`` (upper triangle: leavings).
+
+    None where there is none, or G's reciprocal condition is below :data:`SMALLEST_RCOND`.
+    """
     # The upper triangle of rows is the lower triangle of columns: LAPACK's order without a
     # transposition.
     G = A.T.copy(order="F")
