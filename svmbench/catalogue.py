@@ -14,6 +14,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
+from svmbench.baselines.templates import is_program
 from svmbench.errors import SvmbenchError, UnknownNameError
 
 
@@ -62,13 +63,22 @@ def solvers() -> dict[str, Any]:
 
 
 def solver_class(name: str) -> Any:
-    """Return the class behind a solver's name, or at the dotted path of a class of others.
+    """Return the class behind a solver's name, a class of others, or that of a program.
+
+    Parameters
+    ----------
+    name : str
+        As it was declared; a dotted path; or a program's commands.
 
     Raises
     ------
     svmbench.errors.UnknownNameError
         With the nearest known name.
     """
+    if is_program(name):
+        from svmbench.baselines.programs import program
+
+        return program(name)
     if "." in name:  # a class by its path; declared solvers have names in kebab case
         from svmbench.baselines.foreign import adapted
 

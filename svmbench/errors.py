@@ -65,6 +65,10 @@ class MissingPackageError(SvmbenchError, ValueError):
     """A parameter that asks for a package that is not installed; its text says how to get it."""
 
 
+class ProgramError(SvmbenchError):
+    """Somebody's program that is missing, failed, or did not write what it should have."""
+
+
 class ResultsError(SvmbenchError):
     """A results folder that can't be read or written."""
 

@@ -39,7 +39,7 @@ FRESHNESS = click.option(
 TRUST = click.option(
     "--trust",
     is_flag=True,
-    help="Import named classes from elsewhere than scikit-learn, too, which runs their code.",
+    help="Import classes from elsewhere than scikit-learn, and run programs, that a config names.",
 )
 MIRROR = click.option(
     "--mirror",

@@ -13,6 +13,7 @@ def config_schema() -> dict[str, Any]:
     Solvers and data sets are offered by name; a name that is not among them is left to
     ``svmbench validate``, which also knows plug-ins, prefixes and parts.
     """
+    from svmbench.experiment.blocks import SolverSpec
     from svmbench.experiment.models import Config
 
     schema = Config.model_json_schema()
@@ -29,11 +30,12 @@ def config_schema() -> dict[str, Any]:
         model = definitions[kind]
         name = {"anyOf": [{"enum": names}, {"type": "string"}], "title": "Name"}
         model["properties"]["name"] = name
-        # A file needs no name, nor does a class of others.
-        other = {"DatasetSpec": "file", "SolverSpec": "class"}[kind]
+        # A file needs no name, nor does a class of others or a program.
+        others = {"DatasetSpec": ("file",), "SolverSpec": SolverSpec.NAMED_BY}[kind]
         model["required"] = []
-        model["properties"].setdefault(other, {"type": "string", "title": other.title()})
-        whole = {**model, "anyOf": [{"required": [key]} for key in ("name", other)]}
+        for other in others:
+            model["properties"].setdefault(other, {"type": "string", "title": other.title()})
+        whole = {**model, "anyOf": [{"required": [key]} for key in ("name", *others)]}
         is_set = kind == "DatasetSpec"  # of which a name alone is enough
         definitions[kind] = {"anyOf": [name, whole], "title": kind} if is_set else whole
     return schema

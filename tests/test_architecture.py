@@ -33,6 +33,7 @@ MAY_IMPORT = {
         *("core.linear_base", "core.kernel_base", "core.kernel_classifier", "core.kernels"),
         "core.novelty_base",
         "core.shared_points",
+        "core.models",
     },
     "data": {*LEAVES, "misfits"},
     "experiment": {

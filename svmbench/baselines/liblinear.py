@@ -34,6 +34,12 @@ _ONE_AT_A_TIME = threading.Lock()
 _ITERATIONS = re.compile(r"#iter = (\d+)|^iter\s+(\d+)", re.MULTILINE)
 
 
+def iterations_of(said: str) -> int:
+    """Return the last number of iterations that was printed; 1 if none was."""
+    found = [int(a or b) for a, b in _ITERATIONS.findall(said)]
+    return max(1, found[-1]) if found else 1
+
+
 class _Liblinear(LinearClassifier):
     """One of LIBLINEAR's solvers behind the suite's contract."""
 
@@ -79,8 +85,7 @@ class _Liblinear(LinearClassifier):
         # Whichever label comes first, LIBLINEAR puts +1 before -1: w points to the positive class.
         w = np.ctypeslib.as_array(model.w, (data.native.n,)).copy()
         text = b"".join(said).decode(errors="replace")
-        found = [int(a or b) for a, b in _ITERATIONS.findall(text)]
-        n_iter = max(1, found[-1]) if found else 1
+        n_iter = iterations_of(text)
         stopped = "max_iter" if "reaching max number" in text else "converged"
         return self._store(
             LinearSolution(

@@ -10,6 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal, cast
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
+from svmbench.baselines import templates
 from svmbench.experiment.cells import DatasetChoice, NoveltyChoice
 from svmbench.experiment.values import (
     Features,
@@ -35,7 +36,8 @@ class SolverSpec(Model):
     Attributes
     ----------
     name : str
-        As ``svmbench list solvers`` shows it; of a class of others (the key ``class``), its path.
+        As ``svmbench list solvers`` shows it; of a class of others (the key ``class``), its path;
+        of a program (``program`` and ``predict``), its commands.
     label : str
         What tables call it, where one solver stands in a block more than once.
     params : dict
@@ -45,6 +47,9 @@ class SolverSpec(Model):
     optional : bool
         Left out, with the pairs that name it, where the package that it needs is not installed.
     """
+
+    #: Keys that give the name in other ways.
+    NAMED_BY: ClassVar[tuple[str, ...]] = ("class", "program", "predict")
 
     name: str
     label: str = ""
@@ -69,6 +74,30 @@ class SolverSpec(Model):
             return {"name": path, "label": path.rpartition(".")[2], **rest}
         return value
 
+    @model_validator(mode="before")
+    @classmethod
+    def _from_program(cls, value: Any) -> Any:
+        if not (isinstance(value, dict) and {"program", "predict"} & {*value}):
+            return value
+        if "name" in value:
+            msg = "a solver has a name, a class or a program, not several of them"
+            raise ValueError(msg)
+        given = {key: value.get(key, "") for key in ("program", "predict")}
+        for key, command in given.items():
+            if not isinstance(command, str):
+                msg = f"{key!r} is a command in one line of text: {said(command)}"
+                raise ValueError(msg)  # noqa: TRY004 - what pydantic takes for a finding
+        made = templates.commands(**given)
+        rest = {key: given for key, given in value.items() if key not in ("program", "predict")}
+        return {"name": made.name, "label": made.program, **rest}
+
+    @field_validator("name")
+    @classmethod
+    def _whole_commands(cls, name: str) -> str:
+        if templates.is_program(name):
+            templates.read(name)
+        return name
+
     @field_validator("label")
     @classmethod
     def _no_separators(cls, label: str) -> str:
@@ -82,6 +111,11 @@ class SolverSpec(Model):
     def shown(self) -> str:
         """The name that tables and records use."""
         return self.label or self.name
+
+    @property
+    def called(self) -> str:
+        """What profiles call it: its name, and a program, whose name is two commands, as shown."""
+        return self.shown if templates.is_program(self.name) else self.name
 
     def on(self, dataset: DatasetSpec) -> SolverSpec:
         """Return the solver as it is set for one data set."""

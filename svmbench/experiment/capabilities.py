@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from svmbench.baselines.templates import is_program
 from svmbench.errors import MissingPackageError
 from svmbench.experiment.blocks import SolverSpec, TrainingBlock
 from svmbench.experiment.folds import derive_seed, subset_rows
@@ -44,6 +45,8 @@ def is_here(spec: SolverSpec) -> bool:
     """Return whether a solver, and the package that its parameters ask for, are installed."""
     from svmbench.catalogue import solver_class, solvers
 
+    if is_program(spec.name):
+        return not solver_class(spec.name).commands.missing()
     if spec.name not in solvers():
         return False
     with contextlib.suppress(ValueError, TypeError):  # what is wrong with them is said elsewhere

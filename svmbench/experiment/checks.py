@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from svmbench import inert, scores
+from svmbench.baselines.templates import is_program
 from svmbench.errors import ConfigError, SvmbenchError, suggestion
 from svmbench.experiment.blocks import DatasetSpec, RaceBlock, SolverSpec, TrainingBlock
 from svmbench.experiment.capabilities import is_here
@@ -43,6 +44,7 @@ def check_names(draft: Draft, findings: Findings, *, trust: bool = False) -> Non
             place = draft.place((*prefix, "datasets", i))
             _check_params(place, dataset.params, called, draft, findings)
             _check_dataset(place, dataset, findings)
+    _check_places(draft, findings)
     _check_sweeps(draft, findings)
     _check_profiles(draft, findings)
 
@@ -57,12 +59,18 @@ def _lists(config: Config) -> Iterator[tuple[Place, list[SolverSpec], list[Datas
 def _check_solver(place: Place, spec: SolverSpec, findings: Findings, *, trust: bool) -> None:
     """Find a solver that there is not, and its parameters, and kernels that it has not."""
     from svmbench.baselines.foreign import why_not_taken
+    from svmbench.baselines.programs import why_not_run
     from svmbench.catalogue import solver_class, solvers
 
     known = solvers()
     if spec.optional and not is_here(spec):
         return
-    if "." in spec.name:
+    if is_program(spec.name):
+        reason = why_not_run(spec.name, trust=trust)
+        if reason:
+            findings.add((*place, "program"), reason, place)
+            return
+    elif "." in spec.name:
         reason = why_not_taken(spec.name, trust=trust)
         if reason:
             findings.add((*place, "class"), reason, place)
@@ -154,9 +162,14 @@ def check_files(draft: Draft, findings: Findings) -> None:
 
 
 def _is_there(name: str) -> bool:
-    """Return whether a solver's class is at hand; one of others must have been imported before."""
+    """Return whether a solver's class is at hand; one of others must have been imported before.
+
+    That of a program is made of its commands alone.
+    """
     from svmbench.catalogue import solver_class
 
+    if is_program(name):
+        return True
     if "." in name and not is_imported(name):
         return False
     try:
@@ -218,6 +231,30 @@ def _check_params(
                     findings.unknown((*where, param), has_none, param, known, place)
 
 
+def _check_places(draft: Draft, findings: Findings) -> None:
+    """Find places in the commands of programs that nothing in the config fills."""
+    from svmbench.catalogue import solver_class
+
+    config = draft.config
+    assert config is not None
+    swept = {name.removeprefix("solver.") for name in _dimensions(config)}
+    kept = [dataset.params for dataset in _all_datasets(config)]
+    kept += [profile.params for profile in config.profiles.values()]
+    for prefix, specs, _ in _lists(config):
+        for i, spec in enumerate(specs):
+            if not is_program(spec.name):
+                continue
+            filled = {*spec.params, *spec.grid, *swept, "random_state"}
+            filled |= {name for params in kept for name in params.get(spec.shown, ())}
+            place = draft.place((*prefix, "solvers", i))
+            for parameter in solver_class(spec.name)._get_param_names():
+                if parameter not in filled:
+                    said = (
+                        f"nothing gives a value for {{{parameter}}} (params or grid: {parameter})"
+                    )
+                    findings.add((*place, "program"), said, place)
+
+
 def _is_lost(draft: Draft, kind: str, name: str) -> bool:
     """Return whether a name may be that of something which is there and could not be read."""
     return kind in draft.nameless or name in draft.lost.get(kind, ())
@@ -273,7 +310,7 @@ def _check_profiles(draft: Draft, findings: Findings) -> None:
             if key not in swept and not (unsure or _is_lost(draft, "sweep", key)):
                 far = f"no block sweeps {shown(key)} here{suggestion(key, swept)}"
                 findings.add((*place, "sweep", key), far, place)
-        _check_params(place, profile.params, {s.name: s.name for s in specs}, draft, findings)
+        _check_params(place, profile.params, {s.called: s.name for s in specs}, draft, findings)
 
 
 def _dimensions(config: Config) -> Iterator[str]:

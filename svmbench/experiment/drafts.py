@@ -231,7 +231,7 @@ def _names(kind: str, item: Any) -> set[str]:
         return set()
     keys = {
         "blocks": ("name",),
-        "solvers": ("label", "name", "class"),
+        "solvers": ("label", "name", "class", "program"),
         "datasets": ("name", "file"),
     }
     found = [item[key] for key in keys[kind] if isinstance(item.get(key), str)]
@@ -282,4 +282,4 @@ def _allowed_keys(place: Place, data: Any) -> list[str]:
     model = models[names[-1]] if names else Config
     if model is Block:
         model = protocols()[_item_at(data, place)["protocol"]].settings
-    return [*model.model_fields, *(["class"] if model is SolverSpec else [])]
+    return [*model.model_fields, *(SolverSpec.NAMED_BY if model is SolverSpec else ())]

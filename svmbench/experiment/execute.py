@@ -307,10 +307,10 @@ class _Run:
             works = [*self.running, *self.making]
             self.contended |= {cell.key for cell, _ in self.running.values()}
             for work in works:
-                work.signal(signal.SIGSTOP)
+                work.stop_for_now()
             os.kill(os.getpid(), signal.SIGSTOP)
             for work in works:
-                work.signal(signal.SIGCONT)
+                work.go_on()
 
         with _handled(signal.SIGTSTP, stop):
             yield
@@ -391,6 +391,7 @@ class _Run:
 
     def _forget_points(self, key: str) -> None:
         self._points_file(key).unlink(missing_ok=True)
+        shutil.rmtree(worker.files_of(self._points_file(key)), ignore_errors=True)
         self.offsets.pop(key, None)
 
     def _collect_points(self, key: str) -> None:

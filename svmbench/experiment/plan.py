@@ -14,6 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from svmbench import scores
+from svmbench.baselines.templates import is_program
 from svmbench.errors import CacheError, DataError
 from svmbench.experiment.blocks import Block, DatasetSpec, SolverSpec
 from svmbench.experiment.capabilities import task_of, why_not, why_not_borne
@@ -292,7 +293,7 @@ class Row:
             spec.update(_solver_settings(solver))
         spec = self._with_own_settings(spec)
         names = [racer.name for racer in racers]
-        code = [code_hash(*_modules(name), self.declared.module) for name in names]
+        code = [_code_of(name, self.declared.module) for name in names]
         key = hash_of({**spec, "code": code})
         shown = self._shown(solver, place, fold)
         # A race without one of its racers would be another race.
@@ -350,6 +351,14 @@ def _modules(solver: str) -> list[str]:
 
     cls = solver_class(solver)
     return [cls.__module__, *({cls.wrapped.__module__} if hasattr(cls, "wrapped") else ())]
+
+
+def _code_of(solver: str, protocol: str) -> str:
+    """Return a hash of what a solver does in a protocol; of a program also one of its files."""
+    from svmbench.catalogue import solver_class
+
+    own = code_hash(*_modules(solver), protocol)
+    return f"{own} {solver_class(solver).commands.fingerprint()}" if is_program(solver) else own
 
 
 def _kernel(solver: SolverSpec) -> str:

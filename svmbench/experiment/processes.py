@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from multiprocessing import forkserver
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
+from pathlib import Path
 from typing import Any, cast
 
 from svmbench.errors import SvmbenchError
@@ -33,6 +34,7 @@ PARENT_VARIABLE = "SVMBENCH_PARENT"
 _NOT_TOLD = 255
 #: Two looks at the workers that lie further apart, in seconds, had this process stopped between.
 _LONGEST_LOOK_S = 2.0
+_MOST_DESCENDANTS = 1000
 
 
 class TimedOutError(Exception):
@@ -134,6 +136,26 @@ class Work:
         if self.process.pid is not None:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.process.pid, number)
+
+    def stop_for_now(self) -> None:
+        """Stop the worker, what it forked, and the programs that it runs, until `go_on`."""
+        self.signal(signal.SIGSTOP)
+        self._signal_programs(signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        """Let all go on that `stop_for_now` has stopped."""
+        self._signal_programs(signal.SIGCONT)
+        self.signal(signal.SIGCONT)
+
+    def _signal_programs(self, number: int) -> None:
+        """Send a signal to descendants in other sessions, but to their leaders.
+
+        Those watch for the worker's end, which they would miss.
+        """
+        for pid in descendants(self.process.pid or 0):
+            with contextlib.suppress(OSError):
+                if os.getsid(pid) not in (pid, self.process.pid):
+                    os.kill(pid, number)
 
 
 def start(function: Callable[..., Any], args: tuple[Any, ...], timeout_s: float) -> Work:
@@ -253,6 +275,19 @@ def _deaf_to_interrupts() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def descendants(pid: int) -> list[int]:
+    """Return the ids of the processes that one has forked, and of theirs."""
+    found: list[int] = []
+    todo = [pid]
+    while todo and len(found) < _MOST_DESCENDANTS:
+        for path in Path(f"/proc/{todo.pop()}/task").glob("*/children"):
+            with contextlib.suppress(OSError):
+                new = [int(number) for number in path.read_text().split()]
+                found += new
+                todo += new
+    return found
 
 
 #: The pipe to the parent, in a worker.

@@ -41,7 +41,7 @@ def apply_profile(config: Config, name: str) -> Config:
 
     def cut_solver(spec: SolverSpec) -> SolverSpec:
         grid = {k: profile.grid.get(k, v) for k, v in spec.grid.items()}
-        params = {**spec.params, **profile.params.get(spec.name, {})}
+        params = {**spec.params, **profile.params.get(spec.called, {})}
         return spec.model_copy(update={"grid": grid, "params": params})
 
     def cut_dataset(spec: DatasetSpec) -> DatasetSpec:

@@ -14,6 +14,7 @@ import multiprocessing
 import os
 import resource
 import signal
+import tempfile
 import threading
 import time
 import traceback
@@ -24,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from svmbench.data import store
-from svmbench.errors import BudgetError
+from svmbench.errors import BudgetError, ProgramError
 from svmbench.experiment import answers, processes
 from svmbench.experiment.cells import CellSpec, Limits, NodeSpec
 from svmbench.record import Answer, PointRecord
@@ -36,7 +37,6 @@ EXIT_ORPHAN = 78
 _POLL_S = 0.05
 #: In each so many looks at its own memory, one at that of the processes that a solver forked.
 _FAMILY_EACH = 10
-_MOST_DESCENDANTS = 1000
 _SHARED_WORTH_A_LOOK = 32 << 20
 #: fcntl's command to choose the signal that a pipe sends; the module has no name for it.
 _F_SETSIG = 10
@@ -105,9 +105,10 @@ def run_cell(
         if _scratch_is_gone(shared, points):
             return {"status": AGAIN, "reason": "the folder of shared arrays was removed"}
         text = " ".join(str(error).split())[:500]
+        kind = "" if isinstance(error, ProgramError) else type(error).__name__
         outcome = {
             "status": "failed",
-            "reason": f"{type(error).__name__}: {text}" if text else type(error).__name__,
+            "reason": ": ".join(filter(None, (kind, text))),
             "traceback": traceback.format_exc(limit=-8),
         }
     outcome["wall_s"] = round(time.perf_counter() - start, 4)
@@ -146,6 +147,10 @@ def _run(
         with Path(points).open("a", encoding="utf-8") as stream:
             stream.write(line + "\n")
 
+    # What a solver writes goes with its cell, however that ends.
+    own = files_of(points)
+    own.mkdir(exist_ok=True)
+    tempfile.tempdir = str(own)
     for settings in spec.get("racers", [spec] if "name" in spec else []):
         measure.warm(settings["name"])
     task = Task(
@@ -164,6 +169,11 @@ def _run(
         outcome = protocols()[spec["protocol"]].run(task)
     messages = list(dict.fromkeys(" ".join(str(w.message).split())[:200] for w in caught))
     return {"status": "ok", "reason": "", **outcome, "warnings": messages[:5]}
+
+
+def files_of(points: str | Path) -> Path:
+    """Return the folder for a cell's temporary files, beside its points."""
+    return Path(points).with_suffix(".files")
 
 
 def _fence(limits: Limits) -> None:
@@ -213,7 +223,7 @@ def _watch_memory(ceiling: float, memory_gb: float) -> None:
         looks += 1
         held = _own_bytes()
         if looks % _FAMILY_EACH == 0:
-            held += sum(map(_own_bytes, _descendants()))
+            held += sum(map(_own_bytes, processes.descendants(os.getpid())))
         if held > ceiling:
             # Said, not told by an exit code, which a solver may choose as well.
             processes.tell({"status": "memory", "reason": memory_reason(memory_gb)})
@@ -258,19 +268,6 @@ def _shared_without_arrays(pid: int | str) -> int:
             elif counts and words[0] == "Rss:":
                 total += int(words[1]) * 1024
     return total
-
-
-def _descendants() -> list[int]:
-    """Return the ids of the processes that this one forked, and of theirs."""
-    found: list[int] = []
-    todo = [os.getpid()]
-    while todo and len(found) < _MOST_DESCENDANTS:
-        for path in Path(f"/proc/{todo.pop()}/task").glob("*/children"):
-            with contextlib.suppress(OSError):
-                new = [int(pid) for pid in path.read_text().split()]
-                found += new
-                todo += new
-    return found
 
 
 def _finite(value: Any) -> bool:

@@ -12,7 +12,6 @@ In each round every racer runs once, A B A B …; the ratio is the median over t
 from __future__ import annotations
 
 import statistics
-import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -127,10 +126,11 @@ def nested_race(task: Task) -> Outcome:
     for _ in range(task.settings["repeats"]):
         for settings in spec["racers"]:
             with measure.quiet():
-                start, start_cpu = time.perf_counter(), time.process_time()
+                start = measure.now()
                 found = _run(task, settings, problem)
-                cpu[settings["shown"]].append(time.process_time() - start_cpu)
-                wall[settings["shown"]].append(time.perf_counter() - start)
+                its_wall, its_cpu = measure.since(start)
+            cpu[settings["shown"]].append(its_cpu)
+            wall[settings["shown"]].append(its_wall)
             results[settings["shown"]] = found
     metrics: dict[str, Any] = {"n_train": len(problem.codes), "outer_folds_run": len(problem.outer)}
     spread: dict[str, Any] = {}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import statistics
-import time
 from typing import Any
 
 import numpy as np
@@ -54,13 +53,11 @@ def test(
     task: Task, estimator: Any, X: Any, y: np.ndarray, X_test: Any, y_test: Any
 ) -> tuple[dict[str, float], dict[str, str], dict[str, float]]:
     """Return the scores on the test rows, the reasons of those without a value, and the seconds."""
-    start, cpu = time.perf_counter(), time.process_time()
+    start = measure.now()
     exam = scores.Exam(estimator, X_test, np.asarray(y_test), (X, task.labels(y)))
     _ = exam.predicted
-    seconds = {
-        "predict_time_s": time.perf_counter() - start,
-        "predict_cpu_time_s": time.process_time() - cpu,
-    }
+    wall, cpu = measure.since(start)
+    seconds = {"predict_time_s": wall, "predict_cpu_time_s": cpu}
     return *scores.mark(task.spec["scores"], exam), seconds
 
 

@@ -93,9 +93,9 @@ class _Racer:
             )
             key = (self._c_of(point), rung)
             with measure.quiet():
-                cpu, wall = time.process_time(), time.perf_counter()
+                start = measure.now()
                 estimator.train(self.data)
-                wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+                wall, cpu = measure.since(start)
             self.costs.setdefault(key, []).append(cpu)
             self.walls.setdefault(key, []).append(wall)
             if key not in self.counted:

@@ -78,9 +78,9 @@ class _Racer:
         """Train every setting once; score each the first time."""
         for p, (estimator, data) in enumerate(zip(self.estimators, self.data, strict=True)):
             with measure.quiet():
-                cpu, wall = time.process_time(), time.perf_counter()
+                start = measure.now()
                 estimator.train(data)
-                wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+                wall, cpu = measure.since(start)
             self.cpu[p].append(cpu)
             self.wall[p].append(wall)
             if len(self.marks) == p:

@@ -1,0 +1,210 @@
+"""The models that programs write, read back: LIBSVM's, LIBLINEAR's and SVM-light's format.
+
+Of a model that is read the suite's own objective is evaluated, with the suite's own kernels. The
+formats are told apart by their first word. What is in none of them, or has more classes than two,
+is no mistake: such a model is known by its predictions alone.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.datasets import load_svmlight_file
+
+from svmbench.core.kernels import KERNELS, KernelFunction
+from svmbench.core.models import Expansion
+from svmbench.core.problems import PROBLEMS, Values
+from svmbench.errors import ProgramError
+from svmbench.inert import line
+
+
+@dataclass(frozen=True)
+class ReadModel:
+    """A two-class model as a program wrote it.
+
+    Attributes
+    ----------
+    decide : callable
+        From inputs of shape (n_samples, n_features) to f, positive for the class +1.
+    square : float
+        ``||w||^2``; with the square of the constant feature's weight where the offset is absorbed.
+    problem : str
+        The entry of `PROBLEMS` that it is a solution of; empty where that is not told.
+    coefficients : ndarray or None
+        Of its support vectors, ``alpha_i y_i``; None of a linear model.
+    """
+
+    decide: Callable[[Any], np.ndarray]
+    square: float
+    problem: str
+    coefficients: np.ndarray | None = None
+
+    def objective(self, X: Any, y: np.ndarray, C: float) -> float:
+        """Return the primal value of its problem on samples with labels ±1."""
+        values = Values(f=self.decide(X), square=self.square, y=y)
+        return PROBLEMS[self.problem].primal(values, C)
+
+
+def read_model(path: Path, n_features: int) -> ReadModel | None:
+    """Read a program's model; None if its format is not known, or it has several classes.
+
+    Parameters
+    ----------
+    path : Path
+    n_features : int
+        Of the inputs that it was trained on.
+
+    Raises
+    ------
+    svmbench.errors.ProgramError
+        If it begins as one of the formats and goes on as none.
+    """
+    content = path.read_bytes()
+    for sign, called, reader in _FORMATS:
+        if content.startswith(sign):
+            try:
+                return reader(content, n_features)
+            except (ValueError, IndexError, KeyError, OverflowError) as error:
+                raise ProgramError(
+                    f"its model begins as {called} writes one and can't be read: {line(error, 200)}"
+                ) from error
+    return None
+
+
+def _libsvm(content: bytes, n_features: int) -> ReadModel | None:
+    """Read what LIBSVM writes, and LaSVM."""
+    head, found, vectors = content.partition(b"\nSV\n")
+    if not found:
+        msg = "it has no support vectors"
+        raise ValueError(msg)
+    said = _words_of(head)
+    if said["svm_type"] != ["c_svc"] or said["nr_class"] != ["2"]:
+        return None
+    kernel = {"polynomial": "poly"}.get(said["kernel_type"][0], said["kernel_type"][0])
+    if kernel not in KERNELS:
+        return None
+    function = KernelFunction(
+        kernel,
+        float(said.get("gamma", ["1"])[0]),
+        int(said.get("degree", ["3"])[0]),
+        float(said.get("coef0", ["0"])[0]),
+    )
+    sign = _sign(said["label"])
+    points, coefficients = _vectors(vectors, n_features, int(said["total_sv"][0]))
+    return _expansion(function, points, sign * coefficients, -sign * float(said["rho"][0]))
+
+
+def _svm_light(content: bytes, n_features: int) -> ReadModel | None:
+    """Read what SVM-light writes, and SVM-perf: a value and its meaning a line, then vectors."""
+    first, *lines = content.split(b"\n")
+    del first
+    meant: dict[str, str] = {}
+    at = 0
+    for at, text in enumerate(lines):  # noqa: B007 - where the last of them stands
+        value, mark, meaning = text.decode("ascii").partition("#")
+        if not mark:
+            break
+        meant[meaning.strip()] = value.strip()
+        if meaning.strip().startswith("threshold b"):
+            break
+    kernel = {"0": "linear", "1": "poly", "2": "rbf", "3": "sigmoid"}.get(meant["kernel type"])
+    if kernel is None:
+        return None
+    function = KernelFunction(
+        kernel,
+        float(meant["kernel parameter -g" if kernel == "rbf" else "kernel parameter -s"]),
+        int(meant["kernel parameter -d"]),
+        float(meant["kernel parameter -r"]),
+    )
+    threshold = next(value for what, value in meant.items() if what.startswith("threshold b"))
+    vectors = b"\n".join(text.partition(b"#")[0] for text in lines[at + 1 :])
+    number = int(meant["number of support vectors plus 1"]) - 1
+    points, coefficients = _vectors(vectors, n_features, number)
+    return _expansion(function, points, coefficients, -float(threshold))
+
+
+#: LIBLINEAR's solvers by what they minimise.
+_LIBLINEAR = {
+    "L2R_L2LOSS_SVC_DUAL": "squared-hinge",
+    "L2R_L2LOSS_SVC": "squared-hinge",
+    "L2R_L1LOSS_SVC_DUAL": "hinge",
+}
+
+
+def _liblinear(content: bytes, n_features: int) -> ReadModel | None:
+    head, found, rows = content.partition(b"\nw\n")
+    if not found:
+        msg = "it has no weights"
+        raise ValueError(msg)
+    said = _words_of(head)
+    if said["nr_class"] != ["2"] or said["solver_type"] == ["MCSVM_CS"]:
+        return None
+    bias, known = float(said["bias"][0]), int(said["nr_feature"][0])
+    weights = _sign(said["label"]) * np.array([float(word) for word in rows.split()])
+    if len(weights) != known + (bias >= 0) or known > n_features:
+        msg = f"it has {len(weights)} weights for {known} of {n_features} features"
+        raise ValueError(msg)
+    # The last features of the rows may be zero in all of them, and are not known to the program.
+    w = np.zeros(n_features)
+    w[:known] = weights[:known]
+    b = float(weights[known] * bias) if bias > 0 else 0.0
+    return ReadModel(
+        decide=lambda X: np.asarray(X @ w).ravel() + b,
+        square=float(weights @ weights),
+        problem=_LIBLINEAR.get(said["solver_type"][0], ""),
+    )
+
+
+#: What a model begins with, whose format that is, and what reads it.
+_FORMATS: tuple[tuple[bytes, str, Callable[[bytes, int], ReadModel | None]], ...] = (
+    (b"svm_type ", "LIBSVM", _libsvm),
+    (b"solver_type ", "LIBLINEAR", _liblinear),
+    (b"SVM-light ", "SVM-light", _svm_light),
+)
+
+
+def _words_of(head: bytes) -> dict[str, list[str]]:
+    """Return a head's lines, each a name and its values."""
+    split = [text.split() for text in head.decode("ascii").splitlines()]
+    return {words[0]: words[1:] for words in split if words}
+
+
+def _sign(labels: list[str]) -> float:
+    """Return +1 if the first label is that of the class +1, for which f is positive."""
+    return 1.0 if float(labels[0]) > 0 else -1.0
+
+
+def _vectors(text: bytes, n_features: int, number: int) -> tuple[Any, np.ndarray]:
+    """Return support vectors as CSR, and the coefficient that stands before each."""
+    points, coefficients = sp.csr_array((0, n_features)), np.zeros(0)
+    if text.strip():
+        points, coefficients = load_svmlight_file(
+            io.BytesIO(text), n_features=n_features, zero_based=False
+        )
+    if len(coefficients) != number:
+        msg = f"it has {len(coefficients)} support vectors and says {number}"
+        raise ValueError(msg)
+    return sp.csr_array(points), coefficients
+
+
+def _expansion(
+    function: KernelFunction, points: Any, coefficients: np.ndarray, b: float
+) -> ReadModel:
+    model = Expansion(function, points, coefficients, b)
+
+    def decide(X: Any) -> np.ndarray:
+        # Points and rows are of one kind.
+        return model.decide(X) if sp.issparse(X) else model.decide(sp.csr_array(X))
+
+    return ReadModel(
+        decide=decide,
+        square=model.squared_norm() if len(coefficients) else 0.0,
+        problem="hinge",
+        coefficients=coefficients,
+    )

@@ -1,0 +1,520 @@
+"""Other people's programs in a config: their commands, their models, their times, their ends."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import beyond
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import stand_ins
+from runs import cells_of, lines_of, start, svmbench, wait_until, write_config
+from sklearn.datasets import load_svmlight_file
+
+import svmbench as package
+from svmbench.baselines import launching, programs, templates
+from svmbench.baselines.program_models import read_model
+from svmbench.errors import ConfigError, ProgramError
+
+FEW_ROWS = {"max_samples": 60, "scaling": "all-rows"}
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Put the stand-ins on PATH; their folder has a name that a shell would take apart."""
+    folder = stand_ins.install(tmp_path_factory.mktemp('it\'s a "folder" $HOME'))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+        yield folder
+
+
+def fitted(entry: dict[str, Any], X: Any, y: np.ndarray, **params: Any) -> Any:
+    """Train a program as a worker does; return its estimator."""
+    commands = templates.commands(entry["program"], entry.get("predict", ""))
+    model = package.solver(commands.name, **params)
+    data = model.prepare(X, y)
+    return model.train(data).certify(data)
+
+
+@pytest.fixture
+def rows() -> tuple[np.ndarray, np.ndarray]:
+    random = np.random.default_rng(0)
+    X = random.normal(size=(40, 5)) * 10.0 ** random.integers(-8, 8, size=(40, 5))
+    X[X < -1.0] = 0.0
+    return X, np.where(random.normal(size=40) > 0, "good", "bad")
+
+
+# What a config may say.
+
+
+@pytest.mark.parametrize(
+    ("entry", "said"),
+    [
+        ({"program": "svm-train {train}"}, "'program' has no {model}, where the file of the model"),
+        ({"program": "svm-trian"}, "has no {train}.*known by a word: svm-train, liblinear-train"),
+        ({"program": "a {train} {model} 'x"}, "can't be split into words: no closing quotation"),
+        ({"program": "{train} {model}"}, "a program is named outright"),
+        ({"program": "a {train} {model} > x"}, "handed to no shell, and '>' would be a word"),
+        ({"program": "a {train} {model} 'x && y'"}, "handed to no shell"),
+        ({"program": "a {train} {model} {output}"}, r"can't have \{output\}, which only"),
+        ({"program": "a {train} {model}", "predict": "b {test} {model}"}, "has no {output}"),
+        ({"program": 3}, "'program' is a command in one line of text"),
+        ({"program": "svm-train", "name": "csvc"}, "a name, a class or a program, not several"),
+        ({"predict": "b {test} {model} {output}"}, "'program' names no program"),
+        ({"program": "a {train} {model} {C}", "params": {"c": 1}}, "has no parameter 'c'"),
+        ({"program": "a {train} {model} {C}"}, "nothing gives a value for {C}"),
+        ({"name": "a {train}"}, "has no {model}"),
+        ({"name": "a{train}{model}"}, "a program is named outright"),
+        ({"program": "svm-train", "lable": "x"}, "'lable'.*did you mean 'label'"),
+    ],
+)
+def test_what_a_config_can_not_say(tmp_path: Path, entry: dict[str, Any], said: str) -> None:
+    ended = svmbench("validate", write_config(tmp_path, [entry]), "--trust")
+    assert ended.code == 2, ended.said
+    assert re.search(said.replace("{t", r"\{t").replace("{m", r"\{m"), ended.err), ended.err
+
+
+def test_a_name_that_is_none_is_a_sentence() -> None:
+    ended = svmbench("time", "breast-cancer", "--solver", "alsvm", "--vs", "x{train}")
+    assert ended.code == 2
+    assert "x{train}: 'program' begins with a place to be filled in" in ended.err
+
+
+def test_commands_are_words_and_make_their_name_again() -> None:
+    made = templates.commands(
+        "'/a b/pro\"gram' -c {C} 'two words {gamma}' {train} {model}", "p {test} {model} {output}"
+    )
+    assert templates.read(made.name) == made
+    assert templates.is_program(made.name)
+    assert made.parameters == ("C", "gamma")
+    filled = templates.fill(made.train, {"C": "2", "gamma": "{train}", "train": "/x y/'z"})
+    assert filled == ['/a b/pro"gram', "-c", "2", "two words {train}", "/x y/'z", "{model}"]
+    for word in templates.SHIPPED:
+        shipped = templates.commands(word)
+        assert templates.read(shipped.name) == shipped
+        assert shipped.program == word
+
+
+def test_values_may_come_from_a_sweep_a_data_set_or_a_profile(tmp_path: Path) -> None:
+    entry = {"program": "a -c {C} -g {g} -e {e} -s {random_state} {train} {model}"}
+    config = write_config(
+        tmp_path,
+        [entry],
+        {"sweep": {"solver.C": [1, 2]}},
+        datasets=[{"name": "breast-cancer", "params": {"a": {"g": 1}}}],
+        profiles={"quick": {"params": {"a": {"e": 0.1}}}},
+    )
+    ended = svmbench("validate", config, "--trust")
+    assert ended.code == 0, ended.said
+
+
+# Nothing is run that nobody trusts.
+
+
+def test_without_trust_nothing_is_run(tmp_path: Path) -> None:
+    touched = tmp_path / "touched"
+    own = tmp_path / "own"
+    own.write_text(f"#!/bin/sh\ntouch '{touched}'\n")
+    own.chmod(0o755)
+    config = write_config(tmp_path, [{"program": f"'{own}' {{train}} {{model}}"}, "liblinear-l1"])
+    for words in (["validate", config], ["run", config, "--output", tmp_path / "out"]):
+        ended = svmbench(*words)
+        assert ended.code == 2
+        assert "own is a program of somebody's; --trust lets a run start it" in ended.err
+    with pytest.raises(ConfigError, match="--trust lets a run start it"):
+        package.run(str(config), output=tmp_path / "out")
+    for words in (["validate", config], ["run", config, "--dry-run"]):
+        ended = svmbench(*words, "--trust")
+        assert ended.code == 0, ended.said
+    assert not touched.exists()
+    ended = svmbench("run", config, "--output", tmp_path / "out", "--trust")
+    assert ended.code == 3
+    assert touched.exists()
+    reason = cells_of(tmp_path / "out")["own"]["reason"]
+    assert reason == "own ended well and wrote nothing to {model}"
+
+
+# Files.
+
+
+def test_rows_are_written_with_every_digit(tmp_path: Path, rows: Any) -> None:
+    X, _ = rows
+    X[3] = 0.0
+    labels = np.arange(40) - 3
+    for each in (X, sp.csr_array(X)):
+        programs.write_rows(tmp_path / "rows", each, labels)
+        back, written = load_svmlight_file(str(tmp_path / "rows"), n_features=5)
+        assert np.array_equal(back.toarray(), X)
+        assert np.array_equal(written, labels)
+
+
+# Models.
+
+
+def independent_objective(X: np.ndarray, y: np.ndarray, C: float, kernel: Callable) -> float:
+    """Return the primal value of the stand-ins' model, by its formula alone."""
+    K = np.array([[kernel(a, b) for b in X[: stand_ins.KEPT]] for a in X])
+    beta = stand_ins.ALPHA * y[: stand_ins.KEPT]
+    f = K @ beta - stand_ins.THRESHOLD
+    square = beta @ K[: stand_ins.KEPT] @ beta
+    return 0.5 * square + C * np.maximum(0.0, 1.0 - y * f).sum()
+
+
+def rbf(a: np.ndarray, b: np.ndarray) -> float:
+    return float(np.exp(-0.5 * np.sum((a - b) ** 2)))
+
+
+@pytest.mark.parametrize(
+    ("program", "kernel"),
+    [
+        ("svm_learn", rbf),
+        ("la_svm", rbf),
+        ("turned -g {gamma} {C} {tol} {train} {model}", rbf),
+        ("svm_learn -c {C} {gamma} {tol} {train} {model}", np.dot),
+    ],
+)
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+def test_the_objective_is_ours_on_the_model_that_was_written(
+    here: Path, program: str, kernel: Callable, kind: Callable, rows: Any
+) -> None:
+    X, labels = rows
+    X = np.clip(X, -2, 2)
+    model = fitted({"program": program}, kind(X), labels, C=3.0, gamma=0.5, tol=0.01)
+    y = np.where(labels == "good", 1.0, -1.0)
+    assert model.objective_ == pytest.approx(independent_objective(X, y, 3.0, kernel), rel=1e-12)
+    assert model.counters_["support_vectors"] == stand_ins.KEPT
+    f = model.decision_function(kind(X))
+    assert model.predict(kind(X)).tolist() == (
+        ["good"] * 40 if program == "la_svm" else np.where(f >= 0, "good", "bad").tolist()
+    )
+
+
+def test_a_program_whose_c_is_no_c_of_ours_has_no_objective(here: Path, rows: Any) -> None:
+    X, labels = rows
+    model = fitted({"program": "svm_perf_learn"}, np.clip(X, -2, 2), labels, C_perf=3.0, tol=0.1)
+    assert model.model_ is not None
+    assert model.objective_ is None
+    f = model.decision_function(np.clip(X, -2, 2))
+    assert model.predict(np.clip(X, -2, 2)).tolist() == np.where(f >= 0, "good", "bad").tolist()
+
+
+def test_what_is_in_no_known_format_is_known_by_its_predictions(here: Path, rows: Any) -> None:
+    X, labels = rows
+    model = fitted({"program": "cvm-train"}, X, labels, C=1.0, gamma=1.0, tol=0.1)
+    assert model.model_ is None
+    assert model.objective_ is None
+    assert not hasattr(model, "decision_function")
+    assert model.predict(X).tolist() == ["good"] * 40
+    alone = fitted({"program": "cvm-train -g {g} {train} {model}"}, X, labels, g=1.0)
+    with pytest.raises(ProgramError, match="no known format, or of several classes"):
+        alone.predict(X)
+
+
+HEAD = b"svm_type c_svc\nkernel_type linear\nnr_class 2\ntotal_sv 1\nrho 0\nlabel 1 -1\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (HEAD, "begins as LIBSVM writes one and can't be read: it has no support vectors"),
+        (HEAD + b"SV\n", "it has 0 support vectors and says 1"),
+        (HEAD + b"SV\n1 9:2\n", "can't be read"),
+        (HEAD.replace(b"rho 0\n", b"") + b"SV\n1 1:2\n", "can't be read: 'rho'"),
+        (b"solver_type L2R_L2LOSS_SVC\nnr_class 2\nlabel 1 -1\nnr_feature 3\nbias -1\nw\n1\n",
+         "it has 1 weights for 3 of 2 features"),
+        (b"SVM-light Version V6.02\n2 # kernel type\n", "begins as SVM-light writes one"),
+    ],
+)  # fmt: skip
+def test_a_model_that_begins_as_one_and_is_none(tmp_path: Path, content: bytes, said: str) -> None:
+    (tmp_path / "model").write_bytes(content)
+    with pytest.raises(ProgramError, match=said):
+        read_model(tmp_path / "model", 2)
+
+
+# Time and memory.
+
+
+def test_time_and_memory_are_the_programs_own(rows: Any) -> None:
+    """Its CPU time counts as this process's would; what lies around it counts as nobody's."""
+    code = (
+        "import sys, time; held = bytearray(60 << 20); start = time.process_time()\n"
+        "while time.process_time() - start < 0.2: pass\n"
+        "open(sys.argv[1], 'w').write('x')"
+    )
+    entry = {"program": f'{sys.executable} -S -c "{code}" {{model}} {{train}}'}
+    commands = templates.commands(entry["program"])
+    model = package.solver(commands.name)
+    data = model.prepare(*rows)
+    real, before = time.process_time(), launching.now()
+    model.train(data)
+    wall, cpu = (b - a for a, b in zip(before, launching.now(), strict=True))
+    assert 0.2 <= cpu < 0.5
+    assert wall >= 0.2
+    assert time.process_time() - real < 0.15
+    assert 60 < model.peak_memory_mb_ < 90
+    before = launching.now()
+    with launching.handing_over():
+        time.sleep(0.05)
+        sum(range(10**6))
+    wall, cpu = (b - a for a, b in zip(before, launching.now(), strict=True))
+    assert wall < 0.02
+    assert cpu < 0.02
+
+
+def test_what_a_program_prints_does_not_hold_it_up(here: Path, rows: Any) -> None:
+    model = fitted({"program": "go-wrong prints {train} {model}"}, *rows)
+    assert model.n_iter_ == 41
+
+
+# What goes wrong, each a sentence and a failed cell.
+
+WRONG = {
+    "absent": ("absent {train} {model}", "there is no program 'absent' here (PATH is searched)"),
+    "fails": (
+        "go-wrong fails {train} {model}",
+        "go-wrong ended with exit code 3: �[31mno room left�[0m",
+    ),
+    "dies": ("go-wrong dies {train} {model}", "go-wrong died of SIGSEGV, and said nothing"),
+    "silent": ("go-wrong nothing {train} {model}", "go-wrong ended well and wrote nothing"),
+    "other": ("go-wrong other {train} {model}", "a model of no known format"),
+    "damaged": ("go-wrong damaged {train} {model}", "its model begins as LIBSVM writes one"),
+    "forks": ("go-wrong forks {train} {model}", "go-wrong ended and left a process running"),
+    "hoards": ("go-wrong hoards {train} {model}", "needed more than the limit of 1 GiB of memory"),
+    "hangs": ("go-wrong hangs {train} {model}", "stopped after 8 s"),
+    "no-format": ("unrunnable {train} {model}", "unrunnable can't be run: Exec format error"),
+}
+WRONG_PREDICTIONS = {
+    "few": "predict-wrong wrote 59 predictions for 60 rows",
+    "words": "predict-wrong wrote no number in line 2 of its predictions: 'yes'",
+    "empty": "predict-wrong ended well and wrote nothing to {output}",
+    "nan": "predict-wrong wrote NaN among its predictions",
+}
+
+
+def test_what_goes_wrong_is_a_sentence_and_costs_its_cell_alone(here: Path, tmp_path: Path) -> None:
+    (here / "unrunnable").write_text("\x7fELF nothing")
+    (here / "unrunnable").chmod(0o755)
+    entries: list[Any] = [
+        {"program": program, "label": label} for label, (program, _) in WRONG.items()
+    ]
+    for how in WRONG_PREDICTIONS:
+        predict = f"predict-wrong {how} {{test}} {{model}} {{output}}"
+        program = "go-wrong other {train} {model}"
+        entries.append({"program": program, "predict": predict, "label": how})
+    out = tmp_path / "a folder with 'quotes' \" and spaces"
+    config = write_config(tmp_path, [*entries, "liblinear-l1"], FEW_ROWS, timeout_s=8)
+    # In a process of its own: workers are forked from a server that keeps the PATH it began with.
+    run = start("run", config, "--output", out, "--trust")
+    said = "".join(run.communicate(timeout=120))
+    assert run.returncode == 3, said
+    cells = cells_of(out)
+    expected = {label: said for label, (_, said) in WRONG.items()} | WRONG_PREDICTIONS
+    for label, reason in expected.items():
+        assert reason in cells[label]["reason"], label
+        status = {"hangs": "timeout", "hoards": "memory"}.get(label, "failed")
+        assert cells[label]["status"] == status, cells[label]
+    assert cells["liblinear-l1"]["status"] == "ok"
+    assert "\x1b" not in said
+    assert not list((out / ".scratch" / "points").iterdir())
+    assert not running("go-wrong")
+    # The same command goes on from there: nothing that failed is tried again unasked.
+    before = len(lines_of(out))
+    assert svmbench("run", config, "--output", out, "--trust").code == 3
+    assert len(lines_of(out)) == before
+
+
+def running(word: str) -> list[int]:
+    """Return the processes that have a word in their command line, and what they left behind."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = path.read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if any(word.encode() in each for each in words) or b"import time; time.sleep(600)" in words:
+            found.append(int(path.parent.name))
+    return found
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_the_end_of_a_run_is_the_end_of_its_programs(
+    here: Path, tmp_path: Path, number: signal.Signals
+) -> None:
+    entry = {"program": "go-wrong hangs {train} {model}", "label": "hangs"}
+    config = write_config(tmp_path, [entry], FEW_ROWS)
+    run = start("run", config, "--output", tmp_path / "out", "--trust")
+    try:
+        wait_until(lambda: bool(running("go-wrong")))
+        os.kill(run.pid, number)
+        run.communicate(timeout=30)
+        wait_until(lambda: not running("go-wrong") and not running("launcher.py"), 10)
+    finally:
+        run.kill()
+        run.wait()
+
+
+def test_a_program_stops_with_its_run_and_goes_on(here: Path, tmp_path: Path) -> None:
+    entry = {"program": "go-wrong hangs {train} {model}", "label": "hangs"}
+    run = start("run", write_config(tmp_path, [entry]), "--output", tmp_path / "out", "--trust")
+
+    def state() -> set[str]:
+        stats = [Path(f"/proc/{pid}/stat").read_text() for pid in running("go-wrong")]
+        return {stat.rpartition(")")[2].split()[0] for stat in stats}
+
+    try:
+        wait_until(lambda: bool(running("go-wrong")))
+        os.kill(run.pid, signal.SIGTSTP)
+        wait_until(lambda: state() == {"T"}, 10)
+        os.kill(run.pid, signal.SIGCONT)
+        wait_until(lambda: state() == {"S"}, 10)
+    finally:
+        run.kill()
+        run.wait()
+    wait_until(lambda: not running("go-wrong"), 10)
+
+
+# Keys.
+
+
+def key_of(config: Path) -> str:
+    """Return the key of a config's only cell."""
+    from svmbench.experiment import prepare_plan
+
+    (cell,) = prepare_plan(str(config), "quick", trust=True).cells
+    return cell.key
+
+
+def test_a_cells_key_holds_the_commands_and_the_programs_files(tmp_path: Path) -> None:
+    own, other = tmp_path / "own", tmp_path / "script.txt"
+    own.write_text("#!/bin/sh\n")
+    own.chmod(0o755)
+    other.write_text("1")
+    keys = []
+
+    def note(command: str) -> None:
+        keys.append(key_of(write_config(tmp_path, [{"program": command, "label": "x"}])))
+
+    note(f"{own} {other} {{train}} {{model}}")
+    note(f"{own} {other} {{train}} {{model}} ")
+    assert keys[0] == keys[1]
+    note(f"{own} {other} {{model}} {{train}}")
+    own.write_text("#!/bin/sh\n\n")
+    note(f"{own} {other} {{train}} {{model}}")
+    other.write_text("2")
+    note(f"{own} {other} {{train}} {{model}}")
+    assert len(set(keys)) == 4
+
+
+# With the programs themselves.
+
+PAIRS = [
+    ({"program": "svm-train"}, "libsvm", {"C": 2.0, "gamma": 0.5, "tol": 1e-6}),
+    (
+        {"program": "svm-train -t 1 -d 2 -r 1 -g 0.5 -c {C} -e {tol} {train} {model}"},
+        "libsvm",
+        {"C": 0.5, "tol": 1e-6},
+    ),
+    ({"program": "liblinear-train"}, "liblinear-l2", {"C": 2.0, "tol": 1e-8}),
+    (
+        {"program": "liblinear-train -s 1 -c {C} -e {tol} {train} {model}"},
+        "liblinear-l2-dual",
+        {"C": 0.5, "tol": 1e-6},
+    ),
+]
+
+
+@pytest.mark.parametrize(("entry", "ours", "params"), PAIRS)
+def test_a_program_has_the_objective_of_our_entry(
+    tmp_path: Path, entry: dict[str, Any], ours: str, params: dict[str, Any]
+) -> None:
+    name = installed(entry["program"].split()[0])
+    more = {"kernel": "poly", "degree": 2, "coef0": 1.0, "gamma": 0.5} if "-d" in str(entry) else {}
+    more |= {"fit_intercept": False} if ours == "liblinear-l2-dual" else {}
+    grid = {"C": [params["C"] / 4, params["C"]]}
+    fixed = {key: value for key, value in params.items() if key != "C"}
+    entry = {"predict": templates.SHIPPED[name][1], **entry, "label": "theirs", "params": fixed}
+    config = write_config(
+        tmp_path,
+        [
+            {**entry, "grid": grid},
+            {"name": ours, "label": "ours", "params": fixed | more, "grid": grid},
+        ],
+        {"protocol": "holdout", "scaling": "all-rows", "scores": ["accuracy", "auc"]},
+    )
+    ended = svmbench("run", config, "--output", tmp_path / "out", "--trust")
+    assert ended.code == 0, ended.said
+    cells = cells_of(tmp_path / "out")
+    theirs, own = cells["theirs"]["metrics"], cells["ours"]["metrics"]
+    assert theirs["objective"] == pytest.approx(own["objective"], rel=1e-6)
+    for metric in ("accuracy_pct", "auc_pct"):
+        assert theirs[metric] == pytest.approx(own[metric], abs=1e-9)
+    assert cells["theirs"]["params"] == cells["ours"]["params"]
+    assert theirs["n_iter"] > 1
+    assert theirs["peak_memory_mb"] > 1
+    assert theirs["cpu_time_s"] > 0
+
+
+def installed(name: str) -> str:
+    """Return a program's name if Debian's package of it is installed."""
+    beyond.need(program=name, install=f"apt-get install {name.split('-')[0]}-tools")
+    return name
+
+
+def test_several_classes_are_the_programs_own_affair(tmp_path: Path) -> None:
+    entry = {"program": installed("svm-train"), "params": {"C": 4.0, "gamma": 0.5, "tol": 1e-3}}
+    same = {"name": "libsvm", "params": entry["params"]}
+    block = {"protocol": "cv", "folds": 3, "scaling": "all-rows", "multiclass": "one-vs-one"}
+    config = write_config(tmp_path, [entry, same], block, datasets=["digits"])
+    ended = svmbench("run", config, "--output", tmp_path / "out", "--trust")
+    assert ended.code == 0, ended.said
+    cells = cells_of(tmp_path / "out")
+    theirs, own = (cells[name]["metrics"] for name in ("svm-train", "libsvm"))
+    assert theirs["accuracy_pct"] == pytest.approx(own["accuracy_pct"], abs=0.2)
+    assert theirs["accuracy_pct"] > 95
+    assert "objective" not in theirs
+
+
+def test_a_program_races_by_its_own_cpu_time(tmp_path: Path) -> None:
+    params = {"C": 1.0, "gamma": 0.5, "tol": 1e-3}
+    entry = {"program": installed("svm-train"), "params": params}
+    block = {
+        "protocol": "race",
+        "repeats": 3,
+        "tolerance": None,
+        "pairs": [["libsvm", "svm-train"]],
+    }
+    config = write_config(tmp_path, [{"name": "libsvm", "params": params}, entry], block)
+    ended = svmbench("run", config, "--output", tmp_path / "out", "--trust")
+    assert ended.code == 0, ended.said
+    (cell,) = (line for line in lines_of(tmp_path / "out") if line["kind"] == "cell")
+    cpu = cell["metrics"]["cpu_time_s:svm-train"]
+    # The launcher's own CPU time, and the writing of files, would be 20 ms at least.
+    assert 0.002 < cpu < 0.1
+    assert cell["metrics"]["ratio:libsvm:svm-train"] > 1
+    assert cell["counters"]["iterations:svm-train"] == cell["counters"]["iterations:libsvm"]
+
+
+def test_the_page_does_what_it_says(tmp_path: Path) -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "programs.md").read_text()
+    (name, content), *more = re.findall(r"^```yaml file=(\S+)\n(.*?)^```$", page, re.M | re.S)
+    assert not more
+    config = tmp_path / name
+    config.write_text(content)
+    installed("svm-train")
+    installed("liblinear-train")
+    ended = svmbench("run", config, "--output", tmp_path / "out", "--trust")
+    assert ended.code == 0, ended.said
+    cells = cells_of(tmp_path / "out")
+    for theirs, ours in (("svm-train", "csvc"), ("liblinear-train", "newton-l2")):
+        objectives = [cells[solver]["metrics"]["objective"] for solver in (theirs, ours)]
+        assert objectives[0] == pytest.approx(objectives[1], rel=1e-5)
+    for word in templates.SHIPPED:
+        assert f"| `{word}` |" in page
