@@ -49,7 +49,8 @@ def rows() -> tuple[np.ndarray, np.ndarray]:
     random = np.random.default_rng(0)
     X = random.normal(size=(40, 5)) * 10.0 ** random.integers(-8, 8, size=(40, 5))
     X[X < -1.0] = 0.0
-    return X, np.where(random.normal(size=40) > 0, "good", "bad")
+    # More of one class than of the other, so that no part of an objective cancels.
+    return X, np.where(random.normal(size=40) > -0.5, "good", "bad")
 
 
 # What a config may say.
