@@ -35,7 +35,7 @@ MAY_IMPORT = {
         "core.shared_points",
         "core.models",
     },
-    "data": {*LEAVES, "misfits"},
+    "data": {*LEAVES, "misfits", "core.compiled"},
     "experiment": {
         *LEAVES,
         *("core", "baselines", "data", "catalogue", "misfits", "record", "scores", "specs"),

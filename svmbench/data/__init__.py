@@ -10,6 +10,7 @@
     data.load("a9a").X              # mapped read-only
     data.load("ijcnn1+test[:90000]")
     data.load_file("my.csv", label_column="class")
+    data.open_blocks("larger-than-memory.libsvm")  # rows in blocks, one of them in memory
 
 Nothing is imported before it is used, so that asking for ``--help`` costs nothing.
 """
@@ -19,6 +20,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from svmbench.data.blocks import Blocks, open_blocks
     from svmbench.data.card import describe, list_rows
     from svmbench.data.entries import Entry
     from svmbench.data.many import Event, Outcome, fetch_many
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from svmbench.data.userfile import load_file
 
 _HOMES = {
+    "Blocks": "blocks",
     "Dataset": "prepare",
     "Entry": "entries",
     "Event": "many",
@@ -50,6 +53,7 @@ _HOMES = {
     "load_file": "userfile",
     "names": "registry",
     "names_of_paper": "registry",
+    "open_blocks": "blocks",
     "papers": "registry",
     "parse_name": "registry",
     "status": "prepare",
@@ -57,6 +61,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "Blocks",
     "Dataset",
     "Entry",
     "Event",
@@ -72,6 +77,7 @@ __all__ = [
     "load_file",
     "names",
     "names_of_paper",
+    "open_blocks",
     "papers",
     "parse_name",
     "status",

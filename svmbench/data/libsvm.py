@@ -58,7 +58,7 @@ def parse(
     """
     content = check_text(content, name)
     fast = None if _needs_slow_pass(content) else _fast(content)
-    X, labels = fast if fast is not None else _slow(content, name, sort_indices)
+    X, labels = fast if fast is not None else read_slowly(content, name, sort_indices)
     if X.shape[0] == 0:
         raise DataError(f"{name} has no data rows")
     return X, labels
@@ -122,20 +122,45 @@ def _built(
     return X
 
 
-def _slow(content: bytes, name: str, sort_indices: bool) -> tuple[sp.csr_array, np.ndarray]:
+def read_slowly(
+    content: bytes,
+    name: str,
+    sort_indices: bool = False,
+    first_line: int = 1,
+    n_features: int | None = None,
+    begun: bool = False,
+) -> tuple[sp.csr_array, np.ndarray]:
+    """Read lines one by one, as :func:`parse` does where the fast pass can't.
+
+    Parameters
+    ----------
+    content, name, sort_indices
+        As for :func:`parse`; lines without a row are allowed.
+    first_line : int, default=1
+        Number of the first of these lines in its file.
+    n_features : int, optional
+        The highest index that there may be.
+    begun : bool, default=False
+        Whether there were rows before these.
+    """
     labels: list[float] = []
     indptr = [0]
     indices: list[int] = []
     values: list[float] = []
-    for number, line in enumerate(re.split(rb"\r\n|\n|\r", content), start=1):
+    for number, line in enumerate(re.split(rb"\r\n|\n|\r", content), start=first_line):
         tokens = list(re.finditer(rb"[^ \t]+", line.split(b"#", 1)[0]))
         if not tokens:
             continue
         label = _number(tokens[0][0])
         if label is None:
-            _bad_label(name, number, tokens, first=not labels)
+            _bad_label(name, number, tokens, first=not (begun or labels))
         row = [_pair(name, number, token) for token in tokens[1:]]
         _check_order(name, number, tokens, row, sort_indices)
+        if row and max(row)[0] > (n_features or MAX_INDEX):
+            where = f"{name}, line {number}"
+            raise DataError(
+                f"{where}: the index {max(row)[0]} is beyond the last feature, {n_features}"
+            )
         row.sort()
         labels.append(label)
         indices += [index - 1 for index, _ in row]

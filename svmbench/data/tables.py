@@ -144,12 +144,12 @@ def samples(
         raise DataError(
             f"{' and '.join(names)} have different numbers of columns: {sorted(widths)}"
         )
-    label = _column(frames[0], reading.label, names[0])
-    dropped = {_column(frames[0], column, names[0]) for column in reading.drop}
+    label = column_of(frames[0], reading.label, names[0])
+    dropped = {column_of(frames[0], column, names[0]) for column in reading.drop}
     features = [c for c in frames[0].columns if c != label and c not in dropped]
     if not features:
         raise DataError(f"{names[0]}: no column is left for features")
-    encodings = {_column(frames[0], key, names[0]): rule for key, rule in reading.encode.items()}
+    encodings = {column_of(frames[0], key, names[0]): rule for key, rule in reading.encode.items()}
     if reading.incomplete == "drop":
         frames = [frame[~(frame[features] == reading.missing).any(axis=1)] for frame in frames]
         if not len(frames[0]):
@@ -167,7 +167,7 @@ def samples(
     ]
 
 
-def _column(frame: pd.DataFrame, key: int | str, name: str) -> Any:
+def column_of(frame: pd.DataFrame, key: int | str, name: str) -> Any:
     """Return the frame's own key of a column given by number, name, "first" or "last"."""
     if key in ("first", "last") and key not in frame.columns:
         return frame.columns[0 if key == "first" else -1]

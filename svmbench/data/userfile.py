@@ -59,18 +59,13 @@ def load_file(
     """
     place = Path(path)
     content = decompressed(fetch.regular(place), place.name)
-    ending = place.with_suffix("").suffix if place.suffix in SUFFIXES else place.suffix
-    as_table = label_column is not None or separator is not None or ending in _TABLE_ENDINGS
-    named = isinstance(label_column, str) and label_column not in ("first", "last")
-    if incomplete not in ("refuse", "drop", "mean"):
-        raise DataError(f"incomplete must be 'refuse', 'drop' or 'mean', not {incomplete!r}")
-    reading = Reading(
-        format="table" if as_table else "libsvm",
-        separator=separator or _TABLE_ENDINGS.get(ending, ","),
-        header=named if header is None else header,
-        label="last" if label_column is None else label_column,
+    reading = reading_of(
+        place,
+        label_column,
+        separator=separator,
+        header=header,
         missing=missing,
-        incomplete=incomplete,  # type: ignore[arg-type]
+        incomplete=incomplete,
         sort_indices=sort_indices,
     )
     what = Derivation(positive=positive)
@@ -87,6 +82,44 @@ def load_file(
         assert held is not None
     derived, facts = held
     return Dataset(str(path), derived.X, derived.y, None, None, facts, facts["sha256"])
+
+
+def ending_of(place: Path) -> str:
+    """Return the ending of a file's name before that of its compression: ``".csv"``."""
+    return place.with_suffix("").suffix if place.suffix in SUFFIXES else place.suffix
+
+
+def reading_of(
+    place: Path,
+    label_column: int | str | None = None,
+    *,
+    separator: str | None = None,
+    header: bool | None = None,
+    missing: str | None = None,
+    incomplete: str = "refuse",
+    sort_indices: bool = False,
+) -> Reading:
+    """Return how a user's own file is read, as :func:`load_file` has it.
+
+    Raises
+    ------
+    DataError
+        If `incomplete` is none of its words.
+    """
+    if incomplete not in ("refuse", "drop", "mean"):
+        raise DataError(f"incomplete must be 'refuse', 'drop' or 'mean', not {incomplete!r}")
+    ending = ending_of(place)
+    as_table = label_column is not None or separator is not None or ending in _TABLE_ENDINGS
+    named = isinstance(label_column, str) and label_column not in ("first", "last")
+    return Reading(
+        format="table" if as_table else "libsvm",
+        separator=separator or _TABLE_ENDINGS.get(ending, ","),
+        header=named if header is None else header,
+        label="last" if label_column is None else label_column,
+        missing=missing,
+        incomplete=incomplete,  # type: ignore[arg-type]
+        sort_indices=sort_indices,
+    )
 
 
 def _prepared(
@@ -122,4 +155,4 @@ def parse_file(content: bytes, name: str, reading: Reading) -> Part:
     return Part(X, labels)
 
 
-__all__ = ["load_file", "parse_file"]
+__all__ = ["ending_of", "load_file", "parse_file", "reading_of"]

@@ -98,7 +98,7 @@ def test_the_slow_pass_agrees_with_the_fast_one():
         pairs = [f"{column}:{float(rng.normal())!r}" for column in columns]
         rows.append(" ".join([str(rng.choice([-1, 1])), *pairs]))
     text = "\n".join(rows).encode()
-    fast, slow = libsvm._fast(text), libsvm._slow(text, "f", sort_indices=False)
+    fast, slow = libsvm._fast(text), libsvm.read_slowly(text, "f")
     assert fast is not None
     assert (fast[0] != slow[0]).nnz == 0
     np.testing.assert_array_equal(fast[1], slow[1])

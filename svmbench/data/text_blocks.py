@@ -1,0 +1,207 @@
+"""Blocks of rows from pieces of text: LIBSVM's format, and tables."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+
+from svmbench.data import libsvm, tables
+from svmbench.data.entries import Reading
+from svmbench.data.text_rows import parse_rows, room_for
+from svmbench.errors import DataError
+
+
+def libsvm_blocks(
+    pieces: Iterable[bytes], name: str, n_features: int | None, *, sort_indices: bool = False
+) -> Iterator[tuple[Any, np.ndarray]]:
+    """Yield a block for each piece of LIBSVM text that has rows.
+
+    A block is dense where every row of it, and of those before it, has every feature; else CSR.
+
+    Parameters
+    ----------
+    pieces : iterable of bytes
+        Whole lines, with a newline at the end of each piece.
+    name : str
+        What to call the file in an error.
+    n_features : int or None
+        The highest index that there may be, if it is known.
+    sort_indices : bool, default=False
+
+    Raises
+    ------
+    DataError
+        As :func:`svmbench.data.libsvm.parse` does, or for an index above `n_features`.
+    """
+    line, width, may_be_dense = 1, n_features or 0, True
+    begun = False
+    for number, piece in enumerate(pieces):
+        rows = _Rows(libsvm.check_text(piece, name) if number == 0 else piece)
+        line += rows.read(name, line, n_features, sort_indices=sort_indices, begun=begun)
+        if not rows.n_rows:
+            continue
+        # Dense blocks of one width, or one that has to grow: that of CSR blocks can.
+        may_be_dense &= rows.is_full and (rows.width == width or not (begun or n_features))
+        width, begun = max(width, rows.width), True
+        yield rows.matrix(width, dense=may_be_dense), rows.labels[: rows.n_rows]
+    if not begun:
+        raise DataError(f"{name} has no data rows")
+
+
+class _Rows:
+    """The rows of one piece of text, in arrays that are long enough for whatever it holds."""
+
+    def __init__(self, piece: bytes) -> None:
+        self.piece = piece
+        most_rows, most_values = room_for(len(piece))
+        self.labels = np.empty(most_rows)
+        self.indptr = np.empty(most_rows + 1, dtype=np.int32)
+        self.indptr[0] = 0
+        self.indices = np.empty(most_values, dtype=np.int32)
+        self.values = np.empty(most_values)
+        self.n_rows = 0
+        self.is_full = True
+
+    def read(
+        self, name: str, line: int, n_features: int | None, *, sort_indices: bool, begun: bool
+    ) -> int:
+        """Fill the arrays, and return the number of lines.
+
+        `line` is the number of the first of them; `begun` says whether there were rows before.
+        """
+        text = np.frombuffer(self.piece, dtype=np.uint8)
+        most = n_features or libsvm.MAX_INDEX
+        end = lines = 0
+        while True:
+            self.n_rows, end, more, full = parse_rows(
+                *(text, end, self.n_rows, most),
+                *(self.labels, self.indptr, self.indices, self.values),
+            )
+            lines += more
+            self.is_full &= full
+            if end == len(text):
+                return lines
+            after = self.piece.index(b"\n", end) + 1
+            X, labels = libsvm.read_slowly(
+                *(self.piece[end:after], name, sort_indices, line + lines, n_features),
+                begun=begun or self.n_rows > 0,
+            )
+            self._append(X, labels)
+            end, lines = after, lines + 1
+
+    def _append(self, X: sp.csr_array, labels: np.ndarray) -> None:
+        first, n = self.n_rows, int(self.indptr[self.n_rows])
+        self.n_rows += len(labels)
+        self.labels[first : self.n_rows] = labels
+        self.indptr[first + 1 : self.n_rows + 1] = n + X.indptr[1:]
+        self.indices[n : n + X.nnz] = X.indices
+        self.values[n : n + X.nnz] = X.data
+        self.is_full = False
+
+    @property
+    def n_values(self) -> int:
+        return int(self.indptr[self.n_rows])
+
+    @property
+    def width(self) -> int:
+        """The highest index."""
+        return int(self.indices[: self.n_values].max()) + 1 if self.n_values else 0
+
+    def matrix(self, width: int, *, dense: bool) -> Any:
+        """Return the inputs; dense rows are a view of the values."""
+        n = self.n_values
+        if dense:
+            return self.values[:n].reshape(self.n_rows, width)
+        return sp.csr_array(
+            (self.values[:n], self.indices[:n], self.indptr[: self.n_rows + 1]),
+            shape=(self.n_rows, width),
+        )
+
+
+def table_blocks(
+    pieces: Iterable[bytes], name: str, n_features: int | None, reading: Reading
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield a block for each piece of a table that has rows.
+
+    Parameters
+    ----------
+    pieces : iterable of bytes
+        Whole lines; no cell goes over several.
+    name : str
+    n_features : int or None
+    reading : Reading
+        Separator, header, label column.
+
+    Raises
+    ------
+    DataError
+        As :func:`svmbench.data.load_file` does for tables, or for another number of features.
+    """
+    line, header, width = 1, b"", n_features
+    for number, piece in enumerate(pieces):
+        text = libsvm.check_text(piece, name) if number == 0 else piece
+        if reading.header and not header:
+            header, _, text = text.partition(b"\n")
+            header += b"\n"
+            line += 1
+        if text and not text.isspace():
+            X, labels = _fast_table(text, header, name, reading) or _slow_table(
+                text, header, name, line, reading
+            )
+            if X.shape[1] != (width or X.shape[1]):
+                where = f"{name}, from line {line} on"
+                raise DataError(f"{where}: {X.shape[1]} features instead of {width}")
+            width = X.shape[1]
+            yield X, as_numbers(labels)
+        line += text.count(b"\n")
+    if line == 1 + bool(header) or width is None:
+        raise DataError(f"{name} has no data rows")
+
+
+def as_numbers(labels: np.ndarray) -> np.ndarray:
+    """Return labels as float64 where all are numbers, else as they are."""
+    try:
+        return labels.astype(np.float64)
+    except ValueError:
+        return labels
+
+
+def _fast_table(
+    text: bytes, header: bytes, name: str, reading: Reading
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return a piece's rows by pandas' parser of numbers; None where there is anything else."""
+    options: dict[str, Any] = {
+        "sep": r"\s+" if reading.separator == "whitespace" else reading.separator,
+        "header": None,
+        "skipinitialspace": True,
+        "na_filter": False,
+        "index_col": False,
+    }
+    try:
+        words = pd.read_csv(io.BytesIO(header or text), dtype=str, nrows=1, **options)
+        words.columns = words.iloc[0].str.strip() if header else words.columns + 1
+        label = list(words.columns).index(tables.column_of(words, reading.label, name))
+        kinds = {place: np.float64 for place in range(words.shape[1]) if place != label}
+        frame = pd.read_csv(io.BytesIO(text), dtype={**kinds, label: str}, **options)
+        labels = frame.pop(label).str.strip().to_numpy(dtype=object)
+    except (ValueError, LookupError, AttributeError):
+        return None
+    X = np.ascontiguousarray(frame.to_numpy())
+    is_whole = X.shape[1] == len(kinds) and bool(np.isfinite(X).all()) and all(labels)
+    return (X, labels) if is_whole and X.shape[1] else None
+
+
+def _slow_table(
+    text: bytes, header: bytes, name: str, line: int, reading: Reading
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return a piece's rows as a whole table's are read, or say which line of it is wrong."""
+    # Blank lines for those before it, so that what is said has the number of its line.
+    before = header + b"\n" * (line - 1 - bool(header))
+    frame = tables.read(before + text, name, reading)
+    ((X, labels),) = tables.samples([frame], [name], reading)
+    return X, labels
