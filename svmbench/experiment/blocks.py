@@ -5,6 +5,7 @@ A protocol's own settings are a class derived from one of these, in the protocol
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, cast
 
@@ -312,3 +313,9 @@ class RaceBlock(TrainingBlock):
     """
 
     pairs: list[Annotated[list[str], Field(min_length=2, max_length=2)]] = []
+
+    def named(self) -> Iterator[tuple[tuple[str | int, ...], str]]:
+        """Yield the solvers that settings name, by what tables call them, and where they stand."""
+        for j, pair in enumerate(self.pairs):
+            for name in pair:
+                yield ("pairs", j), name

@@ -346,7 +346,7 @@ def cross_check(draft: Draft, findings: Findings) -> None:
         if getattr(block, "solvers", []):
             _check_repeated_solvers(draft, ("blocks", i), solvers, findings)
         if isinstance(block, RaceBlock):
-            _check_pairs(draft, place, block, [spec.shown for spec in solvers], findings)
+            _check_named(draft, place, block, [spec.shown for spec in solvers], findings)
         if place not in draft.guessed:
             _check_grids(place, solvers, declared, findings)
         _check_scores(draft, place, block, declared, findings)
@@ -365,15 +365,14 @@ def _check_repeated_solvers(
         first.add(spec.shown)
 
 
-def _check_pairs(
+def _check_named(
     draft: Draft, place: Place, block: RaceBlock, known: list[str], findings: Findings
 ) -> None:
-    """Find pairs of solvers that don't race."""
-    for j, pair in enumerate(block.pairs):
-        for name in pair:
-            if name not in known and not _is_lost(draft, "solvers", name):
-                said = f"no solver {shown(name)} to race{suggestion(name, known)}"
-                findings.add((*place, "pairs", j), said, place)
+    """Find names of solvers that don't race."""
+    for where, name in block.named():
+        if name not in known and not _is_lost(draft, "solvers", name):
+            said = f"no solver {shown(name)} to race{suggestion(name, known)}"
+            findings.add((*place, *where), said, place)
 
 
 def _check_grids(

@@ -24,6 +24,7 @@ from svmbench.experiment.blocks import RaceBlock
 from svmbench.experiment.cells import SolverSettings
 from svmbench.experiment.kernel_search import SearchRows, make_folds, search, takes_part, warm_up
 from svmbench.experiment.protocols.declare import ALL_ROWS, ITSELF, UNSCALED, protocol
+from svmbench.experiment.protocols.outcomes import compare
 from svmbench.experiment.protocols.task import Outcome, Task, inputs_of
 from svmbench.experiment.values import Folds, Repeats, RunFolds
 
@@ -141,15 +142,13 @@ def nested_race(task: Task) -> Outcome:
         metrics[f"unconverged_fits:{name}"] = results[name].unconverged
         spread[f"cpu_time_s:{name}"] = [min(cpu[name]), max(cpu[name])]
     for first, second in spec["pairs"]:
-        ratios = [b / a for a, b in zip(cpu[first], cpu[second], strict=True)]
-        metrics[f"ratio:{first}:{second}"] = statistics.median(ratios)
-        spread[f"ratio:{first}:{second}"] = [min(ratios), max(ratios)]
         differences = np.abs(np.stack(results[first].scores) - np.stack(results[second].scores))
         metrics[f"unequal_scores_pct:{first}:{second}"] = 100.0 * float(np.mean(differences > 1e-9))
         metrics[f"largest_score_difference_pct:{first}:{second}"] = float(differences.max())
+    ratios, ranges = compare(spec["pairs"], cpu)
     return {
-        "metrics": metrics,
-        "spread": spread,
+        "metrics": metrics | ratios,
+        "spread": spread | ranges,
         "counters": {},
         "params": {},
         "stop_reason": "",

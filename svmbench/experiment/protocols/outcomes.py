@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -101,6 +102,29 @@ def outcome_of(estimator: Any, timings: list[measure.Timing], params: dict[str, 
         "stop_reason": str(estimator.stop_reason_),
         "params": params,
     }
+
+
+def compare(
+    pairs: Iterable[Sequence[str]], costs: Mapping[str, Sequence[float]]
+) -> tuple[dict[str, float | None], dict[str, list[float]]]:
+    """Return the ratio of each pair, the median over the rounds, and its smallest and largest.
+
+    Parameters
+    ----------
+    pairs : iterable of (str, str)
+        A ratio is the cost of the second over that of the first.
+    costs : mapping of str to sequence of float
+        Seconds of each round. A pair of which one has none has the ratio None.
+    """
+    ratios: dict[str, float | None] = {}
+    spread: dict[str, list[float]] = {}
+    for first, second in pairs:
+        name = f"ratio:{first}:{second}"
+        ratios[name] = None
+        if first in costs and second in costs:
+            found = [b / a for a, b in zip(costs[first], costs[second], strict=True)]
+            ratios[name], spread[name] = statistics.median(found), [min(found), max(found)]
+    return ratios, spread
 
 
 def sizes(inputs: Inputs, n_train: int, n_test: int) -> dict[str, float]:

@@ -27,6 +27,7 @@ from svmbench.experiment import measure
 from svmbench.experiment.blocks import RaceBlock
 from svmbench.experiment.cells import SolverSettings
 from svmbench.experiment.protocols.declare import ALL_ROWS, UNSCALED, protocol
+from svmbench.experiment.protocols.outcomes import compare
 from svmbench.experiment.protocols.task import Outcome, Task, inputs_of
 from svmbench.experiment.values import Limit, Repeats
 
@@ -237,14 +238,10 @@ def race(task: Task) -> Outcome:
         if aims[first] != aims[second]:
             # Said outright: a table would else take the difference of the two objectives.
             metrics[f"objective_difference:{first}:{second}"] = None
-        metrics[f"ratio:{first}:{second}"] = None
-        if first in totals and second in totals:
-            ratios = [b / a for a, b in zip(totals[first], totals[second], strict=True)]
-            metrics[f"ratio:{first}:{second}"] = statistics.median(ratios)
-            spread[f"ratio:{first}:{second}"] = [min(ratios), max(ratios)]
+    ratios, ranges = compare(spec["pairs"], totals)
     return {
-        "metrics": metrics,
-        "spread": spread,
+        "metrics": metrics | ratios,
+        "spread": spread | ranges,
         "counters": {f"{k}:{r.name}": v for r in racers for k, v in r.counters.items()},
         "params": {},
         "stop_reason": "; ".join(notes),

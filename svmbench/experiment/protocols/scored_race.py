@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import statistics
 import time
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from svmbench.experiment.blocks import RaceBlock
 from svmbench.experiment.cells import SolverSettings
 from svmbench.experiment.protocols.declare import ALL_ROWS, UNSCALED, Scaled, protocol
 from svmbench.experiment.protocols.held_out import kept_rows, testing_part
+from svmbench.experiment.protocols.outcomes import compare
 from svmbench.experiment.protocols.task import Task, inputs_of
 from svmbench.experiment.values import Repeats
 from svmbench.record import Outcome
@@ -47,6 +49,12 @@ class ScoredRace(RaceBlock):
     test: Annotated[float, Field(gt=0, lt=1)] = 0.2
     reference: str = ""
     within: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 2.0
+
+    def named(self) -> Iterator[tuple[tuple[str | int, ...], str]]:
+        """Yield the solvers that settings name; see the base class."""
+        yield from super().named()
+        if self.reference:
+            yield ("reference",), self.reference
 
 
 class _Racer:
@@ -131,7 +139,9 @@ def scored_race(task: Task) -> Outcome:
             racer.run(wanted, X_test, np.asarray(y_test))
     outcome, costs = _judged(racers, spec["select_by"], own["reference"], own["within"])
     outcome["metrics"] |= {"n_train": len(rows), "n_test": len(y_test)}
-    _compare(spec["pairs"], costs, outcome)
+    ratios, ranges = compare(spec["pairs"], costs)
+    outcome["metrics"] |= ratios
+    outcome["spread"] |= ranges
     return outcome
 
 
@@ -171,13 +181,3 @@ def _judged(
         outcome["spread"][f"cpu_time_s:{name}"] = [min(costs[name]), max(costs[name])]
     outcome["stop_reason"] = "; ".join(notes)
     return outcome, costs
-
-
-def _compare(pairs: list[list[str]], costs: dict[str, list[float]], outcome: Outcome) -> None:
-    """Add the ratio of each pair: cost of the second over cost of the first, round by round."""
-    for first, second in pairs:
-        outcome["metrics"][f"ratio:{first}:{second}"] = None
-        if first in costs and second in costs:
-            ratios = [b / a for a, b in zip(costs[first], costs[second], strict=True)]
-            outcome["metrics"][f"ratio:{first}:{second}"] = statistics.median(ratios)
-            outcome["spread"][f"ratio:{first}:{second}"] = [min(ratios), max(ratios)]

@@ -1,0 +1,164 @@
+"""Protocol ``calls``: which call is timed, of whom, in which process."""
+
+import os
+import time
+
+import numpy as np
+import pytest
+
+from svmbench.core.kernel.csvc import CSVC
+from svmbench.errors import ConfigError
+from svmbench.experiment import clocked
+from svmbench.experiment.config import load_config
+from svmbench.experiment.protocols import calls as protocol
+from svmbench.experiment.protocols.task import Task
+
+PARAMS = {"C": 1.0, "gamma": 0.1}
+RACERS = [
+    {"name": "csvc", "shown": "csvc", "params": PARAMS, "grid": [{}]},
+    {"name": "csvc", "shown": "trained", "params": PARAMS, "grid": [{}]},
+    {"name": "sklearn.svm.SVC", "shown": "SVC", "params": PARAMS, "grid": [{}]},
+]
+
+
+def run(**more):
+    """Return the outcome on a small built-in set."""
+    spec = {
+        "protocol": "calls",
+        "dataset": {"name": "breast-cancer", "file": "", "label_column": ""},
+        "n_rows": 569, "n_features_kept": None, "subset": "stratified", "seed": 0,
+        "scaling": "all-rows", "scaler": "minmax", "repeats": 3, "call": "fit", "calls": {},
+        "arguments": {}, "test": 0.2, "max_test_samples": 0, "racers": RACERS,
+        "pairs": [["csvc", "SVC"], ["trained", "csvc"]],
+    }  # fmt: skip
+    return protocol.calls(Task(spec={**spec, **more}))
+
+
+def calls_made(monkeypatch):
+    """Return a list to which every call of csvc's methods is added by name."""
+    made = []
+    for name in ("fit", "train", "predict", "prepare", "conclude"):
+        method = getattr(CSVC, name)
+
+        def noted(self, *args, _name=name, _method=method, **kwargs):
+            made.append(_name)
+            return _method(self, *args, **kwargs)
+
+        monkeypatch.setattr(CSVC, name, noted)
+    return made
+
+
+def test_a_call_is_timed_for_each_solver_and_in_turn(monkeypatch, private_cache):
+    made = calls_made(monkeypatch)
+    outcome = run(calls={"trained": "train"})
+    fit = ["fit", "prepare", "train", "conclude"]
+    assert made == [*fit, "prepare", "train", *fit, "train", *fit, "train"]
+    metrics, spread = outcome["metrics"], outcome["spread"]
+    assert metrics["cpu_time_s:csvc"] > 0.0
+    assert metrics["objective:csvc"] == pytest.approx(metrics["objective:trained"])
+    assert "objective:SVC" not in metrics
+    for pair in ("csvc:SVC", "trained:csvc"):
+        low, high = spread[f"ratio:{pair}"]
+        assert low <= metrics[f"ratio:{pair}"] <= high
+    assert metrics["n_train"] + metrics["n_test"] == 569
+
+
+def test_predict_is_called_on_held_out_rows_with_its_arguments(monkeypatch, private_cache):
+    seen = []
+    predict = CSVC.predict
+
+    def noted(self, X, **options):
+        seen.append((len(X), options))
+        return predict(self, X, **options)
+
+    monkeypatch.setattr(CSVC, "predict", noted)
+    outcome = run(
+        call="predict", arguments={"trained": {"precision": "single"}}, max_test_samples=50
+    )
+    assert seen == 3 * [(50, {}), (50, {"precision": "single"})]
+    assert outcome["metrics"]["n_test"] == 50
+    assert outcome["metrics"]["n_train"] == 455
+
+
+def test_more_classes_and_one_alone_are_called_as_a_user_would(private_cache):
+    dataset = {"name": "iris", "file": "", "label_column": ""}
+    several = {"dataset": dataset, "n_rows": 150, "task": "multiclass", "repeats": 1}
+    for call in ("train", "fit", "predict"):
+        metrics = run(call=call, **several)["metrics"]
+        assert metrics["n_train"] == 120
+        assert metrics["ratio:csvc:SVC"] > 0.0
+    racers = [
+        {"name": name, "shown": name, "params": {"nu": 0.2}, "grid": [{}]}
+        for name in ("one-class", "libsvm-oneclass")
+    ]
+    for call in ("fit", "predict"):
+        metrics = run(
+            call=call, task="one-class", racers=racers, pairs=[["one-class", "libsvm-oneclass"]]
+        )["metrics"]
+        assert metrics["n_train"] < 455
+        assert metrics["ratio:one-class:libsvm-oneclass"] > 0.0
+
+
+@pytest.mark.parametrize("call", protocol.APART)
+def test_first_calls_have_a_process_of_their_own(call, monkeypatch, private_cache):
+    made = calls_made(monkeypatch)
+    outcome = run(call=call, repeats=1, racers=RACERS[::2], pairs=[["csvc", "SVC"]])
+    assert "fit" not in made and "train" not in made
+    metrics = outcome["metrics"]
+    assert metrics["wall_time_s:csvc"] > 0.0
+    assert metrics["cpu_time_s:csvc"] == pytest.approx(
+        metrics["user_time_s:csvc"] + metrics["system_time_s:csvc"], abs=0.05
+    )
+
+
+def test_a_cold_call_counts_what_it_imports_and_a_first_one_does_not(private_cache):
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    given = {
+        "solver": "csvc", "class": ("svmbench.core.kernel.csvc", "CSVC"), "params": {},
+        "X": X, "y": np.sign(X[:, 0]),
+    }  # fmt: skip
+    cold = protocol._apart({**given, "call": "cold-fit"})
+    first = protocol._apart({**given, "call": "first-fit"})
+    assert cold.cpu > 5 * first.cpu
+
+
+def test_what_a_process_says_last_is_told(private_cache):
+    given = {
+        "call": "first-fit", "solver": "csvc", "class": ("svmbench", "CSVC"), "params": {},
+        "X": np.ones((4, 2)), "y": np.ones(4),
+    }  # fmt: skip
+    with pytest.raises(RuntimeError, match=r"process of csvc ended with 1: ValueError: .*class"):
+        protocol._apart(given)
+
+
+def test_seconds_are_of_this_process_in_both_modes():
+    def work():
+        end = time.process_time() + 0.05
+        while time.process_time() < end:
+            os.stat("/")
+        time.sleep(0.1)
+
+    found = clocked.seconds(work)
+    assert 0.04 < found.cpu < 0.2
+    assert found.wall > found.cpu + 0.05
+    assert found.system > 0.0
+
+
+@pytest.mark.parametrize("setting", ["calls: {csv: fit}", "arguments: {csv: {}}"])
+def test_settings_name_solvers_that_are_there(setting, tmp_path):
+    path = tmp_path / "calls.yaml"
+    path.write_text(f"""
+paper: smo
+title: Calls
+seed: 1
+datasets: [breast-cancer]
+blocks:
+  - name: calls
+    protocol: calls
+    solvers: [{{name: csvc}}]
+    {setting}
+tables: []
+profiles: {{paper: {{note: all}}}}
+""")
+    with pytest.raises(ConfigError, match="no solver 'csv' to race; did you mean 'csvc'"):
+        load_config(path)
