@@ -176,7 +176,12 @@ def site(results: tuple[Path, ...], output: Path, file: Path | None, freshness: 
 
 
 def make_site(
-    results: tuple[Path, ...], output: Path, *, file: Path | None = None, freshness: bool = True
+    results: tuple[Path, ...],
+    output: Path,
+    *,
+    file: Path | None = None,
+    freshness: bool = True,
+    beside: Path | None = None,
 ) -> tuple[Path, str]:
     """Make a site of some results; return its first page, and the verdicts in a sentence.
 
@@ -189,6 +194,8 @@ def make_site(
         The claims; those that ship with the package by default.
     freshness : bool, default=True
         Whether to look for results that are older than the code.
+    beside : Path, optional
+        A folder of kept records, which decide where `results` leave a claim open.
     """
     from svmbench.papers import PAPERS
     from svmbench.report import claims as judging
@@ -200,6 +207,8 @@ def make_site(
     known = judging.read(file, list(PAPERS))
     age = _age(look=freshness)
     verdicts = _verdicts(known, folders, age)
+    if beside is not None:
+        verdicts = judging.completed(verdicts, _verdicts(known, [beside], age))
     made = build_site(
         Material(
             folders=tuple(folders),

@@ -18,6 +18,7 @@ from svmbench.completion import ConfigName
 from svmbench.errors import (
     EXIT_FAILED_CELLS,
     EXIT_INTERRUPTED,
+    ResultsError,
     SvmbenchError,
 )
 from svmbench.options import FOLDER, JOBS, MIRROR, POSITIVE, RESULTS, RETRY
@@ -80,8 +81,9 @@ def reproduce(
 ) -> None:
     r"""Reproduce everything: fetch, run, make tables, judge the claims, make the site.
 
-    CONFIGS are all that ship with svmbench unless some are named. Killed or interrupted, the same
-    command goes on where it was. What failed stands at the end, and the command then ends with
+    CONFIGS are all that ship with svmbench unless some are named. A claim that these runs are too
+    small to decide is judged from the kept records, where there are any, and the pages say so. Killed
+    or interrupted, the same command goes on where it was. What failed stands at the end, and the command then ends with
     code 3; data sets that can't be had, and what a budget did not reach, are no failure.
 
     \b
@@ -119,10 +121,18 @@ def reproduce(
     _stop_if_interrupted(campaign)
     made = [one.path for one in outcomes if one.path is not None]
     if made:
-        index, summary = make_site(tuple(made), target)
+        index, summary = make_site(tuple(made), target, beside=_kept())
         terminal.say(summary)
         terminal.say(index)
     _end(outcomes)
+
+
+def _kept() -> Path | None:
+    """Return where results are kept, if there is such a folder."""
+    try:
+        return kept_results()
+    except ResultsError:
+        return None
 
 
 @click.command()

@@ -160,11 +160,25 @@ def workplace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
+def keep_updates(folder: Path) -> None:
+    """Keep what decides a claim that no config has runs of: times of updates ~ d^1.9."""
+    lines = [
+        f"{what},{d},{1e-8 * d**1.9 * (1 + 1e-3 * (d % 7))},0,0,3,a CPU"
+        for what in ("add", "remove")
+        for d in (400, 800, 1600, 3200)
+    ]
+    lines += [f"difference of {what},400,1e-12,,,1,a CPU" for what in ("add", "remove")]
+    folder.mkdir(parents=True)
+    head = "operation,d,cpu_time_s,low,high,rounds,cpu"
+    (folder / "updates.csv").write_text("\n".join([head, *lines, ""]))
+
+
 def test_reproduce_runs_all_and_says_last_what_failed(
     workplace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(workplace)
     words = ("reproduce", "bad.yaml", "good.yaml")
+    keep_updates(workplace / "results" / "alsvm")
     first = svmbench(*words)
     assert first.code == 3, first.said
     last = first.out.splitlines()[-2:]
@@ -176,6 +190,9 @@ def test_reproduce_runs_all_and_says_last_what_failed(
         assert (workplace / "results" / f"{name}-quick" / "tables.md").is_file()
     index = workplace / "site-quick" / "index.html"
     assert "38 claims: " in index.read_text()
+    assert "1 of them from kept records, which these runs leave open" in index.read_text()
+    page = (workplace / "site-quick" / "papers" / "alsvm.html").read_text()
+    assert page.count("from kept records: held in all 3") == 1
     assert "38 claims: " in first.out
     records = (workplace / "results" / "good-quick" / "runs.jsonl").read_text()
     again = svmbench(*words, "--quiet")

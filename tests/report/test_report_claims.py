@@ -10,7 +10,7 @@ from claimed_runs import SCENES, Kept, write_run, write_updates
 from svmbench.errors import ConfigError, ResultsError
 from svmbench.papers import PAPERS
 from svmbench.report import claims as judging
-from svmbench.report.claims import written
+from svmbench.report.claims import completed, written
 from svmbench.report.claims.checks import CHECKS
 from svmbench.report.claims.entries import CLAIMS
 from svmbench.report.claims.measures import (
@@ -32,6 +32,7 @@ from svmbench.report.claims.verdict import (
     Part,
     decide,
 )
+from svmbench.report.claims.written import summary
 from svmbench.report.comparisons import Interval
 from svmbench.report.records import Cell
 from svmbench.report.statistics import PowerLaw
@@ -101,6 +102,22 @@ def test_updates_are_judged_from_what_the_script_keeps(tmp_path):
     (tmp_path / "a" / "updates.csv").write_text("operation,d,cpu_time_s\nadd,x,1\n")
     with pytest.raises(ResultsError, match="a line of 'add' has no number"):
         verdict("alsvm-7", tmp_path / "a")
+
+
+def test_kept_records_decide_what_some_runs_leave_open(tmp_path):
+    (tmp_path / "none").mkdir()
+    write_updates(tmp_path / "kept", 1.9, 1e-12)
+    write_updates(tmp_path / "own", 2.9, 1e-3)
+    open_, kept, own = (verdict("alsvm-7", tmp_path / name) for name in ("none", "kept", "own"))
+    [found] = completed([open_], [kept])
+    assert (found.state, found.from_kept) == (REPRODUCED, True)
+    assert found.reason.startswith("from kept records: held ")
+    assert found.notes[0] == f"These runs alone: {open_.reason}."
+    assert summary([found]).endswith("1 of them from kept records, which these runs leave open")
+    # What the runs decide stays theirs, and nothing is said of kept records that decide nothing.
+    assert completed([own], [kept]) == [own]
+    assert completed([open_], [open_]) == [open_]
+    assert "kept" not in summary([own, open_])
 
 
 @pytest.mark.parametrize("name", ALL)

@@ -17,10 +17,17 @@ from svmbench.report.claims import of as _of
 from svmbench.report.claims.checks import CHECKS
 from svmbench.report.claims.entries import CLAIMS, METRICS, Claim, read_claims
 from svmbench.report.claims.evidence import FULL, LEAST, Evidence, Source, gather
-from svmbench.report.claims.verdict import PARTLY, REPRODUCED, Part, Verdict, decide
+from svmbench.report.claims.verdict import (
+    NOT_TESTED,
+    PARTLY,
+    REPRODUCED,
+    Part,
+    Verdict,
+    decide,
+)
 from svmbench.scores import SCORES
 
-__all__ = ["Claim", "Evidence", "Part", "Verdict", "gather", "judge", "read"]
+__all__ = ["Claim", "Evidence", "Part", "Verdict", "completed", "gather", "judge", "read"]
 
 assert _of  # importing it declares the checks
 
@@ -76,6 +83,31 @@ def judge(
             verdict = _dated(verdict, [looked[id(source)] for source in used])
         verdicts.append(verdict)
     return verdicts
+
+
+def completed(own: Sequence[Verdict], kept: Sequence[Verdict]) -> list[Verdict]:
+    """Return verdicts of which those that leave a claim open are replaced by what is kept.
+
+    Parameters
+    ----------
+    own, kept : sequence of Verdict
+        On the same claims in the same order, from some runs and from kept records.
+    """
+    return [
+        _from_kept(mine, theirs)
+        if mine.state == NOT_TESTED and theirs.state != NOT_TESTED
+        else mine
+        for mine, theirs in zip(own, kept, strict=True)
+    ]
+
+
+def _from_kept(own: Verdict, kept: Verdict) -> Verdict:
+    return replace(
+        kept,
+        reason=f"from kept records: {kept.reason}",
+        notes=(f"These runs alone: {own.reason}.", *kept.notes),
+        from_kept=True,
+    )
 
 
 def _judged(claim: Claim, kept: Evidence) -> Verdict:

@@ -82,6 +82,8 @@ class Verdict:
         ``fresh``, ``stale``, ``unknown``, or nothing where nobody looked.
     stale : tuple of str
         What has changed since, a sentence each.
+    from_kept : bool
+        Whether it rests on kept records because the runs that were to be judged leave it open.
     """
 
     claim: Claim
@@ -92,6 +94,7 @@ class Verdict:
     sources: tuple[tuple[str, str, str], ...] = ()
     freshness: str = ""
     stale: tuple[str, ...] = ()
+    from_kept: bool = False
 
     @property
     def cells(self) -> list[Cell]:
@@ -133,6 +136,7 @@ class Verdict:
             "notes": list(self.notes),
             "freshness": self.freshness,
             "stale": list(self.stale),
+            "from_kept": self.from_kept,
         }
 
 

@@ -22,7 +22,9 @@ def summary(verdicts: Sequence[Verdict]) -> str:
     stale = sum(verdict.freshness == "stale" for verdict in verdicts)
     verb = "rests" if stale == 1 else "rest"
     older = f"; {stale} {verb} on results that are older than the code" if stale else ""
-    return f"{len(verdicts)} {word}: {said}{older}"
+    kept = sum(verdict.from_kept for verdict in verdicts)
+    beside = f"; {kept} of them from kept records, which these runs leave open" if kept else ""
+    return f"{len(verdicts)} {word}: {said}{beside}{older}"
 
 
 def as_json(verdicts: Sequence[Verdict]) -> str:
