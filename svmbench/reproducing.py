@@ -81,10 +81,11 @@ def reproduce(
 ) -> None:
     r"""Reproduce everything: fetch, run, make tables, judge the claims, make the site.
 
-    CONFIGS are all that ship with svmbench unless some are named. A claim that these runs are too
-    small to decide is judged from the kept records, where there are any, and the pages say so. Killed
-    or interrupted, the same command goes on where it was. What failed stands at the end, and the command then ends with
-    code 3; data sets that can't be had, and what a budget did not reach, are no failure.
+    CONFIGS are all that ship with svmbench unless some are named. A claim that these runs leave
+    open is judged from kept records, where there are any, and the pages say so. Killed or
+    interrupted, the same command goes on where it was. What failed stands at the end, and the
+    command then ends with code 3; data sets that can't be had, and what a budget did not reach,
+    are no failure.
 
     \b
     Examples:

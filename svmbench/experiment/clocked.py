@@ -1,7 +1,7 @@
 """A call and its seconds; run as a program, the first call of a solver in its process.
 
 ``python clocked.py FILE`` reads from a pickle that the caller wrote what is to be called (see
-`protocols/calls.py`), calls it, and prints its seconds as JSON. It imports nothing of the suite
+`protocols/calls.py`), calls it, and writes its seconds as JSON. It imports nothing of the suite
 before it has to: what a cold call imports is part of what it costs.
 """
 
@@ -71,9 +71,9 @@ def first_call(described: Mapping[str, Any]) -> Seconds:
 
 
 def main(path: str) -> None:
-    """Make the call that a file describes, and print its seconds."""
+    """Make the call that a file describes, and write its seconds to standard output."""
     found = first_call(pickle.loads(Path(path).read_bytes()))
-    print(json.dumps(found._asdict()))
+    sys.stdout.write(json.dumps(found._asdict()))
 
 
 if __name__ == "__main__":

@@ -153,8 +153,10 @@ def _apart(described: dict[str, Any]) -> clocked.Seconds:
         done = subprocess.run(
             # Safe of its own folder's names, and without what the package imports.
             [sys.executable, "-P", clocked.__file__, str(path)],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False,
-        )  # fmt: skip
+            capture_output=True,
+            text=True,
+            check=False,
+        )
     if done.returncode:
         last = (done.stderr.strip().splitlines() or ["without a word"])[-1]
         msg = f"the process of {described['solver']} ended with {done.returncode}: {last}"
