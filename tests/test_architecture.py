@@ -35,6 +35,7 @@ MAY_IMPORT = {
         "core.shared_points",
         "core.models",
     },
+    "spark": {*LEAVES, "core", "data.libsvm"},
     "data": {*LEAVES, "misfits", "core.compiled"},
     "experiment": {
         *LEAVES,

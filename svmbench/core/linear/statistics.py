@@ -308,8 +308,7 @@ def folds_of_rows(start: int, n_rows: int, n_folds: int, seed: int = 0) -> np.nd
     """Return the folds of some rows of a sequence, each drawn by its own number.
 
     A row's fold does not depend on how the rows are cut into blocks, nor on their labels, so that
-    folds are equal in size, and in their shares of the classes, up to the draw. The numbers are
-    mixed by the finaliser of SplitMix64 (Steele, Lea and Flood 2014).
+    folds are equal in size, and in their shares of the classes, up to the draw.
 
     Parameters
     ----------
@@ -325,17 +324,27 @@ def folds_of_rows(start: int, n_rows: int, n_folds: int, seed: int = 0) -> np.nd
     """
     if n_folds == 1:
         return np.zeros(n_rows, dtype=np.int32)
+    rows = np.arange(start, start + n_rows, dtype=np.uint64)
+    # The seed alone first: seeds 0 and 1 are not neighbours.
+    drawn = mixed(mixed(np.full(n_rows, seed, dtype=np.uint64)) ^ rows)
+    return (drawn % np.uint64(n_folds)).astype(np.int32)
+
+
+def mixed(numbers: np.ndarray) -> np.ndarray:
+    """Return a draw for each number: SplitMix64's (Steele, Lea and Flood 2014).
+
+    Parameters
+    ----------
+    numbers : ndarray of uint64
+        Of any shape.
+    """
     odd, first, second = (
         np.uint64(number) for number in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
     )
-    rows = np.arange(start, start + n_rows, dtype=np.uint64)
-    mixed = np.full(n_rows, seed, dtype=np.uint64)
-    for number in (np.uint64(0), rows):  # the seed alone first: seeds 0 and 1 are not neighbours
-        mixed = (mixed ^ number) + odd
-        mixed = (mixed ^ (mixed >> np.uint64(30))) * first
-        mixed = (mixed ^ (mixed >> np.uint64(27))) * second
-        mixed ^= mixed >> np.uint64(31)
-    return (mixed % np.uint64(n_folds)).astype(np.int32)
+    bits = numbers + odd
+    bits = (bits ^ (bits >> np.uint64(30))) * first
+    bits = (bits ^ (bits >> np.uint64(27))) * second
+    return bits ^ (bits >> np.uint64(31))
 
 
 def as_block(X: Any, n_features: int) -> Any:

@@ -1,0 +1,53 @@
+"""What a grid of C and folds has found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from svmbench.core.base import PathPoint
+
+
+@dataclass(frozen=True)
+class Search:
+    """The models of every fold and C, and of every C on all rows.
+
+    Attributes
+    ----------
+    values : list of float
+        Of C.
+    models : list of list of ALSVMSpark
+        ``models[fold][c]``: trained on the rows outside a fold.
+    all_rows : list of ALSVMSpark
+        Trained on all rows, one for each C.
+    held_out_loss : ndarray of shape (n_folds, n_values)
+        Mean squared loss ``(1 - y f(x))^2`` of the fold's own rows: from the same sums.
+    counters : dict
+        ``passes`` and ``visits`` of everything together.
+    """
+
+    values: list[float]
+    models: list[list[Any]]
+    all_rows: list[Any]
+    held_out_loss: np.ndarray
+    counters: dict[str, int]
+
+    @classmethod
+    def of(cls, points: Sequence[PathPoint], values: list[float], n_folds: int) -> Search:
+        """Lay out points that come fold after fold, and last those of all rows."""
+        m = len(values)
+        rows = [[p.solution for p in points[i * m : (i + 1) * m]] for i in range(n_folds + 1)]
+        losses = [[model.held_out_loss_ for model in row] for row in rows[:-1]]
+        counters = {
+            name: sum(point.statistics[name] for point in points) for name in ("passes", "visits")
+        }
+        return cls(values, rows[:-1], rows[-1], np.array(losses), counters)
+
+    @property
+    def best(self) -> Any:
+        """The model of all rows at the C of the least mean loss held out, of equals the smaller."""
+        order = np.lexsort((self.values, self.held_out_loss.mean(axis=0)))
+        return self.all_rows[order[0]]

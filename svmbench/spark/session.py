@@ -1,0 +1,157 @@
+"""Spark on this machine, and what is missing here or on the executors, in one sentence each."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import svmbench
+from svmbench.errors import MissingPackageError, SvmbenchError
+
+#: Java that starts fast: a session on one machine lives for minutes.
+JAVA = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xshare:auto"
+
+#: Packages that executors need, in the order in which their absence is noticed.
+NEEDED = ("svmbench", "numba", "scipy", "sklearn", "pyarrow", "numpy")
+
+
+def require_spark() -> None:
+    """Raise MissingPackageError where there is no PySpark, no PyArrow or no Java.
+
+    Raises
+    ------
+    svmbench.errors.MissingPackageError
+    """
+    for package in ("pyspark", "pyarrow"):
+        if find_spec(package) is None:
+            raise MissingPackageError(
+                f"Spark's solvers need the package {package}: pip install 'svmbench[spark]'"
+            )
+    home = os.environ.get("JAVA_HOME")
+    program = Path(home) / "bin" / "java" if home else Path("java")
+    if shutil.which(str(program)) is None:
+        where = f"JAVA_HOME={home} has no bin/java" if home else "there is no java on the path"
+        raise MissingPackageError(
+            f"Spark needs a Java runtime, and {where}: install openjdk-17-jre-headless"
+            " (Debian, Ubuntu) or another JRE of version 17 or later"
+        )
+
+
+def local_session(
+    cores: int = 2, *, memory: str = "1g", master: str | None = None, **settings: Any
+) -> Any:
+    """Return a Spark session on this machine, which only this machine can reach.
+
+    Without the web page, bound to 127.0.0.1. If there is a session already, it is this one, with
+    the memory that it has.
+
+    Parameters
+    ----------
+    cores : int, default=2
+        Tasks at a time.
+    memory : str, default="1g"
+        Of the driver, in which the tasks run as well; Python's own memory is not in it.
+    master : str, optional
+        Instead of ``local[cores]``.
+    **settings
+        Further ones of Spark, with ``_`` for each dot.
+
+    Raises
+    ------
+    svmbench.errors.MissingPackageError
+        If PySpark, PyArrow or a Java runtime is missing.
+    svmbench.errors.SvmbenchError
+        If Java does not start Spark.
+    """
+    require_spark()
+    from pyspark.errors import PySparkRuntimeError
+    from pyspark.sql import SparkSession
+
+    chosen = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.memory": memory,
+        "spark.driver.extraJavaOptions": JAVA,
+        "spark.executor.extraJavaOptions": JAVA,
+        "spark.log.level": "ERROR",
+        "spark.sql.shuffle.partitions": str(cores),
+        **{name.replace("_", "."): str(value) for name, value in settings.items()},
+    }
+    # Where Java, and executors of a cluster on this machine, listen.
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    builder = SparkSession.builder.appName("svmbench").master(master or f"local[{cores}]")
+    for name, value in chosen.items():
+        builder = builder.config(name, value)
+    try:
+        return builder.getOrCreate()
+    except PySparkRuntimeError as error:
+        raise SvmbenchError(
+            "Java did not start Spark: PySpark 4 needs Java 17 or later, and the memory asked for"
+            f" ({memory})"
+        ) from error
+
+
+def ship(spark: Any) -> None:
+    """Send this package to the executors of a session (``addPyFile``), where it is not installed.
+
+    NumPy, SciPy, Numba, scikit-learn and PyArrow have to be installed there.
+
+    Parameters
+    ----------
+    spark : pyspark.sql.SparkSession
+    """
+    folder = Path(svmbench.__file__).parent
+    archive = Path(tempfile.mkdtemp(prefix="svmbench-")) / "svmbench.zip"
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as package:
+        for module in sorted(folder.rglob("*.py")):
+            package.write(module, module.relative_to(folder.parent))
+    spark.sparkContext.addPyFile(str(archive))
+
+
+@contextmanager
+def told() -> Iterator[None]:
+    """Turn what Spark says of executors without this package, or of a lost path, into a sentence.
+
+    Raises
+    ------
+    svmbench.errors.SvmbenchError
+    """
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import AnalysisException, PySparkException
+
+    try:
+        yield
+    except AnalysisException as error:
+        raise SvmbenchError(f"Spark can't read the data: {_reason(str(error))}") from error
+    except (PySparkException, Py4JJavaError) as error:
+        raise ended_by(error) from error
+
+
+def ended_by(error: Exception) -> SvmbenchError:
+    """Return what ended a job, as a sentence."""
+    java = getattr(error, "java_exception", None)
+    text = str(error) if java is None else str(java.getMessage())
+    for package in NEEDED:
+        if f"No module named '{package}" in text:
+            remedy = "install it there"
+            if package == "svmbench":
+                remedy += ", or send it with svmbench.spark.ship(spark)"
+            return MissingPackageError(f"the executors' Python has no package {package}: {remedy}")
+    return SvmbenchError(f"Spark gave up: {_reason(text)}")
+
+
+def _reason(text: str) -> str:
+    """Return how a Python traceback on an executor ends, or the first line of what Java says."""
+    _, raised, traceback = text.rpartition("Traceback (most recent call last):")
+    # Lines of a traceback are indented, but for the one that names the error.
+    ends = [line for line in traceback.splitlines() if line and not line[0].isspace()]
+    return ends[0] if raised and ends else text.strip().partition("\n")[0]

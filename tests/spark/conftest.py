@@ -1,0 +1,69 @@
+"""Sessions that all tests of Spark share: one Java process, of which contexts come and go."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import beyond
+import numpy as np
+import pytest
+
+INSTALL = "pip install 'svmbench[spark]', and openjdk-17-jre-headless or another JRE"
+
+
+@pytest.fixture(scope="session")
+def spark_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Make Spark's folder one that may be written to: a cluster's workers keep their logs there."""
+    beyond.need(package="pyspark", program="java", install=INSTALL)
+    import pyspark
+
+    home = tmp_path_factory.mktemp("spark")
+    for entry in Path(pyspark.__file__).parent.iterdir():
+        if entry.name != "work":
+            (home / entry.name).symlink_to(entry)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SPARK_HOME", str(home))
+        patch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+        yield home
+
+
+def opened(**settings: Any) -> Iterator[Any]:
+    from svmbench.spark import local_session
+
+    spark = local_session(2, memory="600m", spark_python_worker_reuse="true", **settings)
+    yield spark
+    spark.stop()
+
+
+@pytest.fixture(scope="module")
+def spark(spark_home: Path) -> Iterator[Any]:
+    """Return a session of two tasks at a time in this process's Java."""
+    yield from opened()
+
+
+@pytest.fixture
+def cluster(spark_home: Path) -> Iterator[Any]:
+    """Return a session of two executors, each a process of its own with one core."""
+    yield from opened(master="local-cluster[2,1,512]", spark_executor_memory="512m")
+
+
+def problem(n: int = 300, d: int = 5, offset: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
+    """Return inputs of which half are zeros, and labels 0 and 1."""
+    draw = np.random.default_rng(n + d)
+    X = np.where(draw.random((n, d)) < 0.5, 0.0, draw.standard_normal((n, d))) + offset
+    y = (X - offset) @ draw.standard_normal(d) + 0.3 * draw.standard_normal(n) > 0.1
+    return X, y.astype(int)
+
+
+def framed(spark: Any, X: np.ndarray, y: np.ndarray, *, sparse: bool = False, **more: Any) -> Any:
+    """Return arrays as Spark's own vectors, with further columns."""
+    from pyspark.ml.linalg import Vectors
+
+    def vector(row: np.ndarray) -> Any:
+        at = np.flatnonzero(row)
+        return Vectors.sparse(len(row), at, row[at]) if sparse else Vectors.dense(row)
+
+    columns = [map(vector, X), map(float, y), *(map(float, column) for column in more.values())]
+    return spark.createDataFrame(list(zip(*columns, strict=True)), ["features", "label", *more])
