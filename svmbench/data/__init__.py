@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from svmbench.data.entries import Entry
     from svmbench.data.many import Event, Outcome, fetch_many
     from svmbench.data.novelty import as_novelty
+    from svmbench.data.on_disk import does_not_fit, scan
     from svmbench.data.prepare import Dataset, ensure, load, status, why_unavailable
     from svmbench.data.registry import (
         check_name,
@@ -45,6 +46,7 @@ _HOMES = {
     "as_novelty": "novelty",
     "check_name": "registry",
     "describe": "card",
+    "does_not_fit": "on_disk",
     "ensure": "prepare",
     "entry": "registry",
     "fetch_many": "many",
@@ -56,6 +58,7 @@ _HOMES = {
     "open_blocks": "blocks",
     "papers": "registry",
     "parse_name": "registry",
+    "scan": "on_disk",
     "status": "prepare",
     "why_unavailable": "prepare",
 }
@@ -69,6 +72,7 @@ __all__ = [
     "as_novelty",
     "check_name",
     "describe",
+    "does_not_fit",
     "ensure",
     "entry",
     "fetch_many",
@@ -80,6 +84,7 @@ __all__ = [
     "open_blocks",
     "papers",
     "parse_name",
+    "scan",
     "status",
     "why_unavailable",
 ]

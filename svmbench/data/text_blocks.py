@@ -12,8 +12,11 @@ import scipy.sparse as sp
 
 from svmbench.data import libsvm, tables
 from svmbench.data.entries import Reading
-from svmbench.data.text_rows import parse_rows, room_for
+from svmbench.data.text_rows import MOST_A_BYTE, parse_rows
 from svmbench.errors import DataError
+
+#: How many times the values of the last piece there is room for in the next.
+MORE = 1.05
 
 
 def libsvm_blocks(
@@ -39,12 +42,13 @@ def libsvm_blocks(
         As :func:`svmbench.data.libsvm.parse` does, or for an index above `n_features`.
     """
     line, width, may_be_dense = 1, n_features or 0, True
-    begun = False
+    begun, expected = False, MOST_A_BYTE
     for number, piece in enumerate(pieces):
-        rows = _Rows(libsvm.check_text(piece, name) if number == 0 else piece)
+        rows = _Rows(libsvm.check_text(piece, name) if number == 0 else piece, expected)
         line += rows.read(name, line, n_features, sort_indices=sort_indices, begun=begun)
         if not rows.n_rows:
             continue
+        expected = min(MOST_A_BYTE, MORE * rows.n_values / len(piece))
         # Dense blocks of one width, or one that has to grow: that of CSR blocks can.
         may_be_dense &= rows.is_full and (rows.width == width or not (begun or n_features))
         width, begun = max(width, rows.width), True
@@ -54,16 +58,18 @@ def libsvm_blocks(
 
 
 class _Rows:
-    """The rows of one piece of text, in arrays that are long enough for whatever it holds."""
+    """The rows of one piece of text, in arrays that grow where more values come than expected."""
 
-    def __init__(self, piece: bytes) -> None:
+    def __init__(self, piece: bytes, expected: float) -> None:
         self.piece = piece
-        most_rows, most_values = room_for(len(piece))
+        # A lone carriage return ends a line, too.
+        most_rows = piece.count(b"\n") + piece.count(b"\r")
         self.labels = np.empty(most_rows)
         self.indptr = np.empty(most_rows + 1, dtype=np.int32)
         self.indptr[0] = 0
-        self.indices = np.empty(most_values, dtype=np.int32)
-        self.values = np.empty(most_values)
+        n_values = int(expected * len(piece)) + 1
+        self.indices = np.empty(n_values, dtype=np.int32)
+        self.values = np.empty(n_values)
         self.n_rows = 0
         self.is_full = True
 
@@ -87,12 +93,26 @@ class _Rows:
             if end == len(text):
                 return lines
             after = self.piece.index(b"\n", end) + 1
+            if self._has_grown_for(end, after):
+                continue
             X, labels = libsvm.read_slowly(
                 *(self.piece[end:after], name, sort_indices, line + lines, n_features),
                 begun=begun or self.n_rows > 0,
             )
             self._append(X, labels)
             end, lines = after, lines + 1
+
+    def _has_grown_for(self, line: int, after: int) -> bool:
+        """Whether there was no room for a line; there is now, for it and all that come after."""
+        n = self.n_values
+        if n + int(MOST_A_BYTE * (after - line)) + 1 <= len(self.values):
+            return False
+        room = n + int(MOST_A_BYTE * (len(self.piece) - line)) + 1
+        self.indices, self.values = (
+            np.concatenate([held[:n], np.empty(room - n, dtype=held.dtype)])
+            for held in (self.indices, self.values)
+        )
+        return True
 
     def _append(self, X: sp.csr_array, labels: np.ndarray) -> None:
         first, n = self.n_rows, int(self.indptr[self.n_rows])

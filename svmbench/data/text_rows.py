@@ -21,6 +21,9 @@ EXACT_MANTISSA = np.uint64(2**53)
 #: Digits that a mantissa in 64 bits may have.
 MOST_DIGITS = 19
 
+#: The most values that a byte of text can stand for: ``1:1`` and a blank.
+MOST_A_BYTE = 1 / 4
+
 #: Powers of ten that the sum of two float64 holds to 106 bits, with room to multiply.
 WIDEST = 270
 
@@ -154,6 +157,8 @@ def parse_rows(
 ) -> tuple[int, int, int, bool]:
     """Read lines of ``label index:value …`` into CSR arrays, up to the first that is unusual.
 
+    Or the first that the arrays have no room for.
+
     Parameters
     ----------
     text : ndarray of uint8
@@ -164,9 +169,10 @@ def parse_rows(
         Rows that the arrays hold already.
     most_index : int
         The highest index that there may be.
-    labels, indptr, indices, values : ndarray
-        Filled after those rows; long enough for what the bytes can hold (see `room_for`), with
-        ``indptr[0] = 0``. Indices count from 0 there.
+    labels, indptr : ndarray
+        Filled after those rows; of a row for each line, and ``indptr[0] = 0``.
+    indices, values : ndarray
+        Filled after those rows' values. Indices count from 0 there.
 
     Returns
     -------
@@ -203,7 +209,8 @@ def parse_rows(
                     index = index * 10 + int(c)
                     p += 1
                     c = text[p] - ZERO
-                if text[p] != COLON or index <= last or p - begin > 10 or index > most_index:
+                fits = index > last and p - begin <= 10 and index <= most_index
+                if text[p] != COLON or not fits or n == len(values):
                     fine = False
                     break
                 value, p, fine = number_at(text, p + 1)
@@ -228,8 +235,3 @@ def parse_rows(
         p += 1
         lines += 1
     return rows, p, lines, full
-
-
-def room_for(n_bytes: int) -> tuple[int, int]:
-    """Return the most rows and the most values that so many bytes of text can hold."""
-    return n_bytes // 2 + 1, n_bytes // 4 + 1

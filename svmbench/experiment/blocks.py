@@ -12,13 +12,14 @@ from typing import Annotated, Any, ClassVar, Literal, cast
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from svmbench.baselines import templates
-from svmbench.experiment.cells import DatasetChoice, NoveltyChoice
+from svmbench.experiment.cells import DatasetChoice, NoveltyChoice, WrittenChoice
 from svmbench.experiment.values import (
     Features,
     Grid,
     MaxSamples,
     Model,
     Params,
+    Repeats,
     Scalar,
     Sizes,
     Sweep,
@@ -159,6 +160,24 @@ class NoveltySpec(Model):
     seed: Annotated[int, Field(ge=0)] = 0
 
 
+class WrittenSpec(Model):
+    """A file that a registered set is written to, outside the clock, and read in blocks from.
+
+    Attributes
+    ----------
+    format : str
+        ``libsvm``, ``csv`` or ``parquet`` (which needs ``svmbench[blocks]``).
+    copies : int
+        How many times the rows are written, one time after the other.
+    repeats : int
+        How many times the file is read in each way.
+    """
+
+    format: Literal["libsvm", "csv", "parquet"]
+    copies: Repeats = 1
+    repeats: Repeats = 5
+
+
 class DatasetSpec(Model):
     """A data set by its registered name, or a user's own file.
 
@@ -169,7 +188,14 @@ class DatasetSpec(Model):
     file : str
         Path of a LIBSVM or CSV file instead of a registered set.
     label_column : str
-        Column of a CSV file that holds the class.
+        Column of a CSV or Parquet file that holds the class.
+    read : str
+        How the rows of a file reach a solver: as ``arrays``; in ``blocks``, of which one at a time
+        is in memory, by solvers that read these; ``auto`` for blocks where the arrays would not fit
+        into the config's ``memory_gb``.
+    written : dict or None
+        Write a registered set to a file (`WrittenSpec`) and read that in blocks, to see what it
+        costs beside reading alone.
     sizes : list of int or str
         Sizes to sweep for this set, instead of the block's.
     features : list of int
@@ -184,6 +210,8 @@ class DatasetSpec(Model):
     name: str
     file: str = ""
     label_column: str = ""
+    read: Literal["auto", "arrays", "blocks"] = "auto"
+    written: WrittenSpec | None = None
     sizes: Sizes = []
     features: Features = []
     params: dict[str, Params] = {}
@@ -198,6 +226,24 @@ class DatasetSpec(Model):
             return {**value, "name": Path(str(value["file"])).name}
         return value
 
+    @model_validator(mode="after")
+    def _blocks_come_from_files(self) -> DatasetSpec:
+        if self.written is not None and self.file:
+            msg = "'written' makes a file of a registered set; a file of your own is one already"
+            raise ValueError(msg)
+        if self.read == "blocks" and not (self.file or self.written):
+            msg = "a registered set is read in blocks from a file that it is 'written' to"
+            raise ValueError(msg)
+        if self.in_blocks and self.novelty is not None:
+            msg = "'novelty' draws rows, and rows in blocks are taken whole"
+            raise ValueError(msg)
+        return self
+
+    @property
+    def in_blocks(self) -> bool:
+        """Whether its rows are read in blocks."""
+        return self.read == "blocks" or self.written is not None
+
     @property
     def choice(self) -> DatasetChoice:
         """What a cell needs to open it."""
@@ -208,6 +254,10 @@ class DatasetSpec(Model):
         }
         if self.novelty is not None:
             chosen["novelty"] = cast(NoveltyChoice, self.novelty.model_dump(mode="json"))
+        if self.in_blocks:
+            chosen["read"] = "blocks"
+        if self.written is not None:
+            chosen["written"] = cast(WrittenChoice, self.written.model_dump(mode="json"))
         return chosen
 
 

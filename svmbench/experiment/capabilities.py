@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import weakref
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -113,6 +114,32 @@ def _smallest_class(y: Y, splits: tuple[int, ...]) -> str:
                 f"class {label} has {left} samples; an outer fold leaves {remaining} for training,"
                 f" fewer than the {inner} inner folds"
             )
+    return ""
+
+
+def why_not_in_blocks(
+    solver: SolverSpec, declared: Protocol, block: TrainingBlock, place: Mapping[str, Any]
+) -> str:
+    """Return why a solver can't take rows that are read in blocks; empty if it can.
+
+    Parameters
+    ----------
+    solver : SolverSpec
+    declared : Protocol
+    block : TrainingBlock
+    place : mapping of str to object
+        What the sweep keeps of the data set.
+    """
+    from svmbench.catalogue import solver_class
+
+    if "blocks" not in solver_class(solver.name).declaration.reads:
+        return f"{solver.shown} needs arrays; the rows of this data set are read in blocks"
+    if "blocks" not in declared.reads:
+        return f"protocol {declared.name!r} needs arrays; rows of this data set come in blocks"
+    if block.scaling != "none":
+        return f"rows that are read in blocks can't be scaled (scaling: {block.scaling})"
+    if block.max_samples or {"rows", "features"} & {*place}:
+        return "rows that are read in blocks are taken whole: no sizes, features or max_samples"
     return ""
 
 

@@ -18,13 +18,26 @@ class NoveltyChoice(TypedDict):
     seed: int
 
 
+class WrittenChoice(TypedDict):
+    """A file that a registered set is written to, to be read in blocks from there."""
+
+    format: str
+    copies: int
+    repeats: int
+
+
 class DatasetChoice(TypedDict):
-    """A data set by its name, or a file of the user's own; as a config turns it into another."""
+    """A data set by its name, or a file of the user's own; as a config turns it into another.
+
+    `read` is there, and ``"blocks"``, where its rows are read in blocks.
+    """
 
     name: str
     file: str
     label_column: str
     novelty: NotRequired[NoveltyChoice]
+    read: NotRequired[str]
+    written: NotRequired[WrittenChoice]
 
 
 class SolverSettings(TypedDict):

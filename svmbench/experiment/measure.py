@@ -21,7 +21,18 @@ from typing import Any
 
 from svmbench.baselines.launching import now
 
-__all__ = ["Timing", "fit_once", "fit_repeatedly", "now", "quiet", "read_status", "since", "warm"]
+__all__ = [
+    "Timing",
+    "fit_once",
+    "fit_repeatedly",
+    "now",
+    "peak_since",
+    "quiet",
+    "read_status",
+    "reset_peak",
+    "since",
+    "warm",
+]
 
 #: Short fits are repeated until their sum reaches this many seconds …
 MIN_TOTAL_S = 0.1
@@ -91,11 +102,11 @@ def fit_repeatedly(estimator: Any, X: Any, y: Any) -> tuple[Any, Timing]:
     timing = Timing()
     data = _prepare(estimator, X, y, timing)
     with quiet():
-        before = _reset_peak()
+        before = reset_peak()
         _train(estimator, data, timing)
         # A program's memory is its own, of which it tells.
         its_own = getattr(estimator, "peak_memory_mb_", None)
-        timing.peak_memory = _peak_since(before) if its_own is None else its_own
+        timing.peak_memory = peak_since(before) if its_own is None else its_own
         while _too_few(timing.wall):
             _train(estimator, data, timing)
     return data, timing
@@ -154,7 +165,7 @@ def read_status(field_name: str) -> float:
     return float("nan")
 
 
-def _reset_peak() -> float:
+def reset_peak() -> float:
     """Forget the peak so far; return the resident memory that the new peak is counted from."""
     try:
         CLEAR_REFS.write_text("5")
@@ -163,6 +174,7 @@ def _reset_peak() -> float:
     return read_status("VmRSS")
 
 
-def _peak_since(before: float) -> float:
+def peak_since(before: float) -> float:
+    """Return by how much the peak has grown since `reset_peak` was asked, MiB."""
     # Mapped pages were touched before, so what the peak grew by is the solver's own memory.
     return max(0.0, read_status("VmHWM") - before) if before == before else float("nan")

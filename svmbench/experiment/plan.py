@@ -17,7 +17,7 @@ from svmbench import scores
 from svmbench.baselines.templates import is_program
 from svmbench.errors import CacheError, DataError
 from svmbench.experiment.blocks import Block, DatasetSpec, SolverSpec
-from svmbench.experiment.capabilities import task_of, why_not, why_not_borne
+from svmbench.experiment.capabilities import task_of, why_not, why_not_borne, why_not_in_blocks
 from svmbench.experiment.cells import Cell, CellSpec, SolverSettings
 from svmbench.experiment.filters import Filters
 from svmbench.experiment.freshness import manifest
@@ -137,7 +137,8 @@ def make_plan(
         told.add(reason)
 
     for block in config.blocks:
-        for spec in config.datasets_of(block):
+        for given in config.datasets_of(block):
+            spec = _as_read(given, config.memory_gb)
             row = Row(config, block, spec, profile, protocols()[block.protocol])
             wanted = prepare and _is_asked_for(only or {}, block, spec)
             try:
@@ -163,6 +164,15 @@ def make_plan(
     return plan
 
 
+def _as_read(spec: DatasetSpec, memory_gb: float) -> DatasetSpec:
+    """Return a data set that says how its rows are read: a large file's in blocks."""
+    from svmbench import data
+
+    if spec.file and spec.read == "auto" and data.does_not_fit(spec.file, memory_gb):
+        return spec.model_copy(update={"read": "blocks"})
+    return spec
+
+
 def _is_asked_for(only: Filters, block: Block, dataset: DatasetSpec) -> bool:
     """Return whether the filters leave anything of a data set in a block."""
     names = {"block": block.name, "dataset": dataset.name}
@@ -179,6 +189,8 @@ def _open(
     from svmbench import data
 
     if spec.file:
+        if on_event and spec.in_blocks:
+            on_event(f"reading {spec.name} in blocks")
         return open_chosen(spec.choice)
     cached = data.status(spec.name) == "cached"
     if not cached and not prepare:
@@ -297,8 +309,10 @@ class Row:
         key = hash_of({**spec, "code": code})
         shown = self._shown(solver, place, fold)
         # A race without one of its racers would be another race.
-        reasons = filter(None, (why_not(racer, source, block) for racer in racers))
-        if reason := "; ".join(dict.fromkeys(reasons)):
+        reasons = [why_not(racer, source, block) for racer in racers]
+        if self.dataset.in_blocks:
+            reasons += [why_not_in_blocks(r, self.declared, block, place) for r in racers]
+        if reason := "; ".join(dict.fromkeys(filter(None, reasons))):
             return Cell(key=key, shown=shown, spec=spec, status="skipped", reason=reason)
         density = source.X.nnz / max(1, n_samples) if sp.issparse(source.X) else n_features
         cost = spec["n_rows"] * density * max(1, len(spec.get("grid", [])))

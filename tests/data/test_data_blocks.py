@@ -76,6 +76,19 @@ def test_libsvm_text_is_read_exactly_as_it_is_in_memory(density, number):
         assert dense == (density == 1.0 and short)
 
 
+def test_rows_may_grow_longer_and_shorter():
+    lines = [
+        f"{1 - 2 * (i % 2)} " + " ".join(f"{j + 1}:1" for j in range(i % 40)) for i in range(400)
+    ]
+    lines.sort(key=len)
+    for order in (lines, lines[::-1]):
+        text = "\n".join(order).encode() + b"\n"
+        X, y = together(libsvm_blocks(in_pieces(text, 1500), "file", None))
+        whole, labels = libsvm.parse(text)
+        assert_array_equal(X, whole.toarray())
+        assert_array_equal(y, labels)
+
+
 @settings(max_examples=300, deadline=None)
 @given(st.floats(allow_nan=False, allow_infinity=False), st.integers(1, 25))
 def test_every_number_is_the_nearest(value, digits):

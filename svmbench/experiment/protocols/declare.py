@@ -80,6 +80,8 @@ class Protocol:
         (every solver has one, over that alone).
     tasks : tuple of str
         The kinds of task that it can do.
+    reads : tuple of str
+        In which forms it takes rows: ``arrays``, and ``blocks`` where `Task.in_blocks` says so.
     metrics : tuple of str or None
         What its cells report beside the block's scores and the solvers' counters, of a race without
         the racers' names: what tables and plots may ask for. None where nobody says so, and
@@ -97,6 +99,7 @@ class Protocol:
     shares: tuple[str, ...] = ()
     grid: Literal["any", "none", "one parameter"] = "any"
     tasks: tuple[str, ...] = ("binary", "multiclass")
+    reads: tuple[str, ...] = ("arrays",)
     metrics: tuple[str, ...] | None = None
 
     @property

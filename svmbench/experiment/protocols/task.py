@@ -69,6 +69,11 @@ class Task:
         return own_settings(self.spec)
 
     @property
+    def in_blocks(self) -> bool:
+        """Whether the rows are read in blocks."""
+        return self.spec["dataset"].get("read") == "blocks"
+
+    @property
     def is_one_class(self) -> bool:
         """Whether solvers are trained on the normal class alone, without labels."""
         return self.spec.get("task") == "one-class"
@@ -141,7 +146,10 @@ def open_chosen(wanted: DatasetChoice) -> Any:
     from svmbench import data
 
     if wanted["file"]:
-        source = data.load_file(wanted["file"], label_column=wanted["label_column"] or None)
+        column = wanted["label_column"] or None
+        in_blocks = wanted.get("read") == "blocks"
+        open_file = data.scan if in_blocks else data.load_file
+        source = open_file(wanted["file"], label_column=column)
     else:
         source = data.load(wanted["name"])
     if "novelty" not in wanted:

@@ -1,0 +1,71 @@
+"""Rows written to a file, so that reading one can be measured."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+
+from svmbench.data import parquet
+
+#: Formats, and the ending of a file's name by which it is read.
+ENDINGS = {"libsvm": ".txt", "csv": ".csv", "parquet": ".parquet"}
+
+
+def write_rows(place: Path, X: Any, y: np.ndarray, copies: int = 1) -> None:
+    """Write rows to a file, one time after the other, numbers of text to six digits.
+
+    Parameters
+    ----------
+    place : Path
+        Its ending, one of :data:`ENDINGS`, says the format.
+    X : ndarray or csr_array of shape (n_samples, n_features)
+    y : ndarray of shape (n_samples,)
+    copies : int, default=1
+        How many times the rows are written.
+
+    Raises
+    ------
+    MissingPackageError
+        For Parquet without pyarrow.
+    """
+    if place.suffix == ENDINGS["parquet"]:
+        _write_parquet(place, X, y, copies)
+        return
+    text = _libsvm(X, y) if place.suffix == ENDINGS["libsvm"] else _csv(X, y)
+    with place.open("wb") as stream:
+        for _ in range(copies):
+            stream.write(text)
+
+
+def _libsvm(X: Any, y: np.ndarray) -> bytes:
+    rows = sp.csr_array(X)
+    lines = []
+    for i, label in enumerate(y.tolist()):
+        part = slice(rows.indptr[i], rows.indptr[i + 1])
+        pairs = zip(rows.indices[part].tolist(), rows.data[part].tolist(), strict=True)
+        lines.append(f"{label:+g} " + " ".join(f"{j + 1}:{value:.6g}" for j, value in pairs))
+    return ("\n".join(lines) + "\n").encode()
+
+
+def _csv(X: Any, y: np.ndarray) -> bytes:
+    frame = pd.DataFrame(X.toarray() if sp.issparse(X) else X)
+    frame[frame.shape[1]] = y
+    return frame.to_csv(header=False, index=False, float_format="%.6g").encode()
+
+
+def _write_parquet(place: Path, X: Any, y: np.ndarray, copies: int) -> None:
+    writer = parquet.require().ParquetWriter
+    import pyarrow as pa
+
+    columns = {
+        f"x{j + 1}": X[:, [j]].toarray().ravel() if sp.issparse(X) else X[:, j]
+        for j in range(X.shape[1])
+    }
+    table = pa.table({**columns, "label": y})
+    with writer(place, table.schema) as stream:
+        for _ in range(copies):
+            stream.write_table(table)
