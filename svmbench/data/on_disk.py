@@ -107,9 +107,9 @@ def _scanned(
         digest = hashlib.file_digest(stream, "sha256")
     digest.update(repr((blocks.reading, blocks.label_column)).encode())
     order = sorted(found, key=lambda label: (isinstance(label, str), label))
-    place = np.empty(len(order), dtype=np.int64)
+    code_of = np.empty(len(order), dtype=np.int64)
     for code, label in enumerate(order):
-        place[found[label]] = 2 * code - 1 if len(order) == 2 else code
-    y = place[np.concatenate(codes)]
+        code_of[found[label]] = 2 * code - 1 if len(order) == 2 else code
+    y = code_of[np.concatenate(codes)]
     names = [str(label) for label in order]
     return OnDisk((len(y), width)), y, names, digest.hexdigest()
