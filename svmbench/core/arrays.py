@@ -63,3 +63,20 @@ def append_bias(X: Any, bias: float) -> Any:
     data[is_bias], indices[is_bias] = bias, n_features
     data[~is_bias], indices[~is_bias] = X.data[: lengths.sum()], X.indices[: lengths.sum()]
     return sp.csr_array((data, indices, indptr), shape=(n_samples, n_features + 1))
+
+
+def in_fours(X: np.ndarray, axis: int) -> np.ndarray:
+    """Return `X` with zeros at the end of an axis up to a multiple of four."""
+    missing = -X.shape[axis] % 4
+    if not missing:
+        return X
+    return np.pad(X, [(0, missing if each == axis else 0) for each in range(2)])
+
+
+def central_row(X: np.ndarray) -> np.ndarray:
+    """Return a copy of the row of a dense `X` that is nearest to the mean of all.
+
+    Inputs moved by it have short vectors, and, unlike by the mean, integers stay integers.
+    """
+    apart = X - X.mean(axis=0)
+    return X[int(np.argmin(np.einsum("ij,ij->i", apart, apart)))].copy()

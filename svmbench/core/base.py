@@ -351,7 +351,8 @@ class BinaryClassifier(ClassifierMixin, Solver):
             order="C",
             y_numeric=False,
         )
-        check_classification_targets(y)
+        if not are_two_numbers(y):
+            check_classification_targets(y)
         if np.all(y == y[0]):
             msg = (
                 f"{type(self).__name__} needs samples of two classes; "
@@ -424,7 +425,21 @@ def sum_of_counters(models: Sequence[Any]) -> dict[str, int]:
 
 def are_several(y: Any) -> bool:
     """Return whether labels are of more than two classes; what is no label is none."""
-    return y is not None and type_of_target(y) == "multiclass"
+    if y is None or are_two_numbers(y):
+        return False
+    return bool(type_of_target(y) == "multiclass")
+
+
+def are_two_numbers(y: Any) -> bool:
+    """Return whether labels are an array of at most two whole numbers: the usual case.
+
+    Finding out what else they may be takes longer than the fit of a small problem.
+    """
+    if not (type(y) is np.ndarray and y.ndim == 1 and len(y) and y.dtype.kind in "biuf"):
+        return False
+    first, last = y.min(), y.max()
+    whole = float(first).is_integer() and float(last).is_integer()
+    return whole and bool(np.all((y == first) | (y == last)))
 
 
 def require_positive(name: str, value: Any) -> None:

@@ -1,8 +1,12 @@
-"""Threads that do one job together, each a part of it; with one thread there is no other."""
+"""Threads that do one job together, each a part of it; with one thread there is no other.
+
+Also the count that they share.
+"""
 
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
@@ -22,6 +26,19 @@ def processors() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+class Tally:
+    """A count that several threads add to."""
+
+    def __init__(self) -> None:
+        self.total = 0
+        self._lock = threading.Lock()
+
+    def add(self, n: int) -> None:
+        """Add `n`."""
+        with self._lock:
+            self.total += n
 
 
 class Crew:

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import scipy.sparse as sp
 
-from svmbench.core.arrays import csr_parts, raw
+from svmbench.core.arrays import central_row, csr_parts, in_fours, raw
 from svmbench.core.bits import MOST_BITS, common_value, count_pieces, pack, table_of
 from svmbench.core.crew import Crew
 from svmbench.core.kernels import (
@@ -44,8 +44,9 @@ from svmbench.core.tile_loops import (
     subtract_half_distances,
 )
 
-#: Rows and points of a tile: kernel values of 1 MiB.
-HEIGHT, WIDTH = 128, 1024
+#: Rows and points of a tile: kernel values of 1 MiB. With few points it has more rows, up to so
+#: many times as many.
+HEIGHT, WIDTH, TALLEST = 128, 1024, 16
 
 #: Bytes that the points may take as a dense array, beyond one tile's.
 DENSE_BYTES = 1 << 26
@@ -123,7 +124,8 @@ def weighted_sums(
     with Crew(n_jobs) as crew:
         for first, tiles in _makers(function, points, X, precision):
             weights = _weights(coefficients[first : first + tiles.n_points])
-            crew.share(len(sums), HEIGHT, partial(_add, tiles, weights, sums))
+            height = HEIGHT * min(TALLEST, max(1, WIDTH // tiles.n_points))
+            crew.share(len(sums), height, partial(_add, tiles, weights, sums, height))
     return sums
 
 
@@ -160,11 +162,13 @@ def _weights(coefficients: np.ndarray) -> list[Weights]:
     return tiles
 
 
-def _add(tiles: Tiles, weights: list[Weights], sums: np.ndarray, start: int, stop: int) -> None:
+def _add(
+    tiles: Tiles, weights: list[Weights], sums: np.ndarray, height: int, start: int, stop: int
+) -> None:
     """Add the part of some points to the sums of the rows from `start` to `stop`."""
-    scratch = np.empty(HEIGHT * WIDTH, dtype=tiles.dtype)
-    for top in range(start, stop, HEIGHT):
-        bottom = min(top + HEIGHT, stop)
+    scratch = np.empty(height * min(WIDTH, tiles.n_points), dtype=tiles.dtype)
+    for top in range(start, stop, height):
+        bottom = min(top + height, stop)
         rows, part = tiles.rows(top, bottom), sums[top:bottom]
         for each in weights:
             width = each.end - each.first
@@ -247,7 +251,7 @@ class BitTiles:
         self.differing = function.name == "rbf"
         self.table = table_of(function, points.shape[1], value)
         self.words, self.columns = pack(X), np.ascontiguousarray(pack(points).T)
-        self.places = np.arange(HEIGHT)
+        self.places = np.arange(TALLEST * HEIGHT)
 
     def rows(self, top: int, bottom: int) -> np.ndarray:
         """Return words; see :class:`Tiles`."""
@@ -319,7 +323,7 @@ class DenseTiles:
         single = self.is_rbf and precision == "single"
         if self.is_rbf and (single or self._rounding(self.lengths, np.float64) > UNMOVED):
             # By a point near the mean, not the mean: numbers of few digits keep them.
-            self.shift = _central(self.points)
+            self.shift = central_row(self.points)
             self.points = self.points - self.shift
             self.lengths = raw(squared_lengths(self.points))
         if single:
@@ -355,7 +359,7 @@ class DenseTiles:
         """The points by features, of which zeros make a multiple of four; for differences."""
         # In double as they were given: between far places a move takes digits.
         points = self.points if self.dtype == np.float32 else _dense(self.given)
-        return np.ascontiguousarray(_in_fours(points, 1).T)
+        return np.ascontiguousarray(in_fours(points, 1).T)
 
     def rows(self, top: int, bottom: int) -> tuple[np.ndarray, np.ndarray, bool]:
         """Return inputs, squared lengths, and whether to take differences; see :class:`Tiles`."""
@@ -367,7 +371,7 @@ class DenseTiles:
         apart = not rounding < ROUNDING[self.dtype]
         if apart:
             A = A if self.dtype == np.float32 else _dense(self.X[top:bottom])
-            A = np.ascontiguousarray(_in_fours(_in_fours(A, 1), 0))
+            A = np.ascontiguousarray(in_fours(in_fours(A, 1), 0))
         return A, own, apart
 
     def fill(
@@ -400,24 +404,10 @@ def _dense(X: Any) -> np.ndarray:
     return X.toarray() if sp.issparse(X) else np.asarray(X)
 
 
-def _central(X: np.ndarray) -> np.ndarray:
-    """Return a row of `X` near the mean of all."""
-    apart = X - X.mean(axis=0)
-    return X[int(np.argmin(squared_lengths(apart)))].copy()
-
-
 def _is_single(X: np.ndarray) -> bool:
     """Return whether float32 holds all values of `X` as they are."""
     with np.errstate(over="ignore"):
         return bool(np.all(X.astype(np.float32) == X))
-
-
-def _in_fours(X: np.ndarray, axis: int) -> np.ndarray:
-    """Return `X` with zeros at the end of an axis up to a multiple of four."""
-    missing = -X.shape[axis] % 4
-    if not missing:
-        return X
-    return np.pad(X, [(0, missing if each == axis else 0) for each in range(2)])
 
 
 def warm_up() -> None:

@@ -16,8 +16,10 @@ from svmbench.core.kernel.csvc import (
     CSVC,
     active,
     box,
+    difference_rows,
     driver,
     exact,
+    growing_matrix,
     passes,
     whole_matrix,
     working_sets,
@@ -25,13 +27,17 @@ from svmbench.core.kernel.csvc import (
 from svmbench.core.kernel.csvc import float32_rows as float32_rows_module
 from svmbench.core.kernel.csvc.active import Active
 from svmbench.core.kernel.csvc.box import csvc_box, limits
+from svmbench.core.kernel.csvc.difference_rows import DifferenceRows
 from svmbench.core.kernel.csvc.float32_rows import BitRows, DenseRows, SourceRows, float32_rows
 from svmbench.core.kernel.csvc.working_sets import BlockSearch
 from svmbench.core.kernel.row_store import RowStore, forget_none
 from svmbench.core.kernels import KERNELS, MIB, KernelFunction, KernelSource
 from svmbench.errors import SvmbenchError
 
-MODULES = (active, box, float32_rows_module, passes, row_store, whole_matrix, working_sets)
+MODULES = (
+    *(active, box, difference_rows, float32_rows_module, passes, row_store, whole_matrix),
+    working_sets,
+)
 
 
 def binary_problem(n=60, d=70):
@@ -48,9 +54,11 @@ def in_blocks(monkeypatch):
 
 
 @pytest.mark.parametrize("name", KERNELS)
-@pytest.mark.parametrize("make", [BitRows, DenseRows, SourceRows])
+@pytest.mark.parametrize("make", [BitRows, DenseRows, DifferenceRows, SourceRows])
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
 def test_rows_of_every_maker(name, make, form):
+    if make is DifferenceRows and name != "rbf":
+        pytest.skip("differences make RBF rows alone")
     X = binary_problem(n=30)[0] if make is BitRows else make_problem(n=30, d=70)[0]
     function = KernelFunction(name, gamma=0.05, degree=2, coef0=0.5)
     K = pairwise_kernels(X, metric=name, filter_params=True, gamma=0.05, degree=2, coef0=0.5)
@@ -80,9 +88,61 @@ def test_the_maker_follows_from_the_inputs():
     assert made(binary_problem()[0]) is BitRows
     assert made(sp.csr_array(binary_problem()[0])) is BitRows
     assert made(2.0 * binary_problem()[0]) is DenseRows
-    assert made(sp.csr_array(make_problem()[0])) is DenseRows
+    assert made(sp.csr_array(make_problem(d=20)[0])) is DenseRows
+    assert made(make_problem(d=8)[0]) is DifferenceRows
+    # More features are, too, where a product would lose digits; very many never are.
+    assert made(300.0 * make_problem(d=20)[0]) is DifferenceRows
+    assert made(300.0 * make_problem(d=70)[0]) is DenseRows
+    linear = KernelSource.from_inputs(make_problem(d=8)[0], KernelFunction("linear"))
+    assert type(float32_rows(linear)) is DenseRows
     assert made(sparse) is SourceRows
     assert type(float32_rows(KernelSource.precomputed(np.eye(3)))) is SourceRows
+
+
+@needs_jit
+@pytest.mark.parametrize("scale", [1.0, 1e3])
+def test_differences_keep_their_digits_on_unscaled_inputs(scale):
+    # Distances of about 1 between points up to 1e4 away from the origin.
+    rng = np.random.default_rng(0)
+    X = scale * rng.integers(0, 10, (200, 6)) + rng.normal(size=(200, 6))
+    function = KernelFunction("rbf", 0.1)
+    exact = function.between(X, X)
+    values = DifferenceRows(X, function).whole()
+    # What remains is the rounding of coordinates, to float32, of which differences are taken.
+    assert np.max(np.abs(values - exact)) < 3e-8 * scale + 3e-7
+    if scale > 1.0:
+        assert np.max(np.abs(DenseRows(X, function).whole() - exact)) > 0.01
+
+
+@needs_jit
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("d", [5, 30])
+def test_rows_are_made_when_a_step_needs_them(d, form, monkeypatch):
+    X, y = make_problem(n=600, d=d, seed=2, noise=0.05)
+    X, gamma = form(X), 2.0 / d
+    whole = solve_with(monkeypatch, X, y, gamma, growing=10_000)
+    few = solve_with(monkeypatch, X, y, gamma, growing=500)
+    monkeypatch.setattr(growing_matrix, "SHARE", 0.0)
+    cut = solve_with(monkeypatch, X, y, gamma, growing=500, least=40)
+    for found in (few, cut):
+        assert found.stop_reason == "converged"
+        assert_allclose(found.beta, whole.beta, atol=1e-4)
+    assert whole.evaluations > 600**2
+    assert few.evaluations < 0.7 * whole.evaluations
+    # One that asks for more than 40 has all of them, each once.
+    check = whole.evaluations - 600**2
+    assert cut.evaluations == pytest.approx(600**2 + check, rel=0.02)
+
+
+def solve_with(monkeypatch, X, y, gamma, *, growing, least=10_000):
+    """Return a solution of C = 1 where at least `least` rows are made one by one.
+
+    That is from `growing` samples on.
+    """
+    monkeypatch.setattr(driver, "GROWING", growing)
+    monkeypatch.setattr(growing_matrix, "LEAST", least)
+    source = KernelSource.from_inputs(X, KernelFunction("rbf", gamma))
+    return driver.solve_box(source, csvc_box(y.astype(float), 1.0), tol=1e-5)
 
 
 def test_store_forgets_the_oldest_and_keeps_its_budget():

@@ -17,11 +17,13 @@ Which file does what, in the order of use
     box.py           the problem as arrays; its limits, gap and thresholds
     driver.py        ``solve_box``: THE ONE PLACE THAT CHOOSES THE METHOD; rounds until checked
     whole_matrix.py  steps on a matrix in memory: pairs, pairs within groups, two on their own
+    growing_matrix.py  the same on rows that are made when a step first needs them
     passes.py        what such a step does over all samples, vectorised
     c_path.py        all values of C one after another on a matrix, as one compiled function
     working_sets.py  more samples than that: steps within working sets, shrinking
     active.py        the samples that are still active, and the gradients of the others
     float32_rows.py  kernel rows in single precision, from dense, binary or any inputs
+    difference_rows.py  the same from differences of coordinates, for few or unscaled features
     exact.py         the gradient in double precision, where it matters
     core/crew.py     threads for the last four, on request; the model is bitwise the same
 References

@@ -16,6 +16,7 @@ from svmbench.core.arrays import largest_value, raw
 from svmbench.core.crew import Crew
 from svmbench.core.kernel.csvc.active import Active, subtract_kernel
 from svmbench.core.kernel.csvc.box import Box, limits, make_box
+from svmbench.core.kernel.csvc.difference_rows import DifferenceRows
 from svmbench.core.kernel.csvc.exact import correct, exact_gradient
 from svmbench.core.kernel.csvc.float32_rows import (
     BitRows,
@@ -24,6 +25,7 @@ from svmbench.core.kernel.csvc.float32_rows import (
     SourceRows,
     float32_rows,
 )
+from svmbench.core.kernel.csvc.growing_matrix import GrowingMatrix, can_grow
 from svmbench.core.kernel.csvc.whole_matrix import (
     CONVERGED,
     MAX_ITER,
@@ -38,6 +40,9 @@ from svmbench.core.kernels import MIB, KernelFunction, KernelSource
 #: Up to so many samples the whole matrix is computed: choosing rows would cost more than they do.
 WHOLE = 2000
 
+#: From so many samples on rows are made one by one at first, where that is possible: few may do.
+GROWING = 500
+
 #: A round must bring the true gap down to this share, or the search goes on in float64 alone.
 PROGRESS = 0.5
 
@@ -46,6 +51,10 @@ LARGEST = 1e30
 
 #: Inputs above this are not either: their squared distances need not be kernel values.
 FARTHEST = 1e15
+
+
+#: What a small problem is solved on.
+Matrix = np.ndarray | GrowingMatrix
 
 
 @dataclass
@@ -98,7 +107,8 @@ def solve_box(
     """Solve any problem of :mod:`~svmbench.core.kernel.csvc.box`: the one place that chooses how.
 
     - On a stored matrix that fits the budget: as it is (``whole_matrix``).
-    - From inputs, up to 2,000 samples: on the whole matrix in float32.
+    - From inputs, up to 2,000 samples: on the whole matrix in float32, of which rows are made one
+      by one while a few suffice (``growing_matrix``).
     - More: by working sets, with rows made when they are needed (``working_sets``).
 
     Both of the last are checked in float64 before they count as converged, and go on in float64
@@ -184,8 +194,7 @@ class Search:
         rows: Rows = SourceRows(source, np.float64)
         if float(np.max(np.abs(rows.diagonal))) <= LARGEST and _are_near(source):
             rows = float32_rows(source)
-        size = rows.n_samples**2 * rows.diagonal.itemsize
-        K = rows.whole() if rows.n_samples <= WHOLE and size <= self.cache_mb * MIB else None
+        K = self.matrix(rows)
         if start is not None:
             found.beta = np.array(start, dtype=np.float64)
             self.evaluate(rows, K, found)
@@ -205,29 +214,43 @@ class Search:
                 found.reason = CONVERGED
                 break
             if gap > PROGRESS * last or found.reason == STALLED:
-                made += rows.evaluations
+                made += rows.evaluations + _made(K)
                 rows, members = SourceRows(source, np.float64), everyone
                 K = source.whole(self.cache_mb)
                 found.v = exact_gradient(source, box.linear, found.beta, everyone)
             last = gap
         found.checks = checks
-        found.evaluations = source.kernel_evaluations - before + made + rows.evaluations
+        found.evaluations = source.kernel_evaluations - before + made + rows.evaluations + _made(K)
         return found
 
-    def evaluate(self, rows: Rows, K: np.ndarray | None, found: Found) -> None:
+    def matrix(self, rows: Rows) -> Matrix | None:
+        """Return the matrix in memory that a small problem is solved on; None for a larger one."""
+        n = rows.n_samples
+        if n > WHOLE or n**2 * rows.diagonal.itemsize > self.cache_mb * MIB:
+            return None
+        inputs = self.source.inputs()
+        if inputs is None or n < GROWING or self.box.n_sums != 1 or not can_grow(*inputs, rows):
+            return rows.whole()
+        return GrowingMatrix(*inputs, rows)
+
+    def evaluate(self, rows: Rows, K: Matrix | None, found: Found) -> None:
         """Set the gradient of the start by the rows of the search: what checks it is the same."""
-        if K is not None:
+        if isinstance(K, np.ndarray):
             found.v = gradient(raw(K), raw(self.box.linear), found.beta)
             return
         moved = np.flatnonzero(found.beta)
         found.v = np.array(self.box.linear)
         subtract_kernel(rows, moved, found.beta[moved], rows.columns(None), found.v, self.crew)
 
-    def go_on(self, rows: Rows, K: np.ndarray | None, members: np.ndarray, found: Found) -> None:
+    def go_on(self, rows: Rows, K: Matrix | None, members: np.ndarray, found: Found) -> None:
         """Search on the whole matrix, where there is one, or among `members` by working sets."""
         left = self.max_iter - found.steps
         if K is not None:
-            steps, found.reason = optimise(K, self.box, self.tol, left, found.beta, found.v)
+            problem = self.box, self.tol, left, found.beta, found.v
+            if isinstance(K, GrowingMatrix):
+                steps, found.reason = K.optimise(*problem)
+            else:
+                steps, found.reason = optimise(K, *problem)
             found.steps += steps
             return
         active = Active(members, self.box, found.beta, found.v)
@@ -235,6 +258,10 @@ class Search:
         found.reason = sets.run(left)
         found.steps += sets.steps
         active.finish(rows, self.crew)
+
+
+def _made(K: Matrix | None) -> int:
+    return K.evaluations if isinstance(K, GrowingMatrix) else 0
 
 
 def warm_up() -> None:
@@ -247,6 +274,7 @@ def warm_up() -> None:
     makers: list[Rows] = [
         BitRows(X, function),
         DenseRows(X, function),
+        DifferenceRows(X, function),
         SourceRows(source, np.float32),
         SourceRows(source, np.float64),
     ]
@@ -263,6 +291,8 @@ def warm_up() -> None:
             active.finish(rows, crew)
         correct(source, box, found.beta, found.v, 1e-3)
         search.go_on(rows, rows.whole(), np.arange(4), found)
+    grown = Found(np.zeros(4), y.copy())
+    search.go_on(makers[1], GrowingMatrix(X, function, makers[1]), np.arange(4), grown)
 
 
 def _are_near(source: KernelSource) -> bool:

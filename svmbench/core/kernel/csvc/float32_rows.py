@@ -5,6 +5,7 @@ pieces of rows into someone else's memory. Which maker serves a problem follows 
 
 - `BitRows`, all values 0 or 1: a sample is a few machine words, an inner product a population
   count, a kernel value a look into a table;
+- `DifferenceRows`, RBF of few features, and of more where products would lose digits;
 - `DenseRows`: one product of matrices, transformed while it is in the cache;
 - `SourceRows`: whatever a `KernelSource` gives, in either precision (very sparse inputs, stored
   matrices, and the fallback where single precision does not suffice).
@@ -12,7 +13,6 @@ pieces of rows into someone else's memory. Which maker serves a problem follows 
 
 from __future__ import annotations
 
-import threading
 from typing import Any, Protocol
 
 import numpy as np
@@ -20,6 +20,8 @@ import scipy.sparse as sp
 
 from svmbench.core.arrays import raw
 from svmbench.core.bits import MOST_BITS, count_pieces, is_binary, pack, table_of
+from svmbench.core.crew import Tally
+from svmbench.core.kernel.csvc.difference_rows import DifferenceRows, suits
 from svmbench.core.kernels import KernelFunction, KernelSource, gauss_single
 
 #: Columns and rows of a piece: product, norms and result stay in the second-level cache.
@@ -97,19 +99,6 @@ class Rows(Protocol):
         """Return the whole matrix, shape (n_samples, n_samples)."""
 
 
-class Tally:
-    """A count that several threads add to."""
-
-    def __init__(self) -> None:
-        self.total = 0
-        self._lock = threading.Lock()
-
-    def add(self, n: int) -> None:
-        """Add `n`."""
-        with self._lock:
-            self.total += n
-
-
 def float32_rows(source: KernelSource) -> Rows:
     """Return the fastest maker of float32 rows for a source."""
     inputs = source.inputs()
@@ -122,7 +111,7 @@ def float32_rows(source: KernelSource) -> Rows:
         size = X.shape[0] * X.shape[1]
         if size > SMALL and X.nnz < DENSE_FROM * size:
             return SourceRows(source, np.float32)
-    return DenseRows(X, function)
+    return DifferenceRows(X, function) if suits(X, function) else DenseRows(X, function)
 
 
 class DenseRows:

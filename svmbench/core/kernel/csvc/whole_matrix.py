@@ -24,6 +24,7 @@ import numpy as np
 from svmbench.core.arrays import raw
 from svmbench.core.compiled import compiled
 from svmbench.core.kernel.csvc.box import Box
+from svmbench.core.kernel.csvc.difference_rows import rbf_row
 from svmbench.core.kernel.csvc.passes import (
     TINY,
     best_in_rectangle,
@@ -35,8 +36,8 @@ from svmbench.core.kernel.csvc.passes import (
     place,
 )
 
-#: Why a loop ended.
-CONVERGED, MAX_ITER, STALLED = 0, 1, 2
+#: Why a loop ended; the last, since too many rows were asked for.
+CONVERGED, MAX_ITER, STALLED, UNKNOWN = 0, 1, 2, 3
 
 #: The same in words, by those numbers.
 REASONS = ("converged", "max_iter", "stalled")
@@ -101,17 +102,67 @@ def pair_steps(
     reason : int
         Position in ``REASONS``.
     """
+    nothing = np.empty((0, 0), dtype=np.float32)
+    known = np.ones(len(beta), dtype=np.bool_)
+    return steps_on_rows(
+        K, diag, known, (nothing, nothing, 0.0), (low, high), (tol, max_iter, 0), beta, v
+    )
+
+
+@compiled
+def steps_on_rows(
+    K: np.ndarray,
+    diag: np.ndarray,
+    known: np.ndarray,
+    maker: tuple[np.ndarray, np.ndarray, float],
+    bounds: tuple[np.ndarray, np.ndarray],
+    ends: tuple[float, int, int],
+    beta: np.ndarray,
+    v: np.ndarray,
+) -> tuple[int, int]:
+    """Take the steps of :func:`pair_steps`; make a row of an RBF kernel when a step needs it.
+
+    Parameters
+    ----------
+    K : ndarray of shape (n, n)
+        Kernel matrix, of which some rows are filled, the first among them.
+    known : ndarray of bool of shape (n,)
+        Which; changed in place.
+    maker : (ndarray, ndarray, float)
+        The same matrix to write to, the points as columns (see :func:`rbf_row`), and gamma.
+    bounds : (ndarray, ndarray)
+        Lower and upper.
+    ends : (float, int, int)
+        Tolerance of the gap, largest number of steps, and of rows that are made.
+    diag, beta, v
+        As for :func:`pair_steps`.
+
+    Returns
+    -------
+    steps : int
+    reason : int
+        As for :func:`pair_steps`, or ``UNKNOWN``: one row more is needed, and with all rows the
+        same call goes on from here.
+    """
+    low, high = bounds
+    tol, max_iter, most = ends
+    store, columns, gamma = maker
     n = len(beta)
     up, down = np.empty(n, dtype=np.float32), np.empty(n, dtype=np.float32)
     score = np.empty(n, dtype=np.float32)
     for k in range(n):
         up[k] = 0.0 if beta[k] < high[k] else -np.inf
         down[k] = 0.0 if beta[k] > low[k] else -np.inf
-    i, j, t, steps = 0, 0, 0.0, 0
+    i, j, t, steps, made = 0, 0, 0.0, 0, 0
     while True:
         i = move_and_find_top(v, up, K, i, j, t)
         if i < 0:
             return steps, CONVERGED
+        if not known[i]:
+            if made == most:
+                return steps, UNKNOWN
+            rbf_row(columns, i, gamma, store)
+            known[i], made = True, made + 1
         j, gap = find_partner(v, down, K[i], diag, i, score)
         if gap <= tol:
             return steps, CONVERGED
@@ -119,6 +170,11 @@ def pair_steps(
             return steps, MAX_ITER
         if j < 0:
             return steps, STALLED
+        if not known[j]:
+            if made == most:
+                return steps, UNKNOWN
+            rbf_row(columns, j, gamma, store)
+            known[j], made = True, made + 1
         curvature = np.float64(diag[i]) + np.float64(diag[j]) - 2.0 * np.float64(K[i, j])
         before_i, before_j = beta[i], beta[j]
         t = pair_step(i, j, v[i] - v[j], curvature, beta, low, high, up, down)
