@@ -342,6 +342,41 @@ def test_single_precision_gives_way_where_it_does_not_suffice(C, blocks, monkeyp
     assert limits(csvc_box(y, C), y * alpha, v).gap <= 1.1e-4
 
 
+def test_sets_grow_once_the_free_multipliers_settle():
+    X, y = make_problem(n=20)
+    y = y.astype(float)
+    active = Active(np.arange(20), csvc_box(y, 1.0), np.zeros(20), y.copy())
+    rows = DenseRows(X, KernelFunction("rbf", 1.0))
+    sets = BlockSearch(rows, active, tol=1e-3, cache_mb=1024.0, crew=Crew(1))
+
+    def size(n, *free):
+        sets.free.clear()
+        sets.free.extend(free)
+        return sets._size(n)
+
+    few, many, most = np.arange(400), np.arange(2000), np.arange(3900)
+    working, largest = working_sets.WORKING, working_sets.LARGEST
+    assert size(5000, few) == working
+    assert size(5000, many) == 2 * working
+    # Five sets are watched, and of these the oldest and the last are compared.
+    assert size(5000, *4 * [many]) == 2 * working
+    assert size(5000, *5 * [many]) == 2600
+    assert size(5000, *5 * [few]) == 2 * working
+    assert size(5000, *5 * [most]) == largest
+    assert size(5000, np.arange(300, 2300), *4 * [many]) == 2 * working
+    assert size(5000, np.arange(70, 2070), *4 * [many]) == 2600
+    # What is left goes in whole, if it is little enough and settled twice as well.
+    assert size(largest, *5 * [few]) == largest
+    assert size(largest + 1, *5 * [few]) == 2 * working
+    assert size(largest, np.arange(70, 2070), *4 * [many]) == 2600
+    assert size(3000, np.arange(40, 2040), *4 * [many]) == 3000
+    # A quarter of 36 MiB are 1,536 rows and columns of float32.
+    sets = BlockSearch(rows, active, tol=1e-3, cache_mb=36.0, crew=Crew(1))
+    assert size(5000, *5 * [many]) == 1536
+    assert size(1537, *5 * [few]) == 2 * working
+    assert size(1536, *5 * [few]) == 1536
+
+
 @needs_jit
 def test_max_iter_and_a_start_in_blocks(in_blocks):
     X, y, gamma = forms("dense")

@@ -17,6 +17,8 @@ Deviations
 
 from __future__ import annotations
 
+import math
+from collections import deque
 from typing import Any
 
 import numpy as np
@@ -28,10 +30,18 @@ from svmbench.core.kernel.csvc.box import Limits
 from svmbench.core.kernel.csvc.float32_rows import Rows
 from svmbench.core.kernel.csvc.whole_matrix import CONVERGED, MAX_ITER, STALLED, optimise
 from svmbench.core.kernel.row_store import RowStore
+from svmbench.core.kernels import MIB
 
 #: Samples of a working set; twice as many where more multipliers than that are free, since a set
 #: that is small beside them chases them round.
 WORKING = 512
+
+#: Once the free multipliers have changed by less than this share over so many sets, sets of this
+#: many times their number hold them all; by less than half of it, all that is active is one set.
+SETTLED, WATCHED, ROOM = 0.1, 4, 1.3
+
+#: The largest set, and the share of the memory for rows that its kernel values take at most.
+LARGEST, BLOCK_SHARE = 4096, 0.25
 
 #: Share of a working set that stays in the next.
 KEPT = 0.5
@@ -39,8 +49,8 @@ KEPT = 0.5
 #: Rows are cut once so small a share of their columns is still of interest.
 CUT_AT = 0.7
 
-#: The inner problem is solved to this share of the gap.
-INNER = 0.1
+#: The inner problem is solved to this share of the gap, and of the tolerance where it is the last.
+INNER, LAST = 0.1, 0.9
 
 
 @compiled
@@ -112,10 +122,14 @@ class BlockSearch:
         #: The working set, as positions among the active samples, and its kernel values.
         self.working = np.empty(0, dtype=np.int64)
         self.block = np.empty((0, 0), dtype=rows.dtype)
+        held = math.isqrt(int(BLOCK_SHARE * cache_mb * MIB / rows.diagonal.itemsize))
+        self.largest = max(2 * WORKING, min(LARGEST, held))
         self.steps = self.sets = 0
         #: Multipliers that moved in the last set; what it cost, a column, to carry idle samples
         #: along, in units of reading a stored value.
         self.moved, self.carried = 0, 0.0
+        #: The samples whose multipliers were free before the last sets, the oldest first.
+        self.free: deque[np.ndarray] = deque(maxlen=WATCHED + 1)
 
     def run(self, max_iter: int) -> int:
         """Solve working sets until the gap is at most `tol`; return a position in ``REASONS``."""
@@ -128,8 +142,10 @@ class BlockSearch:
             if self.sets and self._cut(at):
                 at = self.active.limits()
             self._renew(at)
-            share = INNER if len(self.working) < len(self.active.members) else 0.0
-            inner_tol = max(share * at.gap, 0.5 * self.tol)
+            if len(self.working) < len(self.active.members):
+                inner_tol = max(INNER * at.gap, 0.5 * self.tol)
+            else:
+                inner_tol = LAST * self.tol
             if not self._solve(inner_tol, max_iter - self.steps):
                 return STALLED
 
@@ -167,11 +183,11 @@ class BlockSearch:
         """Make the next working set: the younger half of the last one, and new samples."""
         n = len(self.active.members)
         rising, falling = at.rising, at.falling
-        n_free = np.count_nonzero(np.isfinite(rising) & np.isfinite(falling))
+        self.free.append(self.active.members[np.isfinite(rising) & np.isfinite(falling)])
         if self.active.box.n_sums > 1:
             # What two groups have in common is by how much they violate, not their gradient.
             rising, falling = rising - at.bottom, falling - at.top
-        size = min(n, WORKING if n_free <= WORKING else 2 * WORKING)
+        size = min(n, self._size(n))
         first = max(0, len(self.working) - int(size * KEPT)) if size < n else 0
         stay, known = self.working[first:], self.block[first:, first:]
         new = choose(rising, falling, stay, size - len(stay))
@@ -187,6 +203,16 @@ class BlockSearch:
         columns = self.rows.columns(names[self.working])
         self._fill(names[new[unknown]], columns, self.block, old + unknown)
         self.block[:old, old:] = self.block[old:, :old].T
+
+    def _size(self, n: int) -> int:
+        """Return how large the next set should be, of `n` active samples."""
+        free, before = self.free[-1], self.free[0]
+        changed = len(np.setxor1d(free, before, assume_unique=True)) / max(1, len(free))
+        if len(self.free) <= WATCHED or changed >= SETTLED:
+            return WORKING if len(free) <= WORKING else 2 * WORKING
+        if n <= self.largest and changed < 0.5 * SETTLED:
+            return n
+        return min(self.largest, max(2 * WORKING, int(ROOM * len(free))))
 
     def _solve(self, tol: float, max_iter: int) -> bool:
         """Take steps inside the set, and all that follows; return whether there was one."""
