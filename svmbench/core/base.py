@@ -38,6 +38,7 @@ from sklearn.utils.validation import validate_data
 
 from svmbench.core import sparse_products
 from svmbench.core.arrays import canonical_csr, largest_value
+from svmbench.core.labels import are_several, are_two_numbers
 from svmbench.core.problems import PROBLEMS, Aim, Offset, Problem
 
 if TYPE_CHECKING:
@@ -421,25 +422,6 @@ def sum_of_counters(models: Sequence[Any]) -> dict[str, int]:
         name: sum(int(model.counters_.get(name, 0)) for model in models)
         for name in models[0].counters_
     }
-
-
-def are_several(y: Any) -> bool:
-    """Return whether labels are of more than two classes; what is no label is none."""
-    if y is None or are_two_numbers(y):
-        return False
-    return bool(type_of_target(y) == "multiclass")
-
-
-def are_two_numbers(y: Any) -> bool:
-    """Return whether labels are an array of at most two whole numbers: the usual case.
-
-    Finding out what else they may be takes longer than the fit of a small problem.
-    """
-    if not (type(y) is np.ndarray and y.ndim == 1 and len(y) and y.dtype.kind in "biuf"):
-        return False
-    first, last = y.min(), y.max()
-    whole = float(first).is_integer() and float(last).is_integer()
-    return whole and bool(np.all((y == first) | (y == last)))
 
 
 def require_positive(name: str, value: Any) -> None:

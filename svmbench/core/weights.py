@@ -11,7 +11,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.utils import check_array, compute_class_weight
 
-from svmbench.core.base import BinaryClassifier, TrainingData, are_several
+from svmbench.core.base import BinaryClassifier, TrainingData
+from svmbench.core.labels import are_several
 
 #: What the parameter `class_weight` may be.
 ClassWeight = dict[Any, float] | str | None
