@@ -21,7 +21,7 @@ from svmbench.errors import (
     ConfigError,
     SvmbenchError,
 )
-from svmbench.options import JOBS, MIRROR, POSITIVE, RETRY, TRUST
+from svmbench.options import CLUSTER, JOBS, KIND, MIRROR, POSITIVE, RETRY, TRUST
 
 _QUIET = click.option("-q", "--quiet", is_flag=True, help="Say only what went wrong.")
 
@@ -220,6 +220,8 @@ def fetch(names: tuple[str, ...], all_: bool, mirror: str | None, jobs: int, qui
     help="How much of it: 'quick' for minutes, 'paper' for the full protocol.",
 )
 @JOBS
+@CLUSTER
+@KIND
 @click.option(
     "--only",
     metavar="KEY=VALUE,…",
@@ -281,6 +283,8 @@ def run(
     config: str,
     profile: str,
     jobs: int,
+    cluster: str,
+    kind: str,
     only: tuple[str, ...],
     timeout: float | None,
     memory: float | None,
@@ -324,6 +328,8 @@ def run(
         only=filters_of(only),
         trust=trust,
         jobs=jobs,
+        cluster=cluster,
+        kind=kind,
         timeout_s=timeout,
         memory_gb=memory,
         budget_s=budget * 60 if budget else float("inf"),

@@ -55,6 +55,18 @@ JOBS = click.option(
     show_default=True,
     help="Cells at a time; above 1, times are marked as contended.",
 )
+CLUSTER = click.option(
+    "--cluster",
+    default="",
+    metavar="ADDRESS",
+    help="Run cells on the workers of a Dask scheduler (tcp://host:8786), or on local:N new ones.",
+)
+KIND = click.option(
+    "--kind",
+    default="",
+    metavar="KIND",
+    help="The kind of the workers that times belong to: their processor, or SVMBENCH_KIND there.",
+)
 RETRY = click.option(
     "--retry",
     type=click.Choice(["none", "failed", "timeout", "all"]),

@@ -22,6 +22,7 @@ def run(
     mirror: str | None = None,
     overrides: tuple[str, ...] = (),
     trust: bool = False,
+    cluster: str = "",
 ) -> pd.DataFrame:
     """Run a config and return its records; what an earlier run finished is not run again.
 
@@ -44,7 +45,9 @@ def run(
         ``key=value`` pairs that change the config.
     trust : bool, default=False
         Whether classes that the config names (``class: …``) are imported from elsewhere than
-        scikit-learn, which runs their code.
+        scikit-learn, and its programs run, which runs their code.
+    cluster : str
+        A Dask scheduler's address, or ``local:<workers>``, whose workers run the cells.
 
     Returns
     -------
@@ -69,6 +72,7 @@ def run(
             mirror=mirror,
             overrides=overrides,
             trust=trust,
+            cluster=cluster,
         )
     )
     records = carry_out(prospect).records

@@ -34,6 +34,9 @@ THREAD_VARIABLES = (
     "NUMBA_NUM_THREADS",
 )
 
+#: Says of what kind a machine is, where its processor's model does not.
+KIND_VARIABLE = "SVMBENCH_KIND"
+
 #: Names the solvers whose compiled code workers inherit, separated by commas.
 PRELOAD_VARIABLE = "SVMBENCH_PRELOAD"
 
@@ -52,6 +55,8 @@ def describe(threads: int) -> dict[str, Any]:
         "threads": threads,
         "packages": {name: _version(name) for name in _PACKAGES},
     }
+    if kind := os.environ.get(KIND_VARIABLE):
+        facts["kind"] = kind
     text = json.dumps(facts, sort_keys=True)
     return {"id": hashlib.sha256(text.encode()).hexdigest()[:8], **facts}
 

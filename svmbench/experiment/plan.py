@@ -305,7 +305,7 @@ class Row:
             spec.update(_solver_settings(solver))
         spec = self._with_own_settings(spec)
         names = [racer.name for racer in racers]
-        code = [_code_of(name, self.declared.module) for name in names]
+        code = [code_of(name, self.declared.name) for name in names]
         key = hash_of({**spec, "code": code})
         shown = self._shown(solver, place, fold)
         # A race without one of its racers would be another race.
@@ -367,11 +367,19 @@ def _modules(solver: str) -> list[str]:
     return [cls.__module__, *({cls.wrapped.__module__} if hasattr(cls, "wrapped") else ())]
 
 
-def _code_of(solver: str, protocol: str) -> str:
-    """Return a hash of what a solver does in a protocol; of a program also one of its files."""
+def code_of(solver: str, protocol: str) -> str:
+    """Return a hash of the code of a solver in a protocol; of a program also one of its files.
+
+    Parameters
+    ----------
+    solver : str
+        Its name; empty where nothing is trained.
+    protocol : str
+        Its name.
+    """
     from svmbench.catalogue import solver_class
 
-    own = code_hash(*_modules(solver), protocol)
+    own = code_hash(*(_modules(solver) if solver else ()), protocols()[protocol].module)
     return f"{own} {solver_class(solver).commands.fingerprint()}" if is_program(solver) else own
 
 

@@ -121,6 +121,28 @@ class Work:
             raise outcome
         return cast(Answer, outcome)
 
+    def answer(self, timeout_s: float) -> Answer:
+        """Return what the work came to as a record has it: its result, or how it ended.
+
+        Parameters
+        ----------
+        timeout_s : float
+            Its limit, for the reason.
+
+        Raises
+        ------
+        ServerDiedError
+            With the server no result can be had.
+        """
+        try:
+            return self.result()
+        except TimedOutError:
+            return {"status": "timeout", "reason": f"stopped after {timeout_s:g} s"}
+        except answers.BadAnswerError as error:
+            return {"status": "failed", "reason": str(error)}
+        except DiedError as error:
+            return {"status": "crashed", "reason": str(error)}
+
     def stop(self) -> None:
         """End the process and whatever it forked, and wait for it."""
         has_answered = bool(self._outcome) and isinstance(self._outcome[0], dict)

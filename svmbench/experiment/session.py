@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from svmbench.errors import ConfigError
 from svmbench.experiment import default_output, prepare_plan
 from svmbench.experiment.cells import Cell
 from svmbench.experiment.execute import Listener, Options, Silent, Summary, due, execute
@@ -38,6 +39,9 @@ class Request:
         Whether classes are imported that come from elsewhere than scikit-learn.
     jobs : int
         Cells at a time.
+    cluster, kind : str
+        A Dask scheduler, or ``local:<workers>``, whose workers run the cells, and the kind of those
+        that measure times; empty for this machine.
     timeout_s, memory_gb : float or None
         Limits of one cell; None for the config's.
     budget_s : float
@@ -58,6 +62,8 @@ class Request:
     only: Filters = field(default_factory=dict)
     trust: bool = False
     jobs: int = 1
+    cluster: str = ""
+    kind: str = ""
     timeout_s: float | None = None
     memory_gb: float | None = None
     budget_s: float = float("inf")
@@ -75,6 +81,8 @@ class Request:
             scratch_gb=settings.scratch_gb,
             retry=self.retry,
             budget_s=self.budget_s,
+            cluster=self.cluster,
+            kind=self.kind,
         )
 
 
@@ -127,6 +135,16 @@ def look_ahead(
     svmbench.errors.SvmbenchError
         For a config that is not valid, or filters that match nothing.
     """
+    if request.cluster:
+        from svmbench.experiment.cluster import check_address
+
+        check_address(request.cluster)
+        if request.jobs > 1:
+            raise ConfigError(
+                "--jobs is for this machine; a worker of a --cluster runs one cell"
+            )
+    elif request.kind:
+        raise ConfigError("--kind chooses among the workers of a --cluster")
     plan = prepare_plan(
         request.config,
         request.profile,

@@ -1,0 +1,177 @@
+"""What runs inside a Dask worker: it hands cells to a process beside it, and waits for them.
+
+The process (``host.py``) belongs to one run, and is started by that run's first call. Dask may
+cancel a task, or forget the run that asked for it; the thread that waits here looks out for that,
+and ends the cell.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import subprocess
+import sys
+import threading
+from typing import Any
+
+#: How often a thread that waits looks whether it is still wanted, in seconds.
+POLL_S = 0.25
+_MAIN = "from svmbench.experiment.host import main; main()"
+
+
+class HostDiedError(Exception):
+    """The process that runs cells beside a Dask worker ended."""
+
+
+class UnwantedError(Exception):
+    """Nobody waits for the answer any more."""
+
+
+class _Host:
+    """The process beside this worker, for one run."""
+
+    def __init__(self, setup: dict[str, Any]) -> None:
+        self.run = setup["run"]
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", _MAIN],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            start_new_session=True,
+        )
+        self._held = b""
+        self.say(setup)
+        self.facts: dict[str, Any] | None = None
+
+    def say(self, value: Any) -> None:
+        assert self.process.stdin is not None
+        try:
+            self.process.stdin.write(json.dumps(value).encode() + b"\n")
+            self.process.stdin.flush()
+        except OSError as error:
+            raise HostDiedError("it takes nothing any more") from error
+
+    def hear(self) -> Any:
+        """Return the next thing it says; None if that takes longer than a moment."""
+        assert self.process.stdout is not None
+        pipe = self.process.stdout.fileno()
+        while b"\n" not in self._held:
+            if not select.select([pipe], [], [], POLL_S)[0]:
+                return None
+            piece = os.read(pipe, 1 << 20)
+            if not piece:
+                raise HostDiedError(f"it ended with code {self.process.wait()}")
+            self._held += piece
+        line, _, self._held = self._held.partition(b"\n")
+        return json.loads(line)
+
+    def is_there(self) -> bool:
+        return self.process.poll() is None
+
+    def end(self) -> None:
+        """End it, and its cells with it."""
+        assert self.process.stdin is not None
+        with contextlib.suppress(OSError):
+            self.process.stdin.close()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(timeout=5)
+        self.process.kill()
+        self.process.wait()
+
+
+_one_at_a_time = threading.Lock()
+_host: _Host | None = None
+
+
+def greet(setup: dict[str, Any]) -> dict[str, Any]:
+    """Start a run's process beside this worker; return what it says of its machine and code.
+
+    Parameters
+    ----------
+    setup : dict
+        ``run`` (its name), ``threads``, ``solvers`` (to be warmed) and ``codes``.
+    """
+    with _turn():
+        return _started(setup)
+
+
+def run(setup: dict[str, Any], asked: dict[str, Any]) -> dict[str, Any]:
+    """Run a cell beside this worker; return its answer.
+
+    Parameters
+    ----------
+    setup : dict
+        As for `greet`.
+    asked : dict
+        What the process is told of the cell. Its points go to the run's topic as they come.
+
+    Raises
+    ------
+    HostDiedError
+        If the process ended.
+    UnwantedError
+        If the task was cancelled.
+    """
+    from distributed import get_worker
+
+    with _turn():
+        _started(setup)
+        assert _host is not None
+        _host.say(asked)
+        while True:
+            heard = _heard(_host)
+            if "point" not in heard:
+                return heard
+            event = {"key": asked["key"], "point": heard["point"]}
+            get_worker().log_event(setup["run"], event)
+
+
+def end(run_name: str) -> None:
+    """End a run's process beside this worker, whatever it does."""
+    if _host is not None and _host.run == run_name:
+        _host.end()
+
+
+@contextlib.contextmanager
+def _turn() -> Any:
+    """Wait for this worker's other cells: one at a time, however many threads it has."""
+    while not _one_at_a_time.acquire(timeout=POLL_S):
+        if not _is_wanted():
+            raise UnwantedError("the task was cancelled while it waited")
+    try:
+        yield
+    finally:
+        _one_at_a_time.release()
+
+
+def _started(setup: dict[str, Any]) -> dict[str, Any]:
+    global _host
+    if _host is not None and (_host.run != setup["run"] or not _host.is_there()):
+        _host.end()
+        _host = None
+    if _host is None:
+        _host = _Host(setup)
+    if _host.facts is None:
+        _host.facts = _heard(_host)
+    return _host.facts
+
+
+def _heard(host: _Host) -> dict[str, Any]:
+    """Return the next thing that the process says, as long as anybody wants to know."""
+    while True:
+        heard = host.hear()
+        if heard is not None:
+            return dict(heard)
+        if not _is_wanted():
+            host.end()
+            raise UnwantedError("the task was cancelled")
+
+
+def _is_wanted() -> bool:
+    """Whether the task of this thread is still one that the scheduler asks for."""
+    from distributed import get_worker
+    from distributed.worker import thread_state
+
+    task = get_worker().state.tasks.get(thread_state.key)
+    return task is not None and task.state in ("executing", "long-running")

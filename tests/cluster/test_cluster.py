@@ -1,0 +1,410 @@
+"""Runs on the workers of a Dask scheduler: the same results, records and promises as at home."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import beyond
+import pytest
+from runs import cells_of, lines_of, results_of, start, svmbench, wait_until, write_config
+
+import svmbench as package
+from svmbench.errors import EXIT_INTERRUPTED, ConfigError, MissingPackageError, SvmbenchError
+from svmbench.experiment import cluster
+from svmbench.experiment.cells import Cell
+from svmbench.experiment.models import Config
+
+beyond.need(package="distributed", install="pip install 'svmbench[dask]'")
+
+HERE = Path(__file__).parent
+WITHOUT_PAGE = "--no-dashboard"
+
+
+@dataclass
+class Dask:
+    """A scheduler and workers, each a process of its own."""
+
+    address: str
+    scheduler: subprocess.Popen[bytes]
+    workers: dict[str, subprocess.Popen[bytes]]
+    folder: Path
+
+    def add(self, name: str, **environ: str) -> None:
+        words = ["dask_worker", self.address, "--no-nanny", "--nthreads", "1", "--name", name]
+        self.workers[name] = _dask(*words, WITHOUT_PAGE, folder=self.folder, **environ)
+
+    def holder_of(self, pid: int) -> str:
+        """Return the worker that a process descends from: by way of the process beside it."""
+        while pid > 1:
+            for name, worker in self.workers.items():
+                if worker.pid == pid:
+                    return name
+            pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+        raise AssertionError("no worker of ours")
+
+    def end(self) -> None:
+        for process in (*self.workers.values(), self.scheduler):
+            process.kill()
+            process.wait()
+
+
+def _dask(program: str, *words: str, folder: Path, **environ: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-m", f"distributed.cli.{program}", *words],
+        env={**os.environ, "PYTHONPATH": f"{HERE}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"}
+        | {"SVMBENCH_PLUGINS": "slow_solver", "SLOW_FOLDER": str(folder), "SLOW_AT": "4"}
+        | environ,
+        cwd=folder,
+        stdout=subprocess.DEVNULL,
+        stderr=(folder / f"{program}-{time.monotonic_ns()}.log").open("w"),
+    )
+
+
+@contextmanager
+def dask(folder: Path, *names: str, **environ: str) -> Iterator[Dask]:
+    """Have a scheduler with workers of some names."""
+    folder.mkdir(parents=True)
+    told = folder / "scheduler.json"
+    words = ["--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(told), WITHOUT_PAGE]
+    made = _dask("dask_scheduler", *words, folder=folder)
+    try:
+        wait_until(lambda: told.exists() and told.read_text().rstrip().endswith("}"))
+        found = Dask(json.loads(told.read_text())["address"], made, {}, folder)
+    except BaseException:
+        made.kill()
+        raise
+    try:
+        for name in names:
+            found.add(name, **environ)
+        yield found
+    finally:
+        found.end()
+
+
+@pytest.fixture
+def slow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Have the slow solver here, as it is beside the workers; return its folder."""
+    folder = tmp_path / "dask"
+    monkeypatch.setenv("SVMBENCH_PLUGINS", "slow_solver")
+    monkeypatch.setenv("SLOW_FOLDER", str(folder))
+    monkeypatch.setenv("SLOW_AT", "4")
+    monkeypatch.setenv("PYTHONPATH", f"{HERE}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
+    return folder
+
+
+PATH = {"protocol": "path", "scaling": "all-rows"}
+ALONG_C = {"name": "test-slow", "grid": {"C": [1, 2, 4, 8]}}
+ENTRIES = ["alsvm-batch", "liblinear-l2", {"name": "libsvm", "params": {"gamma": 0.5}}]
+
+
+def at_home(config: Path, out: Path) -> list[dict[str, Any]]:
+    """Return the results of a run on this machine, in a process that knows the plug-in."""
+    run = start("run", config, "--output", out)
+    assert run.wait(timeout=120) == 0, run.communicate()
+    return results_of(out)
+
+
+def points_of(out: Path) -> list[dict[str, Any]]:
+    if not (out / "runs.jsonl").exists():
+        return []
+    return [line for line in lines_of(out) if line["kind"] == "point"]
+
+
+def values_of(out: Path) -> dict[tuple[str, str], dict[str, Any]]:
+    """Return what must be the same in every run of the points that are results."""
+    found = [point for point in points_of(out) if "metrics" in point]
+    return {
+        (p["key"], p["point"]): {
+            name: value for name, value in p["metrics"].items() if not name.endswith(("_s", "_mb"))
+        }
+        for p in found
+    }
+
+
+def is_running(pid: int) -> bool:
+    try:
+        return "Z" not in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+
+
+# Without a cluster.
+
+
+def test_nothing_of_dask_is_imported_before_it_is_asked_for() -> None:
+    code = (
+        "import sys, svmbench, svmbench.cli, svmbench.experiment.session\n"
+        "assert not {'dask', 'distributed', 'tornado'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("address", ["local:0", "local:x", "host:8786", "tcp://", "local"])
+def test_what_is_no_address_is_a_sentence(tmp_path: Path, address: str) -> None:
+    config = write_config(tmp_path, ["alsvm-batch"])
+    ended = svmbench("run", config, "--output", tmp_path / "out", "--cluster", address)
+    assert ended.code == 2
+    assert "--cluster takes a scheduler's address" in ended.err
+    assert not (tmp_path / "out").exists()
+
+
+def test_options_that_do_not_go_together(tmp_path: Path) -> None:
+    words = ["run", write_config(tmp_path, ["alsvm-batch"]), "--output", tmp_path / "out"]
+    ended = svmbench(*words, "--cluster", "local:2", "--jobs", 2)
+    assert (ended.code, "--jobs is for this machine" in ended.err) == (2, True)
+    ended = svmbench(*words, "--kind", "fast")
+    assert (ended.code, "--kind chooses among the workers" in ended.err) == (2, True)
+
+
+def test_without_dask_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
+    with pytest.raises(MissingPackageError, match=r"pip install 'svmbench\[dask\]'"):
+        cluster.check_address("tcp://somewhere:8786")
+
+
+def test_a_scheduler_that_does_not_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster, "PATIENCE_S", 1.0)
+    config = write_config(tmp_path, ["alsvm-batch"])
+    ended = svmbench("run", config, "--output", tmp_path / "out", "--cluster", "tcp://127.0.0.1:9")
+    assert ended.code == 1
+    assert "no Dask scheduler answers at tcp://127.0.0.1:9" in ended.err
+    assert "Traceback" not in ended.err
+
+
+def test_which_blocks_ask_for_times() -> None:
+    blocks = [{"name": name, "protocol": "fit"} for name in "abcd"]
+    tables = [
+        {"name": "t1", "block": "a", "metrics": ["accuracy_pct"]},
+        {"name": "t2", "block": "b", "metrics": ["accuracy_pct", "train_time_s"]},
+        {"name": "t3", "block": "c"},
+    ]
+    plots = [{"name": "p", "block": "d", "kind": "bars", "title": "t", "y": "objective", "x": "C"}]
+    config = Config.model_validate(
+        {"title": "t", "blocks": blocks, "tables": tables, "plots": plots}
+    )
+    assert cluster.timed_blocks(config) == {"b", "c"}
+
+
+# With one.
+
+
+def test_the_same_results_as_at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cells, points of a path, arrays for a plot, records of one machine, resume, and reuse."""
+    monkeypatch.setenv("SLOW_FOLDER", str(tmp_path))
+    content = {
+        "blocks": [
+            {"name": "fit", "protocol": "fit", "scaling": "all-rows"},
+            {"name": "path", "protocol": "path", "solvers": [
+                {"name": "alsvm-batch", "grid": {"C": [0.5, 1, 2]}}]},
+            {"name": "cv", "protocol": "nested-cv", "outer_folds": 2, "inner_folds": 2, "solvers": [
+                {"name": "csvc", "grid": {"C": [1, 2], "gamma": [0.1, 1]}}]},
+        ],
+        "tables": [{"name": "t", "block": "fit"}],
+    }  # fmt: skip
+    config = write_config(tmp_path, ENTRIES, **content)
+    ended = svmbench("run", config, "--output", tmp_path / "there", "--cluster", "local:2")
+    assert ended.code == 0, ended.said
+    assert svmbench("run", config, "--output", tmp_path / "here").code == 0
+    assert results_of(tmp_path / "there") == results_of(tmp_path / "here")
+    points = [values_of(tmp_path / place) for place in ("there", "here")]
+    assert points[0] == points[1] != {}
+    for record in cells_of(tmp_path / "there").values():
+        assert (tmp_path / "there" / f"environment-{record['environment']}.json").exists()
+    # Nothing of it is run again, here or there, and no address has to answer for that.
+    before = len(lines_of(tmp_path / "there"))
+    for more in ([], ["--cluster", "tcp://127.0.0.1:9"]):
+        assert svmbench("run", config, "--output", tmp_path / "there", *more).code == 0
+    assert len(lines_of(tmp_path / "there")) == before
+
+
+def test_a_worker_that_is_killed_costs_a_repetition(slow: Path, tmp_path: Path) -> None:
+    """Its cell goes on at another worker, from the points that were recorded."""
+    config = write_config(tmp_path, [ALONG_C, "alsvm-batch"], PATH | {"solvers": [ALONG_C]})
+    out = tmp_path / "out"
+    with dask(slow, "first", "second") as there:
+        run = start("run", config, "--output", out, "--cluster", there.address)
+        try:
+            wait_until(lambda: (slow / "waits").exists(), 120)
+            wait_until(lambda: len(points_of(out)) == 2)
+            assert [p["dimensions"] for p in points_of(out)] == [{"solver.C": 1}, {"solver.C": 2}]
+            cell = int((slow / "waits").read_text())
+            victim = there.holder_of(cell)
+            there.workers[victim].kill()
+            wait_until(lambda: not is_running(cell), 10)
+            (slow / "waits").unlink()
+            wait_until(lambda: (slow / "waits").exists(), 120)
+            assert there.holder_of(int((slow / "waits").read_text())) != victim
+            (slow / "go").touch()
+            said = "".join(run.communicate(timeout=120))
+        finally:
+            run.kill()
+            run.wait()
+    assert run.returncode == 0, said
+    assert [p["dimensions"]["solver.C"] for p in points_of(out)] == [1, 2, 4, 8]
+    # What was recorded was not done again; what was not, was.
+    assert (slow / "fits").read_text().split() == ["1", "2", "4", "4", "8"]
+    assert results_of(out) == at_home(config, tmp_path / "home")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_the_end_of_a_run_ends_its_cells_on_the_cluster(
+    slow: Path, tmp_path: Path, number: signal.Signals
+) -> None:
+    config = write_config(tmp_path, [ALONG_C], PATH)
+    out = tmp_path / "out"
+    with dask(slow, "only") as there:
+        words = ("run", config, "--output", out, "--cluster", there.address)
+        run = start(*words)
+        try:
+            wait_until(lambda: (slow / "waits").exists() and len(points_of(out)) == 2, 120)
+            os.kill(run.pid, number)
+            said = "".join(run.communicate(timeout=60))
+        finally:
+            run.kill()
+            run.wait()
+        if number == signal.SIGINT:
+            assert run.returncode == EXIT_INTERRUPTED, said
+        cell = int((slow / "waits").read_text())
+        wait_until(lambda: not is_running(cell), 30)
+        # The same command goes on from there, on the same worker.
+        (slow / "go").touch()
+        again = start(*words)
+        said = "".join(again.communicate(timeout=120))
+        assert again.returncode == 0, said
+    assert (slow / "fits").read_text().split() == ["1", "2", "4", "4", "8"]
+
+
+def test_a_scheduler_that_goes_away_is_a_sentence(slow: Path, tmp_path: Path) -> None:
+    config = write_config(tmp_path, [ALONG_C], PATH)
+    out = tmp_path / "out"
+    with dask(slow, "only") as there:
+        run = start("run", config, "--output", out, "--cluster", there.address)
+        try:
+            wait_until(lambda: (slow / "waits").exists() and len(points_of(out)) == 2, 120)
+            there.scheduler.kill()
+            said = "".join(run.communicate(timeout=120))
+        finally:
+            run.kill()
+            run.wait()
+        assert run.returncode == 1, said
+        assert f"the Dask scheduler at {there.address} is gone; everything recorded before" in said
+        assert "Traceback" not in said
+        assert len(points_of(out)) == 2
+    (slow / "go").touch()
+    assert len(at_home(config, out)) == 1
+    assert [p["dimensions"]["solver.C"] for p in points_of(out)] == [1, 2, 4, 8]
+
+
+def test_times_belong_to_one_kind_of_worker(slow: Path, tmp_path: Path) -> None:
+    block = {"solvers": ["alsvm-batch", "liblinear-l2", "liblinear-l1"]}
+    block["solvers"] = [{"name": name} for name in block["solvers"]]
+    config = write_config(tmp_path, ["alsvm-batch"], block)
+    with dask(slow) as there:
+        there.add("a", SVMBENCH_KIND="fast")
+        there.add("b", SVMBENCH_KIND="slow")
+        words = ["run", config, "--cluster", there.address, "--output"]
+        out = tmp_path / "slow"
+        run = start(*words, out, "--kind", "slow")
+        said = "".join(run.communicate(timeout=120))
+        assert run.returncode == 0, said
+        for record in cells_of(out).values():
+            facts = json.loads((out / f"environment-{record['environment']}.json").read_text())
+            assert facts["kind"] == "slow"
+            assert record["contended"] is False  # there is one of that kind
+        ended = start(*words, tmp_path / "any")
+        said = "".join(ended.communicate(timeout=120))
+        assert ended.returncode == 2, said
+        assert "workers of 2 kinds (fast, slow), and times belong to one: --kind says which" in said
+
+
+def test_what_asks_for_no_times_goes_anywhere() -> None:
+    run = object.__new__(cluster.ClusterRun)
+    facts = {"machine": "m", "environment": {"cpu": "c"}}
+    one, other = (
+        cluster.Place(f"tcp://{kind}", None, {**facts, "environment": {"kind": kind}})
+        for kind in ("fast", "slow")
+    )
+    run.places = {place.address: place for place in (one, other)}
+    run.timed, run.kind = {"timed"}, "fast"
+
+    timed, free = (
+        Cell(name, {"block": name}, {})  # type: ignore[typeddict-item]
+        for name in ("timed", "scores")
+    )
+    assert run._may_run(one, timed)
+    assert not run._may_run(other, timed)
+    assert run._may_run(other, free)
+    # Where nobody has said which, all have to be of one kind, and all have to be known.
+    run.kind = ""
+    with pytest.raises(ConfigError, match="2 kinds"):
+        run._may_run(one, timed)
+    other.facts = {}
+    assert not run._may_run(one, timed)
+    other.is_gone = True
+    assert run._may_run(one, timed)
+
+
+def test_two_runs_share_a_worker_and_not_a_folder(slow: Path, tmp_path: Path) -> None:
+    config = write_config(tmp_path, [ALONG_C], PATH)
+    with dask(slow, "only") as there:
+        words = ("run", config, "--cluster", there.address, "--output")
+        first = start(*words, tmp_path / "first")
+        wait_until(lambda: (slow / "waits").exists(), 120)
+        refused = start(*words, tmp_path / "first")
+        said = "".join(refused.communicate(timeout=60))
+        assert refused.returncode == 1, said
+        assert "in use" in said or "another" in said
+        second = start(*words, tmp_path / "second")
+        wait_until(lambda: (tmp_path / "second" / "runs.jsonl").exists(), 60)
+        (slow / "go").touch()
+        for run, name in ((first, "first"), (second, "second")):
+            said = "".join(run.communicate(timeout=120))
+            assert run.returncode == 0, said
+            assert len(points_of(tmp_path / name)) == 4
+
+
+def test_a_worker_of_other_code_is_left_alone(
+    slow: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = write_config(tmp_path, ["alsvm-batch"])
+    with dask(slow, "only") as there:
+        monkeypatch.delenv("SVMBENCH_PLUGINS")
+        monkeypatch.setattr(cluster, "code_of", lambda *_pair: "other")
+        with pytest.raises(SvmbenchError, match="has other code than this process"):
+            package.run(str(config), output=tmp_path / "out", cluster=there.address)
+
+
+def test_a_cell_that_ends_what_runs_it_is_tried_thrice() -> None:
+    place = cluster.Place("tcp://x", None, {"machine": "m", "environment": {"cpu": "c"}})
+    assert place.kind == "c"
+
+    class Failed:
+        status = "error"
+
+        def done(self) -> bool:
+            return True
+
+        def exception(self, timeout: float) -> Exception:
+            return ValueError("gone\x1b[31m")
+
+    work = cluster.RemoteWork(place, Failed())
+    answer = work.answer(1.0)
+    assert answer["status"] == "again"
+    assert "\x1b" not in answer["reason"]
+    place.is_gone = True
+    assert work.answer(1.0)["reason"] == "its Dask worker went away"
+
+
+def test_bad_request_has_a_place() -> None:
+    with pytest.raises(ConfigError, match="local:4 for four workers"):
+        cluster.check_address("\x1b[31m")
