@@ -20,7 +20,7 @@ from runs import cells_of, lines_of, results_of, start, svmbench, wait_until, wr
 
 import svmbench as package
 from svmbench.errors import EXIT_INTERRUPTED, ConfigError, MissingPackageError, SvmbenchError
-from svmbench.experiment import cluster
+from svmbench.experiment import cluster, host
 from svmbench.experiment.cells import Cell
 from svmbench.experiment.models import Config
 
@@ -408,3 +408,9 @@ def test_a_cell_that_ends_what_runs_it_is_tried_thrice() -> None:
 def test_bad_request_has_a_place() -> None:
     with pytest.raises(ConfigError, match="local:4 for four workers"):
         cluster.check_address("\x1b[31m")
+
+
+def test_a_data_set_with_other_content_is_refused() -> None:
+    chosen = {"name": "breast-cancer", "file": "", "label_column": ""}
+    with pytest.raises(SvmbenchError, match="'breast-cancer' has other content on"):
+        host._check_data({"dataset": chosen, "data_sha256": "0" * 64}, None)
