@@ -87,6 +87,11 @@ class Program(ClassifierMixin, BaseEstimator):
         kept = sp.csr_array(X) if sp.issparse(X) else np.ascontiguousarray(X, dtype=np.float64)
         return TrainingData(X=kept, y=signs.astype(np.float64), native=folder)
 
+    def fit(self, X: Any, y: Any) -> Self:
+        """Write the rows, run the program, and read its model: the three steps in a row."""
+        data = self.prepare(X, y)
+        return self.train(data).certify(data)
+
     def train(self, data: TrainingData) -> Self:
         """Run the program.
 

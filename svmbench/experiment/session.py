@@ -140,9 +140,7 @@ def look_ahead(
 
         check_address(request.cluster)
         if request.jobs > 1:
-            raise ConfigError(
-                "--jobs is for this machine; a worker of a --cluster runs one cell"
-            )
+            raise ConfigError("--jobs is for this machine; a worker of a --cluster runs one cell")
     elif request.kind:
         raise ConfigError("--kind chooses among the workers of a --cluster")
     plan = prepare_plan(

@@ -23,6 +23,7 @@ import svmbench as package
 from svmbench.baselines import launching, programs, templates
 from svmbench.baselines.program_models import read_model
 from svmbench.errors import ConfigError, ProgramError
+from svmbench.experiment import prepare_plan
 
 FEW_ROWS = {"max_samples": 60, "scaling": "all-rows"}
 
@@ -39,9 +40,7 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def fitted(entry: dict[str, Any], X: Any, y: np.ndarray, **params: Any) -> Any:
     """Train a program as a worker does; return its estimator."""
     commands = templates.commands(entry["program"], entry.get("predict", ""))
-    model = package.solver(commands.name, **params)
-    data = model.prepare(X, y)
-    return model.train(data).certify(data)
+    return package.solver(commands.name, **params).fit(X, y)
 
 
 @pytest.fixture
@@ -382,13 +381,20 @@ def test_a_program_stops_with_its_run_and_goes_on(here: Path, tmp_path: Path) ->
     wait_until(lambda: not running("go-wrong"), 10)
 
 
+def test_whole_calls_of_a_program_are_not_clocked(tmp_path: Path) -> None:
+    block = {"protocol": "calls", "call": "fit", "pairs": [["liblinear-l1", "x"]]}
+    entry = {"program": "sh {train} {model}", "label": "x"}
+    config = write_config(tmp_path, ["liblinear-l1", entry], block, tables=[])
+    (cell,) = prepare_plan(str(config), "quick", trust=True).cells
+    assert cell.status == "skipped"
+    assert cell.reason == "x is a program, which protocol 'calls' can't time"
+
+
 # Keys.
 
 
 def key_of(config: Path) -> str:
     """Return the key of a config's only cell."""
-    from svmbench.experiment import prepare_plan
-
     (cell,) = prepare_plan(str(config), "quick", trust=True).cells
     return cell.key
 

@@ -82,6 +82,8 @@ class Protocol:
         The kinds of task that it can do.
     reads : tuple of str
         In which forms it takes rows: ``arrays``, and ``blocks`` where `Task.in_blocks` says so.
+    programs : bool
+        Whether programs of others can take part: what is measured is `train` and `predict`.
     metrics : tuple of str or None
         What its cells report beside the block's scores and the solvers' counters, of a race without
         the racers' names: what tables and plots may ask for. None where nobody says so, and
@@ -100,6 +102,7 @@ class Protocol:
     grid: Literal["any", "none", "one parameter"] = "any"
     tasks: tuple[str, ...] = ("binary", "multiclass")
     reads: tuple[str, ...] = ("arrays",)
+    programs: bool = True
     metrics: tuple[str, ...] | None = None
 
     @property
