@@ -49,7 +49,8 @@ test: setup  ## Run the tests (those of real data need SVMBENCH_MIRROR, and say 
 	  $(if $(APART),$(addprefix --ignore=,$(BEYOND_TESTS)))
 
 test-beyond: $(VENV)/.beyond  ## Run the tests of Spark, Dask and programs; what they need has to be here.
-	SVMBENCH_REQUIRE_BEYOND=$(REQUIRE_BEYOND) $(BIN)/python -m pytest $(PYTEST_FLAGS) $(BEYOND_TESTS)
+	SVMBENCH_REQUIRE_BEYOND=$(REQUIRE_BEYOND) $(BIN)/python -m pytest -n $(TEST_JOBS) --dist loadfile \
+	  $(PYTEST_FLAGS) $(BEYOND_TESTS)
 
 test-no-jit: setup  ## Run the tests of the algorithms once more as plain Python.
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n $(TEST_JOBS) --dist worksteal $(PYTEST_FLAGS) tests/core

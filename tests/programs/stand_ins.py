@@ -114,7 +114,7 @@ def go_wrong(words: list[str]) -> None:
             held.append(b"x" * (32 << 20))
             time.sleep(0.05)
     if how == "forks":
-        detached = [sys.executable, "-S", "-c", "import time; time.sleep(600)"]
+        detached = [sys.executable, "-S", "-c", "import time; time.sleep(600)", files[0]]
         child = subprocess.Popen(detached, start_new_session=True)
         Path(files[0]).write_text(str(child.pid))
     if how == "damaged":

@@ -324,22 +324,23 @@ def test_what_goes_wrong_is_a_sentence_and_costs_its_cell_alone(here: Path, tmp_
     assert cells["liblinear-l1"]["status"] == "ok"
     assert "\x1b" not in said
     assert not list((out / ".scratch" / "points").iterdir())
-    assert not running("go-wrong")
+    assert not running(tmp_path)
     # The same command goes on from there: nothing that failed is tried again unasked.
     before = len(lines_of(out))
     assert svmbench("run", config, "--output", out, "--trust").code == 3
     assert len(lines_of(out)) == before
 
 
-def running(word: str) -> list[int]:
-    """Return the processes that have a word in their command line, and what they left behind."""
+def running(where: Path) -> list[int]:
+    """Return the processes that have a test's folder in their command line."""
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             words = path.read_bytes().split(b"\0")
         except OSError:
             continue
-        if any(word.encode() in each for each in words) or b"import time; time.sleep(600)" in words:
+        is_run = b"from svmbench.cli import main; main()" in words
+        if not is_run and any(bytes(where) in each for each in words):
             found.append(int(path.parent.name))
     return found
 
@@ -352,10 +353,10 @@ def test_the_end_of_a_run_is_the_end_of_its_programs(
     config = write_config(tmp_path, [entry], FEW_ROWS)
     run = start("run", config, "--output", tmp_path / "out", "--trust")
     try:
-        wait_until(lambda: bool(running("go-wrong")))
+        wait_until(lambda: bool(running(tmp_path)))
         os.kill(run.pid, number)
         run.communicate(timeout=30)
-        wait_until(lambda: not running("go-wrong") and not running("launcher.py"), 10)
+        wait_until(lambda: not running(tmp_path), 10)
     finally:
         run.kill()
         run.wait()
@@ -366,11 +367,11 @@ def test_a_program_stops_with_its_run_and_goes_on(here: Path, tmp_path: Path) ->
     run = start("run", write_config(tmp_path, [entry]), "--output", tmp_path / "out", "--trust")
 
     def state() -> set[str]:
-        stats = [Path(f"/proc/{pid}/stat").read_text() for pid in running("go-wrong")]
+        stats = [Path(f"/proc/{pid}/stat").read_text() for pid in running(tmp_path)]
         return {stat.rpartition(")")[2].split()[0] for stat in stats}
 
     try:
-        wait_until(lambda: bool(running("go-wrong")))
+        wait_until(lambda: bool(running(tmp_path)))
         os.kill(run.pid, signal.SIGTSTP)
         wait_until(lambda: state() == {"T"}, 10)
         os.kill(run.pid, signal.SIGCONT)
@@ -378,7 +379,7 @@ def test_a_program_stops_with_its_run_and_goes_on(here: Path, tmp_path: Path) ->
     finally:
         run.kill()
         run.wait()
-    wait_until(lambda: not running("go-wrong"), 10)
+    wait_until(lambda: not running(tmp_path), 10)
 
 
 def test_whole_calls_of_a_program_are_not_clocked(tmp_path: Path) -> None:
