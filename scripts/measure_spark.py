@@ -36,9 +36,11 @@ GRID = [2.0**e for e in range(-10, 11, 2)]
 
 
 def rows(spark: Any, n: int, d: int, partitions: int) -> Any:
-    """Return a data frame of standard-normal inputs, labels by a hyperplane, a tenth flipped."""
+    """Return a data frame of standard-normal inputs, labels by a hyperplane, a tenth flipped.
+
+    The inputs are lists of numbers, in the column features.
+    """
     import pyarrow as pa
-    from pyspark.ml.functions import array_to_vector
 
     def make(batches: Iterator[Any]) -> Iterator[Any]:
         w = np.random.default_rng(0).standard_normal(d)
@@ -49,14 +51,20 @@ def rows(spark: Any, n: int, d: int, partitions: int) -> Any:
                 y = (X @ w > 0.0) != (draw.random(CHUNK) < 0.1)
                 ends = pa.array(np.arange(0, CHUNK * d + 1, d, dtype=np.int32))
                 values = pa.ListArray.from_arrays(ends, pa.array(X.ravel()))
-                yield pa.RecordBatch.from_arrays(
-                    [values, pa.array(y.astype(float))], ["array", "label"]
-                )
+                labels = pa.array(y.astype(float))
+                yield pa.RecordBatch.from_arrays([values, labels], ["features", "label"])
 
-    made = spark.range(0, n // CHUNK, 1, partitions).mapInArrow(
-        make, "array array<double>, label double"
+    return spark.range(0, n // CHUNK, 1, partitions).mapInArrow(
+        make, "features array<double>, label double"
     )
-    return made.select(array_to_vector("array").alias("features"), "label")
+
+
+def written(frame: Any, folder: Path) -> None:
+    """Write rows as Parquet, their inputs as Spark's vectors, which MLlib wants."""
+    from pyspark.ml.functions import array_to_vector
+
+    vectors = frame.select(array_to_vector("features").alias("features"), "label")
+    vectors.write.parquet(str(folder))
 
 
 def ours(frame: Any) -> tuple[str, float, int]:
@@ -92,8 +100,8 @@ def table(n: int, d: int, rounds: int) -> None:
     spark = local_session(2, memory="6g")
     folder = Path(tempfile.mkdtemp(prefix="svmbench-"))
     try:
-        rows(spark, n, d, 8).write.parquet(str(folder / "rows"))
-        rows(spark, 2 * CHUNK, d, 2).write.parquet(str(folder / "few"))
+        written(rows(spark, n, d, 8), folder / "rows")
+        written(rows(spark, 2 * CHUNK, d, 2), folder / "few")
         for solve in SOLVERS.values():
             solve(spark.read.parquet(str(folder / "few")))
         seconds: dict[str, list[float]] = {name: [] for name in SOLVERS}
@@ -146,7 +154,7 @@ def growth(d: int, rounds: int) -> None:
 
 
 def made(frame: Any) -> None:
-    """Make the rows, as vectors, and give none of them back."""
+    """Make the rows, hand them to Python as a fit does, and give none of them back."""
 
     def none(batches: Iterator[Any]) -> Iterator[Any]:
         for batch in batches:

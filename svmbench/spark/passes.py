@@ -11,9 +11,16 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+import numpy as np
 import pyarrow as pa
+import scipy.sparse as sp
 
+from svmbench.core.linear.statistics import as_block
 from svmbench.errors import DataError, SvmbenchError
+
+#: CSR rows that are added at a time, at least: an addition goes over all sums, and of wide sparse
+#: rows that costs more than the rows do.
+TOGETHER = 50_000
 
 T = TypeVar("T")
 
@@ -63,14 +70,39 @@ class Folded:
         """Yield the result as one cell of bytes."""
         found: Any = self.start()
         try:
-            for batch in batches:
-                found = self.add(found, self.read(batch))
-                self.visits.add(batch.num_rows)
+            for block in together(map(self.read, batches)):
+                found = self.add(found, block)
+                self.visits.add(len(block[1]))
         except (ValueError, SvmbenchError) as error:
             kind = type(error) if isinstance(error, SvmbenchError) else DataError
             found = Refusal(str(error), kind)
         blob = pa.array([pickle.dumps(found, protocol=5)], pa.binary())
         yield pa.RecordBatch.from_arrays([blob], ["result"])
+
+
+def together(blocks: Iterable[tuple[Any, Any, Any]]) -> Iterator[tuple[Any, Any, Any]]:
+    """Yield blocks, CSR ones joined up to :data:`TOGETHER` rows."""
+    held: list[tuple[Any, Any, Any]] = []
+    for block in blocks:
+        if not sp.issparse(block[0]):
+            yield block
+            continue
+        held.append(block)
+        if sum(len(y) for _, y, _ in held) >= TOGETHER:
+            yield joined(held)
+            held = []
+    if held:
+        yield joined(held)
+
+
+def joined(blocks: list[tuple[Any, Any, Any]]) -> tuple[Any, Any, Any]:
+    """Return CSR blocks as one, as wide as the widest."""
+    if len(blocks) == 1:
+        return blocks[0]
+    width = max(X.shape[1] for X, _, _ in blocks)
+    X = sp.vstack([as_block(X, width) for X, _, _ in blocks], format="csr")
+    _, labels, folds = zip(*blocks, strict=True)
+    return X, np.concatenate(labels), None if folds[0] is None else np.concatenate(folds)
 
 
 @dataclass(frozen=True)

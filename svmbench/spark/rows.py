@@ -122,7 +122,8 @@ class TextRows:
         whole = pa.ListArray.from_arrays(pa.array([0, len(lines)], pa.int32()), lines)
         content = pc.binary_join(whole, "\n")[0].as_buffer().to_pybytes()
         if not content.strip():
-            return sp.csr_array((0, 0)), np.zeros(0), None
+            X = sp.csr_array((0, 0))
+            return X, np.zeros(0), self.folds.of(X, None)
         X, labels = libsvm.parse(content, f"{self.path}, some lines of it")
         return X, labels, self.folds.of(X, None)
 

@@ -117,6 +117,26 @@ def test_text_is_read_in_batches_of_lines():
     assert X.shape[0] == len(y) == 0
 
 
+def test_sparse_batches_are_added_together_and_widths_may_differ():
+    lines = ["1 1:2", "-1 3:4", "", "1 5:1 6:1", "-1 2:3"]
+    batches = [pa.RecordBatch.from_arrays([pa.array([line])], ["value"]) for line in lines]
+    added, visits = [], Counter()
+
+    def add(found, block):
+        added.append(len(block[1]))
+        return found.update(*block)
+
+    partition = Folded(TextRows("a", Folds(2)), lambda: Statistics(2), add, visits)
+    (result,) = partition(iter(batches))
+    found = pickle.loads(result.column(0)[0].as_py())
+    X, y, folds = TextRows("a", Folds(2))(pa.RecordBatch.from_arrays([pa.array(lines)], ["value"]))
+    whole = Statistics(2).update(X, y, folds)
+    assert_array_equal(found.sums(1.0).A, whole.sums(1.0).A)
+    assert_array_equal(found.counts, whole.counts)
+    assert added == [4]
+    assert visits.value == 4
+
+
 def test_a_fold_depends_on_the_row_alone():
     draw = np.random.default_rng(0)
     X = np.where(draw.random((5000, 6)) < 0.5, 0.0, draw.standard_normal((5000, 6)))
