@@ -301,6 +301,8 @@ class BinaryClassifier(ClassifierMixin, Solver):
     estimators_: list[Any]
     #: The several models as one, where there are several; else None.
     several_: Any = None
+    #: Whether what `prepare` is handed is a part of what was validated as a whole.
+    _comes_validated: bool = False
 
     def fit(self, X: Any, y: Any) -> Self:
         """Fit the model.
@@ -342,6 +344,9 @@ class BinaryClassifier(ClassifierMixin, Solver):
 
     def _validate_samples(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
         """Check inputs and labels of any number of classes; float64 C-ordered or CSR, labels."""
+        if self._comes_validated:
+            self.n_features_in_ = X.shape[1]
+            return X, y
         self._check_parameters()
         X, y = validate_data(
             self,

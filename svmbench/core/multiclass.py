@@ -10,16 +10,18 @@ Ties
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import ClassifierMixin, clone
 from sklearn.utils import get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from svmbench.core.arrays import raw
+from svmbench.core.arrays import canonical_csr, raw
 from svmbench.core.base import (
     BinaryClassifier,
     Solver,
@@ -205,6 +207,7 @@ class OneVsOne(ClassifierMixin, Solver):
             order="C",
         )
         check_classification_targets(y)
+        X = canonical_csr(X) if sp.issparse(X) else X
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             msg = f"one against one needs two classes; the data has one only: {self.classes_[0]}"
@@ -215,12 +218,16 @@ class OneVsOne(ClassifierMixin, Solver):
         if getattr(estimator, "gamma", None) == "scale" and not pairwise:
             # Every pair has the kernel of the whole problem, as in LIBSVM and scikit-learn.
             estimator.set_params(gamma=scale(X))
-        self.estimators_ = [clone(estimator) for _ in self.pairs_]
-        parts = []
+        # What is not fitted has its parameters alone, and a clone would check each of them.
+        self.estimators_ = [copy(estimator) for _ in self.pairs_]
+        parts: list[TrainingData] = []
         for pair, model in zip(self.pairs_, self.estimators_, strict=True):
             own = {} if sample_weight is None else {"sample_weight": sample_weight[pair.rows]}
             part = X[np.ix_(pair.rows, pair.rows)] if pairwise else X[pair.rows]
+            # The first has its parameters and inputs checked; those of the others are the same.
+            model._comes_validated = bool(parts)
             parts.append(model.prepare(part, pair.signs, **own))
+            del model._comes_validated
         return TrainingData(X=X, y=codes.astype(np.float64), native=parts)
 
     def train(self, data: TrainingData) -> Self:

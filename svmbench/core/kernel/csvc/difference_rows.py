@@ -76,6 +76,17 @@ def points_of(X: Any) -> np.ndarray:
     return in_fours((dense - central_row(dense)).astype(np.float32), 1)
 
 
+def symmetric(rows: Any) -> np.ndarray:
+    """Return the whole matrix, of which strips are made from the diagonal on, and mirrored."""
+    n = rows.n_samples
+    K, columns, everyone = np.empty((n, n), dtype=rows.dtype), rows.columns(None), np.arange(n)
+    for top in range(0, n, HEIGHT):
+        end = min(top + HEIGHT, n)
+        rows.fill(everyone[top:end], columns, top, n, K, everyone[top:end], top)
+        K[end:, top:end] = K[top:end, end:].T
+    return K
+
+
 class DifferenceRows:
     """Rows of an RBF kernel of few features; see :class:`~.float32_rows.Rows`.
 
@@ -132,7 +143,4 @@ class DifferenceRows:
 
     def whole(self) -> np.ndarray:
         """Return the whole matrix, which a small problem is solved on."""
-        n = self.n_samples
-        K, everyone = np.empty((n, n), dtype=np.float32), np.arange(n)
-        self.fill(everyone, self.columns(None), 0, n, K, everyone)
-        return K
+        return symmetric(self)

@@ -21,7 +21,7 @@ import scipy.sparse as sp
 from svmbench.core.arrays import raw
 from svmbench.core.bits import MOST_BITS, count_pieces, is_binary, pack, table_of
 from svmbench.core.crew import Tally
-from svmbench.core.kernel.csvc.difference_rows import DifferenceRows, suits
+from svmbench.core.kernel.csvc.difference_rows import DifferenceRows, suits, symmetric
 from svmbench.core.kernels import KernelFunction, KernelSource, gauss_single
 
 #: Columns and rows of a piece: product, norms and result stay in the second-level cache.
@@ -185,15 +185,7 @@ class DenseRows:
 
     def whole(self) -> np.ndarray:
         """Return the whole matrix, which a small problem is solved on."""
-        n = self.n_samples
-        # Out of two arrays: the product of one with itself would be computed by a slower routine.
-        P = self.X @ self.X.copy().T
-        self._tally.add(n * n)
-        if self.function.name != "rbf":
-            return self.function.of_products(P)
-        K = np.empty((n, n), dtype=np.float32)
-        gauss_single(P, self.squares, self.squares, self.function.gamma, K[:, :n], np.arange(n))
-        return K
+        return symmetric(self)
 
 
 class BitRows:
@@ -244,10 +236,7 @@ class BitRows:
 
     def whole(self) -> np.ndarray:
         """Return the whole matrix, which a small problem is solved on."""
-        n = self.n_samples
-        K, everyone = np.empty((n, n), dtype=np.float32), np.arange(n)
-        self.fill(everyone, self.columns(None), 0, n, K, everyone)
-        return K
+        return symmetric(self)
 
 
 class SourceRows:

@@ -15,7 +15,7 @@ import numpy as np
 
 from svmbench.core.arrays import raw
 from svmbench.core.kernel.csvc.box import Box
-from svmbench.core.kernel.csvc.difference_rows import MANY, DifferenceRows, points_of
+from svmbench.core.kernel.csvc.difference_rows import DifferenceRows, points_of
 from svmbench.core.kernel.csvc.float32_rows import DenseRows, Rows
 from svmbench.core.kernel.csvc.whole_matrix import UNKNOWN, steps_on_rows
 from svmbench.core.kernels import KernelFunction
@@ -24,11 +24,15 @@ from svmbench.core.kernels import KernelFunction
 #: not fewer than this number, is made one by one; who asks for more gets the rest at once.
 SHARE, LEAST = 0.125, 120
 
+#: With more features than the first a row alone is dearer still, and the share less; with more than
+#: the second nobody makes one.
+FEW, MOST_FEATURES = 24, 128
+
 
 def can_grow(X: Any, function: KernelFunction, rows: Rows) -> bool:
     """Return whether single rows of a matrix can be made here: RBF, few features, no bits."""
     made_so = isinstance(rows, DenseRows | DifferenceRows)
-    return made_so and function.name == "rbf" and X.shape[1] <= MANY
+    return made_so and function.name == "rbf" and X.shape[1] <= MOST_FEATURES
 
 
 class GrowingMatrix:
@@ -47,11 +51,13 @@ class GrowingMatrix:
         n, self.gamma, self.rows = rows.n_samples, function.gamma, rows
         points = rows.X if isinstance(rows, DifferenceRows) else points_of(X)
         self.columns = np.ascontiguousarray(points.T)
-        self.most = max(LEAST, int(SHARE * n))
+        self.most = max(LEAST, int(SHARE * n * min(1.0, FEW / len(self.columns))))
         self.K, self.known = np.empty((n, n), dtype=np.float32), np.zeros(n, dtype=bool)
         self.made = 0
         # A first row that is there keeps what memory happens to hold out of the sums.
-        self._fill(np.zeros(1, dtype=np.int64))
+        first = np.zeros(1, dtype=np.int64)
+        rows.fill(first, rows.columns(None), 0, n, self.K, first)
+        self.known[0] = True
 
     @property
     def evaluations(self) -> int:
@@ -66,10 +72,10 @@ class GrowingMatrix:
         Parameters are those of :func:`~svmbench.core.kernel.csvc.whole_matrix.optimise`, which
         also says what is returned.
         """
-        maker = self.K, self.columns, self.gamma
         bounds, taken = (box.low, box.high), 0
         while True:
             before = int(np.count_nonzero(self.known))
+            maker = self.K, self.columns, self.gamma
             ends = tol, max_iter - taken, max(0, self.most - before)
             steps, reason = steps_on_rows(
                 raw(self.K), raw(self.rows.diagonal), self.known, maker, bounds, ends, beta, v
@@ -78,9 +84,4 @@ class GrowingMatrix:
             self.made += int(np.count_nonzero(self.known)) - before
             if reason != UNKNOWN:
                 return taken, reason
-            self._fill(np.flatnonzero(~self.known))
-
-    def _fill(self, samples: np.ndarray) -> None:
-        columns = self.rows.columns(None)
-        self.rows.fill(samples, columns, 0, len(self.K), self.K, samples)
-        self.known[samples] = True
+            self.K, self.known[:] = self.rows.whole(), True
