@@ -5,14 +5,15 @@
 
 Rows are made by the executors, each chunk of 10,000 from its own number, so that neither the
 partitions nor the machine change them. In `table` they are written as Parquet first and read by
-every solver from there; the solvers take turns. In `growth` they are made anew in each pass, and
-a pass that only makes them stands beside. Seconds are wall time, of which a session's start, and
-passes over a few rows that load and compile everything, are no part.
+every solver from there; the solvers take turns, and seconds are wall time. In `growth` they are
+made in the pass itself, and seconds are CPU time of all processes, the making in it. A session's
+start, and passes over a few rows that load and compile everything, are no part of either.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import statistics
 import tempfile
@@ -126,41 +127,46 @@ def table(n: int, d: int, rounds: int) -> None:
 
 
 def growth(d: int, rounds: int) -> None:
-    """Print seconds at each number of rows, and the slope of their logarithms with its interval."""
+    """Print CPU seconds at each number of rows, and the slope of their logarithms."""
     spark = local_session(2, memory="2g")
-    ALSVMSpark().fit(rows(spark, 4 * CHUNK, d, 2))
+    for _ in range(3):
+        ALSVMSpark().fit(rows(spark, 2 * SIZES[0], d, 8))
     points = []
     print(f"{d} features, local[2], Spark {spark.version}, {rounds} round(s)")
-    print("| rows | seconds | to make the rows alone | rows read |")
+    print("| rows | CPU s | wall s | rows read |")
     print("|---|---|---|---|")
     for _ in range(rounds):
         for n in SIZES:
-            start = perf_counter()
-            made(rows(spark, n, d, 8))
-            bare = perf_counter() - start
+            start, before = perf_counter(), cpu_seconds()
             model = ALSVMSpark().fit(rows(spark, n, d, 8))
-            took = perf_counter() - start - bare
-            points.append((n, took))
-            print(
-                f"| {n:,} | {took:.2f} | {bare:.2f} | {model.counters_['visits']:,} |", flush=True
-            )
+            points.append((n, cpu_seconds() - before))
+            wall, visits = perf_counter() - start, model.counters_["visits"]
+            print(f"| {n:,} | {points[-1][1]:.2f} | {wall:.2f} | {visits:,} |", flush=True)
     spark.stop()
     for least in (SIZES[0], SIZES[2]):
         slope, reach = grown([point for point in points if point[0] >= least])
         print(f"slope from {least:,} rows: {slope:.3f} ± {reach:.3f} (95 %)")
     sizes, took = np.array(points).T
     per_row, fixed = np.polyfit(sizes, took, 1, w=1.0 / took)
-    print(f"seconds = {fixed:.2f} + {per_row * 1e6:.3f} for each million rows")
+    print(f"CPU seconds = {fixed:.2f} + {per_row * 1e6:.3f} for each million rows")
 
 
-def made(frame: Any) -> None:
-    """Make the rows, hand them to Python as a fit does, and give none of them back."""
-
-    def none(batches: Iterator[Any]) -> Iterator[Any]:
-        for batch in batches:
-            yield batch.slice(0, 0)
-
-    frame.mapInArrow(none, frame.schema).rdd.count()
+def cpu_seconds() -> float:
+    """Return the CPU time of this process and of all below it: Java's, and that of the tasks."""
+    parents, ticks = {}, {}
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = status.read_text().rpartition(")")[2].split()
+        except OSError:  # it has ended
+            continue
+        pid = int(status.parent.name)
+        parents[pid] = int(fields[1])
+        ticks[pid] = sum(map(int, fields[11:15]))
+    ours, found = {os.getpid()}, 0
+    while len(ours) > found:
+        found = len(ours)
+        ours |= {pid for pid, parent in parents.items() if parent in ours}
+    return sum(ticks[pid] for pid in ours) / os.sysconf("SC_CLK_TCK")
 
 
 def grown(points: list[tuple[int, float]]) -> tuple[float, float]:
