@@ -18,7 +18,7 @@ import pytest
 from runs import Ended, cells_of, lines_of, start, svmbench, write_config
 
 from svmbench.data import download
-from svmbench.experiment import execute
+from svmbench.experiment import loop
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "data"))
 from misbehaving_server import Server
@@ -231,7 +231,7 @@ def test_a_clock_that_jumps_back_changes_no_result(
     def seconds() -> float:
         return datetime.fromisoformat(backwards()).timestamp()
 
-    monkeypatch.setattr(execute, "_now", backwards)
+    monkeypatch.setattr(loop, "now", backwards)
     monkeypatch.setattr(time, "time", seconds)
     config = write_config(
         tmp_path, ["test-works", "test-turns-back-the-clock", "test-hangs"], timeout_s=2
