@@ -115,6 +115,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "cv": {"folds": 3},
     "race": {"repeats": 1, "tolerance": None},
     "scored-race": {"repeats": 1},
+    "calls": {"repeats": 1},
     "simulate": {"repeats": 5},
     "nested-race": {"outer_folds": 3, "inner_folds": 2, "repeats": 1},
 }
@@ -132,6 +133,7 @@ SEEN: dict[tuple[str, str], Any] = {
     ("nested-race", "outer-fold"): outer,
     ("check", "outer-fold"): everything,
     ("screening", "outer-fold"): kept,
+    ("calls", "outer-fold"): kept,
 }
 TRAINING = [name for name, one in protocols().items() if one.scalings]
 #: Every path that a solver of two classes declares, and a solver without any.

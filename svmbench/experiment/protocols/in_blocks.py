@@ -123,8 +123,9 @@ def _score(task: Task, estimator: Any, blocks: data.Blocks, outcome: Outcome) ->
     outcome["metrics"]["n_train"] = rows
     outcome["undefined"] = {}
     for name in task.spec["scores"]:
-        metric = f"train_{scores.find(name).metric}"
-        if name == "accuracy":
+        wanted = scores.find(name)
+        metric = f"train_{wanted.metric}"
+        if wanted.function is scores.measures.accuracy:
             outcome["metrics"][metric] = 100.0 * right / rows
         else:
             outcome["undefined"][metric] = "rows in blocks are scored by their accuracy alone"
