@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 import tempfile
 import zipfile
 from collections.abc import Iterator
@@ -46,7 +47,7 @@ def local_session(
 ) -> Any:
     """Return a Spark session on this machine, which only this machine can reach.
 
-    Without the web page, bound to 127.0.0.1. If there is a session already, it is this one, with
+    Without the web page, bound to 127.0.0.1; its Python is this one, unless PYSPARK_PYTHON is set. If there is a session already, it is this one, with
     the memory that it has.
 
     Parameters
@@ -86,6 +87,8 @@ def local_session(
     }
     # Where Java, and executors of a cluster on this machine, listen.
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    # Else Spark's Python is whichever one the path has, with whatever packages that has.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName("svmbench").master(master or f"local[{cores}]")
     for name, value in chosen.items():
         builder = builder.config(name, value)
