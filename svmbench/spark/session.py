@@ -47,8 +47,8 @@ def local_session(
 ) -> Any:
     """Return a Spark session on this machine, which only this machine can reach.
 
-    Without the web page, bound to 127.0.0.1; its Python is this one, unless PYSPARK_PYTHON is set. If there is a session already, it is this one, with
-    the memory that it has.
+    Without the web page, bound to 127.0.0.1; its Python is this one, unless PYSPARK_PYTHON is set.
+    If there is a session already, it is this one, with the memory that it has.
 
     Parameters
     ----------
