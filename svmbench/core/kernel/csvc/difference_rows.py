@@ -1,9 +1,9 @@
 """RBF rows in single precision from differences of coordinates.
 
 By |a|^2 + |b|^2 - 2ab a small distance between long vectors has few digits left; here differences
-are squared and summed, and every value is right to about 1e-6 of it. That costs more than a product
-of matrices from a dozen features on (measured, ns a value, product and differences: 1.2 and 1.3
-with 8 features, 1.5 and 2.3 with 22), and is what few features and unscaled ones ask for.
+are squared and summed, and what is left is the rounding of the coordinates themselves. The work
+grows with the features faster than that of a product of matrices, so that this is for few features,
+and for unscaled ones.
 """
 
 from __future__ import annotations
