@@ -27,6 +27,7 @@ from svmbench.core.base import (
     Solver,
     TrainingData,
     reason_of_all,
+    require_squares,
     sum_of_counters,
 )
 from svmbench.core.compiled import compiled
@@ -215,6 +216,8 @@ class OneVsOne(ClassifierMixin, Solver):
         self.pairs_ = pairs_of(codes)
         estimator = clone(self.estimator)
         pairwise = get_tags(estimator).input_tags.pairwise
+        if not pairwise:
+            require_squares(X)
         if getattr(estimator, "gamma", None) == "scale" and not pairwise:
             # Every pair has the kernel of the whole problem, as in LIBSVM and scikit-learn.
             estimator.set_params(gamma=scale(X))

@@ -118,6 +118,16 @@ def test_csvc_of_three_classes_is_svc(kernel, form):
     assert len(ours.estimators_) == len(ours.n_iter_) == 3
 
 
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_what_overflows_is_found_in_every_pair(form):
+    # Of the first pair all rows are fine.
+    X, y = np.eye(9, 3) + 0.1, np.repeat([0, 1, 2], 3)
+    X[8, 0] = 1e200
+    for model in (OneVsOne(CSVC()), OneVsOne(DCDL1()), CSVC()):
+        with pytest.raises(ValueError, match="scale the features"):
+            model.fit(form(X), y)
+
+
 def test_a_cycle_of_pairs_goes_to_the_first_class_or_to_the_largest_value(monkeypatch):
     model = CSVC(gamma=1.0).fit(np.eye(3), ["a", "b", "c"])
     # 1 beats 0, 0 beats 2, 2 beats 1, and the values of 1 have the largest sum.
