@@ -20,7 +20,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from svmbench.data.blocks import Blocks, open_blocks
+    from svmbench.data.blocks import ArrayBlocks, Blocks, open_blocks
     from svmbench.data.card import describe, list_rows
     from svmbench.data.entries import Entry
     from svmbench.data.many import Event, Outcome, fetch_many
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from svmbench.data.userfile import load_file
 
 _HOMES = {
+    "ArrayBlocks": "blocks",
     "Blocks": "blocks",
     "Dataset": "prepare",
     "Entry": "entries",
@@ -64,6 +65,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "ArrayBlocks",
     "Blocks",
     "Dataset",
     "Entry",

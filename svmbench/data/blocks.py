@@ -23,7 +23,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from svmbench.data import text_blocks
+from svmbench.data import store, text_blocks
 from svmbench.data.entries import Reading
 from svmbench.data.userfile import ending_of, reading_of
 from svmbench.errors import DataError
@@ -120,6 +120,35 @@ class Blocks:
             ) from None
         except (OSError, lzma.LZMAError, zlib.error) as error:
             raise DataError(f"{self.path.name} can't be read: {error}") from None
+
+
+@dataclass(frozen=True)
+class ArrayBlocks:
+    """Arrays as an iterable of blocks, of which one at a time is in memory where they are mapped.
+
+    Attributes
+    ----------
+    X : ndarray or csr_array of shape (n_samples, n_features)
+    y : ndarray of shape (n_samples,)
+    """
+
+    X: Any
+    y: np.ndarray
+
+    @property
+    def n_bytes(self) -> int:
+        """What the inputs take in memory as they are."""
+        if isinstance(self.X, np.ndarray):
+            return int(self.X.nbytes)
+        return sum(int(part.nbytes) for part in (self.X.data, self.X.indices, self.X.indptr))
+
+    def __iter__(self) -> Iterator[Block]:
+        """Yield the blocks from the beginning."""
+        n = len(self.y)
+        height = max(1, PIECE * n // max(1, self.n_bytes))
+        for start in range(0, n, height):
+            stop = min(n, start + height)
+            yield store.rows_of(self.X, start, stop), self.y[start:stop]
 
 
 def open_blocks(

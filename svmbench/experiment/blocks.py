@@ -190,9 +190,9 @@ class DatasetSpec(Model):
     label_column : str
         Column of a CSV or Parquet file that holds the class.
     read : str
-        How the rows of a file reach a solver: as ``arrays``; in ``blocks``, of which one at a time
-        is in memory, by solvers that read these; ``auto`` for blocks where the arrays would not fit
-        into the config's ``memory_gb``.
+        How the rows reach a solver: as ``arrays``; in ``blocks``, of which one at a time is in
+        memory, by solvers that read these; ``auto`` for blocks where the arrays would not fit into
+        the config's ``memory_gb``.
     written : dict or None
         Write a registered set to a file (`WrittenSpec`) and read that in blocks, to see what it
         costs beside reading alone.
@@ -227,12 +227,9 @@ class DatasetSpec(Model):
         return value
 
     @model_validator(mode="after")
-    def _blocks_come_from_files(self) -> DatasetSpec:
+    def _blocks_are_of_whole_sets(self) -> DatasetSpec:
         if self.written is not None and self.file:
             msg = "'written' makes a file of a registered set; a file of your own is one already"
-            raise ValueError(msg)
-        if self.read == "blocks" and not (self.file or self.written):
-            msg = "a registered set is read in blocks from a file that it is 'written' to"
             raise ValueError(msg)
         if self.in_blocks and self.novelty is not None:
             msg = "'novelty' draws rows, and rows in blocks are taken whole"

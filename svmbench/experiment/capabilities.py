@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from svmbench.baselines.templates import is_program
 from svmbench.errors import MissingPackageError
-from svmbench.experiment.blocks import SolverSpec, TrainingBlock
+from svmbench.experiment.blocks import DatasetSpec, SolverSpec, TrainingBlock
 from svmbench.experiment.folds import derive_seed, subset_rows
 from svmbench.experiment.protocols.declare import REGISTRY, Protocol
 from svmbench.experiment.protocols.task import NORMAL
@@ -118,7 +118,12 @@ def _smallest_class(y: Y, splits: tuple[int, ...]) -> str:
 
 
 def why_not_in_blocks(
-    solver: SolverSpec, declared: Protocol, block: TrainingBlock, place: Mapping[str, Any]
+    solver: SolverSpec,
+    declared: Protocol,
+    block: TrainingBlock,
+    dataset: DatasetSpec,
+    place: Mapping[str, Any],
+    y: Y,
 ) -> str:
     """Return why a solver can't take rows that are read in blocks; empty if it can.
 
@@ -127,8 +132,11 @@ def why_not_in_blocks(
     solver : SolverSpec
     declared : Protocol
     block : TrainingBlock
+    dataset : DatasetSpec
     place : mapping of str to object
         What the sweep keeps of the data set.
+    y : ndarray of shape (n_samples,)
+        Labels of all rows.
     """
     from svmbench.catalogue import solver_class
 
@@ -136,11 +144,25 @@ def why_not_in_blocks(
         return f"{solver.shown} needs arrays; the rows of this data set are read in blocks"
     if "blocks" not in declared.reads:
         return f"protocol {declared.name!r} needs arrays; rows of this data set come in blocks"
+    if dataset.written is not None and "written" not in declared.reads:
+        return (
+            f"a set is 'written' to see what reading costs, which protocol {declared.name!r} does"
+            " not measure; 'read: blocks' reads it in blocks"
+        )
     if block.scaling != "none":
         return f"rows that are read in blocks can't be scaled (scaling: {block.scaling})"
-    if block.max_samples or {"rows", "features"} & {*place}:
+    if not takes_whole_sets(block, place):
         return "rows that are read in blocks are taken whole: no sizes, features or max_samples"
+    if getattr(block, "plane", False):
+        return "rows that are read in blocks are not kept, as 'plane' asks"
+    if (number := n_classes(y)) > 2:
+        return f"rows that are read in blocks are of two classes; this data set has {number}"
     return ""
+
+
+def takes_whole_sets(block: TrainingBlock, place: Mapping[str, Any]) -> bool:
+    """Return whether no row and no feature is left out."""
+    return not (block.max_samples or {"rows", "features"} & {*place})
 
 
 def why_not(solver: SolverSpec, source: Any, block: TrainingBlock) -> str:

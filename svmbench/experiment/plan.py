@@ -6,7 +6,7 @@ import inspect
 import itertools
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from typing import Any, cast
 
@@ -16,8 +16,14 @@ import scipy.sparse as sp
 from svmbench import scores
 from svmbench.baselines.templates import is_program
 from svmbench.errors import CacheError, DataError
-from svmbench.experiment.blocks import Block, DatasetSpec, SolverSpec
-from svmbench.experiment.capabilities import task_of, why_not, why_not_borne, why_not_in_blocks
+from svmbench.experiment.blocks import Block, DatasetSpec, SolverSpec, TrainingBlock
+from svmbench.experiment.capabilities import (
+    takes_whole_sets,
+    task_of,
+    why_not,
+    why_not_borne,
+    why_not_in_blocks,
+)
 from svmbench.experiment.cells import Cell, CellSpec, SolverSettings
 from svmbench.experiment.filters import Filters
 from svmbench.experiment.freshness import manifest
@@ -157,7 +163,7 @@ def make_plan(
                         "not run", "outside --only" if prepare else "not yet here"
                     )
                 continue
-            for cell in row.cells(source):
+            for cell in row.of(_as_opened(spec, source, block, config.memory_gb)).cells(source):
                 plan.cells.append(cell)
                 if wanted and not cell.spec:
                     tell(cell.reason)
@@ -171,6 +177,18 @@ def _as_read(spec: DatasetSpec, memory_gb: float) -> DatasetSpec:
     if spec.file and spec.read == "auto" and data.does_not_fit(spec.file, memory_gb):
         return spec.model_copy(update={"read": "blocks"})
     return spec
+
+
+def _as_opened(spec: DatasetSpec, source: Any, block: Block, memory_gb: float) -> DatasetSpec:
+    """Return a registered set that says how its rows are read: in blocks if they can't be held."""
+    from svmbench import data
+
+    whole = isinstance(block, TrainingBlock) and takes_whole_sets(block, block.swept(spec))
+    if spec.file or spec.in_blocks or spec.read != "auto" or spec.novelty is not None or not whole:
+        return spec
+    if data.ArrayBlocks(source.X, source.y).n_bytes <= memory_gb * 2**30:
+        return spec
+    return spec.model_copy(update={"read": "blocks"})
 
 
 def _is_asked_for(only: Filters, block: Block, dataset: DatasetSpec) -> bool:
@@ -210,6 +228,10 @@ class Row:
     dataset: DatasetSpec
     profile: str
     declared: Protocol
+
+    def of(self, dataset: DatasetSpec) -> Row:
+        """Return the same of a data set that is read in another way."""
+        return replace(self, dataset=dataset)
 
     def without_data(self, status: str, reason: str) -> Iterator[Cell]:
         """Yield one cell a solver for a data set that is not open."""
@@ -311,7 +333,8 @@ class Row:
         # A race without one of its racers would be another race.
         reasons = [why_not(racer, source, block) for racer in racers]
         if self.dataset.in_blocks:
-            reasons += [why_not_in_blocks(r, self.declared, block, place) for r in racers]
+            how = (self.declared, block, self.dataset, place, source.y)
+            reasons += [why_not_in_blocks(racer, *how) for racer in racers]
         if reason := "; ".join(dict.fromkeys(filter(None, reasons))):
             return Cell(key=key, shown=shown, spec=spec, status="skipped", reason=reason)
         density = source.X.nnz / max(1, n_samples) if sp.issparse(source.X) else n_features

@@ -104,7 +104,7 @@ class Exam:
     estimator : object
         The fitted model; None where only what it says is at hand (`given`).
     X : ndarray or csr_array of shape (n_samples, n_features)
-        Inputs of the test rows.
+        Inputs of the test rows; None where only what the model said of them is kept (`told`).
     y : ndarray of shape (n_samples,)
         Their labels.
     training : tuple of (X, y) or None

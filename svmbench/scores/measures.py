@@ -141,6 +141,8 @@ def predict_time(exam: Exam) -> float:
     """
     if exam.estimator is None:
         raise Undefined("the model itself is not at hand")
+    if exam.X is None:
+        raise Undefined("the rows are not in memory")
     _ = exam.predicted
     # What runs a program knows what that took.
     now = getattr(exam.estimator, "cpu_clock", time.process_time)

@@ -12,6 +12,7 @@ rest are read as they are. Points are in the shifted coordinates (`to_points` sh
 
 from __future__ import annotations
 
+from math import e
 from typing import Any, Protocol
 
 import numpy as np
@@ -430,7 +431,7 @@ class SparseSums:
 
 
 def _factor(gamma: float) -> np.float32:
-    return np.float32(-gamma * np.log2(np.e))
+    return np.float32(-gamma * np.log2(e))
 
 
 def near_sums(X: Any, gamma: float) -> NearSums | None:

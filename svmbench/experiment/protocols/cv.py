@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import statistics
-
 from svmbench.experiment import folds, measure
 from svmbench.experiment.blocks import TrainingBlock
+from svmbench.experiment.protocols import in_blocks
 from svmbench.experiment.protocols.declare import ALL_ROWS, ITSELF, UNSCALED, protocol
 from svmbench.experiment.protocols.outcomes import (
     FITTED,
-    deviation,
     fit,
-    outcome_of,
+    over_folds,
     sizes,
     test,
 )
@@ -44,6 +42,7 @@ class CV(TrainingBlock):
     },
     splits=lambda block: (block.folds,),
     tasks=("binary", "multiclass", "one-class"),
+    reads=("arrays", "blocks"),
     metrics=(*FITTED, "n_test", *SEARCHED),
 )
 def cv(task: Task) -> Outcome:
@@ -52,6 +51,8 @@ def cv(task: Task) -> Outcome:
     This is what several papers print. It is optimistic: the folds that choose the parameters are
     the folds that score them.
     """
+    if task.in_blocks:
+        return in_blocks.cv(task)
     spec, inputs = task.spec, inputs_of(task)
     splits = folds.outer_splits(inputs.y, task.settings["folds"], task.seed("outer"))
     anew = spec["scaler"] if spec["scaling"] in {"outer-fold", "every-fold"} else None
@@ -59,21 +60,14 @@ def cv(task: Task) -> Outcome:
     best, found = search(task, ground)
     # Time the chosen point again, fold by fold: in the search each fit ran once.
     timings: list[measure.Timing] = []
-    scored: dict[str, list[float]] = {}
-    undefined: dict[str, str] = {}
+    marked = []
     for train, rows in splits:
         X, X_test = ground.arrays(task, train, rows)
         y = inputs.y[task.training_rows(train, inputs.y)]
         estimator, timing = fit(task, best, X, y)
         timings.append(timing)
         metrics, reasons, _ = test(task, estimator, X, y, X_test, inputs.y[rows])
-        undefined |= reasons
-        for name, value in metrics.items():
-            scored.setdefault(name, []).append(value)
-    outcome = outcome_of(estimator, timings, best)
-    outcome["undefined"] = undefined
-    outcome["metrics"] |= {name: statistics.fmean(values) for name, values in scored.items()}
-    outcome["spread"] |= {name: deviation(values) for name, values in scored.items()}
+        marked.append((metrics, reasons))
+    outcome = over_folds(estimator, timings, best, marked)
     outcome["metrics"] |= found | sizes(inputs, len(splits[0][0]), len(splits[0][1]))
-    outcome["folds"] = len(splits)
     return outcome

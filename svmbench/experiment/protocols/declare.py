@@ -81,7 +81,8 @@ class Protocol:
     tasks : tuple of str
         The kinds of task that it can do.
     reads : tuple of str
-        In which forms it takes rows: ``arrays``, and ``blocks`` where `Task.in_blocks` says so.
+        In which forms it takes rows: ``arrays``, and ``blocks`` where `Task.in_blocks` says so;
+        ``written`` if it measures what reading a file costs that a registered set is written to.
     programs : bool
         Whether programs of others can take part: what is measured is `train` and `predict`.
     metrics : tuple of str or None

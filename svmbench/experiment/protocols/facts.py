@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import scipy.sparse as sp
 
 from svmbench.experiment.blocks import Block
 from svmbench.experiment.protocols.declare import protocol
 from svmbench.experiment.protocols.task import Outcome, Task, open_dataset
+from svmbench.experiment.row_blocks import open_rows
 
 
 class Facts(Block):
@@ -24,7 +28,7 @@ def facts(task: Task) -> Outcome:
     """Report what a data set is: rows, features, classes, density."""
     source = open_dataset(task.spec)
     n_samples, n_features = source.X.shape
-    nonzero = source.X.nnz if hasattr(source.X, "nnz") else int(np.count_nonzero(source.X))
+    nonzero = sum(_nonzero(X) for X, *_ in open_rows(task.spec)[0])
     labels, counts = np.unique(np.asarray(source.y), return_counts=True)
     return {
         "metrics": {
@@ -40,3 +44,7 @@ def facts(task: Task) -> Outcome:
         },
         "params": {},
     }
+
+
+def _nonzero(X: Any) -> int:
+    return int(X.nnz if sp.issparse(X) else np.count_nonzero(X))

@@ -7,7 +7,7 @@ import numpy as np
 from svmbench import scores
 from svmbench.experiment import folds
 from svmbench.experiment.blocks import TrainingBlock
-from svmbench.experiment.protocols import in_blocks, outcomes, plane
+from svmbench.experiment.protocols import fit_in_blocks, outcomes, plane
 from svmbench.experiment.protocols.declare import ALL_ROWS, UNSCALED, protocol
 from svmbench.experiment.protocols.task import Outcome, Task, inputs_of
 
@@ -37,8 +37,8 @@ class Fit(TrainingBlock):
     scalings={"outer-fold": ALL_ROWS, "all-rows": ALL_ROWS, "none": UNSCALED},
     grid="none",
     tasks=("binary", "multiclass", "one-class"),
-    reads=("arrays", "blocks"),
-    metrics=(*outcomes.FITTED, *in_blocks.METRICS),
+    reads=("arrays", "blocks", "written"),
+    metrics=(*outcomes.FITTED, *fit_in_blocks.METRICS),
 )
 def fit(task: Task) -> Outcome:
     """Train once on all rows.
@@ -47,7 +47,7 @@ def fit(task: Task) -> Outcome:
     rows (``train_accuracy_pct`` …).
     """
     if task.in_blocks:
-        return in_blocks.fit(task)
+        return fit_in_blocks.fit(task)
     inputs = inputs_of(task)
     X, y = inputs.whole(), inputs.y
     fitted = task.training_rows(np.arange(len(y)), y)

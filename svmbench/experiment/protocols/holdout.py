@@ -9,6 +9,7 @@ from pydantic import Field
 
 from svmbench.experiment import folds
 from svmbench.experiment.blocks import TrainingBlock
+from svmbench.experiment.protocols import in_blocks
 from svmbench.experiment.protocols.declare import ALL_ROWS, UNSCALED, Scaled, protocol
 from svmbench.experiment.protocols.held_out import kept_rows, testing_part
 from svmbench.experiment.protocols.outcomes import TESTED, fit_and_test, sizes
@@ -39,6 +40,7 @@ class Holdout(TrainingBlock):
         "none": UNSCALED,
     },
     tasks=("binary", "multiclass", "one-class"),
+    reads=("arrays", "blocks"),
     metrics=(*TESTED, *SEARCHED),
 )
 def holdout(task: Task) -> Outcome:
@@ -46,6 +48,8 @@ def holdout(task: Task) -> Outcome:
 
     The test rows are the data set's own test part where it has one.
     """
+    if task.in_blocks:
+        return in_blocks.holdout(task)
     inputs = inputs_of(task)
     kept, X_test, y_test = testing_part(task, inputs)
     X, y = folds.take(inputs.X, kept), inputs.y[kept]

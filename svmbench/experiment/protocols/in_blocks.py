@@ -1,131 +1,202 @@
-"""A fit on rows that are read in blocks, and what it costs beside reading them."""
+"""Protocols on rows that are read in blocks: what they do on arrays, in as few passes as they can.
+
+A search along a parameter that the solver declares is one pass for every value and fold, and one
+that scores all of its models. Folds and shares are drawn from the labels, as on arrays, so that the
+same rows are in them. Times are those of passes, with the reading in them.
+"""
 
 from __future__ import annotations
 
-import statistics
-import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
+import time
+from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
-from svmbench import data, scores
-from svmbench.data import written
+from svmbench import scores
 from svmbench.experiment import folds, measure
 from svmbench.experiment.protocols import outcomes
-from svmbench.experiment.protocols.task import Outcome, Task, open_dataset
-
-#: What is reported beside what every fit reports.
-METRICS = (
-    "file_mb", "read_cpu_time_s", "arrays_cpu_time_s", "read_rate_pct", "arrays_rate_pct",
-)  # fmt: skip
+from svmbench.experiment.protocols.search import Tally, shares_grid
+from svmbench.experiment.protocols.task import Outcome, Task
+from svmbench.experiment.row_blocks import Rows, open_rows
 
 
-def fit(task: Task) -> Outcome:
-    """Fit the cell's solver on blocks; a file that was written for it also to compare with.
-
-    A file of the user's own is gone over once to fit, and once to score. One that was written for
-    the cell is read in turn ``repeats`` times: its blocks alone, into arrays as a whole, and to
-    fit. Rates are those of the fit over those of the reading, of CPU time, in percent.
-    """
-    estimator = task.build()
-    timing = measure.Timing()
-    times: dict[str, list[float]] = {"read": [], "arrays": [], "fit": []}
-    with _blocks(task) as blocks, measure.quiet():
-        told = task.spec["dataset"].get("written")
-        before = measure.reset_peak()
-        _timed(lambda: estimator.fit_blocks(blocks), timing, times["fit"])
-        timing.peak_memory = measure.peak_since(before)
-        if told is not None:
-            timing, times["fit"] = measure.Timing(peak_memory=timing.peak_memory), []
-            for _ in range(told["repeats"]):
-                _timed(lambda: _passed(blocks), measure.Timing(), times["read"])
-                if (
-                    not data.does_not_fit(blocks.path, task.memory_gb)
-                    or told["format"] == "parquet"
-                ):
-                    _timed(lambda: _as_arrays(blocks), measure.Timing(), times["arrays"])
-                _timed(lambda: estimator.fit_blocks(blocks), timing, times["fit"])
-        outcome = outcomes.outcome_of(estimator, [timing], {})
-        outcome["metrics"]["file_mb"] = blocks.path.stat().st_size / 2**20
-        for name in ("read", "arrays"):
-            if times[name]:
-                _compare(name, times[name], times["fit"], outcome)
-        _score(task, estimator, blocks, outcome)
+def cv(task: Task) -> Outcome:
+    """Search the grid by plain k-fold cross-validation; then time the chosen point fold by fold."""
+    rows, _ = open_rows(task.spec)
+    splits = folds.outer_splits(rows.y, task.settings["folds"], task.seed("outer"))
+    rows = rows.only(np.arange(len(rows.y)), _group_of(splits, len(rows.y)))
+    best, found = _search(task, rows, len(splits))
+    models, timings = [], []
+    for train, _ in splits:
+        estimator, timing = _fit(task, best, rows.only(train))
+        models.append([estimator])
+        timings.append(timing)
+    said = rows.decisions(models)
+    marked = [
+        scores.mark(task.spec["scores"], _exam(model, rows.labels(f), said[f][0]))
+        for f, (model,) in enumerate(models)
+    ]
+    outcome = outcomes.over_folds(models[-1][0], timings, best, marked)
+    outcome["metrics"] |= found | outcomes.sizes(None, *map(len, splits[0]))
     return outcome
 
 
-@contextmanager
-def _blocks(task: Task) -> Iterator[data.Blocks]:
-    """Open the file of a cell, or write one in a temporary folder that goes with it."""
-    chosen = task.spec["dataset"]
-    told = chosen.get("written")
-    if told is None:
-        yield data.open_blocks(chosen["file"], label_column=chosen["label_column"] or None)
-        return
-    source = open_dataset(task.spec)
-    with tempfile.TemporaryDirectory(prefix="svmbench-blocks-") as folder:
-        place = Path(folder) / f"rows{written.ENDINGS[told['format']]}"
-        X = folds.take(source.X, np.arange(source.X.shape[0]))
-        written.write_rows(place, X, np.asarray(source.y), told["copies"])
-        del X
-        yield data.open_blocks(place)
+def holdout(task: Task) -> Outcome:
+    """Search on one validation split, fit training and validation rows, test once."""
+    rows, kept, tested = _parts(task)
+    seed = task.seed("validation")
+    train, _ = folds.holdout_split(rows.y[kept], task.settings["validation"], seed)
+    group = np.zeros(len(kept), dtype=np.int32)
+    group[train] = 1  # that of no validation
+    best, found = _search(task, rows.only(kept, group), 1)
+    return _fit_and_test(task, best, rows.only(kept), tested, found)
 
 
-def _timed(do: Callable[[], Any], timing: measure.Timing, cpu_s: list[float]) -> None:
+def nested_cv(task: Task) -> Outcome:
+    """Search the grid by inner cross-validation on one outer fold's training rows, fit, test."""
+    rows, _ = open_rows(task.spec)
+    splits = folds.outer_splits(rows.y, task.settings["outer_folds"], task.seed("outer"))
+    train, test = splits[task.settings["fold"]]
+    seed = task.seed("inner", task.spec["fold"])
+    inner = folds.outer_splits(rows.y[train], task.settings["inner_folds"], seed)
+    best, found = _search(task, rows.only(train, _group_of(inner, len(train))), len(inner))
+    return _fit_and_test(task, best, rows.only(train), rows.only(test), found)
+
+
+class PathRows:
+    """The rows of a path: one pass for the models, one for the scores.
+
+    Attributes
+    ----------
+    sizes : dict of str to float
+    """
+
+    def __init__(self, task: Task) -> None:
+        self._task = task
+        self._rows, kept, self._tested = _parts(task)
+        self._rows = self._rows.only(kept)
+        self.sizes = outcomes.sizes(None, len(kept), self._tested.count(0))
+
+    def steps(self, over: str, values: list[Any]) -> Iterator[outcomes.Step]:
+        """Yield each model with its scores, which are known once all are trained."""
+        task, y_test = self._task, self._tested.labels(0)
+        found = list(_models(task, self._rows, [{over: value} for value in values], [None]))
+        (said,) = self._tested.decisions([[model for model, *_ in found]])
+        for (model, wall, cpu, work), decisions in zip(found, said, strict=True):
+            marked = scores.mark(task.spec["scores"], _exam(model, y_test, decisions))
+            yield outcomes.Step(model, wall, cpu, work, marked)
+
+
+def _parts(task: Task) -> tuple[Rows, np.ndarray, Rows]:
+    """Return the rows, which of them are for training, and those that score."""
+    rows, tested = open_rows(task.spec)
+    if tested is not None:
+        return rows, np.arange(len(rows.y)), tested
+    kept, test = folds.holdout_split(rows.y, task.settings["test"], task.seed("test"))
+    return rows, kept, rows.only(test)
+
+
+def _group_of(splits: list[tuple[np.ndarray, np.ndarray]], n_rows: int) -> np.ndarray:
+    """Return the split in which each row is tested."""
+    group = np.empty(n_rows, dtype=np.int32)
+    for f, (_, test) in enumerate(splits):
+        group[test] = f
+    return group
+
+
+def _search(task: Task, rows: Rows, n_splits: int) -> tuple[dict[str, Any], dict[str, float]]:
+    """Score every grid point on the first folds of some rows, as `search` does on arrays."""
+    points = task.spec["grid"]
+    if len(points) == 1:
+        return points[0], {"search_time_s": 0.0, "search_cpu_time_s": 0.0}
     start = measure.now()
-    do()
+    found = list(_models(task, rows, points, list(range(n_splits))))
+    by_fold = [found[f * len(points) : (f + 1) * len(points)] for f in range(n_splits)]
+    signs = scores.find(task.spec["select_by"]).needs == ("predict",)
+    said = rows.decisions([[model for model, *_ in own] for own in by_fold], signs=signs)
+    tally = Tally(task, n_splits)
+    for f, own in enumerate(by_fold):
+        y = rows.labels(f)
+        for p, (model, cost, _, _) in enumerate(own):
+            tally.enter(p, f, _exam(model, y, said[f][p]), {"train_time_s": cost})
     wall, cpu = measure.since(start)
+    return tally.best(), {
+        "search_time_s": wall,
+        "search_cpu_time_s": cpu,
+        "unconverged_fits": tally.unfinished,
+    }
+
+
+def _models(
+    task: Task, rows: Rows, points: list[dict[str, Any]], leaving_out: list[Any]
+) -> Iterator[tuple[Any, float, float, dict[str, int]]]:
+    """Yield the model of each point, fold after fold; wall and CPU seconds, and counters.
+
+    Parameters
+    ----------
+    task : Task
+    rows : Rows
+    points : list of dict
+        Parameters.
+    leaving_out : list of int or None
+        The folds that are left out in turn, 0, 1 …; ``[None]`` for none.
+    """
+    if not shares_grid(task):
+        for fold in leaving_out:
+            part = rows if fold is None else rows.outside(fold)
+            for params in points:
+                model, timing = _fit(task, params, part)
+                yield model, timing.wall_s, timing.cpu_s, dict(model.counters_)
+        return
+    (over,) = points[0]
+    n_folds = 1 if leaving_out == [None] else int(rows.group.max()) + 1
+    path = task.build().path_blocks(
+        rows, [point[over] for point in points], n_folds=n_folds, n_features=rows.n_features
+    )
+    path = islice(path, len(points) * len(leaving_out))
+    while True:
+        with measure.quiet():
+            cpu = time.process_time()
+            found = next(path, None)
+            cpu = time.process_time() - cpu
+        if found is None:
+            return
+        counters = {name: int(count) for name, count in found.statistics.items()}
+        yield found.solution, found.own_cost_s, cpu, counters
+
+
+def _fit(task: Task, params: dict[str, Any], rows: Rows) -> tuple[Any, measure.Timing]:
+    """Fit once, in a pass over the rows; return the solver with its times."""
+    estimator, timing = task.build(**params), measure.Timing()
+    with measure.quiet():
+        before = measure.reset_peak()
+        start = measure.now()
+        estimator.fit_blocks(rows, n_features=rows.n_features)
+        wall, cpu = measure.since(start)
+        timing.peak_memory = measure.peak_since(before)
     timing.wall.append(wall)
     timing.cpu.append(cpu)
-    cpu_s.append(cpu)
+    return estimator, timing
 
 
-def _passed(blocks: data.Blocks) -> int:
-    return sum(len(y) for _, y in blocks)
+def _fit_and_test(
+    task: Task, params: dict[str, Any], rows: Rows, tested: Rows, found: dict[str, float]
+) -> Outcome:
+    """Fit with the chosen parameters, and score in one pass over the rows that are tested."""
+    estimator, timing = _fit(task, params, rows)
+    outcome = outcomes.outcome_of(estimator, [timing], params)
+    start = measure.now()
+    ((decisions,),) = tested.decisions([[estimator]])
+    wall, cpu = measure.since(start)
+    exam = _exam(estimator, tested.labels(0), decisions)
+    metrics, outcome["undefined"] = scores.mark(task.spec["scores"], exam)
+    outcome["metrics"] |= metrics | {"predict_time_s": wall, "predict_cpu_time_s": cpu} | found
+    outcome["metrics"] |= outcomes.sizes(None, rows.count(0), tested.count(0))
+    return outcome
 
 
-def _as_arrays(blocks: data.Blocks) -> tuple[Any, np.ndarray]:
-    """Return what blocks hold as arrays of all rows."""
-    parts, labels = zip(*blocks, strict=True)
-    if all(isinstance(part, np.ndarray) for part in parts):
-        return np.vstack(parts), np.concatenate(labels)
-    width = max(part.shape[1] for part in parts)
-    rows = [sp.csr_array(part) for part in parts]
-    for part in rows:
-        part.resize(part.shape[0], width)
-    return sp.vstack(rows, format="csr"), np.concatenate(labels)
-
-
-def _compare(name: str, alone: list[float], fitted: list[float], outcome: Outcome) -> None:
-    """Enter what reading alone took, and the fit's rate in percent of its rate."""
-    rates = [100.0 * one / other for one, other in zip(alone, fitted, strict=True)]
-    outcome["metrics"] |= {
-        f"{name}_cpu_time_s": statistics.median(alone),
-        f"{name}_rate_pct": statistics.median(rates),
-    }
-    spread = measure.Timing().spread(rates)
-    if spread is not None:
-        outcome["spread"][f"{name}_rate_pct"] = spread
-
-
-def _score(task: Task, estimator: Any, blocks: data.Blocks, outcome: Outcome) -> None:
-    """Enter the accuracy on the rows themselves, from one more pass; other scores have no value."""
-    right = rows = 0
-    for X, y in blocks:
-        if sp.issparse(X):
-            X = sp.csr_array((X.data, X.indices, X.indptr), (len(y), estimator.n_features_in_))
-        right += int(np.sum(estimator.predict(X) == y))
-        rows += len(y)
-    outcome["metrics"]["n_train"] = rows
-    outcome["undefined"] = {}
-    for name in task.spec["scores"]:
-        wanted = scores.find(name)
-        metric = f"train_{wanted.metric}"
-        if wanted.function is scores.measures.accuracy:
-            outcome["metrics"][metric] = 100.0 * right / rows
-        else:
-            outcome["undefined"][metric] = "rows in blocks are scored by their accuracy alone"
+def _exam(model: Any, y: np.ndarray, decisions: np.ndarray) -> scores.Exam:
+    """Return what a model said of rows that are no longer in memory."""
+    return scores.Exam(model, None, y).told(decisions)

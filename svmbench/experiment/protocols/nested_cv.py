@@ -10,6 +10,7 @@ import numpy as np
 from svmbench.experiment import folds
 from svmbench.experiment.blocks import TrainingBlock
 from svmbench.experiment.cells import NodeSpec, own_settings
+from svmbench.experiment.protocols import in_blocks
 from svmbench.experiment.protocols.declare import ALL_ROWS, ITSELF, UNSCALED, Scaled, protocol
 from svmbench.experiment.protocols.outcomes import TESTED, fit_and_test, sizes
 from svmbench.experiment.protocols.search import SEARCHED, Ground, scaled_apart, search
@@ -59,6 +60,7 @@ def _training_rows(spec: NodeSpec, y: np.ndarray) -> np.ndarray:
     splits=lambda block: (block.outer_folds, block.inner_folds),
     shares=("distances",),
     tasks=("binary", "multiclass", "one-class"),
+    reads=("arrays", "blocks"),
     metrics=(*TESTED, *SEARCHED, "nested_cv_cpu_time_s"),
 )
 def nested_cv(task: Task) -> Outcome:
@@ -66,6 +68,10 @@ def nested_cv(task: Task) -> Outcome:
 
     The score is of rows that neither the search nor (with ``scaling: outer-fold``) the scaler saw.
     """
+    if task.in_blocks:
+        outcome = in_blocks.nested_cv(task)
+        outcome["metrics"]["nested_cv_cpu_time_s"] = _whole_cpu_time(task, outcome["metrics"])
+        return outcome
     spec, inputs = task.spec, inputs_of(task)
     splits = folds.outer_splits(inputs.y, task.settings["outer_folds"], task.seed("outer"))
     train, test = splits[task.settings["fold"]]

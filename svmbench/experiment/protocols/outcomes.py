@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,27 @@ FITTED = (
     "n_bound_sv", "n_nonbound_sv", "n_train", "scaling_time_s",
 )  # fmt: skip
 TESTED = (*FITTED, "n_test", "predict_time_s", "predict_cpu_time_s")
+
+
+class Step(NamedTuple):
+    """One model of a path.
+
+    Attributes
+    ----------
+    model : estimator
+        With its objective.
+    wall, cpu : float
+        What it cost, in seconds.
+    counters : dict of str to int
+    marked : (dict, dict)
+        Its scores on rows that it has not seen, and the reasons of those without a value.
+    """
+
+    model: Any
+    wall: float
+    cpu: float
+    counters: dict[str, int]
+    marked: tuple[dict[str, Any], dict[str, str]]
 
 
 def fit_and_test(
@@ -104,6 +125,35 @@ def outcome_of(estimator: Any, timings: list[measure.Timing], params: dict[str, 
     }
 
 
+def over_folds(
+    estimator: Any,
+    timings: list[measure.Timing],
+    params: dict[str, Any],
+    marked: Sequence[tuple[dict[str, float], dict[str, str]]],
+) -> Outcome:
+    """Return the outcome of a fit a fold: means and deviations of what each fold found.
+
+    Parameters
+    ----------
+    estimator, timings, params
+        As :func:`outcome_of` takes them.
+    marked : sequence of (dict, dict)
+        The scores of each fold, and the reasons of those without a value.
+    """
+    scored: dict[str, list[float]] = {}
+    undefined: dict[str, str] = {}
+    for metrics, reasons in marked:
+        undefined |= reasons
+        for name, value in metrics.items():
+            scored.setdefault(name, []).append(value)
+    outcome = outcome_of(estimator, timings, params)
+    outcome["undefined"] = undefined
+    outcome["metrics"] |= {name: statistics.fmean(values) for name, values in scored.items()}
+    outcome["spread"] |= {name: deviation(values) for name, values in scored.items()}
+    outcome["folds"] = len(marked)
+    return outcome
+
+
 def compare(
     pairs: Iterable[Sequence[str]], costs: Mapping[str, Sequence[float]]
 ) -> tuple[dict[str, float | None], dict[str, list[float]]]:
@@ -127,9 +177,13 @@ def compare(
     return ratios, spread
 
 
-def sizes(inputs: Inputs, n_train: int, n_test: int) -> dict[str, float]:
-    """Return the metrics that say how many rows there were, and what scaling took."""
-    return {"scaling_time_s": inputs.scaling_s, "n_train": n_train, "n_test": n_test}
+def sizes(inputs: Inputs | None, n_train: int, n_test: int) -> dict[str, float]:
+    """Return the metrics that say how many rows there were, and what scaling took.
+
+    Without `inputs`, nothing was scaled.
+    """
+    scaling = 0.0 if inputs is None else inputs.scaling_s
+    return {"scaling_time_s": scaling, "n_train": n_train, "n_test": n_test}
 
 
 def deviation(values: list[float]) -> float:

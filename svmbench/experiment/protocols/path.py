@@ -17,7 +17,7 @@ from pydantic import Field
 
 from svmbench.experiment import folds, measure
 from svmbench.experiment.blocks import TrainingBlock
-from svmbench.experiment.protocols import outcomes, plane
+from svmbench.experiment.protocols import in_blocks, outcomes, plane
 from svmbench.experiment.protocols.declare import ALL_ROWS, UNSCALED, Scaled, protocol
 from svmbench.experiment.protocols.held_out import kept_rows, testing_part
 from svmbench.experiment.protocols.task import Outcome, Task, inputs_of
@@ -50,6 +50,7 @@ class Path(TrainingBlock):
     },
     grid="one parameter",
     tasks=("binary", "multiclass", "one-class"),
+    reads=("arrays", "blocks"),
     metrics=(
         *("train_time_s", "cpu_time_s", "objective", "n_points"),
         *("n_train", "n_test", "scaling_time_s"),
@@ -57,12 +58,9 @@ class Path(TrainingBlock):
 )
 def path(task: Task) -> Outcome:
     """Train at every value of the grid in turn; score each model on rows that it has not seen."""
-    spec, inputs = task.spec, inputs_of(task)
-    kept, X_test, y_test = testing_part(task, inputs)
-    kept = task.training_rows(kept, inputs.y)
-    X, y = folds.take(inputs.X, kept), inputs.y[kept]
-    (over,) = spec["grid"][0]
-    values = [point[over] for point in spec["grid"]]
+    ground: Any = in_blocks.PathRows(task) if task.in_blocks else _Arrays(task)
+    (over,) = task.spec["grid"][0]
+    values = [point[over] for point in task.spec["grid"]]
     names = [f"{over}={value}" for value in values]
     # What follows a missing point is run again, since the state that led to it is gone.
     done = next((i for i, name in enumerate(names) if name not in task.done), len(names))
@@ -72,12 +70,12 @@ def path(task: Task) -> Outcome:
     for name in names[:done]:
         for total in totals:
             totals[total] += task.done[name]["metrics"][total]
-    steps = _solutions(task, X, y, over, values[done:]) if done < len(values) else iter(())
+    steps = ground.steps(over, values[done:]) if done < len(values) else iter(())
     model: Any = None
-    for name, value, (model, wall, cpu, counters) in zip(
+    for name, value, (model, wall, cpu, counters, marked) in zip(
         names[done:], values[done:], steps, strict=True
     ):
-        metrics, undefined, _ = outcomes.test(task, model, X, y, X_test, y_test)
+        metrics, undefined = marked
         if getattr(model, "objective_", None) is not None:
             metrics["objective"] = float(model.objective_)
         metrics |= {"train_time_s": wall, "cpu_time_s": cpu}
@@ -94,17 +92,32 @@ def path(task: Task) -> Outcome:
             },
         )
     if task.settings["plane"]:
-        task.keep(**plane.seen(model, inputs.whole(), inputs.y, kept))
+        task.keep(**plane.seen(model, ground.inputs.whole(), ground.inputs.y, ground.kept))
     return {
-        "metrics": {
-            **totals,
-            "n_points": len(values),
-            **outcomes.sizes(inputs, len(y), len(y_test)),
-        },
+        "metrics": {**totals, "n_points": len(values), **ground.sizes},
         "spread": {},
         "counters": {},
         "params": {},
     }
+
+
+class _Arrays:
+    """The rows of a path, in memory."""
+
+    def __init__(self, task: Task) -> None:
+        self.task, self.inputs = task, inputs_of(task)
+        kept, self.X_test, self.y_test = testing_part(task, self.inputs)
+        self.kept = task.training_rows(kept, self.inputs.y)
+        self.X, self.y = folds.take(self.inputs.X, self.kept), self.inputs.y[self.kept]
+        self.sizes = outcomes.sizes(self.inputs, len(self.y), len(self.y_test))
+
+    def steps(self, over: str, values: list[Any]) -> Iterator[outcomes.Step]:
+        """Yield each model with its scores."""
+        for model, wall, cpu, counters in _solutions(self.task, self.X, self.y, over, values):
+            metrics, undefined, _ = outcomes.test(
+                self.task, model, self.X, self.y, self.X_test, self.y_test
+            )
+            yield outcomes.Step(model, wall, cpu, counters, (metrics, undefined))
 
 
 def _solutions(

@@ -13,6 +13,7 @@ from svmbench import scores
 from svmbench.experiment import folds, measure
 from svmbench.experiment.kernel_search import UNFINISHED
 from svmbench.experiment.protocols.task import Task
+from svmbench.experiment.row_blocks import decision_values
 
 Splits = list[tuple[np.ndarray, np.ndarray]]
 
@@ -67,7 +68,7 @@ def search(task: Task, ground: Ground) -> tuple[dict[str, Any], dict[str, float]
     points = task.spec["grid"]
     if len(points) == 1:
         return points[0], {"search_time_s": 0.0, "search_cpu_time_s": 0.0}
-    if _shares(task, ground):
+    if shares_grid(task) and ground.scaler is None and task.spec["task"] == "binary":
         return _shared_search(task, ground)
     metric = scores.find(task.spec["select_by"]).metric
     values = np.full((len(points), len(ground.splits)), np.nan)
@@ -132,61 +133,80 @@ def best_of(values: np.ndarray, score: str) -> int:
     return int(np.argmax(means))
 
 
-def _shares(task: Task, ground: Ground) -> bool:
+def shares_grid(task: Task) -> bool:
     """Return whether the solver shares work along the grid's one parameter, over all folds."""
     from svmbench.catalogue import solver_class
 
     declared = solver_class(task.spec["name"]).declaration.paths
     names = {name for point in task.spec["grid"] for name in point}
-    return (
-        len(names) == 1
-        and names <= set(declared)
-        and ground.scaler is None
-        and task.spec["task"] == "binary"
-    )
+    return len(names) == 1 and names <= set(declared)
 
 
 def _shared_search(task: Task, ground: Ground) -> tuple[dict[str, Any], dict[str, float]]:
     """Search as `search` does, by the solver's own path: every fold and value in one go."""
-    points, select_by = task.spec["grid"], task.spec["select_by"]
-    metric = scores.find(select_by).metric
-    asks_training = "training" in scores.find(select_by).needs
+    points = task.spec["grid"]
+    asks_training = "training" in scores.find(task.spec["select_by"]).needs
     (over,) = points[0]
     cpu, estimator = time.process_time(), task.build()
     data, wall = estimator.prepare(ground.X, ground.y), time.perf_counter()
-    values = np.full((len(points), len(ground.splits)), np.nan)
-    unfinished = 0
+    tally = Tally(task, len(ground.splits))
     path = estimator.path(data, None, over, [point[over] for point in points], ground.splits)
     for f, (train, test) in enumerate(ground.splits):
         solved = list(islice(path, len(points)))
         X_test = folds.take(ground.X, test)
         own = (ground.X[train], ground.y[train]) if asks_training else None
-        decisions = _decisions([model for model, _, _ in solved], X_test)
+        decisions = decision_values([model for model, _, _ in solved], X_test)
         for p, (model, cost, _) in enumerate(solved):
-            exam = scores.Exam(model, X_test, ground.y[test], own)
-            found, undefined = scores.mark([select_by], exam.told(decisions[p]))
-            values[p, f] = found.get(metric, np.nan)
-            reason = str(model.stop_reason_)
-            unfinished += reason in UNFINISHED
-            point = {"params": points[p], **found, "train_time_s": cost, "stop_reason": reason}
-            if undefined:
-                point["undefined"] = undefined
-            if f"{p}/{f}" not in task.done:
-                task.emit(f"{p}/{f}", point)
-    return points[best_of(values, select_by)], {
+            exam = scores.Exam(model, X_test, ground.y[test], own).told(decisions[p])
+            tally.enter(p, f, exam, {"train_time_s": cost})
+    return tally.best(), {
         "search_time_s": time.perf_counter() - wall,
         "search_cpu_time_s": time.process_time() - cpu,
-        "unconverged_fits": unfinished,
+        "unconverged_fits": tally.unfinished,
     }
 
 
-def _decisions(models: list[Any], X: Any) -> np.ndarray:
-    """Return the decision values (n_models, n_samples) of a fold's models.
+class Tally:
+    """The scores of a grid's points on each split, as a search finds and streams them.
 
-    Those of linear models are one product.
+    Parameters
+    ----------
+    task : Task
+    n_splits : int
+
+    Attributes
+    ----------
+    unfinished : int
+        How many fits have not converged.
     """
-    if all(hasattr(model, "coef_") for model in models):
-        W = np.vstack([model.coef_ for model in models])
-        offsets = np.concatenate([model.intercept_ for model in models])
-        return np.asarray((X @ W.T + offsets).T)
-    return np.array([model.decision_function(X) for model in models])
+
+    def __init__(self, task: Task, n_splits: int) -> None:
+        self._task = task
+        self._values = np.full((len(task.spec["grid"]), n_splits), np.nan)
+        self.unfinished = 0
+
+    def enter(self, p: int, f: int, exam: scores.Exam, costs: dict[str, float]) -> None:
+        """Score a point's model on a split, and stream it unless an earlier run has.
+
+        Parameters
+        ----------
+        p, f : int
+            Of the point in the grid, and of the split.
+        exam : Exam
+        costs : dict of str to float
+            What the fit cost, in seconds.
+        """
+        task, select_by = self._task, self._task.spec["select_by"]
+        found, undefined = scores.mark([select_by], exam)
+        self._values[p, f] = found.get(scores.find(select_by).metric, np.nan)
+        reason = str(exam.estimator.stop_reason_)
+        self.unfinished += reason in UNFINISHED
+        point = {"params": task.spec["grid"][p], **found, **costs, "stop_reason": reason}
+        if undefined:
+            point["undefined"] = undefined
+        if f"{p}/{f}" not in task.done:
+            task.emit(f"{p}/{f}", point)
+
+    def best(self) -> dict[str, Any]:
+        """Return the parameters of the best point."""
+        return self._task.spec["grid"][best_of(self._values, self._task.spec["select_by"])]

@@ -1,0 +1,148 @@
+"""A fit on rows that are read in blocks, and what it costs beside reading them."""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from svmbench import data, scores
+from svmbench.core.linear.statistics import as_block
+from svmbench.data import written
+from svmbench.experiment import folds, measure
+from svmbench.experiment.protocols import outcomes
+from svmbench.experiment.protocols.task import Outcome, Task, open_dataset
+from svmbench.experiment.row_blocks import decision_values
+
+#: What is reported beside what every fit reports.
+METRICS = (
+    "file_mb", "read_cpu_time_s", "arrays_cpu_time_s", "read_rate_pct", "arrays_rate_pct",
+)  # fmt: skip
+
+
+def fit(task: Task) -> Outcome:
+    """Fit the cell's solver on blocks; a file that was written for it also to compare with.
+
+    The rows of a file of the user's own, or of a registered set, are gone over once to fit, and
+    once to score. A file that was written for the cell is read in turn ``repeats`` times: its
+    blocks alone, into arrays as a whole, and to fit. Rates are those of the fit over those of the
+    reading, of CPU time, in percent.
+    """
+    estimator = task.build()
+    timing = measure.Timing()
+    times: dict[str, list[float]] = {"read": [], "arrays": [], "fit": []}
+    with _blocks(task) as (blocks, tested), measure.quiet():
+        told = task.spec["dataset"].get("written")
+        before = measure.reset_peak()
+        _timed(lambda: estimator.fit_blocks(blocks), timing, times["fit"])
+        timing.peak_memory = measure.peak_since(before)
+        if told is not None:
+            timing, times["fit"] = measure.Timing(peak_memory=timing.peak_memory), []
+            for _ in range(told["repeats"]):
+                _timed(lambda: _passed(blocks), measure.Timing(), times["read"])
+                if (
+                    not data.does_not_fit(blocks.path, task.memory_gb)
+                    or told["format"] == "parquet"
+                ):
+                    _timed(lambda: _as_arrays(blocks), measure.Timing(), times["arrays"])
+                _timed(lambda: estimator.fit_blocks(blocks), timing, times["fit"])
+        outcome = outcomes.outcome_of(estimator, [timing], {})
+        if isinstance(blocks, data.Blocks):
+            outcome["metrics"]["file_mb"] = blocks.path.stat().st_size / 2**20
+        for name in ("read", "arrays"):
+            if times[name]:
+                _compare(name, times[name], times["fit"], outcome)
+        metrics, undefined, rows = _scored(task, estimator, blocks)
+        outcome["metrics"] |= {f"train_{name}": value for name, value in metrics.items()}
+        outcome["metrics"] |= {"n_train": rows, "scaling_time_s": 0.0}
+        outcome["undefined"] = {f"train_{name}": reason for name, reason in undefined.items()}
+        if tested is not None:
+            metrics, undefined, _ = _scored(task, estimator, tested)
+            outcome["metrics"] |= metrics
+            outcome["undefined"] |= undefined
+    return outcome
+
+
+@contextmanager
+def _blocks(task: Task) -> Iterator[tuple[Any, Any]]:
+    """Open the rows of a cell and its test part, if it has one; write a file if it wants one.
+
+    That file is in a temporary folder, which goes with it.
+    """
+    chosen = task.spec["dataset"]
+    told = chosen.get("written")
+    if chosen["file"]:
+        column = chosen["label_column"] or None
+        yield data.open_blocks(chosen["file"], label_column=column), None
+        return
+    source = open_dataset(task.spec)
+    if told is None:
+        tested = source.X_test is not None
+        yield (
+            data.ArrayBlocks(source.X, source.y),
+            data.ArrayBlocks(source.X_test, source.y_test) if tested else None,
+        )
+        return
+    with tempfile.TemporaryDirectory(prefix="svmbench-blocks-") as folder:
+        place = Path(folder) / f"rows{written.ENDINGS[told['format']]}"
+        X = folds.take(source.X, np.arange(source.X.shape[0]))
+        written.write_rows(place, X, np.asarray(source.y), told["copies"])
+        del X
+        yield data.open_blocks(place), None
+
+
+def _timed(do: Callable[[], Any], timing: measure.Timing, cpu_s: list[float]) -> None:
+    start = measure.now()
+    do()
+    wall, cpu = measure.since(start)
+    timing.wall.append(wall)
+    timing.cpu.append(cpu)
+    cpu_s.append(cpu)
+
+
+def _passed(blocks: data.Blocks) -> int:
+    return sum(len(y) for _, y in blocks)
+
+
+def _as_arrays(blocks: data.Blocks) -> tuple[Any, np.ndarray]:
+    """Return what blocks hold as arrays of all rows."""
+    parts, labels = zip(*blocks, strict=True)
+    if all(isinstance(part, np.ndarray) for part in parts):
+        return np.vstack(parts), np.concatenate(labels)
+    width = max(part.shape[1] for part in parts)
+    rows = [sp.csr_array(part) for part in parts]
+    for part in rows:
+        part.resize(part.shape[0], width)
+    return sp.vstack(rows, format="csr"), np.concatenate(labels)
+
+
+def _compare(name: str, alone: list[float], fitted: list[float], outcome: Outcome) -> None:
+    """Enter what reading alone took, and the fit's rate in percent of its rate."""
+    rates = [100.0 * one / other for one, other in zip(alone, fitted, strict=True)]
+    outcome["metrics"] |= {
+        f"{name}_cpu_time_s": statistics.median(alone),
+        f"{name}_rate_pct": statistics.median(rates),
+    }
+    spread = measure.Timing().spread(rates)
+    if spread is not None:
+        outcome["spread"][f"{name}_rate_pct"] = spread
+
+
+def _scored(
+    task: Task, estimator: Any, blocks: Any
+) -> tuple[dict[str, float], dict[str, str], int]:
+    """Return the scores from one more pass, the reasons of those without a value, and the rows."""
+    decisions, labels = [], []
+    for X, y in blocks:
+        rows = as_block(X, estimator.n_features_in_)
+        decisions.append(decision_values([estimator], rows)[0])
+        labels.append(y)
+    y = np.concatenate(labels)
+    exam = scores.Exam(estimator, None, y).told(np.concatenate(decisions))
+    return *scores.mark(task.spec["scores"], exam), len(y)
