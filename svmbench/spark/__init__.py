@@ -4,6 +4,7 @@ Which file does what, in the order of use
     session.py   a session on this machine; what is missing here or on the executors, in a sentence
     source.py    a data frame, or the path of LIBSVM text or Parquet, as rows to be read
     rows.py      on the executors: batches of Arrow as matrices, dense or CSR, with labels and folds
+    text.py      the same of LIBSVM text; which line can't be read
     passes.py    one pass over the rows, folded by ``treeAggregate``; what it read, and refused
     alsvm.py     ``ALSVMSpark``: every C and fold from the sums of one pass
     search.py    ``Search``: what a grid of C and folds has found
@@ -12,7 +13,7 @@ Which file does what, in the order of use
     plugin.py    both as solvers of ``svmbench run``, for ``SVMBENCH_PLUGINS``
 
 No module here imports PySpark before it is used. What runs on executors is in `rows.py`,
-`passes.py` and `svmbench.core`: they need this package, NumPy, SciPy, Numba and PyArrow.
+`text.py`, `passes.py` and `svmbench.core`: they need this package, NumPy, SciPy, Numba and PyArrow.
 """
 
 from __future__ import annotations

@@ -284,7 +284,7 @@ class ALSVMSpark(ALSVMBatch):
             yield PathPoint(self._sibling(C=found.C)._take(found), seconds, work)
 
     def _columns(self, fold: str | None = None) -> Columns:
-        return Columns(self.features, self.label, fold)
+        return Columns(self.features, self.label, fold, self.n_features)
 
     def _take(self, found: Any) -> Self:
         """Take over a solution, but for its classes: arrays have labels of their own."""

@@ -141,7 +141,7 @@ class L2SVMSpark(LinearClassifier):
         if is_arrays(X, y):
             return super().fit(X, y)
         self._check_parameters()
-        return self._minimise(rows_of(X, Columns(self.features, self.label)))
+        return self._minimise(rows_of(X, self._columns()))
 
     def prepare(self, X: Any, y: Any) -> TrainingData:
         """Validate arrays, and hand them to a session on this machine as a data frame."""
@@ -158,7 +158,10 @@ class L2SVMSpark(LinearClassifier):
 
     def transform(self, frame: Any, column: str = "prediction") -> Any:
         """Return a data frame with the predicted label of each row as a further column."""
-        return predicted(self, frame, Columns(self.features, self.label), column)
+        return predicted(self, frame, self._columns(), column)
+
+    def _columns(self) -> Columns:
+        return Columns(self.features, self.label, n_features=self.n_features)
 
     def _minimise(self, rows: Rows) -> Self:
         with Packed(rows, n_features=self.n_features) as packed:

@@ -141,7 +141,7 @@ class Work:
                 one = block if self.ready is None else self.ready(block)
                 result = one if isinstance(one, Refusal) else self.work(one, *given)
             except (ValueError, SvmbenchError) as error:
-                result = Refusal(str(error))
+                result = Refusal.of(error)
             found = self.merge(found, result)
         yield found
 
@@ -172,7 +172,7 @@ class Pack:
             try:
                 packed = Block(*self.read(batch))
             except (ValueError, SvmbenchError) as error:
-                packed = Refusal(str(error))
+                packed = Refusal.of(error)
             if isinstance(packed, Refusal) or len(packed.y):
                 blob = pa.array([pickle.dumps(packed, protocol=5)], pa.binary())
                 yield pa.RecordBatch.from_arrays([blob], ["block"])

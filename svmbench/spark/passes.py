@@ -31,14 +31,21 @@ class Refusal:
 
     Attributes
     ----------
-    reason : str
-        One sentence.
-    kind : type of exception
-        What it is raised as.
+    error : exception
+        What is raised.
     """
 
-    reason: str
-    kind: type[Exception] = DataError
+    error: Exception
+
+    @classmethod
+    def of(cls, error: Exception) -> Refusal:
+        """Return what is told of an error; one that is not ours is one of the data."""
+        return cls(error if isinstance(error, SvmbenchError) else DataError(str(error)))
+
+    @property
+    def reason(self) -> str:
+        """What is wrong, one sentence."""
+        return str(self.error)
 
 
 class TooWideError(SvmbenchError):
@@ -74,8 +81,7 @@ class Folded:
                 found = self.add(found, block)
                 self.visits.add(len(block[1]))
         except (ValueError, SvmbenchError) as error:
-            kind = type(error) if isinstance(error, SvmbenchError) else DataError
-            found = Refusal(str(error), kind)
+            found = Refusal.of(error)
         blob = pa.array([pickle.dumps(found, protocol=5)], pa.binary())
         yield pa.RecordBatch.from_arrays([blob], ["result"])
 
@@ -121,7 +127,7 @@ class Merge:
         try:
             return self.merge(one, two)
         except ValueError as error:
-            return Refusal(str(error))
+            return Refusal.of(error)
 
 
 def opened(row: Any) -> Any:
@@ -168,5 +174,5 @@ def merged(results: Any, merge: Callable[[T, T], T]) -> T | None:
     both = Merge(merge)
     found = results.treeAggregate(None, both, both)
     if isinstance(found, Refusal):
-        raise found.kind(found.reason)
+        raise found.error
     return found

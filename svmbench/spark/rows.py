@@ -94,40 +94,6 @@ class VectorRows:
         return X, labels.to_numpy(zero_copy_only=False), self.folds.of(X, column)
 
 
-@dataclass(frozen=True)
-class TextRows:
-    """Lines of LIBSVM text.
-
-    Attributes
-    ----------
-    path : str
-        For sentences.
-    folds : Folds
-    """
-
-    path: str
-    folds: Folds = NO_FOLDS
-
-    def __call__(self, batch: pa.RecordBatch) -> tuple[Any, np.ndarray, np.ndarray | None]:
-        """Return X, labels and folds of a batch of lines; X is as wide as its last feature.
-
-        Raises
-        ------
-        svmbench.errors.DataError
-            As :func:`svmbench.data.libsvm.parse` does; lines are counted within the batch.
-        """
-        from svmbench.data import libsvm  # its parser is needed for text alone
-
-        lines = batch.column(0)
-        whole = pa.ListArray.from_arrays(pa.array([0, len(lines)], pa.int32()), lines)
-        content = pc.binary_join(whole, "\n")[0].as_buffer().to_pybytes()
-        if not content.strip():
-            X = sp.csr_array((0, 0))
-            return X, np.zeros(0), self.folds.of(X, None)
-        X, labels = libsvm.parse(content, f"{self.path}, some lines of it")
-        return X, labels, self.folds.of(X, None)
-
-
 def matrix(column: pa.Array) -> Any:
     """Return vectors, or lists of numbers, as rows of a matrix.
 

@@ -122,6 +122,8 @@ def ship(spark: Any) -> None:
 def told() -> Iterator[None]:
     """Turn what Spark says of executors without this package, or of a lost path, into a sentence.
 
+    A line that can't be read is looked for in its file.
+
     Raises
     ------
     svmbench.errors.SvmbenchError
@@ -129,8 +131,12 @@ def told() -> Iterator[None]:
     from py4j.protocol import Py4JJavaError
     from pyspark.errors import AnalysisException, PySparkException
 
+    from svmbench.spark.text import LineError, located
+
     try:
         yield
+    except LineError as error:
+        raise located(error) from error
     except AnalysisException as error:
         raise SvmbenchError(f"Spark can't read the data: {_reason(str(error))}") from error
     except (PySparkException, Py4JJavaError) as error:

@@ -8,8 +8,9 @@ from os import PathLike, fspath
 from typing import Any
 
 from svmbench.errors import DataError
-from svmbench.spark.rows import NO_FOLDS, Folds, TextRows, VectorRows
+from svmbench.spark.rows import NO_FOLDS, Folds, VectorRows
 from svmbench.spark.session import local_session, require_spark, told
+from svmbench.spark.text import TextRows
 
 #: Types of a column that holds the features: Spark's vectors, or a list of numbers.
 VECTORS = ("vector", "array<double>", "array<float>", "array<int>", "array<bigint>")
@@ -27,11 +28,14 @@ class Columns:
         Numbers of two values.
     fold : str or None
         The rows' folds, 0 … folds - 1; None to draw them.
+    n_features : int or None
+        How many features there are, where that is known.
     """
 
     features: str | Sequence[str] = "features"
     label: str = "label"
     fold: str | None = None
+    n_features: int | None = None
 
 
 @dataclass(frozen=True)
@@ -59,7 +63,7 @@ def rows_of(data: Any, columns: Columns, folds: Folds = NO_FOLDS) -> Rows:
         A path (also a folder, a pattern or an address that Spark reads) that ends in ``.parquet``,
         or whose folder holds such files, is Parquet; any other is LIBSVM text.
     columns : Columns
-        Of a data frame or Parquet.
+        Of a data frame or Parquet; of text the number of features alone.
     folds : Folds
 
     Raises
@@ -81,7 +85,7 @@ def rows_of(data: Any, columns: Columns, folds: Folds = NO_FOLDS) -> Rows:
             return _framed(spark.read.parquet(path), columns, folds)
         if columns.fold is not None:
             raise DataError("LIBSVM text has no column of folds; give a data frame, or none")
-        return Rows(spark.read.text(path), TextRows(path, folds))
+        return Rows(spark.read.text(path), TextRows(path, folds, columns.n_features))
 
 
 def _is_parquet(path: str) -> bool:

@@ -18,6 +18,7 @@ from svmbench.core.linear.alsvm_batch import ALSVMBatch
 from svmbench.errors import DataError, SvmbenchError
 from svmbench.spark import ALSVMSpark, L2SVMSpark
 from svmbench.spark.rows import folds_by_content
+from svmbench.spark.text import LineError, located
 
 GRID = [2.0**e for e in range(-10, 11, 2)]
 
@@ -218,7 +219,13 @@ def refused(spark, folder: Path):
     yield framed(spark, X, y, fold=lonely), three_folds, "training part of fold 0 has one class"
     wrong = folder / "wrong.svm"
     wrong.write_text("1 1:2\n-1 1:two\n")
-    yield wrong, ALSVMSpark().fit, "the value 'two' is not a finite number"
+    place = f"{wrong}, line 2, column 4: the value 'two' is not a finite number"
+    yield wrong, ALSVMSpark().fit, place
+    yield wrong, L2SVMSpark().fit, place
+    wide = folder / "wide.svm"
+    wide.write_text("1 1:2\n\n1 1:3\n-1 2:1 7:3\n")
+    for solver in (ALSVMSpark(n_features=5), L2SVMSpark(n_features=5)):
+        yield wide, solver.fit, f"{wide}, line 4: the index 7 is beyond the last feature, 5"
 
 
 def test_what_can_t_be_used_is_one_sentence(spark, tmp_path: Path):
@@ -228,6 +235,38 @@ def test_what_can_t_be_used_is_one_sentence(spark, tmp_path: Path):
         assert sentence in str(caught.value)
         assert "\n" not in str(caught.value)
         assert "Traceback" not in str(caught.value)
+
+
+def test_a_line_that_can_t_be_read_is_named_wherever_it_lies(spark, tmp_path: Path):
+    """In any partition and batch, of any file of a folder, whatever the names."""
+    spark.conf.set("spark.sql.files.maxPartitionBytes", "2000")
+    folder = tmp_path / "50% of all rows"
+    folder.mkdir()
+    good = [f"{1 - 2 * (i % 2)} 1:{i} 3:{i % 7}" for i in range(1, 1001)]
+    for name, number in (("a.svm", 0), ("b [c].svm", 777)):
+        lines = [*good]
+        if number:
+            lines[number - 1] = "1 1:5 3:x"
+        (folder / name).write_text("\n".join(lines) + "\n")
+    try:
+        assert spark.read.text(str(folder)).rdd.getNumPartitions() > 3
+        with pytest.raises(DataError) as caught:
+            ALSVMSpark().fit(folder)
+    finally:
+        spark.conf.unset("spark.sql.files.maxPartitionBytes")
+    said = f"{folder}/b [c].svm, line 777, column 7: the value 'x' is not a finite number"
+    assert str(caught.value) == said
+
+
+def test_a_line_that_is_gone_is_told_by_its_beginning(spark, tmp_path: Path):
+    path = tmp_path / "a,b.svm"  # of which Spark can't be asked the numbers
+    path.write_text("1 1:2\n-1 1:two\n")
+    beginning = f"{path}, the line '-1 1:two', column 4: the value 'two' is not a finite number"
+    with pytest.raises(DataError) as caught:
+        ALSVMSpark().fit(path)
+    assert str(caught.value) == beginning
+    path.unlink()
+    assert located(LineError(str(path), "-1 1:two", ", column 4")).said == ", column 4"
 
 
 def test_parameters_out_of_range():

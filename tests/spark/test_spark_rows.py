@@ -21,11 +21,11 @@ from svmbench.core.linear.statistics import Statistics  # noqa: E402
 from svmbench.spark.passes import Folded, Merge, Refusal  # noqa: E402
 from svmbench.spark.rows import (  # noqa: E402
     Folds,
-    TextRows,
     VectorRows,
     folds_by_content,
     matrix,
 )
+from svmbench.spark.text import TextRows  # noqa: E402
 
 
 class Counter:
@@ -205,7 +205,7 @@ GOOD = vectors([[1.0, 2.0], [3.0, 4.0]])
         (
             TextRows("my file.svm"),
             pa.RecordBatch.from_arrays([pa.array(["1 1:2", "1 1:two"])], ["value"]),
-            "my file.svm, some lines of it, line 2, column 3: the value 'two' is not a finite",
+            "my file.svm, the line '1 1:two', column 3: the value 'two' is not a finite number",
         ),
     ],
 )
@@ -232,7 +232,7 @@ def test_a_feature_beyond_the_number_that_was_given():
 
 def test_of_two_refusals_the_same_is_told_whatever_the_order():
     both = Merge(lambda one, two: one + two)
-    refused = [Refusal("b"), Refusal("a"), 3, None]
+    refused = [Refusal.of(ValueError("b")), Refusal.of(ValueError("a")), 3, None]
     assert both(both(refused[0], 3), refused[1]).reason == "a"
     assert both(refused[1], both(None, refused[0])).reason == "a"
     assert both(None, None) is None
