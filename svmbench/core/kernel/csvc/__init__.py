@@ -19,6 +19,7 @@ Which file does what, in the order of use
     whole_matrix.py  steps on a matrix in memory: pairs, pairs within groups, two on their own
     growing_matrix.py  the same on rows that are made when a step first needs them
     passes.py        what such a step does over all samples, vectorised
+    narrowing.py     pairs among the samples that still move; the duality gap as an end
     c_path.py        all values of C one after another on a matrix, as one compiled function
     working_sets.py  more samples than that: steps within working sets, shrinking
     active.py        the samples that are still active, and the gradients of the others

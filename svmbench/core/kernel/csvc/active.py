@@ -8,7 +8,7 @@ import numpy as np
 
 from svmbench.core.compiled import compiled
 from svmbench.core.crew import Crew
-from svmbench.core.kernel.csvc.box import Box, Limits, limits
+from svmbench.core.kernel.csvc.box import Box, Limits, gap_of_box, limits
 from svmbench.core.kernel.csvc.float32_rows import WIDTH, Rows
 
 #: Columns of rows that are used once: a block of them stays in the second-level cache. A multiple
@@ -113,7 +113,7 @@ class Active:
     def __init__(self, members: np.ndarray, box: Box, beta: np.ndarray, v: np.ndarray) -> None:
         self.members = members
         self.box, self.beta, self.v = box.take(members), beta[members], v[members]
-        self._beta, self._v = beta, v
+        self._box, self._beta, self._v = box, beta, v
         outside = np.ones(len(v), dtype=bool)
         outside[members] = False
         self._shed = [(np.flatnonzero(outside), beta.copy())]
@@ -121,6 +121,11 @@ class Active:
     def limits(self) -> Limits:
         """Return what can go up and down; see :func:`~svmbench.core.kernel.csvc.box.limits`."""
         return limits(self.box, self.beta, self.v)
+
+    def duality_gap(self) -> float:
+        """Return it for all samples, those that were dropped with the gradient that they had."""
+        self._write_back()
+        return gap_of_box(self._box, self._beta, self._v)
 
     def shed(self, stays: np.ndarray) -> None:
         """Drop the samples where `stays` is False; their gradient is what it is now."""

@@ -29,7 +29,7 @@ from typing import NamedTuple
 import numpy as np
 
 from svmbench.core.arrays import raw
-from svmbench.core.compiled import compiled
+from svmbench.core.compiled import compiled, compiled_sums
 
 #: Rounding that a sum may have, as a share of it.
 SLACK = 1e-12
@@ -235,6 +235,37 @@ def threshold(low: np.ndarray, high: np.ndarray, beta: np.ndarray, v: np.ndarray
     if top == -np.inf:
         return bottom
     return top if bottom == np.inf else 0.5 * (top + bottom)
+
+
+@compiled_sums
+def duality_gap(
+    low: np.ndarray, high: np.ndarray, beta: np.ndarray, v: np.ndarray, b: float
+) -> float:
+    """Return the primal value at the threshold b minus the dual value, where one sum is kept.
+
+    With u = v - b it is the sum of max(low u, high u) - beta u, no part of which is negative: the
+    primal value is 1/2 beta'K beta + b (sum of beta) + the sum of max(low u, high u), the dual
+    one p'beta - 1/2 beta'K beta, and p - K beta = v. For a C-SVC max(low u, high u) is
+    C max(0, 1 - y f). Where no sum is kept b is 0.
+
+    Parameters
+    ----------
+    low, high, beta, v : ndarray of shape (n,)
+        Bounds, feasible variables and their gradient.
+    b : float
+        The threshold; for a C-SVC that is its offset.
+    """
+    total = 0.0
+    for k in range(len(v)):
+        u = v[k] - b
+        total += max(low[k] * u, high[k] * u) - beta[k] * u
+    return total
+
+
+def gap_of_box(box: Box, beta: np.ndarray, v: np.ndarray) -> float:
+    """Return :func:`duality_gap` of any box, at the thresholds that a model would have."""
+    b = thresholds(box, beta, v)[box.group] if box.n_sums else np.zeros(len(v))
+    return float(duality_gap(box.low, box.high, beta, v - b, 0.0))
 
 
 def thresholds(box: Box, beta: np.ndarray, v: np.ndarray) -> np.ndarray:

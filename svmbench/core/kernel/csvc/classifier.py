@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 
 from svmbench.core.arrays import raw
+from svmbench.core.base import require_positive
 from svmbench.core.crew import require_n_jobs
 from svmbench.core.kernel.csvc import driver
 from svmbench.core.kernel.csvc.box import Box, csvc_box, thresholds
 from svmbench.core.kernel.csvc.c_path import follow
+from svmbench.core.kernel.csvc.narrowing import NO_LIMIT
 from svmbench.core.kernel.csvc.whole_matrix import REASONS
 from svmbench.core.kernel_base import KernelSolution
 from svmbench.core.kernel_classifier import KernelClassifier
@@ -22,7 +24,13 @@ from svmbench.core.weights import ClassWeight, Weighted
 
 
 def along_c(
-    K: np.ndarray, y: np.ndarray, values: Sequence[float], *, tol: float, max_iter: int
+    K: np.ndarray,
+    y: np.ndarray,
+    values: Sequence[float],
+    *,
+    tol: float,
+    max_iter: int,
+    gap: float | None = None,
 ) -> list[KernelSolution]:
     """Solve on a kernel matrix for each C of `values`, ascending; each solution starts the next.
 
@@ -37,14 +45,18 @@ def along_c(
         Labels ±1.
     values : sequence of float
     tol, max_iter : float, int
-        Tolerance of the gap, largest number of pair steps for each C.
+        Tolerance of the violation, largest number of pair steps for each C.
+    gap : float, optional
+        Share of C n at which the duality gap ends a fit.
     """
     n_values = len(values)
     betas, offsets = np.empty((n_values, len(y))), np.empty(n_values)
     steps, reasons = np.empty(n_values, dtype=np.int64), np.empty(n_values, dtype=np.int64)
     diag = raw(K.diagonal().copy())
     C = np.array(values, dtype=np.float64)
-    follow(raw(K), diag, raw(y), C, tol, max_iter, betas, offsets, steps, reasons)
+    found = betas, offsets, steps, reasons
+    ends = tol, max_iter, NO_LIMIT if gap is None else gap
+    follow(raw(K), diag, raw(y), C, ends, found)
     return [
         KernelSolution(
             coefficients=betas[c],
@@ -85,6 +97,13 @@ class CSVC(Weighted, KernelClassifier):
         Largest violation of the optimality conditions (LIBSVM's eps).
     max_iter : int, default=10000000
         Largest number of steps.
+    stop : {"kkt", "gap"}, default="kkt"
+        What ends a search: the violation alone, at `tol`; or already a duality gap, which suits
+        the many fits of a grid search whose best point is then fitted to `tol`.
+    gap : float, default=1e-3
+        With ``stop="gap"``: primal minus dual value, as a share of C n_samples (with weights, of
+        the sum of all bounds), above 0. The primal value is that at the offset of the moment, both
+        are those of the search's own kernel values.
     cache_mb : float, default=1024.0
         Memory for kernel rows, MiB; any amount will do, and more saves work. Beside it there are
         a copy of the inputs in float32, some 20 MiB of scratch and, while optimality is checked,
@@ -117,7 +136,8 @@ class CSVC(Weighted, KernelClassifier):
     n_iter_ : int
         Steps of two multipliers.
     stop_reason_ : str
-        ``"converged"``, ``"max_iter"`` or ``"stalled"`` (no step is left that float64 can see).
+        ``"converged"``, ``"gap"`` (by ``stop="gap"``), ``"max_iter"`` or ``"stalled"`` (no step
+        is left that float64 can see).
     counters_ : dict
         ``kernel_evaluations``, ``updates`` (steps), ``checks`` (of the gradient in float64),
         ``support_vectors``, ``bounded_support_vectors``.
@@ -139,6 +159,8 @@ class CSVC(Weighted, KernelClassifier):
         coef0: float = 0.0,
         tol: float = 1e-3,
         max_iter: int = 10_000_000,
+        stop: str = "kkt",
+        gap: float = 1e-3,
         cache_mb: float = 1024.0,
         fit_intercept: bool = True,
         n_jobs: int = 1,
@@ -153,6 +175,8 @@ class CSVC(Weighted, KernelClassifier):
         self.coef0 = coef0
         self.tol = tol
         self.max_iter = max_iter
+        self.stop = stop
+        self.gap = gap
         self.cache_mb = cache_mb
         self.fit_intercept = fit_intercept
         self.n_jobs = n_jobs
@@ -163,6 +187,15 @@ class CSVC(Weighted, KernelClassifier):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         require_n_jobs(self.n_jobs)
+        if self.stop not in ("kkt", "gap"):
+            msg = f"stop must be 'kkt' or 'gap', got stop={self.stop!r}"
+            raise ValueError(msg)
+        require_positive("gap", self.gap)
+
+    @property
+    def _gap(self) -> float | None:
+        """The share of C n at which the duality gap ends a search; None if it does not."""
+        return float(self.gap) if self.stop == "gap" else None
 
     @classmethod
     def warm_up_rest(cls) -> None:
@@ -203,6 +236,7 @@ class CSVC(Weighted, KernelClassifier):
             max_iter=int(self.max_iter),
             cache_mb=float(self.cache_mb),
             n_jobs=self.n_jobs,
+            gap=self._gap,
         )
         b = float(thresholds(box, found.beta, found.v).sum())
         return KernelSolution(
@@ -225,7 +259,8 @@ class CSVC(Weighted, KernelClassifier):
         if K is None:
             return super().solve_along(source, y, over, values)
         if self.fit_intercept:
-            return along_c(K, y, values, tol=float(self.tol), max_iter=int(self.max_iter))
+            tol, max_iter = float(self.tol), int(self.max_iter)
+            return along_c(K, y, values, tol=tol, max_iter=max_iter, gap=self._gap)
         found: list[KernelSolution] = []
         for C in values:
             start = found[-1].coefficients.copy() if found else None

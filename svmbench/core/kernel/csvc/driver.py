@@ -8,14 +8,17 @@ Reference
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
 from svmbench.core.arrays import largest_value, raw
 from svmbench.core.crew import Crew
 from svmbench.core.kernel.csvc.active import Active, subtract_kernel
-from svmbench.core.kernel.csvc.box import Box, limits, make_box
+from svmbench.core.kernel.csvc.box import Box, gap_of_box, limits, make_box
 from svmbench.core.kernel.csvc.difference_rows import DifferenceRows
 from svmbench.core.kernel.csvc.exact import correct, exact_gradient
 from svmbench.core.kernel.csvc.float32_rows import (
@@ -26,8 +29,10 @@ from svmbench.core.kernel.csvc.float32_rows import (
     float32_rows,
 )
 from svmbench.core.kernel.csvc.growing_matrix import GrowingMatrix, can_grow
+from svmbench.core.kernel.csvc.narrowing import LOOK, NO_LIMIT, narrowing_steps
 from svmbench.core.kernel.csvc.whole_matrix import (
     CONVERGED,
+    GAP,
     MAX_ITER,
     REASONS,
     STALLED,
@@ -103,6 +108,7 @@ def solve_box(
     max_iter: int = 10_000_000,
     cache_mb: float = 1024.0,
     n_jobs: int = 1,
+    gap: float | None = None,
 ) -> Found:
     """Solve any problem of :mod:`~svmbench.core.kernel.csvc.box`: the one place that chooses how.
 
@@ -130,6 +136,10 @@ def solve_box(
         Memory for kernel values, MiB.
     n_jobs : int, default=1
         Threads.
+    gap : float, optional
+        End already once primal minus dual value is at most this share of the sum of all widths of
+        bounds (which is C n for a C-SVC); the stop reason is then ``"gap"``. Both values are those
+        of the search's own kernel values, in single precision where these are.
 
     Examples
     --------
@@ -142,24 +152,81 @@ def solve_box(
     >>> solve_box(KernelSource.precomputed(np.eye(2)), box, start=np.array([1.0, 0.0])).beta
     array([0.5, 0.5])
     """
+    limit = NO_LIMIT if gap is None else gap * float(np.sum(box.high - box.low))
+    ends = Ends(tol, max_iter, limit)
     if source.inputs() is None:
         K = source.whole(cache_mb)
         if K is not None:
-            return _on_matrix(K, box, start, tol, max_iter)
+            return _on_matrix(K, box, start, ends)
     with Crew(n_jobs) as crew:
-        return Search(source, box, crew, tol=tol, max_iter=max_iter, cache_mb=cache_mb).run(start)
+        return Search(source, box, crew, ends, cache_mb).run(start)
 
 
-def _on_matrix(
-    K: np.ndarray, box: Box, start: np.ndarray | None, tol: float, max_iter: int
-) -> Found:
+class Ends(NamedTuple):
+    """What ends a search.
+
+    Attributes
+    ----------
+    tol : float
+        Tolerance of the violation.
+    max_iter : int
+        Largest number of steps.
+    limit : float
+        Duality gap; below 0 for none.
+    """
+
+    tol: float
+    max_iter: int
+    limit: float = NO_LIMIT
+
+
+def _on_matrix(K: np.ndarray, box: Box, start: np.ndarray | None, ends: Ends) -> Found:
     if start is None:
         beta, v = np.zeros(len(box.low)), np.array(box.linear)
     else:
         beta = np.array(start, dtype=np.float64)
         v = gradient(raw(K), raw(box.linear), beta)
-    steps, reason = optimise(K, box, tol, max_iter, beta, v)
+    if box.n_sums == 1:
+        diag, bounds = raw(np.ascontiguousarray(K.diagonal())), (box.low, box.high)
+        steps, reason = narrowing_steps(raw(K), diag, bounds, tuple(ends), beta, v)
+    else:
+        steps, reason = until_gap(partial(optimise, K), box, ends, beta, v)
     return Found(beta, v, steps, None, reason, K.size)
+
+
+def until_gap(
+    take_steps: Callable[..., tuple[int, int]],
+    box: Box,
+    ends: Ends,
+    beta: np.ndarray,
+    v: np.ndarray,
+) -> tuple[int, int]:
+    """Take steps and look at the duality gap in turn, where there is a limit to it.
+
+    Parameters
+    ----------
+    take_steps : callable
+        Told box, tolerance, largest number of steps, beta and v, as
+        :func:`~svmbench.core.kernel.csvc.whole_matrix.optimise` is without the matrix.
+    box, ends : Box, Ends
+    beta, v : ndarray of shape (n,)
+        A feasible start and its gradient; changed in place.
+
+    Returns
+    -------
+    steps : int
+    reason : int
+        Position in ``whole_matrix.REASONS``.
+    """
+    if ends.limit < 0.0:
+        return take_steps(box, ends.tol, ends.max_iter, beta, v)
+    steps = 0
+    while gap_of_box(box, beta, v) > ends.limit:
+        taken, reason = take_steps(box, ends.tol, min(LOOK, ends.max_iter - steps), beta, v)
+        steps += taken
+        if reason != MAX_ITER or steps >= ends.max_iter:
+            return steps, reason
+    return steps, GAP
 
 
 class Search:
@@ -167,27 +234,21 @@ class Search:
 
     Parameters
     ----------
-    source, box, tol, max_iter, cache_mb
+    source, box, cache_mb
         As for :func:`solve_box`.
     crew : Crew
+    ends : Ends
     """
 
     def __init__(
-        self,
-        source: KernelSource,
-        box: Box,
-        crew: Crew,
-        *,
-        tol: float,
-        max_iter: int,
-        cache_mb: float,
+        self, source: KernelSource, box: Box, crew: Crew, ends: Ends, cache_mb: float
     ) -> None:
         self.source, self.box, self.crew = source, box, crew
-        self.tol, self.max_iter, self.cache_mb = tol, max_iter, cache_mb
+        self.ends, self.cache_mb = ends, cache_mb
 
     def run(self, start: np.ndarray | None) -> Found:
         """Search from `start`, or from zero."""
-        source, box, tol = self.source, self.box, self.tol
+        source, box, tol = self.source, self.box, self.ends.tol
         everyone = members = np.arange(len(box.low))
         before = source.kernel_evaluations
         found = Found(np.zeros(len(everyone)), np.array(box.linear))
@@ -201,7 +262,11 @@ class Search:
         made, checks, last = 0, 0, np.inf
         while True:
             self.go_on(rows, K, members, found)
-            if found.reason == MAX_ITER:
+            if found.reason == GAP and gap_of_box(box, found.beta, found.v) > self.ends.limit:
+                # It was so by gradients that were not up to date.
+                members = everyone
+                continue
+            if found.reason in (MAX_ITER, GAP):
                 break
             if rows.dtype == np.float64:
                 # What was dropped on the way may be part of a violation after all.
@@ -244,18 +309,15 @@ class Search:
 
     def go_on(self, rows: Rows, K: Matrix | None, members: np.ndarray, found: Found) -> None:
         """Search on the whole matrix, where there is one, or among `members` by working sets."""
-        left = self.max_iter - found.steps
+        ends = self.ends._replace(max_iter=self.ends.max_iter - found.steps)
         if K is not None:
-            problem = self.box, self.tol, left, found.beta, found.v
-            if isinstance(K, GrowingMatrix):
-                steps, found.reason = K.optimise(*problem)
-            else:
-                steps, found.reason = optimise(K, *problem)
+            take_steps = K.optimise if isinstance(K, GrowingMatrix) else partial(optimise, K)
+            steps, found.reason = until_gap(take_steps, self.box, ends, found.beta, found.v)
             found.steps += steps
             return
         active = Active(members, self.box, found.beta, found.v)
-        sets = BlockSearch(rows, active, tol=self.tol, cache_mb=self.cache_mb, crew=self.crew)
-        found.reason = sets.run(left)
+        sets = BlockSearch(rows, active, tol=ends.tol, cache_mb=self.cache_mb, crew=self.crew)
+        found.reason = sets.run(ends.max_iter, ends.limit)
         found.steps += sets.steps
         active.finish(rows, self.crew)
 
@@ -279,14 +341,14 @@ def warm_up() -> None:
         SourceRows(source, np.float64),
     ]
     box = make_box(y, np.minimum(y, 0.0), np.maximum(y, 0.0))
-    search = Search(source, box, crew, tol=1e-3, max_iter=9, cache_mb=1.0)
+    search = Search(source, box, crew, Ends(1e-3, 9, 0.0), 1.0)
     for rows in makers:
         found = Found(np.zeros(4), y.copy())
         # Once among all samples and once among some, of which one more is dropped on the way.
         for members in (np.arange(4), np.array([0, 2, 3])):
             active = Active(members, box, found.beta, found.v)
             sets = BlockSearch(rows, active, tol=1e-3, cache_mb=1.0, crew=crew)
-            sets.run(100)
+            sets.run(100, 0.0)
             sets.drop(np.arange(len(members)) > 0)
             active.finish(rows, crew)
         correct(source, box, found.beta, found.v, 1e-3)

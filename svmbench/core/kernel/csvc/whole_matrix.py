@@ -37,10 +37,10 @@ from svmbench.core.kernel.csvc.passes import (
 )
 
 #: Why a loop ended; the last, since too many rows were asked for.
-CONVERGED, MAX_ITER, STALLED, UNKNOWN = 0, 1, 2, 3
+CONVERGED, MAX_ITER, STALLED, GAP, UNKNOWN = 0, 1, 2, 3, 4
 
 #: The same in words, by those numbers.
-REASONS = ("converged", "max_iter", "stalled")
+REASONS = ("converged", "max_iter", "stalled", "gap")
 
 
 def optimise(

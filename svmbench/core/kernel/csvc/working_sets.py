@@ -28,7 +28,7 @@ from svmbench.core.crew import Crew
 from svmbench.core.kernel.csvc.active import PASSING, SPAN, Active, subtract_kernel, subtract_rows
 from svmbench.core.kernel.csvc.box import Limits
 from svmbench.core.kernel.csvc.float32_rows import Rows
-from svmbench.core.kernel.csvc.whole_matrix import CONVERGED, MAX_ITER, STALLED, optimise
+from svmbench.core.kernel.csvc.whole_matrix import CONVERGED, GAP, MAX_ITER, STALLED, optimise
 from svmbench.core.kernel.row_store import RowStore
 from svmbench.core.kernels import MIB
 
@@ -131,12 +131,18 @@ class BlockSearch:
         #: The samples whose multipliers were free before the last sets, the oldest first.
         self.free: deque[np.ndarray] = deque(maxlen=WATCHED + 1)
 
-    def run(self, max_iter: int) -> int:
-        """Solve working sets until the gap is at most `tol`; return a position in ``REASONS``."""
+    def run(self, max_iter: int, limit: float = -1.0) -> int:
+        """Solve working sets until the gap is at most `tol`; return a position in ``REASONS``.
+
+        Or until the duality gap, by gradients that those of dropped samples may not be, is at most
+        `limit`, if that is not negative.
+        """
         while True:
             at = self.active.limits()
             if at.gap <= self.tol:
                 return CONVERGED
+            if limit >= 0.0 and self.active.duality_gap() <= limit:
+                return GAP
             if self.steps >= max_iter:
                 return MAX_ITER
             if self.sets and self._cut(at):
