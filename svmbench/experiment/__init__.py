@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from svmbench.record import CellRecord
 
@@ -13,16 +13,23 @@ if TYPE_CHECKING:
 __all__ = ["run"]
 
 
+class Where(TypedDict, total=False):
+    """Where the cells of a run are run; see `run`."""
+
+    jobs: int
+    cluster: str
+    kind: str
+
+
 def run(
     config: str,
     profile: str = "quick",
     *,
     output: str | Path | None = None,
-    jobs: int = 1,
     mirror: str | None = None,
     overrides: tuple[str, ...] = (),
     trust: bool = False,
-    cluster: str = "",
+    **where: Unpack[Where],
 ) -> pd.DataFrame:
     """Run a config and return its records; what an earlier run finished is not run again.
 
@@ -37,8 +44,6 @@ def run(
         One of the config's profiles.
     output : path, optional
         Results folder; default ``results/<config>-<profile>``.
-    jobs : int
-        Cells at a time; above one, times are marked as contended.
     mirror : str, optional
         Folder or URL with data files; default the environment variable ``SVMBENCH_MIRROR``.
     overrides : tuple of str
@@ -46,8 +51,12 @@ def run(
     trust : bool, default=False
         Whether classes that the config names (``class: …``) are imported from elsewhere than
         scikit-learn, and its programs run, which runs their code.
-    cluster : str
+    jobs : int, default=1
+        Cells at a time; above one, times are marked as contended.
+    cluster : str, optional
         A Dask scheduler's address, or ``local:<workers>``, whose workers run the cells.
+    kind : str, optional
+        The kind of those workers that times belong to: their processor, or ``SVMBENCH_KIND`` there.
 
     Returns
     -------
@@ -58,6 +67,8 @@ def run(
     ------
     svmbench.errors.SvmbenchError
         For a config that is not valid, or a results folder that can't be written.
+    TypeError
+        For a keyword that is none of these.
     """
     import pandas as pd
 
@@ -68,11 +79,10 @@ def run(
             config=config,
             profile=profile,
             output=Path(output) if output else None,
-            jobs=jobs,
             mirror=mirror,
             overrides=overrides,
             trust=trust,
-            cluster=cluster,
+            **where,
         )
     )
     records = carry_out(prospect).records

@@ -164,6 +164,10 @@ def test_options_that_do_not_go_together(tmp_path: Path) -> None:
     assert (ended.code, "--jobs is for this machine" in ended.err) == (2, True)
     ended = svmbench(*words, "--kind", "fast")
     assert (ended.code, "--kind chooses among the workers" in ended.err) == (2, True)
+    with pytest.raises(ConfigError, match="--kind chooses among the workers"):
+        package.run(words[1], output=tmp_path / "out", kind="fast")
+    with pytest.raises(TypeError, match="'sort'"):
+        package.run(words[1], output=tmp_path / "out", sort="fast")  # type: ignore[call-arg]
 
 
 def test_without_dask_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -317,10 +321,15 @@ def test_times_belong_to_one_kind_of_worker(slow: Path, tmp_path: Path) -> None:
         run = start(*words, out, "--kind", "slow")
         said = "".join(run.communicate(timeout=120))
         assert run.returncode == 0, said
-        for record in cells_of(out).values():
-            facts = json.loads((out / f"environment-{record['environment']}.json").read_text())
-            assert facts["kind"] == "slow"
-            assert record["contended"] is False  # there is one of that kind
+        found = package.run(
+            str(config), output=tmp_path / "py", cluster=there.address, kind="slow", profile="quick"
+        )
+        assert list(found.status) == ["ok"] * 3
+        for folder in (out, tmp_path / "py"):
+            for record in cells_of(folder).values():
+                facts = folder / f"environment-{record['environment']}.json"
+                assert json.loads(facts.read_text())["kind"] == "slow"
+                assert record["contended"] is False  # there is one of that kind
         ended = start(*words, tmp_path / "any")
         said = "".join(ended.communicate(timeout=120))
         assert ended.returncode == 2, said
