@@ -14,7 +14,7 @@ from svmbench.baselines.templates import is_program
 from svmbench.errors import MissingPackageError
 from svmbench.experiment.blocks import DatasetSpec, SolverSpec, TrainingBlock
 from svmbench.experiment.folds import derive_seed, subset_rows
-from svmbench.experiment.protocols.declare import REGISTRY, Protocol
+from svmbench.experiment.protocols.declare import Protocol
 from svmbench.experiment.protocols.task import NORMAL
 
 Y = np.ndarray
@@ -170,8 +170,6 @@ def why_not(solver: SolverSpec, source: Any, block: TrainingBlock) -> str:
     from svmbench.catalogue import solver_class
 
     declared = solver_class(solver.name).declaration
-    if is_program(solver.name) and not REGISTRY[block.protocol].programs:
-        return f"{solver.shown} is a program, which protocol {block.protocol!r} can't time"
     if sp.issparse(source.X) and not declared.sparse and block.inputs != "dense":
         return f"{solver.name} takes dense inputs only"
     task = task_of(block, source.y)

@@ -349,6 +349,7 @@ def cross_check(draft: Draft, findings: Findings) -> None:
             _check_named(draft, place, block, [spec.shown for spec in solvers], findings)
         if place not in draft.guessed:
             _check_grids(place, solvers, declared, findings)
+            _check_programs(place, solvers, declared, findings)
         _check_scores(draft, place, block, declared, findings)
 
 
@@ -392,6 +393,20 @@ def _check_grids(
                 place,
                 f"protocol {declared.name!r} searches no grid; give solver {spec.shown!r} params"
                 " instead",
+                place,
+            )
+
+
+def _check_programs(
+    place: Place, solvers: list[SolverSpec], declared: Protocol, findings: Findings
+) -> None:
+    """Find programs where the protocol can't time them."""
+    for spec in solvers:
+        if is_program(spec.name) and not declared.programs:
+            findings.add(
+                place,
+                f"protocol {declared.name!r} can't time the program {spec.shown!r}; a race can, or"
+                " give this block solvers of its own",
                 place,
             )
 

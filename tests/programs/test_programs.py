@@ -382,13 +382,18 @@ def test_a_program_stops_with_its_run_and_goes_on(here: Path, tmp_path: Path) ->
     wait_until(lambda: not running(tmp_path), 10)
 
 
-def test_whole_calls_of_a_program_are_not_clocked(tmp_path: Path) -> None:
+def test_whole_calls_of_a_program_are_refused_before_anything_runs(tmp_path: Path) -> None:
     block = {"protocol": "calls", "call": "fit", "pairs": [["liblinear-l1", "x"]]}
     entry = {"program": "sh {train} {model}", "label": "x"}
     config = write_config(tmp_path, ["liblinear-l1", entry], block, tables=[])
-    (cell,) = prepare_plan(str(config), "quick", trust=True).cells
-    assert cell.status == "skipped"
-    assert cell.reason == "x is a program, which protocol 'calls' can't time"
+    said = "blocks[0]: protocol 'calls' can't time the program 'x'; a race can, or give this block"
+    for command in ("validate", "run"):
+        ended = svmbench(command, config, "--trust")
+        assert (ended.code, said in ended.err) == (2, True), ended.said
+    block["protocol"] = "race"
+    del block["call"]
+    assert svmbench("validate", write_config(tmp_path, ["liblinear-l1", entry], block, tables=[]),
+                    "--trust").code == 0  # fmt: skip
 
 
 # Keys.
