@@ -46,6 +46,9 @@ class SolverSpec(Model):
         Fixed parameters.
     grid : dict
         Parameter → values to search, in the order in which ties are broken (first wins).
+    search : dict
+        Parameters that the fits of a search have instead: ``{stop: gap, gap: 1e-3}`` of csvc, or a
+        looser tolerance. The chosen point is fitted without them.
     optional : bool
         Left out, with the pairs that name it, where the package that it needs is not installed.
     """
@@ -58,6 +61,7 @@ class SolverSpec(Model):
     optional: bool = False
     params: Params = {}
     grid: Grid = {}
+    search: Params = {}
 
     @model_validator(mode="before")
     @classmethod

@@ -41,12 +41,16 @@ class DatasetChoice(TypedDict):
 
 
 class SolverSettings(TypedDict):
-    """A solver as a config sets it up: `shown` is what it is called there."""
+    """A solver as a config sets it up: `shown` is what it is called there.
+
+    `search` is there where the fits of a search have other parameters than that of its best point.
+    """
 
     name: str
     shown: str
     params: dict[str, Any]
     grid: list[dict[str, Any]]
+    search: NotRequired[dict[str, Any]]
 
 
 class NodeSpec(TypedDict, total=False):
@@ -88,8 +92,15 @@ class CellSpec(NodeSpec, total=False):
     shown: str
     params: dict[str, Any]
     grid: list[dict[str, Any]]
+    search: dict[str, Any]
     racers: list[SolverSettings]
     pairs: list[list[str]]
+
+
+def while_searching(settings: SolverSettings) -> SolverSettings:
+    """Return a solver as the fits of a search have it."""
+    params = {**settings["params"], **settings.get("search", {})}
+    return cast(SolverSettings, {**settings, "params": params})
 
 
 def own_settings(spec: NodeSpec) -> Mapping[str, Any]:

@@ -80,7 +80,10 @@ def _check_solver(place: Place, spec: SolverSpec, findings: Findings, *, trust: 
         return
     found = solver_class(spec.name)
     params = list(found._get_param_names())
-    for group in ("params", "grid"):
+    if spec.search and not spec.grid:
+        said = f"solver {spec.name!r} has no grid: 'search' is for the fits of a search"
+        findings.add((*place, "search"), said, place)
+    for group in ("params", "grid", "search"):
         for name in getattr(spec, group):
             if name not in params:
                 has_none = f"solver {spec.name!r} has no parameter"
@@ -112,6 +115,9 @@ def _check_values(
         return
     fixed = {name: value for name, value in spec.params.items() if name in known}
     tried: list[tuple[Place, dict[str, Any]]] = [((*place, "params"), fixed)]
+    changed = {name: value for name, value in spec.search.items() if name in known}
+    if changed:
+        tried.append(((*place, "search"), {**fixed, **changed}))
     tried += [
         ((*place, "grid", name), {**fixed, name: value})
         for name, values in spec.grid.items()
@@ -125,7 +131,7 @@ def _check_values(
             said = f"solver {spec.name!r}: {inert.line(error, 300)}"
             findings.add(where, said, place)
             if where[-1] == "params":
-                return  # else each value of the grid says so again
+                return  # else all that follows says so again
 
 
 def _check_dataset(place: Place, dataset: DatasetSpec, findings: Findings) -> None:

@@ -31,6 +31,9 @@ Splits = list[tuple[np.ndarray, np.ndarray]]
 #: How a fit ends that wanted to go on; a fixed number of epochs is no such end.
 UNFINISHED = ("max_iter", "stalled")
 
+#: How a fit ends that was to end at a duality gap.
+BY_GAP = "gap"
+
 
 def takes_part(
     solver_class: type, params: dict[str, Any], points: Sequence[dict[str, Any]]
@@ -98,11 +101,14 @@ class Scores:
         Two-class problems solved.
     unconverged : int
         How many of them stopped before they had converged.
+    gap_stopped : int
+        How many of them ended at a duality gap.
     """
 
     accuracy_pct: np.ndarray
     fits: int
     unconverged: int
+    gap_stopped: int
 
 
 @dataclass
@@ -166,14 +172,15 @@ def score_gamma(
         As for :func:`svmbench.core.multiclass.vote`.
     """
     accuracy = np.empty((len(values), len(folds)))
-    fits = unconverged = 0
+    fits = unconverged = gap_stopped = 0
     for f, fold in enumerate(folds):
         decisions, reasons = pair_decisions(K, fold, estimator, values)
         predicted = vote(decisions, fold.pairs, n_classes, ties=ties)
         accuracy[:, f] = 100.0 * np.mean(predicted == codes[fold.validation], axis=1)
         fits += len(reasons)
         unconverged += sum(reason in UNFINISHED for reason in reasons)
-    return Scores(accuracy, fits, unconverged)
+        gap_stopped += sum(reason == BY_GAP for reason in reasons)
+    return Scores(accuracy, fits, unconverged, gap_stopped)
 
 
 def pair_decisions(
@@ -213,7 +220,7 @@ class Found:
     accuracy_pct : ndarray of shape (n_C, n_gamma, n_folds)
     metrics : dict
         ``search_wall_time_s``, ``search_cpu_time_s`` (this cell's own), ``search_fits``,
-        ``unconverged_fits``, ``search_kernel_evaluations``.
+        ``unconverged_fits``, ``gap_stopped_fits``, ``search_kernel_evaluations``.
     """
 
     best: dict[str, float]
@@ -250,7 +257,8 @@ def search(
     gammas = sorted({float(point["gamma"]) for point in points})
     distances, rows, codes = ground.distances, ground.rows, ground.codes
     accuracy = np.empty((len(values), len(gammas), len(ground.splits)))
-    totals = dict.fromkeys(("wall_s", "cpu_s", "fits", "unconverged", "kernel_evaluations"), 0.0)
+    counted = ("wall_s", "cpu_s", "fits", "unconverged", "gap_stopped", "kernel_evaluations")
+    totals = dict.fromkeys(counted, 0.0)
     folds = make_folds(codes, ground.splits)
     within = None
     for g, gamma in enumerate(gammas):
@@ -268,6 +276,7 @@ def search(
                 "accuracy_pct": scores.accuracy_pct.tolist(),
                 "fits": scores.fits,
                 "unconverged": scores.unconverged,
+                "gap_stopped": scores.gap_stopped,
                 "kernel_evaluations": K.size,
                 "wall_s": time.perf_counter() - wall,
                 "cpu_s": time.process_time() - cpu,
@@ -287,6 +296,7 @@ def search(
             "search_cpu_time_s": totals["cpu_s"],
             "search_fits": totals["fits"],
             "unconverged_fits": totals["unconverged"],
+            "gap_stopped_fits": totals["gap_stopped"],
             "search_kernel_evaluations": totals["kernel_evaluations"],
         },
     )

@@ -424,9 +424,10 @@ def _default_kernel(cls: type) -> Any:
 
 
 def _solver_settings(solver: SolverSpec) -> SolverSettings:
-    return {
+    settings: SolverSettings = {
         "name": solver.name,
         "shown": solver.shown,
         "params": dict(solver.params),
         "grid": solver.grid_points(),
     }
+    return {**settings, "search": dict(solver.search)} if solver.search else settings

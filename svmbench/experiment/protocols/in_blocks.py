@@ -111,6 +111,7 @@ def _search(task: Task, rows: Rows, n_splits: int) -> tuple[dict[str, Any], dict
     points = task.spec["grid"]
     if len(points) == 1:
         return points[0], {"search_time_s": 0.0, "search_cpu_time_s": 0.0}
+    task = task.searching()
     start = measure.now()
     found = list(_models(task, rows, points, list(range(n_splits))))
     by_fold = [found[f * len(points) : (f + 1) * len(points)] for f in range(n_splits)]
@@ -126,6 +127,7 @@ def _search(task: Task, rows: Rows, n_splits: int) -> tuple[dict[str, Any], dict
         "search_time_s": wall,
         "search_cpu_time_s": cpu,
         "unconverged_fits": tally.unfinished,
+        "gap_stopped_fits": tally.by_gap,
     }
 
 

@@ -127,7 +127,8 @@ def _kernel_search(
     from svmbench.experiment.kernel_search import SearchRows, warm_up
     from svmbench.experiment.kernel_search import search as search_kernels
 
-    warm_up(task.build_alone)
+    build = task.searching().build_alone
+    warm_up(build)
     if inputs.distances is None:
         X, cpu = inputs.whole(), time.process_time()
         made = squared_distances(X, dtype=folds.distance_type(task.spec))
@@ -135,9 +136,7 @@ def _kernel_search(
     distances, distances_cpu_s = inputs.distances
     classes, codes = np.unique(inputs.y[rows], return_inverse=True)
     ground = SearchRows(distances, rows, codes, len(classes), splits)
-    found = search_kernels(
-        ground, task.build_alone, task.spec["grid"], done=task.done, emit=task.emit
-    )
+    found = search_kernels(ground, build, task.spec["grid"], done=task.done, emit=task.emit)
     metrics = found.metrics
     metrics["distances_cpu_time_s"] = distances_cpu_s
     metrics["search_time_s"] = metrics["search_wall_time_s"] + distances_cpu_s

@@ -6,6 +6,9 @@ Any other runs scikit-learn's own ``cross_validate(GridSearchCV(…))``; ``svc``
 as its users call it. All have the same rows, folds and grid. So that score tables can be compared
 entry by entry, the search here breaks tied votes as LIBSVM does (the first class).
 
+A racer's chosen points are reported as the geometric means of C and gamma over the outer folds, and
+``inner_accuracy_pct`` is the score that chose them, a mean over the folds.
+
 In each round every racer runs once, A B A B …; the ratio is the median over the rounds.
 """
 
@@ -21,7 +24,7 @@ from svmbench.core.kernels import KernelSource, gauss_of_distances, squared_dist
 from svmbench.core.multiclass import vote
 from svmbench.experiment import folds, measure
 from svmbench.experiment.blocks import RaceBlock
-from svmbench.experiment.cells import SolverSettings
+from svmbench.experiment.cells import SolverSettings, while_searching
 from svmbench.experiment.kernel_search import SearchRows, make_folds, search, takes_part, warm_up
 from svmbench.experiment.protocols.declare import ALL_ROWS, ITSELF, UNSCALED, protocol
 from svmbench.experiment.protocols.outcomes import compare
@@ -60,13 +63,30 @@ class Result:
         Inner scores (%) of each outer fold.
     accuracy_pct : list of float
         Outer scores.
-    unconverged : int
-        Fits of the search that stopped early.
+    chosen : list of dict
+        The best point of each outer fold.
+    unconverged, gap_stopped : int
+        Fits of the search that stopped early, and that ended at a duality gap.
     """
 
     scores: list[np.ndarray]
     accuracy_pct: list[float]
+    chosen: list[dict[str, float]]
     unconverged: int = 0
+    gap_stopped: int = 0
+
+    def of_search(self) -> dict[str, float]:
+        """Return what is reported of the searches, by metric."""
+        best = [scores.mean(axis=-1).max() for scores in self.scores]
+        found = {
+            "inner_accuracy_pct": statistics.fmean(best),
+            "unconverged_fits": self.unconverged,
+            "gap_stopped_fits": self.gap_stopped,
+        }
+        for name in {"C", "gamma"} & {*self.chosen[0]}:
+            values = [point[name] for point in self.chosen]
+            found[f"chosen_{name}"] = statistics.geometric_mean(values)
+        return found
 
 
 @dataclass
@@ -104,7 +124,8 @@ class Problem:
     cell="all solvers",
     splits=lambda block: (block.outer_folds, block.inner_folds),
     metrics=(
-        *("ratio", "cpu_time_s", "train_time_s", "accuracy_pct", "unconverged_fits"),
+        *("ratio", "cpu_time_s", "train_time_s", "accuracy_pct", "inner_accuracy_pct"),
+        *("chosen_C", "chosen_gamma", "unconverged_fits", "gap_stopped_fits"),
         *("unequal_scores_pct", "largest_score_difference_pct", "n_train", "outer_folds_run"),
     ),
 )
@@ -139,7 +160,7 @@ def nested_race(task: Task) -> Outcome:
         metrics[f"cpu_time_s:{name}"] = statistics.median(cpu[name])
         metrics[f"train_time_s:{name}"] = statistics.median(wall[name])
         metrics[f"accuracy_pct:{name}"] = statistics.fmean(results[name].accuracy_pct)
-        metrics[f"unconverged_fits:{name}"] = results[name].unconverged
+        metrics |= {f"{what}:{name}": value for what, value in results[name].of_search().items()}
         spread[f"cpu_time_s:{name}"] = [min(cpu[name]), max(cpu[name])]
     for first, second in spec["pairs"]:
         differences = np.abs(np.stack(results[first].scores) - np.stack(results[second].scores))
@@ -183,11 +204,14 @@ def _shares(settings: SolverSettings) -> bool:
 
 
 def _on_shared_kernels(task: Task, settings: SolverSettings, problem: Problem) -> Result:
-    result = Result([], [])
+    result = Result([], [], [])
     everywhere = squared_distances(problem.X) if problem.scaler is None else None
 
     def build(**params: Any) -> Any:
         return task.build_alone(settings, **params)
+
+    def build_searching(**params: Any) -> Any:
+        return task.build_alone(while_searching(settings), **params)
 
     for (train, test), inner in zip(problem.outer, problem.inner, strict=True):
         distances = everywhere
@@ -195,9 +219,11 @@ def _on_shared_kernels(task: Task, settings: SolverSettings, problem: Problem) -
             distances = squared_distances(folds.scale(problem.X, str(problem.scaler), train))
         codes = problem.codes[train]
         ground = SearchRows(distances, train, codes, problem.n_classes, inner)
-        found = search(ground, build, settings["grid"], ties=TIES)
+        found = search(ground, build_searching, settings["grid"], ties=TIES)
         result.scores.append(found.accuracy_pct)
+        result.chosen.append(found.best)
         result.unconverged += int(found.metrics["unconverged_fits"])
+        result.gap_stopped += int(found.metrics["gap_stopped_fits"])
         predicted = _refit(distances, train, test, problem, build, found.best)
         result.accuracy_pct.append(100.0 * float(np.mean(predicted == problem.codes[test])))
     return result
@@ -230,6 +256,12 @@ def _by_scikit_learn(task: Task, settings: SolverSettings, problem: Problem) -> 
     from sklearn.pipeline import make_pipeline
     from sklearn.svm import SVC
 
+    if settings.get("search"):
+        msg = (
+            f"{settings['shown']} is searched by scikit-learn's GridSearchCV, which fits the "
+            "chosen point as it searches: leave 'search' out"
+        )
+        raise ValueError(msg)
     prefix = ""
     if settings["name"] == "svc":
         estimator: Any = SVC(**settings["params"])
@@ -240,7 +272,7 @@ def _by_scikit_learn(task: Task, settings: SolverSettings, problem: Problem) -> 
         prefix + name: sorted({point[name] for point in settings["grid"]})
         for name in settings["grid"][0]
     }
-    result = Result([], [])
+    result = Result([], [], [])
     for outer, inner in zip(problem.outer, problem.inner, strict=True):
         searched: Any = GridSearchCV(estimator, grid, cv=inner)
         if problem.scaler is not None:
@@ -254,5 +286,7 @@ def _by_scikit_learn(task: Task, settings: SolverSettings, problem: Problem) -> 
         shape = tuple(len(values) for values in grid.values())
         scores = [table[f"split{f}_test_score"].reshape(shape) for f in range(len(inner))]
         result.scores.append(100.0 * np.stack(scores, axis=-1))
+        chosen = (fitted if problem.scaler is None else fitted[-1]).best_params_
+        result.chosen.append({name.removeprefix(prefix): chosen[name] for name in grid})
         result.accuracy_pct.append(100.0 * float(found["test_score"][0]))
     return result

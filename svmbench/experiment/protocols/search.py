@@ -11,7 +11,7 @@ import numpy as np
 
 from svmbench import scores
 from svmbench.experiment import folds, measure
-from svmbench.experiment.kernel_search import UNFINISHED
+from svmbench.experiment.kernel_search import BY_GAP, UNFINISHED
 from svmbench.experiment.protocols.task import Task
 from svmbench.experiment.row_blocks import decision_values
 
@@ -55,7 +55,8 @@ def scaled_apart(
 
 #: What a search reports; the last four where it shares kernel matrices.
 SEARCHED = (
-    "search_time_s", "search_cpu_time_s", "unconverged_fits", "search_wall_time_s", "search_fits",
+    "search_time_s", "search_cpu_time_s", "unconverged_fits", "gap_stopped_fits",
+    "search_wall_time_s", "search_fits",
     "search_kernel_evaluations", "distances_cpu_time_s",
 )  # fmt: skip
 
@@ -70,10 +71,11 @@ def search(task: Task, ground: Ground) -> tuple[dict[str, Any], dict[str, float]
         return points[0], {"search_time_s": 0.0, "search_cpu_time_s": 0.0}
     if shares_grid(task) and ground.scaler is None and task.spec["task"] == "binary":
         return _shared_search(task, ground)
+    task = task.searching()
     metric = scores.find(task.spec["select_by"]).metric
     values = np.full((len(points), len(ground.splits)), np.nan)
     wall = cpu = 0.0
-    unfinished = 0
+    unfinished = by_gap = 0
     for f, (train, test) in enumerate(ground.splits):
         missing = [p for p in range(len(points)) if f"{p}/{f}" not in task.done]
         arrays = ground.arrays(task, train, test) if missing else None
@@ -100,10 +102,12 @@ def search(task: Task, ground: Ground) -> tuple[dict[str, Any], dict[str, float]
             values[p, f] = point.get(metric, np.nan)
             wall, cpu = wall + point["train_time_s"], cpu + point["cpu_time_s"]
             unfinished += point.get("stop_reason") in UNFINISHED
+            by_gap += point.get("stop_reason") == BY_GAP
     return points[best_of(values, task.spec["select_by"])], {
         "search_time_s": wall,
         "search_cpu_time_s": cpu,
         "unconverged_fits": unfinished,
+        "gap_stopped_fits": by_gap,
     }
 
 
@@ -144,7 +148,7 @@ def shares_grid(task: Task) -> bool:
 
 def _shared_search(task: Task, ground: Ground) -> tuple[dict[str, Any], dict[str, float]]:
     """Search as `search` does, by the solver's own path: every fold and value in one go."""
-    points = task.spec["grid"]
+    task, points = task.searching(), task.spec["grid"]
     asks_training = "training" in scores.find(task.spec["select_by"]).needs
     (over,) = points[0]
     cpu, estimator = time.process_time(), task.build()
@@ -163,6 +167,7 @@ def _shared_search(task: Task, ground: Ground) -> tuple[dict[str, Any], dict[str
         "search_time_s": time.perf_counter() - wall,
         "search_cpu_time_s": time.process_time() - cpu,
         "unconverged_fits": tally.unfinished,
+        "gap_stopped_fits": tally.by_gap,
     }
 
 
@@ -176,14 +181,14 @@ class Tally:
 
     Attributes
     ----------
-    unfinished : int
-        How many fits have not converged.
+    unfinished, by_gap : int
+        How many fits have not converged, and how many have ended at a duality gap.
     """
 
     def __init__(self, task: Task, n_splits: int) -> None:
         self._task = task
         self._values = np.full((len(task.spec["grid"]), n_splits), np.nan)
-        self.unfinished = 0
+        self.unfinished = self.by_gap = 0
 
     def enter(self, p: int, f: int, exam: scores.Exam, costs: dict[str, float]) -> None:
         """Score a point's model on a split, and stream it unless an earlier run has.
@@ -201,6 +206,7 @@ class Tally:
         self._values[p, f] = found.get(scores.find(select_by).metric, np.nan)
         reason = str(exam.estimator.stop_reason_)
         self.unfinished += reason in UNFINISHED
+        self.by_gap += reason == BY_GAP
         point = {"params": task.spec["grid"][p], **found, **costs, "stop_reason": reason}
         if undefined:
             point["undefined"] = undefined

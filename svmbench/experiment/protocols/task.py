@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -17,6 +17,7 @@ from svmbench.experiment.cells import (
     NodeSpec,
     SolverSettings,
     own_settings,
+    while_searching,
 )
 from svmbench.experiment.protocols.declare import REGISTRY
 from svmbench.record import Outcome
@@ -62,6 +63,11 @@ class Task:
         with partial.open("wb") as stream:
             np.savez_compressed(stream, **arrays)  # type: ignore[arg-type]
         partial.replace(self.artifact)
+
+    def searching(self) -> Task:
+        """Return the task with its solver as the fits of a search have it."""
+        changed = while_searching(cast(SolverSettings, self.spec))
+        return replace(self, spec=cast(CellSpec, changed))
 
     @property
     def settings(self) -> Mapping[str, Any]:
