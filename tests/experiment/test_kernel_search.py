@@ -11,7 +11,13 @@ from svmbench.core.kernel_base import KernelSolution
 from svmbench.core.kernel_classifier import KernelClassifier
 from svmbench.core.kernels import squared_distances
 from svmbench.experiment.folds import outer_splits
-from svmbench.experiment.kernel_search import SearchRows, search, takes_part
+from svmbench.experiment.kernel_search import (
+    SearchRows,
+    make_folds,
+    search,
+    side_by_side,
+    takes_part,
+)
 
 C_VALUES, GAMMAS = [0.25, 4.0, 64.0], [0.0625, 1.0]
 GRID = [{"C": C, "gamma": gamma} for C in C_VALUES for gamma in GAMMAS]
@@ -140,3 +146,28 @@ def test_what_takes_part():
     assert not takes_part(Precomputed, {"kernel": "linear"}, GRID)
     assert not takes_part(Precomputed, {"gamma": 1.0}, [{"C": 1.0}])
     assert not takes_part(SVC, {}, GRID)
+
+
+def test_rows_stand_by_class_and_fold_and_problems_stay_as_they_are():
+    X, y, splits = problem(load_iris)
+    shuffled = np.random.default_rng(0).permutation(len(y))
+    X, y = X[shuffled], y[shuffled]
+    distances = squared_distances(X)
+    rows = np.flatnonzero(np.arange(len(y)) % 10 > 0)
+    splits = outer_splits(y[rows], 3, seed=1)
+    before = SearchRows(distances, rows, y[rows], 3, splits)
+    after = side_by_side(before)
+    assert np.all(np.diff(after.codes) >= 0)
+    for _, validation in after.splits:
+        for code in range(3):
+            own = validation[after.codes[validation] == code]
+            assert np.array_equal(np.sort(own), np.arange(own.min(), own.max() + 1))
+    # Sample by sample, a fold's problems are what they were.
+    for old, new in zip(
+        make_folds(before.codes, before.splits), make_folds(after.codes, after.splits), strict=True
+    ):
+        assert np.array_equal(before.rows[old.validation], after.rows[new.validation])
+        assert np.array_equal(before.codes[old.validation], after.codes[new.validation])
+        for one, other in zip(old.pairs, new.pairs, strict=True):
+            assert np.array_equal(before.rows[one.rows], after.rows[other.rows])
+            assert np.array_equal(one.signs, other.signs)
