@@ -1,18 +1,21 @@
 """What Spark's solvers cost beside MLlib's, and how `alsvm-spark` grows with the number of rows.
 
     python scripts/measure_spark.py table    # docs/spark.md: time, objective and passes
-    python scripts/measure_spark.py growth   # claim alsvm-4 on 10^5 to 10^7 rows
+    python scripts/measure_spark.py growth --rounds 3 --keep results/alsvm  # claim alsvm-4
 
 Rows are made by the executors, each chunk of 10,000 from its own number, so that neither the
 partitions nor the machine change them. In `table` they are written as Parquet first and read by
 every solver from there; the solvers take turns, and seconds are wall time. In `growth` they are
-made in the pass itself, and seconds are CPU time of all processes, the making in it. A session's
-start, and passes over a few rows that load and compile everything, are no part of either.
+made in the pass itself, and seconds are CPU time of all processes, the making in it. Before and
+after each round there is a pass over ten rows a partition, which shows what a pass costs whatever
+it reads; with ``--keep`` the medians are kept as `spark_growth.csv`, which claim alsvm-4 reads. A
+session's start, and passes over some rows that load and compile everything, are no part of either.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import os
 import shutil
 import statistics
@@ -26,17 +29,21 @@ import numpy as np
 from scipy.stats import linregress
 from scipy.stats import t as student
 
+from svmbench.experiment.environment import describe
 from svmbench.spark import ALSVMSpark, L2SVMSpark, local_session
 
 #: Rows that come of one seed.
 CHUNK = 10_000
+
+#: Of every pass of `growth`, and rows of each in the pass that is almost empty.
+PARTITIONS, FEW = 8, 10
 
 SIZES = (100_000, 300_000, 1_000_000, 3_000_000, 10_000_000)
 
 GRID = [2.0**e for e in range(-10, 11, 2)]
 
 
-def rows(spark: Any, n: int, d: int, partitions: int) -> Any:
+def rows(spark: Any, n: int, d: int, partitions: int, chunk: int = CHUNK) -> Any:
     """Return a data frame of standard-normal inputs, labels by a hyperplane, a tenth flipped.
 
     The inputs are lists of numbers, in the column features.
@@ -46,16 +53,16 @@ def rows(spark: Any, n: int, d: int, partitions: int) -> Any:
     def make(batches: Iterator[Any]) -> Iterator[Any]:
         w = np.random.default_rng(0).standard_normal(d)
         for batch in batches:
-            for chunk in batch.column(0).to_pylist():
-                draw = np.random.default_rng([1, chunk])
-                X = draw.standard_normal((CHUNK, d))
-                y = (X @ w > 0.0) != (draw.random(CHUNK) < 0.1)
-                ends = pa.array(np.arange(0, CHUNK * d + 1, d, dtype=np.int32))
+            for number in batch.column(0).to_pylist():
+                draw = np.random.default_rng([1, number])
+                X = draw.standard_normal((chunk, d))
+                y = (X @ w > 0.0) != (draw.random(chunk) < 0.1)
+                ends = pa.array(np.arange(0, chunk * d + 1, d, dtype=np.int32))
                 values = pa.ListArray.from_arrays(ends, pa.array(X.ravel()))
                 labels = pa.array(y.astype(float))
                 yield pa.RecordBatch.from_arrays([values, labels], ["features", "label"])
 
-    return spark.range(0, n // CHUNK, 1, partitions).mapInArrow(
+    return spark.range(0, n // chunk, 1, partitions).mapInArrow(
         make, "features array<double>, label double"
     )
 
@@ -126,29 +133,68 @@ def table(n: int, d: int, rounds: int) -> None:
         shutil.rmtree(folder)
 
 
-def growth(d: int, rounds: int) -> None:
-    """Print CPU seconds at each number of rows, and the slope of their logarithms."""
+def growth(d: int, rounds: int, keep: Path | None) -> None:
+    """Print CPU seconds at each number of rows, with and without what an empty pass takes."""
     spark = local_session(2, memory="2g")
+    few = PARTITIONS * FEW
     for _ in range(3):
-        ALSVMSpark().fit(rows(spark, 2 * SIZES[0], d, 8))
-    points = []
-    print(f"{d} features, local[2], Spark {spark.version}, {rounds} round(s)")
-    print("| rows | CPU s | wall s | rows read |")
-    print("|---|---|---|---|")
+        ALSVMSpark().fit(rows(spark, 2 * SIZES[0], d, PARTITIONS))
+    seconds: dict[int, list[float]] = {n: [] for n in (few, *SIZES)}
+    load = os.getloadavg()[0]
     for _ in range(rounds):
-        for n in SIZES:
+        for n in (few, *SIZES, few):
+            frame = rows(spark, n, d, PARTITIONS, FEW if n == few else CHUNK)
             start, before = perf_counter(), cpu_seconds()
-            model = ALSVMSpark().fit(rows(spark, n, d, 8))
-            points.append((n, cpu_seconds() - before))
-            wall, visits = perf_counter() - start, model.counters_["visits"]
-            print(f"| {n:,} | {points[-1][1]:.2f} | {wall:.2f} | {visits:,} |", flush=True)
+            visits = ALSVMSpark().fit(frame).counters_["visits"]
+            took, wall = cpu_seconds() - before, perf_counter() - start
+            seconds[n].append(took)
+            print(f"{n:,} rows, {visits:,} read: {took:.2f} CPU s, {wall:.2f} s", flush=True)
+    version = spark.version
     spark.stop()
-    for least in (SIZES[0], SIZES[2]):
-        slope, reach = grown([point for point in points if point[0] >= least])
-        print(f"slope from {least:,} rows: {slope:.3f} ± {reach:.3f} (95 %)")
+    lines = [
+        {
+            "rows": n,
+            "features": d,
+            "cpu_time_s": f"{statistics.median(took):.4g}",
+            "low": f"{min(took):.4g}",
+            "high": f"{max(took):.4g}",
+            "passes": len(took),
+            "load": f"{load:.2g}",
+            "spark": version,
+            "cpu": describe(1)["cpu"],
+        }
+        for n, took in seconds.items()
+    ]
+    _say(lines, rounds)
+    if keep is not None:
+        with (keep / "spark_growth.csv").open("w", newline="", encoding="utf-8") as stream:
+            writer = csv.DictWriter(stream, list(lines[0]), lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(lines)
+
+
+def _say(lines: list[dict[str, Any]], rounds: int) -> None:
+    """Print the table, the exponents and the line through all sizes."""
+    first = lines[0]
+    print(f"{first['features']} features, local[2], Spark {first['spark']}, {rounds} round(s)")
+    print("| rows | CPU s | lowest to highest | less the empty pass |")
+    print("|---|---|---|---|")
+    fixed = float(first["cpu_time_s"])
+    for line in lines:
+        took = float(line["cpu_time_s"])
+        more = f"{took - fixed:.2f}" if line is not first else ""
+        print(f"| {line['rows']:,} | {took:.2f} | {line['low']} to {line['high']} | {more} |")
+    points = [(line["rows"], float(line["cpu_time_s"])) for line in lines[1:]]
+    for name, off in (("as they are", 0.0), ("less the empty pass", fixed)):
+        slope, reach = grown([(n, took - off) for n, took in points])
+        print(f"exponent of the times {name}: {slope:.3f} ± {reach:.3f} (95 %)")
     sizes, took = np.array(points).T
-    per_row, fixed = np.polyfit(sizes, took, 1, w=1.0 / took)
-    print(f"CPU seconds = {fixed:.2f} + {per_row * 1e6:.3f} for each million rows")
+    per_row, intercept = np.polyfit(sizes, took, 1, w=1.0 / took)
+    off = took / (intercept + per_row * sizes) - 1.0
+    print(
+        f"CPU seconds = {intercept:.2f} + {per_row * 1e6:.3f} for each million rows, which is off"
+    )
+    print("by " + ", ".join(f"{100 * each:+.1f} %" for each in off))
 
 
 def cpu_seconds() -> float:
@@ -182,11 +228,12 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--features", type=int, default=100)
     parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--keep", type=Path, help="folder for spark_growth.csv")
     given = parser.parse_args()
     if given.what == "table":
         table(given.rows, given.features, given.rounds)
     else:
-        growth(given.features, given.rounds)
+        growth(given.features, given.rounds, given.keep)
 
 
 if __name__ == "__main__":

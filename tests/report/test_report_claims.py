@@ -5,7 +5,7 @@ import math
 import shutil
 
 import pytest
-from claimed_runs import SCENES, Kept, write_run, write_updates
+from claimed_runs import SCENES, Kept, wobble, write_run, write_updates
 
 from svmbench.errors import ConfigError, ResultsError
 from svmbench.papers import PAPERS
@@ -100,8 +100,29 @@ def test_updates_are_judged_from_what_the_script_keeps(tmp_path):
     (tmp_path / "a" / "updates.csv").write_text("nonsense\n1\n")
     assert verdict("alsvm-7", tmp_path / "a").state == NOT_TESTED
     (tmp_path / "a" / "updates.csv").write_text("operation,d,cpu_time_s\nadd,x,1\n")
-    with pytest.raises(ResultsError, match="a line of 'add' has no number"):
+    with pytest.raises(ResultsError, match=r"updates.csv: a line has no number 'd'"):
         verdict("alsvm-7", tmp_path / "a")
+
+
+def test_spark_s_times_are_judged_above_those_of_a_pass_over_nothing(tmp_path):
+    def found(name, power, fixed=4.0, head="rows,cpu_time_s", few=True):
+        folder = tmp_path / name
+        folder.mkdir()
+        lines = [f"{n},{fixed * few + 1e-5 * n**power * wobble(n)}" for n in (10**5, 10**6, 10**7)]
+        lines += [f"80,{fixed}"] * few
+        (folder / "spark_growth.csv").write_text("\n".join([head, *lines]) + "\n")
+        return verdict("alsvm-4", folder)
+
+    linear = found("linear", 1.0)
+    (part,) = linear.parts
+    assert (linear.state, part.holds, part.stand_in) == (PARTLY, True, True)
+    assert "100,000 to 10,000,000 rows, of CPU time above that of a pass over 80 rows (4.00 s" in (
+        part.measured
+    )
+    for name, power in (("steep", 1.3), ("flat", 0.7)):
+        assert [part.holds for part in found(name, power).parts] == [False]
+    with pytest.raises(ResultsError, match=r"spark_growth.csv: a line has no number 'rows'"):
+        found("bad", 1.0, head="n,cpu_time_s")
 
 
 def test_kept_records_decide_what_some_runs_leave_open(tmp_path):

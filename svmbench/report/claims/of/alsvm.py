@@ -156,7 +156,26 @@ def linear_in_rows(claim: Claim, kept: Evidence) -> list[Part]:
             for solver in ("alsvm", "falsvm")
             for part in untested(claim, source, ["fig1"], solver)
         ]
-    return parts
+    return [*parts, *_spark_parts(claim, kept)]
+
+
+def _spark_parts(claim: Claim, kept: Evidence) -> list[Part]:
+    """Return what the kept passes over synthetic rows in Spark say of the exponent.
+
+    It is that of the time above a pass over almost no rows, which was measured beside them.
+    """
+    points = sorted(_numbers(kept.lines("spark_growth.csv"), "rows", "spark_growth.csv"))
+    if len(points) < 3:
+        return []
+    (few, fixed), *sizes = points
+    law = growth((n, took - fixed) for n, took in sizes)
+    said = (
+        f"{spelt(law)}, {sizes[0][0]:,.0f} to {sizes[-1][0]:,.0f} rows, of CPU time above that of a"
+        f" pass over {few:,.0f} rows ({seconds(fixed)}; spark_growth.csv)"
+    )
+    window = claim.limits["low"], claim.limits["high"]
+    what = "alsvm-spark on rows that executors make"
+    return [Part(what, is_inside(law, *window), said, claim.printed, stand_in=True)]
 
 
 def growth_parts(
@@ -301,11 +320,12 @@ def updates(claim: Claim, kept: Evidence) -> list[Part]:
 
 def _updates(rows: Sequence[Mapping[str, str]], operation: str) -> list[tuple[float, float]]:
     """Return what a kept file says of an operation, by the number of features."""
-    found = []
-    for row in rows:
-        if row.get("operation") == operation:
-            try:
-                found.append((float(row["d"]), float(row["cpu_time_s"])))
-            except (KeyError, TypeError, ValueError) as error:
-                raise ResultsError(f"updates.csv: a line of {operation!r} has no number") from error
-    return found
+    return _numbers([row for row in rows if row.get("operation") == operation], "d", "updates.csv")
+
+
+def _numbers(rows: Sequence[Mapping[str, str]], by: str, file: str) -> list[tuple[float, float]]:
+    """Return the CPU seconds of a kept file's lines, by one of its columns."""
+    try:
+        return [(float(row[by]), float(row["cpu_time_s"])) for row in rows]
+    except (KeyError, TypeError, ValueError) as error:
+        raise ResultsError(f"{file}: a line has no number {by!r} or 'cpu_time_s'") from error
