@@ -38,7 +38,8 @@ from sklearn.utils.validation import validate_data
 
 from svmbench.core import sparse_products
 from svmbench.core.arrays import canonical_csr, largest_value
-from svmbench.core.labels import are_several, are_two_numbers
+from svmbench.core.copies import unfitted
+from svmbench.core.labels import are_several, are_whole_numbers
 from svmbench.core.problems import PROBLEMS, Aim, Offset, Problem
 
 if TYPE_CHECKING:
@@ -357,22 +358,20 @@ class BinaryClassifier(ClassifierMixin, Solver):
             order="C",
             y_numeric=False,
         )
-        if not are_two_numbers(y):
+        if not are_whole_numbers(y):
             check_classification_targets(y)
         if np.all(y == y[0]):
-            msg = (
-                f"{type(self).__name__} needs samples of two classes; "
-                f"the data has one class only: {y[0]}"
-            )
+            name = type(self).__name__
+            msg = f"{name} needs samples of two classes; the data has one class only: {y[0]}"
             raise ValueError(msg)
         require_squares(X)
         return canonical_csr(X) if sp.issparse(X) else X, y
 
     def _alone(self) -> Self:
-        """Return a clone for one of several problems, where weights of classes are settled."""
-        model = clone(self)
-        if "class_weight" in model.get_params(deep=False):
-            model.set_params(class_weight=None)
+        """Return a copy for one of several problems, where weights of classes are settled."""
+        model = unfitted(self)
+        if "class_weight" in vars(model):
+            model.class_weight = None
         return model
 
     def _weigh(self, labels: np.ndarray, sample_weight: Any) -> np.ndarray | None:

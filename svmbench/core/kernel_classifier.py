@@ -9,6 +9,7 @@ from sklearn.utils import Tags
 
 from svmbench.core.base import BinaryClassifier, TrainingData
 from svmbench.core.given_kernel import PRECOMPUTED, is_given, square, values_with
+from svmbench.core.joint_pairs import JointData, JointSolution
 from svmbench.core.kernel_base import KERNEL_PARAMETERS, KernelSolver
 from svmbench.core.multiclass import OneVsOne
 from svmbench.core.several import PairModels
@@ -81,16 +82,31 @@ class KernelClassifier(KernelSolver, BinaryClassifier):
             # What was validated is the matrix of its values.
             alone.set_params(kernel=PRECOMPUTED)
         pairs = OneVsOne(alone)
+        pairs._comes_validated = True
         data = pairs.prepare(X, y, self._weigh(y, sample_weight))
-        models = pairs.train(data).conclude(data).estimators_
-        self.classes_, self.estimators_ = classes, models
-        self.several_ = PairModels(pairs)
-        self.gamma_ = models[0].gamma_
-        self.n_iter_ = np.array([int(np.max(model.n_iter_)) for model in models])
-        self.objective_ = pairs.objective_
-        self.dual_objective_ = float(sum(model.dual_objective_ for model in models))
+        pairs.train(data).conclude(data)
+        self.classes_, self.several_ = classes, PairModels(pairs)
+        self.gamma_ = pairs.gamma_
+        self.n_iter_ = pairs.iterations
+        self.objective_, self.dual_objective_ = pairs.objective_, pairs.dual_objective_
         self.stop_reason_, self.counters_ = pairs.stop_reason_, pairs.counters_
         return self
+
+    def trains_pairs_together(self, sizes: np.ndarray) -> bool:
+        """Whether `train_jointly` is there for all pairs of classes of these sizes."""
+        return False
+
+    def train_jointly(self, joint: JointData) -> JointSolution:
+        """Solve the problems of all pairs of classes; a solver that shares work defines this."""
+        raise AssertionError("a solver that trains pairs together defines train_jointly")
+
+    @property
+    def estimators_(self) -> list[Any]:  # type: ignore[override]
+        """The model of each pair, where there are more than two classes."""
+        if self.several_ is None:
+            msg = "there are several models of more than two classes only"
+            raise AttributeError(msg)
+        return self.several_.models
 
     @property
     def _model(self) -> Any:

@@ -12,12 +12,12 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import ClassifierMixin, clone
-from sklearn.utils import get_tags
+from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -31,6 +31,9 @@ from svmbench.core.base import (
     sum_of_counters,
 )
 from svmbench.core.compiled import compiled
+from svmbench.core.copies import unfitted
+from svmbench.core.given_kernel import PRECOMPUTED
+from svmbench.core.joint_pairs import JointData, Layout, first_that_failed
 from svmbench.core.problems import Offset, Problem
 from svmbench.core.shared_points import SharedPoints
 from svmbench.core.widths import scale
@@ -64,13 +67,13 @@ def pairs_of(codes: np.ndarray) -> list[Pair]:
     codes : ndarray of int of shape (n_samples,)
         Classes as numbers from 0. A class without a sample has no pairs and gets no vote.
     """
-    present = np.unique(codes)
+    present = np.unique(codes).tolist()
+    is_in = {code: codes == code for code in present}
     pairs = []
-    for i, negative in enumerate(present):
-        for positive in present[i + 1 :]:
-            rows = np.flatnonzero((codes == negative) | (codes == positive))
-            signs = np.where(codes[rows] == positive, 1.0, -1.0)
-            pairs.append(Pair(int(negative), int(positive), rows, signs))
+    for negative, positive in combinations(present, 2):
+        rows = np.flatnonzero(is_in[negative] | is_in[positive])
+        signs = np.where(is_in[positive][rows], 1.0, -1.0)
+        pairs.append(Pair(negative, positive, rows, signs))
     return pairs
 
 
@@ -134,6 +137,14 @@ def _elect(
         winners[i] = best
 
 
+def prepare_part(model: BinaryClassifier, X: Any, signs: np.ndarray, **own: Any) -> TrainingData:
+    """Return what a solver prepares of a pair: of samples and parameters that were checked."""
+    model._comes_validated = True
+    part = model.prepare(X, signs, **own)
+    del model._comes_validated
+    return part
+
+
 class OneVsOne(ClassifierMixin, Solver):
     """A classifier of any number of classes, from a two-class solver.
 
@@ -154,8 +165,8 @@ class OneVsOne(ClassifierMixin, Solver):
     estimators_ : list of BinaryClassifier
         In the order of `pairs_`.
     pairs_ : list of Pair
-    objective_ : float
-        Sum over the pairs.
+    objective_, dual_objective_ : float
+        Sums over the pairs; the second of kernel solvers alone.
     n_iter_ : int
         Sum over the pairs.
     stop_reason_ : str
@@ -176,6 +187,12 @@ class OneVsOne(ClassifierMixin, Solver):
     """
 
     shared_: SharedPoints | None = None
+
+    #: Whether what `prepare` is handed, and the parameters, were checked before.
+    _comes_validated: bool = False
+
+    #: The models of the pairs; None where they were trained together and nobody has asked yet.
+    _models: list[Any] | None = None
 
     def __init__(self, estimator: BinaryClassifier) -> None:
         self.estimator = estimator
@@ -199,6 +216,32 @@ class OneVsOne(ClassifierMixin, Solver):
 
     def prepare(self, X: Any, y: Any, sample_weight: np.ndarray | None = None) -> TrainingData:
         """Validate, and prepare every pair's own data; weights where the solver takes them."""
+        if not self._comes_validated:
+            X, y = self._validated(X, y)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            msg = f"one against one needs two classes; the data has one only: {self.classes_[0]}"
+            raise ValueError(msg)
+        self.pairs_ = pairs_of(codes)
+        estimator = unfitted(self.estimator)
+        pairwise = getattr(estimator, "kernel", None) == PRECOMPUTED
+        if getattr(estimator, "gamma", None) == "scale" and not pairwise:
+            # Every pair has the kernel of the whole problem, as in LIBSVM and scikit-learn.
+            estimator.gamma = scale(X)
+        together = getattr(estimator, "trains_pairs_together", None)
+        if not pairwise and together is not None and together(np.bincount(codes)):
+            return self._prepare_jointly(X, codes, estimator, sample_weight)
+        # What is not fitted has its parameters alone, and a clone would check each of them.
+        self._models = [copy(estimator) for _ in self.pairs_]
+        parts: list[TrainingData] = []
+        for pair, model in zip(self.pairs_, self._models, strict=True):
+            own = {} if sample_weight is None else {"sample_weight": sample_weight[pair.rows]}
+            part = X[np.ix_(pair.rows, pair.rows)] if pairwise else X[pair.rows]
+            parts.append(prepare_part(model, part, pair.signs, **own))
+        return TrainingData(X=X, y=codes.astype(np.float64), native=parts)
+
+    def _validated(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
+        """Check parameters, inputs and labels; float64 C-ordered or CSR, labels."""
         X, y = validate_data(
             self,
             X,
@@ -208,56 +251,119 @@ class OneVsOne(ClassifierMixin, Solver):
             order="C",
         )
         check_classification_targets(y)
-        X = canonical_csr(X) if sp.issparse(X) else X
-        self.classes_, codes = np.unique(y, return_inverse=True)
-        if len(self.classes_) < 2:
-            msg = f"one against one needs two classes; the data has one only: {self.classes_[0]}"
-            raise ValueError(msg)
-        self.pairs_ = pairs_of(codes)
-        estimator = clone(self.estimator)
-        pairwise = get_tags(estimator).input_tags.pairwise
-        if not pairwise:
+        self.estimator._check_parameters()
+        if getattr(self.estimator, "kernel", None) != PRECOMPUTED:
             require_squares(X)
-        if getattr(estimator, "gamma", None) == "scale" and not pairwise:
-            # Every pair has the kernel of the whole problem, as in LIBSVM and scikit-learn.
-            estimator.set_params(gamma=scale(X))
-        # What is not fitted has its parameters alone, and a clone would check each of them.
-        self.estimators_ = [copy(estimator) for _ in self.pairs_]
-        parts: list[TrainingData] = []
-        for pair, model in zip(self.pairs_, self.estimators_, strict=True):
-            own = {} if sample_weight is None else {"sample_weight": sample_weight[pair.rows]}
-            part = X[np.ix_(pair.rows, pair.rows)] if pairwise else X[pair.rows]
-            # The first has its parameters and inputs checked; those of the others are the same.
-            model._comes_validated = bool(parts)
-            parts.append(model.prepare(part, pair.signs, **own))
-            del model._comes_validated
-        return TrainingData(X=X, y=codes.astype(np.float64), native=parts)
+        return canonical_csr(X) if sp.issparse(X) else X, y
+
+    def _prepare_jointly(
+        self, X: Any, codes: np.ndarray, estimator: Any, sample_weight: np.ndarray | None
+    ) -> TrainingData:
+        """Lay the pairs out; the solver prepares the first, and all have the same parameters."""
+        pairs, y = self.pairs_, codes.astype(np.float64)
+        first = pairs[0]
+        prepare_part(estimator, X[first.rows], first.signs)
+        self._models, self._first = None, estimator
+        negative, positive = [p.negative for p in pairs], [p.positive for p in pairs]
+        layout = Layout.of(codes, negative, positive)
+        weights = None if sample_weight is None else sample_weight[layout.order]
+        joint = JointData(layout, X[layout.order], weights)
+        return TrainingData(X=X, y=y, native=joint, weights=sample_weight)
+
+    @property
+    def estimators_(self) -> list[Any]:
+        """The model of each pair."""
+        if not hasattr(self, "n_iter_"):
+            msg = "there are no models before fit"
+            raise AttributeError(msg)
+        if self._models is None:
+            self._models = [self._model_of(p) for p in range(len(self.pairs_))]
+        return self._models
+
+    @property
+    def iterations(self) -> np.ndarray:
+        """The iterations of each pair, int of shape (n_pairs,)."""
+        if self._models is None:
+            return self._found.n_iter
+        return np.array([int(np.max(model.n_iter_)) for model in self._models])
+
+    @property
+    def gamma_(self) -> float:
+        """The width that the kernels of all pairs have, of a kernel solver."""
+        return float(self._first.gamma_ if self._models is None else self._models[0].gamma_)
+
+    def _model_of(self, p: int) -> Any:
+        """Return the model of a pair that was trained with the others."""
+        assert self.shared_ is not None, "pairs that are trained together share their points"
+        model, found = copy(self._first), self._found
+        model.expansion_ = self.shared_.expansion(p)
+        values = found.values(self._weights, p)
+        model.objective_ = self.problem.primal(values, model.C)
+        model.dual_objective_ = self.problem.dual(values, model.C)
+        model.n_iter_, model.stop_reason_ = int(found.n_iter[p]), found.stop_reasons[p]
+        model.counters_ = {"support_vectors": len(model.expansion_.coefficients)}
+        return model
 
     def train(self, data: TrainingData) -> Self:
         """Train every pair."""
-        for estimator, part in zip(self.estimators_, data.native, strict=True):
-            estimator.train(part)
-        self.n_iter_ = sum(int(np.max(e.n_iter_)) for e in self.estimators_)
-        self.stop_reason_ = reason_of_all(self.estimators_)
-        self.counters_ = sum_of_counters(self.estimators_)
+        if isinstance(data.native, JointData):
+            return self._train_jointly(data.native)
+        models = self._models or []
+        for model, part in zip(models, data.native, strict=True):
+            model.train(part)
+        self.n_iter_ = sum(int(np.max(model.n_iter_)) for model in models)
+        self.stop_reason_ = reason_of_all(models)
+        self.counters_ = sum_of_counters(models)
         self.shared_ = None
+        return self
+
+    def _train_jointly(self, joint: JointData) -> Self:
+        """Train all pairs at once; their models are made when somebody asks for them."""
+        joint.found = found = self._first.train_jointly(joint)
+        self._models, self._found, self._weights = None, found, joint.weights
+        self.n_iter_, self.counters_ = int(found.n_iter.sum()), found.counters
+        self.stop_reason_ = first_that_failed(found.stop_reasons)
+        self.shared_ = found.shared_points(self._first.function, joint.points, self.pairs_)
         return self
 
     def certify(self, data: TrainingData) -> Self:
         """Set ``objective_``, the sum of the pairs' objectives."""
+        if isinstance(data.native, JointData):
+            joint = data.native
+            assert self.shared_ is not None, "train comes before certify"
+            assert joint.found is not None, "train comes before certify"
+            joint.found = joint.found.with_decisions(self.shared_.decide(joint.points))
+            return self._appraise(joint)
         for estimator, part in zip(self.estimators_, data.native, strict=True):
             estimator.certify(part)
         return self._sum_up(data)
 
     def conclude(self, data: TrainingData) -> Self:
-        """Set what `certify` sets, as `fit` of every pair does."""
+        """Set what `certify` sets, as `fit` of every pair does.
+
+        Where all pairs were trained together that is from the search's own gradient, which is
+        exact up to 1,000 samples, and beyond them near the gap of each pair.
+        """
+        if isinstance(data.native, JointData):
+            return self._appraise(data.native)
         for estimator, part in zip(self.estimators_, data.native, strict=True):
             estimator.conclude(part)
         return self._sum_up(data)
 
+    def _appraise(self, joint: JointData) -> Self:
+        """Set the objectives from what the last training found."""
+        assert joint.found is not None, "train comes before certify"
+        values, C = joint.found.values(joint.weights), self._first.C
+        self.objective_ = self.problem.primal(values, C)
+        self.dual_objective_ = self.problem.dual(values, C)
+        self._found, self._weights, self._models = joint.found, joint.weights, None
+        return self
+
     def _sum_up(self, data: TrainingData) -> Self:
         models = self.estimators_
         self.objective_ = float(sum(e.objective_ for e in models))
+        if all(hasattr(model, "dual_objective_") for model in models):
+            self.dual_objective_ = float(sum(model.dual_objective_ for model in models))
         expansions = [getattr(model, "expansion_", None) for model in models]
         if all(each is not None and each.rows is not None for each in expansions):
             kind = models[0].shared_points
@@ -269,9 +375,10 @@ class OneVsOne(ClassifierMixin, Solver):
 
         Kernel values are computed once for all pairs that a support vector is part of.
         """
-        check_is_fitted(self, "estimators_")
+        check_is_fitted(self, "n_iter_")
         if self.shared_ is not None:
-            return self.estimators_[0].decide_together(self.shared_, X)
+            model = self._first if self._models is None else self._models[0]
+            return model.decide_together(self.shared_, X)
         return np.column_stack([e.decision_function(X) for e in self.estimators_])
 
     def predict(self, X: Any) -> np.ndarray:

@@ -23,7 +23,6 @@ class PairModels:
 
     Attributes
     ----------
-    models : list of KernelClassifier
     pairs : list of Pair
     n_classes : int
     shared : SharedPoints or None
@@ -31,9 +30,14 @@ class PairModels:
     """
 
     def __init__(self, fitted: OneVsOne) -> None:
-        self.models, self.pairs = fitted.estimators_, fitted.pairs_
+        self.fitted, self.pairs = fitted, fitted.pairs_
         self.n_classes = len(fitted.classes_)
         self.shared = fitted.shared_
+
+    @property
+    def models(self) -> list[Any]:
+        """The model of each pair."""
+        return self.fitted.estimators_
 
     def _with_rows(self) -> SharedPoints:
         if self.shared is None:
@@ -68,6 +72,8 @@ class PairModels:
     @property
     def intercept(self) -> np.ndarray:
         """The offsets, positive for the first class of a pair, shape (n_pairs,)."""
+        if self.shared is not None:
+            return -self.shared.b
         return -np.array([model.expansion_.b for model in self.models])
 
     def normals(self) -> np.ndarray:

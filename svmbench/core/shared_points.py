@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from svmbench.core.models import Expansion
 from svmbench.core.prediction import weighted_sums
 
 if TYPE_CHECKING:
@@ -75,6 +76,18 @@ class SharedPoints:
         function = models[0].expansion_.function
         points = function.take(X, rows)
         return cls(function, points, rows, codes[rows], coefficients, b, pairs)
+
+    def expansion(self, p: int) -> Expansion:
+        """Return the model of pair `p` alone, over rows of its own samples."""
+        used = np.flatnonzero(self.coefficients[p])
+        used = used[np.argsort(self.rows[used])]
+        return Expansion(
+            self.function,
+            self.function.take(self.points, used),
+            self.coefficients[p, used],
+            float(self.b[p]),
+            rows=np.searchsorted(self.pairs[p].rows, self.rows[used]),
+        )
 
     def decide(self, X: Any, **options: Any) -> np.ndarray:
         """Return the decision values of each row of `X` for each pair, (n_samples, n_pairs).

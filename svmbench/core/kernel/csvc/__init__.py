@@ -21,6 +21,8 @@ Which file does what, in the order of use
     passes.py        what such a step does over all samples, vectorised
     narrowing.py     pairs among the samples that still move; the duality gap as an end
     c_path.py        all values of C one after another on a matrix, as one compiled function
+    all_pairs.py     all pairs of several classes on rows that they share
+    pair_loops.py    its compiled loops
     working_sets.py  more samples than that: steps within working sets, shrinking
     active.py        the samples that are still active, and the gradients of the others
     float32_rows.py  kernel rows in single precision, from dense, binary or any inputs

@@ -11,7 +11,8 @@ import numpy as np
 from svmbench.core.arrays import raw
 from svmbench.core.base import require_positive
 from svmbench.core.crew import require_n_jobs
-from svmbench.core.kernel.csvc import driver
+from svmbench.core.joint_pairs import JointData, JointSolution, first_that_failed
+from svmbench.core.kernel.csvc import all_pairs, driver
 from svmbench.core.kernel.csvc.box import Box, csvc_box, thresholds
 from svmbench.core.kernel.csvc.c_path import follow
 from svmbench.core.kernel.csvc.narrowing import NO_LIMIT
@@ -202,6 +203,7 @@ class CSVC(Weighted, KernelClassifier):
         """Call what only larger problems need, and problems of a given matrix."""
         super().warm_up_rest()
         driver.warm_up()
+        all_pairs.warm_up()
         y = np.array([1.0, -1.0])
         for dtype in (np.float32, np.float64):
             source = KernelSource.precomputed(np.eye(2, dtype=dtype))
@@ -248,6 +250,26 @@ class CSVC(Weighted, KernelClassifier):
             # v = p - K beta.
             decisions=box.linear - found.v + b,
         )
+
+    def trains_pairs_together(self, sizes: np.ndarray) -> bool:
+        """Whether no pair of classes is too large to be solved on rows that all pairs share."""
+        asked = bool(self.fit_intercept) and self.stop == "kkt" and self.class_weight is None
+        return asked and all_pairs.suits(sizes)
+
+    def train_jointly(self, joint: JointData) -> JointSolution:
+        """Solve the problems of all pairs of classes on the rows of one kernel matrix."""
+        source = KernelSource.from_inputs(joint.points, self.function)
+        found = all_pairs.solve_pairs(
+            source,
+            joint.layout,
+            float(self.C),
+            joint.weights,
+            tol=float(self.tol),
+            max_iter=int(self.max_iter),
+            cache_mb=float(self.cache_mb),
+        )
+        self._warn_unless_finished(first_that_failed(found.stop_reasons))
+        return found
 
     def solve_along(
         self, source: KernelSource, y: np.ndarray, over: str, values: Sequence[Any]

@@ -8,6 +8,7 @@ and for unscaled ones.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
@@ -76,18 +77,54 @@ def points_of(X: Any) -> np.ndarray:
     return in_fours((dense - central_row(dense)).astype(np.float32), 1)
 
 
-def symmetric(rows: Any) -> np.ndarray:
-    """Return the whole matrix, of which strips are made from the diagonal on, and mirrored."""
-    n = rows.n_samples
-    K, columns, everyone = np.empty((n, n), dtype=rows.dtype), rows.columns(None), np.arange(n)
-    for top in range(0, n, HEIGHT):
-        end = min(top + HEIGHT, n)
-        rows.fill(everyone[top:end], columns, top, n, K, everyone[top:end], top)
-        K[end:, top:end] = K[top:end, end:].T
-    return K
+class MadeRows(ABC):
+    """Rows in float32 that are made from inputs, of which several threads may make some at a time.
+
+    What all makers of such rows have in common; see :class:`~.float32_rows.Rows`.
+    """
+
+    dtype = np.float32
+    height: int = HEIGHT
+    shares = True
+    n_samples: int
+
+    def __init__(self) -> None:
+        self._tally = Tally()
+
+    @property
+    def evaluations(self) -> int:
+        """Values made so far."""
+        return self._tally.total
+
+    @abstractmethod
+    def columns(self, J: np.ndarray | None) -> Any:
+        """Return the samples `J` (None: all) in the form that `fill` wants."""
+
+    @abstractmethod
+    def fill(
+        self,
+        samples: np.ndarray,
+        columns: Any,
+        start: int,
+        stop: int,
+        out: np.ndarray,
+        at: np.ndarray,
+        left: int = 0,
+    ) -> None:
+        """Write pieces of rows; see :class:`~.float32_rows.Rows`."""
+
+    def whole(self) -> np.ndarray:
+        """Return the whole matrix: strips from the diagonal on are made, and mirrored."""
+        n = self.n_samples
+        K, columns, everyone = np.empty((n, n), self.dtype), self.columns(None), np.arange(n)
+        for top in range(0, n, HEIGHT):
+            end = min(top + HEIGHT, n)
+            self.fill(everyone[top:end], columns, top, n, K, everyone[top:end], top)
+            K[end:, top:end] = K[top:end, end:].T
+        return K
 
 
-class DifferenceRows:
+class DifferenceRows(MadeRows):
     """Rows of an RBF kernel of few features; see :class:`~.float32_rows.Rows`.
 
     Parameters
@@ -96,21 +133,12 @@ class DifferenceRows:
     function : KernelFunction
     """
 
-    dtype = np.float32
-    height = HEIGHT
-    shares = True
-
     def __init__(self, X: Any, function: KernelFunction) -> None:
+        super().__init__()
         self.n_samples, d = X.shape
         self.gamma, self.X = function.gamma, points_of(X)
         self.effort = 4.0 + d / 12.0
         self.diagonal = np.ones(self.n_samples, dtype=np.float32)
-        self._tally = Tally()
-
-    @property
-    def evaluations(self) -> int:
-        """Values made so far."""
-        return self._tally.total
 
     def columns(self, J: np.ndarray | None) -> np.ndarray:
         """Return the samples `J`, a column each."""
@@ -140,7 +168,3 @@ class DifferenceRows:
                 lengths = zeros[: len(some)], zeros[: end - first]
                 gauss_single(P[: len(some)], *lengths, self.gamma, target, places)
         self._tally.add(len(samples) * (stop - start))
-
-    def whole(self) -> np.ndarray:
-        """Return the whole matrix, which a small problem is solved on."""
-        return symmetric(self)

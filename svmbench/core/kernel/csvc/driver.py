@@ -253,7 +253,7 @@ class Search:
         before = source.kernel_evaluations
         found = Found(np.zeros(len(everyone)), np.array(box.linear))
         rows: Rows = SourceRows(source, np.float64)
-        if float(np.max(np.abs(rows.diagonal))) <= LARGEST and _are_near(source):
+        if can_be_single(source, rows.diagonal):
             rows = float32_rows(source)
         K = self.matrix(rows)
         if start is not None:
@@ -357,7 +357,9 @@ def warm_up() -> None:
     search.go_on(makers[1], GrowingMatrix(X, function, makers[1]), np.arange(4), grown)
 
 
-def _are_near(source: KernelSource) -> bool:
-    """Return whether float32 can hold the squared distances of a source's samples."""
+def can_be_single(source: KernelSource, diagonal: np.ndarray) -> bool:
+    """Return whether float32 can hold a source's kernel values, and squared distances of inputs."""
+    if float(np.max(np.abs(diagonal))) > LARGEST:
+        return False
     inputs = source.inputs()
     return inputs is None or largest_value(inputs[0]) <= FARTHEST

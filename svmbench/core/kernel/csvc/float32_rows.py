@@ -20,8 +20,7 @@ import scipy.sparse as sp
 
 from svmbench.core.arrays import raw
 from svmbench.core.bits import MOST_BITS, count_pieces, is_binary, pack, table_of
-from svmbench.core.crew import Tally
-from svmbench.core.kernel.csvc.difference_rows import DifferenceRows, suits, symmetric
+from svmbench.core.kernel.csvc.difference_rows import DifferenceRows, MadeRows, suits
 from svmbench.core.kernels import KernelFunction, KernelSource, gauss_single
 
 #: Columns and rows of a piece: product, norms and result stay in the second-level cache.
@@ -114,7 +113,7 @@ def float32_rows(source: KernelSource) -> Rows:
     return DifferenceRows(X, function) if suits(X, function) else DenseRows(X, function)
 
 
-class DenseRows:
+class DenseRows(MadeRows):
     """Rows from dense inputs in float32; see :class:`Rows`.
 
     Parameters
@@ -124,10 +123,8 @@ class DenseRows:
     function : KernelFunction
     """
 
-    dtype = np.float32
-    shares = True
-
     def __init__(self, X: Any, function: KernelFunction) -> None:
+        super().__init__()
         self.function = function
         self.n_samples, d = X.shape
         # Distances don't change by a shift, and small inputs lose fewer digits in them.
@@ -142,12 +139,6 @@ class DenseRows:
         # Where the product is most of the work, it is faster with taller pieces.
         self.height = HEIGHT if d < HEIGHT else 2 * HEIGHT
         self.diagonal = function.diagonal(X).astype(np.float32)
-        self._tally = Tally()
-
-    @property
-    def evaluations(self) -> int:
-        """Values made so far."""
-        return self._tally.total
 
     def columns(self, J: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
         """Return inputs and squared lengths of the samples `J`."""
@@ -183,12 +174,8 @@ class DenseRows:
                     target[places] = self.function.of_products(P)
         self._tally.add(len(samples) * (stop - start))
 
-    def whole(self) -> np.ndarray:
-        """Return the whole matrix, which a small problem is solved on."""
-        return symmetric(self)
 
-
-class BitRows:
+class BitRows(MadeRows):
     """Rows from inputs whose values are all 0 or 1; see :class:`Rows`.
 
     Parameters
@@ -197,23 +184,14 @@ class BitRows:
     function : KernelFunction
     """
 
-    dtype = np.float32
-    height = HEIGHT
-    shares = True
-
     def __init__(self, X: Any, function: KernelFunction) -> None:
+        super().__init__()
         self.n_samples, n_features = X.shape
         self.words = pack(X)
         self.effort = 2.5 + 0.5 * self.words.shape[1]
         self.differing = function.name == "rbf"
         self.table = raw(table_of(function, n_features).astype(np.float32))
         self.diagonal = function.diagonal(X).astype(np.float32)
-        self._tally = Tally()
-
-    @property
-    def evaluations(self) -> int:
-        """Values made so far."""
-        return self._tally.total
 
     def columns(self, J: np.ndarray | None) -> np.ndarray:
         """Return the words of the samples `J`, word by word."""
@@ -233,10 +211,6 @@ class BitRows:
         words = self.words[samples]
         count_pieces(words, columns, start, stop, self.differing, self.table, out, at, left)
         self._tally.add(len(samples) * (stop - start))
-
-    def whole(self) -> np.ndarray:
-        """Return the whole matrix, which a small problem is solved on."""
-        return symmetric(self)
 
 
 class SourceRows:

@@ -52,7 +52,7 @@ larger: Any = _python_larger if JIT_DISABLED else _make_larger()
 
 @compiled
 def move_and_find_top(
-    v: np.ndarray, up: np.ndarray, rows: np.ndarray, i: int, j: int, t: float
+    v: np.ndarray, up: np.ndarray, row_i: np.ndarray, row_j: np.ndarray, t: float
 ) -> int:
     """Take the step t on the pair (i, j) out of the gradient; return where it is largest now.
 
@@ -62,10 +62,10 @@ def move_and_find_top(
         Gradient, changed in place.
     up : ndarray of shape (n,)
         0 where beta can be raised, else -inf; float32.
-    rows : ndarray of shape (n, n)
-        Kernel matrix.
-    i, j, t
-        The pair and its step; with ``t = 0`` nothing moves.
+    row_i, row_j : ndarray of shape (n,)
+        Kernel values of the pair.
+    t : float
+        Its step; with 0 nothing moves.
 
     Returns
     -------
@@ -76,7 +76,7 @@ def move_and_find_top(
     top, piece = -np.inf, -1
     for start in range(0, n, PIECE):
         values, penalty = v[start : start + PIECE], up[start : start + PIECE]
-        first, second = rows[i, start : start + PIECE], rows[j, start : start + PIECE]
+        first, second = row_i[start : start + PIECE], row_j[start : start + PIECE]
         best = -np.inf
         for k in range(len(values)):
             w = values[k] - t * (np.float64(first[k]) - np.float64(second[k]))
@@ -99,7 +99,8 @@ def find_partner(
     down: np.ndarray,
     row: np.ndarray,
     diag: np.ndarray,
-    i: int,
+    top: float,
+    own: float,
     score: np.ndarray,
 ) -> tuple[int, float]:
     """Choose j for i: the pair whose step gains most if no bound stops it.
@@ -110,7 +111,8 @@ def find_partner(
         Gradient; 0 where beta can be lowered, else -inf (float32).
     row, diag : ndarray of shape (n,)
         Kernel values of i with all, and of all with themselves; of one type.
-    i : int
+    top, own : float
+        Gradient of i, and its kernel value with itself.
     score : ndarray of float32 of shape (n,)
         Scratch.
 
@@ -119,11 +121,10 @@ def find_partner(
     j : int
         -1 where no sample that can go down has a smaller gradient.
     gap : float
-        By how much v[i] exceeds the smallest gradient of those that can go down.
+        By how much `top` exceeds the smallest gradient of those that can go down.
     """
     n = len(v)
     zero, tiny = np.float32(0.0), np.float32(TINY)
-    top, own = v[i], diag[i]
     gap, most, piece = -np.inf, zero, -1
     for start in range(0, n, PIECE):
         values, penalty = v[start : start + PIECE], down[start : start + PIECE]

@@ -155,7 +155,7 @@ def steps_on_rows(
         down[k] = 0.0 if beta[k] > low[k] else -np.inf
     i, j, t, steps, made = 0, 0, 0.0, 0, 0
     while True:
-        i = move_and_find_top(v, up, K, i, j, t)
+        i = move_and_find_top(v, up, K[i], K[j], t)
         if i < 0:
             return steps, CONVERGED
         if not known[i]:
@@ -163,7 +163,7 @@ def steps_on_rows(
                 return steps, UNKNOWN
             rbf_row(columns, i, gamma, store)
             known[i], made = True, made + 1
-        j, gap = find_partner(v, down, K[i], diag, i, score)
+        j, gap = find_partner(v, down, K[i], diag, v[i], diag[i], score)
         if gap <= tol:
             return steps, CONVERGED
         if steps >= max_iter:
@@ -219,11 +219,11 @@ def grouped_steps(
         widest, most = -np.inf, np.float32(0.0)
         for g in range(n_sums):
             # The last step is taken out of the gradient once.
-            a = move_and_find_top(v, up[g], K, last_i, last_j, last_t)
+            a = move_and_find_top(v, up[g], K[last_i], K[last_j], last_t)
             last_t = 0.0
             if a < 0:
                 continue
-            b, gap = find_partner(v, down[g], K[a], diag, a, score)
+            b, gap = find_partner(v, down[g], K[a], diag, v[a], diag[a], score)
             widest = max(widest, gap)
             if b >= 0 and score[b] > most:
                 i, j, most = a, b, score[b]

@@ -1,0 +1,210 @@
+"""The problems of all pairs of classes as one: where their variables are, and what was found.
+
+Samples stand class by class, so that those of a pair are two runs of them; the variables of all
+pairs stand one pair after another, its first class before the second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from svmbench.core.compiled import compiled
+from svmbench.core.problems import Values
+from svmbench.core.shared_points import SharedPoints
+
+if TYPE_CHECKING:
+    from svmbench.core.multiclass import Pair
+
+
+@compiled
+def _lay_out(
+    starts: np.ndarray,
+    first: np.ndarray,
+    second: np.ndarray,
+    places: np.ndarray,
+    signs: np.ndarray,
+) -> None:
+    at = 0
+    for p in range(len(first)):
+        for c, sign in ((first[p], -1.0), (second[p], 1.0)):
+            for place in range(starts[c], starts[c + 1]):
+                places[at], signs[at] = place, sign
+                at += 1
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where the samples of each class and the variables of each pair are.
+
+    Attributes
+    ----------
+    order : ndarray of int of shape (n_samples,)
+        Positions of the samples in the training data, class by class. A place is a position here.
+    starts : ndarray of int of shape (n_classes + 1,)
+        The place where each class begins.
+    first, second : ndarray of int of shape (n_pairs,)
+        The negative and the positive class of each pair.
+    offsets : ndarray of int of shape (n_pairs + 1,)
+        Where the variables of each pair begin.
+    places : ndarray of int of shape (n_variables,)
+        The sample of each variable.
+    signs : ndarray of shape (n_variables,)
+        Its label in its pair: -1.0 or 1.0.
+    """
+
+    order: np.ndarray
+    starts: np.ndarray
+    first: np.ndarray
+    second: np.ndarray
+    offsets: np.ndarray
+    places: np.ndarray
+    signs: np.ndarray
+
+    @staticmethod
+    def of(codes: np.ndarray, first: Sequence[int], second: Sequence[int]) -> Layout:
+        """Return the layout of pairs of classes.
+
+        Parameters
+        ----------
+        codes : ndarray of int of shape (n_samples,)
+            Classes, numbered from 0.
+        first, second : sequence of int
+            The negative and the positive class of each pair.
+        """
+        a, b = np.array(first, dtype=np.int64), np.array(second, dtype=np.int64)
+        sizes = np.bincount(codes)
+        starts, offsets = np.zeros(len(sizes) + 1, np.int64), np.zeros(len(a) + 1, np.int64)
+        np.cumsum(sizes, out=starts[1:])
+        np.cumsum(sizes[a] + sizes[b], out=offsets[1:])
+        places, signs = np.empty(offsets[-1], np.int64), np.empty(offsets[-1])
+        _lay_out(starts, a, b, places, signs)
+        return Layout(np.argsort(codes, kind="stable"), starts, a, b, offsets, places, signs)
+
+    def gather(self, coefficients: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the places of the samples that any pair has a coefficient for, and a matrix.
+
+        Parameters
+        ----------
+        coefficients : ndarray of shape (n_variables,)
+
+        Returns
+        -------
+        used : ndarray of int of shape (n_used,)
+            Ascending.
+        matrix : ndarray of shape (n_pairs, n_used)
+            Their coefficients.
+        """
+        support = np.flatnonzero(coefficients)
+        places = self.places[support]
+        is_used = np.zeros(len(self.order), dtype=bool)
+        is_used[places] = True
+        pair_of = np.searchsorted(self.offsets, support, side="right") - 1
+        used = np.flatnonzero(is_used)
+        matrix = np.zeros((len(self.first), len(used)))
+        matrix[pair_of, (np.cumsum(is_used) - 1)[places]] = coefficients[support]
+        return used, matrix
+
+    def variables(self, p: int) -> slice:
+        """Return where the variables of pair `p` are."""
+        return slice(int(self.offsets[p]), int(self.offsets[p + 1]))
+
+
+def first_that_failed(reasons: Sequence[str]) -> str:
+    """Return the first stop reason that is not ``"converged"``, or that."""
+    return next((reason for reason in reasons if reason != "converged"), reasons[0])
+
+
+@dataclass
+class JointData:
+    """The samples of all pairs, for a solver that trains these together.
+
+    Attributes
+    ----------
+    layout : Layout
+    points : ndarray or csr_array of shape (n_samples, n_features)
+        Inputs, class by class.
+    weights : ndarray of shape (n_samples,) or None
+        Weights of the samples, in that order.
+    found : JointSolution or None
+        What the last training found.
+    """
+
+    layout: Layout
+    points: Any
+    weights: np.ndarray | None = None
+    found: JointSolution | None = None
+
+
+@dataclass
+class JointSolution:
+    """What was found for all pairs.
+
+    Attributes
+    ----------
+    layout : Layout
+    coefficients : ndarray of shape (n_variables,)
+        Signed: alpha_i y_i.
+    b : ndarray of shape (n_pairs,)
+        Offsets.
+    decisions : ndarray of shape (n_variables,)
+        Decision values of the samples of each pair, as the search ends with them: what `fit` has
+        its objective from.
+    n_iter : ndarray of int of shape (n_pairs,)
+    stop_reasons : list of str
+        One for each pair.
+    counters : dict of str to int
+        Work done, for all pairs.
+    """
+
+    layout: Layout
+    coefficients: np.ndarray
+    b: np.ndarray
+    decisions: np.ndarray
+    n_iter: np.ndarray
+    stop_reasons: list[str]
+    counters: dict[str, int]
+
+    def shared_points(self, function: Any, points: Any, pairs: Sequence[Pair]) -> SharedPoints:
+        """Return the models over the samples that are support vectors of any pair.
+
+        Parameters
+        ----------
+        function : KernelFunction
+        points : ndarray or csr_array of shape (n_samples, n_features)
+            The samples, class by class.
+        pairs : sequence of Pair
+        """
+        layout = self.layout
+        used, coefficients = layout.gather(self.coefficients)
+        codes = np.searchsorted(layout.starts, used, side="right") - 1
+        taken = function.take(points, used)
+        return SharedPoints(function, taken, layout.order[used], codes, coefficients, self.b, pairs)
+
+    def with_decisions(self, decisions: np.ndarray) -> JointSolution:
+        """Return the same with decision values (n_samples, n_pairs), class by class."""
+        sizes = np.diff(self.layout.offsets)
+        return replace(
+            self, decisions=decisions[self.layout.places, np.repeat(np.arange(len(sizes)), sizes)]
+        )
+
+    def values(self, weights: np.ndarray | None, p: int | None = None) -> Values:
+        """Return what the problem of pair `p`, or the sum of all, is evaluated from.
+
+        Parameters
+        ----------
+        weights : ndarray of shape (n_samples,) or None
+            Of the samples, class by class.
+        p : int, optional
+            All pairs by default: the sum of their problems is one with their samples together.
+        """
+        layout, beta = self.layout, self.coefficients
+        own = slice(None) if p is None else layout.variables(p)
+        b = np.repeat(self.b, np.diff(layout.offsets)) if p is None else self.b[p]
+        f, y = self.decisions[own], layout.signs[own]
+        square = float(beta[own] @ (f - b))
+        weighted = None if weights is None else weights[layout.places[own]]
+        return Values(f=f, square=square, y=y, alpha=beta[own] * y, weights=weighted)

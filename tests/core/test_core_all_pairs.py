@@ -1,0 +1,233 @@
+"""All pairs of classes on shared kernel rows, against each pair alone and by hand."""
+
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.svm import SVC
+from small_problems import needs_jit
+
+from svmbench import CSVC
+from svmbench.core.joint_pairs import Layout
+from svmbench.core.kernel.csvc import all_pairs
+from svmbench.core.kernel.csvc.float32_rows import DenseRows
+from svmbench.core.kernels import KernelFunction, KernelSource
+from svmbench.core.multiclass import OneVsOne, pairs_of
+
+TIGHT = {"C": 3.0, "gamma": 0.4, "tol": 1e-8}
+
+#: Ways to the rows: all in float64; all in float32; some in float32, as they are asked for.
+WAYS = {"exact": {}, "single": {"EXACT": 1}, "asked": {"EXACT": 1, "CHECKED": 1, "AT_ONCE": 1}}
+
+
+def classes(n=90, d=4, k=4, seed=0):
+    """Return overlapping classes of different sizes, in no order, one of a single sample."""
+    draw = np.random.default_rng(seed)
+    y = draw.choice(k, size=n, p=np.arange(1, k + 1) / (k * (k + 1) / 2))
+    X = draw.normal(size=(n, d)) + draw.normal(size=(k + 1, d))[y]
+    y[7] = k
+    return X, y
+
+
+def gaps(model, X, y, weights=None):
+    """Return by how much each pair violates its conditions, with kernel values from differences."""
+    found = []
+    for pair, one in zip(pairs_of(y), model.estimators_, strict=True):
+        Z = X[pair.rows]
+        K = np.exp(-one.gamma_ * ((Z[:, None, :] - Z[None, :, :]) ** 2).sum(axis=2))
+        beta = np.zeros(len(Z))
+        beta[one.support_] = one.dual_coef_[0]
+        high = one.C * (1.0 if weights is None else weights[pair.rows])
+        alpha, v = beta * pair.signs, pair.signs - K @ beta
+        assert np.all(alpha >= 0.0)
+        assert np.all(alpha <= high + 1e-12)
+        assert abs(beta.sum()) < 1e-9
+        up = np.where(pair.signs > 0, alpha < high, alpha > 0.0)
+        down = np.where(pair.signs > 0, alpha > 0.0, alpha < high)
+        found.append(v[up].max() - v[down].min())
+    return np.array(found)
+
+
+@pytest.fixture(params=WAYS)
+def way(request, monkeypatch):
+    for name, value in WAYS[request.param].items():
+        monkeypatch.setattr(all_pairs, name, value)
+    return request.param
+
+
+def alone(monkeypatch):
+    monkeypatch.setattr(all_pairs, "suits", lambda sizes: False)
+
+
+@needs_jit
+@pytest.mark.parametrize("kernel", ["rbf", "linear", "poly"])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_each_pair_is_what_it_is_alone(way, kernel, form, monkeypatch):
+    X, y = classes()
+    weights = np.random.default_rng(1).uniform(0.5, 2.0, len(y))
+    chosen = {**TIGHT, "kernel": kernel, "coef0": 1.0}
+    together = CSVC(**chosen).fit(form(X), y, sample_weight=weights)
+    alone(monkeypatch)
+    apart = CSVC(**chosen).fit(form(X), y, sample_weight=weights)
+    # Of many samples the objective is of single-precision rows away from the gap.
+    rel = 1e-5 if way == "asked" else 1e-6
+    assert together.objective_ == pytest.approx(apart.objective_, rel=rel)
+    assert together.dual_objective_ == pytest.approx(apart.dual_objective_, rel=rel)
+    assert together.stop_reason_ == "converged"
+    assert_allclose(together.decision_function(X), apart.decision_function(X), atol=1e-5)
+    for one, other in zip(together.estimators_, apart.estimators_, strict=True):
+        assert_array_equal(one.support_, other.support_)
+        assert_allclose(one.dual_coef_, other.dual_coef_, atol=1e-4)
+        assert_allclose(one.intercept_, other.intercept_, atol=1e-5)
+        assert one.objective_ == pytest.approx(other.objective_, rel=rel)
+        assert one.dual_objective_ == pytest.approx(other.dual_objective_, rel=rel)
+    for name in ("support_vectors", "bounded_support_vectors"):
+        assert together.counters_[name] == apart.counters_[name]
+
+
+def test_conditions_hold_in_float64(way):
+    X, y = classes(n=150)
+    weights = np.random.default_rng(2).uniform(0.1, 2.0, len(y))
+    model = CSVC(C=10.0, gamma=0.3).fit(X, y, sample_weight=weights)
+    assert gaps(model, X, y, weights).max() <= 1e-3 + 1e-9
+
+
+def test_what_single_precision_gets_wrong_is_found(monkeypatch):
+    # Rows that are wrong in the third digit: the check has to send every pair on.
+    for name, value in WAYS["asked"].items():
+        monkeypatch.setattr(all_pairs, name, value)
+    honest = DenseRows.fill
+
+    def wrong(self, samples, columns, start, stop, out, at, left=0):
+        honest(self, samples, columns, start, stop, out, at, left)
+        out[at, left : left + stop - start] *= 1.003
+
+    X, y = classes(d=60)
+    monkeypatch.setattr(DenseRows, "fill", wrong)
+    model = CSVC(C=10.0, gamma=0.01).fit(X, y)
+    assert model.stop_reason_ == "converged"
+    assert model.counters_["checks"] > len(model.estimators_)
+    monkeypatch.undo()
+    assert gaps(model, X, y).max() <= 1e-3 + 1e-9
+
+
+def test_only_rows_that_are_asked_for_are_made(monkeypatch):
+    for name, value in WAYS["asked"].items():
+        monkeypatch.setattr(all_pairs, name, value)
+    # Classes far from each other: few samples are support vectors.
+    draw = np.random.default_rng(0)
+    y = np.repeat(np.arange(3), 60)
+    X = 6.0 * np.eye(3)[y] + draw.normal(size=(180, 3))
+    model = CSVC(gamma=0.05).fit(X, y)
+    assert len(model.support_) < 60
+    assert model.counters_["kernel_evaluations"] < 180 * 120
+
+
+def test_without_room_for_the_rows_each_pair_goes_on_alone(monkeypatch):
+    for name, value in WAYS["asked"].items():
+        monkeypatch.setattr(all_pairs, name, value)
+    X, y = classes(n=200)
+    wide, narrow = CSVC(**TIGHT).fit(X, y), CSVC(**TIGHT, cache_mb=0.02).fit(X, y)
+    assert narrow.objective_ == pytest.approx(wide.objective_, rel=1e-6)
+    assert_allclose(narrow.decision_function(X), wide.decision_function(X), atol=1e-5)
+
+
+def test_three_steps_and_a_second_training(way):
+    X, y = classes()
+    model = OneVsOne(CSVC(C=2.0))
+    data = model.prepare(X, y)
+    first = model.train(data).conclude(data).objective_
+    assert model.certify(data).objective_ == pytest.approx(first, rel=1e-6)
+    before = model.pair_decisions(X)
+    again = model.train(data).conclude(data)
+    assert_array_equal(again.pair_decisions(X), before)
+    assert again.objective_ == first
+    assert again.objective_ == pytest.approx(sum(one.objective_ for one in again.estimators_))
+    assert again.n_iter_ == sum(one.n_iter_ for one in again.estimators_)
+
+
+def test_certify_does_not_believe_the_search(monkeypatch):
+    X, y = classes()
+    model = OneVsOne(CSVC(C=2.0))
+    data = model.prepare(X, y)
+    right = model.train(data).certify(data).objective_
+    data.native.found.decisions[:] = 0.0
+    assert model.certify(data).objective_ == right
+    assert model.train(data).conclude(data).objective_ == pytest.approx(right)
+
+
+def test_a_limit_of_steps_is_told():
+    X, y = classes()
+    with pytest.warns(ConvergenceWarning, match="csvc stopped at max_iter=2 before") as told:
+        model = CSVC(C=100.0, max_iter=2).fit(X, y)
+    assert len(told) == 1
+    assert model.stop_reason_ == "max_iter"
+    assert model.n_iter_.max() == 2
+
+
+ALONE = [{"fit_intercept": False}, {"class_weight": {1: 3.0}}, {"stop": "gap"}]
+
+
+@pytest.mark.parametrize("change", ALONE)
+def test_what_is_not_solved_together_is_solved_alone(change, monkeypatch):
+    X, y = classes()
+    asked = OneVsOne(CSVC(**change)).fit(X, y)
+    alone(monkeypatch)
+    assert_array_equal(
+        asked.pair_decisions(X), OneVsOne(CSVC(**change)).fit(X, y).pair_decisions(X)
+    )
+
+
+def test_pairs_that_are_too_large_are_solved_alone():
+    assert all_pairs.suits(np.array([2000, 2000, 5]))
+    assert not all_pairs.suits(np.array([2001, 5, 2000]))
+
+
+def test_a_model_is_no_larger_than_its_support_vectors_ask_for():
+    draw = np.random.default_rng(0)
+    y = np.repeat(np.arange(3), 300)
+    X = 9.0 * np.eye(3, 50)[y] + draw.normal(size=(900, 50))
+    model = CSVC(gamma=0.001).fit(X, y)
+    size = len(pickle.dumps(model))
+    assert size < X.nbytes / 2
+    loaded = pickle.loads(pickle.dumps(model))
+    assert_array_equal(loaded.decision_function(X), model.decision_function(X))
+    assert [len(one.support_) for one in loaded.estimators_] == [
+        len(one.support_) for one in model.estimators_
+    ]
+
+
+def test_labels_and_one_sample_classes_are_svcs():
+    X, y = classes()
+    names = np.array(["d", "b", "e", "a", "c"])[y]
+    ours, theirs = CSVC(**TIGHT).fit(X, names), SVC(**TIGHT).fit(X, names)
+    assert_array_equal(ours.predict(X), theirs.predict(X))
+    assert_array_equal(ours.support_, theirs.support_)
+    assert_allclose(ours.dual_coef_, theirs.dual_coef_, atol=1e-4)
+
+
+def test_the_layout_is_two_runs_of_samples_a_pair():
+    codes = np.array([2, 0, 1, 0, 2])
+    layout = Layout.of(codes, [0, 0, 1], [1, 2, 2])
+    assert layout.order.tolist() == [1, 3, 2, 0, 4]
+    assert layout.offsets.tolist() == [0, 3, 7, 10]
+    assert layout.order[layout.places[layout.variables(1)]].tolist() == [1, 3, 0, 4]
+    assert layout.signs[layout.variables(1)].tolist() == [-1.0, -1.0, 1.0, 1.0]
+    used, matrix = layout.gather(np.array([0, 0, 0, -1.0, 0, 1.0, 0, 0, 0, 0]))
+    assert used.tolist() == [0, 3]
+    assert matrix.tolist() == [[0.0, 0.0], [-1.0, 1.0], [0.0, 0.0]]
+
+
+def test_rows_end_where_their_memory_does():
+    X = np.random.default_rng(0).normal(size=(5000, 2))
+    source = KernelSource.from_inputs(X, KernelFunction("rbf", 1.0))
+    rows = all_pairs.RowsOfAll(all_pairs.float32_rows(source), 0.1)
+    assert len(rows.values) == 5
+    assert rows.make(np.arange(1, 5))
+    assert not rows.make(np.array([9]))
+    assert rows.slots[9] == -1
+    expected = np.exp(-((X - X[3]) ** 2).sum(axis=1))
+    assert_allclose(rows.values[rows.slots[3]], expected, atol=1e-6)
