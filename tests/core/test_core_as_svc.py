@@ -57,11 +57,6 @@ OF_OTHERS = {
 
 #: Tests that fail, and why.
 EXPECTED_FAILURES = {
-    **dict.fromkeys(
-        ("test_precomputed", "test_svc_clone_with_callable_kernel"),
-        "multipliers to six digits: a matrix is taken at its word, inputs are read in float32 "
-        "first and checked, and so the two are different solutions within tol",
-    ),
     "test_bad_input": "csvc predicts of sparse inputs after a fit on dense ones, SVC refuses",
     "test_svc_nonfinite_params": "too large inputs are told before the fit, in other words",
     "test_libsvm_convergence_warnings": "csvc has converged after the two steps it is allowed",
