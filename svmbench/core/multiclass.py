@@ -36,6 +36,7 @@ from svmbench.core.given_kernel import PRECOMPUTED
 from svmbench.core.joint_pairs import JointData, Layout, first_that_failed
 from svmbench.core.problems import Offset, Problem
 from svmbench.core.shared_points import SharedPoints
+from svmbench.core.weights import effective
 from svmbench.core.widths import scale
 
 
@@ -151,8 +152,9 @@ class OneVsOne(ClassifierMixin, Solver):
     The default gamma of a kernel solver is that of all samples, the same for every pair.
 
     It keeps the solver's contract: ``prepare``, ``train`` and ``certify`` are those of its pairs,
-    one after another. Not declared as a solver of its own: a run wraps a two-class solver in it
-    where a data set has more classes than two.
+    one after another, or of all at once where the solver shares work between them
+    (``trains_pairs_together``). Not declared as a solver of its own: a run wraps a two-class solver
+    in it where a data set has more classes than two.
 
     Parameters
     ----------
@@ -266,7 +268,7 @@ class OneVsOne(ClassifierMixin, Solver):
         self._models, self._first = None, estimator
         negative, positive = [p.negative for p in pairs], [p.positive for p in pairs]
         layout = Layout.of(codes, negative, positive)
-        weights = None if sample_weight is None else sample_weight[layout.order]
+        weights = None if sample_weight is None else effective(sample_weight, y)[layout.order]
         joint = JointData(layout, X[layout.order], weights)
         return TrainingData(X=X, y=y, native=joint, weights=sample_weight)
 
@@ -356,6 +358,10 @@ class OneVsOne(ClassifierMixin, Solver):
         values, C = joint.found.values(joint.weights), self._first.C
         self.objective_ = self.problem.primal(values, C)
         self.dual_objective_ = self.problem.dual(values, C)
+        if not np.isfinite(self.objective_):
+            kernel = self._first.kernel
+            msg = f"the {kernel} kernel overflows on the training samples; scale the features"
+            raise FloatingPointError(msg)
         self._found, self._weights, self._models = joint.found, joint.weights, None
         return self
 

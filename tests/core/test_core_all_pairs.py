@@ -200,6 +200,25 @@ def test_a_model_is_no_larger_than_its_support_vectors_ask_for():
     ]
 
 
+@pytest.mark.parametrize("scale", [1e8, 1e40])
+def test_long_rows_do_not_cancel(scale):
+    # All samples are far from each other: K = I, every multiplier is at its bound of 1, and so
+    # a pair of 2m samples has the objective m.
+    y = np.repeat([0, 1, 2], 20)
+    X = scale * np.random.default_rng(0).normal(size=(60, 3))
+    model = CSVC(gamma=1.0).fit(X, y)
+    assert model.objective_ == pytest.approx(60.0)
+    assert model.dual_objective_ == pytest.approx(60.0)
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered")
+@pytest.mark.filterwarnings("ignore:invalid value")
+def test_what_overflows_is_told():
+    X, y = classes()
+    with pytest.raises(FloatingPointError, match="the poly kernel overflows on the training"):
+        CSVC(kernel="poly", gamma=1.0).fit(1e80 * X, y)
+
+
 def test_labels_and_one_sample_classes_are_svcs():
     X, y = classes()
     names = np.array(["d", "b", "e", "a", "c"])[y]

@@ -32,7 +32,7 @@ from svmbench.core.kernel.csvc.pair_loops import (
     thresholds_of_all,
 )
 from svmbench.core.kernel.csvc.whole_matrix import CONVERGED, MAX_ITER, REASONS, STALLED, UNKNOWN
-from svmbench.core.kernels import MIB, KernelFunction, KernelSource
+from svmbench.core.kernels import MIB, KernelFunction, KernelSource, squared_lengths
 from svmbench.core.prediction import weighted_sums
 
 #: Up to so many samples rows are made in float64, and nothing is left to check.
@@ -46,6 +46,9 @@ AT_ONCE = 3000
 
 #: A pair of more samples is solved alone: working sets and shrinking are faster there.
 LARGEST_PAIR = 4000
+
+#: By how much rounding may move an RBF value of float64 rows, which are made from products.
+ROUNDING = 1e-9
 
 
 class RowsOfAll:
@@ -121,8 +124,10 @@ class Search:
         source = self.source
         before = source.kernel_evaluations
         maker: Rows = SourceRows(source, np.float64)
-        is_exact = source.n_samples <= EXACT or not can_be_single(source, maker.diagonal)
-        if not is_exact:
+        keeps_digits = self.keeps_digits()
+        if can_be_single(source, maker.diagonal) and not (
+            source.n_samples <= EXACT and keeps_digits
+        ):
             maker = float32_rows(source)
         rows = RowsOfAll(maker, self.cache_mb)
         last = np.full(len(self.reasons), np.inf)
@@ -134,6 +139,8 @@ class Search:
             self.check(np.flatnonzero(~ended), last)
             if not np.any(self.reasons == UNKNOWN):
                 break
+        if not keeps_digits:
+            self.correct(np.arange(len(self.reasons)), np.inf)
         made = source.kernel_evaluations - before + maker.evaluations + self.evaluations
         return self.solution({"kernel_evaluations": made, "updates": int(self.steps.sum())})
 
@@ -151,6 +158,19 @@ class Search:
             [REASONS[reason] for reason in self.reasons],
             {**work, "checks": self.checks, **self.support()},
         )
+
+    def keeps_digits(self) -> bool:
+        """Return whether float64 values of the source, which are from products, may be relied on.
+
+        Squared distances of RBF kernels cancel where inputs are long beside their distances.
+        """
+        inputs = self.source.inputs()
+        assert inputs is not None, "pairs are trained together from inputs"
+        X, function = inputs
+        if function.name != "rbf":
+            return True
+        longest = float(np.max(squared_lengths(X)))
+        return 2.0 * function.gamma * longest * float(np.finfo(float).eps) <= ROUNDING
 
     def go_on(self, rows: RowsOfAll) -> None:
         """Take steps until no pair needs a row; those that there is no room for end alone."""
@@ -186,7 +206,8 @@ class Search:
             The gap that each had when it was last checked; changed in place.
         """
         pairs = pairs[(self.reasons[pairs] != MAX_ITER) & ~self.is_alone[pairs]]
-        self.correct(pairs)
+        all_of_few = len(self.layout.order) <= CHECKED
+        self.correct(pairs, np.inf if all_of_few else NEAR * self.tol)
         self.checks += len(pairs)
         for p in pairs:
             ends = self.layout.offsets[p], self.layout.offsets[p + 1]
@@ -200,10 +221,10 @@ class Search:
                 self.reasons[p] = UNKNOWN
             last[p] = gap
 
-    def correct(self, pairs: np.ndarray) -> None:
+    def correct(self, pairs: np.ndarray, width: float) -> None:
         """Replace the gradients of pairs near their gap by their values in float64.
 
-        As ``exact.correct`` does; of few samples all are replaced.
+        As ``exact.correct`` does, first of what is within `width` of the gap.
         """
         layout, (beta, v) = self.layout, self.variables
         inputs = self.source.inputs()
@@ -213,7 +234,7 @@ class Search:
         points = function.take(X, used)
         is_known = np.zeros(len(beta), dtype=bool)
         widths, errors = np.full(len(self.reasons), -1.0), np.zeros(len(self.reasons))
-        widths[pairs] = np.inf if len(layout.order) <= CHECKED else NEAR * self.tol
+        widths[pairs] = width
         near = np.empty_like(is_known)
         while np.any(widths >= 0.0):
             near[:] = False

@@ -20,8 +20,8 @@ from svmbench.core.kernel.csvc.float32_rows import DenseRows, Rows
 from svmbench.core.kernel.csvc.whole_matrix import UNKNOWN, steps_on_rows
 from svmbench.core.kernels import KernelFunction
 
-#: A row alone costs up to three times what it does among many. So at most this share of all, and
-#: not fewer than this number, is made one by one; who asks for more gets the rest at once.
+#: A row alone costs more than it does among many. So at most this share of all, and not fewer than
+#: this number, is made one by one; who asks for more gets the rest at once.
 SHARE, LEAST = 0.125, 120
 
 #: With more features than the first a row alone is dearer still, and the share less; with more than
