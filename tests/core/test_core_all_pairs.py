@@ -11,6 +11,7 @@ from sklearn.svm import SVC
 from small_problems import needs_jit
 
 from svmbench import CSVC
+from svmbench.core.crew import Crew
 from svmbench.core.joint_pairs import Layout
 from svmbench.core.kernel.csvc import all_pairs
 from svmbench.core.kernel.csvc.float32_rows import DenseRows
@@ -135,6 +136,20 @@ def test_without_room_for_the_rows_each_pair_goes_on_alone(monkeypatch):
     assert_allclose(narrow.decision_function(X), wide.decision_function(X), atol=1e-5)
 
 
+@needs_jit
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_threads_change_nothing(form, monkeypatch):
+    for name, value in WAYS["asked"].items():
+        monkeypatch.setattr(all_pairs, name, value)
+    # More samples than a part of a row has that one thread makes.
+    X, y = classes(n=1500)
+    one, two = (CSVC(C=5.0, gamma=0.5, n_jobs=jobs).fit(form(X), y) for jobs in (1, 3))
+    assert_array_equal(one.dual_coef_, two.dual_coef_)
+    assert_array_equal(one.intercept_, two.intercept_)
+    assert one.counters_ == two.counters_
+    assert one.objective_ == two.objective_
+
+
 def test_three_steps_and_a_second_training(way):
     X, y = classes()
     model = OneVsOne(CSVC(C=2.0))
@@ -243,7 +258,7 @@ def test_the_layout_is_two_runs_of_samples_a_pair():
 def test_rows_end_where_their_memory_does():
     X = np.random.default_rng(0).normal(size=(5000, 2))
     source = KernelSource.from_inputs(X, KernelFunction("rbf", 1.0))
-    rows = all_pairs.RowsOfAll(all_pairs.float32_rows(source), 0.1)
+    rows = all_pairs.RowsOfAll(all_pairs.float32_rows(source), 0.1, Crew(1))
     assert len(rows.values) == 5
     assert rows.make(np.arange(1, 5))
     assert not rows.make(np.array([9]))

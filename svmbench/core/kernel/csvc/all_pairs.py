@@ -19,11 +19,12 @@ from __future__ import annotations
 import numpy as np
 
 from svmbench.core.arrays import raw
+from svmbench.core.crew import Crew
 from svmbench.core.joint_pairs import JointSolution, Layout
 from svmbench.core.kernel.csvc.box import Box
 from svmbench.core.kernel.csvc.driver import PROGRESS, can_be_single, solve_box
 from svmbench.core.kernel.csvc.exact import NEAR, SAFETY
-from svmbench.core.kernel.csvc.float32_rows import DenseRows, Rows, SourceRows, float32_rows
+from svmbench.core.kernel.csvc.float32_rows import WIDTH, DenseRows, Rows, SourceRows, float32_rows
 from svmbench.core.kernel.csvc.pair_loops import (
     extremes,
     find_near,
@@ -60,10 +61,11 @@ class RowsOfAll:
         Their maker.
     cache_mb : float
         Memory that they may take, MiB.
+    crew : Crew
     """
 
-    def __init__(self, rows: Rows, cache_mb: float) -> None:
-        n = rows.n_samples
+    def __init__(self, rows: Rows, cache_mb: float, crew: Crew) -> None:
+        n, self.crew = rows.n_samples, crew
         most = int(cache_mb * MIB / (n * np.dtype(rows.dtype).itemsize))
         self.rows, self.columns = rows, rows.columns(None)
         if n <= min(AT_ONCE, most):
@@ -79,7 +81,14 @@ class RowsOfAll:
         if made > len(self.values):
             return False
         at = np.arange(self.made, made)
-        self.rows.fill(wanted, self.columns, 0, self.rows.n_samples, self.values, at)
+
+        def fill(start: int, stop: int) -> None:
+            self.rows.fill(wanted, self.columns, start, stop, self.values, at, start)
+
+        if self.rows.shares:
+            self.crew.share(self.rows.n_samples, WIDTH, fill)
+        else:
+            fill(0, self.rows.n_samples)
         self.slots[wanted], self.made = at, made
         return True
 
@@ -94,6 +103,7 @@ class Search:
     layout : Layout
     bound : ndarray of shape (n_variables,)
         C of each variable.
+    crew : Crew
     tol, max_iter, cache_mb
         As for :func:`solve_pairs`.
     """
@@ -103,12 +113,13 @@ class Search:
         source: KernelSource,
         layout: Layout,
         bound: np.ndarray,
+        crew: Crew,
         *,
         tol: float,
         max_iter: int,
         cache_mb: float,
     ) -> None:
-        self.source, self.layout = source, layout
+        self.source, self.layout, self.crew = source, layout, crew
         self.tol, self.max_iter, self.cache_mb = tol, max_iter, cache_mb
         signed = bound * layout.signs
         self.bounds = np.minimum(signed, 0.0), np.maximum(signed, 0.0)
@@ -129,7 +140,7 @@ class Search:
             source.n_samples <= EXACT and keeps_digits
         ):
             maker = float32_rows(source)
-        rows = RowsOfAll(maker, self.cache_mb)
+        rows = RowsOfAll(maker, self.cache_mb, self.crew)
         last = np.full(len(self.reasons), np.inf)
         while True:
             ended = self.reasons != UNKNOWN
@@ -174,14 +185,19 @@ class Search:
 
     def go_on(self, rows: RowsOfAll) -> None:
         """Take steps until no pair needs a row; those that there is no room for end alone."""
-        layout = self.layout
-        parts = layout.starts, layout.first, layout.second, layout.offsets
+        layout, ends = self.layout, (self.tol, self.max_iter)
         wanted = np.zeros(len(layout.order), dtype=bool)
-        so_far = self.steps, self.reasons, wanted
-        ends = self.tol, self.max_iter
         values, diag = raw(rows.values), raw(rows.rows.diagonal)
-        while True:
+
+        def take_steps(start: int, stop: int) -> None:
+            some = slice(start, stop)
+            first, second = layout.first[some], layout.second[some]
+            parts = layout.starts, first, second, layout.offsets[start : stop + 1]
+            so_far = self.steps[some], self.reasons[some], wanted
             steps_of_all(values, rows.slots, diag, parts, self.bounds, ends, self.variables, so_far)
+
+        while True:
+            self.crew.share(len(layout.first), 1, take_steps)
             if not np.any(wanted):
                 return
             if not rows.make(np.flatnonzero(wanted)):
@@ -243,7 +259,7 @@ class Search:
             is_known |= near
             wanted = np.zeros(len(layout.order), dtype=bool)
             wanted[layout.places[near]] = True
-            sums = weighted_sums(function, points, coefficients.T, X[wanted])
+            sums = weighted_sums(function, points, coefficients.T, X[wanted], n_jobs=self.crew.size)
             self.evaluations += len(sums) * len(used)
             at = np.cumsum(wanted) - 1
             put_exact(layout.offsets, layout.signs, layout.places, sums, at, near, v, errors)
@@ -260,6 +276,7 @@ class Search:
             tol=self.tol,
             max_iter=self.max_iter - int(self.steps[p]),
             cache_mb=self.cache_mb,
+            n_jobs=self.crew.size,
         )
         self.variables[0][own], self.variables[1][own] = found.beta, found.v
         self.steps[p] += found.steps
@@ -290,6 +307,7 @@ def solve_pairs(
     tol: float = 1e-3,
     max_iter: int = 10_000_000,
     cache_mb: float = 1024.0,
+    n_jobs: int = 1,
 ) -> JointSolution:
     """Solve the C-SVC of every pair of classes.
 
@@ -307,11 +325,14 @@ def solve_pairs(
         Largest number of steps of a pair.
     cache_mb : float, default=1024.0
         Memory for kernel rows, MiB.
+    n_jobs : int, default=1
+        Threads; the solution is the same, bit by bit, whatever their number.
     """
     weighted = 1.0 if weights is None else weights[layout.places]
     bound = np.full(len(layout.places), C) * weighted
-    search = Search(source, layout, bound, tol=tol, max_iter=max_iter, cache_mb=cache_mb)
-    return search.run()
+    with Crew(n_jobs) as crew:
+        search = Search(source, layout, bound, crew, tol=tol, max_iter=max_iter, cache_mb=cache_mb)
+        return search.run()
 
 
 def warm_up() -> None:
@@ -320,7 +341,7 @@ def warm_up() -> None:
     layout = Layout.of(np.array([0, 0, 1, 1, 2, 2]), [0, 0, 1], [1, 2, 2])
     source = KernelSource.from_inputs(X, KernelFunction("rbf", 1.0))
     for maker in (SourceRows(source, np.float64), DenseRows(X, KernelFunction("rbf", 1.0))):
-        search = Search(source, layout, np.ones(12), tol=1e-3, max_iter=9, cache_mb=1.0)
-        search.go_on(RowsOfAll(maker, 1.0))
+        search = Search(source, layout, np.ones(12), Crew(1), tol=1e-3, max_iter=9, cache_mb=1.0)
+        search.go_on(RowsOfAll(maker, 1.0, Crew(1)))
         search.check(np.arange(3), np.full(3, np.inf))
         search.solution({})

@@ -113,8 +113,9 @@ class CSVC(Weighted, KernelClassifier):
         Whether f has an offset. Without one the dual has no equality constraint.
     n_jobs : int, default=1
         Threads that make kernel rows and update the gradient of problems of more than 2,000
-        samples; -1: one a processor. The model is the same whatever their number. Sparse inputs
-        of less than 3 % non-zeros that are not binary, and stored matrices, stay on one thread.
+        samples, and that share the pairs of several classes; -1: one a processor. The model is the
+        same whatever their number. Sparse inputs of less than 3 % non-zeros that are not binary,
+        and stored matrices, stay on one thread.
     class_weight : dict, "balanced" or None, default=None
         What multiplies C for the samples of a class: by label, 1 for what is not in it; so that
         all classes weigh the same; or 1.
@@ -267,6 +268,7 @@ class CSVC(Weighted, KernelClassifier):
             tol=float(self.tol),
             max_iter=int(self.max_iter),
             cache_mb=float(self.cache_mb),
+            n_jobs=self.n_jobs,
         )
         self._warn_unless_finished(first_that_failed(found.stop_reasons))
         return found
