@@ -11,13 +11,15 @@ import beyond
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 
 beyond.need(package="pyarrow", install="pip install 'svmbench[spark]'")
 
 import pyarrow as pa  # noqa: E402
 
 from svmbench.core.linear.statistics import Statistics  # noqa: E402
+from svmbench.spark.l2svm import Point, curvature, losses  # noqa: E402
+from svmbench.spark.packed import Block  # noqa: E402
 from svmbench.spark.passes import Folded, Merge, Refusal  # noqa: E402
 from svmbench.spark.rows import (  # noqa: E402
     Folds,
@@ -228,6 +230,23 @@ def test_a_feature_beyond_the_number_that_was_given():
     (result,) = partition(iter([batch(GOOD, [0, 1])]))
     refusal = pickle.loads(result.column(0)[0].as_py())
     assert refusal.reason == "there is a feature 2, beyond the last, 1"
+
+
+@pytest.mark.parametrize("bias", [0.0, 2.0])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_the_squared_hinge_s_passes_sum_up_what_its_definition_says(form, bias):
+    draw = np.random.default_rng(2)
+    X, y = draw.standard_normal((40, 3)), np.where(draw.random(40) < 0.5, -1.0, 1.0)
+    Z = np.column_stack([X, np.full(40, bias)]) if bias else X
+    w, v = draw.standard_normal((2, Z.shape[1]))
+    slack = np.maximum(0.0, 1.0 - y * (Z @ w))
+    active = slack > 0.0
+    assert 5 < active.sum() < 35
+    block = Block(form(X), y, None)
+    found = losses(block, Point(w[np.newaxis], bias))
+    assert_allclose(found, [slack @ slack, *(y * slack) @ Z], rtol=1e-12)
+    found = curvature(block, Point(np.stack([w, v]), bias))
+    assert_allclose(found, Z[active].T @ (Z[active] @ v), rtol=1e-12)
 
 
 def test_of_two_refusals_the_same_is_told_whatever_the_order():
