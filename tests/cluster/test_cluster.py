@@ -363,6 +363,24 @@ def test_what_asks_for_no_times_goes_anywhere() -> None:
     assert run._may_run(one, timed)
 
 
+def test_a_worker_has_one_cell_at_a_time() -> None:
+    run = object.__new__(cluster.ClusterRun)
+    facts = {"machine": "m", "environment": {"cpu": "c"}}
+    one, other = (cluster.Place(f"tcp://{name}", None, facts) for name in "ab")
+    run.places = {place.address: place for place in (one, other)}
+    run.timed, run.kind = set(), ""
+    cells = [Cell(name, {"block": "b"}, {}) for name in "123"]  # type: ignore[typeddict-item]
+    run.running = {cluster.RemoteWork(one, None): (cells[0], 0.0)}
+    run.waiting = cells[1:]
+    run._look_around = lambda: None  # type: ignore[method-assign]
+    run._send = lambda _cell, place: cluster.RemoteWork(place, None)  # type: ignore[method-assign]
+    for _ in range(2):
+        run._start_what_can({})
+        held = [(work.place.address, cell.key) for work, (cell, _) in run.running.items()]
+        assert held == [("tcp://a", "1"), ("tcp://b", "2")]
+    assert [cell.key for cell in run.waiting] == ["3"]
+
+
 def test_two_runs_share_a_worker_and_not_a_folder(slow: Path, tmp_path: Path) -> None:
     config = write_config(tmp_path, [ALONG_C], PATH)
     with dask(slow, "only") as there:
@@ -411,7 +429,7 @@ def test_a_cell_that_ends_what_runs_it_is_tried_thrice() -> None:
     assert answer["status"] == "again"
     assert "\x1b" not in answer["reason"]
     place.is_gone = True
-    assert work.answer(1.0)["reason"] == "its Dask worker went away"
+    assert work.answer(1.0) == {"status": "again", "reason": "its Dask worker went away"}
 
 
 def test_bad_request_has_a_place() -> None:
