@@ -1,0 +1,140 @@
+"""Cyanure's squared-hinge SVM by MISO and its acceleration: a peer where it is installed.
+
+The package is optional (``pip install svmbench[peers]``). Without it this module declares nothing,
+and a config that names the solver is told that there is none of that name.
+
+Problem
+    Squared hinge loss; the constant feature that `prepare` appends is regularised.
+Given
+    The samples as Cyanure takes them; `train` is the `fit` of its ``Classifier``, without a scan
+    for NaN, which `prepare` has done.
+Reference
+    Mairal 2019 (Cyanure); Mairal 2015 (MISO); Lin, Mairal and Harchaoui 2019 (QNing).
+Deviations
+    - Its problem is 1/(2n) sum max(0, 1 - m)^2 + lambda/2 ||w||^2: ours with lambda = 1/(2 n C).
+"""
+
+from __future__ import annotations
+
+import warnings
+from importlib.util import find_spec
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
+
+from svmbench.core.arrays import append_bias
+from svmbench.core.base import TrainingData, require_count
+from svmbench.core.linear_base import LinearClassifier, LinearSolution
+from svmbench.core.registry import declare
+
+#: Without this package nothing is declared here; the shell's completion reads it, too.
+NEEDS = "cyanure"
+
+#: Its solvers that take a squared hinge; "auto" chooses.
+SOLVERS = ("auto", "miso", "catalyst-miso", "qning-miso")
+
+
+class CyanureBaseline(LinearClassifier):
+    """Cyanure's ``Classifier`` with squared hinge loss, on one thread.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Weight of the summed losses.
+    tol : float, default=1e-3
+        Its tolerance: relative duality gap.
+    solver : {"auto", "miso", "catalyst-miso", "qning-miso"}, default="auto"
+        Which of its solvers.
+    max_iter : int, default=500
+        Passes over the samples at most.
+    fit_intercept : bool, default=True
+        Whether a constant feature is appended.
+    intercept_scaling : float, default=1.0
+        Its value.
+    random_state : int, default=0
+        Seed.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features)
+    intercept_ : ndarray of shape (1,)
+    n_iter_ : int
+        Passes over the samples.
+    """
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        tol: float = 1e-3,
+        solver: str = "auto",
+        max_iter: int = 500,
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1.0,
+        random_state: int = 0,
+    ) -> None:
+        self.C = C
+        self.tol = tol
+        self.solver = solver
+        self.max_iter = max_iter
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.random_state = random_state
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        require_count("max_iter", self.max_iter)
+        if self.solver not in SOLVERS:
+            msg = f"solver must be one of {', '.join(SOLVERS)}, got solver={self.solver!r}"
+            raise ValueError(msg)
+
+    def prepare(self, X: Any, y: Any) -> TrainingData:
+        """Validate, and append the constant feature."""
+        data = self._validate(X, y)
+        native = append_bias(data.X, self.bias)
+        # It knows scipy's older class of sparse matrices alone.
+        data.native = sp.csr_matrix(native) if sp.issparse(native) else native
+        return data
+
+    def train(self, data: TrainingData) -> Self:
+        """Call the `fit` of its classifier."""
+        from cyanure.estimators import Classifier
+
+        model = Classifier(
+            loss="sqhinge",
+            penalty="l2",
+            lambda_1=1.0 / (2.0 * len(data.y) * float(self.C)),
+            fit_intercept=False,
+            tol=float(self.tol),
+            solver=self.solver,
+            max_iter=int(self.max_iter),
+            random_state=int(self.random_state),
+            n_threads=1,
+            verbose=False,
+            safe=False,
+        )
+        with warnings.catch_warnings():
+            # What it says of its limit is said by `_store`, once.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model.fit(data.native, data.y)
+        w, n_iter = np.ravel(model.coef_).astype(np.float64), int(np.max(model.n_iter_))
+        return self._store(
+            LinearSolution(
+                w=w[:-1] if self.bias else w,
+                b=float(w[-1] * self.bias) if self.bias else 0.0,
+                n_iter=max(1, n_iter),
+                stop_reason="max_iter" if n_iter >= self.max_iter else "converged",
+                counters={"passes": n_iter},
+            )
+        )
+
+
+if find_spec(NEEDS) is not None:
+    declare(
+        name="cyanure-l2",
+        problem="squared-hinge",
+        summary="Cyanure's squared-hinge SVM by MISO (optional)",
+        reference="Mairal 2019, cyanure.estimators.Classifier",
+    )(CyanureBaseline)
