@@ -52,6 +52,14 @@ class Dask:
             pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
         raise AssertionError("no worker of ours")
 
+    def hosts_beside(self, name: str) -> list[int]:
+        """Return the processes beside a worker that run its cells."""
+        pid = self.workers[name].pid
+        tasks = Path(f"/proc/{pid}/task").glob("*/children")
+        children = [int(word) for task in tasks for word in task.read_text().split()]
+        commands = {child: Path(f"/proc/{child}/cmdline").read_bytes() for child in children}
+        return [child for child, command in commands.items() if b"experiment.host" in command]
+
     def end(self) -> None:
         for process in (*self.workers.values(), self.scheduler):
             process.kill()
@@ -271,6 +279,7 @@ def test_the_end_of_a_run_ends_its_cells_on_the_cluster(
         run = start(*words)
         try:
             wait_until(lambda: (slow / "waits").exists() and len(points_of(out)) == 2, 120)
+            assert len(there.hosts_beside("only")) == 1
             os.kill(run.pid, number)
             said = "".join(run.communicate(timeout=60))
         finally:
@@ -285,6 +294,7 @@ def test_the_end_of_a_run_ends_its_cells_on_the_cluster(
         again = start(*words)
         said = "".join(again.communicate(timeout=120))
         assert again.returncode == 0, said
+        wait_until(lambda: not there.hosts_beside("only"), 20)
     assert (slow / "fits").read_text().split() == ["1", "2", "4", "4", "8"]
 
 
