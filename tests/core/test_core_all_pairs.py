@@ -96,19 +96,21 @@ def test_conditions_hold_in_float64(way):
     assert gaps(model, X, y, weights).max() <= 1e-3 + 1e-9
 
 
-def test_what_single_precision_gets_wrong_is_found(monkeypatch):
-    # Rows that are wrong in the third digit: the check has to send every pair on.
+@pytest.mark.parametrize("factor", [1.003, 0.3])
+def test_what_single_precision_gets_wrong_is_found(factor, monkeypatch):
+    # Rows that are wrong in the third digit: the check has to send every pair on. In the first:
+    # steps on them get nowhere, and each pair has to go on alone, in the end in float64.
     for name, value in WAYS["asked"].items():
         monkeypatch.setattr(all_pairs, name, value)
     honest = DenseRows.fill
 
     def wrong(self, samples, columns, start, stop, out, at, left=0):
         honest(self, samples, columns, start, stop, out, at, left)
-        out[at, left : left + stop - start] *= 1.003
+        out[at, left : left + stop - start] *= factor
 
     X, y = classes(d=60)
     monkeypatch.setattr(DenseRows, "fill", wrong)
-    model = CSVC(C=10.0, gamma=0.01).fit(X, y)
+    model = CSVC(C=10.0, gamma=0.01, max_iter=20_000).fit(X, y)
     assert model.stop_reason_ == "converged"
     assert model.counters_["checks"] > len(model.estimators_)
     monkeypatch.undo()
