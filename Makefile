@@ -18,6 +18,8 @@ REQUIRE_BEYOND ?= 1
 
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
+# Tests start hundreds of processes: without bytecode each would compile the package's sources anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help setup quickstart test test-beyond test-no-jit coverage lint format validate regress reproduce-all clean

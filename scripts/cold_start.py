@@ -1,10 +1,11 @@
 """Where the CPU time of a process's first fit goes, beyond the import of scikit-learn.
 
-    python scripts/cold_start.py --processes 9 > results/smo/cold.csv
+    python scripts/cold_start.py --processes 15 > results/smo/cold.csv
 
 Each process imports scikit-learn, then Numba, then the solver; calls one compiled function of no
 work, which makes Numba set itself up and load that function from its cache; then fits csvc on
-breast-cancer, once and once more. One process before them fills the cache. A row is a part: the
+breast-cancer, once and once more. One process before them fills the caches, of Numba's code and of
+Python's, which they may write here whatever the environment says. A row is a part: the
 median of the processes, and their least and largest, in seconds.
 """
 
@@ -13,6 +14,7 @@ from __future__ import annotations
 import argparse
 import csv
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -62,9 +64,9 @@ def main() -> None:
 
 def one_process() -> list[float]:
     """Return the CPU seconds of each part, of a process of its own."""
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", PROGRAM], capture_output=True, text=True, check=True
-    )
+    environ = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
+    words = [sys.executable, "-W", "ignore", "-c", PROGRAM]
+    done = subprocess.run(words, capture_output=True, text=True, check=True, env=environ)
     return list(json.loads(done.stdout))
 
 

@@ -17,6 +17,7 @@ CPU time is that of the process, user and system time also apart.
 from __future__ import annotations
 
 import json
+import os
 import pickle
 import statistics
 import subprocess
@@ -156,12 +157,21 @@ def _apart(described: dict[str, Any]) -> clocked.Seconds:
             capture_output=True,
             text=True,
             check=False,
+            env=_with_bytecode(),
         )
     if done.returncode:
         last = (done.stderr.strip().splitlines() or ["without a word"])[-1]
         msg = f"the process of {described['solver']} ended with {done.returncode}: {last}"
         raise RuntimeError(msg)
     return clocked.Seconds(**json.loads(done.stdout))
+
+
+def _with_bytecode() -> dict[str, str]:
+    """Return the environment of a process that keeps the bytecode of what it imports.
+
+    Without it a process compiles the sources of the package anew, which is none of a call's work.
+    """
+    return {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
 
 
 @protocol(
