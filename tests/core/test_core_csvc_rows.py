@@ -28,7 +28,13 @@ from svmbench.core.kernel.csvc import float32_rows as float32_rows_module
 from svmbench.core.kernel.csvc.active import Active
 from svmbench.core.kernel.csvc.box import csvc_box, limits
 from svmbench.core.kernel.csvc.difference_rows import DifferenceRows
-from svmbench.core.kernel.csvc.float32_rows import BitRows, DenseRows, SourceRows, float32_rows
+from svmbench.core.kernel.csvc.float32_rows import (
+    BitRows,
+    DenseRows,
+    SourceRows,
+    exact_values,
+    float32_rows,
+)
 from svmbench.core.kernel.csvc.working_sets import BlockSearch
 from svmbench.core.kernel.row_store import RowStore, forget_none
 from svmbench.core.kernels import KERNELS, MIB, KernelFunction, KernelSource
@@ -76,6 +82,44 @@ def test_rows_of_every_maker(name, make, form):
     assert_allclose(rows.whole(), K, rtol=2e-5, atol=1e-6)
     counted = rows.evaluations + source.kernel_evaluations
     assert counted == 3 * (29 + 4) + 30 * 30 + (30 if make is SourceRows else 0)
+
+
+@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize("make", [BitRows, DenseRows, DifferenceRows, SourceRows])
+def test_sums_of_rows_of_every_maker(name, make):
+    # More samples and columns than a piece has.
+    if make is DifferenceRows and name != "rbf":
+        pytest.skip("differences make RBF rows alone")
+    X = binary_problem(n=700)[0] if make is BitRows else make_problem(n=700, d=70)[0]
+    function = KernelFunction(name, gamma=0.05, degree=2, coef0=0.5)
+    source = KernelSource.from_inputs(X, function)
+    K = function.between(X, X)
+    rows = make(source, np.float32) if make is SourceRows else make(X, function)
+    samples, J = np.arange(3, 603), np.arange(1, 700)
+    factors = np.random.default_rng(0).normal(size=600)
+    before = rows.evaluations + source.kernel_evaluations
+    v = np.ones(699)
+    rows.take_off(samples, factors, rows.columns(J), 5, 690, v)
+    expected = 1.0 - factors @ K[np.ix_(samples, J)]
+    expected[:5] = expected[690:] = 1.0
+    assert_allclose(v, expected, atol=2e-6 * np.abs(factors).sum() * np.max(np.abs(K)))
+    counted = rows.evaluations + source.kernel_evaluations - before
+    assert counted == 600 * 685
+
+
+@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_bits_have_exact_values(name, form):
+    X = form(binary_problem(n=40)[0])
+    function = KernelFunction(name, gamma=0.05, degree=2, coef0=0.5)
+    rows, source = BitRows(X, function), KernelSource.from_inputs(X, function)
+    assert exact_values(source, rows) is rows
+    assert exact_values(source, SourceRows(source, np.float32)) is source
+    I, J = np.array([7, 0, 39]), np.arange(4, 40)  # noqa: E741
+    values = rows.block(I, J)
+    assert values.dtype == np.float64
+    assert_allclose(values, source.block(I, J), rtol=1e-14)
+    assert rows.evaluations == 3 * 36
 
 
 def test_the_maker_follows_from_the_inputs():

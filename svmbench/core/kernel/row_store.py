@@ -20,6 +20,9 @@ from svmbench.errors import SvmbenchError
 #: More slots than this are never made: looking for the oldest would cost more than a row.
 MOST_SLOTS = 1 << 16
 
+#: Columns whose sums stay in the first-level cache while rows pass by.
+SPAN = 1024
+
 
 @compiled
 def move_together(memory: np.ndarray, width: int, rows: np.ndarray, columns: np.ndarray) -> None:
@@ -38,6 +41,45 @@ def move_together(memory: np.ndarray, width: int, rows: np.ndarray, columns: np.
         source, target = rows[m] * width, m * n
         for k in range(n):
             memory[target + k] = memory[source + columns[k]]
+
+
+@compiled
+def subtract_rows(
+    rows: np.ndarray,
+    slots: np.ndarray,
+    factors: np.ndarray,
+    v: np.ndarray,
+    first: int,
+    end: int,
+) -> None:
+    """Take ``factors @ rows[slots]`` off `v`, in float64.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (any, at least n)
+    slots, factors : ndarray of shape (m,)
+    v : ndarray of shape (n,)
+        Changed in place, from `first` to before `end`.
+    """
+    m = len(slots)
+    for start in range(first, end, SPAN):
+        stop = min(start + SPAN, end)
+        values = v[start:stop]
+        q = 0
+        while q + 4 <= m:
+            f0, f1, f2, f3 = factors[q], factors[q + 1], factors[q + 2], factors[q + 3]
+            r0, r1 = rows[slots[q], start:stop], rows[slots[q + 1], start:stop]
+            r2, r3 = rows[slots[q + 2], start:stop], rows[slots[q + 3], start:stop]
+            for k in range(len(values)):
+                values[k] -= (f0 * np.float64(r0[k]) + f1 * np.float64(r1[k])) + (
+                    f2 * np.float64(r2[k]) + f3 * np.float64(r3[k])
+                )
+            q += 4
+        while q < m:
+            f0, r0 = factors[q], rows[slots[q], start:stop]
+            for k in range(len(values)):
+                values[k] -= f0 * np.float64(r0[k])
+            q += 1
 
 
 def forget_oldest(last_use: np.ndarray, clock: int, wanted: int) -> np.ndarray:

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from svmbench.core.compiled import compiled
 from svmbench.core.crew import Crew
 from svmbench.core.kernel.csvc.box import Box, Limits, gap_of_box, limits
 from svmbench.core.kernel.csvc.float32_rows import WIDTH, Rows
@@ -15,48 +14,6 @@ from svmbench.core.kernel.csvc.float32_rows import WIDTH, Rows
 #: of the width of the products behind them, so that threads change no product's shape: another
 #: shape can have another last bit.
 PASSING = WIDTH
-
-#: Columns whose gradient stays in the first-level cache while rows pass by.
-SPAN = 1024
-
-
-@compiled
-def subtract_rows(
-    rows: np.ndarray,
-    slots: np.ndarray,
-    factors: np.ndarray,
-    v: np.ndarray,
-    first: int,
-    end: int,
-) -> None:
-    """Take ``factors @ rows[slots]`` off `v`, in float64.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (any, at least n)
-    slots, factors : ndarray of shape (m,)
-    v : ndarray of shape (n,)
-        Changed in place, from `first` to before `end`.
-    """
-    m = len(slots)
-    for start in range(first, end, SPAN):
-        stop = min(start + SPAN, end)
-        values = v[start:stop]
-        q = 0
-        while q + 4 <= m:
-            f0, f1, f2, f3 = factors[q], factors[q + 1], factors[q + 2], factors[q + 3]
-            r0, r1 = rows[slots[q], start:stop], rows[slots[q + 1], start:stop]
-            r2, r3 = rows[slots[q + 2], start:stop], rows[slots[q + 3], start:stop]
-            for k in range(len(values)):
-                values[k] -= (f0 * np.float64(r0[k]) + f1 * np.float64(r1[k])) + (
-                    f2 * np.float64(r2[k]) + f3 * np.float64(r3[k])
-                )
-            q += 4
-        while q < m:
-            f0, r0 = factors[q], rows[slots[q], start:stop]
-            for k in range(len(values)):
-                values[k] -= f0 * np.float64(r0[k])
-            q += 1
 
 
 def subtract_kernel(
@@ -75,16 +32,9 @@ def subtract_kernel(
     crew : Crew
         Each of its threads takes some of the columns.
     """
-    height, places = rows.height, np.arange(rows.height)
 
     def take_off(first: int, end: int) -> None:
-        scratch = np.empty((height, PASSING), dtype=rows.dtype)
-        for start in range(first, end, PASSING):
-            stop = min(start + PASSING, end)
-            for top in range(0, len(samples), height):
-                some, change = samples[top : top + height], factors[top : top + height]
-                rows.fill(some, columns, start, stop, scratch, places[: len(some)])
-                subtract_rows(scratch, places[: len(some)], change, v[start:stop], 0, stop - start)
+        rows.take_off(samples, factors, columns, first, end, v)
 
     if rows.shares:
         crew.share(len(v), PASSING, take_off)

@@ -25,12 +25,12 @@ import numpy as np
 
 from svmbench.core.compiled import compiled
 from svmbench.core.kernel.conjugate_gradient import times
-from svmbench.core.kernel.csvc.active import subtract_rows
 from svmbench.core.kernel.csvc.box import label_bounds, threshold
 from svmbench.core.kernel.csvc.narrowing import NARROWED, narrowing_steps
 from svmbench.core.kernel.csvc.passes import TINY
 from svmbench.core.kernel.csvc.whole_matrix import CONVERGED
 from svmbench.core.kernel.csvc.working_sets import gather
+from svmbench.core.kernel.row_store import subtract_rows
 
 #: Few bounded multipliers: at most this share of all.
 FEW = 0.125

@@ -17,6 +17,7 @@ import scipy.sparse as sp
 from svmbench.core.arrays import central_row, in_fours, largest_value
 from svmbench.core.compiled import compiled_fused
 from svmbench.core.crew import Tally
+from svmbench.core.kernel.row_store import subtract_rows
 from svmbench.core.kernels import KernelFunction, gauss_single, squared_lengths
 from svmbench.core.tile_loops import subtract_half_distances
 
@@ -77,6 +78,33 @@ def points_of(X: Any) -> np.ndarray:
     return in_fours((dense - central_row(dense)).astype(np.float32), 1)
 
 
+def take_off(
+    rows: Any,
+    samples: np.ndarray,
+    factors: np.ndarray,
+    columns: Any,
+    part: tuple[int, int],
+    v: np.ndarray,
+) -> None:
+    """Take a sum of rows off `v` by pieces of them that are filled, used, and written over.
+
+    Parameters
+    ----------
+    rows : Rows
+        Asked for pieces of its `height` and of `WIDTH` columns at most.
+    samples, factors, columns, part, v
+        As for ``Rows.take_off``.
+    """
+    height, places = rows.height, np.arange(rows.height)
+    scratch = np.empty((height, WIDTH), dtype=rows.dtype)
+    for first in range(*part, WIDTH):
+        end = min(first + WIDTH, part[1])
+        for top in range(0, len(samples), height):
+            some, change = samples[top : top + height], factors[top : top + height]
+            rows.fill(some, columns, first, end, scratch, places[: len(some)])
+            subtract_rows(scratch, places[: len(some)], change, v[first:end], 0, end - first)
+
+
 class MadeRows(ABC):
     """Rows in float32 that are made from inputs, of which several threads may make some at a time.
 
@@ -112,6 +140,18 @@ class MadeRows(ABC):
         left: int = 0,
     ) -> None:
         """Write pieces of rows; see :class:`~.float32_rows.Rows`."""
+
+    def take_off(
+        self,
+        samples: np.ndarray,
+        factors: np.ndarray,
+        columns: Any,
+        start: int,
+        stop: int,
+        v: np.ndarray,
+    ) -> None:
+        """Take a sum of rows off `v`; see :class:`~.float32_rows.Rows`."""
+        take_off(self, samples, factors, columns, (start, stop), v)
 
     def whole(self) -> np.ndarray:
         """Return the whole matrix: strips from the diagonal on are made, and mirrored."""

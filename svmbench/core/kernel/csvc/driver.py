@@ -26,6 +26,7 @@ from svmbench.core.kernel.csvc.float32_rows import (
     DenseRows,
     Rows,
     SourceRows,
+    exact_values,
     float32_rows,
 )
 from svmbench.core.kernel.csvc.growing_matrix import GrowingMatrix, can_grow
@@ -255,6 +256,7 @@ class Search:
         rows: Rows = SourceRows(source, np.float64)
         if can_be_single(source, rows.diagonal):
             rows = float32_rows(source)
+        exact = exact_values(source, rows)
         K = self.matrix(rows)
         if start is not None:
             found.beta = np.array(start, dtype=np.float64)
@@ -273,16 +275,16 @@ class Search:
                 if found.reason == STALLED or limits(box, found.beta, found.v).gap <= tol:
                     break
                 continue
-            gap, members = correct(source, box, found.beta, found.v, tol)
+            gap, members = correct(exact, box, found.beta, found.v, tol)
             checks += 1
             if gap <= tol:
                 found.reason = CONVERGED
                 break
             if gap > PROGRESS * last or found.reason == STALLED:
+                found.v = exact_gradient(exact, box.linear, found.beta, everyone)
                 made += rows.evaluations + _made(K)
                 rows, members = SourceRows(source, np.float64), everyone
                 K = source.whole(self.cache_mb)
-                found.v = exact_gradient(source, box.linear, found.beta, everyone)
             last = gap
         found.checks = checks
         found.evaluations = source.kernel_evaluations - before + made + rows.evaluations + _made(K)
@@ -351,7 +353,7 @@ def warm_up() -> None:
             sets.run(100, 0.0)
             sets.drop(np.arange(len(members)) > 0)
             active.finish(rows, crew)
-        correct(source, box, found.beta, found.v, 1e-3)
+        correct(exact_values(source, rows), box, found.beta, found.v, 1e-3)
         search.go_on(rows, rows.whole(), np.arange(4), found)
     grown = Found(np.zeros(4), y.copy())
     search.go_on(makers[1], GrowingMatrix(X, function, makers[1]), np.arange(4), grown)

@@ -7,10 +7,11 @@ error found among those can't matter.
 
 from __future__ import annotations
 
+from typing import Any, Protocol
+
 import numpy as np
 
 from svmbench.core.kernel.csvc.box import Box, limits
-from svmbench.core.kernels import KernelSource
 
 #: Samples within so many tolerances of the gap are checked at first.
 NEAR = 3.0
@@ -25,6 +26,13 @@ STRIP = 256
 SAFETY = 10.0
 
 
+class Blocks(Protocol):
+    """What kernel values in float64 come from: a `KernelSource`, or rows that have exact ones."""
+
+    def block(self, I: Any, J: Any) -> np.ndarray:  # noqa: E741
+        """Return the values of samples `I` with samples `J`, float64 of shape (len(I), len(J))."""
+
+
 def near_gap(box: Box, beta: np.ndarray, v: np.ndarray, width: float) -> np.ndarray:
     """Return which samples could be part of a violation if gradients were wrong by `width`."""
     at = limits(box, beta, v)
@@ -33,7 +41,7 @@ def near_gap(box: Box, beta: np.ndarray, v: np.ndarray, width: float) -> np.ndar
 
 
 def exact_gradient(
-    source: KernelSource, linear: np.ndarray, beta: np.ndarray, samples: np.ndarray
+    source: Blocks, linear: np.ndarray, beta: np.ndarray, samples: np.ndarray
 ) -> np.ndarray:
     """Return ``(linear - K beta)[samples]`` in float64; `samples` are different and ascend."""
     support, v = np.flatnonzero(beta), linear.copy()
@@ -55,13 +63,13 @@ def exact_gradient(
 
 
 def correct(
-    source: KernelSource, box: Box, beta: np.ndarray, v: np.ndarray, tol: float
+    source: Blocks, box: Box, beta: np.ndarray, v: np.ndarray, tol: float
 ) -> tuple[float, np.ndarray]:
     """Replace the gradient near the gap by its value in float64; return the true gap.
 
     Parameters
     ----------
-    source : KernelSource
+    source : Blocks
     box : Box
     beta, v : ndarray of shape (n_samples,)
         Variables, and gradient (changed in place).

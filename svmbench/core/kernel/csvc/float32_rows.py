@@ -20,7 +20,10 @@ import scipy.sparse as sp
 
 from svmbench.core.arrays import raw
 from svmbench.core.bits import MOST_BITS, count_pieces, is_binary, pack, table_of
-from svmbench.core.kernel.csvc.difference_rows import DifferenceRows, MadeRows, suits
+from svmbench.core.compiled import compiled
+from svmbench.core.kernel.csvc.difference_rows import DifferenceRows, MadeRows, suits, take_off
+from svmbench.core.kernel.csvc.exact import Blocks
+from svmbench.core.kernel.row_store import subtract_rows
 from svmbench.core.kernels import KernelFunction, KernelSource, gauss_single
 
 #: Columns and rows of a piece: product, norms and result stay in the second-level cache.
@@ -94,6 +97,28 @@ class Rows(Protocol):
         left : int, default=0
         """
 
+    def take_off(
+        self,
+        samples: np.ndarray,
+        factors: np.ndarray,
+        columns: Any,
+        start: int,
+        stop: int,
+        v: np.ndarray,
+    ) -> None:
+        """Take ``factors @ K[samples][:, columns]`` off `v`, by rows that are never written out.
+
+        Parameters
+        ----------
+        samples, factors : ndarray of shape (m,)
+        columns : object
+            From `columns`.
+        start, stop : int
+            The part of the columns that is wanted.
+        v : ndarray of float64 of shape (n_columns,)
+            One value a column; changed in place, from `start` to before `stop`.
+        """
+
     def whole(self) -> np.ndarray:
         """Return the whole matrix, shape (n_samples, n_samples)."""
 
@@ -111,6 +136,11 @@ def float32_rows(source: KernelSource) -> Rows:
         if size > SMALL and X.nnz < DENSE_FROM * size:
             return SourceRows(source, np.float32)
     return DifferenceRows(X, function) if suits(X, function) else DenseRows(X, function)
+
+
+def exact_values(source: KernelSource, rows: Rows) -> Blocks:
+    """Return what computes values in float64 fastest: bits, where rows are made of them."""
+    return rows if isinstance(rows, BitRows) else source
 
 
 class DenseRows(MadeRows):
@@ -175,6 +205,42 @@ class DenseRows(MadeRows):
         self._tally.add(len(samples) * (stop - start))
 
 
+@compiled
+def take_off_counts(
+    words: np.ndarray,
+    factors: np.ndarray,
+    columns: np.ndarray,
+    start: int,
+    stop: int,
+    differing: bool,
+    table: np.ndarray,
+    v: np.ndarray,
+) -> None:
+    """Take a sum of rows off `v`, of samples as bits.
+
+    Threads that come back to Python after every piece wait for each other there; this comes back
+    once.
+
+    Parameters
+    ----------
+    words : ndarray of uint64 of shape (m, n_words)
+        Samples.
+    factors : ndarray of shape (m,)
+    columns, start, stop, differing, table
+        As for :func:`~svmbench.core.bits.count_pieces`.
+    v : ndarray of shape (n,)
+        Changed in place, from `start` to before `stop`.
+    """
+    scratch, places = np.empty((HEIGHT, WIDTH), dtype=table.dtype), np.arange(HEIGHT)
+    for first in range(start, stop, WIDTH):
+        end = min(first + WIDTH, stop)
+        for top in range(0, len(words), HEIGHT):
+            some, change = words[top : top + HEIGHT], factors[top : top + HEIGHT]
+            at = places[: len(some)]
+            count_pieces(some, columns, first, end, differing, table, scratch, at, 0)
+            subtract_rows(scratch, at, change, v[first:end], 0, end - first)
+
+
 class BitRows(MadeRows):
     """Rows from inputs whose values are all 0 or 1; see :class:`Rows`.
 
@@ -190,7 +256,10 @@ class BitRows(MadeRows):
         self.words = pack(X)
         self.effort = 2.5 + 0.5 * self.words.shape[1]
         self.differing = function.name == "rbf"
-        self.table = raw(table_of(function, n_features).astype(np.float32))
+        #: The kernel's value at every count: in float32, and in float64, where it has no rounding
+        #: but that of the kernel itself.
+        self.exact_table = raw(table_of(function, n_features))
+        self.table = raw(self.exact_table.astype(np.float32))
         self.diagonal = function.diagonal(X).astype(np.float32)
 
     def columns(self, J: np.ndarray | None) -> np.ndarray:
@@ -211,6 +280,30 @@ class BitRows(MadeRows):
         words = self.words[samples]
         count_pieces(words, columns, start, stop, self.differing, self.table, out, at, left)
         self._tally.add(len(samples) * (stop - start))
+
+    def take_off(
+        self,
+        samples: np.ndarray,
+        factors: np.ndarray,
+        columns: Any,
+        start: int,
+        stop: int,
+        v: np.ndarray,
+    ) -> None:
+        """Count, look up and take off, all in one call; see :class:`Rows`."""
+        words = self.words[samples]
+        take_off_counts(words, factors, columns, start, stop, self.differing, self.table, v)
+        self._tally.add(len(samples) * (stop - start))
+
+    def block(self, I: np.ndarray, J: np.ndarray) -> np.ndarray:  # noqa: E741
+        """Return the kernel values of samples `I` with samples `J`, in float64, shape (I, J)."""
+        values, others = np.empty((len(I), len(J))), self.columns(J)
+        count_pieces(
+            *(self.words[I], others, 0, len(J), self.differing),
+            *(self.exact_table, values, np.arange(len(I)), 0),
+        )
+        self._tally.add(values.size)
+        return values
 
 
 class SourceRows:
@@ -254,6 +347,18 @@ class SourceRows:
         for top in range(0, len(samples), height):
             rows = slice(top, top + height)
             out[at[rows], left : left + len(J)] = self.source.block(samples[rows], J)
+
+    def take_off(
+        self,
+        samples: np.ndarray,
+        factors: np.ndarray,
+        columns: Any,
+        start: int,
+        stop: int,
+        v: np.ndarray,
+    ) -> None:
+        """Fill pieces and take them off; see :class:`Rows`."""
+        take_off(self, samples, factors, columns, (start, stop), v)
 
     def whole(self) -> np.ndarray:
         """Return the whole matrix, which a small problem is solved on."""

@@ -25,10 +25,10 @@ from typing import NamedTuple
 import numpy as np
 
 from svmbench.core.compiled import compiled
-from svmbench.core.kernel.csvc.active import subtract_rows
 from svmbench.core.kernel.csvc.box import duality_gap, split, threshold
 from svmbench.core.kernel.csvc.whole_matrix import GAP, MAX_ITER, UNKNOWN, pair_steps
 from svmbench.core.kernel.csvc.working_sets import gather
+from svmbench.core.kernel.row_store import subtract_rows
 
 #: Below so many samples all of them take part throughout: a step costs little beside a copy.
 NARROWED = 1000

@@ -25,11 +25,11 @@ import numpy as np
 
 from svmbench.core.compiled import compiled
 from svmbench.core.crew import Crew
-from svmbench.core.kernel.csvc.active import PASSING, SPAN, Active, subtract_kernel, subtract_rows
+from svmbench.core.kernel.csvc.active import PASSING, Active, subtract_kernel
 from svmbench.core.kernel.csvc.box import Limits
 from svmbench.core.kernel.csvc.float32_rows import Rows
 from svmbench.core.kernel.csvc.whole_matrix import CONVERGED, GAP, MAX_ITER, STALLED, optimise
-from svmbench.core.kernel.row_store import RowStore
+from svmbench.core.kernel.row_store import SPAN, RowStore, subtract_rows
 from svmbench.core.kernels import MIB
 
 #: Samples of a working set; twice as many where more multipliers than that are free, since a set
