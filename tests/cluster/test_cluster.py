@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import beyond
+import numpy as np
 import pytest
 from runs import cells_of, lines_of, results_of, start, svmbench, wait_until, write_config
 
@@ -139,6 +140,12 @@ def values_of(out: Path) -> dict[tuple[str, str], dict[str, Any]]:
     }
 
 
+def arrays_of(out: Path) -> dict[str, dict[str, list[Any]]]:
+    """Return the arrays that were kept for plots, by their file's name and their own."""
+    found = {path.name: np.load(path) for path in (out / "artifacts").iterdir()}
+    return {file: {name: kept[name].tolist() for name in kept} for file, kept in found.items()}
+
+
 def is_running(pid: int) -> bool:
     try:
         return "Z" not in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
@@ -220,6 +227,8 @@ def test_the_same_results_as_at_home(tmp_path: Path, monkeypatch: pytest.MonkeyP
                 {"name": "alsvm-batch", "grid": {"C": [0.5, 1, 2]}}]},
             {"name": "cv", "protocol": "nested-cv", "outer_folds": 2, "inner_folds": 2, "solvers": [
                 {"name": "csvc", "grid": {"C": [1, 2], "gamma": [0.1, 1]}}]},
+            {"name": "plane", "protocol": "fit", "plane": True, "sizes": [60],
+             "datasets": ["spiral"], "solvers": [{"name": "csvc", "params": {"gamma": 20.0}}]},
         ],
         "tables": [{"name": "t", "block": "fit"}],
     }  # fmt: skip
@@ -230,6 +239,8 @@ def test_the_same_results_as_at_home(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert results_of(tmp_path / "there") == results_of(tmp_path / "here")
     points = [values_of(tmp_path / place) for place in ("there", "here")]
     assert points[0] == points[1] != {}
+    arrays = [arrays_of(tmp_path / place) for place in ("there", "here")]
+    assert arrays[0] == arrays[1] != {}
     for record in cells_of(tmp_path / "there").values():
         assert (tmp_path / "there" / f"environment-{record['environment']}.json").exists()
     # Nothing of it is run again, here or there, and no address has to answer for that.
