@@ -10,15 +10,21 @@ import beyond
 import numpy as np
 import pytest
 
-#: What makes Java start in half the time, and run slower later.
-JAVA = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+#: What makes Java start in half the time, and run slower later; and Python's workers in a tenth,
+#: who would each import this package for two seconds (`warm_daemon.py`).
+DEFAULTS = f"""\
+spark.driver.extraJavaOptions -XX:+UseSerialGC -XX:TieredStopAtLevel=1
+spark.executor.extraJavaOptions -XX:+UseSerialGC -XX:TieredStopAtLevel=1
+spark.python.daemon.module warm_daemon
+spark.executorEnv.PYTHONPATH {Path(__file__).parent}
+"""
 
 INSTALL = "pip install 'svmbench[spark]', and openjdk-17-jre-headless or another JRE"
 
 
 @pytest.fixture(scope="session")
 def spark_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Make Spark's folder one that may be written to: a cluster's workers keep their logs there."""
+    """Make Spark's folder one with settings of ours, where a cluster's workers may keep logs."""
     beyond.need(package="pyspark", program="java", install=INSTALL)
     import pyspark
 
@@ -26,6 +32,8 @@ def spark_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     for entry in Path(pyspark.__file__).parent.iterdir():
         if entry.name != "work":
             (home / entry.name).symlink_to(entry)
+    (home / "conf").mkdir()
+    (home / "conf" / "spark-defaults.conf").write_text(DEFAULTS)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SPARK_HOME", str(home))
         patch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
@@ -36,11 +44,6 @@ def opened(**settings: Any) -> Iterator[Any]:
     """Open a session for the time of a test, and close it."""
     from svmbench.spark import local_session
 
-    settings = {
-        "spark_driver_extraJavaOptions": JAVA,
-        "spark_executor_extraJavaOptions": JAVA,
-        **settings,
-    }
     spark = local_session(2, memory="600m", **settings)
     yield spark
     spark.stop()

@@ -110,6 +110,7 @@ def test_executors_without_the_package_are_told_of_and_sent_it(spark_home: Path,
         master="local-cluster[1,1,512]",
         spark_executor_memory="512m",
         spark_executorEnv_PYTHONPATH=str(tmp_path),
+        spark_python_daemon_module="pyspark.daemon",
         spark_task_maxFailures=1,
     )
     spark = next(sessions)
