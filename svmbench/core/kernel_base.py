@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from svmbench.core import prediction
+from svmbench.core import differences, prediction
 from svmbench.core.arrays import canonical_csr
 from svmbench.core.base import (
     PathPoint,
@@ -167,11 +167,9 @@ class KernelSolver(Solver):
         if not (isinstance(self.coef0, Real) and np.isfinite(float(self.coef0))):
             msg = f"coef0 must be a finite number, got coef0={self.coef0!r}"
             raise ValueError(msg)
-        budget = getattr(self, "cache_mb", 0.0)
-        if not (isinstance(budget, Real) and 0.0 <= float(budget) < np.inf):
-            msg = (
-                f"cache_mb must be a number of MiB, finite and at least 0, got cache_mb={budget!r}"
-            )
+        mb = getattr(self, "cache_mb", 0.0)
+        if not (isinstance(mb, Real) and 0.0 <= float(mb) < np.inf):
+            msg = f"cache_mb must be a number of MiB, finite and at least 0, got cache_mb={mb!r}"
             raise ValueError(msg)
 
     def _require_solve(self) -> None:
@@ -312,8 +310,9 @@ class KernelSolver(Solver):
 
     @classmethod
     def warm_up_rest(cls) -> None:
-        """Call what evaluates models; subclasses add their own."""
+        """Call what evaluates kernels and models; subclasses add their own."""
         super().warm_up_rest()
+        differences.warm_up()
         prediction.warm_up()
 
     @classmethod

@@ -15,6 +15,7 @@ import scipy.sparse as sp
 
 from svmbench.core.arrays import raw
 from svmbench.core.compiled import compiled, compiled_fused, compiled_sums
+from svmbench.core.differences import minus_half_distances
 from svmbench.core.sparse_products import SparseProducts
 
 #: Names of the kernels, as scikit-learn has them.
@@ -28,6 +29,9 @@ DISTANCE_ROWS = 512
 
 #: Sparse rows that are multiplied with the whole matrix at a time, as dense columns.
 SPARSE_ROWS = 256
+
+#: Where rounding of inner products may move an RBF value by more, differences are squared instead.
+ROUNDING = 1e-9
 
 MIB = 1 << 20
 
@@ -259,10 +263,18 @@ class KernelFunction:
         ----------
         A, B : ndarray or CSR of shape (m, n_features), (n, n_features)
         """
-        P = inner_products(A, B)
-        if self.name == "rbf":
-            return self.of_lengths(P, squared_lengths(A), squared_lengths(B))
-        return self.of_products(P)
+        if self.name != "rbf":
+            return self.of_products(inner_products(A, B))
+        a, b = squared_lengths(A), squared_lengths(B)
+        if self.cancels(a, b):
+            halves = minus_half_distances(A, B)
+            return self.of_lengths(halves, np.zeros_like(a), np.zeros_like(b))
+        return self.of_lengths(inner_products(A, B), a, b)
+
+    def cancels(self, a: np.ndarray, b: np.ndarray) -> bool:
+        """Return whether RBF values by products of rows of these squared lengths lose digits."""
+        longest = max(float(np.max(each, initial=0.0)) for each in (a, b))
+        return 2.0 * self.gamma * longest * float(np.finfo(float).eps) > ROUNDING
 
     def of_lengths(self, P: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         """Turn inner products (m, n) into values of the RBF kernel, by squared lengths a and b."""
@@ -408,18 +420,19 @@ class _Inputs(KernelSource):
         return self._count(self.function.between(self.X[I], others))
 
     def _few_values(self, I: Any, J: Any) -> np.ndarray | None:  # noqa: E741
-        """Return a block of CSR samples without making matrices; None where these are faster."""
+        """Return a block of CSR samples without making matrices; None where these are better."""
         if self._products is None:
             self._products = SparseProducts(self.X)
         products = self._products
         rows, others = (_positions(each, self.n_samples) for each in (I, J))
         if not products.pays_for(len(rows), len(others)):
             return None
-        P = products.between(rows, others)
         if self.function.name != "rbf":
-            return self.function.of_products(P)
+            return self.function.of_products(products.between(rows, others))
         a, b = products.squared_lengths(rows), products.squared_lengths(others)
-        return self.function.of_lengths(P, a, b)
+        if self.function.cancels(a, b):
+            return None
+        return self.function.of_lengths(products.between(rows, others), a, b)
 
     def inputs(self) -> tuple[Any, KernelFunction] | None:
         return self.X, self.function

@@ -11,6 +11,7 @@ from small_problems import make_problem, needs_jit
 
 from svmbench import catalogue
 from svmbench.core.kernel.csvc import CSVC
+from svmbench.core.kernels import KernelSource
 from svmbench.core.linear.alsvm import ALSVM
 from svmbench.core.linear.alsvm_batch import ALSVMBatch
 from svmbench.core.linear.asvm import ASVM
@@ -120,6 +121,60 @@ def test_samples_of_1e8_can_be_added_and_removed():
     w, _ = least_squares_of(X[100:], y[100:], 1.0)
     assert_allclose(np.append(model.coef_[0], model.intercept_), w, rtol=1e-6)
     assert model.counters_["refreshes"] == 1
+
+
+def near_each_other(n, d, k=2, *, apart=0.0):
+    """Return inputs of a spread of 1 that lose no digit when 2^27 is added, and `k` classes.
+
+    Every second pair of samples is moved by `apart` along all features.
+    """
+    rng = np.random.default_rng(0)
+    y = np.arange(n) % k
+    X = rng.normal(size=(n, d))
+    X[:, 0] += 1.4 * y
+    return np.round(1024.0 * X) / 1024.0 + apart * (np.arange(n) // 2 % 2)[:, None], y
+
+
+FAR = 2.0**27
+
+
+@needs_jit
+@pytest.mark.parametrize("name", ["csvc", "svm-light", "osuna"])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("gamma", ["scale", 0.02])
+@pytest.mark.parametrize(("n", "d"), [(120, 3), (700, 60)])
+def test_where_rbf_inputs_stand_changes_nothing(name, form, gamma, n, d):
+    X, y = near_each_other(n, d)
+    near = catalogue.solver(name, gamma=gamma, tol=1e-6).fit(form(X), y)
+    far = catalogue.solver(name, gamma=gamma, tol=1e-6).fit(form(X + FAR), y)
+    assert far.stop_reason_ == near.stop_reason_ == "converged"
+    assert far.objective_ == pytest.approx(near.objective_, rel=1e-6)
+    assert far.dual_objective_ == pytest.approx(near.dual_objective_, rel=1e-6)
+    decisions = near.decision_function(form(X))
+    assert_allclose(far.decision_function(form(X + FAR)), decisions, atol=1e-4)
+
+
+@needs_jit
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize(("n", "d", "k"), [(2100, 60, 2), (150, 3, 3), (700, 3, 3)])
+def test_working_sets_and_pairs_of_classes_keep_the_digits_of_distances(form, n, d, k):
+    X, y = near_each_other(n, d, k)
+    near, far = (CSVC(gamma=0.02, tol=1e-5).fit(form(each), y) for each in (X, X + FAR))
+    assert far.objective_ == pytest.approx(near.objective_, rel=1e-6)
+    assert far.dual_objective_ == pytest.approx(near.dual_objective_, rel=1e-6)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("place", [0.0, FAR])
+def test_samples_near_each_other_in_places_far_apart(form, place):
+    X, y = near_each_other(80, 3, apart=FAR)
+    K = np.exp(-0.3 * ((X[:, None, :] - X[None, :, :]) ** 2).sum(axis=2))
+    labels = np.where(y == 1, 1.0, -1.0)
+    expected = CSVC(tol=1e-8).solve(KernelSource.precomputed(K), labels).coefficients
+    model = CSVC(gamma=0.3, tol=1e-8).fit(form(X + place), y)
+    assert model.dual_objective_ == pytest.approx(
+        labels @ expected - 0.5 * expected @ K @ expected, rel=1e-9
+    )
 
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])

@@ -63,6 +63,23 @@ def test_a_few_sparse_rows_have_the_values_that_matrices_of_them_have(name, monk
     assert source.kernel_evaluations == 40 + 27 + 7 + 1
 
 
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("d", [4, 6])
+def test_values_of_rows_far_from_zero_are_those_of_differences(form, d):
+    # One column is far from zero where it has an entry; the others mostly have none.
+    draw = np.random.default_rng(2)
+    Z = np.where(draw.random((600, d)) < 0.4, draw.normal(size=(600, d)), 0.0)
+    Z[:, 1] = np.where(draw.random(600) < 0.8, 1e8 + np.arange(600) / 512.0, 0.0)
+    K = np.exp(-0.3 * ((Z[:, None, :] - Z[None, :, :]) ** 2).sum(axis=2))
+    source = KernelSource.from_inputs(form(Z), KernelFunction("rbf", 0.3))
+    assert_allclose(source.rows([7, 9, 2]), K[[7, 9, 2]], rtol=1e-12, atol=1e-15)
+    picked = np.arange(5, 600, 3)
+    block = source.block(picked, np.arange(600))
+    assert_allclose(block, K[picked], rtol=1e-12, atol=1e-15)
+    mixed = KernelFunction("rbf", 0.3).between(Z[:3], form(Z))
+    assert_allclose(mixed, K[:3], rtol=1e-12, atol=1e-15)
+
+
 def test_an_entry_that_a_sparse_row_has_twice_counts_as_its_sum():
     twice = sp.csr_array((np.array([1.0, 2.0, 1.0]), np.array([0, 0, 1]), np.array([0, 2, 3])))
     source = KernelSource.from_inputs(twice, KernelFunction("rbf", gamma=0.1))

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from svmbench.core.arrays import csr_parts, raw
 from svmbench.core.compiled import compiled
 from svmbench.core.kernel.one_column import gauss
-from svmbench.core.kernels import KernelFunction, squared_lengths
+from svmbench.core.kernels import LOG2_E, KernelFunction, squared_lengths
 
 #: A larger gamma does not fit single precision, and tells no two samples more apart.
 LARGEST_GAMMA = 1e30
@@ -62,7 +62,7 @@ def inputs_of(X: Any, function: KernelFunction) -> Inputs:
         indices,
         starts,
         raw(np.asarray(squared_lengths(X), dtype=np.float64)),
-        np.float32(-gamma * np.log2(np.e)),
+        np.float32(-gamma * LOG2_E),
         np.zeros(d),
         np.empty(n, dtype=np.float32),
         np.empty(n, dtype=np.int32),

@@ -123,9 +123,11 @@ class RowMaker:
     def __init__(self, source: KernelSource) -> None:
         self.source, self.evaluations = source, 0
         known = source.inputs()
-        self._rbf = known if known is not None and known[1].name == "rbf" else None
-        if self._rbf is not None:
-            self._squares = squared_lengths(self._rbf[0])
+        self._rbf = None
+        if known is not None and known[1].name == "rbf":
+            self._squares = squared_lengths(known[0])
+            if not known[1].cancels(self._squares, self._squares):
+                self._rbf = known
 
     def rows(self, I: np.ndarray) -> np.ndarray:  # noqa: E741
         """Return the rows at positions `I`, float64 of shape (len(I), n_samples)."""

@@ -33,7 +33,7 @@ from svmbench.core.kernel.csvc.pair_loops import (
     thresholds_of_all,
 )
 from svmbench.core.kernel.csvc.whole_matrix import CONVERGED, MAX_ITER, REASONS, STALLED, UNKNOWN
-from svmbench.core.kernels import MIB, KernelFunction, KernelSource, squared_lengths
+from svmbench.core.kernels import MIB, KernelFunction, KernelSource
 from svmbench.core.prediction import weighted_sums
 
 #: Up to so many samples rows are made in float64, and nothing is left to check.
@@ -47,9 +47,6 @@ AT_ONCE = 3000
 
 #: A pair of more samples is solved alone: working sets and shrinking are faster there.
 LARGEST_PAIR = 4000
-
-#: By how much rounding may move an RBF value of float64 rows, which are made from products.
-ROUNDING = 1e-9
 
 
 class RowsOfAll:
@@ -135,10 +132,7 @@ class Search:
         source = self.source
         before = source.kernel_evaluations
         maker: Rows = SourceRows(source, np.float64)
-        keeps_digits = self.keeps_digits()
-        if can_be_single(source, maker.diagonal) and not (
-            source.n_samples <= EXACT and keeps_digits
-        ):
+        if source.n_samples > EXACT and can_be_single(source, maker.diagonal):
             maker = float32_rows(source)
         rows = RowsOfAll(maker, self.cache_mb, self.crew)
         last = np.full(len(self.reasons), np.inf)
@@ -150,8 +144,6 @@ class Search:
             self.check(np.flatnonzero(~ended), last)
             if not np.any(self.reasons == UNKNOWN):
                 break
-        if not keeps_digits:
-            self.correct(np.arange(len(self.reasons)), np.inf)
         made = source.kernel_evaluations - before + maker.evaluations + self.evaluations
         return self.solution({"kernel_evaluations": made, "updates": int(self.steps.sum())})
 
@@ -169,19 +161,6 @@ class Search:
             [REASONS[reason] for reason in self.reasons],
             {**work, "checks": self.checks, **self.support()},
         )
-
-    def keeps_digits(self) -> bool:
-        """Return whether float64 values of the source, which are from products, may be relied on.
-
-        Squared distances of RBF kernels cancel where inputs are long beside their distances.
-        """
-        inputs = self.source.inputs()
-        assert inputs is not None, "pairs are trained together from inputs"
-        X, function = inputs
-        if function.name != "rbf":
-            return True
-        longest = float(np.max(squared_lengths(X)))
-        return 2.0 * function.gamma * longest * float(np.finfo(float).eps) <= ROUNDING
 
     def go_on(self, rows: RowsOfAll) -> None:
         """Take steps until no pair needs a row; those that there is no room for end alone."""
