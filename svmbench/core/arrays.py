@@ -70,7 +70,10 @@ def in_fours(X: np.ndarray, axis: int) -> np.ndarray:
     missing = -X.shape[axis] % 4
     if not missing:
         return X
-    return np.pad(X, [(0, missing if each == axis else 0) for each in range(2)])
+    m, n = X.shape
+    extended = np.zeros((m + missing, n) if axis == 0 else (m, n + missing), dtype=X.dtype)
+    extended[:m, :n] = X
+    return extended
 
 
 def central_row(X: np.ndarray) -> np.ndarray:

@@ -325,12 +325,14 @@ class KernelSolver(Solver):
 
     def train(self, data: TrainingData) -> Self:
         """Solve on the kernel matrix of the samples, and store the model."""
-        if is_given(self.kernel):
-            source = KernelSource.precomputed(data.X)
-        else:
-            source = KernelSource.from_inputs(data.X, self.function)
         weighted = {} if data.weights is None else {"weights": data.weights}
-        return self._store(self.solve(source, data.y, **weighted), data)
+        return self._store(self.solve(self._source(data), data.y, **weighted), data)
+
+    def _source(self, data: TrainingData) -> KernelSource:
+        """Return the kernel matrix of the samples."""
+        if is_given(self.kernel):
+            return KernelSource.precomputed(data.X)
+        return KernelSource.from_inputs(data.X, self.function)
 
     @property
     def function(self) -> KernelFunction:
@@ -390,9 +392,10 @@ class KernelSolver(Solver):
         Where a search ends with one, as `csvc` does, it is exact at the free multipliers and of
         single-precision rows elsewhere: the objective is then right to about 1e-6 of it.
         """
-        if data.decisions is None or len(data.y) <= EXACT_UP_TO:
-            return self.certify(data)
-        return self._appraise(data, self._values(data, data.decisions))
+        return self._appraise(data, self._values(data, self._known_decisions(data)))
+
+    def _known_decisions(self, data: TrainingData) -> np.ndarray | None:
+        return data.decisions if len(data.y) > EXACT_UP_TO else None
 
     def _appraise(self, data: TrainingData, values: Values) -> Self:
         """Set the objectives."""
@@ -409,10 +412,7 @@ class KernelSolver(Solver):
         return self
 
     def _values(self, data: TrainingData, f: np.ndarray | None = None) -> Values:
-        """Return what the problem is evaluated from; keep the squared norm with the model.
-
-        Decision values `f` of the samples are evaluated anew where they are not given.
-        """
+        """Return what the problem is evaluated from, by values `f` or new ones; keep ||w||^2."""
         f = self.expansion_.decide(data.X) if f is None else f
         model, alpha = self.expansion_, None
         if model.rows is None:

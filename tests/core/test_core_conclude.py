@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
 from small_problems import make_problem, needs_jit
 
 from svmbench.core import kernel_base
@@ -29,6 +30,7 @@ SOLVERS = [
 def of_many(monkeypatch):
     """Make some hundred samples many, for the objective and for the search."""
     monkeypatch.setattr(kernel_base, "EXACT_UP_TO", 50)
+    monkeypatch.setattr(driver, "FEW", 0)
     monkeypatch.setattr(driver, "WHOLE", 100)
 
 
@@ -68,6 +70,40 @@ def test_few_samples_are_evaluated_in_double():
     for solver in SOLVERS[:1]:
         anew, _ = certified(pickle.loads(pickle.dumps(solver)), X, y)
         assert solver.fit(X, y).objective_ == anew.objective_
+
+
+@needs_jit
+@pytest.mark.parametrize("n", [300, 800])
+@pytest.mark.parametrize("C", [0.05, 30.0])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_the_support_vectors_alone_are_evaluated_in_double(n, C, form, fit_intercept):
+    X, y = make_problem(n=n, d=6)
+    model = CSVC(C=C, gamma=0.7, fit_intercept=fit_intercept)
+    data = model.prepare(form(X), y, np.linspace(0.5, 2.0, n))
+    model.train(data)
+    # Some at their bound, and some that are no support vectors: neither was checked by the search.
+    assert 0 < model.counters_["bounded_support_vectors"] < len(model.support_) < n
+    own = data.decisions.copy()
+    found = model.conclude(data).objective_, model.dual_objective_, model.expansion_.square
+    model.certify(data)
+    expected = model.objective_, model.dual_objective_, model.expansion_.square
+    assert found == pytest.approx(expected, rel=1e-12)
+    # What the search knew of the support vectors does not count.
+    data.decisions = own
+    data.decisions[model.support_] += 1.0
+    assert model.conclude(data).objective_ == found[0]
+
+
+def test_a_search_that_was_cut_short_is_evaluated_whole():
+    X, y = make_problem(n=300, d=6)
+    model = CSVC(C=30.0, gamma=0.7, max_iter=20)
+    data = model.prepare(X, y)
+    with pytest.warns(ConvergenceWarning):
+        model.train(data)
+    data.decisions[:] = 0.0
+    found = model.conclude(data).objective_
+    assert found == model.certify(data).objective_
 
 
 def test_what_is_certified_is_no_bookkeeping(of_many):

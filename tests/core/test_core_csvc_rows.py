@@ -55,6 +55,7 @@ def binary_problem(n=60, d=70):
 @pytest.fixture
 def in_blocks(monkeypatch):
     """Make the search by working sets serve problems of a few hundred samples."""
+    monkeypatch.setattr(driver, "FEW", 0)
     monkeypatch.setattr(driver, "WHOLE", 0)
     monkeypatch.setattr(working_sets, "WORKING", 24)
 
@@ -164,10 +165,10 @@ def test_differences_keep_their_digits_on_unscaled_inputs(scale):
 def test_rows_are_made_when_a_step_needs_them(d, form, monkeypatch):
     X, y = make_problem(n=600, d=d, seed=2, noise=0.05)
     X, gamma = form(X), 2.0 / d
-    whole = solve_with(monkeypatch, X, y, gamma, growing=10_000)
-    few = solve_with(monkeypatch, X, y, gamma, growing=500)
+    whole = solve_with(monkeypatch, X, y, gamma, grows=False)
+    few = solve_with(monkeypatch, X, y, gamma)
     monkeypatch.setattr(growing_matrix, "SHARE", 0.0)
-    cut = solve_with(monkeypatch, X, y, gamma, growing=500, least=40)
+    cut = solve_with(monkeypatch, X, y, gamma, least=40)
     for found in (few, cut):
         assert found.stop_reason == "converged"
         assert_allclose(found.beta, whole.beta, atol=1e-4)
@@ -180,13 +181,16 @@ def test_rows_are_made_when_a_step_needs_them(d, form, monkeypatch):
     assert cut.evaluations == pytest.approx(strips + check + 41 * 600, rel=0.02)
 
 
-def solve_with(monkeypatch, X, y, gamma, *, growing, least=10_000):
-    """Return a solution of C = 1 where at least `least` rows are made one by one.
+def solve_with(monkeypatch, X, y, gamma, *, grows=True, least=10_000):
+    """Return a solution of C = 1 where at least `least` rows are made one by one, or none is."""
+    with monkeypatch.context() as patch:
+        if not grows:
+            patch.setattr(driver, "can_grow", lambda *inputs: False)
+        patch.setattr(growing_matrix, "LEAST", least)
+        return _solved(X, y, gamma)
 
-    That is from `growing` samples on.
-    """
-    monkeypatch.setattr(driver, "GROWING", growing)
-    monkeypatch.setattr(growing_matrix, "LEAST", least)
+
+def _solved(X, y, gamma):
     source = KernelSource.from_inputs(X, KernelFunction("rbf", gamma))
     return driver.solve_box(source, csvc_box(y.astype(float), 1.0), tol=1e-5)
 

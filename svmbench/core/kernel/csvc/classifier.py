@@ -9,14 +9,15 @@ from typing import Any
 import numpy as np
 
 from svmbench.core.arrays import raw
-from svmbench.core.base import require_positive
+from svmbench.core.base import TrainingData, require_positive
 from svmbench.core.crew import require_n_jobs
 from svmbench.core.joint_pairs import JointData, JointSolution, first_that_failed
 from svmbench.core.kernel.csvc import all_pairs, driver
 from svmbench.core.kernel.csvc.box import Box, csvc_box, thresholds
 from svmbench.core.kernel.csvc.c_path import follow
+from svmbench.core.kernel.csvc.exact import exact_gradient
 from svmbench.core.kernel.csvc.narrowing import NO_LIMIT
-from svmbench.core.kernel.csvc.whole_matrix import REASONS
+from svmbench.core.kernel.csvc.whole_matrix import CONVERGED, REASONS
 from svmbench.core.kernel_base import KernelSolution
 from svmbench.core.kernel_classifier import KernelClassifier
 from svmbench.core.kernels import KERNELS, KernelSource
@@ -251,6 +252,20 @@ class CSVC(Weighted, KernelClassifier):
             # v = p - K beta.
             decisions=box.linear - found.v + b,
         )
+
+    def _known_decisions(self, data: TrainingData) -> np.ndarray | None:
+        """Of few samples evaluate those of the support vectors anew: only they have a loss.
+
+        The search has checked in double precision which samples violate their margin.
+        """
+        f = super()._known_decisions(data)
+        if f is not None or data.decisions is None or self.stop_reason_ != REASONS[CONVERGED]:
+            return f
+        rows, f = self.support_, data.decisions.copy()
+        beta = np.zeros(len(f))
+        beta[rows] = self.expansion_.coefficients
+        f[rows] = self.expansion_.b - exact_gradient(self._source(data), 0.0 * f, beta, rows)
+        return f
 
     def trains_pairs_together(self, sizes: np.ndarray) -> bool:
         """Whether no pair of classes is too large to be solved on rows that all pairs share."""

@@ -46,8 +46,8 @@ from svmbench.core.kernels import MIB, KernelFunction, KernelSource
 #: Up to so many samples the whole matrix is computed: choosing rows would cost more than they do.
 WHOLE = 2000
 
-#: From so many samples on rows are made one by one at first, where that is possible: few may do.
-GROWING = 500
+#: Below so many samples the matrix is in float64: to check a solution would cost more than that.
+FEW = 500
 
 #: A round must bring the true gap down to this share, or the search goes on in float64 alone.
 PROGRESS = 0.5
@@ -113,7 +113,8 @@ def solve_box(
 ) -> Found:
     """Solve any problem of :mod:`~svmbench.core.kernel.csvc.box`: the one place that chooses how.
 
-    - On a stored matrix that fits the budget: as it is (``whole_matrix``).
+    - On a stored matrix that fits the budget, and on that of fewer than 500 samples: as it is
+      (``whole_matrix``).
     - From inputs, up to 2,000 samples: on the whole matrix in float32, of which rows are made one
       by one while a few suffice (``growing_matrix``).
     - More: by working sets, with rows made when they are needed (``working_sets``).
@@ -155,7 +156,7 @@ def solve_box(
     """
     limit = NO_LIMIT if gap is None else gap * float(np.sum(box.high - box.low))
     ends = Ends(tol, max_iter, limit)
-    if source.inputs() is None:
+    if source.inputs() is None or source.n_samples < FEW:
         K = source.whole(cache_mb)
         if K is not None:
             return _on_matrix(K, box, start, ends)
@@ -296,7 +297,7 @@ class Search:
         if n > WHOLE or n**2 * rows.diagonal.itemsize > self.cache_mb * MIB:
             return None
         inputs = self.source.inputs()
-        if inputs is None or n < GROWING or self.box.n_sums != 1 or not can_grow(*inputs, rows):
+        if inputs is None or self.box.n_sums != 1 or not can_grow(*inputs, rows):
             return rows.whole()
         return GrowingMatrix(*inputs, rows)
 

@@ -44,10 +44,11 @@ def exact_gradient(
     source: Blocks, linear: np.ndarray, beta: np.ndarray, samples: np.ndarray
 ) -> np.ndarray:
     """Return ``(linear - K beta)[samples]`` in float64; `samples` are different and ascend."""
-    support, v = np.flatnonzero(beta), linear.copy()
-    own = np.intersect1d(samples, support, assume_unique=True)
-    others = np.setdiff1d(support, own, assume_unique=True)
-    for rows, columns in ((np.setdiff1d(samples, own, assume_unique=True), support), (own, others)):
+    is_support, v = beta != 0.0, linear.copy()
+    support, own = np.flatnonzero(is_support), samples[is_support[samples]]
+    is_support[own] = False
+    others, idle = np.flatnonzero(is_support), samples[beta[samples] == 0.0]
+    for rows, columns in ((idle, support), (own, others)):
         height = max(1, AT_ONCE // max(1, len(columns)))
         for top in range(0, len(rows), height):
             part = rows[top : top + height]
