@@ -392,7 +392,8 @@ class KernelSolver(Solver):
         Where a search ends with one, as `csvc` does, it is exact at the free multipliers and of
         single-precision rows elsewhere: the objective is then right to about 1e-6 of it.
         """
-        return self._appraise(data, self._values(data, self._known_decisions(data)))
+        f = self._known_decisions(data)
+        return self.certify(data) if f is None else self._appraise(data, self._values(data, f))
 
     def _known_decisions(self, data: TrainingData) -> np.ndarray | None:
         return data.decisions if len(data.y) > EXACT_UP_TO else None
