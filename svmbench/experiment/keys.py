@@ -3,13 +3,13 @@
 The same key means the same result, so that a cell is not run again and `--reuse` may take it over
 from another run. A key therefore covers the files of the solver and of the protocol with all that
 they import from this package, and the versions of the other packages that those files call. It
-leaves out what decides nothing: how data come to be (the content's hash stands for them), how a
-config is read (its resolved settings stand for it), and everything that only shows results.
+leaves out what decides nothing: comments, docstrings and layout of those files (`statements.py`
+hashes the rest), how data come to be (the content's hash stands for them), how a config is read
+(its resolved settings stand for it), and everything that only shows results.
 """
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import json
 import sys
@@ -18,6 +18,7 @@ from importlib.metadata import PackageNotFoundError, packages_distributions, ver
 from pathlib import Path
 from typing import Any
 
+from svmbench.experiment import statements
 from svmbench.paths import PACKAGE
 
 #: Modules that a solver or a protocol may import and that decide none of its results.
@@ -50,7 +51,7 @@ def hash_of(value: Any) -> str:
 
 @cache
 def code_hash(*modules: str) -> str:
-    """Return a hash of what some modules do: their files, what they import, and versions.
+    """Return a hash of what some modules do: their statements, what they import, and versions.
 
     Parameters
     ----------
@@ -60,22 +61,21 @@ def code_hash(*modules: str) -> str:
     digest = hashlib.sha256()
     names = closure(*modules)
     for name in sorted(names):
-        digest.update(_source(name).read_bytes())
+        digest.update(_read(name).digest.encode())
     for package, number in sorted(versions(names).items()):
         digest.update(f"{package} {number}\n".encode())
     return digest.hexdigest()[:20]
 
 
-@cache
 def file_hash(module: str) -> str:
-    """Return a short hash of a module's file.
+    """Return a short hash of what a module's file decides.
 
     Raises
     ------
     FileNotFoundError
         If there is no such file.
     """
-    return hashlib.sha256(_source(module).read_bytes()).hexdigest()[:16]
+    return _read(module).digest[:16]
 
 
 def closure(*modules: str) -> set[str]:
@@ -124,14 +124,15 @@ def _decides(module: str) -> bool:
 def _imports(module: str) -> tuple[str, ...]:
     """Return the modules that a module's file imports, wherever in it."""
     found: list[str] = []
-    for node in ast.walk(ast.parse(_source(module).read_text(encoding="utf-8"))):
-        # What another package imports from within itself has its version.
-        if isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            inside = [f"{node.module}.{alias.name}" for alias in node.names]
-            found += [name if _is_own(name) else node.module for name in inside]
-        elif isinstance(node, ast.Import):
-            found += [alias.name for alias in node.names]
+    for imported, names in _read(module).imports:
+        inside = [f"{imported}.{name}" for name in names] or [imported]
+        found += [name if _is_own(name) else imported for name in inside]
     return tuple(found)
+
+
+@cache
+def _read(module: str) -> statements.Source:
+    return statements.read(_source(module).read_bytes())
 
 
 def _is_own(module: str) -> bool:
@@ -140,7 +141,7 @@ def _is_own(module: str) -> bool:
 
 def forget() -> None:
     """Read files anew: they have changed while this process ran."""
-    for cached in (code_hash, file_hash, _imports, _version):
+    for cached in (code_hash, _imports, _read, _version):
         cached.cache_clear()
 
 

@@ -1,0 +1,160 @@
+"""The hash of a source file stands for what it decides, however that is written down."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from svmbench.experiment import statements
+from svmbench.paths import PACKAGE
+
+PLAIN = '''
+"""What it is for."""
+
+import math
+from svmbench.core.base import TrainingData
+
+LIMIT = 3
+
+
+@cached(size=2)
+class Sum:
+    """A sum."""
+
+    kind: str = "sum"
+
+    def of(self, values, *, start=1.0):
+        """Add them."""
+        total = start
+        for value in values:
+            total += value  # one by one
+        "this string decides nothing either, but is no docstring"
+        return f"{total:>{LIMIT}}" if total < LIMIT else None
+
+
+async def later(x: int = 0):
+    """Wait."""
+    return await x
+'''
+
+
+def digest(text: str) -> str:
+    return statements.read(text.encode()).digest
+
+
+def edited(old: str, new: str) -> str:
+    assert old in PLAIN
+    return PLAIN.replace(old, new, 1)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"""What it is for."""', '"""Something\n\nelse.\n"""'),
+        ('"""What it is for."""', ""),
+        ('"""A sum."""', "'Another.'"),
+        ('        """Add them."""\n', ""),
+        ('"""Wait."""', '"""Wait for it."""'),
+        ("  # one by one", ""),
+        ("LIMIT = 3", "# A limit.\n\n\nLIMIT = (\n    3\n)"),
+        (
+            "self, values, *, start=1.0",
+            "\n        self,\n        values,\n        *,\n start=1.0,\n",
+        ),
+        ('"sum"', "'sum'"),
+        ('"sum"', '"su" "m"'),
+    ],
+)
+def test_how_it_is_said_does_not_matter(old: str, new: str) -> None:
+    assert digest(edited(old, new)) == digest(PLAIN)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("LIMIT = 3", "LIMIT = 4"),
+        ("LIMIT = 3", "LIMIT = 3.0"),
+        ("LIMIT = 3", 'LIMIT = "3"'),
+        ("LIMIT = 3", "LIMIT = 3\nLIMIT = 3"),
+        ("start=1.0", "start=2.0"),
+        ("start=1.0", "start"),
+        ("values, *, start", "values, start"),
+        ("total < LIMIT", "total <= LIMIT"),
+        ("+=", "-="),
+        ("@cached(size=2)\n", ""),
+        ("@cached(size=2)", "@cached(size=3)"),
+        ("kind: str", "kind: object"),
+        ("x: int", "x: float"),
+        (":>{LIMIT}", ":<{LIMIT}"),
+        ("{total:", "{total!r:"),
+        ('"this string decides nothing either, but is no docstring"', "pass"),
+        ("else None", 'else "None"'),
+        ("else None", "else False"),
+        ("async def later(x: int = 0):", "def later(x: int = 0):"),
+        ("await x", "x"),
+        ("return f", "total = f"),
+        ("import math", "import cmath"),
+        ("class Sum:", "class Sum(Base):"),
+    ],
+)
+def test_what_it_says_matters(old: str, new: str) -> None:
+    assert digest(edited(old, new)) != digest(PLAIN)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("a\nb", "a(b)"),
+        ("if a:\n b\nc", "if a:\n b\n c"),
+        ("if a:\n b\nelse:\n c", "if a:\n b\n c"),
+        ("{**a, b: c}", "{a: c, **b}"),
+        ("def f(a, /, b): pass", "def f(a, b, /): pass"),
+        ("def f(*, a, b=1): pass", "def f(*, a=1, b): pass"),
+        ("def f(*, a): pass", "def f(*, a=None): pass"),
+        ("{**a}", "{None: a}"),
+        ("def f(): return", "def f(): return None"),
+        ("global a, b", "global a\nglobal b"),
+        ("from . import a", "from .. import a"),
+        ("x = 'a b'", "x = 'a', 'b'"),
+        ("x[1:]", "x[:1]"),
+        ("-1", "1"),
+        ("x = -0.0", "x = 0.0"),
+        ("b'a'", "1\n'a'"),
+    ],
+)
+def test_two_files_that_decide_otherwise_are_told_apart(one: str, other: str) -> None:
+    assert digest(one) != digest(other)
+
+
+def test_every_file_of_the_package_is_told_from_every_other() -> None:
+    """And what is said is all that is parsed: unparsed and read again, it is the same."""
+    files = sorted((PACKAGE / "core").rglob("*.py"))
+    found = [statements.read(path.read_bytes()).digest for path in files]
+    full = [hashed for hashed in found if hashed != digest("")]  # the others have a docstring alone
+    assert len(set(full)) == len(full) > 100
+    for path, hashed in list(zip(files, found, strict=True))[::10]:
+        assert digest(ast.unparse(ast.parse(path.read_bytes()))) == hashed, path
+
+
+def test_the_hash_is_one_under_every_version_of_python() -> None:
+    """Read under 3.11, 3.12 and 3.13; another value means that all kept results look stale."""
+    text = PLAIN + "\nmatch a:\n    case {'b': [1, *_], **c} if c: x = lambda *d: (yield)\n"
+    assert digest(text) == "49a758d134a38dd814560a40479e3fefb1774b524263e783ced5d17ab6cbb934"
+
+
+def test_imports_are_found_wherever_they_stand() -> None:
+    text = "import a.b, c\nfrom d import e, f as g\ndef h():\n    from i.j import k\n    import l\n"
+    text += "from . import own\nfrom .own import own\n"
+    assert statements.read(text.encode()).imports == (
+        ("a.b", ()),
+        ("c", ()),
+        ("d", ("e", "f")),
+        ("i.j", ("k",)),
+        ("l", ()),
+    )
+
+
+def test_what_is_no_python_is_an_error() -> None:
+    with pytest.raises(SyntaxError):
+        statements.read(b"def")
