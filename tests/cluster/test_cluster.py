@@ -339,9 +339,8 @@ def test_times_belong_to_one_kind_of_worker(slow: Path, tmp_path: Path) -> None:
         there.add("b", SVMBENCH_KIND="slow")
         words = ["run", config, "--cluster", there.address, "--output"]
         out = tmp_path / "slow"
-        run = start(*words, out, "--kind", "slow")
-        said = "".join(run.communicate(timeout=120))
-        assert run.returncode == 0, said
+        ended = svmbench(*words, out, "--kind", "slow")
+        assert ended.code == 0, ended.said
         found = package.run(
             str(config), output=tmp_path / "py", cluster=there.address, kind="slow", profile="quick"
         )
@@ -351,10 +350,10 @@ def test_times_belong_to_one_kind_of_worker(slow: Path, tmp_path: Path) -> None:
                 facts = folder / f"environment-{record['environment']}.json"
                 assert json.loads(facts.read_text())["kind"] == "slow"
                 assert record["contended"] is False  # there is one of that kind
-        ended = start(*words, tmp_path / "any")
-        said = "".join(ended.communicate(timeout=120))
-        assert ended.returncode == 2, said
-        assert "workers of 2 kinds (fast, slow), and times belong to one: --kind says which" in said
+        ended = svmbench(*words, tmp_path / "any")
+        assert ended.code == 2, ended.said
+        said = "workers of 2 kinds (fast, slow), and times belong to one: --kind says which"
+        assert said in ended.err
 
 
 def test_what_asks_for_no_times_goes_anywhere() -> None:
