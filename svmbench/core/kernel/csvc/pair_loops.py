@@ -12,7 +12,12 @@ import numpy as np
 
 from svmbench.core.compiled import compiled
 from svmbench.core.kernel.csvc.box import threshold
-from svmbench.core.kernel.csvc.passes import find_partner, move_and_find_top, pair_step
+from svmbench.core.kernel.csvc.passes import (
+    find_partner,
+    move_and_find_top,
+    pair_step,
+    penalties,
+)
 from svmbench.core.kernel.csvc.whole_matrix import CONVERGED, MAX_ITER, STALLED, UNKNOWN
 
 
@@ -72,12 +77,9 @@ def steps_of_pair(
     tol, max_iter = ends
     beta, v = variables
     a0, a1, b0, b1 = ranges
-    m, n = a1 - a0, len(beta)
-    up, down = np.empty(n, dtype=np.float32), np.empty(n, dtype=np.float32)
-    score = np.empty(n, dtype=np.float32)
-    for k in range(n):
-        up[k] = 0.0 if beta[k] < high[k] else -np.inf
-        down[k] = 0.0 if beta[k] > low[k] else -np.inf
+    m = a1 - a0
+    up, down = penalties(low, high, beta)
+    score = np.empty(len(beta), dtype=np.float32)
     row_i, row_j, t, steps = 0, 0, 0.0, 0
     while True:
         i = move_and_find_top(v[:m], up[:m], rows[row_i, a0:a1], rows[row_j, a0:a1], t)
@@ -109,10 +111,9 @@ def steps_of_pair(
                 want(v[:m], penalty[:m], sign, slots[a0:a1], wanted[a0:a1])
                 want(v[m:], penalty[m:], sign, slots[b0:b1], wanted[b0:b1])
             return steps, UNKNOWN
-        curvature = np.float64(own) + np.float64(diag[at]) - 2.0 * np.float64(rows[row_i, at])
-        before_i, before_j = beta[i], beta[j]
-        t = pair_step(i, j, v[i] - v[j], curvature, beta, low, high, up, down)
-        if beta[i] == before_i and beta[j] == before_j:
+        kernel = own, diag[at], rows[row_i, at]
+        t, has_moved = pair_step(i, j, v[i] - v[j], kernel, beta, low, high, up, down)
+        if not has_moved:
             return steps, STALLED
         steps += 1
 

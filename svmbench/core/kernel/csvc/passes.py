@@ -51,6 +51,17 @@ larger: Any = _python_larger if JIT_DISABLED else _make_larger()
 
 
 @compiled
+def penalties(low: np.ndarray, high: np.ndarray, beta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return `up` and `down` of variables, float32 of shape (n,)."""
+    n = len(beta)
+    up, down = np.empty(n, dtype=np.float32), np.empty(n, dtype=np.float32)
+    for k in range(n):
+        up[k] = 0.0 if beta[k] < high[k] else -np.inf
+        down[k] = 0.0 if beta[k] > low[k] else -np.inf
+    return up, down
+
+
+@compiled
 def move_and_find_top(
     v: np.ndarray, up: np.ndarray, row_i: np.ndarray, row_j: np.ndarray, t: float
 ) -> int:
@@ -154,31 +165,42 @@ def pair_step(
     i: int,
     j: int,
     slope: float,
-    curvature: float,
+    kernel: tuple[float, float, float],
     beta: np.ndarray,
     low: np.ndarray,
     high: np.ndarray,
     up: np.ndarray,
     down: np.ndarray,
-) -> float:
-    """Raise beta_i and lower beta_j by the best step inside their bounds; return the step.
+) -> tuple[float, bool]:
+    """Raise beta_i and lower beta_j by the best step inside their bounds.
 
     Parameters
     ----------
-    slope, curvature : float
-        ``v_i - v_j`` and ``K_ii + K_jj - 2 K_ij``; a curvature that is not positive counts as TINY.
+    slope : float
+        ``v_i - v_j``.
+    kernel : tuple of float
+        K_ii, K_jj and K_ij; a curvature K_ii + K_jj - 2 K_ij that is not positive counts as TINY.
     beta, low, high, up, down : ndarray of shape (n,)
         Variables with their bounds and penalties; changed in place.
+
+    Returns
+    -------
+    t : float
+        The step.
+    has_moved : bool
+        False where it is too short for float64: the search has stalled.
     """
+    curvature = np.float64(kernel[0]) + np.float64(kernel[1]) - 2.0 * np.float64(kernel[2])
     t = slope / (curvature if curvature > TINY else TINY)
-    room_i, room_j = high[i] - beta[i], beta[j] - low[j]
+    before_i, before_j = beta[i], beta[j]
+    room_i, room_j = high[i] - before_i, before_j - low[j]
     t = min(t, room_i, room_j)
-    beta[i] = high[i] if t == room_i else beta[i] + t
-    beta[j] = low[j] if t == room_j else beta[j] - t
+    beta[i] = high[i] if t == room_i else before_i + t
+    beta[j] = low[j] if t == room_j else before_j - t
     for k in (i, j):
         up[k] = 0.0 if beta[k] < high[k] else -np.inf
         down[k] = 0.0 if beta[k] > low[k] else -np.inf
-    return t
+    return t, beta[i] != before_i or beta[j] != before_j
 
 
 @compiled

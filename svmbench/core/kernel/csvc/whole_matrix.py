@@ -33,6 +33,7 @@ from svmbench.core.kernel.csvc.passes import (
     move_and_find_top,
     move_and_find_worst,
     pair_step,
+    penalties,
     place,
 )
 
@@ -147,12 +148,8 @@ def steps_on_rows(
     low, high = bounds
     tol, max_iter, most = ends
     store, columns, gamma = maker
-    n = len(beta)
-    up, down = np.empty(n, dtype=np.float32), np.empty(n, dtype=np.float32)
-    score = np.empty(n, dtype=np.float32)
-    for k in range(n):
-        up[k] = 0.0 if beta[k] < high[k] else -np.inf
-        down[k] = 0.0 if beta[k] > low[k] else -np.inf
+    up, down = penalties(low, high, beta)
+    score = np.empty(len(beta), dtype=np.float32)
     i, j, t, steps, made = 0, 0, 0.0, 0, 0
     while True:
         i = move_and_find_top(v, up, K[i], K[j], t)
@@ -175,10 +172,9 @@ def steps_on_rows(
                 return steps, UNKNOWN
             rbf_row(columns, j, gamma, store)
             known[j], made = True, made + 1
-        curvature = np.float64(diag[i]) + np.float64(diag[j]) - 2.0 * np.float64(K[i, j])
-        before_i, before_j = beta[i], beta[j]
-        t = pair_step(i, j, v[i] - v[j], curvature, beta, low, high, up, down)
-        if beta[i] == before_i and beta[j] == before_j:
+        kernel = diag[i], diag[j], K[i, j]
+        t, has_moved = pair_step(i, j, v[i] - v[j], kernel, beta, low, high, up, down)
+        if not has_moved:
             return steps, STALLED
         steps += 1
 
@@ -233,10 +229,9 @@ def grouped_steps(
             return steps, MAX_ITER
         if j < 0:
             return steps, STALLED
-        curvature = np.float64(diag[i]) + np.float64(diag[j]) - 2.0 * np.float64(K[i, j])
-        before_i, before_j, g = beta[i], beta[j], group[i]
-        t = pair_step(i, j, v[i] - v[j], curvature, beta, low, high, up[g], down[g])
-        if beta[i] == before_i and beta[j] == before_j:
+        kernel, g = (diag[i], diag[j], K[i, j]), group[i]
+        t, has_moved = pair_step(i, j, v[i] - v[j], kernel, beta, low, high, up[g], down[g])
+        if not has_moved:
             return steps, STALLED
         steps += 1
 
@@ -257,11 +252,9 @@ def loose_steps(
     Parameters are those of :func:`pair_steps`, which also says what is returned.
     """
     n = len(beta)
-    up, down = np.empty(n, dtype=np.float32), np.empty(n, dtype=np.float32)
+    up, down = penalties(low, high, beta)
     score, inverse = np.empty(n, dtype=np.float32), np.empty(n)
     for k in range(n):
-        up[k] = 0.0 if beta[k] < high[k] else -np.inf
-        down[k] = 0.0 if beta[k] > low[k] else -np.inf
         inverse[k] = 1.0 / max(np.float64(diag[k]), TINY)
     i, j, ti, tj, steps = 0, 0, 0.0, 0.0, 0
     while True:
