@@ -414,9 +414,8 @@ class BinaryClassifier(ClassifierMixin, Solver):
         return tags
 
 
-def reason_of_all(models: Sequence[Any]) -> str:
-    """Return the stop reason of several models: the first that is not ``"converged"``."""
-    reasons = [str(model.stop_reason_) for model in models]
+def reason_of_all(reasons: Sequence[str]) -> str:
+    """Return the stop reason of several searches: the first that is not ``"converged"``."""
     return next((reason for reason in reasons if reason != "converged"), reasons[0])
 
 

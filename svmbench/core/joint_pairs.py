@@ -113,11 +113,6 @@ class Layout:
         return slice(int(self.offsets[p]), int(self.offsets[p + 1]))
 
 
-def first_that_failed(reasons: Sequence[str]) -> str:
-    """Return the first stop reason that is not ``"converged"``, or that."""
-    return next((reason for reason in reasons if reason != "converged"), reasons[0])
-
-
 @dataclass
 class JointData:
     """The samples of all pairs, for a solver that trains these together.

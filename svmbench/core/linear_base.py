@@ -99,7 +99,8 @@ class LinearClassifier(BinaryClassifier):
         self.coef_ = np.vstack([model.coef_ for model in models])
         self.intercept_ = np.concatenate([model.intercept_ for model in models])
         self.n_iter_ = max(int(model.n_iter_) for model in models)
-        self.stop_reason_, self.counters_ = reason_of_all(models), sum_of_counters(models)
+        self.stop_reason_ = reason_of_all([model.stop_reason_ for model in models])
+        self.counters_ = sum_of_counters(models)
         return self
 
     def _store(self, solution: LinearSolution) -> Self:

@@ -33,7 +33,7 @@ from svmbench.core.base import (
 from svmbench.core.compiled import compiled
 from svmbench.core.copies import unfitted
 from svmbench.core.given_kernel import PRECOMPUTED
-from svmbench.core.joint_pairs import JointData, Layout, first_that_failed
+from svmbench.core.joint_pairs import JointData, Layout
 from svmbench.core.problems import Offset, Problem
 from svmbench.core.shared_points import SharedPoints
 from svmbench.core.weights import effective
@@ -314,7 +314,7 @@ class OneVsOne(ClassifierMixin, Solver):
         for model, part in zip(models, data.native, strict=True):
             model.train(part)
         self.n_iter_ = sum(int(np.max(model.n_iter_)) for model in models)
-        self.stop_reason_ = reason_of_all(models)
+        self.stop_reason_ = reason_of_all([model.stop_reason_ for model in models])
         self.counters_ = sum_of_counters(models)
         self.shared_ = None
         return self
@@ -324,7 +324,7 @@ class OneVsOne(ClassifierMixin, Solver):
         joint.found = found = self._first.train_jointly(joint)
         self._models, self._found, self._weights = None, found, joint.weights
         self.n_iter_, self.counters_ = int(found.n_iter.sum()), found.counters
-        self.stop_reason_ = first_that_failed(found.stop_reasons)
+        self.stop_reason_ = reason_of_all(found.stop_reasons)
         self.shared_ = found.shared_points(self._first.function, joint.points, self.pairs_)
         return self
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from svmbench.core.arrays import raw
-from svmbench.core.base import TrainingData, require_positive
+from svmbench.core.base import TrainingData, reason_of_all, require_positive
 from svmbench.core.crew import require_n_jobs
-from svmbench.core.joint_pairs import JointData, JointSolution, first_that_failed
+from svmbench.core.joint_pairs import JointData, JointSolution
 from svmbench.core.kernel.csvc import all_pairs, driver
 from svmbench.core.kernel.csvc.box import Box, csvc_box, thresholds
 from svmbench.core.kernel.csvc.c_path import follow
@@ -285,7 +285,7 @@ class CSVC(Weighted, KernelClassifier):
             cache_mb=float(self.cache_mb),
             n_jobs=self.n_jobs,
         )
-        self._warn_unless_finished(first_that_failed(found.stop_reasons))
+        self._warn_unless_finished(reason_of_all(found.stop_reasons))
         return found
 
     def solve_along(
