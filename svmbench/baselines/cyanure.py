@@ -1,7 +1,6 @@
 """Cyanure's squared-hinge SVM by MISO and its acceleration: a peer where it is installed.
 
-The package is optional (``pip install svmbench[peers]``). Without it this module declares nothing,
-and a config that names the solver is told that there is none of that name.
+The package is as optional as that of ``intelex``.
 
 Problem
     Squared hinge loss; the constant feature that `prepare` appends is regularised.

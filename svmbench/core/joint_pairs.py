@@ -12,28 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from svmbench.core.compiled import compiled
 from svmbench.core.problems import Values
 from svmbench.core.shared_points import SharedPoints
 
 if TYPE_CHECKING:
     from svmbench.core.multiclass import Pair
-
-
-@compiled
-def _lay_out(
-    starts: np.ndarray,
-    first: np.ndarray,
-    second: np.ndarray,
-    places: np.ndarray,
-    signs: np.ndarray,
-) -> None:
-    at = 0
-    for p in range(len(first)):
-        for c, sign in ((first[p], -1.0), (second[p], 1.0)):
-            for place in range(starts[c], starts[c + 1]):
-                places[at], signs[at] = place, sign
-                at += 1
 
 
 @dataclass(frozen=True)
@@ -77,12 +60,15 @@ class Layout:
         """
         a, b = np.array(first, dtype=np.int64), np.array(second, dtype=np.int64)
         sizes = np.bincount(codes)
-        starts, offsets = np.zeros(len(sizes) + 1, np.int64), np.zeros(len(a) + 1, np.int64)
-        np.cumsum(sizes, out=starts[1:])
-        np.cumsum(sizes[a] + sizes[b], out=offsets[1:])
-        places, signs = np.empty(offsets[-1], np.int64), np.empty(offsets[-1])
-        _lay_out(starts, a, b, places, signs)
-        return Layout(np.argsort(codes, kind="stable"), starts, a, b, offsets, places, signs)
+        starts = np.append(0, np.cumsum(sizes))
+        # Two runs of places a pair, one after another.
+        classes = np.column_stack([a, b]).ravel()
+        lengths = sizes[classes]
+        runs = np.append(0, np.cumsum(lengths))
+        places = np.arange(runs[-1]) + np.repeat(starts[classes] - runs[:-1], lengths)
+        signs = np.repeat(np.tile([-1.0, 1.0], len(a)), lengths)
+        order = np.argsort(codes, kind="stable")
+        return Layout(order, starts, a, b, runs[::2].copy(), places, signs)
 
     def gather(self, coefficients: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the places of the samples that any pair has a coefficient for, and a matrix.

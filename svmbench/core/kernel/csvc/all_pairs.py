@@ -298,14 +298,9 @@ def solve_pairs(
     C : float
     weights : ndarray of shape (n_samples,), optional
         What multiplies C for each sample, class by class.
-    tol : float, default=1e-3
-        Largest violation of the optimality conditions.
-    max_iter : int, default=10000000
-        Largest number of steps of a pair.
-    cache_mb : float, default=1024.0
-        Memory for kernel rows, MiB.
-    n_jobs : int, default=1
-        Threads; the solution is the same, bit by bit, whatever their number.
+    tol, max_iter, cache_mb, n_jobs
+        As for :func:`~svmbench.core.kernel.csvc.driver.solve_box`; `max_iter` is that of a pair.
+        The solution is the same, bit by bit, whatever the number of threads.
     """
     weighted = 1.0 if weights is None else weights[layout.places]
     bound = np.full(len(layout.places), C) * weighted

@@ -208,17 +208,11 @@ def until_gap(
     Parameters
     ----------
     take_steps : callable
-        Told box, tolerance, largest number of steps, beta and v, as
-        :func:`~svmbench.core.kernel.csvc.whole_matrix.optimise` is without the matrix.
+        As :func:`~svmbench.core.kernel.csvc.whole_matrix.optimise` without the matrix: told box,
+        tolerance, largest number of steps, beta and v.
     box, ends : Box, Ends
-    beta, v : ndarray of shape (n,)
-        A feasible start and its gradient; changed in place.
-
-    Returns
-    -------
-    steps : int
-    reason : int
-        Position in ``whole_matrix.REASONS``.
+    beta, v
+        As for `optimise`, which also says what is returned.
     """
     if ends.limit < 0.0:
         return take_steps(box, ends.tol, ends.max_iter, beta, v)

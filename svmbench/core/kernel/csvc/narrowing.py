@@ -121,25 +121,18 @@ def narrowing_steps(
     beta: np.ndarray,
     v: np.ndarray,
 ) -> tuple[int, int]:
-    """Take the steps of ``pair_steps``, above `NARROWED` samples on those that are not settled.
+    """Take the steps of pairs, above `NARROWED` samples on those that are not settled.
 
     Parameters
     ----------
-    K, diag : ndarray of shape (n, n), (n,)
-        Kernel matrix and its diagonal, of one type.
     bounds : (ndarray, ndarray)
         Lower and upper.
     ends : (float, int, float)
         Tolerance of the violation, largest number of steps, and the duality gap at which the
         search ends (`NO_LIMIT` for none).
-    beta, v : ndarray of shape (n,)
-        A feasible start and its gradient ``p - K @ beta``; changed in place.
-
-    Returns
-    -------
-    steps : int
-    reason : int
-        Position in ``whole_matrix.REASONS``.
+    K, diag, beta, v
+        As for :func:`~svmbench.core.kernel.csvc.whole_matrix.pair_steps`, which also says what is
+        returned.
     """
     low, high = bounds
     tol, max_iter, limit = ends
