@@ -110,14 +110,11 @@ class JointData:
         Inputs, class by class.
     weights : ndarray of shape (n_samples,) or None
         Weights of the samples, in that order.
-    found : JointSolution or None
-        What the last training found.
     """
 
     layout: Layout
     points: Any
     weights: np.ndarray | None = None
-    found: JointSolution | None = None
 
 
 @dataclass

@@ -82,8 +82,7 @@ class KernelClassifier(KernelSolver, BinaryClassifier):
             # What was validated is the matrix of its values.
             alone.set_params(kernel=PRECOMPUTED)
         pairs = OneVsOne(alone)
-        pairs._comes_validated = True
-        data = pairs.prepare(X, y, self._weigh(y, sample_weight))
+        data = pairs.prepare_validated(X, y, self._weigh(y, sample_weight))
         pairs.train(data).conclude(data)
         self.classes_, self.several_ = classes, PairModels(pairs)
         self.gamma_ = pairs.gamma_

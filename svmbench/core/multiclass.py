@@ -10,7 +10,6 @@ Ties
 
 from __future__ import annotations
 
-from copy import copy
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, Self
@@ -26,17 +25,14 @@ from svmbench.core.base import (
     BinaryClassifier,
     Solver,
     TrainingData,
-    reason_of_all,
     require_squares,
-    sum_of_counters,
 )
 from svmbench.core.compiled import compiled
 from svmbench.core.copies import unfitted
 from svmbench.core.given_kernel import PRECOMPUTED
-from svmbench.core.joint_pairs import JointData, Layout
+from svmbench.core.pair_training import Objectives, PairsAlone, PairsTogether, PairTraining
 from svmbench.core.problems import Offset, Problem
 from svmbench.core.shared_points import SharedPoints
-from svmbench.core.weights import effective
 from svmbench.core.widths import scale
 
 
@@ -138,23 +134,15 @@ def _elect(
         winners[i] = best
 
 
-def prepare_part(model: BinaryClassifier, X: Any, signs: np.ndarray, **own: Any) -> TrainingData:
-    """Return what a solver prepares of a pair: of samples and parameters that were checked."""
-    model._comes_validated = True
-    part = model.prepare(X, signs, **own)
-    del model._comes_validated
-    return part
-
-
 class OneVsOne(ClassifierMixin, Solver):
     """A classifier of any number of classes, from a two-class solver.
 
     The default gamma of a kernel solver is that of all samples, the same for every pair.
 
     It keeps the solver's contract: ``prepare``, ``train`` and ``certify`` are those of its pairs,
-    one after another, or of all at once where the solver shares work between them
-    (``trains_pairs_together``). Not declared as a solver of its own: a run wraps a two-class solver
-    in it where a data set has more classes than two.
+    one after another, or of all together where the solver shares work between them
+    (``trains_pairs_together``); `pair_training` has both. Not declared as a solver of its own: a
+    run wraps a two-class solver in it where a data set has more classes than two.
 
     Parameters
     ----------
@@ -177,7 +165,7 @@ class OneVsOne(ClassifierMixin, Solver):
         Sums over the pairs.
     shared_ : SharedPoints or None
         The pairs' expansions over the support vectors of all, once `certify` or `conclude` has
-        run; None of a solver whose model is no expansion over training rows.
+        run; None of a solver whose models are no expansions over training rows.
 
     Examples
     --------
@@ -188,13 +176,8 @@ class OneVsOne(ClassifierMixin, Solver):
     ['a', 'b', 'c']
     """
 
-    shared_: SharedPoints | None = None
-
-    #: Whether what `prepare` is handed, and the parameters, were checked before.
-    _comes_validated: bool = False
-
-    #: The models of the pairs; None where they were trained together and nobody has asked yet.
-    _models: list[Any] | None = None
+    #: How the pairs are trained, and their models; chosen by `prepare`.
+    _training: PairTraining | None = None
 
     def __init__(self, estimator: BinaryClassifier) -> None:
         self.estimator = estimator
@@ -218,29 +201,37 @@ class OneVsOne(ClassifierMixin, Solver):
 
     def prepare(self, X: Any, y: Any, sample_weight: np.ndarray | None = None) -> TrainingData:
         """Validate, and prepare every pair's own data; weights where the solver takes them."""
-        if not self._comes_validated:
-            X, y = self._validated(X, y)
+        X, y = self._validated(X, y)
+        return self.prepare_validated(X, y, sample_weight)
+
+    def prepare_validated(
+        self, X: Any, y: np.ndarray, sample_weight: np.ndarray | None = None
+    ) -> TrainingData:
+        """Return what `prepare` returns of samples and parameters that were checked before.
+
+        Parameters
+        ----------
+        X : ndarray or csr_array of shape (n_samples, n_features)
+            Float64; or a kernel matrix, where the solver takes one.
+        y : ndarray of shape (n_samples,)
+            Labels.
+        sample_weight : ndarray of shape (n_samples,), optional
+        """
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             msg = f"one against one needs two classes; the data has one only: {self.classes_[0]}"
             raise ValueError(msg)
         self.pairs_ = pairs_of(codes)
         estimator = unfitted(self.estimator)
-        pairwise = getattr(estimator, "kernel", None) == PRECOMPUTED
-        if getattr(estimator, "gamma", None) == "scale" and not pairwise:
+        is_given = getattr(estimator, "kernel", None) == PRECOMPUTED
+        if getattr(estimator, "gamma", None) == "scale" and not is_given:
             # Every pair has the kernel of the whole problem, as in LIBSVM and scikit-learn.
             estimator.gamma = scale(X)
-        together = getattr(estimator, "trains_pairs_together", None)
-        if not pairwise and together is not None and together(np.bincount(codes)):
-            return self._prepare_jointly(X, codes, estimator, sample_weight)
-        # What is not fitted has its parameters alone, and a clone would check each of them.
-        self._models = [copy(estimator) for _ in self.pairs_]
-        parts: list[TrainingData] = []
-        for pair, model in zip(self.pairs_, self._models, strict=True):
-            own = {} if sample_weight is None else {"sample_weight": sample_weight[pair.rows]}
-            part = X[np.ix_(pair.rows, pair.rows)] if pairwise else X[pair.rows]
-            parts.append(prepare_part(model, part, pair.signs, **own))
-        return TrainingData(X=X, y=codes.astype(np.float64), native=parts)
+        suits = getattr(estimator, "trains_pairs_together", None)
+        together = suits is not None and not is_given and suits(np.bincount(codes))
+        self._training = (PairsTogether if together else PairsAlone)(estimator, self.pairs_)
+        native = self._training.prepare(X, codes, sample_weight)
+        return TrainingData(X=X, y=codes.astype(np.float64), native=native, weights=sample_weight)
 
     def _validated(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
         """Check parameters, inputs and labels; float64 C-ordered or CSR, labels."""
@@ -258,122 +249,55 @@ class OneVsOne(ClassifierMixin, Solver):
             require_squares(X)
         return canonical_csr(X) if sp.issparse(X) else X, y
 
-    def _prepare_jointly(
-        self, X: Any, codes: np.ndarray, estimator: Any, sample_weight: np.ndarray | None
-    ) -> TrainingData:
-        """Lay the pairs out; the solver prepares the first, and all have the same parameters."""
-        pairs, y = self.pairs_, codes.astype(np.float64)
-        first = pairs[0]
-        prepare_part(estimator, X[first.rows], first.signs)
-        self._models, self._first = None, estimator
-        negative, positive = [p.negative for p in pairs], [p.positive for p in pairs]
-        layout = Layout.of(codes, negative, positive)
-        weights = None if sample_weight is None else effective(sample_weight, y)[layout.order]
-        joint = JointData(layout, X[layout.order], weights)
-        return TrainingData(X=X, y=y, native=joint, weights=sample_weight)
+    @property
+    def _trained(self) -> PairTraining:
+        """The models of the pairs; AttributeError before `train`."""
+        if self._training is None or not hasattr(self, "n_iter_"):
+            msg = "there are no models before fit"
+            raise AttributeError(msg)
+        return self._training
 
     @property
     def estimators_(self) -> list[Any]:
         """The model of each pair."""
-        if not hasattr(self, "n_iter_"):
-            msg = "there are no models before fit"
-            raise AttributeError(msg)
-        if self._models is None:
-            self._models = [self._model_of(p) for p in range(len(self.pairs_))]
-        return self._models
+        return self._trained.models
 
     @property
     def iterations(self) -> np.ndarray:
         """The iterations of each pair, int of shape (n_pairs,)."""
-        if self._models is None:
-            return self._found.n_iter
-        return np.array([int(np.max(model.n_iter_)) for model in self._models])
+        return self._trained.iterations
 
     @property
     def gamma_(self) -> float:
         """The width that the kernels of all pairs have, of a kernel solver."""
-        return float(self._first.gamma_ if self._models is None else self._models[0].gamma_)
+        return float(self._trained.kernel_model.gamma_)
 
-    def _model_of(self, p: int) -> Any:
-        """Return the model of a pair that was trained with the others."""
-        assert self.shared_ is not None, "pairs that are trained together share their points"
-        model, found = copy(self._first), self._found
-        model.expansion_ = self.shared_.expansion(p)
-        values = found.values(self._weights, p)
-        model.objective_ = self.problem.primal(values, model.C)
-        model.dual_objective_ = self.problem.dual(values, model.C)
-        model.n_iter_, model.stop_reason_ = int(found.n_iter[p]), found.stop_reasons[p]
-        model.counters_ = {"support_vectors": len(model.expansion_.coefficients)}
-        return model
+    @property
+    def shared_(self) -> SharedPoints | None:
+        """The pairs' expansions over the support vectors of all, or None."""
+        return self._trained.shared
 
     def train(self, data: TrainingData) -> Self:
         """Train every pair."""
-        if isinstance(data.native, JointData):
-            return self._train_jointly(data.native)
-        models = self._models or []
-        for model, part in zip(models, data.native, strict=True):
-            model.train(part)
-        self.n_iter_ = sum(int(np.max(model.n_iter_)) for model in models)
-        self.stop_reason_ = reason_of_all([model.stop_reason_ for model in models])
-        self.counters_ = sum_of_counters(models)
-        self.shared_ = None
-        return self
-
-    def _train_jointly(self, joint: JointData) -> Self:
-        """Train all pairs at once; their models are made when somebody asks for them."""
-        joint.found = found = self._first.train_jointly(joint)
-        self._models, self._found, self._weights = None, found, joint.weights
-        self.n_iter_, self.counters_ = int(found.n_iter.sum()), found.counters
-        self.stop_reason_ = reason_of_all(found.stop_reasons)
-        self.shared_ = found.shared_points(self._first.function, joint.points, self.pairs_)
+        assert self._training is not None, "prepare comes before train"
+        self._training.train(data)
+        self.n_iter_ = int(self._training.iterations.sum())
+        self.stop_reason_ = self._training.stop_reason
+        self.counters_ = self._training.counters
         return self
 
     def certify(self, data: TrainingData) -> Self:
         """Set ``objective_``, the sum of the pairs' objectives."""
-        if isinstance(data.native, JointData):
-            joint = data.native
-            assert self.shared_ is not None, "train comes before certify"
-            assert joint.found is not None, "train comes before certify"
-            joint.found = joint.found.with_decisions(self.shared_.decide(joint.points))
-            return self._appraise(joint)
-        for estimator, part in zip(self.estimators_, data.native, strict=True):
-            estimator.certify(part)
-        return self._sum_up(data)
+        return self._keep(self._trained.certify(data))
 
     def conclude(self, data: TrainingData) -> Self:
-        """Set what `certify` sets, as `fit` of every pair does.
+        """Set what `certify` sets, from what the search has at hand; see :mod:`.pair_training`."""
+        return self._keep(self._trained.conclude(data))
 
-        Where all pairs were trained together that is from the search's own gradient, which is
-        exact up to 1,000 samples, and beyond them near the gap of each pair.
-        """
-        if isinstance(data.native, JointData):
-            return self._appraise(data.native)
-        for estimator, part in zip(self.estimators_, data.native, strict=True):
-            estimator.conclude(part)
-        return self._sum_up(data)
-
-    def _appraise(self, joint: JointData) -> Self:
-        """Set the objectives from what the last training found."""
-        assert joint.found is not None, "train comes before certify"
-        values, C = joint.found.values(joint.weights), self._first.C
-        self.objective_ = self.problem.primal(values, C)
-        self.dual_objective_ = self.problem.dual(values, C)
-        if not np.isfinite(self.objective_):
-            kernel = self._first.kernel
-            msg = f"the {kernel} kernel overflows on the training samples; scale the features"
-            raise FloatingPointError(msg)
-        self._found, self._weights, self._models = joint.found, joint.weights, None
-        return self
-
-    def _sum_up(self, data: TrainingData) -> Self:
-        models = self.estimators_
-        self.objective_ = float(sum(e.objective_ for e in models))
-        if all(hasattr(model, "dual_objective_") for model in models):
-            self.dual_objective_ = float(sum(model.dual_objective_ for model in models))
-        expansions = [getattr(model, "expansion_", None) for model in models]
-        if all(each is not None and each.rows is not None for each in expansions):
-            kind = models[0].shared_points
-            self.shared_ = kind.of(models, self.pairs_, data.X, data.y.astype(np.int64))
+    def _keep(self, found: Objectives) -> Self:
+        self.objective_ = found.primal
+        if found.dual is not None:
+            self.dual_objective_ = found.dual
         return self
 
     def pair_decisions(self, X: Any) -> np.ndarray:
@@ -383,8 +307,7 @@ class OneVsOne(ClassifierMixin, Solver):
         """
         check_is_fitted(self, "n_iter_")
         if self.shared_ is not None:
-            model = self._first if self._models is None else self._models[0]
-            return model.decide_together(self.shared_, X)
+            return self._trained.kernel_model.decide_together(self.shared_, X)
         return np.column_stack([e.decision_function(X) for e in self.estimators_])
 
     def predict(self, X: Any) -> np.ndarray:
