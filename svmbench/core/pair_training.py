@@ -237,14 +237,19 @@ class PairsTogether:
         return Objectives(primal, model.problem.dual(values, model.C))
 
     def _model_of(self, p: int) -> Any:
-        """Return the model of pair `p`."""
+        """Return the model of pair `p`; what the search took is known of all pairs alone."""
         assert self.shared is not None, "train comes before models"
         model, values = copy(self.kernel_model), self.found.values(self._weights, p)
         model.expansion_ = self.shared.expansion(p)
         model.objective_ = model.problem.primal(values, model.C)
         model.dual_objective_ = model.problem.dual(values, model.C)
         model.n_iter_, model.stop_reason_ = int(self.found.n_iter[p]), self.found.stop_reasons[p]
-        model.counters_ = {"support_vectors": len(model.expansion_.coefficients)}
+        assert values.alpha is not None, "every sample has a multiplier"
+        most = model.C * (1.0 if values.weights is None else values.weights)
+        model.counters_ = {
+            "support_vectors": len(model.expansion_.coefficients),
+            "bounded_support_vectors": int(np.sum((values.alpha > 0.0) & (values.alpha >= most))),
+        }
         return model
 
 

@@ -88,6 +88,9 @@ def test_each_pair_is_what_it_is_alone(way, kernel, form, monkeypatch):
         assert one.dual_objective_ == pytest.approx(other.dual_objective_, rel=rel)
     for name in ("support_vectors", "bounded_support_vectors"):
         assert together.counters_[name] == apart.counters_[name]
+        own = [one.counters_[name] for one in together.estimators_]
+        assert own == [other.counters_[name] for other in apart.estimators_]
+        assert sum(own) == together.counters_[name] > 0
 
 
 def test_conditions_hold_in_float64(way):

@@ -143,7 +143,10 @@ class CSVC(Weighted, KernelClassifier):
         is left that float64 can see).
     counters_ : dict
         ``kernel_evaluations``, ``updates`` (steps), ``checks`` (of the gradient in float64),
-        ``support_vectors``, ``bounded_support_vectors``.
+        ``support_vectors``, ``bounded_support_vectors``; of several classes sums over the pairs.
+    estimators_ : list of CSVC
+        The model of each pair of more than two classes. Where pairs were solved together, up to
+        4,000 samples each, their ``counters_`` are the last two alone: work is known in all.
 
     Examples
     --------
