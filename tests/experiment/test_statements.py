@@ -114,6 +114,8 @@ def test_what_it_says_matters(old: str, new: str) -> None:
         ("def f(*, a): pass", "def f(*, a=None): pass"),
         ("{**a}", "{None: a}"),
         ("def f(): return", "def f(): return None"),
+        ("if a:\n 'b'\n c", "if a:\n c"),
+        ("def f():\n 1\n return 2", "def f():\n return 2"),
         ("global a, b", "global a\nglobal b"),
         ("from . import a", "from .. import a"),
         ("x = 'a b'", "x = 'a', 'b'"),
