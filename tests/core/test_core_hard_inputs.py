@@ -155,6 +155,16 @@ def test_where_rbf_inputs_stand_changes_nothing(name, form, gamma, n, d):
 
 
 @needs_jit
+@pytest.mark.parametrize("name", ["smo", "smo-fixed-threshold", "lasvm", "cvm", "bvm"])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_steps_on_single_kernel_values_keep_the_digits_of_distances(name, form):
+    X, y = near_each_other(150, 4)
+    near, far = (catalogue.solver(name, gamma=0.1).fit(form(each), y) for each in (X, X + FAR))
+    assert far.objective_ == pytest.approx(near.objective_, rel=1e-2)
+    assert far.dual_objective_ == pytest.approx(near.dual_objective_, rel=1e-2)
+
+
+@needs_jit
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
 @pytest.mark.parametrize(("n", "d", "k"), [(2100, 60, 2), (150, 3, 3), (700, 3, 3)])
 def test_working_sets_and_pairs_of_classes_keep_the_digits_of_distances(form, n, d, k):

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 
 from svmbench.core.arrays import csr_parts, raw
 from svmbench.core.compiled import compiled
+from svmbench.core.kernel.moved_inputs import moved
 from svmbench.core.kernel.one_column import gauss
 from svmbench.core.kernels import LOG2_E, KernelFunction, squared_lengths
 
@@ -51,6 +52,7 @@ class Inputs(NamedTuple):
 
 def inputs_of(X: Any, function: KernelFunction) -> Inputs:
     """Return samples with a kernel, linear or RBF, for :func:`fill`."""
+    X = moved(X, function)
     n, d = X.shape
     no_parts = (np.empty(0), np.empty(0, dtype=np.int32), np.zeros(1, dtype=np.int32))
     gamma = min(function.gamma, LARGEST_GAMMA) if function.name == "rbf" else 0.0

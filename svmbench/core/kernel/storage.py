@@ -13,7 +13,14 @@ import scipy.sparse as sp
 
 from svmbench.core.arrays import canonical_csr, csr_parts, raw
 from svmbench.core.compiled import compiled, compiled_sums, inlined
-from svmbench.core.kernels import KERNELS, MIB, KernelFunction, gauss_double, squared_lengths
+from svmbench.core.kernel.moved_inputs import moved
+from svmbench.core.kernels import (
+    KERNELS,
+    MIB,
+    KernelFunction,
+    gauss_double,
+    squared_lengths,
+)
 
 LINEAR, RBF, POLY, SIGMOID = (KERNELS.index(k) for k in ("linear", "rbf", "poly", "sigmoid"))
 
@@ -82,7 +89,7 @@ def store(X: Any, function: KernelFunction, storage: str) -> Storage:
     """
     d = X.shape[1]
     dense, parts = np.empty((0, d)), (np.empty(0), np.empty(0, np.int32), np.empty(0, np.int32))
-    X = stored(X, storage)
+    X = stored(moved(X, function), storage)
     if storage == "sparse":
         parts = csr_parts(X)
     else:
