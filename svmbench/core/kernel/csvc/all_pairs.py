@@ -103,6 +103,17 @@ class Search:
     crew : Crew
     tol, max_iter, cache_mb
         As for :func:`solve_pairs`.
+
+    Attributes
+    ----------
+    bounds, variables : (ndarray, ndarray), each of shape (n_variables,)
+        Lower and upper; beta and its gradient.
+    steps, reasons : ndarray of int of shape (n_pairs,)
+        Taken so far; position in ``whole_matrix.REASONS``, ``UNKNOWN`` for a pair that goes on.
+    is_alone : ndarray of bool of shape (n_pairs,)
+        Which pairs were handed to ``driver.solve_box``, whose result is checked already.
+    checks, evaluations : int
+        Of pairs in float64, and the kernel values that these took.
     """
 
     def __init__(

@@ -25,7 +25,7 @@ from svmbench.core.kernel.csvc.whole_matrix import CONVERGED, MAX_ITER, STALLED,
 def want(
     v: np.ndarray, penalty: np.ndarray, sign: float, slots: np.ndarray, wanted: np.ndarray
 ) -> None:
-    """Want the row of the largest ``sign * v + penalty`` of those that are not there."""
+    """Set `wanted` where ``sign * v + penalty`` is largest, of samples whose row is not there."""
     best, at = -np.inf, -1
     for k in range(len(v)):
         value = sign * v[k] + penalty[k]
