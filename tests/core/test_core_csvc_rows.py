@@ -100,7 +100,7 @@ def test_sums_of_rows_of_every_maker(name, make):
     factors = np.random.default_rng(0).normal(size=600)
     before = rows.evaluations + source.kernel_evaluations
     v = np.ones(699)
-    rows.take_off(samples, factors, rows.columns(J), 5, 690, v)
+    rows.take_off(samples, factors, rows.columns(J), (5, 690), v)
     expected = 1.0 - factors @ K[np.ix_(samples, J)]
     expected[:5] = expected[690:] = 1.0
     assert_allclose(v, expected, atol=2e-6 * np.abs(factors).sum() * np.max(np.abs(K)))

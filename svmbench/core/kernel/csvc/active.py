@@ -34,7 +34,7 @@ def subtract_kernel(
     """
 
     def take_off(first: int, end: int) -> None:
-        rows.take_off(samples, factors, columns, first, end, v)
+        rows.take_off(samples, factors, columns, (first, end), v)
 
     if rows.shares:
         crew.share(len(v), PASSING, take_off)

@@ -30,6 +30,9 @@ MANY, ROUNDING = 48, 2e-6
 #: Columns and rows of a piece, which stays in the second-level cache; rows in fours.
 WIDTH, HEIGHT = 512, 256
 
+#: Which columns: from the first number to before the second.
+Part = tuple[int, int]
+
 
 def suits(X: Any, function: KernelFunction) -> bool:
     """Return whether rows of these inputs are best made from differences."""
@@ -83,7 +86,7 @@ def take_off(
     samples: np.ndarray,
     factors: np.ndarray,
     columns: Any,
-    part: tuple[int, int],
+    part: Part,
     v: np.ndarray,
 ) -> None:
     """Take a sum of rows off `v` by pieces of them that are filled, used, and written over.
@@ -142,16 +145,10 @@ class MadeRows(ABC):
         """Write pieces of rows; see :class:`~.float32_rows.Rows`."""
 
     def take_off(
-        self,
-        samples: np.ndarray,
-        factors: np.ndarray,
-        columns: Any,
-        start: int,
-        stop: int,
-        v: np.ndarray,
+        self, samples: np.ndarray, factors: np.ndarray, columns: Any, part: Part, v: np.ndarray
     ) -> None:
         """Take a sum of rows off `v`; see :class:`~.float32_rows.Rows`."""
-        take_off(self, samples, factors, columns, (start, stop), v)
+        take_off(self, samples, factors, columns, part, v)
 
     def whole(self) -> np.ndarray:
         """Return the whole matrix: strips from the diagonal on are made, and mirrored."""

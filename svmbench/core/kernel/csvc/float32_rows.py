@@ -21,7 +21,13 @@ import scipy.sparse as sp
 from svmbench.core.arrays import raw
 from svmbench.core.bits import MOST_BITS, count_pieces, is_binary, pack, table_of
 from svmbench.core.compiled import compiled
-from svmbench.core.kernel.csvc.difference_rows import DifferenceRows, MadeRows, suits, take_off
+from svmbench.core.kernel.csvc.difference_rows import (
+    DifferenceRows,
+    MadeRows,
+    Part,
+    suits,
+    take_off,
+)
 from svmbench.core.kernel.csvc.exact import Blocks
 from svmbench.core.kernel.row_store import subtract_rows
 from svmbench.core.kernels import KernelFunction, KernelSource, gauss_single
@@ -98,13 +104,7 @@ class Rows(Protocol):
         """
 
     def take_off(
-        self,
-        samples: np.ndarray,
-        factors: np.ndarray,
-        columns: Any,
-        start: int,
-        stop: int,
-        v: np.ndarray,
+        self, samples: np.ndarray, factors: np.ndarray, columns: Any, part: Part, v: np.ndarray
     ) -> None:
         """Take ``factors @ K[samples][:, columns]`` off `v`, by rows that are never written out.
 
@@ -113,10 +113,10 @@ class Rows(Protocol):
         samples, factors : ndarray of shape (m,)
         columns : object
             From `columns`.
-        start, stop : int
-            The part of the columns that is wanted.
+        part : tuple of int
+            From which column on, and before which, they are wanted.
         v : ndarray of float64 of shape (n_columns,)
-            One value a column; changed in place, from `start` to before `stop`.
+            One value a column; changed in place, in that part.
         """
 
     def whole(self) -> np.ndarray:
@@ -210,8 +210,7 @@ def take_off_counts(
     words: np.ndarray,
     factors: np.ndarray,
     columns: np.ndarray,
-    start: int,
-    stop: int,
+    part: Part,
     differing: bool,
     table: np.ndarray,
     v: np.ndarray,
@@ -226,14 +225,16 @@ def take_off_counts(
     words : ndarray of uint64 of shape (m, n_words)
         Samples.
     factors : ndarray of shape (m,)
-    columns, start, stop, differing, table
+    columns, differing, table
         As for :func:`~svmbench.core.bits.count_pieces`.
+    part : tuple of int
+        Which of the columns.
     v : ndarray of shape (n,)
-        Changed in place, from `start` to before `stop`.
+        Changed in place, in that part.
     """
     scratch, places = np.empty((HEIGHT, WIDTH), dtype=table.dtype), np.arange(HEIGHT)
-    for first in range(start, stop, WIDTH):
-        end = min(first + WIDTH, stop)
+    for first in range(part[0], part[1], WIDTH):
+        end = min(first + WIDTH, part[1])
         for top in range(0, len(words), HEIGHT):
             some, change = words[top : top + HEIGHT], factors[top : top + HEIGHT]
             at = places[: len(some)]
@@ -282,18 +283,12 @@ class BitRows(MadeRows):
         self._tally.add(len(samples) * (stop - start))
 
     def take_off(
-        self,
-        samples: np.ndarray,
-        factors: np.ndarray,
-        columns: Any,
-        start: int,
-        stop: int,
-        v: np.ndarray,
+        self, samples: np.ndarray, factors: np.ndarray, columns: Any, part: Part, v: np.ndarray
     ) -> None:
         """Count, look up and take off, all in one call; see :class:`Rows`."""
         words = self.words[samples]
-        take_off_counts(words, factors, columns, start, stop, self.differing, self.table, v)
-        self._tally.add(len(samples) * (stop - start))
+        take_off_counts(words, factors, columns, part, self.differing, self.table, v)
+        self._tally.add(len(samples) * (part[1] - part[0]))
 
     def block(self, I: np.ndarray, J: np.ndarray) -> np.ndarray:  # noqa: E741
         """Return the kernel values of samples `I` with samples `J`, in float64, shape (I, J)."""
@@ -349,16 +344,10 @@ class SourceRows:
             out[at[rows], left : left + len(J)] = self.source.block(samples[rows], J)
 
     def take_off(
-        self,
-        samples: np.ndarray,
-        factors: np.ndarray,
-        columns: Any,
-        start: int,
-        stop: int,
-        v: np.ndarray,
+        self, samples: np.ndarray, factors: np.ndarray, columns: Any, part: Part, v: np.ndarray
     ) -> None:
         """Fill pieces and take them off; see :class:`Rows`."""
-        take_off(self, samples, factors, columns, (start, stop), v)
+        take_off(self, samples, factors, columns, part, v)
 
     def whole(self) -> np.ndarray:
         """Return the whole matrix, which a small problem is solved on."""
