@@ -147,7 +147,7 @@ def test_a_changed_source_changes_the_keys_of_its_solver_alone(
     try:
         importlib.invalidate_caches()
         before = planned()
-        source.write_text(PLUGIN + "# changed\n")
+        source.write_text(PLUGIN + "CHANGED = True\n")
         after = planned()
     finally:
         base.REGISTRY.pop("test-mine", None)
