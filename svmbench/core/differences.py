@@ -20,24 +20,14 @@ from svmbench.core.tile_loops import subtract_half_distances
 WIDTH = 512
 
 
-@compiled
-def subtract_half_of_sparse(
-    data: np.ndarray,
-    indices: np.ndarray,
-    starts: np.ndarray,
-    other_data: np.ndarray,
-    other_indices: np.ndarray,
-    other_starts: np.ndarray,
-    out: np.ndarray,
-) -> None:
-    """Write minus half the squared distances of CSR rows.
+#: Of a CSR matrix whose indices ascend in each row: data, indices, starts.
+Parts = tuple[np.ndarray, np.ndarray, np.ndarray]
 
-    Parameters
-    ----------
-    data, indices, starts, other_data, other_indices, other_starts : ndarray
-        Of two CSR matrices whose indices ascend in each row.
-    out : ndarray of shape (m, n)
-    """
+
+@compiled
+def minus_half_of_sparse(rows: Parts, others: Parts, out: np.ndarray) -> None:
+    """Write minus half the squared distances of CSR rows to `out`, of shape (m, n)."""
+    (data, indices, starts), (other_data, other_indices, other_starts) = rows, others
     for i in range(out.shape[0]):
         end = starts[i + 1]
         for j in range(out.shape[1]):
@@ -66,7 +56,7 @@ def minus_half_distances(A: Any, B: Any) -> np.ndarray:
     m, n = A.shape[0], B.shape[0]
     if sp.issparse(A) or sp.issparse(B):
         out = np.empty((m, n))
-        subtract_half_of_sparse(*csr_parts(canonical_csr(A)), *csr_parts(canonical_csr(B)), out)
+        minus_half_of_sparse(csr_parts(canonical_csr(A)), csr_parts(canonical_csr(B)), out)
         return out
     rows = np.ascontiguousarray(in_fours(in_fours(A, 1), 0))
     columns = np.ascontiguousarray(in_fours(B, 1).T)

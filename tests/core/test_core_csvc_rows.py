@@ -467,6 +467,18 @@ def test_warm_up_leaves_nothing_to_compile(in_blocks, monkeypatch):
 
 
 @needs_jit
+@pytest.mark.parametrize("C", [10.0, 1e4])
+def test_the_gradient_of_few_samples_stays_exact_without_a_check(C):
+    X, y = make_problem(n=400, d=3, noise=0.3)
+    source = KernelSource.from_inputs(X, KernelFunction("rbf", 0.5))
+    found = driver.solve_box(source, csvc_box(y.astype(float), C), max_iter=300_000)
+    assert found.checks == 0
+    assert found.steps > 200
+    exact_v = y - source.rows(np.arange(400)) @ found.beta
+    assert_allclose(found.v, exact_v, rtol=0.0, atol=1e-12 * C)
+
+
+@needs_jit
 def test_memory_stays_within_the_budget():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(6000, 4))

@@ -124,6 +124,20 @@ def test_a_cold_call_counts_what_it_imports_and_a_first_one_does_not(private_cac
     assert cold.cpu > 5 * first.cpu
 
 
+def test_a_process_keeps_bytecode_whatever_the_environment_says(
+    private_cache, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    monkeypatch.setenv("PYTHONPYCACHEPREFIX", str(tmp_path / "bytecode"))
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    given = {
+        "call": "cold-fit", "solver": "csvc", "class": ("svmbench.core.kernel.csvc", "CSVC"),
+        "params": {}, "X": X, "y": np.sign(X[:, 0]),
+    }  # fmt: skip
+    protocol._apart(given)
+    assert list((tmp_path / "bytecode").rglob("svmbench/core/kernels.*.pyc"))
+
+
 def test_what_a_process_says_last_is_told(private_cache):
     given = {
         "call": "first-fit", "solver": "csvc", "class": ("svmbench", "CSVC"), "params": {},

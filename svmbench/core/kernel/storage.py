@@ -14,13 +14,7 @@ import scipy.sparse as sp
 from svmbench.core.arrays import canonical_csr, csr_parts, raw
 from svmbench.core.compiled import compiled, compiled_sums, inlined
 from svmbench.core.kernel.moved_inputs import moved
-from svmbench.core.kernels import (
-    KERNELS,
-    MIB,
-    KernelFunction,
-    gauss_double,
-    squared_lengths,
-)
+from svmbench.core.kernels import KERNELS, MIB, KernelFunction, gauss_double, squared_lengths
 
 LINEAR, RBF, POLY, SIGMOID = (KERNELS.index(k) for k in ("linear", "rbf", "poly", "sigmoid"))
 
