@@ -34,10 +34,11 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--check", action="store_true", help="write nothing")
     given = parser.parse_args(words)
     stale = False
+    results = figures.Results(given.results)
     for page in given.pages or pages():
         try:
             before = page.read_text(encoding="utf-8")
-            after = figures.refresh(before, given.results, str(page))
+            after = figures.refresh(before, results, str(page))
             if not given.check and after != before:
                 page.write_text(after, encoding="utf-8")
         except (OSError, ResultsError) as error:

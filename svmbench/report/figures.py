@@ -40,10 +40,15 @@ import shlex
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache, cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from svmbench.errors import ResultsError
 from svmbench.specs import canonical
+
+if TYPE_CHECKING:
+    from svmbench.report.claims import Evidence
 
 _NUMBER = r"[-−]?\d[\d,]*(?:\.\d+)?"
 _FIGURE = re.compile(rf"<!--=(?P<what>.*?)-->(?P<figure>{_NUMBER}(?:–{_NUMBER})?)?", re.DOTALL)
@@ -78,15 +83,52 @@ class Query:
     where: dict[str, str] = field(default_factory=dict)
 
 
-def refresh(text: str, root: Path, name: str = "text") -> str:
+class Results:
+    """A folder of kept results, of which each file is read once, however many figures it is behind.
+
+    Parameters
+    ----------
+    root : Path
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._read: dict[Path, list[dict[str, str]]] = {}
+
+    def lines(self, path: Path) -> list[dict[str, str]]:
+        """Return the lines of a CSV file, all with the same columns; '' where one has no value.
+
+        Raises
+        ------
+        ResultsError
+            If it can't be read.
+        """
+        if path not in self._read:
+            try:
+                with path.open(encoding="utf-8", newline="") as file:
+                    rows = [_flat(row) for row in csv.DictReader(file)]
+            except OSError as error:
+                raise ResultsError(f"can't read {path}: {error.strerror or error}") from error
+            columns = {name: "" for row in rows for name in row}
+            self._read[path] = [{**columns, **row} for row in rows]
+        return self._read[path]
+
+    @cached_property
+    def evidence(self) -> Evidence:
+        """Every run below the folder, as claims are judged by them."""
+        from svmbench.report import claims
+
+        return claims.gather([self.root])
+
+
+def refresh(text: str, results: Results, name: str = "text") -> str:
     """Return a page with every figure, table and verdict as the kept results have them.
 
     Parameters
     ----------
     text : str
         Markdown.
-    root : Path
-        The folder of kept results.
+    results : Results
     name : str
         Of the page, for messages.
 
@@ -98,18 +140,18 @@ def refresh(text: str, root: Path, name: str = "text") -> str:
 
     def figure(found: re.Match[str]) -> str:
         try:
-            values = evaluate(found["what"], root)
+            values = evaluate(found["what"], results)
         except ResultsError as error:
             line = text.count("\n", 0, found.start()) + 1
             raise ResultsError(f"{name}:{line}: {found['what'].strip()}: {error}") from error
         return f"<!--={found['what']}-->{written(values, found['figure'] or '')}"
 
     def table(found: re.Match[str]) -> str:
-        lines = _table_lines(root / found["folder"] / f"{found['name']}.md")
+        lines = _table_lines(results.root / found["folder"] / f"{found['name']}.md")
         return f"{found['head']}\n{lines}\n\n{found['foot']}"
 
     def verdicts(found: re.Match[str]) -> str:
-        return f"{found['head']}\n{_verdict_lines(found['paper'], root)}\n\n{found['foot']}"
+        return f"{found['head']}\n{_verdict_lines(found['paper'], results)}\n\n{found['foot']}"
 
     return _VERDICTS.sub(verdicts, _TABLE.sub(table, _FIGURE.sub(figure, text)))
 
@@ -138,7 +180,7 @@ def queries(expression: str) -> list[Query]:
     return [first, *rest]
 
 
-def evaluate(expression: str, root: Path) -> tuple[float, ...]:
+def evaluate(expression: str, results: Results) -> tuple[float, ...]:
     """Return the value of an expression; both ends of a range.
 
     Raises
@@ -146,7 +188,7 @@ def evaluate(expression: str, root: Path) -> tuple[float, ...]:
     ResultsError
         For an expression that can't be read, or that no number or several fit.
     """
-    values = [_value(query, root) for query in queries(expression)]
+    values = [_value(query, results) for query in queries(expression)]
     if len(values) == 1:
         return values[0]
     left, right = values
@@ -209,8 +251,8 @@ def _one(value: float, like: str) -> str:
     return text.removeprefix("-") if float(text.replace(",", "")) == 0 else text.replace("-", "−")
 
 
-def _value(query: Query, root: Path) -> tuple[float, ...]:
-    found = _numbers(query, root)
+def _value(query: Query, results: Results) -> tuple[float, ...]:
+    found = _numbers(query, results)
     if query.aggregate == "count":
         return (float(len(found)),)
     if not found:
@@ -224,15 +266,15 @@ def _value(query: Query, root: Path) -> tuple[float, ...]:
     return (float(_AGGREGATES[query.aggregate](found)),)
 
 
-def _numbers(query: Query, root: Path) -> list[float]:
-    return [float(row[_column(query)]) for row in rows_behind(query, root)]
+def _numbers(query: Query, results: Results) -> list[float]:
+    return [float(row[_column(query)]) for row in rows_behind(query, results)]
 
 
 def _column(query: Query) -> str:
     return query.metric if "plot" in query.where else query.where.get("field", "value")
 
 
-def rows_behind(query: Query, root: Path) -> list[dict[str, str]]:
+def rows_behind(query: Query, results: Results) -> list[dict[str, str]]:
     """Return the lines of a folder's ``table.csv``, or of exponents, that fit, each number once.
 
     Raises
@@ -246,24 +288,19 @@ def rows_behind(query: Query, root: Path) -> list[dict[str, str]]:
     if not query.folder:
         raise ResultsError("it says of no folder ('of smo/perf_kernel')")
     if plot:
-        path = root / query.folder / f"{plot}-exponents.csv"
+        path = results.root / query.folder / f"{plot}-exponents.csv"
         wanted = {"series": query.solver, **where}
     else:
-        path = root / query.folder / "table.csv"
+        path = results.root / query.folder / "table.csv"
         wanted = {"metric": query.metric, "solver": query.solver, **where}
-    try:
-        with path.open(encoding="utf-8", newline="") as file:
-            rows = [_flat(row) for row in csv.DictReader(file)]
-    except OSError as error:
-        raise ResultsError(f"can't read {path}: {error.strerror or error}") from error
-    known = {name: "" for row in rows for name in row}
+    rows = results.lines(path)
     for name in (column, *wanted):
-        if rows and name not in known:
+        if rows and name not in rows[0]:
             raise ResultsError(f"{path.name} has no column {name!r}")
     # A number stands under every table that shows it, beside what the paper prints there.
     twice = {"table", "published", "difference"} - {column}
     found: dict[tuple[tuple[str, str], ...], dict[str, str]] = {}
-    for row in ({**known, **row} for row in rows):
+    for row in rows:
         fits = all(not text or row[name] in text.split(",") for name, text in wanted.items())
         if fits and row[column]:
             key = tuple((name, text) for name, text in row.items() if name not in twice)
@@ -271,11 +308,17 @@ def rows_behind(query: Query, root: Path) -> list[dict[str, str]]:
     return list(found.values())
 
 
+@cache
+def _swept(dimensions: str) -> dict[str, str]:
+    """Return each dimension of a line by its own name."""
+    swept = [part.partition("=") for part in dimensions.split("; ") if "=" in part]
+    return {name: text for name, _, text in swept}
+
+
 def _flat(row: dict[str, str]) -> dict[str, str]:
     """Return a line of ``table.csv`` with each dimension under its own name."""
-    swept = [part.partition("=") for part in row.get("dimensions", "").split("; ") if "=" in part]
     named = {canonical(name): text for name, text in row.items()}
-    return {**named, **{name: text for name, _, text in swept}}
+    return {**named, **_swept(row.get("dimensions", ""))}
 
 
 def _table_lines(path: Path) -> str:
@@ -289,7 +332,7 @@ def _table_lines(path: Path) -> str:
     return "\n".join(lines)
 
 
-def _verdict_lines(paper: str | None, root: Path) -> str:
+def _verdict_lines(paper: str | None, results: Results) -> str:
     """Return the verdicts on a paper's claims, or on all of them; whatever the code is by now.
 
     Raises
@@ -303,5 +346,5 @@ def _verdict_lines(paper: str | None, root: Path) -> str:
     asked = [one for one in claims.read() if paper in (None, one.paper)]
     if not asked:
         raise ResultsError(f"there are no claims of {paper!r}")
-    found = claims.judge(asked, claims.gather([root]))
+    found = claims.judge(asked, results.evidence)
     return as_text.by_paper(found) if paper is None else as_text.as_markdown(found)

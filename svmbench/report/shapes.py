@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -94,6 +95,9 @@ def read_json(path: Path) -> Any:
     return content
 
 
+_HALF = re.compile("[\ud800-\udfff]")
+
+
 def _refuse(constant: str) -> None:
     raise ValueError(f"{constant} is no JSON")
 
@@ -110,7 +114,7 @@ def _unfit(value: Any) -> str:
             return "it holds a number that is infinite"
         elif isinstance(each, int) and abs(each) >= 2**63:
             return "it holds a whole number beyond 64 bits"
-        elif isinstance(each, str) and any("\ud800" <= c <= "\udfff" for c in each):
+        elif isinstance(each, str) and _HALF.search(each):
             return "it holds half a character"
     return ""
 

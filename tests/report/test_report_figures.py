@@ -16,6 +16,7 @@ from svmbench.errors import ResultsError
 from svmbench.report import build, kept
 from svmbench.report.builder import read_content
 from svmbench.report.figures import (
+    Results,
     evaluate,
     expressions,
     queries,
@@ -26,6 +27,7 @@ from svmbench.report.figures import (
 from svmbench.report.tidy import tidy_csv
 
 ROOT = Path(__file__).resolve().parent.parent.parent
+RESULTS = Results(ROOT / "results")
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +75,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ],
 )
 def test_an_expression_has_a_value(root: Path, expression: str, expected: tuple[float]) -> None:
-    assert evaluate(expression, root) == pytest.approx(expected, rel=1e-3)
+    assert evaluate(expression, Results(root)) == pytest.approx(expected, rel=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -95,7 +97,7 @@ def test_a_wrong_expression_is_a_sentence_with_its_place(
     root: Path, expression: str, said: str
 ) -> None:
     with pytest.raises(ResultsError, match=rf"page\.md:2: {expression.split()[0]} .*{said}"):
-        refresh(f"one\n<!--= {expression} -->3", root, "page.md")
+        refresh(f"one\n<!--= {expression} -->3", Results(root), "page.md")
 
 
 @pytest.mark.parametrize(
@@ -124,7 +126,8 @@ def test_a_page_is_refreshed_and_nothing_else_changes(root: Path) -> None:
         "<!--= max cpu_time_s\n  slow of p/one -->1.5 s, and <!--= count cpu_time_s of p/one -->\n"
         "<!-- table p/one times -->\nold\n<!-- /table -->\nThe end, 17.\n"
     )
-    assert refresh(page, root) == (
+    results = Results(root)
+    assert refresh(page, results) == (
         "It is <!--= median cpu_time_s slow of p/one -->6 times, at most\n"
         "<!--= max cpu_time_s\n  slow of p/one -->90.0 s, and "
         "<!--= count cpu_time_s of p/one -->6\n"
@@ -133,7 +136,7 @@ def test_a_page_is_refreshed_and_nothing_else_changes(root: Path) -> None:
         "| iris | 1.00 | 4.00 |\n| wine | 2.00 | 6.00 |\n| glass | 9.00 | 90.0 |\n\n"
         "<!-- /table -->\nThe end, 17.\n"
     )
-    assert refresh(refresh(page, root), root) == refresh(page, root)
+    assert refresh(refresh(page, results), results) == refresh(page, results)
 
 
 @pytest.fixture
@@ -176,7 +179,7 @@ def quoted() -> dict[str, list[str]]:
         for expression in expressions(page.read_text(encoding="utf-8")):
             first = queries(expression)[0]
             measured = "plot" not in first.where and first.where.get("field") != "published"
-            if measured and kept.has_records(ROOT / "results" / first.folder):
+            if measured and kept.has_records(RESULTS.root / first.folder):
                 found.setdefault(first.folder, []).append(expression)
     return found
 
@@ -187,8 +190,8 @@ def remove_what_is_behind(folder: Path, names: Sequence[str], target: Path) -> N
         row
         for name in names
         for query in queries(name)
-        if query.folder == folder.relative_to(ROOT / "results").as_posix()
-        for row in rows_behind(query, ROOT / "results")
+        if query.folder == folder.relative_to(RESULTS.root).as_posix()
+        for row in rows_behind(query, RESULTS)
     ]
     behind = {(row["block"], row["dataset"]) for row in rows}
     cells = json.loads((folder / "plan.json").read_text())["cells"]
@@ -198,10 +201,10 @@ def remove_what_is_behind(folder: Path, names: Sequence[str], target: Path) -> N
     (target / "table.csv").write_text(tidy_csv(content.run, content.tables), encoding="utf-8")
 
 
-def value_or_none(expression: str, root: Path) -> tuple[float, ...] | None:
+def value_or_none(expression: str, results: Results) -> tuple[float, ...] | None:
     """Return the value of an expression; None where there is no number for it."""
     try:
-        return evaluate(expression, root)
+        return evaluate(expression, results)
     except ResultsError:
         return None
 
@@ -209,14 +212,15 @@ def value_or_none(expression: str, root: Path) -> tuple[float, ...] | None:
 @pytest.mark.parametrize(("folder", "names"), quoted().items(), ids=list(quoted()))
 def test_no_number_outlives_its_records(folder: str, names: list[str], tmp_path: Path) -> None:
     """A quoted number is gone, or another one, where the records of its data set are gone."""
-    results = ROOT / "results"
+    results = RESULTS.root
     for other in {query.folder for name in names for query in queries(name)} - {folder}:
         (tmp_path / other).parent.mkdir(exist_ok=True)
         (tmp_path / other).symlink_to(results / other)
     (tmp_path / folder).parent.mkdir(exist_ok=True)
     remove_what_is_behind(results / folder, names, tmp_path / folder)
+    emptied = Results(tmp_path)
     for name in names:
-        assert value_or_none(name, tmp_path) != pytest.approx(evaluate(name, results)), name
+        assert value_or_none(name, emptied) != pytest.approx(evaluate(name, RESULTS)), name
 
 
 def test_pages_quote_records() -> None:
@@ -230,14 +234,14 @@ def test_verdicts_stand_between_their_comments(tmp_path: Path) -> None:
     page = (
         "<!-- verdicts -->\n<!-- /verdicts -->\n\n<!-- verdicts smo -->\nold\n<!-- /verdicts -->\n"
     )
-    made = refresh(page, tmp_path)
+    made = refresh(page, Results(tmp_path))
     assert "| smo | smo-1 |  | smo-9 | smo-2, smo-3," in made
     assert "| cpsp |  |  |  | cpsp-1, cpsp-2" in made
     assert "| smo-1: Adult, linear kernel" in made
     assert "\nold\n" not in made
-    assert refresh(made, tmp_path) == made
+    assert refresh(made, Results(tmp_path)) == made
     kept.edit(SCENES["smo-1"].edit)
     kept.write(tmp_path)
-    assert "| smo |  |  | smo-1, smo-9 |" in refresh(made, tmp_path)
+    assert "| smo |  |  | smo-1, smo-9 |" in refresh(made, Results(tmp_path))
     with pytest.raises(ResultsError, match="there are no claims of 'nobody'"):
-        refresh("<!-- verdicts nobody -->\n<!-- /verdicts -->", tmp_path)
+        refresh("<!-- verdicts nobody -->\n<!-- /verdicts -->", Results(tmp_path))
