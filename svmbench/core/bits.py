@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from svmbench.core.arrays import csr_parts, raw
-from svmbench.core.compiled import JIT_DISABLED, compiled
+from svmbench.core.compiled import JIT_DISABLED, compiled, wide_vectors
 
 #: Counts that are made at a time: they stay in the first-level cache.
 WIDTH = 512
@@ -126,6 +126,7 @@ def count_pieces(
     out, at, left : ndarray, ndarray, int
         Row i goes to ``out[at[i], left : left + stop - start]``.
     """
+    wide_vectors()
     n_words = len(B)
     counts = np.empty(WIDTH, dtype=np.uint64)
     for first in range(start, stop, WIDTH):

@@ -73,6 +73,36 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     return numba.njit(cache=CACHED, nogil=True, error_model="numpy")(function)
 
 
+def _make_wide_vectors() -> Any:
+    from numba.core import types
+    from numba.extending import intrinsic
+
+    @intrinsic
+    def wide(typing_context: Any) -> Any:
+        """Let the loops of the function that this stands in use vectors of 512 bits."""
+
+        def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            # llvmlite's own list has no such attribute; LLVM reads what is written.
+            attributes = builder.function.attributes
+            if isinstance(attributes, set):
+                set.add(attributes, '"prefer-vector-width"="512"')
+            return context.get_dummy_value()
+
+        return types.void(), emit
+
+    return wide
+
+
+def _no_vectors() -> None:
+    """Stand in for what plain Python has no use for."""
+
+
+#: Called at the top of a hot loop's function: its loops may use vectors of 512 bits. LLVM takes 256
+#: by default also where the processor has 512, since older ones slowed down then; measured on a
+#: newer one, exponentials take 0.6 to 0.8 of their time. Without AVX-512 it changes nothing.
+wide_vectors: Any = _no_vectors if JIT_DISABLED else _make_wide_vectors()
+
+
 def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile as :func:`compiled` does, into each caller: for small helpers of a hot loop.
 

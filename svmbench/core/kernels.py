@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from svmbench.core.arrays import raw
-from svmbench.core.compiled import compiled, compiled_fused, compiled_sums
+from svmbench.core.compiled import compiled, compiled_fused, compiled_sums, wide_vectors
 from svmbench.core.differences import minus_half_distances
 from svmbench.core.sparse_products import SparseProducts
 
@@ -70,6 +70,7 @@ def gauss_double(P: np.ndarray, a: np.ndarray, b: np.ndarray, gamma: float) -> N
         Squared lengths of the x_i and of the z_j.
     gamma : float
     """
+    wide_vectors()
     # exp(t) = 2^k e^r with |r| <= ln(2)/2: a polynomial, which vectorises where a call does not.
     values, shifted = np.empty(SCRATCH), np.empty(SCRATCH)
     bits, power, out = values.view(np.int64), shifted.view(np.int64), P.view(np.int64)
@@ -122,6 +123,7 @@ def gauss_single(
     out, at : ndarray
         Row i goes to ``out[at[i], :n]``.
     """
+    wide_vectors()
     # exp(t) = 2^k 2^r with |r| <= 1/2: a polynomial, which vectorises where a call does not.
     n = P.shape[1]
     power, part = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.float32)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from svmbench.core.compiled import compiled, compiled_fused, compiled_sums
+from svmbench.core.compiled import compiled, compiled_fused, compiled_sums, wide_vectors
 
 
 @compiled_sums
@@ -34,6 +34,7 @@ def subtract_half_distances(
         1/2, of the type of the arrays.
     out : ndarray of shape (m, n)
     """
+    wide_vectors()
     n = out.shape[1]
     # Only of a whole array the compiler knows that columns lie side by side.
     for i in range(0, len(A), 4):

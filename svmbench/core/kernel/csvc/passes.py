@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from svmbench.core.compiled import JIT_DISABLED, compiled
+from svmbench.core.compiled import JIT_DISABLED, compiled, wide_vectors
 
 #: Samples between two looks at the best score so far: the winner is searched in one such piece.
 PIECE = 256
@@ -83,6 +83,7 @@ def move_and_find_top(
     int
         The sample with the largest gradient of those that can go up; -1 if none can.
     """
+    wide_vectors()
     n = len(v)
     top, piece = -np.inf, -1
     for start in range(0, n, PIECE):
@@ -134,6 +135,7 @@ def find_partner(
     gap : float
         By how much `top` exceeds the smallest gradient of those that can go down.
     """
+    wide_vectors()
     n = len(v)
     zero, tiny = np.float32(0.0), np.float32(TINY)
     gap, most, piece = -np.inf, zero, -1
@@ -237,6 +239,7 @@ def move_and_find_worst(
     gap : float
         Largest gradient of what can go up, or 0, minus the smallest of what can go down, or 0.
     """
+    wide_vectors()
     n = len(v)
     top, bottom, most, piece = 0.0, 0.0, 0.0, -1
     for start in range(0, n, PIECE):
@@ -292,6 +295,7 @@ def find_companion(
     int
         -1 where nobody gains.
     """
+    wide_vectors()
     n = len(v)
     zero, tiny = np.float32(0.0), np.float32(TINY)
     inverse = 1.0 / max(np.float64(diag[i]), TINY)
