@@ -268,13 +268,36 @@ def test_the_layout_is_two_runs_of_samples_a_pair():
     assert matrix.tolist() == [[0.0, 0.0], [-1.0, 1.0], [0.0, 0.0]]
 
 
-def test_rows_end_where_their_memory_does():
+def test_runs_end_where_their_memory_does():
     X = np.random.default_rng(0).normal(size=(5000, 2))
     source = KernelSource.from_inputs(X, KernelFunction("rbf", 1.0))
-    rows = all_pairs.RowsOfAll(all_pairs.float32_rows(source), 0.1, Crew(1))
-    assert len(rows.values) == 5
-    assert rows.make(np.arange(1, 5))
-    assert not rows.make(np.array([9]))
-    assert rows.slots[9] == -1
-    expected = np.exp(-((X - X[3]) ** 2).sum(axis=1))
-    assert_allclose(rows.values[rows.slots[3]], expected, atol=1e-6)
+    starts = np.array([0, 2000, 5000])
+    runs = all_pairs.Runs(all_pairs.float32_rows(source), starts, 0.1, Crew(1))
+    assert len(runs.values) == 26214  # 0.1 MiB of float32
+    wanted = np.zeros((2, 5000), dtype=bool)
+    wanted[0, [1, 9, 3000]] = wanted[1, [9, 7, 8, 4999]] = True
+    assert runs.make(wanted)
+    # A run of 3,000 zeros, three of 2,000 and four of 3,000: one of 3,000 more finds room.
+    wanted[:] = False
+    wanted[1, [0, 1]] = True
+    assert not runs.make(wanted)
+    assert np.all(runs.slots[:, 0] == -1)
+    wanted[1, 1] = False
+    assert runs.make(wanted)
+    assert sorted(np.flatnonzero(runs.slots[1] >= 0)) == [0, 7, 8, 9, 4999]
+    for c, samples in enumerate(([1, 9, 3000], [0, 7, 8, 9, 4999])):
+        for i in samples:
+            at, own = runs.slots[c, i], X[starts[c] : starts[c + 1]]
+            expected = np.exp(-((own - X[i]) ** 2).sum(axis=1))
+            assert_allclose(runs.values[at : at + len(own)], expected, atol=1e-6)
+
+
+def test_a_row_is_made_at_the_classes_of_its_pairs_alone(monkeypatch):
+    for name, value in WAYS["asked"].items():
+        monkeypatch.setattr(all_pairs, name, value)
+    draw = np.random.default_rng(0)
+    y = np.repeat(np.arange(6), 80)
+    X = np.column_stack([3.0 * y, np.zeros_like(y)]) + draw.normal(size=(len(y), 2))
+    model = CSVC(gamma=0.05).fit(X, y)
+    whole_rows = len(y) * len(model.support_)
+    assert model.counters_["kernel_evaluations"] < 0.7 * whole_rows

@@ -7,9 +7,10 @@ Given
 Returned
     The variables of every pair with its gradient, once the conditions hold within tol.
 Reference
-    None: what is fast where was measured. A kernel row serves every pair that its sample is part
-    of. Each pair takes steps until it needs a row that is not there; then the rows that all pairs
-    want are made together.
+    None: what is fast where was measured. Of a kernel row a pair needs the values at its own two
+    classes; those at the sample's own class serve every pair that it is part of. Each pair takes
+    steps until it needs values that are not there; then those that all pairs want are made
+    together.
 Deviations
     As those of ``csvc.whole_matrix``, whose steps these are.
 """
@@ -24,11 +25,10 @@ from svmbench.core.joint_pairs import JointSolution, Layout
 from svmbench.core.kernel.csvc.box import Box
 from svmbench.core.kernel.csvc.driver import PROGRESS, can_be_single, solve_box
 from svmbench.core.kernel.csvc.exact import NEAR, SAFETY
-from svmbench.core.kernel.csvc.float32_rows import WIDTH, DenseRows, Rows, SourceRows, float32_rows
+from svmbench.core.kernel.csvc.float32_rows import DenseRows, Rows, SourceRows, float32_rows
 from svmbench.core.kernel.csvc.pair_loops import (
     extremes,
-    find_near,
-    put_exact,
+    is_near,
     steps_of_all,
     thresholds_of_all,
 )
@@ -49,44 +49,72 @@ AT_ONCE = 3000
 LARGEST_PAIR = 4000
 
 
-class RowsOfAll:
-    """Kernel rows over all samples, made when pairs ask for them; those of few samples at once.
+class Runs:
+    """Kernel values of samples with all samples of a class, made when pairs ask for them.
+
+    A pair reads two runs of a kernel row, those at its classes, and one at its own class serves
+    every pair that the sample is part of. All runs of few samples are made at once.
 
     Parameters
     ----------
     rows : Rows
         Their maker.
+    starts : ndarray of int of shape (n_classes + 1,)
+        Where each class begins.
     cache_mb : float
         Memory that they may take, MiB.
     crew : Crew
+
+    Attributes
+    ----------
+    values : ndarray of shape (any,)
+        Runs, one after another.
+    slots : ndarray of int of shape (n_classes, n_samples)
+        Where the run of each sample at each class begins; -1 where it is not there.
     """
 
-    def __init__(self, rows: Rows, cache_mb: float, crew: Crew) -> None:
-        n, self.crew = rows.n_samples, crew
-        most = int(cache_mb * MIB / (n * np.dtype(rows.dtype).itemsize))
+    def __init__(self, rows: Rows, starts: np.ndarray, cache_mb: float, crew: Crew) -> None:
+        n, k, self.crew, self.starts = rows.n_samples, len(starts) - 1, crew, starts
+        most = int(cache_mb * MIB / np.dtype(rows.dtype).itemsize)
         self.rows, self.columns = rows, rows.columns(None)
-        if n <= min(AT_ONCE, most):
-            self.values, self.slots, self.made = rows.whole(), np.arange(n), n
+        if n <= AT_ONCE and n * n <= most:
+            self.values, self.made = rows.whole().ravel(), n * n
+            self.slots = starts[:-1, None] + n * np.arange(n)
             return
-        self.values = np.empty((max(1, min(n, most)), n), dtype=rows.dtype)
-        self.slots, self.made = np.full(n, -1, dtype=np.int64), 0
-        self.make(np.zeros(1, dtype=np.int64))
+        # Before there are any, steps of length 0 read this.
+        self.made = int(np.max(np.diff(starts)))
+        self.values = np.empty(max(self.made, min(n * n + self.made, most)), dtype=rows.dtype)
+        self.values[: self.made] = 0.0
+        self.slots = np.full((k, n), -1, dtype=np.int64)
 
     def make(self, wanted: np.ndarray) -> bool:
-        """Make the rows of some samples that are not there; False if there is no room."""
-        made = self.made + len(wanted)
+        """Make runs that are not there; False if there is no room.
+
+        Parameters
+        ----------
+        wanted : ndarray of bool of shape (n_classes, n_samples)
+        """
+        parts, made = [], self.made
+        for c in np.flatnonzero(np.any(wanted, axis=1)):
+            samples, length = np.flatnonzero(wanted[c]), int(self.starts[c + 1] - self.starts[c])
+            parts.append((c, samples, made + length * np.arange(len(samples))))
+            made += length * len(samples)
         if made > len(self.values):
             return False
-        at = np.arange(self.made, made)
 
-        def fill(start: int, stop: int) -> None:
-            self.rows.fill(wanted, self.columns, start, stop, self.values, at, start)
+        def fill(first: int, last: int) -> None:
+            for c, samples, at in parts[first:last]:
+                start, stop = int(self.starts[c]), int(self.starts[c + 1])
+                out = self.values[at[0] : at[-1] + stop - start].reshape(len(at), -1)
+                self.rows.fill(samples, self.columns, start, stop, out, np.arange(len(at)))
 
         if self.rows.shares:
-            self.crew.share(self.rows.n_samples, WIDTH, fill)
+            self.crew.share(len(parts), 1, fill)
         else:
-            fill(0, self.rows.n_samples)
-        self.slots[wanted], self.made = at, made
+            fill(0, len(parts))
+        for c, samples, at in parts:
+            self.slots[c, samples] = at
+        self.made = made
         return True
 
 
@@ -145,11 +173,11 @@ class Search:
         maker: Rows = SourceRows(source, np.float64)
         if source.n_samples > EXACT and can_be_single(source, maker.diagonal):
             maker = float32_rows(source)
-        rows = RowsOfAll(maker, self.cache_mb, self.crew)
+        runs = Runs(maker, self.layout.starts, self.cache_mb, self.crew)
         last = np.full(len(self.reasons), np.inf)
         while True:
             ended = self.reasons != UNKNOWN
-            self.go_on(rows)
+            self.go_on(runs)
             if maker.dtype == np.float64:
                 break
             self.check(np.flatnonzero(~ended), last)
@@ -173,24 +201,24 @@ class Search:
             {**work, "checks": self.checks, **self.support()},
         )
 
-    def go_on(self, rows: RowsOfAll) -> None:
-        """Take steps until no pair needs a row; those that there is no room for end alone."""
+    def go_on(self, runs: Runs) -> None:
+        """Take steps until no pair needs a run; those that there is no room for end alone."""
         layout, ends = self.layout, (self.tol, self.max_iter)
-        wanted = np.zeros(len(layout.order), dtype=bool)
-        values, diag = raw(rows.values), raw(rows.rows.diagonal)
+        wanted = np.zeros(runs.slots.shape, dtype=bool)
+        values, diag = raw(runs.values), raw(runs.rows.diagonal)
 
         def take_steps(start: int, stop: int) -> None:
             some = slice(start, stop)
             first, second = layout.first[some], layout.second[some]
             parts = layout.starts, first, second, layout.offsets[start : stop + 1]
             so_far = self.steps[some], self.reasons[some], wanted
-            steps_of_all(values, rows.slots, diag, parts, self.bounds, ends, self.variables, so_far)
+            steps_of_all(values, runs.slots, diag, parts, self.bounds, ends, self.variables, so_far)
 
         while True:
             self.crew.share(len(layout.first), 1, take_steps)
             if not np.any(wanted):
                 return
-            if not rows.make(np.flatnonzero(wanted)):
+            if not runs.make(wanted):
                 for p in np.flatnonzero(self.reasons == UNKNOWN):
                     self.solve_alone(int(p))
                 return
@@ -213,9 +241,12 @@ class Search:
         """
         pairs = pairs[(self.reasons[pairs] != MAX_ITER) & ~self.is_alone[pairs]]
         all_of_few = len(self.layout.order) <= CHECKED
-        self.correct(pairs, np.inf if all_of_few else NEAR * self.tol)
+        if all_of_few:
+            self.correct_all(pairs)
         self.checks += len(pairs)
         for p in pairs:
+            if not all_of_few:
+                self.correct(int(p))
             ends = self.layout.offsets[p], self.layout.offsets[p + 1]
             top, bottom = extremes(*ends, self.bounds, self.variables)
             gap = top - bottom
@@ -227,34 +258,41 @@ class Search:
                 self.reasons[p] = UNKNOWN
             last[p] = gap
 
-    def correct(self, pairs: np.ndarray, width: float) -> None:
-        """Replace the gradients of pairs near their gap by their values in float64.
-
-        As ``exact.correct`` does, first of what is within `width` of the gap.
-        """
+    def correct_all(self, pairs: np.ndarray) -> None:
+        """Replace the gradients of pairs by their values in float64."""
         layout, (beta, v) = self.layout, self.variables
         inputs = self.source.inputs()
         assert inputs is not None, "pairs are trained together from inputs"
         X, function = inputs
         used, coefficients = layout.gather(beta)
         points = function.take(X, used)
-        is_known = np.zeros(len(beta), dtype=bool)
-        widths, errors = np.full(len(self.reasons), -1.0), np.zeros(len(self.reasons))
-        widths[pairs] = width
-        near = np.empty_like(is_known)
-        while np.any(widths >= 0.0):
-            near[:] = False
-            find_near(layout.offsets, self.bounds, self.variables, widths, near)
-            near &= ~is_known
-            is_known |= near
-            wanted = np.zeros(len(layout.order), dtype=bool)
-            wanted[layout.places[near]] = True
-            sums = weighted_sums(function, points, coefficients.T, X[wanted], n_jobs=self.crew.size)
-            self.evaluations += len(sums) * len(used)
-            at = np.cumsum(wanted) - 1
-            put_exact(layout.offsets, layout.signs, layout.places, sums, at, near, v, errors)
-            enough = (widths < 0.0) | (widths >= SAFETY * errors)
-            widths = np.where(enough, -1.0, np.maximum(widths, 2.0 * SAFETY * errors))
+        sums = weighted_sums(function, points, coefficients.T, X, n_jobs=self.crew.size)
+        self.evaluations += len(sums) * len(used)
+        for p in pairs:
+            own = layout.variables(p)
+            v[own] = layout.signs[own] - sums[layout.places[own], p]
+
+    def correct(self, p: int) -> None:
+        """Replace the gradients of a pair near its gap by their values in float64.
+
+        As ``exact.correct`` does, first of what is within ``NEAR`` tolerances of the gap.
+        """
+        layout, own = self.layout, self.layout.variables(p)
+        beta, v = (each[own] for each in self.variables)
+        places, support = layout.places[own], np.flatnonzero(beta)
+        is_known, width, error = np.zeros(len(v), dtype=bool), NEAR * self.tol, 0.0
+        while True:
+            near = is_near(own.start, own.stop, self.bounds, self.variables, width) & ~is_known
+            at = np.flatnonzero(near)
+            if len(at):
+                K = self.source.block(places[at], places[support])
+                found = layout.signs[own][at] - K @ beta[support]
+                error = max(error, float(np.max(np.abs(found - v[at]))))
+                v[at] = found
+                is_known |= near
+            if width >= SAFETY * error:
+                return
+            width = 2.0 * SAFETY * error
 
     def solve_alone(self, p: int) -> None:
         """Go on with one pair by itself."""
@@ -327,6 +365,6 @@ def warm_up() -> None:
     source = KernelSource.from_inputs(X, KernelFunction("rbf", 1.0))
     for maker in (SourceRows(source, np.float64), DenseRows(X, KernelFunction("rbf", 1.0))):
         search = Search(source, layout, np.ones(12), Crew(1), tol=1e-3, max_iter=9, cache_mb=1.0)
-        search.go_on(RowsOfAll(maker, 1.0, Crew(1)))
+        search.go_on(Runs(maker, layout.starts, 1.0, Crew(1)))
         search.check(np.arange(3), np.full(3, np.inf))
         search.solution({})

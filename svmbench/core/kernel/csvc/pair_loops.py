@@ -22,50 +22,94 @@ from svmbench.core.kernel.csvc.whole_matrix import CONVERGED, MAX_ITER, STALLED,
 
 
 @compiled
-def want(
-    v: np.ndarray, penalty: np.ndarray, sign: float, slots: np.ndarray, wanted: np.ndarray
+def ask_ahead(
+    ranges: tuple[int, int, int, int],
+    v: np.ndarray,
+    up: np.ndarray,
+    down: np.ndarray,
+    slots: tuple[np.ndarray, np.ndarray],
+    wanted: tuple[np.ndarray, np.ndarray],
+    needed: int,
 ) -> None:
-    """Set `wanted` where ``sign * v + penalty`` is largest, of samples whose row is not there."""
-    best, at = -np.inf, -1
-    for k in range(len(v)):
-        value = sign * v[k] + penalty[k]
-        if value > best and slots[k] < 0:
-            best, at = value, k
-    if at >= 0:
-        wanted[at] = True
+    """Ask for the runs of the variable that a step waits for, and of what would be asked for soon.
+
+    That is, of each class, the largest gradient of what can go up and the smallest of what can go
+    down, of samples that lack a run. What other pairs have asked for has no part in it: the order
+    of pairs must not.
+
+    Parameters
+    ----------
+    ranges : tuple of int
+        Begin and end of the first class among the samples, and of the second.
+    v, up, down : ndarray of shape (n,)
+        Gradient and penalties of the pair.
+    slots : tuple of ndarray of int of shape (n_samples,)
+        Where the two runs of each sample are; -1 where one is not there.
+    wanted : tuple of ndarray of bool of shape (n_samples,)
+        Set for the runs that are asked for.
+    needed : int
+        A variable of the pair.
+    """
+    a0, a1, b0, _ = ranges
+    m = a1 - a0
+    ask(a0 + needed if needed < m else b0 + needed - m, slots, wanted)
+    for begin, end, place in ((0, m, a0), (m, len(v), b0)):
+        top, bottom, highest, lowest = -np.inf, np.inf, -1, -1
+        for k in range(begin, end):
+            at = place + k - begin
+            if k != needed and (slots[0][at] < 0 or slots[1][at] < 0):
+                if v[k] + up[k] > top:
+                    top, highest = v[k], at
+                if v[k] - down[k] < bottom:
+                    bottom, lowest = v[k], at
+        if highest >= 0:
+            ask(highest, slots, wanted)
+        if lowest >= 0:
+            ask(lowest, slots, wanted)
+
+
+@compiled
+def ask(
+    at: int, slots: tuple[np.ndarray, np.ndarray], wanted: tuple[np.ndarray, np.ndarray]
+) -> None:
+    """Set `wanted` for the runs that the sample `at` lacks."""
+    for each in range(2):
+        if slots[each][at] < 0:
+            wanted[each][at] = True
 
 
 @compiled
 def steps_of_pair(
-    rows: np.ndarray,
-    slots: np.ndarray,
+    values: np.ndarray,
+    slots: tuple[np.ndarray, np.ndarray],
     diag: np.ndarray,
     ranges: tuple[int, int, int, int],
     bounds: tuple[np.ndarray, np.ndarray],
     ends: tuple[float, int],
     variables: tuple[np.ndarray, np.ndarray],
-    wanted: np.ndarray,
+    wanted: tuple[np.ndarray, np.ndarray],
 ) -> tuple[int, int]:
-    """Take the steps of one pair until it has converged or needs a row that is not there.
+    """Take the steps of one pair until it has converged or needs a run that is not there.
 
-    With the row that is needed those of its largest gradients upwards and of its smallest downwards
-    are wanted, one of each class: what it would ask for soon.
+    With what is needed those of its largest gradients upwards and of its smallest downwards are
+    asked for, of each class: what it would ask for soon.
 
     Parameters
     ----------
-    rows : ndarray of shape (any, n_samples)
-        Kernel rows; the first is filled.
-    slots : ndarray of int of shape (n_samples,)
-        Where the row of each sample is; -1 where it is not there.
+    values : ndarray of shape (any,)
+        Runs of kernel rows, one after another; no NaN where the longest of them would begin at 0.
+    slots : tuple of ndarray of int of shape (n_samples,)
+        Where the run of each sample at the first class begins, and that at the second; -1 where it
+        is not there.
     diag : ndarray of shape (n_samples,)
-        Kernel values of the samples with themselves, of the type of `rows`.
+        Kernel values of the samples with themselves, of the type of `values`.
     ranges : tuple of int
         Begin and end of the first class among the samples, and of the second.
     bounds, ends, variables
         Lower and upper bounds; tolerance and largest number of steps; beta and its gradient, which
         are changed in place.
-    wanted : ndarray of bool of shape (n_samples,)
-        Set for the rows that are asked for.
+    wanted : tuple of ndarray of bool of shape (n_samples,)
+        Set for the runs that are asked for, at the first class and at the second.
 
     Returns
     -------
@@ -77,24 +121,25 @@ def steps_of_pair(
     tol, max_iter = ends
     beta, v = variables
     a0, a1, b0, b1 = ranges
-    m = a1 - a0
+    m, w = a1 - a0, b1 - b0
     up, down = penalties(low, high, beta)
     score = np.empty(len(beta), dtype=np.float32)
-    row_i, row_j, t, steps = 0, 0, 0.0, 0
+    ia, ib, ja, jb, t, steps = 0, 0, 0, 0, 0.0, 0
     while True:
-        i = move_and_find_top(v[:m], up[:m], rows[row_i, a0:a1], rows[row_j, a0:a1], t)
-        k = move_and_find_top(v[m:], up[m:], rows[row_i, b0:b1], rows[row_j, b0:b1], t)
+        i = move_and_find_top(v[:m], up[:m], values[ia : ia + m], values[ja : ja + m], t)
+        k = move_and_find_top(v[m:], up[m:], values[ib : ib + w], values[jb : jb + w], t)
         if k >= 0 and (i < 0 or v[m + k] > v[i]):
             i = m + k
         if i < 0:
             return steps, CONVERGED
         at = a0 + i if i < m else b0 + i - m
-        row_i, j = slots[at], -1
-        if row_i >= 0:
+        ia, ib = slots[0][at], slots[1][at]
+        is_there, j = ia >= 0 and ib >= 0, -1
+        if is_there:
             top, own = v[i], diag[at]
-            row = rows[row_i]
-            j, gap = find_partner(v[:m], down[:m], row[a0:a1], diag[a0:a1], top, own, score[:m])
-            k, wide = find_partner(v[m:], down[m:], row[b0:b1], diag[b0:b1], top, own, score[m:])
+            a, b = values[ia : ia + m], values[ib : ib + w]
+            j, gap = find_partner(v[:m], down[:m], a, diag[a0:a1], top, own, score[:m])
+            k, wide = find_partner(v[m:], down[m:], b, diag[b0:b1], top, own, score[m:])
             if k >= 0 and (j < 0 or score[m + k] > score[j]):
                 j = m + k
             if max(gap, wide) <= tol:
@@ -104,14 +149,12 @@ def steps_of_pair(
             if j < 0:
                 return steps, STALLED
             at = a0 + j if j < m else b0 + j - m
-            row_j = slots[at]
-        if row_i < 0 or row_j < 0:
-            wanted[at] = True
-            for penalty, sign in ((up, 1.0), (down, -1.0)):
-                want(v[:m], penalty[:m], sign, slots[a0:a1], wanted[a0:a1])
-                want(v[m:], penalty[m:], sign, slots[b0:b1], wanted[b0:b1])
+            ja, jb = slots[0][at], slots[1][at]
+            is_there = ja >= 0 and jb >= 0
+        if not is_there:
+            ask_ahead(ranges, v, up, down, slots, wanted, j if j >= 0 else i)
             return steps, UNKNOWN
-        kernel = own, diag[at], rows[row_i, at]
+        kernel = own, diag[at], a[j] if j < m else b[j - m]
         t, has_moved = pair_step(i, j, v[i] - v[j], kernel, beta, low, high, up, down)
         if not has_moved:
             return steps, STALLED
@@ -120,7 +163,7 @@ def steps_of_pair(
 
 @compiled
 def steps_of_all(
-    rows: np.ndarray,
+    values: np.ndarray,
     slots: np.ndarray,
     diag: np.ndarray,
     layout: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray],
@@ -133,11 +176,14 @@ def steps_of_all(
 
     Parameters
     ----------
+    slots : ndarray of int of shape (n_classes, n_samples)
+        Where the run of each sample at each class begins.
     layout : tuple of ndarray
         ``starts``, ``first``, ``second`` and ``offsets``.
     so_far : tuple of ndarray
-        Steps and reason of each pair, and the rows that are wanted; changed in place.
-    rows, slots, diag, bounds, ends, variables
+        Steps and reason of each pair, and the runs that are wanted, of the shape of `slots`;
+        changed in place.
+    values, diag, bounds, ends, variables
         As for :func:`steps_of_pair`; bounds and variables those of all pairs.
     """
     starts, first, second, offsets = layout
@@ -150,8 +196,9 @@ def steps_of_all(
             begin, end = offsets[p], offsets[p + 1]
             own = bounds[0][begin:end], bounds[1][begin:end]
             its = variables[0][begin:end], variables[1][begin:end]
+            where, asked = (slots[a], slots[b]), (wanted[a], wanted[b])
             left = tol, max_iter - steps[p]
-            taken, reason = steps_of_pair(rows, slots, diag, ranges, own, left, its, wanted)
+            taken, reason = steps_of_pair(values, where, diag, ranges, own, left, its, asked)
             steps[p] += taken
             reasons[p] = reason
 
@@ -171,34 +218,33 @@ def thresholds_of_all(
 
 
 @compiled
-def find_near(
-    offsets: np.ndarray,
+def is_near(
+    begin: int,
+    end: int,
     bounds: tuple[np.ndarray, np.ndarray],
     variables: tuple[np.ndarray, np.ndarray],
-    widths: np.ndarray,
-    near: np.ndarray,
-) -> None:
-    """Set `near` of every variable that could be part of a violation; see ``exact.near_gap``.
+    width: float,
+) -> np.ndarray:
+    """Return which variables of a pair could be part of a violation; see ``exact.near_gap``.
 
     Parameters
     ----------
-    offsets, bounds, variables
+    begin, end : int
+        Where its variables are.
+    bounds, variables
         Of all pairs.
-    widths : ndarray of shape (n_pairs,)
-        By how much gradients may be wrong; negative for a pair that is not looked at.
-    near : ndarray of bool of shape (n_variables,)
-        Changed in place.
+    width : float
+        By how much gradients may be wrong.
     """
     low, high = bounds
     beta, v = variables
-    for p in range(len(widths)):
-        if widths[p] < 0.0:
-            continue
-        top, bottom = extremes(offsets[p], offsets[p + 1], bounds, variables)
-        least, most = min(top, bottom) - widths[p], max(top, bottom) + widths[p]
-        for k in range(offsets[p], offsets[p + 1]):
-            rises = beta[k] < high[k] and v[k] >= least
-            near[k] = rises or (beta[k] > low[k] and v[k] <= most)
+    top, bottom = extremes(begin, end, bounds, variables)
+    least, most = min(top, bottom) - width, max(top, bottom) + width
+    near = np.empty(end - begin, dtype=np.bool_)
+    for k in range(begin, end):
+        rises = beta[k] < high[k] and v[k] >= least
+        near[k - begin] = rises or (beta[k] > low[k] and v[k] <= most)
+    return near
 
 
 @compiled
@@ -218,37 +264,3 @@ def extremes(
         if beta[k] > low[k]:
             bottom = min(bottom, v[k])
     return top, bottom
-
-
-@compiled
-def put_exact(
-    offsets: np.ndarray,
-    linear: np.ndarray,
-    places: np.ndarray,
-    sums: np.ndarray,
-    at: np.ndarray,
-    near: np.ndarray,
-    v: np.ndarray,
-    errors: np.ndarray,
-) -> None:
-    """Replace gradients by their values in float64, and keep the largest error of each pair.
-
-    Parameters
-    ----------
-    offsets, linear, places
-        As `Layout` has them; the linear term is the sign.
-    sums : ndarray of shape (any, n_pairs)
-        ``K beta`` of some samples, for each pair.
-    at : ndarray of int of shape (n_samples,)
-        The row of `sums` that a sample has.
-    near : ndarray of bool of shape (n_variables,)
-        Which gradients.
-    v, errors : ndarray of shape (n_variables,), (n_pairs,)
-        Changed in place.
-    """
-    for p in range(len(errors)):
-        for k in range(offsets[p], offsets[p + 1]):
-            if near[k]:
-                found = linear[k] - sums[at[places[k]], p]
-                errors[p] = max(errors[p], abs(found - v[k]))
-                v[k] = found
