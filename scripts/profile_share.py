@@ -1,34 +1,46 @@
-"""What share of a solver's training one of its functions takes: reasons are measured, too.
+"""What share of a solver's call some of its functions take: reasons are measured, too.
 
     python scripts/profile_share.py chunking a9a:4781 \
         svmbench.core.kernel.conjugate_gradient.maximise C=1 gamma=0.05 --output results/smo
+    python scripts/profile_share.py csvc optdigits \
+        svmbench.core.kernels.gauss_double,svmbench.core.kernel.csvc.all_pairs.steps_of_all \
+        --call fit --scale --output results/smo
 
-Trains once to load what is compiled, then `--repeats` times with the function's own CPU time taken
-apart, and prints the median share with its range. With `--output` the line is also entered into
-`profile.csv` of that folder, in place of an earlier one of the same measurement.
+Calls once to load what is compiled, then `--repeats` times with the time inside each function taken
+apart, and prints the median shares with their range; a function inside another counts in both. With
+`--output` the lines are also entered into `profile.csv` of that folder, in place of earlier ones of
+the same measurement.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import csv
 import pkgutil
 import platform
 import statistics
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from unittest import mock
+
+import scipy.sparse as sp
+from sklearn.preprocessing import minmax_scale
 
 import svmbench
 from svmbench.experiment import environment
 from svmbench.experiment.yaml_source import parse_value
 
 FIELDS = (
-    "solver", "data", "rows", "params", "function", "share_pct", "low_pct", "high_pct",
+    "solver", "data", "rows", "params", "call", "function", "share_pct", "low_pct", "high_pct",
     "cpu_time_s", "repeats", "cpu", "numpy", "numba", "python",
 )  # fmt: skip
-IDENTITY = FIELDS[:5]
+IDENTITY = FIELDS[:6]
+
+#: What may be looked into; shares of wall time where several threads work.
+CALLS = ("train", "fit", "decision_function")
 
 
 def main() -> None:
@@ -36,10 +48,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("solver")
     parser.add_argument("data", help="a data set's name; NAME:N for its first N rows")
-    parser.add_argument("function", help="dotted name of a function that the training calls")
+    parser.add_argument("functions", help="dotted names of functions, with commas between")
     parser.add_argument("params", nargs="*", metavar="NAME=VALUE")
+    parser.add_argument("--call", choices=CALLS, default="train")
+    parser.add_argument("--scale", action="store_true", help="scale the features to [0, 1]")
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--output", type=Path, help="folder whose profile.csv takes the line")
+    parser.add_argument("--output", type=Path, help="folder whose profile.csv takes the lines")
     given = parser.parse_args()
     params = {
         name: parse_value(value) for name, _, value in (p.partition("=") for p in given.params)
@@ -47,63 +61,88 @@ def main() -> None:
     name, _, rows = given.data.partition(":")
     dataset = svmbench.load(name)
     kept = int(rows) if rows else len(dataset.y)
+    X, y = dataset.X[:kept], dataset.y[:kept]
+    if given.scale:
+        X = minmax_scale(X.toarray() if sp.issparse(X) else X)
     estimator = svmbench.solver(given.solver, **params)
+    clock = time.process_time if params.get("n_jobs", 1) == 1 else time.perf_counter
+    functions = given.functions.split(",")
     shares, totals = shares_of(
-        estimator, dataset.X[:kept], dataset.y[:kept], given.function, given.repeats
+        prepared(estimator, given.call, X, y), functions, clock, given.repeats
     )
     found = environment.describe(1)
-    line = {
-        "solver": given.solver,
-        "data": name,
-        "rows": kept,
-        "params": " ".join(sorted(given.params)),
-        "function": given.function,
-        "share_pct": f"{statistics.median(shares):.1f}",
-        "low_pct": f"{min(shares):.1f}",
-        "high_pct": f"{max(shares):.1f}",
-        "cpu_time_s": f"{statistics.median(totals):.3g}",
-        "repeats": given.repeats,
-        "cpu": found["cpu"],
-        "numpy": found["packages"]["numpy"],
-        "numba": found["packages"]["numba"],
-        "python": platform.python_version(),
-    }
-    print(
-        f"{line['share_pct']} % ({line['low_pct']}-{line['high_pct']}) of {line['cpu_time_s']} s of"
-        f" CPU time in {given.function}"
-    )
-    if given.output:
-        enter(given.output / "profile.csv", line)
+    for function in functions:
+        line = {
+            "solver": given.solver,
+            "data": name,
+            "rows": kept,
+            "params": " ".join(sorted(given.params) + ["scaled"] * given.scale),
+            "call": given.call,
+            "function": function,
+            "share_pct": f"{statistics.median(shares[function]):.1f}",
+            "low_pct": f"{min(shares[function]):.1f}",
+            "high_pct": f"{max(shares[function]):.1f}",
+            "cpu_time_s": f"{statistics.median(totals):.3g}",
+            "repeats": given.repeats,
+            "cpu": found["cpu"],
+            "numpy": found["packages"]["numpy"],
+            "numba": found["packages"]["numba"],
+            "python": platform.python_version(),
+        }
+        print(
+            f"{line['share_pct']} % ({line['low_pct']}-{line['high_pct']})"
+            f" of {line['cpu_time_s']} s in {function}"
+        )
+        if given.output:
+            enter(given.output / "profile.csv", line)
+
+
+def prepared(estimator: Any, call: str, X: Any, y: Any) -> Callable[[], Any]:
+    """Return the call without arguments, all that comes before it done."""
+    if call == "fit":
+        return lambda: estimator.fit(X, y)
+    if call == "decision_function":
+        estimator.fit(X, y)
+        return lambda: estimator.decision_function(X)
+    data = estimator.prepare(X, y)
+    return lambda: estimator.train(data)
 
 
 def shares_of(
-    estimator: Any, X: Any, y: Any, function: str, repeats: int
-) -> tuple[list[float], list[float]]:
-    """Return the function's share (%) of each training's CPU time, and those times (s)."""
-    module, _, attribute = function.rpartition(".")
-    home = pkgutil.resolve_name(module)
-    original = getattr(home, attribute)
-    inside = 0.0
+    call: Callable[[], Any], functions: list[str], clock: Callable[[], float], repeats: int
+) -> tuple[dict[str, list[float]], list[float]]:
+    """Return each function's share (%) of each call's time, and those times (s)."""
+    inside = dict.fromkeys(functions, 0.0)
 
-    def timed(*arguments: Any, **named: Any) -> Any:
-        nonlocal inside
-        start = time.process_time()
-        try:
-            return original(*arguments, **named)
-        finally:
-            inside += time.process_time() - start
+    def timed(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
+        def replacement(*arguments: Any, **named: Any) -> Any:
+            start = clock()
+            try:
+                return original(*arguments, **named)
+            finally:
+                inside[name] += clock() - start
 
-    data = estimator.prepare(X, y)
-    estimator.train(data)
-    shares, totals = [], []
-    with mock.patch.object(home, attribute, timed):
+        return replacement
+
+    call()
+    shares: dict[str, list[float]] = {name: [] for name in functions}
+    totals = []
+    with contextlib.ExitStack() as patches:
+        for name in functions:
+            module, _, attribute = name.rpartition(".")
+            home = pkgutil.resolve_name(module)
+            replacement = timed(name, getattr(home, attribute))
+            patches.enter_context(mock.patch.object(home, attribute, replacement))
         for _ in range(repeats):
-            inside, start = 0.0, time.process_time()
-            estimator.train(data)
-            totals.append(time.process_time() - start)
-            shares.append(100.0 * inside / totals[-1])
-    if not any(shares):
-        raise SystemExit(f"{function} was never called through its module while training")
+            inside.update(dict.fromkeys(functions, 0.0))
+            start = clock()
+            call()
+            totals.append(clock() - start)
+            for name in functions:
+                shares[name].append(100.0 * inside[name] / totals[-1])
+    for name in functions:
+        if not any(shares[name]):
+            raise SystemExit(f"{name} was never called through its module")
     return shares, totals
 
 
@@ -114,6 +153,8 @@ def enter(path: Path, line: dict[str, Any]) -> None:
         with path.open(newline="", encoding="utf-8") as stream:
             lines = list(csv.DictReader(stream))
     same = [str(line[field]) for field in IDENTITY]
+    for one in lines:
+        one.setdefault("call", "train")
     lines = [one for one in lines if [one[field] for field in IDENTITY] != same] + [line]
     with path.open("w", newline="", encoding="utf-8") as stream:
         writer = csv.DictWriter(stream, FIELDS, lineterminator="\n")
