@@ -135,19 +135,22 @@ def _read(module: str) -> statements.Source:
     return statements.read(_source(module).read_bytes())
 
 
+@cache
 def _is_own(module: str) -> bool:
     return module.startswith("svmbench.") and _source(module).exists()
 
 
 def forget() -> None:
     """Read files anew: they have changed while this process ran."""
-    for cached in (code_hash, _imports, _read, _version):
+    for cached in (code_hash, _imports, _read, _is_own, _source, _version):
         cached.cache_clear()
 
 
+@cache
 def _source(module: str) -> Path:
     # A plug-in lies wherever it was imported from.
     if not module.startswith("svmbench."):
         return Path(str(sys.modules[module].__file__))
     path = PACKAGE.parent.joinpath(*module.split("."))
-    return path.with_suffix(".py") if path.with_suffix(".py").exists() else path / "__init__.py"
+    file = path.with_suffix(".py")
+    return file if file.exists() else path / "__init__.py"

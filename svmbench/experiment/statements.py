@@ -12,6 +12,7 @@ from __future__ import annotations
 import ast
 import hashlib
 from collections.abc import Callable
+from functools import cache
 from typing import NamedTuple
 
 _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
@@ -33,6 +34,7 @@ class Source(NamedTuple):
     imports: tuple[tuple[str, tuple[str, ...]], ...]
 
 
+@cache
 def read(content: bytes) -> Source:
     """Return what a source file decides.
 
