@@ -96,7 +96,9 @@ def read_content(run_dir: Path, *, allow_contended: bool = False) -> Content:
     )
 
 
-def build(run_dir: Path | str, *, allow_contended: bool = False) -> BuiltReport:
+def build(
+    run_dir: Path | str, *, allow_contended: bool = False, endings: Sequence[str] = ENDINGS
+) -> BuiltReport:
     """Write the tables and plots of a run folder from its plan and records alone.
 
     The same records give the same bytes; every file is replaced in one step.
@@ -108,6 +110,8 @@ def build(run_dir: Path | str, *, allow_contended: bool = False) -> BuiltReport:
     allow_contended : bool, default False
         Use times that were measured while other workers ran like any others. By default they are
         marked and not compared with the papers'.
+    endings : sequence of str, default ("svg", "png")
+        The files that are wanted of each plot.
 
     Returns
     -------
@@ -134,7 +138,7 @@ def build(run_dir: Path | str, *, allow_contended: bool = False) -> BuiltReport:
     for one in curves:
         name = one.spec.name
         fits = run.path / f"{name}-exponents.csv"
-        contents = draw(run, one, allow_contended=allow_contended)
+        contents = draw(run, one, allow_contended=allow_contended, endings=endings)
         if not contents:
             # Empty axes say nothing; what an earlier run drew would say something else.
             remove(fits, *(run.path / f"{name}.{ending}" for ending in ENDINGS))
