@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from svmbench.core.arrays import central_row, in_fours, largest_value
-from svmbench.core.compiled import compiled_fused
+from svmbench.core.compiled import compiled, compiled_fused
 from svmbench.core.crew import Tally
 from svmbench.core.kernel.row_store import subtract_rows
 from svmbench.core.kernels import KernelFunction, gauss_single, squared_lengths
@@ -161,6 +161,64 @@ class MadeRows(ABC):
         return K
 
 
+@compiled
+def fill_differences(
+    A: np.ndarray,
+    columns: np.ndarray,
+    part: Part,
+    gamma: float,
+    out: np.ndarray,
+    at: np.ndarray,
+    left: int,
+) -> None:
+    """Write RBF values from differences, by pieces that stay in the cache.
+
+    Parameters
+    ----------
+    A : ndarray of float32 of shape (m, d)
+        Samples, with rows of zeros at the end up to a multiple of four; so is d.
+    columns : ndarray of float32 of shape (d, n)
+        Points, a column each.
+    part : tuple of int
+        Which of the columns.
+    gamma : float
+    out, at, left
+        As for ``Rows.fill``; `at` has fewer elements than `A` where rows of zeros are at its end.
+    """
+    start, stop = part
+    scratch = np.empty(HEIGHT * WIDTH, dtype=np.float32)
+    zeros, half = np.zeros(max(HEIGHT, WIDTH), dtype=np.float32), np.float32(0.5)
+    for top in range(0, len(A), HEIGHT):
+        some, places = A[top : top + HEIGHT], at[top : top + HEIGHT]
+        for first in range(start, stop, WIDTH):
+            end = min(first + WIDTH, stop)
+            P = scratch[: len(some) * (end - first)].reshape(len(some), end - first)
+            subtract_half_distances(some, columns, first, half, P)
+            target = out[:, left + first - start : left + end - start]
+            nothing = zeros[: len(places)], zeros[: end - first]
+            gauss_single(P[: len(places)], nothing[0], nothing[1], gamma, target, places)
+
+
+@compiled
+def take_off_differences(
+    A: np.ndarray,
+    factors: np.ndarray,
+    columns: np.ndarray,
+    part: Part,
+    gamma: float,
+    v: np.ndarray,
+) -> None:
+    """Take a sum of such rows off `v`; as for :func:`fill_differences` and ``Rows.take_off``."""
+    K, places = np.empty((HEIGHT, WIDTH), dtype=np.float32), np.arange(HEIGHT)
+    for first in range(part[0], part[1], WIDTH):
+        end = min(first + WIDTH, part[1])
+        for top in range(0, len(factors), HEIGHT):
+            change = factors[top : top + HEIGHT]
+            at = places[: len(change)]
+            fill_differences(A[top : top + HEIGHT], columns, (first, end), gamma, K, at, 0)
+            subtract_rows(K, at, change, v[first:end], 0, end - first)
+
+
 class DifferenceRows(MadeRows):
     """Rows of an RBF kernel of few features; see :class:`~.float32_rows.Rows`.
 
@@ -192,16 +250,14 @@ class DifferenceRows(MadeRows):
         left: int = 0,
     ) -> None:
         """Subtract, square, sum and transform; see :class:`~.float32_rows.Rows`."""
-        scratch = np.empty(HEIGHT * WIDTH, dtype=np.float32)
-        zeros, half = np.zeros(max(HEIGHT, WIDTH), dtype=np.float32), np.float32(0.5)
-        for top in range(0, len(samples), HEIGHT):
-            some, places = samples[top : top + HEIGHT], at[top : top + HEIGHT]
-            A = in_fours(self.X[some], 0)
-            for first in range(start, stop, WIDTH):
-                end = min(first + WIDTH, stop)
-                P = scratch[: len(A) * (end - first)].reshape(len(A), -1)
-                subtract_half_distances(A, columns, first, half, P)
-                target = out[:, left + first - start : left + end - start]
-                lengths = zeros[: len(some)], zeros[: end - first]
-                gauss_single(P[: len(some)], *lengths, self.gamma, target, places)
+        A = in_fours(self.X[samples], 0)
+        fill_differences(A, columns, (start, stop), self.gamma, out, at, left)
         self._tally.add(len(samples) * (stop - start))
+
+    def take_off(
+        self, samples: np.ndarray, factors: np.ndarray, columns: Any, part: Part, v: np.ndarray
+    ) -> None:
+        """Take a sum of rows off `v`, in one call; see :class:`~.float32_rows.Rows`."""
+        A = in_fours(self.X[samples], 0)
+        take_off_differences(A, factors, columns, part, self.gamma, v)
+        self._tally.add(len(samples) * (part[1] - part[0]))

@@ -143,6 +143,70 @@ def exact_values(source: KernelSource, rows: Rows) -> Blocks:
     return rows if isinstance(rows, BitRows) else source
 
 
+@compiled
+def fill_gauss(
+    samples: tuple[np.ndarray, np.ndarray],
+    columns: tuple[np.ndarray, np.ndarray],
+    part: Part,
+    gamma: float,
+    height: int,
+    out: np.ndarray,
+    at: np.ndarray,
+    left: int,
+) -> None:
+    """Write RBF values, by products of pieces that stay in the cache.
+
+    Parameters
+    ----------
+    samples, columns : (ndarray of shape (m, d), ndarray of shape (m,)), both of float32
+        Inputs and their squared lengths.
+    part : tuple of int
+        Which of the columns.
+    gamma : float
+    height : int
+        Rows of a piece.
+    out, at, left
+        As for ``Rows.fill``.
+    """
+    (A, lengths), (X, squares), (start, stop) = samples, columns, part
+    scratch = np.empty(min(height, len(A)) * WIDTH, dtype=np.float32)
+    for top in range(0, len(A), height):
+        some = A[top : top + height]
+        for first in range(start, stop, WIDTH):
+            end = min(first + WIDTH, stop)
+            P = scratch[: len(some) * (end - first)].reshape(len(some), end - first)
+            np.dot(some, X[first:end].T, P)
+            target = out[:, left + first - start : left + end - start]
+            a, b = lengths[top : top + height], squares[first:end]
+            gauss_single(P, a, b, gamma, target, at[top : top + height])
+
+
+@compiled
+def take_off_gauss(
+    samples: tuple[np.ndarray, np.ndarray],
+    factors: np.ndarray,
+    columns: tuple[np.ndarray, np.ndarray],
+    part: Part,
+    gamma: float,
+    height: int,
+    v: np.ndarray,
+) -> None:
+    """Take a sum of RBF rows off `v`; parameters as for :func:`fill_gauss` and ``Rows.take_off``.
+
+    Threads that come back to Python after every piece wait for each other there; this comes back
+    once.
+    """
+    A, lengths = samples
+    K, places = np.empty((min(height, len(A)), WIDTH), dtype=np.float32), np.arange(height)
+    for first in range(part[0], part[1], WIDTH):
+        end = min(first + WIDTH, part[1])
+        for top in range(0, len(A), height):
+            some = A[top : top + height], lengths[top : top + height]
+            at = places[: len(some[0])]
+            fill_gauss(some, columns, (first, end), gamma, height, K, at, 0)
+            subtract_rows(K, at, factors[top : top + height], v[first:end], 0, end - first)
+
+
 class DenseRows(MadeRows):
     """Rows from dense inputs in float32; see :class:`Rows`.
 
@@ -185,24 +249,34 @@ class DenseRows(MadeRows):
         left: int = 0,
     ) -> None:
         """Multiply, transform and write; see :class:`Rows`."""
-        X, squares = columns
-        height = self.height
-        scratch = np.empty(height * WIDTH, dtype=np.float32)
-        for top in range(0, len(samples), height):
-            some, places = samples[top : top + height], at[top : top + height]
-            A, lengths = self.X[some], self.squares[some]
+        if self.function.name == "rbf":
+            some, part = (self.X[samples], self.squares[samples]), (start, stop)
+            fill_gauss(some, columns, part, self.function.gamma, self.height, out, at, left)
+        else:
+            self._fill_products(samples, columns[0], start, stop, out[:, left:], at)
+        self._tally.add(len(samples) * (stop - start))
+
+    def _fill_products(
+        self, samples: np.ndarray, X: np.ndarray, start: int, stop: int, out: np.ndarray, at: Any
+    ) -> None:
+        """Fill rows of a kernel of inner products."""
+        for top in range(0, len(samples), self.height):
+            A, places = self.X[samples[top : top + self.height]], at[top : top + self.height]
             for first in range(start, stop, WIDTH):
                 end = min(first + WIDTH, stop)
-                P = scratch[: len(A) * (end - first)].reshape(len(A), -1)
-                np.matmul(A, X[first:end].T, out=P)
-                target = out[:, left + first - start : left + end - start]
-                if self.function.name == "rbf":
-                    gauss_single(
-                        P, lengths, squares[first:end], self.function.gamma, target, places
-                    )
-                else:
-                    target[places] = self.function.of_products(P)
-        self._tally.add(len(samples) * (stop - start))
+                values = self.function.of_products(A @ X[first:end].T)
+                out[places, first - start : end - start] = values
+
+    def take_off(
+        self, samples: np.ndarray, factors: np.ndarray, columns: Any, part: Part, v: np.ndarray
+    ) -> None:
+        """Take a sum of rows off `v`, those of an RBF kernel in one call; see :class:`Rows`."""
+        if self.function.name != "rbf":
+            super().take_off(samples, factors, columns, part, v)
+            return
+        some = self.X[samples], self.squares[samples]
+        take_off_gauss(some, factors, columns, part, self.function.gamma, self.height, v)
+        self._tally.add(len(samples) * (part[1] - part[0]))
 
 
 @compiled
@@ -215,10 +289,7 @@ def take_off_counts(
     table: np.ndarray,
     v: np.ndarray,
 ) -> None:
-    """Take a sum of rows off `v`, of samples as bits.
-
-    Threads that come back to Python after every piece wait for each other there; this comes back
-    once.
+    """Take a sum of rows off `v`, of samples as bits; in one call, as :func:`take_off_gauss`.
 
     Parameters
     ----------
