@@ -14,6 +14,9 @@ from typing import Self
 
 from svmbench.core.base import require_count
 
+#: Parts of a job for each thread.
+SHARES = 4
+
 
 def require_n_jobs(n_jobs: int) -> None:
     """Raise ValueError unless `n_jobs` is a number of threads, or -1 for one a processor."""
@@ -67,7 +70,7 @@ class Crew:
             self._helpers.shutdown()
 
     def share(self, n: int, multiple: int, task: Callable[[int, int], None]) -> None:
-        """Call ``task(start, stop)`` for parts of ``range(n)``, one a thread, and wait for all.
+        """Call ``task(start, stop)`` for parts of ``range(n)``, some a thread, and wait for all.
 
         Parameters
         ----------
@@ -79,12 +82,18 @@ class Crew:
             Must not touch what another part does.
         """
         pieces = -(-n // multiple)
-        share = -(-pieces // self.size) * multiple
+        share = -(-pieces // (SHARES * self.size)) * multiple
         if self._helpers is None or n <= share:
             task(0, n)
             return
-        starts = range(share, n, share)
-        others = [self._helpers.submit(task, at, min(at + share, n)) for at in starts]
-        task(0, share)
+        starts = iter(range(0, n, share))
+
+        def work() -> None:
+            # Each thread takes what is next: one that begins late, or is held up, does less.
+            for start in starts:
+                task(start, min(start + share, n))
+
+        others = [self._helpers.submit(work) for _ in range(self.size - 1)]
+        work()
         for other in others:
             other.result()
