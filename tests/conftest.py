@@ -9,10 +9,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import untraced
 
 HERE = Path(__file__).parent
 # What tests of the algorithms share serves those of the baselines, whoever is collected first.
 sys.path.append(str(HERE / "core"))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Have coverage, where it is measured, follow what is ours."""
+    if config.pluginmanager.hasplugin("_cov"):
+        untraced.leave_out_foreign_work()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
