@@ -39,7 +39,7 @@ from sklearn.utils.validation import validate_data
 from svmbench.core import sparse_products
 from svmbench.core.arrays import canonical_csr, largest_value
 from svmbench.core.copies import unfitted
-from svmbench.core.labels import are_several, are_whole_numbers
+from svmbench.core.labels import are_plain, are_several
 from svmbench.core.problems import PROBLEMS, Aim, Offset, Problem
 
 if TYPE_CHECKING:
@@ -358,7 +358,7 @@ class BinaryClassifier(ClassifierMixin, Solver):
             order="C",
             y_numeric=False,
         )
-        if not are_whole_numbers(y):
+        if not are_plain(y):
             check_classification_targets(y)
         if np.all(y == y[0]):
             name = type(self).__name__

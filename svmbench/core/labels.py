@@ -12,24 +12,30 @@ def are_several(y: Any) -> bool:
     """Return whether labels are of more than two classes; what is no label is none."""
     if y is None or are_two_numbers(y):
         return False
-    if are_whole_numbers(y):
+    if are_plain(y):
         return len(np.unique(y)) > 2
     return bool(type_of_target(y) == "multiclass")
 
 
-def are_whole_numbers(y: Any) -> bool:
-    """Return whether labels are an array of integers, or of two whole numbers: the usual cases.
+def are_plain(y: Any) -> bool:
+    """Return whether labels are an array of integers or strings, or of two whole numbers.
 
-    Finding out what else they may be takes longer than the fit of a small problem.
+    These are the usual cases, and finding out what else they may be takes longer than the fit of a
+    small problem.
     """
-    is_array = type(y) is np.ndarray and y.ndim == 1 and len(y) > 0
-    return (is_array and y.dtype.kind in "biu") or are_two_numbers(y)
+    return is_row_of(y, "biuU") or are_two_numbers(y)
 
 
 def are_two_numbers(y: Any) -> bool:
     """Return whether labels are an array of at most two whole numbers."""
-    if not (type(y) is np.ndarray and y.ndim == 1 and len(y) and y.dtype.kind in "biuf"):
+    if not is_row_of(y, "biuf"):
         return False
     first, last = y.min(), y.max()
     whole = float(first).is_integer() and float(last).is_integer()
     return whole and bool(np.all((y == first) | (y == last)))
+
+
+def is_row_of(y: Any, kinds: str) -> bool:
+    """Return whether labels are a one-dimensional array, in memory or mapped, of some kinds."""
+    is_array = isinstance(y, np.ndarray) and not isinstance(y, np.ma.MaskedArray)
+    return is_array and y.ndim == 1 and len(y) > 0 and y.dtype.kind in kinds
