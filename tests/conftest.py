@@ -20,6 +20,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Have coverage, where it is measured, follow what is ours."""
     if config.pluginmanager.hasplugin("_cov"):
         untraced.leave_out_foreign_work()
+        untraced.spare_workers()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
