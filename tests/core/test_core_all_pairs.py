@@ -16,6 +16,7 @@ from svmbench.core.crew import Crew
 from svmbench.core.joint_pairs import Layout
 from svmbench.core.kernel.csvc import all_pairs
 from svmbench.core.kernel.csvc.float32_rows import DenseRows
+from svmbench.core.kernel.csvc.pair_loops import ask_ahead
 from svmbench.core.kernels import KernelFunction, KernelSource
 from svmbench.core.multiclass import OneVsOne, pairs_of
 
@@ -290,6 +291,19 @@ def test_runs_end_where_their_memory_does():
             at, own = runs.slots[c, i], X[starts[c] : starts[c + 1]]
             expected = np.exp(-((own - X[i]) ** 2).sum(axis=1))
             assert_allclose(runs.values[at : at + len(own)], expected, atol=1e-6)
+
+
+def test_a_pair_asks_for_what_it_needs_and_for_both_ends_of_each_class():
+    # Samples 0 to 2 of the first class of the pair, 3 to 6 of another, 7 to 9 of its second.
+    v = np.array([0.5, 0.9, -0.7, 0.1, 0.8, -0.2])
+    up = np.array([0, -np.inf, 0, 0, 0, 0], dtype=np.float32)
+    down = np.array([0, 0, 0, 0, 0, -np.inf], dtype=np.float32)
+    slots, wanted = np.full((2, 10), -1), np.zeros((2, 10), dtype=bool)
+    slots[1, 0] = slots[0, 8] = slots[1, 8] = 0
+    ask_ahead((0, 3, 7, 10), v, up, down, tuple(slots), tuple(wanted), 5)
+    # What waits: 9. Upwards: 0, as 1 is at its bound, and 7, as 8 is there. Downwards: 2 and 7.
+    assert np.flatnonzero(wanted[0]).tolist() == [0, 2, 7, 9]
+    assert np.flatnonzero(wanted[1]).tolist() == [2, 7, 9]
 
 
 def test_a_row_is_made_at_the_classes_of_its_pairs_alone(monkeypatch):
