@@ -54,7 +54,7 @@ def main() -> None:
     parser.add_argument("--scale", action="store_true", help="scale the features to [0, 1]")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--output", type=Path, help="folder whose profile.csv takes the lines")
-    given = parser.parse_args()
+    given = parser.parse_intermixed_args()
     params = {
         name: parse_value(value) for name, _, value in (p.partition("=") for p in given.params)
     }
