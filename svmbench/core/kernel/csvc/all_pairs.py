@@ -36,13 +36,17 @@ from svmbench.core.kernel.csvc.whole_matrix import CONVERGED, MAX_ITER, REASONS,
 from svmbench.core.kernels import MIB, KernelFunction, KernelSource
 from svmbench.core.prediction import weighted_sums
 
-#: Up to so many samples rows are made in float64, and nothing is left to check.
+#: Up to so many samples rows are made in float64, and nothing is left to check …
 EXACT = 400
+
+#: … and with classes of fewer on average: to check each pair would cost more than that.
+TINY = 150
 
 #: Up to so many a check makes all gradients exact, and with them the objective of `fit`.
 CHECKED = 1000
 
-#: Up to so many all rows are made at once: choosing them would cost more than they do.
+#: Up to so many all rows are made at once, as they are of tiny classes: choosing them would cost
+#: more than they do.
 AT_ONCE = 3000
 
 #: A pair of more samples is solved alone: working sets and shrinking are faster there.
@@ -77,7 +81,7 @@ class Runs:
         n, k, self.crew, self.starts = rows.n_samples, len(starts) - 1, crew, starts
         most = int(cache_mb * MIB / np.dtype(rows.dtype).itemsize)
         self.rows, self.columns = rows, rows.columns(None)
-        if n <= AT_ONCE and n * n <= most:
+        if n <= max(AT_ONCE, TINY * k) and n * n <= most:
             self.values, self.made = rows.whole().ravel(), n * n
             self.slots = starts[:-1, None] + n * np.arange(n)
             return
@@ -171,7 +175,8 @@ class Search:
         source = self.source
         before = source.kernel_evaluations
         maker: Rows = SourceRows(source, np.float64)
-        if source.n_samples > EXACT and can_be_single(source, maker.diagonal):
+        is_large = source.n_samples > max(EXACT, TINY * (len(self.layout.starts) - 1))
+        if is_large and can_be_single(source, maker.diagonal):
             maker = float32_rows(source)
         runs = Runs(maker, self.layout.starts, self.cache_mb, self.crew)
         last = np.full(len(self.reasons), np.inf)
