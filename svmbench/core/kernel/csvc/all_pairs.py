@@ -372,4 +372,5 @@ def warm_up() -> None:
         search = Search(source, layout, np.ones(12), Crew(1), tol=1e-3, max_iter=9, cache_mb=1.0)
         search.go_on(Runs(maker, layout.starts, 1.0, Crew(1)))
         search.check(np.arange(3), np.full(3, np.inf))
+        search.correct(0)
         search.solution({})
