@@ -1,12 +1,13 @@
 """What `alsvm-batch` costs on many features beside other ways to the same least-squares solution.
 
-    python scripts/least_squares.py reuters mnist-t10k-even-odd --output results/alsvm
+    python scripts/least_squares.py reuters --output results/alsvm
 
 The others are SciPy's: LSQR, and conjugate gradients and Cholesky's factorisation on either form,
 (A'A + nu I) w = A'y with nu = 1 / (2C) or w = A'b, (AA' + nu I) b = y, where A is the samples with
 a constant feature. LSQR and conjugate gradients have a ladder of tolerances, of which the loosest
 counts that leaves a relative residual |A'y - (A'A + nu I) w| / |A'y| of at most 1e-8. Rounds take
-turns, on one thread; what takes more than a minute has one.
+turns, on one thread; what takes more than a minute has one. The time of `alsvm-batch` has its check
+of the inputs in it.
 """
 
 from __future__ import annotations

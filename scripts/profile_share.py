@@ -3,8 +3,8 @@
     python scripts/profile_share.py chunking a9a:4781 \
         svmbench.core.kernel.conjugate_gradient.maximise C=1 gamma=0.05 --output results/smo
     python scripts/profile_share.py csvc optdigits \
-        svmbench.core.kernels.gauss_double,svmbench.core.kernel.csvc.all_pairs.steps_of_all \
-        --call fit --scale --output results/smo
+        svmbench.core.kernel.csvc.all_pairs.steps_of_all C=1 gamma=scale cache_mb=1024 \
+        --call fit --scale --repeats 15 --output results/smo
 
 Calls once to load what is compiled, then `--repeats` times with the time inside each function taken
 apart, and prints the median shares with their range; a function inside another counts in both. With
@@ -39,7 +39,7 @@ FIELDS = (
 )  # fmt: skip
 IDENTITY = FIELDS[:6]
 
-#: What may be looked into; shares of wall time where several threads work.
+#: What may be looked into.
 CALLS = ("train", "fit", "decision_function")
 
 
@@ -65,11 +65,8 @@ def main() -> None:
     if given.scale:
         X = minmax_scale(X.toarray() if sp.issparse(X) else X)
     estimator = svmbench.solver(given.solver, **params)
-    clock = time.process_time if params.get("n_jobs", 1) == 1 else time.perf_counter
     functions = given.functions.split(",")
-    shares, totals = shares_of(
-        prepared(estimator, given.call, X, y), functions, clock, given.repeats
-    )
+    shares, totals = shares_of(prepared(estimator, given.call, X, y), functions, given.repeats)
     found = environment.describe(1)
     for function in functions:
         line = {
@@ -109,18 +106,18 @@ def prepared(estimator: Any, call: str, X: Any, y: Any) -> Callable[[], Any]:
 
 
 def shares_of(
-    call: Callable[[], Any], functions: list[str], clock: Callable[[], float], repeats: int
+    call: Callable[[], Any], functions: list[str], repeats: int
 ) -> tuple[dict[str, list[float]], list[float]]:
-    """Return each function's share (%) of each call's time, and those times (s)."""
+    """Return each function's share (%) of each call's CPU time, and those times (s)."""
     inside = dict.fromkeys(functions, 0.0)
 
     def timed(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
         def replacement(*arguments: Any, **named: Any) -> Any:
-            start = clock()
+            start = time.process_time()
             try:
                 return original(*arguments, **named)
             finally:
-                inside[name] += clock() - start
+                inside[name] += time.process_time() - start
 
         return replacement
 
@@ -135,9 +132,9 @@ def shares_of(
             patches.enter_context(mock.patch.object(home, attribute, replacement))
         for _ in range(repeats):
             inside.update(dict.fromkeys(functions, 0.0))
-            start = clock()
+            start = time.process_time()
             call()
-            totals.append(clock() - start)
+            totals.append(time.process_time() - start)
             for name in functions:
                 shares[name].append(100.0 * inside[name] / totals[-1])
     for name in functions:
@@ -153,8 +150,6 @@ def enter(path: Path, line: dict[str, Any]) -> None:
         with path.open(newline="", encoding="utf-8") as stream:
             lines = list(csv.DictReader(stream))
     same = [str(line[field]) for field in IDENTITY]
-    for one in lines:
-        one.setdefault("call", "train")
     lines = [one for one in lines if [one[field] for field in IDENTITY] != same] + [line]
     with path.open("w", newline="", encoding="utf-8") as stream:
         writer = csv.DictWriter(stream, FIELDS, lineterminator="\n")

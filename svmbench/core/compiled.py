@@ -97,9 +97,8 @@ def _no_vectors() -> None:
     """Stand in for what plain Python has no use for."""
 
 
-#: Called at the top of a hot loop's function: its loops may use vectors of 512 bits. LLVM takes 256
-#: by default also where the processor has 512, since older ones slowed down then; measured on a
-#: newer one, exponentials take 0.6 to 0.8 of their time. Without AVX-512 it changes nothing.
+#: Called at the top of a hot loop's function: its loops may use vectors of 512 bits, where LLVM by
+#: default takes 256 of a processor that has both. Without AVX-512 it changes nothing.
 wide_vectors: Any = _no_vectors if JIT_DISABLED else _make_wide_vectors()
 
 

@@ -22,9 +22,15 @@ from svmbench.core.multiclass import OneVsOne, pairs_of
 
 TIGHT = {"C": 3.0, "gamma": 0.4, "tol": 1e-8}
 
-#: Ways to the rows: all in float64; all in float32; some in float32, as they are asked for.
+#: Ways to the rows: all in float64; all in float32; some in float32, as they are asked for; some in
+#: float64.
 SINGLE = {"EXACT": 1, "TINY": 1}
-WAYS = {"exact": {}, "single": SINGLE, "asked": {**SINGLE, "CHECKED": 1, "AT_ONCE": 1}}
+WAYS = {
+    "exact": {},
+    "single": SINGLE,
+    "asked": {**SINGLE, "CHECKED": 1, "AT_ONCE": 1},
+    "asked-double": {"EXACT": 10_000, "TINY": 0, "AT_ONCE": 1},
+}
 
 
 def classes(n=90, d=4, k=4, seed=0):
