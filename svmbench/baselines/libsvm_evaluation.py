@@ -96,7 +96,7 @@ class NativePoints(SharedPoints):
 
         LIBSVM's are of double precision, by one thread, whatever the options.
         """
-        n_support = np.bincount(self.codes)
-        laid_out = self.laid_out(len(n_support))
+        n_support = np.diff(self.starts)
         # In LIBSVM a pair's value is positive for its first class.
-        return -decision_values(self.function, self.points, laid_out, self.b, n_support, X)
+        own = -self.coefficients
+        return -decision_values(self.function, self.points, own, self.b, n_support, X)

@@ -37,6 +37,8 @@ class Layout:
         The sample of each variable.
     signs : ndarray of shape (n_variables,)
         Its label in its pair: -1.0 or 1.0.
+    others : ndarray of int of shape (n_variables,)
+        The other class of the pair, as a position among those that are not the sample's own.
     """
 
     order: np.ndarray
@@ -46,6 +48,7 @@ class Layout:
     offsets: np.ndarray
     places: np.ndarray
     signs: np.ndarray
+    others: np.ndarray
 
     @staticmethod
     def of(codes: np.ndarray, first: Sequence[int], second: Sequence[int]) -> Layout:
@@ -56,7 +59,7 @@ class Layout:
         codes : ndarray of int of shape (n_samples,)
             Classes, numbered from 0.
         first, second : sequence of int
-            The negative and the positive class of each pair.
+            The negative and the positive class of each pair; the first has the lower number.
         """
         a, b = np.array(first, dtype=np.int64), np.array(second, dtype=np.int64)
         sizes = np.bincount(codes)
@@ -67,10 +70,11 @@ class Layout:
         runs = np.append(0, np.cumsum(lengths))
         places = np.arange(runs[-1]) + np.repeat(starts[classes] - runs[:-1], lengths)
         signs = np.repeat(np.tile([-1.0, 1.0], len(a)), lengths)
+        others = np.repeat(np.column_stack([b - 1, a]).ravel(), lengths)
         order = np.argsort(codes, kind="stable")
-        return Layout(order, starts, a, b, runs[::2].copy(), places, signs)
+        return Layout(order, starts, a, b, runs[::2].copy(), places, signs, others)
 
-    def gather(self, coefficients: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def gather(self, coefficients: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the places of the samples that any pair has a coefficient for, and a matrix.
 
         Parameters
@@ -81,18 +85,24 @@ class Layout:
         -------
         used : ndarray of int of shape (n_used,)
             Ascending.
-        matrix : ndarray of shape (n_pairs, n_used)
-            Their coefficients.
+        starts : ndarray of int of shape (n_classes + 1,)
+            Where those of each class begin.
+        matrix : ndarray of shape (n_classes - 1, n_used)
+            Their coefficients, as ``SharedPoints`` has them.
         """
         support = np.flatnonzero(coefficients)
         places = self.places[support]
         is_used = np.zeros(len(self.order), dtype=bool)
         is_used[places] = True
-        pair_of = np.searchsorted(self.offsets, support, side="right") - 1
         used = np.flatnonzero(is_used)
-        matrix = np.zeros((len(self.first), len(used)))
-        matrix[pair_of, (np.cumsum(is_used) - 1)[places]] = coefficients[support]
-        return used, matrix
+        matrix = np.zeros((len(self.starts) - 2, len(used)))
+        matrix[self.others[support], (np.cumsum(is_used) - 1)[places]] = coefficients[support]
+        return used, np.searchsorted(used, self.starts), matrix
+
+    @property
+    def codes(self) -> np.ndarray:
+        """The class of each place, int of shape (n_samples,)."""
+        return np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
 
     def variables(self, p: int) -> slice:
         """Return where the variables of pair `p` are."""
@@ -157,17 +167,19 @@ class JointSolution:
         pairs : sequence of Pair
         """
         layout = self.layout
-        used, coefficients = layout.gather(self.coefficients)
-        codes = np.searchsorted(layout.starts, used, side="right") - 1
-        taken = function.take(points, used)
-        return SharedPoints(function, taken, layout.order[used], codes, coefficients, self.b, pairs)
+        used, starts, coefficients = layout.gather(self.coefficients)
+        taken, rows = function.take(points, used), layout.order[used]
+        return SharedPoints(function, taken, rows, starts, coefficients, self.b, pairs)
 
     def with_decisions(self, decisions: np.ndarray) -> JointSolution:
-        """Return the same with decision values (n_samples, n_pairs), class by class."""
-        sizes = np.diff(self.layout.offsets)
-        return replace(
-            self, decisions=decisions[self.layout.places, np.repeat(np.arange(len(sizes)), sizes)]
-        )
+        """Return the same with decision values of samples in the pairs of their own class.
+
+        Parameters
+        ----------
+        decisions : ndarray of shape (n_samples, n_classes - 1)
+            Class by class, as from ``SharedPoints.decide_own``.
+        """
+        return replace(self, decisions=decisions[self.layout.places, self.layout.others])
 
     def values(self, weights: np.ndarray | None, p: int | None = None) -> Values:
         """Return what the problem of pair `p`, or the sum of all, is evaluated from.

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.utils import Tags
 
+from svmbench.core import multiclass
 from svmbench.core.base import BinaryClassifier, TrainingData
 from svmbench.core.given_kernel import PRECOMPUTED, is_given, square, values_with
 from svmbench.core.joint_pairs import JointData, JointSolution
@@ -98,6 +99,12 @@ class KernelClassifier(KernelSolver, BinaryClassifier):
     def train_jointly(self, joint: JointData) -> JointSolution:
         """Solve the problems of all pairs of classes; a solver that shares work defines this."""
         raise AssertionError("a solver that trains pairs together defines train_jointly")
+
+    @classmethod
+    def warm_up_rest(cls) -> None:
+        """Also count votes."""
+        super().warm_up_rest()
+        multiclass.warm_up()
 
     @property
     def estimators_(self) -> list[Any]:  # type: ignore[override]

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from svmbench.core.arrays import raw
-from svmbench.core.compiled import compiled, compiled_fused, compiled_sums, wide_vectors
+from svmbench.core.compiled import compiled_fused, compiled_sums, wide_vectors
 from svmbench.core.differences import minus_half_distances
 from svmbench.core.sparse_products import SparseProducts
+from svmbench.core.submatrix import Workspace, gather
 
 #: Names of the kernels, as scikit-learn has them.
 KERNELS = ("linear", "rbf", "poly", "sigmoid")
@@ -190,14 +190,24 @@ def squared_distances(X: Any, out: np.ndarray | None = None, dtype: Any = np.flo
     return distances
 
 
-def gauss_of_distances(distances: np.ndarray, gamma: float) -> np.ndarray:
-    """Return exp(-gamma * distances), of the precision and the shape (m, n) of `distances`."""
+def gauss_of_distances(
+    distances: np.ndarray, gamma: float, out: np.ndarray | None = None
+) -> np.ndarray:
+    """Return exp(-gamma * distances), of the precision and the shape (m, n) of `distances`.
+
+    Parameters
+    ----------
+    distances : ndarray of shape (m, n)
+    gamma : float
+    out : ndarray of that shape and precision, optional
+        Where to write, C-ordered.
+    """
     m, n = distances.shape
+    K = np.empty((m, n), dtype=distances.dtype) if out is None else out
     if distances.dtype == np.float64:
-        exact = np.ascontiguousarray(np.multiply(np.asarray(distances), -0.5))
-        gauss_double(exact, np.zeros(m), np.zeros(n), gamma)
-        return exact
-    K = np.empty((m, n), dtype=np.float32)
+        np.multiply(distances, -0.5, out=K)
+        gauss_double(K, np.zeros(m), np.zeros(n), gamma)
+        return K
     halves = np.empty((min(m, DISTANCE_ROWS), n), dtype=np.float32)
     zeros = np.zeros(max(m, n), dtype=np.float32)
     places = np.arange(len(halves))
@@ -207,35 +217,6 @@ def gauss_of_distances(distances: np.ndarray, gamma: float) -> np.ndarray:
         np.multiply(distances[rows], np.float32(-0.5), out=part)
         gauss_single(part, zeros[: len(part)], zeros[:n], gamma, K[rows], places)
     return K
-
-
-def gather(matrix: np.ndarray, rows: np.ndarray, columns: np.ndarray, dtype: Any) -> np.ndarray:
-    """Return ``matrix[np.ix_(rows, columns)]`` as `dtype`, several times faster.
-
-    Parameters
-    ----------
-    matrix : ndarray of shape (m, n)
-        C-ordered; may be memory-mapped.
-    rows, columns : ndarray of int64 of shape (k,), (l,)
-        Positions, not negative.
-    dtype : type
-        Of the result.
-
-    Returns
-    -------
-    ndarray of shape (k, l)
-    """
-    out = np.empty((len(rows), len(columns)), dtype=dtype)
-    _gather(raw(matrix), raw(rows), raw(columns), out)
-    return out
-
-
-@compiled
-def _gather(matrix: np.ndarray, rows: np.ndarray, columns: np.ndarray, out: np.ndarray) -> None:
-    for i in range(len(rows)):
-        row, target = matrix[rows[i]], out[i]
-        for j in range(len(columns)):
-            target[j] = row[columns[j]]
 
 
 @dataclass(frozen=True)
@@ -343,9 +324,17 @@ class KernelSource:
         return _Matrix(distances, gamma)
 
     @staticmethod
-    def precomputed(K: np.ndarray) -> KernelSource:
-        """Return a source over a kernel matrix (n, n), which may be memory-mapped."""
-        return _Matrix(K, None)
+    def precomputed(K: np.ndarray, workspace: Workspace | None = None) -> KernelSource:
+        """Return a source over a kernel matrix.
+
+        Parameters
+        ----------
+        K : ndarray of shape (n, n)
+            May be memory-mapped.
+        workspace : Workspace, optional
+            Where the whole matrix of a subset is put, which then ends with the next.
+        """
+        return _Matrix(K, None, workspace=workspace)
 
     def rows(self, I: Any) -> np.ndarray:  # noqa: E741
         """Return the rows at positions `I`, float64 of shape (len(I), n_samples)."""
@@ -455,6 +444,7 @@ class _Matrix(KernelSource):
         gamma: float | None,
         indices: np.ndarray | None = None,
         counter: list[int] | None = None,
+        workspace: Workspace | None = None,
     ) -> None:
         if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
             msg = f"a kernel or distance matrix must be square, got shape {matrix.shape}"
@@ -462,7 +452,7 @@ class _Matrix(KernelSource):
         self.indices = np.arange(matrix.shape[0]) if indices is None else indices
         super().__init__(len(self.indices), counter)
         self.matrix, self.gamma, self.is_all = matrix, gamma, indices is None
-        self.is_stored = gamma is None
+        self.is_stored, self.workspace = gamma is None, workspace
         if gamma is None and matrix.dtype == np.float32:
             self._stored = np.float32
 
@@ -474,21 +464,26 @@ class _Matrix(KernelSource):
         elif self.is_all:
             K = self.matrix.astype(self._stored, copy=False)
         else:
-            K = gather(self.matrix, self.indices, self.indices, self._stored)
+            K = gather(self.matrix, self.indices, self.indices, self._stored, self.workspace)
         return self._count(K)
 
-    def _values(self, stored: np.ndarray) -> np.ndarray:
-        values = np.array(stored, dtype=np.float64)
+    def _values(self, values: np.ndarray) -> np.ndarray:
+        """Return kernel values of what was stored, float64, in its place."""
         if self.gamma is not None:
             values *= -self.gamma
             np.exp(values, out=values)
         return self._count(values)
 
     def block(self, I: Any, J: Any) -> np.ndarray:  # noqa: E741
-        return self._values(self.matrix[np.ix_(self.indices[I], self.indices[J])])
+        rows, columns = self.indices[I], self.indices[J]
+        if self.matrix.flags.c_contiguous:
+            return self._values(gather(self.matrix, rows, columns, np.float64))
+        return self._values(np.array(self.matrix[np.ix_(rows, columns)], dtype=np.float64))
 
     def diag(self) -> np.ndarray:
-        return self._values(self.matrix[self.indices, self.indices])
+        return self._values(np.array(self.matrix[self.indices, self.indices], dtype=np.float64))
 
     def subset(self, indices: np.ndarray) -> KernelSource:
-        return _Matrix(self.matrix, self.gamma, self.indices[indices], self._counter)
+        return _Matrix(
+            self.matrix, self.gamma, self.indices[indices], self._counter, self.workspace
+        )

@@ -11,6 +11,7 @@ Ties
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 from typing import Any, Self
 
@@ -44,16 +45,24 @@ class Pair:
     ----------
     negative, positive : int
         Codes of the classes; ``negative < positive``.
-    rows : ndarray of int of shape (n_pair,)
-        Positions of their samples, ascending.
-    signs : ndarray of shape (n_pair,)
-        -1.0 and +1.0.
+    members : tuple of two ndarrays of int
+        Positions of the samples of each, ascending.
     """
 
     negative: int
     positive: int
-    rows: np.ndarray
-    signs: np.ndarray
+    members: tuple[np.ndarray, np.ndarray]
+
+    # With hundreds of classes few pairs are ever asked for theirs.
+    @cached_property
+    def rows(self) -> np.ndarray:
+        """Positions of their samples, ascending, int of shape (n_pair,)."""
+        return np.sort(np.concatenate(self.members))
+
+    @cached_property
+    def signs(self) -> np.ndarray:
+        """-1.0 and +1.0, shape (n_pair,)."""
+        return np.where(np.isin(self.rows, self.members[1], assume_unique=True), 1.0, -1.0)
 
 
 def pairs_of(codes: np.ndarray) -> list[Pair]:
@@ -64,14 +73,8 @@ def pairs_of(codes: np.ndarray) -> list[Pair]:
     codes : ndarray of int of shape (n_samples,)
         Classes as numbers from 0. A class without a sample has no pairs and gets no vote.
     """
-    present = np.unique(codes).tolist()
-    is_in = {code: codes == code for code in present}
-    pairs = []
-    for negative, positive in combinations(present, 2):
-        rows = np.flatnonzero(is_in[negative] | is_in[positive])
-        signs = np.where(is_in[positive][rows], 1.0, -1.0)
-        pairs.append(Pair(negative, positive, rows, signs))
-    return pairs
+    members = {code: np.flatnonzero(codes == code) for code in np.unique(codes).tolist()}
+    return [Pair(a, b, (members[a], members[b])) for a, b in combinations(members, 2)]
 
 
 def vote(
@@ -97,15 +100,30 @@ def vote(
         raise ValueError(msg)
     shape = decisions.shape[1:]
     winners = np.empty(int(np.prod(shape)), dtype=np.int64)
-    _elect(
-        raw(decisions.reshape(len(pairs), -1)),
-        raw(np.array([pair.negative for pair in pairs])),
-        raw(np.array([pair.positive for pair in pairs])),
-        n_classes,
-        ties == "sum",
-        winners,
-    )
+    by_samples = np.ascontiguousarray(decisions.reshape(len(pairs), -1).T)
+    _elect(raw(by_samples), *_classes_of(pairs), n_classes, ties == "sum", winners)
     return winners.reshape(shape)
+
+
+def values_of_classes(decisions: np.ndarray, pairs: list[Pair], n_classes: int) -> np.ndarray:
+    """Return votes and, for less than half a vote, sums of decision values, (n, n_classes).
+
+    Parameters
+    ----------
+    decisions : ndarray of shape (n, n_pairs)
+        Decision values; 0 goes to the negative class, as in scikit-learn.
+    pairs : list of Pair
+    n_classes : int
+    """
+    values = np.empty((len(decisions), n_classes))
+    _count(raw(np.ascontiguousarray(decisions)), *_classes_of(pairs), values)
+    return values
+
+
+def _classes_of(pairs: list[Pair]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the negative and the positive class of each pair."""
+    negative, positive = zip(*((pair.negative, pair.positive) for pair in pairs), strict=True)
+    return raw(np.array(negative, dtype=np.int64)), raw(np.array(positive, dtype=np.int64))
 
 
 @compiled
@@ -122,7 +140,7 @@ def _elect(
         votes[:] = 0
         sums[:] = 0.0
         for k in range(len(negative)):
-            value = decisions[k, i]
+            value = decisions[i, k]
             votes[positive[k] if value >= 0.0 else negative[k]] += 1
             sums[positive[k]] += value
             sums[negative[k]] -= value
@@ -132,6 +150,24 @@ def _elect(
             if more or (sums_decide and votes[c] == votes[best] and sums[c] > sums[best]):
                 best = c
         winners[i] = best
+
+
+@compiled
+def _count(
+    decisions: np.ndarray, negative: np.ndarray, positive: np.ndarray, out: np.ndarray
+) -> None:
+    sums = np.empty(out.shape[1])
+    for i in range(len(out)):
+        votes = out[i]
+        votes[:] = 0.0
+        sums[:] = 0.0
+        for k in range(len(negative)):
+            value = decisions[i, k]
+            votes[positive[k] if value > 0.0 else negative[k]] += 1.0
+            sums[positive[k]] += value
+            sums[negative[k]] -= value
+        for c in range(len(sums)):
+            votes[c] += sums[c] / (3.0 * (abs(sums[c]) + 1.0))
 
 
 class OneVsOne(ClassifierMixin, Solver):
@@ -312,5 +348,12 @@ class OneVsOne(ClassifierMixin, Solver):
 
     def predict(self, X: Any) -> np.ndarray:
         """Predict the class of each row of `X` by the vote of the pairs, shape (n_samples,)."""
-        decisions = np.ascontiguousarray(self.pair_decisions(X).T)
+        decisions = self.pair_decisions(X).T
         return self.classes_[vote(decisions, self.pairs_, len(self.classes_))]
+
+
+def warm_up() -> None:
+    """Call what counts the votes of pairs."""
+    pairs = pairs_of(np.array([0, 1]))
+    values_of_classes(np.ones((1, 1)), pairs, 2)
+    vote(np.ones((1, 1)), pairs, 2)

@@ -220,7 +220,8 @@ class PairsTogether:
     def certify(self, data: TrainingData) -> Objectives:
         """Evaluate from decision values of the models; see :class:`PairTraining`."""
         assert self.shared is not None, "train comes before certify"
-        decisions = self.shared.decide(data.native.points)
+        joint: JointData = data.native
+        decisions = self.shared.decide_own(joint.points, joint.layout.codes)
         self._found, self._models = self.found.with_decisions(decisions), None
         return self.conclude(data)
 

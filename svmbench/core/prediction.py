@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property, partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -114,72 +114,124 @@ def weighted_sums(
     ndarray of shape (n_samples,) or (n_samples, n_sums)
     """
     sums = np.zeros((X.shape[0], *coefficients.shape[1:]))
-    if not (len(sums) and len(coefficients)):
-        return sums
-    if function.name not in KERNELS:
-        # Values that are handed in: rows of a matrix, of which points are columns.
-        return np.asarray(function.between(X, points) @ coefficients)
-    if function.name == "linear":
+    if function.name == "linear" and len(coefficients):
         return np.asarray(X @ (points.T @ coefficients))
-    with Crew(n_jobs) as crew:
-        for first, tiles in _makers(function, points, X, precision):
-            weights = _weights(coefficients[first : first + tiles.n_points])
-            height = HEIGHT * min(TALLEST, max(1, WIDTH // tiles.n_points))
-            crew.share(len(sums), height, partial(_add, tiles, weights, sums, height))
+    add_up(function, points, X, PlainSums(coefficients, sums), precision=precision, n_jobs=n_jobs)
     return sums
 
 
-class Weights(NamedTuple):
-    """The coefficients of one tile's points.
-
-    Attributes
-    ----------
-    first, end : int
-        Where the points are.
-    sums : ndarray of int or slice
-        Which sums they have a part in.
-    values : ndarray of shape (end - first,) or (end - first, len(sums))
-    """
-
-    first: int
-    end: int
-    sums: Any
-    values: np.ndarray
-
-
-def _weights(coefficients: np.ndarray) -> list[Weights]:
-    """Return the coefficients by tiles of points, without those of sums that have none of them."""
-    tiles = []
-    for first in range(0, len(coefficients), WIDTH):
-        sums: Any = slice(None)
-        values = coefficients[first : first + WIDTH]
-        if values.ndim == 2:
-            present = np.flatnonzero(np.any(values != 0.0, axis=0))
-            if 2 * len(present) < values.shape[1]:
-                sums, values = present, values[:, present]
-        end = first + len(values)
-        tiles.append(Weights(first, end, sums, raw(np.ascontiguousarray(values))))
-    return tiles
-
-
-def _add(
-    tiles: Tiles, weights: list[Weights], sums: np.ndarray, height: int, start: int, stop: int
+def add_up(
+    function: KernelFunction,
+    points: Any,
+    X: Any,
+    sums: Sums,
+    *,
+    precision: str = "double",
+    n_jobs: int = 1,
 ) -> None:
+    """Hand the kernel values of the rows of `X` and the points to what adds them up.
+
+    Parameters
+    ----------
+    sums : Sums
+    function, points, X, precision, n_jobs
+        As for :func:`weighted_sums`.
+    """
+    if not (X.shape[0] and points.shape[0]):
+        return
+    if function.name not in KERNELS:
+        # Values that are handed in: rows of a matrix, of which points are columns.
+        for top in range(0, X.shape[0], sums.tallest):
+            bottom = min(top + sums.tallest, X.shape[0])
+            part = sums.begin(top, bottom)
+            sums.add(part, 0, np.asarray(function.between(X[top:bottom], points)))
+            sums.end(part, top, bottom)
+        return
+    with Crew(n_jobs) as crew:
+        for first, tiles in _makers(function, points, X, precision):
+            height = HEIGHT * min(TALLEST, max(1, WIDTH // tiles.n_points))
+            height = min(height, sums.tallest)
+            crew.share(X.shape[0], height, partial(_add_tiles, tiles, first, sums, height))
+
+
+def _add_tiles(tiles: Tiles, offset: int, sums: Sums, height: int, start: int, stop: int) -> None:
     """Add the part of some points to the sums of the rows from `start` to `stop`."""
     scratch = np.empty(height * min(WIDTH, tiles.n_points), dtype=tiles.dtype)
     for top in range(start, stop, height):
         bottom = min(top + height, stop)
-        rows, part = tiles.rows(top, bottom), sums[top:bottom]
-        for each in weights:
-            width = each.end - each.first
-            K = scratch[: (bottom - top) * width].reshape(bottom - top, width)
-            tiles.fill(rows, each.first, each.end, K)
-            if sums.ndim == 2:
-                part[:, each.sums] += K.astype(np.float64, copy=False) @ each.values
-            elif tiles.dtype == np.float32:
-                add_products(K, each.values, part)
-            else:
-                part += K @ each.values
+        rows, part = tiles.rows(top, bottom), sums.begin(top, bottom)
+        for first in range(0, tiles.n_points, WIDTH):
+            end = min(first + WIDTH, tiles.n_points)
+            K = scratch[: (bottom - top) * (end - first)].reshape(bottom - top, end - first)
+            tiles.fill(rows, first, end, K)
+            sums.add(part, offset + first, K)
+        sums.end(part, top, bottom)
+
+
+class Sums(Protocol):
+    """What adds kernel values up, those of some rows at a time.
+
+    Attributes
+    ----------
+    tallest : int
+        How many rows it wants at a time, at most.
+    """
+
+    tallest: int
+
+    def begin(self, top: int, bottom: int) -> Any:
+        """Return what `add` wants to know of the rows from `top` to `bottom`."""
+
+    def add(self, part: Any, first: int, K: np.ndarray) -> None:
+        """Add the part of the points from `first` on.
+
+        Parameters
+        ----------
+        part : object
+            From `begin`.
+        first : int
+            A multiple of ``WIDTH``.
+        K : ndarray of shape (n_rows, at most WIDTH)
+            Kernel values, in double or single precision; all points at once where values are
+            handed in.
+        """
+
+    def end(self, part: Any, top: int, bottom: int) -> None:
+        """Conclude the rows from `top` to `bottom`, once or for each large part of the points."""
+
+
+class PlainSums:
+    """One sum or several at each row; see :class:`Sums`.
+
+    Parameters
+    ----------
+    coefficients : ndarray of shape (n_points,) or (n_points, n_sums)
+    out : ndarray of shape (n_rows,) or (n_rows, n_sums)
+        What is added to.
+    """
+
+    #: Any number.
+    tallest = 1 << 62
+
+    def __init__(self, coefficients: np.ndarray, out: np.ndarray) -> None:
+        self.coefficients, self.out = np.ascontiguousarray(coefficients), out
+
+    def begin(self, top: int, bottom: int) -> np.ndarray:
+        """Return the place of the sums; see :class:`Sums`."""
+        return self.out[top:bottom]
+
+    def add(self, part: np.ndarray, first: int, K: np.ndarray) -> None:
+        """Add products; see :class:`Sums`."""
+        own = raw(self.coefficients[first : first + K.shape[1]])
+        if own.ndim == 2:
+            part += K.astype(np.float64, copy=False) @ own
+        elif K.dtype == np.float32:
+            add_products(K, own, part)
+        else:
+            part += K @ own
+
+    def end(self, part: np.ndarray, top: int, bottom: int) -> None:
+        """Nothing is left to do."""
 
 
 class Tiles(Protocol):

@@ -5,12 +5,17 @@ What a user reads has LIBSVM's layout and its sign: positive for the first class
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from svmbench.core.multiclass import OneVsOne, vote
+from svmbench.core.multiclass import OneVsOne, values_of_classes, vote
 from svmbench.core.shared_points import SharedPoints
+
+#: Decision values that a vote holds at a time: 64 MiB. With hundreds of classes a row has tens of
+#: thousands.
+HELD = 1 << 23
 
 
 class PairModels:
@@ -58,8 +63,7 @@ class PairModels:
     @property
     def n_support(self) -> np.ndarray:
         """Number of support vectors of each class, int32 of shape (n_classes,)."""
-        codes = self._with_rows().codes
-        return np.bincount(codes, minlength=self.n_classes).astype(np.int32)
+        return np.diff(self._with_rows().starts).astype(np.int32)
 
     @property
     def dual_coef(self) -> np.ndarray:
@@ -67,7 +71,7 @@ class PairModels:
 
         A point of class c has one with each other class, in the order of these.
         """
-        return self._with_rows().laid_out(self.n_classes)
+        return -self._with_rows().coefficients
 
     @property
     def intercept(self) -> np.ndarray:
@@ -88,17 +92,22 @@ class PairModels:
 
     def decide_by_class(self, X: Any, **options: Any) -> np.ndarray:
         """Return votes and, for less than half a vote, sums of decision values, (n, n_classes)."""
-        found = self.decide(X, **options)
-        votes = np.zeros((len(found), self.n_classes))
-        sums = np.zeros_like(votes)
-        for pair, d in zip(self.pairs, found.T, strict=True):
-            votes[:, pair.positive] += d > 0.0
-            votes[:, pair.negative] += d <= 0.0
-            sums[:, pair.positive] += d
-            sums[:, pair.negative] -= d
-        return votes + sums / (3.0 * (np.abs(sums) + 1.0))
+        found = np.empty((X.shape[0], self.n_classes))
+        for rows in self._blocks(X):
+            decisions = self.decide(X[rows], **options)
+            found[rows] = values_of_classes(decisions, self.pairs, self.n_classes)
+        return found
 
     def elect(self, X: Any, **options: Any) -> np.ndarray:
         """Return the class with most votes, the first of equals, as LIBSVM does, shape (n,)."""
-        found = np.ascontiguousarray(self.decide(X, **options).T)
-        return vote(found, self.pairs, self.n_classes, ties="first")
+        winners = np.empty(X.shape[0], dtype=np.int64)
+        for rows in self._blocks(X):
+            decisions = self.decide(X[rows], **options).T
+            winners[rows] = vote(decisions, self.pairs, self.n_classes, ties="first")
+        return winners
+
+    def _blocks(self, X: Any) -> Iterator[slice]:
+        """Yield blocks of rows whose decision values for all pairs are held at a time."""
+        height = max(1, HELD // len(self.pairs))
+        for top in range(0, X.shape[0], height):
+            yield slice(top, top + height)

@@ -1,9 +1,10 @@
 """The models of all pairs of classes as one, over points that they share.
 
-    d_p(x) = sum_k B_pk K(z_k, x) + b_p,   one row of B for each pair of classes
+    d_ab(x) = sum_{k of a} B_bk K(z_k, x) + sum_{k of b} B_ak K(z_k, x) + b_ab
 
 The points z_k are the support vectors of all pairs, each once, so that a kernel value serves every
-pair that its point is part of. As in LIBSVM they stand class by class.
+pair that its point is part of. As in LIBSVM they stand class by class, and each has as many
+coefficients as there are other classes.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from svmbench.core.models import Expansion
-from svmbench.core.prediction import weighted_sums
+from svmbench.core.pair_sums import AllPairs, OwnPairs
+from svmbench.core.prediction import add_up
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,18 +37,20 @@ class SharedPoints:
     points : ndarray or csr_array of shape (n_points, n_features)
     rows : ndarray of int of shape (n_points,)
         Positions of the points in the training samples, class by class, ascending.
-    codes : ndarray of int of shape (n_points,)
-        Their classes, as positions in ``classes_``.
-    coefficients : ndarray of shape (n_pairs, n_points)
-        Signed, positive for the second class of a pair.
+    starts : ndarray of int of shape (n_classes + 1,)
+        Where the points of each class begin.
+    coefficients : ndarray of shape (n_classes - 1, n_points)
+        A point of class c has one with each other class, in the order of these: signed, positive
+        for the second class of a pair. (LIBSVM's are positive for the first.)
     b : ndarray of shape (n_pairs,)
     pairs : sequence of Pair
+        All pairs of the classes, in the order of ``itertools.combinations``.
     """
 
     function: Any
     points: Any
     rows: np.ndarray
-    codes: np.ndarray
+    starts: np.ndarray
     coefficients: np.ndarray
     b: np.ndarray
     pairs: Sequence[Pair]
@@ -69,24 +73,32 @@ class SharedPoints:
         rows = rows[np.argsort(codes[rows], kind="stable")]
         place = np.empty(len(codes), dtype=np.int64)
         place[rows] = np.arange(len(rows))
-        coefficients = np.zeros((len(pairs), len(rows)))
-        for own, at, model in zip(coefficients, where, models, strict=True):
-            own[place[at]] = model.expansion_.coefficients
+        n_classes = pairs[-1].positive + 1
+        coefficients = np.zeros((n_classes - 1, len(rows)))
+        for pair, at, model in zip(pairs, where, models, strict=True):
+            # Where the other class of the pair is among those that are not the point's own.
+            other = np.where(codes[at] == pair.negative, pair.positive - 1, pair.negative)
+            coefficients[other, place[at]] = model.expansion_.coefficients
         b = np.array([model.expansion_.b for model in models])
         function = models[0].expansion_.function
-        points = function.take(X, rows)
-        return cls(function, points, rows, codes[rows], coefficients, b, pairs)
+        starts = np.searchsorted(codes[rows], np.arange(n_classes + 1))
+        return cls(function, function.take(X, rows), rows, starts, coefficients, b, pairs)
 
     def expansion(self, p: int) -> Expansion:
         """Return the model of pair `p` alone, over rows of its own samples."""
-        used = np.flatnonzero(self.coefficients[p])
-        used = used[np.argsort(self.rows[used])]
+        pair, starts = self.pairs[p], self.starts
+        a, b = pair.negative, pair.positive
+        places = np.r_[starts[a] : starts[a + 1], starts[b] : starts[b + 1]]
+        other = np.repeat([b - 1, a], [starts[a + 1] - starts[a], starts[b + 1] - starts[b]])
+        coefficients = self.coefficients[other, places]
+        used = np.flatnonzero(coefficients)
+        used = used[np.argsort(self.rows[places[used]])]
         return Expansion(
             self.function,
-            self.function.take(self.points, used),
-            self.coefficients[p, used],
+            self.function.take(self.points, places[used]),
+            coefficients[used],
             float(self.b[p]),
-            rows=np.searchsorted(self.pairs[p].rows, self.rows[used]),
+            rows=np.searchsorted(pair.rows, self.rows[places[used]]),
         )
 
     def decide(self, X: Any, **options: Any) -> np.ndarray:
@@ -94,20 +106,47 @@ class SharedPoints:
 
         Options are those of :func:`~svmbench.core.prediction.weighted_sums`.
         """
-        values = self.b + weighted_sums(
-            self.function, self.points, self.coefficients.T, X, **options
-        )
+        values = np.tile(self.b, (X.shape[0], 1))
+        if self.function.name == "linear":
+            values += X @ self._normals()
+        else:
+            sums = AllPairs(self.coefficients, self.starts, values)
+            add_up(self.function, self.points, X, sums, **options)
         values[np.abs(values) < NOTHING] = 0.0
         return values
 
-    def laid_out(self, n_classes: int) -> np.ndarray:
-        """Return the coefficients as LIBSVM lays them out, shape (n_classes - 1, n_points).
+    def decide_own(self, X: Any, codes: np.ndarray) -> np.ndarray:
+        """Return the decision values of rows in the pairs of their own class.
 
-        A point of class c has one with each other class, in the order of these.
+        Parameters
+        ----------
+        X : ndarray or csr_array of shape (n_samples, n_features)
+        codes : ndarray of int of shape (n_samples,)
+            Their classes.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes - 1)
+            One for each other class, in the order of these.
         """
-        laid_out = np.zeros((n_classes - 1, len(self.rows)))
-        for pair, own in zip(self.pairs, self.coefficients, strict=True):
-            first, second = self.codes == pair.negative, self.codes == pair.positive
-            laid_out[pair.positive - 1, first] = -own[first]
-            laid_out[pair.negative, second] = -own[second]
-        return laid_out
+        n_classes = len(self.starts) - 1
+        b = np.empty((n_classes, n_classes - 1))
+        for pair, own in zip(self.pairs, self.b, strict=True):
+            b[pair.negative, pair.positive - 1] = b[pair.positive, pair.negative] = own
+        values = b[codes]
+        sums = OwnPairs(self.coefficients, self.starts, codes, values)
+        add_up(self.function, self.points, X, sums)
+        values[np.abs(values) < NOTHING] = 0.0
+        return values
+
+    def _normals(self) -> np.ndarray:
+        """Return the normal vectors of a linear kernel, shape (n_features, n_pairs)."""
+        columns = self.points.T
+        normals = np.zeros((columns.shape[0], len(self.b)))
+        sums = AllPairs(self.coefficients, self.starts, normals)
+        for top in range(0, len(normals), sums.tallest):
+            bottom = min(top + sums.tallest, len(normals))
+            part = sums.begin(top, bottom)
+            sums.add(part, 0, columns[top:bottom])
+            sums.end(part, top, bottom)
+        return normals

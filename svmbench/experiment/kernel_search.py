@@ -23,8 +23,13 @@ from typing import Any
 import numpy as np
 
 from svmbench.core.kernel_classifier import KernelClassifier
-from svmbench.core.kernels import KernelSource, gather, gauss_of_distances, squared_distances
+from svmbench.core.kernels import (
+    KernelSource,
+    gauss_of_distances,
+    squared_distances,
+)
 from svmbench.core.multiclass import Pair, pairs_of, vote
+from svmbench.core.submatrix import Workspace, gather
 
 Splits = list[tuple[np.ndarray, np.ndarray]]
 
@@ -134,11 +139,14 @@ class Fold:
     Attributes
     ----------
     pairs : list of Pair
-        Their `rows` are positions in `validation`'s terms: of all rows, not of the fold.
+        Of the fold's training rows, as positions in these.
+    rows : list of ndarray of int
+        The same samples of each pair as positions in all rows.
     validation : ndarray of int of shape (n_validation,)
     """
 
     pairs: list[Pair]
+    rows: list[np.ndarray]
     validation: np.ndarray
 
 
@@ -152,13 +160,11 @@ def make_folds(codes: np.ndarray, splits: Splits) -> list[Fold]:
     splits : list of (ndarray, ndarray)
         Training and validation rows of each fold.
     """
-    return [
-        Fold(
-            pairs=[replace(pair, rows=train[pair.rows]) for pair in pairs_of(codes[train])],
-            validation=validation,
-        )
-        for train, validation in splits
-    ]
+    folds = []
+    for train, validation in splits:
+        pairs = pairs_of(codes[train])
+        folds.append(Fold(pairs, [train[pair.rows] for pair in pairs], validation))
+    return folds
 
 
 def score_gamma(
@@ -169,6 +175,7 @@ def score_gamma(
     estimator: KernelClassifier,
     values: Sequence[float],
     ties: str = "sum",
+    workspace: Workspace | None = None,
 ) -> Scores:
     """Score every C at one gamma on the inner folds.
 
@@ -186,11 +193,14 @@ def score_gamma(
         C, ascending.
     ties : {"sum", "first"}, default="sum"
         As for :func:`svmbench.core.multiclass.vote`.
+    workspace : Workspace, optional
+        Where the matrices of the problems are put, one after another.
     """
     accuracy = np.empty((len(values), len(folds)))
     fits = unconverged = gap_stopped = 0
+    source = KernelSource.precomputed(K, workspace or Workspace())
     for f, fold in enumerate(folds):
-        decisions, reasons = pair_decisions(K, fold, estimator, values)
+        decisions, reasons = pair_decisions(source, fold, estimator, values)
         predicted = vote(decisions, fold.pairs, n_classes, ties=ties)
         accuracy[:, f] = 100.0 * np.mean(predicted == codes[fold.validation], axis=1)
         fits += len(reasons)
@@ -200,25 +210,25 @@ def score_gamma(
 
 
 def pair_decisions(
-    K: np.ndarray, fold: Fold, estimator: KernelClassifier, values: Sequence[float]
+    source: KernelSource, fold: Fold, estimator: KernelClassifier, values: Sequence[float]
 ) -> tuple[np.ndarray, list[str]]:
     """Solve all pairs at all C; return decisions (n_pairs, n_C, n_validation), and how fits ended.
 
     Parameters
     ----------
-    K, fold, estimator, values
+    source : KernelSource
+        Over the kernel matrix of the rows that are searched on.
+    fold, estimator, values
         As for :func:`score_gamma`.
     """
-    source = KernelSource.precomputed(K)
     decisions = np.empty((len(fold.pairs), len(values), len(fold.validation)))
     reasons = []
-    for k, pair in enumerate(fold.pairs):
+    for k, (pair, rows) in enumerate(zip(fold.pairs, fold.rows, strict=True)):
         # The path without what each of its points cost, which nobody asks here.
-        part = source.subset(pair.rows)
-        solutions = list(estimator.solve_along(part, pair.signs, "C", values))
+        solutions = list(estimator.solve_along(source.subset(rows), pair.signs, "C", values))
         coefficients = np.array([s.coefficients for s in solutions])
         used = coefficients.any(axis=0)
-        others = gather(K, pair.rows[used], fold.validation, np.float64)
+        others = source.block(rows[used], fold.validation)
         np.matmul(coefficients[:, used], others, out=decisions[k])
         decisions[k] += np.array([[s.b] for s in solutions])
         reasons += [s.stop_reason for s in solutions]
@@ -277,16 +287,16 @@ def search(
     counted = ("wall_s", "cpu_s", "fits", "unconverged", "gap_stopped", "kernel_evaluations")
     totals = dict.fromkeys(counted, 0.0)
     folds = make_folds(codes, ground.splits)
-    within = None
+    within, workspace, of_gamma = None, Workspace(), Workspace()
     for g, gamma in enumerate(gammas):
         found = (done or {}).get(f"gamma={gamma:g}")
         if found is None:
             wall, cpu = time.perf_counter(), time.process_time()
             if within is None:
                 within = gather(distances, rows, rows, distances.dtype)
-            K = gauss_of_distances(within, gamma)
-            estimator = build(gamma=gamma)
-            scores = score_gamma(K, codes, ground.n_classes, folds, estimator, values, ties)
+            K = gauss_of_distances(within, gamma, of_gamma.array(within.shape, within.dtype))
+            parts = folds, build(gamma=gamma), values, ties, workspace
+            scores = score_gamma(K, codes, ground.n_classes, *parts)
             found = {
                 "params": {"gamma": gamma},
                 "values": values,

@@ -2,6 +2,7 @@
 
 import pickle
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -12,11 +13,12 @@ from sklearn.svm import SVC
 from small_problems import needs_jit
 
 from svmbench import CSVC
+from svmbench.core.arrays import raw
 from svmbench.core.crew import Crew
 from svmbench.core.joint_pairs import Layout
 from svmbench.core.kernel.csvc import all_pairs
-from svmbench.core.kernel.csvc.float32_rows import DenseRows
-from svmbench.core.kernel.csvc.pair_loops import ask_ahead
+from svmbench.core.kernel.csvc.float32_rows import DenseRows, SourceRows
+from svmbench.core.kernel.csvc.pair_loops import ask_ahead, steps_of_pair, steps_of_small_pair
 from svmbench.core.kernels import KernelFunction, KernelSource
 from svmbench.core.multiclass import OneVsOne, pairs_of
 
@@ -271,9 +273,55 @@ def test_the_layout_is_two_runs_of_samples_a_pair():
     assert layout.offsets.tolist() == [0, 3, 7, 10]
     assert layout.order[layout.places[layout.variables(1)]].tolist() == [1, 3, 0, 4]
     assert layout.signs[layout.variables(1)].tolist() == [-1.0, -1.0, 1.0, 1.0]
-    used, matrix = layout.gather(np.array([0, 0, 0, -1.0, 0, 1.0, 0, 0, 0, 0]))
+    assert layout.codes.tolist() == [0, 0, 1, 2, 2]
+    assert layout.others.tolist() == [0, 0, 0, 1, 1, 0, 0, 1, 1, 1]
+    # The first sample of class 0 with class 2, and the first of class 2 with class 0.
+    used, starts, matrix = layout.gather(np.array([0, 0, 0, -1.0, 0, 1.0, 0, 0, 0, 0]))
     assert used.tolist() == [0, 3]
-    assert matrix.tolist() == [[0.0, 0.0], [-1.0, 1.0], [0.0, 0.0]]
+    assert starts.tolist() == [0, 1, 1, 2]
+    assert matrix.tolist() == [[0.0, 1.0], [-1.0, 0.0]]
+
+
+@pytest.mark.parametrize("sizes", [[3, 5, 1], [90, 7, 60, 120]])
+def test_all_runs_are_blocks_of_two_classes(sizes):
+    X = np.random.default_rng(0).normal(size=(sum(sizes), 2))
+    source = KernelSource.from_inputs(X, KernelFunction("rbf", 1.0))
+    starts = np.append(0, np.cumsum(sizes))
+    runs = all_pairs.Runs(SourceRows(source, np.float64), starts, 1000.0, Crew(1))
+    assert runs.are_whole
+    K = source.rows(np.arange(len(X)))
+    for c, (begin, end) in enumerate(pairwise(starts)):
+        for i in range(len(X)):
+            at = runs.slots[c, i]
+            assert_allclose(runs.values[at : at + end - begin], K[i, begin:end], rtol=1e-13)
+    assert runs.values.size == len(X) ** 2
+
+
+def test_a_small_pair_takes_the_same_steps_on_a_copy():
+    rng = np.random.default_rng(0)
+    codes = np.repeat([0, 1, 2], [40, 50, 30])
+    X = rng.normal(size=(120, 3)) + rng.normal(size=(3, 3))[codes]
+    source = KernelSource.from_inputs(X, KernelFunction("rbf", 1.0))
+    layout = Layout.of(codes, [0, 0, 1], [1, 2, 2])
+    runs = all_pairs.Runs(SourceRows(source, np.float64), layout.starts, 1000.0, Crew(1))
+    signs = layout.signs[layout.variables(1)]
+    bounds = np.minimum(signs, 0.0), np.maximum(signs, 0.0)
+    parts = raw(runs.values), (raw(runs.slots[0]), raw(runs.slots[2])), raw(runs.rows.diagonal)
+    problem = *parts, (0, 40, 90, 120), bounds, (1e-6, 10**6)
+    nothing = np.zeros(120, dtype=bool), np.zeros(120, dtype=bool)
+    found = []
+    for steps, rest in (
+        (steps_of_pair, nothing),
+        (steps_of_small_pair, (np.empty(70**2), np.empty(70))),
+    ):
+        variables = np.zeros(70), signs.copy()
+        work, reason = steps(*problem, variables, rest)
+        found.append((work, reason, *variables))
+    (work, reason, beta, v), other = found
+    assert (work, reason) == other[:2]
+    assert work > 20
+    assert_array_equal(beta, other[2])
+    assert_array_equal(v, other[3])
 
 
 def test_runs_end_where_their_memory_does():

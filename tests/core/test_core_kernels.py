@@ -11,11 +11,11 @@ from svmbench.core.kernels import (
     KERNELS,
     KernelFunction,
     KernelSource,
-    gather,
     gauss_of_distances,
     gauss_single,
     squared_distances,
 )
+from svmbench.core.submatrix import Workspace, gather
 
 X, _ = make_problem(n=40, d=6)
 
@@ -157,6 +157,10 @@ def test_distances_and_their_kernel_are_scikit_learns_in_single_precision(form, 
     assert_allclose(distances, euclidean_distances(X, squared=True), rtol=1e-6, atol=1e-6)
     K = gauss_of_distances(distances[5:30], 0.3)
     assert_allclose(K, np.exp(-0.3 * euclidean_distances(X[5:30], X, squared=True)), atol=1e-6)
+    for dtype in (np.float32, np.float64):
+        given, out = distances.astype(dtype), np.full((40, 40), np.nan, dtype=dtype)
+        assert gauss_of_distances(given, 0.3, out) is out
+        np.testing.assert_array_equal(out, gauss_of_distances(given, 0.3))
     out = np.empty((40, 40))
     assert squared_distances(form(X), out=out) is out
     assert_allclose(out, euclidean_distances(X, squared=True), rtol=1e-12, atol=1e-12)
@@ -168,3 +172,22 @@ def test_gathering_is_fancy_indexing():
     found = gather(matrix, rows, columns, np.float64)
     assert found.dtype == np.float64
     np.testing.assert_array_equal(found, matrix[np.ix_(rows, columns)])
+
+
+def test_parts_of_a_given_matrix_follow_each_other_in_one_memory():
+    rng = np.random.default_rng(0)
+    K, workspace = rng.normal(size=(9, 9)), Workspace()
+    source = KernelSource.precomputed(K, workspace)
+    some, others = np.array([8, 0, 3]), np.array([5, 1])
+    first = source.subset(some).whole(1.0)
+    np.testing.assert_array_equal(first, K[np.ix_(some, some)])
+    second = source.subset(np.arange(5)).subset(others[1:]).whole(1.0)
+    np.testing.assert_array_equal(second, K[1:2, 1:2])
+    assert np.shares_memory(first, second)
+    # What is asked for by blocks lives on, and the matrix itself is not written to.
+    block = source.subset(some).block([0, 2], slice(1, 3))
+    np.testing.assert_array_equal(block, K[np.ix_([8, 3], [0, 3])])
+    assert not np.shares_memory(block, first)
+    assert not np.shares_memory(source.whole(1.0), first)
+    apart = KernelSource.precomputed(K)
+    assert not np.shares_memory(apart.subset(some).whole(1.0), apart.subset(some).whole(1.0))

@@ -33,8 +33,8 @@ def test_a_class_without_samples_has_no_pairs_and_no_vote():
 
 
 def test_equal_votes_are_decided_by_the_sum_of_decision_values_then_by_order():
-    none = np.empty(0)
-    pairs = [Pair(0, 1, none, none), Pair(0, 2, none, none), Pair(1, 2, none, none)]
+    none = np.empty(0), np.empty(0)
+    pairs = [Pair(0, 1, none), Pair(0, 2, none), Pair(1, 2, none)]
     # 1 beats 0, 0 beats 2, 2 beats 1: a vote each, and sums (-1 + 3, 1 - 2, -3 + 2).
     cycle, even, other = [1.0, -3.0, 2.0], [1.0, -1.0, 1.0], [3.0, -1.0, 2.0]
     decisions = np.array([cycle, even, other]).T

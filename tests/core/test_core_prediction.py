@@ -196,12 +196,6 @@ def test_several_sums_share_the_values(name, precision):
     assert_allclose(together, np.column_stack(alone), rtol=1e-9, atol=1e-12)
 
 
-def test_a_tile_leaves_out_sums_without_a_part():
-    C = np.zeros((prediction.WIDTH + 5, 6))
-    C[0, 1] = C[prediction.WIDTH + 1, 4] = 1.0
-    assert [each.sums.tolist() for each in prediction._weights(C)] == [[1], [4]]
-
-
 @pytest.mark.parametrize("form", [DENSE, CSR])
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_nothing_and_little(form, kernel):

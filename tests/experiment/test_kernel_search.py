@@ -168,6 +168,7 @@ def test_rows_stand_by_class_and_fold_and_problems_stay_as_they_are():
     ):
         assert np.array_equal(before.rows[old.validation], after.rows[new.validation])
         assert np.array_equal(before.codes[old.validation], after.codes[new.validation])
+        for one, other in zip(old.rows, new.rows, strict=True):
+            assert np.array_equal(before.rows[one], after.rows[other])
         for one, other in zip(old.pairs, new.pairs, strict=True):
-            assert np.array_equal(before.rows[one.rows], after.rows[other.rows])
             assert np.array_equal(one.signs, other.signs)

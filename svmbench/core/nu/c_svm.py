@@ -30,12 +30,13 @@ from svmbench.core.arrays import raw
 from svmbench.core.kernel.csvc.whole_matrix import CONVERGED, loose_steps
 from svmbench.core.kernel_base import KernelSolution
 from svmbench.core.kernel_classifier import KernelClassifier
-from svmbench.core.kernels import KERNELS, gather
+from svmbench.core.kernels import KERNELS
 from svmbench.core.nu import dcdm, quadratic
 from svmbench.core.nu.screening import SLACK
 from svmbench.core.nu.unit_box import Point, UnitProblem, move
 from svmbench.core.nu.whole_matrix import OWN_COUNTERS, OnWholeMatrix, ScreenedSolution
 from svmbench.core.registry import declare
+from svmbench.core.submatrix import gather
 
 #: Screening rules along C.
 RULES = ("none", "dvi")

@@ -29,8 +29,8 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from svmbench.core.arrays import raw
 from svmbench.core.compiled import compiled
-from svmbench.core.kernels import gather
 from svmbench.core.nu.unit_box import Point, UnitProblem, mend
+from svmbench.core.submatrix import gather
 
 #: The ridge, as a share of the mean diagonal of Q: the least, and the one above which a step gains
 #: less than pairs do.

@@ -245,9 +245,9 @@ def _refit(
     (fold,) = make_folds(codes, [(known, asked)])
     estimator = build(**best)
     decisions = np.empty((len(fold.pairs), len(test)))
-    for k, pair in enumerate(fold.pairs):
-        solution = estimator.solve(KernelSource.precomputed(K).subset(pair.rows), pair.signs)
-        decisions[k] = solution.coefficients @ K[np.ix_(pair.rows, asked)] + solution.b
+    for k, (pair, rows) in enumerate(zip(fold.pairs, fold.rows, strict=True)):
+        solution = estimator.solve(KernelSource.precomputed(K).subset(rows), pair.signs)
+        decisions[k] = solution.coefficients @ K[np.ix_(rows, asked)] + solution.b
     return vote(decisions, fold.pairs, problem.n_classes, ties=TIES)
 
 

@@ -29,12 +29,14 @@ from svmbench.core.kernel.csvc.float32_rows import DenseRows, Rows, SourceRows, 
 from svmbench.core.kernel.csvc.pair_loops import (
     extremes,
     is_near,
+    put_blocks,
     steps_of_all,
     thresholds_of_all,
 )
 from svmbench.core.kernel.csvc.whole_matrix import CONVERGED, MAX_ITER, REASONS, STALLED, UNKNOWN
 from svmbench.core.kernels import MIB, KernelFunction, KernelSource
-from svmbench.core.prediction import weighted_sums
+from svmbench.core.pair_sums import OwnPairs
+from svmbench.core.prediction import add_up
 
 #: Up to so many samples rows are made in float64, and nothing is left to check …
 EXACT = 400
@@ -49,6 +51,9 @@ CHECKED = 1000
 #: more than they do.
 AT_ONCE = 3000
 
+#: Rows of a strip, at least: its product of matrices is efficient, and it stays in the cache.
+STRIP = 128
+
 #: A pair of more samples is solved alone: working sets and shrinking are faster there.
 LARGEST_PAIR = 4000
 
@@ -57,7 +62,8 @@ class Runs:
     """Kernel values of samples with all samples of a class, made when pairs ask for them.
 
     A pair reads two runs of a kernel row, those at its classes, and one at its own class serves
-    every pair that the sample is part of. All runs of few samples are made at once.
+    every pair that the sample is part of. All runs of few samples are made at once, those of a
+    class with a class side by side: a pair of tiny classes then has all that it reads at hand.
 
     Parameters
     ----------
@@ -75,21 +81,41 @@ class Runs:
         Runs, one after another.
     slots : ndarray of int of shape (n_classes, n_samples)
         Where the run of each sample at each class begins; -1 where it is not there.
+    are_whole : bool
+        Whether all were made at once.
     """
 
     def __init__(self, rows: Rows, starts: np.ndarray, cache_mb: float, crew: Crew) -> None:
         n, k, self.crew, self.starts = rows.n_samples, len(starts) - 1, crew, starts
         most = int(cache_mb * MIB / np.dtype(rows.dtype).itemsize)
-        self.rows, self.columns = rows, rows.columns(None)
+        self.rows, self.columns, self.are_whole = rows, rows.columns(None), True
         if n <= max(AT_ONCE, TINY * k) and n * n <= most:
-            self.values, self.made = rows.whole().ravel(), n * n
-            self.slots = starts[:-1, None] + n * np.arange(n)
+            self.values, self.made = np.empty(n * n, dtype=rows.dtype), n * n
+            self.slots = self._make_all()
             return
+        self.are_whole = False
         # Before there are any, steps of length 0 read this.
         self.made = int(np.max(np.diff(starts)))
         self.values = np.empty(max(self.made, min(n * n + self.made, most)), dtype=rows.dtype)
         self.values[: self.made] = 0.0
         self.slots = np.full((k, n), -1, dtype=np.int64)
+
+    def _make_all(self) -> np.ndarray:
+        """Make all runs by strips of whole classes, and return where each begins."""
+        rows, starts = self.rows, self.starts
+        n, sizes = rows.n_samples, np.diff(starts)
+        last = 0
+        while last < len(sizes):
+            first = last
+            last = min(int(np.searchsorted(starts, starts[first] + STRIP)), len(sizes))
+            top, end = int(starts[first]), int(starts[last])
+            strip, samples = np.empty((end - top, n - top), dtype=rows.dtype), np.arange(top, end)
+            rows.fill(samples, self.columns, top, n, strip, samples - top)
+            put_blocks(strip, first, last, raw(starts), self.values)
+        # The block of two classes begins after those of earlier rows, and of earlier columns.
+        codes, samples = np.repeat(np.arange(len(sizes)), sizes), np.arange(n)
+        own, places = starts[codes], samples - starts[codes]
+        return own * n + np.outer(starts[:-1], sizes[codes]) + np.outer(sizes, places)
 
     def make(self, wanted: np.ndarray) -> bool:
         """Make runs that are not there; False if there is no room.
@@ -217,7 +243,8 @@ class Search:
             first, second = layout.first[some], layout.second[some]
             parts = layout.starts, first, second, layout.offsets[start : stop + 1]
             so_far = self.steps[some], self.reasons[some], wanted
-            steps_of_all(values, runs.slots, diag, parts, self.bounds, ends, self.variables, so_far)
+            problem = values, runs.slots, diag, parts, self.bounds, ends, self.variables
+            steps_of_all(*problem, so_far, runs.are_whole)
 
         while True:
             self.crew.share(len(layout.first), 1, take_steps)
@@ -269,13 +296,15 @@ class Search:
         inputs = self.source.inputs()
         assert inputs is not None, "pairs are trained together from inputs"
         X, function = inputs
-        used, coefficients = layout.gather(beta)
-        points = function.take(X, used)
-        sums = weighted_sums(function, points, coefficients.T, X, n_jobs=self.crew.size)
-        self.evaluations += len(sums) * len(used)
-        for p in pairs:
-            own = layout.variables(p)
-            v[own] = layout.signs[own] - sums[layout.places[own], p]
+        used, starts, coefficients = layout.gather(beta)
+        found = np.zeros((len(layout.order), len(layout.starts) - 2))
+        sums = OwnPairs(coefficients, starts, layout.codes, found)
+        add_up(function, function.take(X, used), X, sums, n_jobs=self.crew.size)
+        self.evaluations += len(found) * len(used)
+        is_asked = np.zeros(len(layout.first), dtype=bool)
+        is_asked[pairs] = True
+        own = np.flatnonzero(np.repeat(is_asked, np.diff(layout.offsets)))
+        v[own] = layout.signs[own] - found[layout.places[own], layout.others[own]]
 
     def correct(self, p: int) -> None:
         """Replace the gradients of a pair near its gap by their values in float64.
@@ -373,4 +402,5 @@ def warm_up() -> None:
         search.go_on(Runs(maker, layout.starts, 1.0, Crew(1)))
         search.check(np.arange(3), np.full(3, np.inf))
         search.correct(0)
+        search.correct_all(np.arange(3))
         search.solution({})

@@ -422,4 +422,4 @@ class SourceRows:
 
     def whole(self) -> np.ndarray:
         """Return the whole matrix, which a small problem is solved on."""
-        return self.source.rows(np.arange(self.n_samples)).astype(self.dtype)
+        return self.source.rows(np.arange(self.n_samples)).astype(self.dtype, copy=False)

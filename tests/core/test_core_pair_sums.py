@@ -1,0 +1,90 @@
+"""Sums of pairs of classes over shared points, against sums over dense coefficients."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
+
+from svmbench import CSVC
+from svmbench.core import pair_sums, prediction, several
+from svmbench.core.kernels import KERNELS, KernelFunction
+from svmbench.core.multiclass import Pair
+from svmbench.core.shared_points import SharedPoints
+
+#: Points of each class; the third class has none, and the fourth is larger than a tile.
+SIZES = [3, 5, 0, 21, 2]
+CODES = np.repeat(np.arange(5), SIZES)
+PAIRS = [Pair(a, b, (np.empty(0), np.empty(0))) for a, b in combinations(range(5), 2)]
+
+
+@pytest.fixture(autouse=True)
+def narrow(monkeypatch):
+    """Let tiles end within classes, and blocks after few rows."""
+    monkeypatch.setattr(prediction, "WIDTH", 8)
+    monkeypatch.setattr(pair_sums, "SUMS", 7 * 5 * 4)
+
+
+def problem(kernel, form):
+    rng = np.random.default_rng(3)
+    points, X = rng.normal(size=(31, 4)), rng.normal(size=(40, 4))
+    starts = np.append(0, np.cumsum(SIZES))
+    coefficients, b = rng.normal(size=(4, 31)), rng.normal(size=10)
+    function = KernelFunction(kernel, gamma=0.3, coef0=0.5, degree=2)
+    shared = SharedPoints(function, form(points), np.arange(31), starts, coefficients, b, PAIRS)
+    return shared, X, expected(shared, function.between(X, points))
+
+
+def expected(shared, K):
+    """Every sum by a row of dense coefficients of its own."""
+    values = []
+    for pair, b in zip(PAIRS, shared.b, strict=True):
+        own = np.zeros(K.shape[1])
+        is_first, is_second = pair.negative == CODES, pair.positive == CODES
+        own[is_first] = shared.coefficients[pair.positive - 1, is_first]
+        own[is_second] = shared.coefficients[pair.negative, is_second]
+        values.append(K @ own + b)
+    return np.column_stack(values)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_every_pair_is_its_own_sum(kernel, form):
+    shared, X, values = problem(kernel, form)
+    assert_allclose(shared.decide(form(X)), values, rtol=1e-10, atol=1e-10)
+    single = shared.decide(form(X), precision="single", n_jobs=2)
+    assert_allclose(single, values, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_rows_of_a_class_in_its_own_pairs(kernel, form):
+    shared, X, values = problem(kernel, form)
+    codes = np.arange(len(X)) % 5
+    found = shared.decide_own(form(X), codes)
+    for i, c in enumerate(codes):
+        own = [p for p, pair in enumerate(PAIRS) if c in (pair.negative, pair.positive)]
+        assert_allclose(found[i], values[i, own], rtol=1e-10, atol=1e-10)
+
+
+def test_points_in_parts_and_threads_change_nothing(monkeypatch):
+    shared, X, values = problem("rbf", np.asarray)
+    once = shared.decide(X)
+    assert_array_equal(shared.decide(X, n_jobs=3), once)
+    monkeypatch.setattr(prediction, "DENSE_BYTES", 8 * 8 * 4)
+    assert_allclose(shared.decide(X), values, rtol=1e-12, atol=1e-12)
+
+
+def test_votes_of_many_rows_are_counted_by_blocks(monkeypatch):
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 5
+    X = rng.normal(size=(60, 3)) + rng.normal(size=(5, 3))[y]
+    model = CSVC(C=10.0).fit(X, y)
+    first = CSVC(C=10.0, break_ties=False).fit(X, y)
+    values, sums, elected = model.decision_function(X), model.predict(X), first.predict(X)
+    monkeypatch.setattr(several, "HELD", 70)
+    assert_array_equal(model.decision_function(X), values)
+    assert_array_equal(model.predict(X), sums)
+    assert_array_equal(first.predict(X), elected)
+    assert_array_equal(first.predict(sp.csr_array(X)), elected)
