@@ -45,6 +45,9 @@ others dense; both in float64, memory-mapped.
 *The screening paper's artificial sets: dots are positive (normal), crosses negative.*
 """
 
+#: Classes of one size, beyond so many, are told by their number.
+MANY = 20
+
 ADDING = """\
 ## Adding a data set
 
@@ -88,6 +91,8 @@ def _number(value: int) -> str:
 
 
 def _counts(counts: list[int] | tuple[int, ...]) -> str:
+    if len(counts) > MANY and len(set(counts)) == 1:
+        return f"{_number(len(counts))} × {_number(counts[0])}"
     return " / ".join(map(_number, counts)) if counts else "?"
 
 

@@ -6,17 +6,17 @@ pairs stand one pair after another, its first class before the second.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from svmbench.core.problems import Values
 from svmbench.core.shared_points import SharedPoints
 
 if TYPE_CHECKING:
-    from svmbench.core.multiclass import Pair
+    from svmbench.core.pairs import Pairs
 
 
 @dataclass(frozen=True)
@@ -51,14 +51,14 @@ class Layout:
     others: np.ndarray
 
     @staticmethod
-    def of(codes: np.ndarray, first: Sequence[int], second: Sequence[int]) -> Layout:
+    def of(codes: np.ndarray, first: ArrayLike, second: ArrayLike) -> Layout:
         """Return the layout of pairs of classes.
 
         Parameters
         ----------
         codes : ndarray of int of shape (n_samples,)
             Classes, numbered from 0.
-        first, second : sequence of int
+        first, second : array-like of int
             The negative and the positive class of each pair; the first has the lower number.
         """
         a, b = np.array(first, dtype=np.int64), np.array(second, dtype=np.int64)
@@ -156,7 +156,7 @@ class JointSolution:
     stop_reasons: list[str]
     counters: dict[str, int]
 
-    def shared_points(self, function: Any, points: Any, pairs: Sequence[Pair]) -> SharedPoints:
+    def shared_points(self, function: Any, points: Any, pairs: Pairs) -> SharedPoints:
         """Return the models over the samples that are support vectors of any pair.
 
         Parameters
@@ -164,7 +164,7 @@ class JointSolution:
         function : KernelFunction
         points : ndarray or csr_array of shape (n_samples, n_features)
             The samples, class by class.
-        pairs : sequence of Pair
+        pairs : Pairs
         """
         layout = self.layout
         used, starts, coefficients = layout.gather(self.coefficients)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.utils import Tags
 
-from svmbench.core import multiclass
+from svmbench.core import pairs
 from svmbench.core.base import BinaryClassifier, TrainingData
 from svmbench.core.given_kernel import PRECOMPUTED, is_given, square, values_with
 from svmbench.core.joint_pairs import JointData, JointSolution
@@ -104,7 +104,7 @@ class KernelClassifier(KernelSolver, BinaryClassifier):
     def warm_up_rest(cls) -> None:
         """Also count votes."""
         super().warm_up_rest()
-        multiclass.warm_up()
+        pairs.warm_up()
 
     @property
     def estimators_(self) -> list[Any]:  # type: ignore[override]

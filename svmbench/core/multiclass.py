@@ -2,17 +2,11 @@
 
 The papers' kernel programs separate more than two classes this way, LIBSVM among them. A pair's
 problem is a set of positions in the training rows, so that all pairs can index one kernel matrix.
-
-Ties
-    The class with most votes wins; among equals, the one with the largest sum of decision values
-    over its pairs; among equals still, the first. (LIBSVM takes the first at once.)
+`pairs` has these, and the vote.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
-from itertools import combinations
 from typing import Any, Self
 
 import numpy as np
@@ -21,153 +15,20 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from svmbench.core.arrays import canonical_csr, raw
+from svmbench.core.arrays import canonical_csr
 from svmbench.core.base import (
     BinaryClassifier,
     Solver,
     TrainingData,
     require_squares,
 )
-from svmbench.core.compiled import compiled
 from svmbench.core.copies import unfitted
 from svmbench.core.given_kernel import PRECOMPUTED
 from svmbench.core.pair_training import Objectives, PairsAlone, PairsTogether, PairTraining
+from svmbench.core.pairs import Pairs, vote
 from svmbench.core.problems import Offset, Problem
 from svmbench.core.shared_points import SharedPoints
 from svmbench.core.widths import scale
-
-
-@dataclass(frozen=True)
-class Pair:
-    """The two-class problem of two classes.
-
-    Attributes
-    ----------
-    negative, positive : int
-        Codes of the classes; ``negative < positive``.
-    members : tuple of two ndarrays of int
-        Positions of the samples of each, ascending.
-    """
-
-    negative: int
-    positive: int
-    members: tuple[np.ndarray, np.ndarray]
-
-    # With hundreds of classes few pairs are ever asked for theirs.
-    @cached_property
-    def rows(self) -> np.ndarray:
-        """Positions of their samples, ascending, int of shape (n_pair,)."""
-        return np.sort(np.concatenate(self.members))
-
-    @cached_property
-    def signs(self) -> np.ndarray:
-        """-1.0 and +1.0, shape (n_pair,)."""
-        return np.where(np.isin(self.rows, self.members[1], assume_unique=True), 1.0, -1.0)
-
-
-def pairs_of(codes: np.ndarray) -> list[Pair]:
-    """Return the problem of every pair of the classes that are present.
-
-    Parameters
-    ----------
-    codes : ndarray of int of shape (n_samples,)
-        Classes as numbers from 0. A class without a sample has no pairs and gets no vote.
-    """
-    members = {code: np.flatnonzero(codes == code) for code in np.unique(codes).tolist()}
-    return [Pair(a, b, (members[a], members[b])) for a, b in combinations(members, 2)]
-
-
-def vote(
-    decisions: np.ndarray, pairs: list[Pair], n_classes: int, *, ties: str = "sum"
-) -> np.ndarray:
-    """Return the class that wins most pairs, of each sample.
-
-    Parameters
-    ----------
-    decisions : ndarray of shape (n_pairs, ...)
-        Decision values, in the order of `pairs`; 0 goes to the positive class, as in `predict`.
-    pairs : list of Pair
-    n_classes : int
-    ties : {"sum", "first"}, default="sum"
-        Among classes with equal votes: the largest sum of decision values, or the first.
-
-    Returns
-    -------
-    ndarray of int of shape (...)
-    """
-    if ties not in ("sum", "first"):
-        msg = f"ties must be 'sum' or 'first', got ties={ties!r}"
-        raise ValueError(msg)
-    shape = decisions.shape[1:]
-    winners = np.empty(int(np.prod(shape)), dtype=np.int64)
-    by_samples = np.ascontiguousarray(decisions.reshape(len(pairs), -1).T)
-    _elect(raw(by_samples), *_classes_of(pairs), n_classes, ties == "sum", winners)
-    return winners.reshape(shape)
-
-
-def values_of_classes(decisions: np.ndarray, pairs: list[Pair], n_classes: int) -> np.ndarray:
-    """Return votes and, for less than half a vote, sums of decision values, (n, n_classes).
-
-    Parameters
-    ----------
-    decisions : ndarray of shape (n, n_pairs)
-        Decision values; 0 goes to the negative class, as in scikit-learn.
-    pairs : list of Pair
-    n_classes : int
-    """
-    values = np.empty((len(decisions), n_classes))
-    _count(raw(np.ascontiguousarray(decisions)), *_classes_of(pairs), values)
-    return values
-
-
-def _classes_of(pairs: list[Pair]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the negative and the positive class of each pair."""
-    negative, positive = zip(*((pair.negative, pair.positive) for pair in pairs), strict=True)
-    return raw(np.array(negative, dtype=np.int64)), raw(np.array(positive, dtype=np.int64))
-
-
-@compiled
-def _elect(
-    decisions: np.ndarray,
-    negative: np.ndarray,
-    positive: np.ndarray,
-    n_classes: int,
-    sums_decide: bool,
-    winners: np.ndarray,
-) -> None:
-    votes, sums = np.empty(n_classes, dtype=np.int64), np.empty(n_classes)
-    for i in range(len(winners)):
-        votes[:] = 0
-        sums[:] = 0.0
-        for k in range(len(negative)):
-            value = decisions[i, k]
-            votes[positive[k] if value >= 0.0 else negative[k]] += 1
-            sums[positive[k]] += value
-            sums[negative[k]] -= value
-        best = 0
-        for c in range(1, n_classes):
-            more = votes[c] > votes[best]
-            if more or (sums_decide and votes[c] == votes[best] and sums[c] > sums[best]):
-                best = c
-        winners[i] = best
-
-
-@compiled
-def _count(
-    decisions: np.ndarray, negative: np.ndarray, positive: np.ndarray, out: np.ndarray
-) -> None:
-    sums = np.empty(out.shape[1])
-    for i in range(len(out)):
-        votes = out[i]
-        votes[:] = 0.0
-        sums[:] = 0.0
-        for k in range(len(negative)):
-            value = decisions[i, k]
-            votes[positive[k] if value > 0.0 else negative[k]] += 1.0
-            sums[positive[k]] += value
-            sums[negative[k]] -= value
-        for c in range(len(sums)):
-            votes[c] += sums[c] / (3.0 * (abs(sums[c]) + 1.0))
 
 
 class OneVsOne(ClassifierMixin, Solver):
@@ -190,7 +51,7 @@ class OneVsOne(ClassifierMixin, Solver):
     classes_ : ndarray of shape (n_classes,)
     estimators_ : list of BinaryClassifier
         In the order of `pairs_`.
-    pairs_ : list of Pair
+    pairs_ : Pairs
     objective_, dual_objective_ : float
         Sums over the pairs; the second of kernel solvers alone.
     n_iter_ : int
@@ -257,7 +118,7 @@ class OneVsOne(ClassifierMixin, Solver):
         if len(self.classes_) < 2:
             msg = f"one against one needs two classes; the data has one only: {self.classes_[0]}"
             raise ValueError(msg)
-        self.pairs_ = pairs_of(codes)
+        self.pairs_ = Pairs(codes)
         estimator = unfitted(self.estimator)
         is_given = getattr(estimator, "kernel", None) == PRECOMPUTED
         if getattr(estimator, "gamma", None) == "scale" and not is_given:
@@ -350,10 +211,3 @@ class OneVsOne(ClassifierMixin, Solver):
         """Predict the class of each row of `X` by the vote of the pairs, shape (n_samples,)."""
         decisions = self.pair_decisions(X).T
         return self.classes_[vote(decisions, self.pairs_, len(self.classes_))]
-
-
-def warm_up() -> None:
-    """Call what counts the votes of pairs."""
-    pairs = pairs_of(np.array([0, 1]))
-    values_of_classes(np.ones((1, 1)), pairs, 2)
-    vote(np.ones((1, 1)), pairs, 2)

@@ -12,10 +12,13 @@ from typing import Any
 import numpy as np
 
 from svmbench.core.arrays import raw
-from svmbench.core.compiled import compiled_sums
+from svmbench.core.compiled import compiled, compiled_sums
 
 #: Sums that are added up at a time, by which a block of rows is less high with many classes: 8 MiB.
 SUMS = 1 << 20
+
+#: Classes of a square of pairs.
+SQUARE = 16
 
 
 class AllPairs:
@@ -49,11 +52,37 @@ class AllPairs:
 
     def end(self, part: np.ndarray, top: int, bottom: int) -> None:
         """Add up the two of each pair; see :class:`Sums`."""
-        out, last = self.out[top:bottom], 0
-        for c in range(self.n_classes - 1):
-            first, last = last, last + self.n_classes - 1 - c
-            out[:, first:last] += part[:, c, c:]
-            out[:, first:last] += part[:, c + 1 :, c]
+        _add_both(part, self.out[top:bottom])
+
+
+@compiled
+def _add_both(sums: np.ndarray, out: np.ndarray) -> None:
+    """Add the two sums of each pair to `out`.
+
+    Parameters
+    ----------
+    sums : ndarray of shape (m, n_classes, n_classes - 1)
+    out : ndarray of shape (m, n_pairs)
+    """
+    n = sums.shape[1]
+    for i in range(len(out)):
+        own, target = sums[i], out[i]
+        # By squares: what one column of a row shares a cache line with serves the next columns.
+        for top in range(0, n, SQUARE):
+            for left in range(top, n, SQUARE):
+                for a in range(top, min(top + SQUARE, n)):
+                    first = a * (n - 1) - a * (a - 1) // 2 - a - 1
+                    for b in range(max(left, a + 1), min(left + SQUARE, n)):
+                        target[first + b] += own[a, b - 1] + own[b, a]
+
+
+@compiled
+def drop(values: np.ndarray, least: float) -> None:
+    """Make 0 of values (m, n) that are smaller than `least`, in place."""
+    for i in range(len(values)):
+        row = values[i]
+        for j in range(len(row)):
+            row[j] = 0.0 if abs(row[j]) < least else row[j]
 
 
 class OwnPairs:

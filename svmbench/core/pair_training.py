@@ -17,7 +17,7 @@ from svmbench.core.shared_points import SharedPoints
 from svmbench.core.weights import effective
 
 if TYPE_CHECKING:
-    from svmbench.core.multiclass import Pair
+    from svmbench.core.pairs import Pairs
 
 
 class Objectives(NamedTuple):
@@ -88,10 +88,10 @@ class PairsAlone:
     ----------
     estimator : BinaryClassifier
         Not fitted.
-    pairs : list of Pair
+    pairs : Pairs
     """
 
-    def __init__(self, estimator: Any, pairs: list[Pair]) -> None:
+    def __init__(self, estimator: Any, pairs: Pairs) -> None:
         # What is not fitted has its parameters alone, and a clone would check each of them.
         self.models, self.pairs = [copy(estimator) for _ in pairs], pairs
         self.shared: SharedPoints | None = None
@@ -162,10 +162,10 @@ class PairsTogether:
     ----------
     estimator : KernelClassifier
         Not fitted; one that trains pairs together.
-    pairs : list of Pair
+    pairs : Pairs
     """
 
-    def __init__(self, estimator: Any, pairs: list[Pair]) -> None:
+    def __init__(self, estimator: Any, pairs: Pairs) -> None:
         self.kernel_model, self.pairs = estimator, pairs
         self.shared: SharedPoints | None = None
         self._found: JointSolution | None = None
@@ -204,8 +204,7 @@ class PairsTogether:
         """Lay the pairs out; the solver prepares the first, and all have the same parameters."""
         first = self.pairs[0]
         prepare_part(self.kernel_model, X[first.rows], first.signs)
-        negative, positive = zip(*((p.negative, p.positive) for p in self.pairs), strict=True)
-        layout = Layout.of(codes, negative, positive)
+        layout = Layout.of(codes, self.pairs.negative, self.pairs.positive)
         if weights is not None:
             weights = effective(weights, codes)[layout.order]
         return JointData(layout, X[layout.order], weights)

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from svmbench.core.multiclass import OneVsOne, values_of_classes, vote
+from svmbench.core.multiclass import OneVsOne
+from svmbench.core.pairs import values_of_classes, vote
 from svmbench.core.shared_points import SharedPoints
 
 #: Decision values that a vote holds at a time: 64 MiB. With hundreds of classes a row has tens of
@@ -28,7 +29,7 @@ class PairModels:
 
     Attributes
     ----------
-    pairs : list of Pair
+    pairs : Pairs
     n_classes : int
     shared : SharedPoints or None
         None where the models' points are no training rows.

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from svmbench.core.models import Expansion
-from svmbench.core.pair_sums import AllPairs, OwnPairs
+from svmbench.core.pair_sums import AllPairs, OwnPairs, drop
 from svmbench.core.prediction import add_up
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from svmbench.core.multiclass import Pair
+    from svmbench.core.pairs import Pairs
 
 #: A decision value below this is 0, and its pair even: values of narrow kernels end at 1e-308.
 NOTHING = 1e-300
@@ -43,7 +43,7 @@ class SharedPoints:
         A point of class c has one with each other class, in the order of these: signed, positive
         for the second class of a pair. (LIBSVM's are positive for the first.)
     b : ndarray of shape (n_pairs,)
-    pairs : sequence of Pair
+    pairs : Pairs
         All pairs of the classes, in the order of ``itertools.combinations``.
     """
 
@@ -53,17 +53,17 @@ class SharedPoints:
     starts: np.ndarray
     coefficients: np.ndarray
     b: np.ndarray
-    pairs: Sequence[Pair]
+    pairs: Pairs
 
     @classmethod
-    def of(cls, models: Sequence[Any], pairs: Sequence[Pair], X: Any, codes: np.ndarray) -> Self:
+    def of(cls, models: Sequence[Any], pairs: Pairs, X: Any, codes: np.ndarray) -> Self:
         """Return the points of several models, each trained on the rows of its pair.
 
         Parameters
         ----------
         models : sequence of KernelClassifier
             Fitted, over training rows.
-        pairs : sequence of Pair
+        pairs : Pairs
         X : ndarray or csr_array of shape (n_samples, n_features)
         codes : ndarray of int of shape (n_samples,)
             Classes, as positions in ``classes_``.
@@ -73,7 +73,7 @@ class SharedPoints:
         rows = rows[np.argsort(codes[rows], kind="stable")]
         place = np.empty(len(codes), dtype=np.int64)
         place[rows] = np.arange(len(rows))
-        n_classes = pairs[-1].positive + 1
+        n_classes = int(pairs.positive[-1]) + 1
         coefficients = np.zeros((n_classes - 1, len(rows)))
         for pair, at, model in zip(pairs, where, models, strict=True):
             # Where the other class of the pair is among those that are not the point's own.
@@ -106,13 +106,14 @@ class SharedPoints:
 
         Options are those of :func:`~svmbench.core.prediction.weighted_sums`.
         """
-        values = np.tile(self.b, (X.shape[0], 1))
+        values = np.empty((X.shape[0], len(self.b)))
+        values[:] = self.b
         if self.function.name == "linear":
             values += X @ self._normals()
         else:
             sums = AllPairs(self.coefficients, self.starts, values)
             add_up(self.function, self.points, X, sums, **options)
-        values[np.abs(values) < NOTHING] = 0.0
+        drop(values, NOTHING)
         return values
 
     def decide_own(self, X: Any, codes: np.ndarray) -> np.ndarray:
@@ -131,12 +132,12 @@ class SharedPoints:
         """
         n_classes = len(self.starts) - 1
         b = np.empty((n_classes, n_classes - 1))
-        for pair, own in zip(self.pairs, self.b, strict=True):
-            b[pair.negative, pair.positive - 1] = b[pair.positive, pair.negative] = own
+        negative, positive = self.pairs.negative, self.pairs.positive
+        b[negative, positive - 1] = b[positive, negative] = self.b
         values = b[codes]
         sums = OwnPairs(self.coefficients, self.starts, codes, values)
         add_up(self.function, self.points, X, sums)
-        values[np.abs(values) < NOTHING] = 0.0
+        drop(values, NOTHING)
         return values
 
     def _normals(self) -> np.ndarray:

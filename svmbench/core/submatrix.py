@@ -54,15 +54,16 @@ def gather(
     """
     shape = len(rows), len(columns)
     out = np.empty(shape, dtype=dtype) if workspace is None else workspace.array(shape, dtype)
-    _gather(raw(matrix), raw(rows), raw(columns.astype(np.uint32)), out)
+    copy_part(raw(matrix), raw(rows), raw(columns), out)
     return out
 
 
 @compiled
-def _gather(matrix: np.ndarray, rows: np.ndarray, columns: np.ndarray, out: np.ndarray) -> None:
+def copy_part(matrix: np.ndarray, rows: np.ndarray, columns: np.ndarray, out: np.ndarray) -> None:
+    """Write ``matrix[rows][:, columns]`` to `out`; positions are not negative."""
     wide_vectors()
     for i in range(len(rows)):
         row, target = matrix[rows[i]], out[i]
-        # Without a sign there is no position to count from the end.
+        # Without a sign no position counts from the end, and the loop vectorises.
         for j in range(len(columns)):
-            target[j] = row[np.uint32(columns[j])]
+            target[j] = row[np.uint64(columns[j])]

@@ -231,6 +231,26 @@ def spiral(
     return _shuffled(X, y, rng)
 
 
+def clusters(
+    *, n_classes: int, n_per_class: int, n_features: int, seed: int, spread: float = 0.5
+) -> Parts:
+    """Classes of one size, each a normal distribution around a standard-normal centre.
+
+    Parameters
+    ----------
+    n_classes, n_per_class, n_features : int
+    seed : int
+        Of everything.
+    spread : float, default=0.5
+        Standard deviation of the samples in every direction.
+    """
+    rng = np.random.default_rng(seed)
+    centres = rng.standard_normal((n_classes, n_features))
+    y = np.repeat(np.arange(n_classes), n_per_class)
+    X = centres[y] + rng.normal(scale=spread, size=(len(y), n_features))
+    return _shuffled(X, y, rng)
+
+
 def _signs(n_positive: int, n_negative: int) -> np.ndarray:
     return np.concatenate([np.ones(n_positive, np.int64), -np.ones(n_negative, np.int64)])
 
@@ -263,6 +283,7 @@ BUILTINS: dict[str, Callable[..., Parts]] = {
         circle,
         exclusive,
         spiral,
+        clusters,
         sklearn_breast_cancer,
         sklearn_digits,
     )

@@ -28,7 +28,7 @@ from svmbench.core.kernels import (
     gauss_of_distances,
     squared_distances,
 )
-from svmbench.core.multiclass import Pair, pairs_of, vote
+from svmbench.core.pairs import Pairs, vote
 from svmbench.core.submatrix import Workspace, gather
 
 Splits = list[tuple[np.ndarray, np.ndarray]]
@@ -138,14 +138,14 @@ class Fold:
 
     Attributes
     ----------
-    pairs : list of Pair
+    pairs : Pairs
         Of the fold's training rows, as positions in these.
     rows : list of ndarray of int
         The same samples of each pair as positions in all rows.
     validation : ndarray of int of shape (n_validation,)
     """
 
-    pairs: list[Pair]
+    pairs: Pairs
     rows: list[np.ndarray]
     validation: np.ndarray
 
@@ -162,7 +162,7 @@ def make_folds(codes: np.ndarray, splits: Splits) -> list[Fold]:
     """
     folds = []
     for train, validation in splits:
-        pairs = pairs_of(codes[train])
+        pairs = Pairs(codes[train])
         folds.append(Fold(pairs, [train[pair.rows] for pair in pairs], validation))
     return folds
 

@@ -82,7 +82,7 @@ def test_several_classes_are_evaluated_by_the_program_at_once(monkeypatch):
     pairs = OneVsOne(Libsvm(**settings)).fit(X, y)
     alone = Libsvm(**settings).fit(X, y)
     monkeypatch.setattr("svmbench.core.models.weighted_sums", None)
-    monkeypatch.setattr("svmbench.core.shared_points.weighted_sums", None)
+    monkeypatch.setattr("svmbench.core.shared_points.add_up", None)
     new = make_problem(seed=3)[0]
     expected = theirs.decision_function(new)
     np.testing.assert_allclose(-pairs.pair_decisions(new), expected, atol=1e-4)

@@ -20,7 +20,8 @@ from svmbench.core.kernel.csvc import all_pairs
 from svmbench.core.kernel.csvc.float32_rows import DenseRows, SourceRows
 from svmbench.core.kernel.csvc.pair_loops import ask_ahead, steps_of_pair, steps_of_small_pair
 from svmbench.core.kernels import KernelFunction, KernelSource
-from svmbench.core.multiclass import OneVsOne, pairs_of
+from svmbench.core.multiclass import OneVsOne
+from svmbench.core.pairs import Pairs
 
 TIGHT = {"C": 3.0, "gamma": 0.4, "tol": 1e-8}
 
@@ -47,7 +48,7 @@ def classes(n=90, d=4, k=4, seed=0):
 def gaps(model, X, y, weights=None):
     """Return by how much each pair violates its conditions, with kernel values from differences."""
     found = []
-    for pair, one in zip(pairs_of(y), model.estimators_, strict=True):
+    for pair, one in zip(Pairs(y), model.estimators_, strict=True):
         Z = X[pair.rows]
         K = np.exp(-one.gamma_ * ((Z[:, None, :] - Z[None, :, :]) ** 2).sum(axis=2))
         beta = np.zeros(len(Z))

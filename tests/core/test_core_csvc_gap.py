@@ -7,8 +7,15 @@ from small_problems import make_problem, needs_jit, solutions
 
 from svmbench.core import problems
 from svmbench.core.kernel.csvc import CSVC, make_box, narrowing
-from svmbench.core.kernel.csvc.box import csvc_box, gap_of_box, label_bounds
+from svmbench.core.kernel.csvc.box import (
+    csvc_box,
+    duality_gap,
+    gap_of_box,
+    label_bounds,
+    threshold,
+)
 from svmbench.core.kernel.csvc.c_path import advance, balanced, tangent
+from svmbench.core.kernel.csvc.passes import extremes
 from svmbench.core.kernel.csvc.whole_matrix import CONVERGED, MAX_ITER, pair_steps
 from svmbench.core.kernels import KernelFunction, KernelSource
 
@@ -221,6 +228,26 @@ def test_who_stays():
     v = np.array([1.0, -0.5, -1.5, 0.5, 1.5, -1.0])
     part = narrowing.Part(np.arange(6), low, high, beta, v)
     assert narrowing.staying(part).tolist() == [True, True, False, True, False, True]
+
+
+@pytest.mark.parametrize("n", [1, 7, 300])
+@pytest.mark.parametrize("place", ["anywhere", "ends", "low", "high"])
+def test_the_gap_that_is_looked_at_is_the_gap_at_the_threshold(n, place):
+    rng = np.random.default_rng(n)
+    low, high = -rng.random(n), rng.random(n)
+    at = {
+        "anywhere": rng.choice([0.0, 0.3, 1.0], size=n),
+        "ends": np.arange(n) % 2.0,
+        "low": np.zeros(n),
+        "high": np.ones(n),
+    }[place]
+    beta = np.where(at == 1.0, high, low + at * (high - low))
+    v = rng.normal(size=n)
+    expected = duality_gap(low, high, beta, v, threshold(low, high, beta, v))
+    assert narrowing.gap_so_far(low, high, beta, v) == pytest.approx(expected, rel=1e-12)
+    top, bottom = extremes(low, high, beta, v)
+    assert top == np.max(v[beta < high], initial=-np.inf)
+    assert bottom == np.min(v[beta > low], initial=np.inf)
 
 
 def test_sums_that_are_balanced():

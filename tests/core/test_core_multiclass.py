@@ -10,14 +10,15 @@ from small_problems import needs_jit
 from svmbench import CSVC, DCDL1, catalogue
 from svmbench.baselines.libsvm import Libsvm
 from svmbench.core.kernel.smo import SMO
-from svmbench.core.multiclass import OneVsOne, Pair, pairs_of, vote
+from svmbench.core.multiclass import OneVsOne
+from svmbench.core.pairs import Pairs, vote
 from svmbench.core.several import PairModels
 
 IRIS = X, y = load_iris(return_X_y=True)
 
 
 def test_pairs_index_the_rows_of_two_classes_in_order():
-    pairs = pairs_of(np.array([2, 0, 1, 0, 2]))
+    pairs = Pairs(np.array([2, 0, 1, 0, 2]))
     assert [(p.negative, p.positive, p.rows.tolist()) for p in pairs] == [
         (0, 1, [1, 2, 3]),
         (0, 2, [0, 1, 3, 4]),
@@ -27,14 +28,13 @@ def test_pairs_index_the_rows_of_two_classes_in_order():
 
 
 def test_a_class_without_samples_has_no_pairs_and_no_vote():
-    pairs = pairs_of(np.array([0, 3, 3]))
+    pairs = Pairs(np.array([0, 3, 3]))
     assert [(p.negative, p.positive) for p in pairs] == [(0, 3)]
     assert vote(np.array([[-1.0, 0.0]]), pairs, 4).tolist() == [0, 3]
 
 
 def test_equal_votes_are_decided_by_the_sum_of_decision_values_then_by_order():
-    none = np.empty(0), np.empty(0)
-    pairs = [Pair(0, 1, none), Pair(0, 2, none), Pair(1, 2, none)]
+    pairs = Pairs(np.arange(3))
     # 1 beats 0, 0 beats 2, 2 beats 1: a vote each, and sums (-1 + 3, 1 - 2, -3 + 2).
     cycle, even, other = [1.0, -3.0, 2.0], [1.0, -1.0, 1.0], [3.0, -1.0, 2.0]
     decisions = np.array([cycle, even, other]).T
@@ -45,7 +45,7 @@ def test_equal_votes_are_decided_by_the_sum_of_decision_values_then_by_order():
 
 
 def test_votes_broadcast_over_trailing_axes():
-    pairs = pairs_of(np.array([0, 1, 2]))
+    pairs = Pairs(np.array([0, 1, 2]))
     decisions = np.random.default_rng(0).normal(size=(3, 4, 5))
     expected = [[vote(decisions[:, i, j], pairs, 3) for j in range(5)] for i in range(4)]
     np.testing.assert_array_equal(vote(decisions, pairs, 3), expected)

@@ -1,7 +1,5 @@
 """Sums of pairs of classes over shared points, against sums over dense coefficients."""
 
-from itertools import combinations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -10,13 +8,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 from svmbench import CSVC
 from svmbench.core import pair_sums, prediction, several
 from svmbench.core.kernels import KERNELS, KernelFunction
-from svmbench.core.multiclass import Pair
+from svmbench.core.pairs import Pairs
 from svmbench.core.shared_points import SharedPoints
 
 #: Points of each class; the third class has none, and the fourth is larger than a tile.
 SIZES = [3, 5, 0, 21, 2]
 CODES = np.repeat(np.arange(5), SIZES)
-PAIRS = [Pair(a, b, (np.empty(0), np.empty(0))) for a, b in combinations(range(5), 2)]
+PAIRS = Pairs(np.arange(5))
 
 
 @pytest.fixture(autouse=True)

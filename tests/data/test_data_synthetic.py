@@ -102,6 +102,23 @@ def test_gaussians_have_their_means_and_unit_spread(m):
         np.testing.assert_allclose(np.cov(rows.T), np.eye(2), atol=0.08)
 
 
+def test_clusters_are_classes_around_their_centres():
+    found = synthetic.clusters(n_classes=5, n_per_class=400, n_features=3, seed=1, spread=0.1)[0]
+    classes, counts = np.unique(found.labels, return_counts=True)
+    assert classes.tolist() == [0, 1, 2, 3, 4]
+    assert counts.tolist() == [400] * 5
+    parts = [found.X[found.labels == c] for c in range(5)]
+    np.testing.assert_allclose([part.std(axis=0) for part in parts], 0.1, rtol=0.15)
+    centres = np.array([part.mean(axis=0) for part in parts])
+    assert centres.std() > 0.4
+    # In no order, and the same from the same seed.
+    assert len(np.unique(found.labels[:20])) > 1
+    again = synthetic.clusters(n_classes=5, n_per_class=400, n_features=3, seed=1, spread=0.1)[0]
+    assert equal(found.X, again.X)
+    other = synthetic.clusters(n_classes=5, n_per_class=400, n_features=3, seed=2, spread=0.1)[0]
+    assert not equal(found.X, other.X)
+
+
 @pytest.mark.parametrize("make", ["circle", "exclusive", "spiral"])
 def test_curved_sets_need_a_kernel(make):
     from sklearn.svm import SVC, LinearSVC

@@ -27,12 +27,12 @@ from svmbench.core.kernel.csvc.driver import PROGRESS, can_be_single, solve_box
 from svmbench.core.kernel.csvc.exact import NEAR, SAFETY
 from svmbench.core.kernel.csvc.float32_rows import DenseRows, Rows, SourceRows, float32_rows
 from svmbench.core.kernel.csvc.pair_loops import (
-    extremes,
     is_near,
     put_blocks,
     steps_of_all,
     thresholds_of_all,
 )
+from svmbench.core.kernel.csvc.passes import extremes
 from svmbench.core.kernel.csvc.whole_matrix import CONVERGED, MAX_ITER, REASONS, STALLED, UNKNOWN
 from svmbench.core.kernels import MIB, KernelFunction, KernelSource
 from svmbench.core.pair_sums import OwnPairs
@@ -279,8 +279,8 @@ class Search:
         for p in pairs:
             if not all_of_few:
                 self.correct(int(p))
-            ends = self.layout.offsets[p], self.layout.offsets[p + 1]
-            top, bottom = extremes(*ends, self.bounds, self.variables)
+            own = self.layout.variables(int(p))
+            top, bottom = extremes(*(each[own] for each in (*self.bounds, *self.variables)))
             gap = top - bottom
             if gap <= self.tol:
                 self.reasons[p] = CONVERGED

@@ -24,8 +24,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from svmbench.core.compiled import compiled
-from svmbench.core.kernel.csvc.box import duality_gap, split, threshold
+from svmbench.core.compiled import compiled, compiled_sums, wide_vectors
+from svmbench.core.kernel.csvc.passes import extremes, larger
 from svmbench.core.kernel.csvc.whole_matrix import GAP, MAX_ITER, UNKNOWN, pair_steps
 from svmbench.core.kernel.csvc.working_sets import gather
 from svmbench.core.kernel.row_store import subtract_rows
@@ -34,7 +34,7 @@ from svmbench.core.kernel.row_store import subtract_rows
 NARROWED = 1000
 
 #: Steps between two looks at the gap, and at what may be left out.
-LOOK = 50
+LOOK = 100
 
 #: At most this share of the samples that take part may stay, or leaving out is not worth a copy.
 STAY = 0.7
@@ -67,10 +67,38 @@ class Part(NamedTuple):
 @compiled
 def staying(part: Part) -> np.ndarray:
     """Return which samples are free, or at a bound that their gradient may not hold them to."""
-    rising, falling = np.empty_like(part.v), np.empty_like(part.v)
-    top, bottom = split(part.low, part.high, part.beta, part.v, rising, falling)
-    is_free = (rising > -np.inf) & (falling < np.inf)
-    return is_free | (rising >= bottom) | (falling <= top)
+    wide_vectors()
+    low, high, beta, v = part.low, part.high, part.beta, part.v
+    top, bottom = extremes(low, high, beta, v)
+    stays = np.empty(len(v), dtype=np.bool_)
+    for k in range(len(v)):
+        rises, falls = beta[k] < high[k], beta[k] > low[k]
+        stays[k] = (rises & falls) | (rises & (v[k] >= bottom)) | (falls & (v[k] <= top))
+    return stays
+
+
+@compiled_sums
+def gap_so_far(low: np.ndarray, high: np.ndarray, beta: np.ndarray, v: np.ndarray) -> float:
+    """Return the duality gap at the threshold of the moment: of `box`, but for rounding.
+
+    That is looked at often, so its loops are written to vectorise.
+    """
+    wide_vectors()
+    total, free = 0.0, 0.0
+    for k in range(len(v)):
+        inside = 1.0 if (beta[k] < high[k]) & (beta[k] > low[k]) else 0.0
+        total += inside * v[k]
+        free += inside
+    if free > 0.0:
+        b = total / free
+    else:
+        top, bottom = extremes(low, high, beta, v)
+        b = top if bottom == np.inf else bottom if top == -np.inf else 0.5 * (top + bottom)
+    gap = 0.0
+    for k in range(len(v)):
+        u = v[k] - b
+        gap += larger(low[k] * u, high[k] * u) - beta[k] * u
+    return gap
 
 
 @compiled
@@ -146,7 +174,7 @@ def narrowing_steps(
         if limit >= 0.0:
             if not is_whole:
                 write_back(part, beta, v)
-            if duality_gap(low, high, beta, v, threshold(low, high, beta, v)) <= limit:
+            if gap_so_far(low, high, beta, v) <= limit:
                 reason = GAP
         if reason != GAP:
             most = min(look, max_iter - steps)

@@ -13,6 +13,7 @@ import numpy as np
 from svmbench.core.compiled import compiled
 from svmbench.core.kernel.csvc.box import threshold
 from svmbench.core.kernel.csvc.passes import (
+    extremes,
     find_partner,
     move_and_find_top,
     pair_step,
@@ -323,31 +324,12 @@ def is_near(
     width : float
         By how much gradients may be wrong.
     """
-    low, high = bounds
-    beta, v = variables
-    top, bottom = extremes(begin, end, bounds, variables)
+    low, high = bounds[0][begin:end], bounds[1][begin:end]
+    beta, v = variables[0][begin:end], variables[1][begin:end]
+    top, bottom = extremes(low, high, beta, v)
     least, most = min(top, bottom) - width, max(top, bottom) + width
-    near = np.empty(end - begin, dtype=np.bool_)
-    for k in range(begin, end):
+    near = np.empty(len(v), dtype=np.bool_)
+    for k in range(len(v)):
         rises = beta[k] < high[k] and v[k] >= least
-        near[k - begin] = rises or (beta[k] > low[k] and v[k] <= most)
+        near[k] = rises or (beta[k] > low[k] and v[k] <= most)
     return near
-
-
-@compiled
-def extremes(
-    begin: int,
-    end: int,
-    bounds: tuple[np.ndarray, np.ndarray],
-    variables: tuple[np.ndarray, np.ndarray],
-) -> tuple[float, float]:
-    """Return the largest gradient of what can go up, and the smallest of what can go down."""
-    low, high = bounds
-    beta, v = variables
-    top, bottom = -np.inf, np.inf
-    for k in range(begin, end):
-        if beta[k] < high[k]:
-            top = max(top, v[k])
-        if beta[k] > low[k]:
-            bottom = min(bottom, v[k])
-    return top, bottom

@@ -62,6 +62,22 @@ def penalties(low: np.ndarray, high: np.ndarray, beta: np.ndarray) -> tuple[np.n
 
 
 @compiled
+def extremes(
+    low: np.ndarray, high: np.ndarray, beta: np.ndarray, v: np.ndarray
+) -> tuple[float, float]:
+    """Return the largest gradient of what can go up, and the smallest of what can go down.
+
+    -inf and inf where nothing can.
+    """
+    wide_vectors()
+    top, bottom = -np.inf, -np.inf
+    for k in range(len(v)):
+        top = larger(top, v[k] if beta[k] < high[k] else -np.inf)
+        bottom = larger(bottom, -v[k] if beta[k] > low[k] else -np.inf)
+    return top, -bottom
+
+
+@compiled
 def move_and_find_top(
     v: np.ndarray, up: np.ndarray, row_i: np.ndarray, row_j: np.ndarray, t: float
 ) -> int:

@@ -31,6 +31,7 @@ from svmbench.core.kernel.csvc.float32_rows import Rows
 from svmbench.core.kernel.csvc.whole_matrix import CONVERGED, GAP, MAX_ITER, STALLED, optimise
 from svmbench.core.kernel.row_store import SPAN, RowStore, subtract_rows
 from svmbench.core.kernels import MIB
+from svmbench.core.submatrix import copy_part
 
 #: Samples of a working set; twice as many where more multipliers than that are free, since a set
 #: that is small beside them chases them round.
@@ -57,10 +58,7 @@ INNER, LAST = 0.1, 0.9
 def gather(rows: np.ndarray, slots: np.ndarray, columns: np.ndarray) -> np.ndarray:
     """Return ``rows[slots][:, columns]``."""
     block = np.empty((len(slots), len(columns)), dtype=rows.dtype)
-    for i in range(len(slots)):
-        row = rows[slots[i]]
-        for k in range(len(columns)):
-            block[i, k] = row[columns[k]]
+    copy_part(rows, slots, columns, block)
     return block
 
 
