@@ -283,7 +283,7 @@ def test_the_layout_is_two_runs_of_samples_a_pair():
     assert matrix.tolist() == [[0.0, 1.0], [-1.0, 0.0]]
 
 
-@pytest.mark.parametrize("sizes", [[3, 5, 1], [90, 7, 60, 120]])
+@pytest.mark.parametrize("sizes", [[3, 5, 1], [90, 7, 60, 20, 1, 130], [90, 200]])
 def test_all_runs_are_blocks_of_two_classes(sizes):
     X = np.random.default_rng(0).normal(size=(sum(sizes), 2))
     source = KernelSource.from_inputs(X, KernelFunction("rbf", 1.0))

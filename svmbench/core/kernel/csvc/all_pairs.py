@@ -27,6 +27,7 @@ from svmbench.core.kernel.csvc.driver import PROGRESS, can_be_single, solve_box
 from svmbench.core.kernel.csvc.exact import NEAR, SAFETY
 from svmbench.core.kernel.csvc.float32_rows import DenseRows, Rows, SourceRows, float32_rows
 from svmbench.core.kernel.csvc.pair_loops import (
+    SMALL,
     is_near,
     put_blocks,
     steps_of_all,
@@ -62,8 +63,8 @@ class Runs:
     """Kernel values of samples with all samples of a class, made when pairs ask for them.
 
     A pair reads two runs of a kernel row, those at its classes, and one at its own class serves
-    every pair that the sample is part of. All runs of few samples are made at once, those of a
-    class with a class side by side: a pair of tiny classes then has all that it reads at hand.
+    every pair that the sample is part of. All runs of few samples are made at once; of tiny
+    classes, which a pair is copied from, those of one class with another stand side by side.
 
     Parameters
     ----------
@@ -90,8 +91,13 @@ class Runs:
         most = int(cache_mb * MIB / np.dtype(rows.dtype).itemsize)
         self.rows, self.columns, self.are_whole = rows, rows.columns(None), True
         if n <= max(AT_ONCE, TINY * k) and n * n <= most:
-            self.values, self.made = np.empty(n * n, dtype=rows.dtype), n * n
-            self.slots = self._make_all()
+            self.made = n * n
+            if 2 * n <= SMALL * k:
+                self.values = np.empty(n * n, dtype=rows.dtype)
+                self.slots = self._make_blocks()
+            else:
+                self.values = rows.whole().ravel()
+                self.slots = starts[:-1, None] + n * np.arange(n)
             return
         self.are_whole = False
         # Before there are any, steps of length 0 read this.
@@ -100,7 +106,7 @@ class Runs:
         self.values[: self.made] = 0.0
         self.slots = np.full((k, n), -1, dtype=np.int64)
 
-    def _make_all(self) -> np.ndarray:
+    def _make_blocks(self) -> np.ndarray:
         """Make all runs by strips of whole classes, and return where each begins."""
         rows, starts = self.rows, self.starts
         n, sizes = rows.n_samples, np.diff(starts)

@@ -258,6 +258,10 @@ def steps_of_all(
             reasons[p] = reason
 
 
+#: Rows that are mirrored side by side.
+LINE = 16
+
+
 @compiled
 def put_blocks(
     strip: np.ndarray, first: int, last: int, starts: np.ndarray, values: np.ndarray
@@ -286,9 +290,15 @@ def put_blocks(
                 out = values[at + i * width : at + (i + 1) * width]
                 for j in range(width):
                     out[j] = row[j]
-                if c >= last:
-                    for j in range(width):
-                        values[mirrored + j * size + i] = row[j]
+            if c < last:
+                continue
+            # A few rows at a time: what they write side by side is a line of the cache.
+            for some in range(0, size, LINE):
+                rows = strip[begin - top + some : begin - top + min(some + LINE, size)]
+                for j in range(width):
+                    to = mirrored + j * size + some
+                    for i in range(len(rows)):
+                        values[to + i] = rows[i, left + j]
 
 
 @compiled
