@@ -5,11 +5,13 @@
     python scripts/profile_share.py csvc optdigits \
         svmbench.core.kernel.csvc.all_pairs.steps_of_all C=1 gamma=scale cache_mb=1024 \
         --call fit --scale --repeats 15 --output results/smo
+    python scripts/profile_share.py csvc a9a:4000 \
+        svmbench.core.kernel.csvc.classifier.follow stop=gap --call search --output results/smo
 
 Calls once to load what is compiled, then `--repeats` times with the time inside each function taken
 apart, and prints the median shares with their range; a function inside another counts in both. With
 `--output` the lines are also entered into `profile.csv` of that folder, in place of earlier ones of
-the same measurement.
+the same measurement. `search` is a search on all rows by five folds, of the grid of `perf_search`.
 """
 
 from __future__ import annotations
@@ -22,15 +24,21 @@ import platform
 import statistics
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import numpy as np
 import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.model_selection import StratifiedKFold
 from sklearn.preprocessing import minmax_scale
 
 import svmbench
+from svmbench.core.kernels import squared_distances
 from svmbench.experiment import environment
+from svmbench.experiment.kernel_search import SearchRows, search
 from svmbench.experiment.yaml_source import parse_value
 
 FIELDS = (
@@ -40,7 +48,11 @@ FIELDS = (
 IDENTITY = FIELDS[:6]
 
 #: What may be looked into.
-CALLS = ("train", "fit", "decision_function")
+CALLS = ("train", "fit", "decision_function", "search")
+
+#: What a search scores, and its folds.
+GRID = [{"C": 4.0**c, "gamma": 4.0**g} for c in range(-2, 6) for g in range(-5, 3)]
+FOLDS = 5
 
 
 def main() -> None:
@@ -101,8 +113,19 @@ def prepared(estimator: Any, call: str, X: Any, y: Any) -> Callable[[], Any]:
     if call == "decision_function":
         estimator.fit(X, y)
         return lambda: estimator.decision_function(X)
+    if call == "search":
+        codes = np.unique(y, return_inverse=True)[1]
+        folds = StratifiedKFold(FOLDS, shuffle=True, random_state=0)
+        places = np.arange(len(codes)), codes, int(codes.max()) + 1
+        ground = SearchRows(squared_distances(X), *places, list(folds.split(X, codes)))
+        build = partial(_with, estimator)
+        return lambda: search(ground, build, GRID, ties="first")
     data = estimator.prepare(X, y)
     return lambda: estimator.train(data)
+
+
+def _with(estimator: Any, **point: Any) -> Any:
+    return clone(estimator).set_params(**point)
 
 
 def shares_of(

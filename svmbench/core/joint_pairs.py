@@ -37,8 +37,6 @@ class Layout:
         The sample of each variable.
     signs : ndarray of shape (n_variables,)
         Its label in its pair: -1.0 or 1.0.
-    others : ndarray of int of shape (n_variables,)
-        The other class of the pair, as a position among those that are not the sample's own.
     """
 
     order: np.ndarray
@@ -48,7 +46,6 @@ class Layout:
     offsets: np.ndarray
     places: np.ndarray
     signs: np.ndarray
-    others: np.ndarray
 
     @staticmethod
     def of(codes: np.ndarray, first: ArrayLike, second: ArrayLike) -> Layout:
@@ -70,9 +67,8 @@ class Layout:
         runs = np.append(0, np.cumsum(lengths))
         places = np.arange(runs[-1]) + np.repeat(starts[classes] - runs[:-1], lengths)
         signs = np.repeat(np.tile([-1.0, 1.0], len(a)), lengths)
-        others = np.repeat(np.column_stack([b - 1, a]).ravel(), lengths)
         order = np.argsort(codes, kind="stable")
-        return Layout(order, starts, a, b, runs[::2].copy(), places, signs, others)
+        return Layout(order, starts, a, b, runs[::2].copy(), places, signs)
 
     def gather(self, coefficients: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the places of the samples that any pair has a coefficient for, and a matrix.
@@ -103,6 +99,13 @@ class Layout:
     def codes(self) -> np.ndarray:
         """The class of each place, int of shape (n_samples,)."""
         return np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
+
+    @property
+    def others(self) -> np.ndarray:
+        """The other class of each variable's pair, among those that are not the sample's own."""
+        classes = np.column_stack([self.first, self.second]).ravel()
+        others = np.column_stack([self.second - 1, self.first]).ravel()
+        return np.repeat(others, np.diff(self.starts)[classes])
 
     def variables(self, p: int) -> slice:
         """Return where the variables of pair `p` are."""

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.utils import Tags
 
-from svmbench.core import pairs
+from svmbench.core import pairs, shared_points
 from svmbench.core.base import BinaryClassifier, TrainingData
 from svmbench.core.given_kernel import PRECOMPUTED, is_given, square, values_with
 from svmbench.core.joint_pairs import JointData, JointSolution
@@ -102,9 +102,10 @@ class KernelClassifier(KernelSolver, BinaryClassifier):
 
     @classmethod
     def warm_up_rest(cls) -> None:
-        """Also count votes."""
+        """Also evaluate the models of pairs, and count their votes."""
         super().warm_up_rest()
         pairs.warm_up()
+        shared_points.warm_up()
 
     @property
     def estimators_(self) -> list[Any]:  # type: ignore[override]

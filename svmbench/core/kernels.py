@@ -355,7 +355,8 @@ class KernelSource:
         Returns
         -------
         ndarray or None
-            Float64; float32 where a matrix of that precision was handed in. Not to be written to.
+            Float64; float32 where a matrix of that precision was handed in. Not to be written to;
+            of a source with a workspace it is valid until the next one of any subset is asked for.
         """
         itemsize = np.dtype(self._stored).itemsize
         if self.n_samples**2 * itemsize > budget_mb * MIB:

@@ -12,8 +12,9 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import ClassifierMixin
+from sklearn.utils import _safe_indexing
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
 from svmbench.core.arrays import canonical_csr
 from svmbench.core.base import (
@@ -25,7 +26,7 @@ from svmbench.core.base import (
 from svmbench.core.copies import unfitted
 from svmbench.core.given_kernel import PRECOMPUTED
 from svmbench.core.pair_training import Objectives, PairsAlone, PairsTogether, PairTraining
-from svmbench.core.pairs import Pairs, vote
+from svmbench.core.pairs import Pairs, row_blocks, vote
 from svmbench.core.problems import Offset, Problem
 from svmbench.core.shared_points import SharedPoints
 from svmbench.core.widths import scale
@@ -209,5 +210,9 @@ class OneVsOne(ClassifierMixin, Solver):
 
     def predict(self, X: Any) -> np.ndarray:
         """Predict the class of each row of `X` by the vote of the pairs, shape (n_samples,)."""
-        decisions = self.pair_decisions(X).T
-        return self.classes_[vote(decisions, self.pairs_, len(self.classes_))]
+        check_is_fitted(self, "n_iter_")
+        winners = np.empty(_num_samples(X), dtype=np.int64)
+        for rows in row_blocks(len(winners), self.pairs_):
+            decisions = self.pair_decisions(_safe_indexing(X, rows)).T
+            winners[rows] = vote(decisions, self.pairs_, len(self.classes_))
+        return self.classes_[winners]

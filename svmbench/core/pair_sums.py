@@ -14,8 +14,11 @@ import numpy as np
 from svmbench.core.arrays import raw
 from svmbench.core.compiled import compiled, compiled_sums
 
-#: Sums that are added up at a time, by which a block of rows is less high with many classes: 8 MiB.
+#: Sums that are added up at a time (8 MiB): with many classes a block of rows is less high …
 SUMS = 1 << 20
+
+#: … but no less than this, or a product of matrices would be one of a few rows.
+LEAST = 16
 
 #: Classes of a square of pairs.
 SQUARE = 16
@@ -36,7 +39,7 @@ class AllPairs:
     def __init__(self, coefficients: np.ndarray, starts: np.ndarray, out: np.ndarray) -> None:
         self.values, self.starts, self.out = np.ascontiguousarray(coefficients.T), starts, out
         self.n_classes = len(starts) - 1
-        self.tallest = max(1, SUMS // (self.n_classes * (self.n_classes - 1)))
+        self.tallest = max(LEAST, SUMS // (self.n_classes * (self.n_classes - 1)))
 
     def begin(self, top: int, bottom: int) -> np.ndarray:
         """Return a place for the sums of some rows; see :class:`Sums`."""
@@ -98,7 +101,8 @@ class OwnPairs:
         What they are added to: one for each other class, in the order of these.
     """
 
-    tallest = SUMS
+    #: Any number.
+    tallest = 1 << 62
 
     def __init__(
         self, coefficients: np.ndarray, starts: np.ndarray, codes: np.ndarray, out: np.ndarray

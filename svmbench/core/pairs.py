@@ -7,7 +7,7 @@ Ties
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import overload
@@ -16,6 +16,10 @@ import numpy as np
 
 from svmbench.core.arrays import raw
 from svmbench.core.compiled import compiled
+
+#: Decision values that a vote holds at a time: 64 MiB. With hundreds of classes a row has tens of
+#: thousands.
+HELD = 1 << 23
 
 
 @dataclass(frozen=True)
@@ -82,6 +86,13 @@ class Pairs(Sequence[Pair]):
             return [self[each] for each in range(*p.indices(len(self)))]
         a, b = int(self.negative[p]), int(self.positive[p])
         return Pair(a, b, (self._members[a], self._members[b]))
+
+
+def row_blocks(n_rows: int, pairs: Pairs) -> Iterator[slice]:
+    """Yield blocks of rows, of which the decision values of all pairs are held at a time."""
+    height = max(1, HELD // len(pairs))
+    for top in range(0, n_rows, height):
+        yield slice(top, top + height)
 
 
 def vote(decisions: np.ndarray, pairs: Pairs, n_classes: int, *, ties: str = "sum") -> np.ndarray:

@@ -97,8 +97,8 @@ def weighted_sums(
     function : KernelFunction
     points : ndarray or csr_array of shape (n_points, n_features)
         The z_j; finite.
-    coefficients : ndarray of shape (n_points,) or (n_points, n_sums)
-        The c_j, of one sum or of several, which share the kernel values.
+    coefficients : ndarray of shape (n_points,)
+        The c_j.
     X : ndarray or csr_array of shape (n_samples, n_features)
         Finite.
     precision : {"double", "single"}, default="double"
@@ -111,12 +111,12 @@ def weighted_sums(
 
     Returns
     -------
-    ndarray of shape (n_samples,) or (n_samples, n_sums)
+    ndarray of shape (n_samples,)
     """
-    sums = np.zeros((X.shape[0], *coefficients.shape[1:]))
+    sums = np.zeros(X.shape[0])
     if function.name == "linear" and len(coefficients):
         return np.asarray(X @ (points.T @ coefficients))
-    add_up(function, points, X, PlainSums(coefficients, sums), precision=precision, n_jobs=n_jobs)
+    add_up(function, points, X, OneSum(coefficients, sums), precision=precision, n_jobs=n_jobs)
     return sums
 
 
@@ -200,13 +200,13 @@ class Sums(Protocol):
         """Conclude the rows from `top` to `bottom`, once or for each large part of the points."""
 
 
-class PlainSums:
-    """One sum or several at each row; see :class:`Sums`.
+class OneSum:
+    """One sum at each row; see :class:`Sums`.
 
     Parameters
     ----------
-    coefficients : ndarray of shape (n_points,) or (n_points, n_sums)
-    out : ndarray of shape (n_rows,) or (n_rows, n_sums)
+    coefficients : ndarray of shape (n_points,)
+    out : ndarray of shape (n_rows,)
         What is added to.
     """
 
@@ -223,9 +223,7 @@ class PlainSums:
     def add(self, part: np.ndarray, first: int, K: np.ndarray) -> None:
         """Add products; see :class:`Sums`."""
         own = raw(self.coefficients[first : first + K.shape[1]])
-        if own.ndim == 2:
-            part += K.astype(np.float64, copy=False) @ own
-        elif K.dtype == np.float32:
+        if K.dtype == np.float32:
             add_products(K, own, part)
         else:
             part += K @ own
@@ -466,13 +464,12 @@ def warm_up() -> None:
     """Call every maker of tiles once, in each precision."""
     X = np.array([[0.0, 1.0], [1.0, 1.0], [1.0, 0.0], [0.0, 0.5], [0.0, 0.0]])
     wide = np.pad(X, ((0, 0), (0, 60)))
-    function, one, two = KernelFunction("rbf", 1.0), np.ones(5), np.ones((5, 2))
-    for coefficients in (one, two):
-        for some in (X, X * 1e9, wide, X > 0.5):
-            some = some.astype(np.float64)
-            for precision in PRECISIONS:
-                weighted_sums(function, some, coefficients, some, precision=precision)
-        rows = sp.csr_array(wide)
-        for points in (wide, rows, rows > 0.5):
-            points = points.astype(np.float64)
-            weighted_sums(function, points, coefficients, rows)
+    function, coefficients = KernelFunction("rbf", 1.0), np.ones(5)
+    for some in (X, X * 1e9, wide, X > 0.5):
+        some = some.astype(np.float64)
+        for precision in PRECISIONS:
+            weighted_sums(function, some, coefficients, some, precision=precision)
+    rows = sp.csr_array(wide)
+    for points in (wide, rows, rows > 0.5):
+        points = points.astype(np.float64)
+        weighted_sums(function, points, coefficients, rows)

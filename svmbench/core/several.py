@@ -5,18 +5,13 @@ What a user reads has LIBSVM's layout and its sign: positive for the first class
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from svmbench.core.multiclass import OneVsOne
-from svmbench.core.pairs import values_of_classes, vote
+from svmbench.core.pairs import row_blocks, values_of_classes, vote
 from svmbench.core.shared_points import SharedPoints
-
-#: Decision values that a vote holds at a time: 64 MiB. With hundreds of classes a row has tens of
-#: thousands.
-HELD = 1 << 23
 
 
 class PairModels:
@@ -94,7 +89,7 @@ class PairModels:
     def decide_by_class(self, X: Any, **options: Any) -> np.ndarray:
         """Return votes and, for less than half a vote, sums of decision values, (n, n_classes)."""
         found = np.empty((X.shape[0], self.n_classes))
-        for rows in self._blocks(X):
+        for rows in row_blocks(X.shape[0], self.pairs):
             decisions = self.decide(X[rows], **options)
             found[rows] = values_of_classes(decisions, self.pairs, self.n_classes)
         return found
@@ -102,13 +97,7 @@ class PairModels:
     def elect(self, X: Any, **options: Any) -> np.ndarray:
         """Return the class with most votes, the first of equals, as LIBSVM does, shape (n,)."""
         winners = np.empty(X.shape[0], dtype=np.int64)
-        for rows in self._blocks(X):
+        for rows in row_blocks(X.shape[0], self.pairs):
             decisions = self.decide(X[rows], **options).T
             winners[rows] = vote(decisions, self.pairs, self.n_classes, ties="first")
         return winners
-
-    def _blocks(self, X: Any) -> Iterator[slice]:
-        """Yield blocks of rows whose decision values for all pairs are held at a time."""
-        height = max(1, HELD // len(self.pairs))
-        for top in range(0, X.shape[0], height):
-            yield slice(top, top + height)

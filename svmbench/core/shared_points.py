@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from svmbench.core.kernels import KernelFunction
 from svmbench.core.models import Expansion
 from svmbench.core.pair_sums import AllPairs, OwnPairs, drop
+from svmbench.core.pairs import Pairs
 from svmbench.core.prediction import add_up
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from svmbench.core.pairs import Pairs
 
 #: A decision value below this is 0, and its pair even: values of narrow kernels end at 1e-308.
 NOTHING = 1e-300
@@ -135,8 +135,14 @@ class SharedPoints:
         negative, positive = self.pairs.negative, self.pairs.positive
         b[negative, positive - 1] = b[positive, negative] = self.b
         values = b[codes]
-        sums = OwnPairs(self.coefficients, self.starts, codes, values)
-        add_up(self.function, self.points, X, sums)
+        if self.function.name == "linear":
+            normals = self._normals()
+            for c in np.unique(codes):
+                own, rows = np.flatnonzero((negative == c) | (positive == c)), codes == c
+                values[rows] += X[rows] @ normals[:, own]
+        else:
+            sums = OwnPairs(self.coefficients, self.starts, codes, values)
+            add_up(self.function, self.points, X, sums)
         drop(values, NOTHING)
         return values
 
@@ -151,3 +157,12 @@ class SharedPoints:
             sums.add(part, 0, columns[top:bottom])
             sums.end(part, top, bottom)
         return normals
+
+
+def warm_up() -> None:
+    """Evaluate the models of three classes, a point of each."""
+    X, codes = np.array([[0.0, 0.1], [1.0, 1.2], [0.0, 2.0]]), np.arange(3)
+    parts = np.arange(4), np.ones((2, 3)), np.zeros(3), Pairs(codes)
+    shared = SharedPoints(KernelFunction("rbf", 1.0), X, codes, *parts)
+    shared.decide(X)
+    shared.decide_own(X, codes)

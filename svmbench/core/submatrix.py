@@ -11,10 +11,9 @@ from svmbench.core.compiled import compiled, wide_vectors
 
 
 class Workspace:
-    """Memory that one array after another is put into; each ends with the next.
+    """Memory for one array after another: each is valid until the next is asked for.
 
-    Memory that is new to a process costs more to touch than to write to again: half the time of
-    gathering a part of a kernel matrix.
+    Memory that is new to a process costs more to touch than to write to again.
     """
 
     def __init__(self) -> None:

@@ -134,19 +134,23 @@ class Scores:
 
 @dataclass
 class Fold:
-    """One inner fold with its two-class problems, as positions in the rows that are searched on.
+    """One inner fold with its two-class problems.
 
     Attributes
     ----------
     pairs : Pairs
-        Of the fold's training rows, as positions in these.
+        Of the fold's training rows.
     rows : list of ndarray of int
-        The same samples of each pair as positions in all rows.
+        The samples of each pair, as positions in the rows that are searched on.
+    signs : list of ndarray
+        Their labels in the pair.
     validation : ndarray of int of shape (n_validation,)
+        Positions in the rows that are searched on.
     """
 
     pairs: Pairs
     rows: list[np.ndarray]
+    signs: list[np.ndarray]
     validation: np.ndarray
 
 
@@ -163,7 +167,8 @@ def make_folds(codes: np.ndarray, splits: Splits) -> list[Fold]:
     folds = []
     for train, validation in splits:
         pairs = Pairs(codes[train])
-        folds.append(Fold(pairs, [train[pair.rows] for pair in pairs], validation))
+        rows, signs = zip(*((train[pair.rows], pair.signs) for pair in pairs), strict=True)
+        folds.append(Fold(pairs, list(rows), list(signs), validation))
     return folds
 
 
@@ -192,7 +197,7 @@ def score_gamma(
     values : sequence of float
         C, ascending.
     ties : {"sum", "first"}, default="sum"
-        As for :func:`svmbench.core.multiclass.vote`.
+        As for :func:`svmbench.core.pairs.vote`.
     workspace : Workspace, optional
         Where the matrices of the problems are put, one after another.
     """
@@ -201,7 +206,8 @@ def score_gamma(
     source = KernelSource.precomputed(K, workspace or Workspace())
     for f, fold in enumerate(folds):
         decisions, reasons = pair_decisions(source, fold, estimator, values)
-        predicted = vote(decisions, fold.pairs, n_classes, ties=ties)
+        by_values = decisions.swapaxes(0, 1)
+        predicted = np.array([vote(own, fold.pairs, n_classes, ties=ties) for own in by_values])
         accuracy[:, f] = 100.0 * np.mean(predicted == codes[fold.validation], axis=1)
         fits += len(reasons)
         unconverged += sum(reason in UNFINISHED for reason in reasons)
@@ -223,9 +229,9 @@ def pair_decisions(
     """
     decisions = np.empty((len(fold.pairs), len(values), len(fold.validation)))
     reasons = []
-    for k, (pair, rows) in enumerate(zip(fold.pairs, fold.rows, strict=True)):
+    for k, (rows, signs) in enumerate(zip(fold.rows, fold.signs, strict=True)):
         # The path without what each of its points cost, which nobody asks here.
-        solutions = list(estimator.solve_along(source.subset(rows), pair.signs, "C", values))
+        solutions = list(estimator.solve_along(source.subset(rows), signs, "C", values))
         coefficients = np.array([s.coefficients for s in solutions])
         used = coefficients.any(axis=0)
         others = source.block(rows[used], fold.validation)
@@ -273,7 +279,7 @@ def search(
     points : sequence of dict
         The product of some values of C and some of gamma.
     ties : {"sum", "first"}, default="sum"
-        As for :func:`svmbench.core.multiclass.vote`.
+        As for :func:`svmbench.core.pairs.vote`.
     done : dict, optional
         What an interrupted search had recorded, by the id that `emit` was told.
     emit : callable, optional

@@ -14,9 +14,10 @@ from small_problems import needs_jit
 
 from svmbench import CSVC
 from svmbench.core.arrays import raw
+from svmbench.core.compiled import JIT_DISABLED
 from svmbench.core.crew import Crew
 from svmbench.core.joint_pairs import Layout
-from svmbench.core.kernel.csvc import all_pairs
+from svmbench.core.kernel.csvc import all_pairs, pair_loops
 from svmbench.core.kernel.csvc.float32_rows import DenseRows, SourceRows
 from svmbench.core.kernel.csvc.pair_loops import ask_ahead, steps_of_pair, steps_of_small_pair
 from svmbench.core.kernels import KernelFunction, KernelSource
@@ -323,6 +324,22 @@ def test_a_small_pair_takes_the_same_steps_on_a_copy():
     assert work > 20
     assert_array_equal(beta, other[2])
     assert_array_equal(v, other[3])
+
+
+@pytest.mark.skipif(not JIT_DISABLED, reason="inside compiled code a call can't be listened to")
+def test_small_pairs_alone_are_copied(monkeypatch):
+    called = []
+
+    def listened(*given):
+        called.append(len(given[6][0]))
+        return steps_of_small_pair(*given)
+
+    monkeypatch.setattr(pair_loops, "steps_of_small_pair", listened)
+    monkeypatch.setattr(pair_loops, "SMALL", 12)
+    y = np.repeat([0, 1, 2], [4, 8, 9])
+    X = np.random.default_rng(0).normal(size=(21, 2))
+    CSVC().fit(X, y)
+    assert called == [12]
 
 
 def test_runs_end_where_their_memory_does():

@@ -27,6 +27,16 @@ def test_pairs_index_the_rows_of_two_classes_in_order():
     assert pairs[1].signs.tolist() == [1.0, -1.0, -1.0, 1.0]
 
 
+def test_pairs_are_a_sequence_that_is_made_when_asked_for():
+    pairs = Pairs(np.array([2, 0, 1, 0, 2]))
+    assert len(pairs) == 3
+    assert [(p.negative, p.positive) for p in pairs[1:]] == [(0, 2), (1, 2)]
+    assert pairs[-1].rows.tolist() == [0, 2, 4]
+    assert pairs[-1].signs.tolist() == [1.0, -1.0, 1.0]
+    with pytest.raises(IndexError):
+        pairs[3]
+
+
 def test_a_class_without_samples_has_no_pairs_and_no_vote():
     pairs = Pairs(np.array([0, 3, 3]))
     assert [(p.negative, p.positive) for p in pairs] == [(0, 3)]

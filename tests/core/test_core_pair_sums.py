@@ -6,8 +6,9 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
 from svmbench import CSVC
-from svmbench.core import pair_sums, prediction, several
+from svmbench.core import pair_sums, pairs, prediction
 from svmbench.core.kernels import KERNELS, KernelFunction
+from svmbench.core.multiclass import OneVsOne
 from svmbench.core.pairs import Pairs
 from svmbench.core.shared_points import SharedPoints
 
@@ -22,6 +23,7 @@ def narrow(monkeypatch):
     """Let tiles end within classes, and blocks after few rows."""
     monkeypatch.setattr(prediction, "WIDTH", 8)
     monkeypatch.setattr(pair_sums, "SUMS", 7 * 5 * 4)
+    monkeypatch.setattr(pair_sums, "LEAST", 1)
 
 
 def problem(kernel, form):
@@ -74,6 +76,35 @@ def test_points_in_parts_and_threads_change_nothing(monkeypatch):
     assert_allclose(shared.decide(X), values, rtol=1e-12, atol=1e-12)
 
 
+def test_more_classes_than_a_square_of_pairs():
+    rng, n = np.random.default_rng(0), 35
+    points, X, every = rng.normal(size=(2 * n, 2)), rng.normal(size=(9, 2)), Pairs(np.arange(n))
+    starts, coefficients = 2 * np.arange(n + 1), rng.normal(size=(n - 1, 2 * n))
+    function = KernelFunction("rbf", 0.5)
+    b = rng.normal(size=len(every))
+    shared = SharedPoints(function, points, np.arange(2 * n), starts, coefficients, b, every)
+    K, found = function.between(X, points), shared.decide(X)
+    for p, pair in enumerate(every):
+        a, c = pair.negative, pair.positive
+        first = K[:, starts[a] : starts[a + 1]] @ coefficients[c - 1, starts[a] : starts[a + 1]]
+        second = K[:, starts[c] : starts[c + 1]] @ coefficients[a, starts[c] : starts[c + 1]]
+        assert_allclose(found[:, p], first + second + b[p], rtol=1e-12, atol=1e-12)
+
+
+def test_values_that_are_handed_in_are_added_by_blocks_of_rows(monkeypatch):
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 5
+    X = rng.normal(size=(60, 3)) + rng.normal(size=(5, 3))[y]
+    K = KernelFunction("rbf", 0.3).between(X, X)
+    model = CSVC(C=10.0, kernel="precomputed", decision_function_shape="ovo").fit(K, y)
+    inputs = CSVC(C=10.0, gamma=0.3, decision_function_shape="ovo").fit(X, y)
+    monkeypatch.setattr(pair_sums, "LEAST", 1)
+    assert_allclose(model.decision_function(K), inputs.decision_function(X), atol=5e-3)
+    once = model.decision_function(K)
+    monkeypatch.setattr(pair_sums, "SUMS", 1 << 20)
+    assert_allclose(model.decision_function(K), once, rtol=1e-13, atol=1e-13)
+
+
 def test_votes_of_many_rows_are_counted_by_blocks(monkeypatch):
     rng = np.random.default_rng(0)
     y = np.arange(60) % 5
@@ -81,7 +112,12 @@ def test_votes_of_many_rows_are_counted_by_blocks(monkeypatch):
     model = CSVC(C=10.0).fit(X, y)
     first = CSVC(C=10.0, break_ties=False).fit(X, y)
     values, sums, elected = model.decision_function(X), model.predict(X), first.predict(X)
-    monkeypatch.setattr(several, "HELD", 70)
+    together = OneVsOne(CSVC(C=10.0)).fit(X, y)
+    voted = together.predict(X)
+    monkeypatch.setattr(pairs, "HELD", 70)
+    assert_array_equal(together.predict(X), voted)
+    assert_array_equal(together.predict(sp.csr_array(X)), voted)
+    assert_array_equal(together.predict(X.tolist()), voted)
     assert_array_equal(model.decision_function(X), values)
     assert_array_equal(model.predict(X), sums)
     assert_array_equal(first.predict(X), elected)

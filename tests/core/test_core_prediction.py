@@ -13,7 +13,9 @@ from svmbench.core.kernels import KERNELS, KernelFunction, gauss_double
 from svmbench.core.models import Expansion
 from svmbench.core.oneclass.one_class import OneClass
 from svmbench.core.oneclass.svdd import SVDD
+from svmbench.core.pairs import Pairs
 from svmbench.core.prediction import BitTiles, DenseTiles, SparseTiles, weighted_sums
+from svmbench.core.shared_points import SharedPoints
 
 #: More than a tile of points and two blocks of rows, where loops are compiled.
 N_POINTS, N_ROWS = (20, 13) if JIT_DISABLED else (1101, 301)
@@ -185,15 +187,19 @@ def test_threads_do_not_change_a_bit(name, precision):
 
 @pytest.mark.parametrize("name", INPUTS)
 @pytest.mark.parametrize("precision", prediction.PRECISIONS)
-def test_several_sums_share_the_values(name, precision):
+def test_pairs_of_classes_share_the_values(name, precision):
     function, Z, _, X, _ = problem(name)
-    C = RNG.normal(size=(len(Z), 7))
-    C[:, 2:] *= RNG.random((len(Z), 5)) < 0.5
-    # Of the first points most sums have none.
-    C[: len(Z) // 2, 3:] = 0.0
-    together = weighted_sums(function, CSR(Z), C, CSR(X), precision=precision)
-    alone = [weighted_sums(function, CSR(Z), c, CSR(X), precision=precision) for c in C.T]
-    assert_allclose(together, np.column_stack(alone), rtol=1e-9, atol=1e-12)
+    # Two small classes, and one that is larger than a tile.
+    starts, n = np.array([0, 5, 9, len(Z)]), len(Z)
+    C, b = RNG.normal(size=(2, n)), RNG.normal(size=3)
+    shared = SharedPoints(function, CSR(Z), np.arange(n), starts, C, b, Pairs(np.arange(3)))
+    together = shared.decide(CSR(X), precision=precision)
+    for p, (first, second) in enumerate(((0, 1), (0, 2), (1, 2))):
+        own = np.zeros(n)
+        for row, c in ((second - 1, first), (first, second)):
+            own[starts[c] : starts[c + 1]] = C[row, starts[c] : starts[c + 1]]
+        alone = b[p] + weighted_sums(function, CSR(Z), own, CSR(X), precision=precision)
+        assert_allclose(together[:, p], alone, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("form", [DENSE, CSR])
@@ -269,7 +275,8 @@ def test_several_classes_have_the_same_options(shape, kernel):
 
 def test_inputs_that_symmetry_makes_equal_stay_equal():
     corners, middle = np.eye(3), np.full((1, 3), 1.0 / 3.0)
-    sums = weighted_sums(KernelFunction("rbf", 1.0), corners, np.eye(3), middle)
+    function = KernelFunction("rbf", 1.0)
+    sums = np.column_stack([weighted_sums(function, corners, one, middle) for one in np.eye(3)])
     assert len(set(sums[0])) == 1
 
 

@@ -6,10 +6,14 @@ from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.model_selection import GridSearchCV
 from sklearn.preprocessing import minmax_scale
 from sklearn.svm import SVC
+from small_problems import make_problem
 
+import svmbench
+from svmbench.catalogue import solver_class
 from svmbench.core.kernel_base import KernelSolution
 from svmbench.core.kernel_classifier import KernelClassifier
-from svmbench.core.kernels import squared_distances
+from svmbench.core.kernels import KernelFunction, KernelSource, squared_distances
+from svmbench.core.submatrix import Workspace
 from svmbench.experiment.folds import outer_splits
 from svmbench.experiment.kernel_search import (
     SearchRows,
@@ -170,5 +174,30 @@ def test_rows_stand_by_class_and_fold_and_problems_stay_as_they_are():
         assert np.array_equal(before.codes[old.validation], after.codes[new.validation])
         for one, other in zip(old.rows, new.rows, strict=True):
             assert np.array_equal(before.rows[one], after.rows[other])
-        for one, other in zip(old.pairs, new.pairs, strict=True):
-            assert np.array_equal(one.signs, other.signs)
+        for one, other in zip(old.signs, new.signs, strict=True):
+            assert np.array_equal(one, other)
+
+
+SEARCHED = [
+    name
+    for name in svmbench.solvers()
+    if takes_part(solver_class(name), {}, [{"C": 1.0, "gamma": 1.0}])
+    and "C" in solver_class(name)().get_params()
+]
+
+
+@pytest.mark.parametrize("name", SEARCHED)
+def test_no_solution_lives_in_the_memory_of_the_next_problem(name):
+    X, y = make_problem(n=60, d=3)
+    K = KernelFunction("rbf", 0.5).between(X, X)
+    signs, parts = y.astype(float), (np.arange(0, 60, 2), np.arange(1, 60, 2))
+    solver = svmbench.solver(name, gamma=0.5)
+    # The one after the other in one memory, and each in its own.
+    source = KernelSource.precomputed(K, Workspace())
+    found = [list(solver.solve_along(source.subset(p), signs[p], "C", [1.0, 4.0])) for p in parts]
+    for part, solutions in zip(parts, found, strict=True):
+        apart = KernelSource.precomputed(K).subset(part)
+        expected = solver.solve_along(apart, signs[part], "C", [1.0, 4.0])
+        for one, other in zip(solutions, expected, strict=True):
+            np.testing.assert_array_equal(one.coefficients, other.coefficients)
+            assert one.b == other.b

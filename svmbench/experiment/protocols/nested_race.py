@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from svmbench.core.kernels import KernelSource, gauss_of_distances, squared_distances
-from svmbench.core.multiclass import vote
+from svmbench.core.pairs import vote
 from svmbench.experiment import folds, measure
 from svmbench.experiment.blocks import RaceBlock
 from svmbench.experiment.cells import SolverSettings, while_searching
@@ -245,8 +245,8 @@ def _refit(
     (fold,) = make_folds(codes, [(known, asked)])
     estimator = build(**best)
     decisions = np.empty((len(fold.pairs), len(test)))
-    for k, (pair, rows) in enumerate(zip(fold.pairs, fold.rows, strict=True)):
-        solution = estimator.solve(KernelSource.precomputed(K).subset(rows), pair.signs)
+    for k, (rows, signs) in enumerate(zip(fold.rows, fold.signs, strict=True)):
+        solution = estimator.solve(KernelSource.precomputed(K).subset(rows), signs)
         decisions[k] = solution.coefficients @ K[np.ix_(rows, asked)] + solution.b
     return vote(decisions, fold.pairs, problem.n_classes, ties=TIES)
 

@@ -52,7 +52,7 @@ CHECKED = 1000
 #: more than they do.
 AT_ONCE = 3000
 
-#: Rows of a strip, at least: its product of matrices is efficient, and it stays in the cache.
+#: Rows of a strip, at least: its product of matrices is efficient.
 STRIP = 128
 
 #: A pair of more samples is solved alone: working sets and shrinking are faster there.
@@ -92,6 +92,7 @@ class Runs:
         self.rows, self.columns, self.are_whole = rows, rows.columns(None), True
         if n <= max(AT_ONCE, TINY * k) and n * n <= most:
             self.made = n * n
+            # (Those are in double precision.)
             if 2 * n <= SMALL * k:
                 self.values = np.empty(n * n, dtype=rows.dtype)
                 self.slots = self._make_blocks()
@@ -290,7 +291,7 @@ class Search:
             gap = top - bottom
             if gap <= self.tol:
                 self.reasons[p] = CONVERGED
-            elif gap > PROGRESS * last[p] or self.reasons[p] == STALLED:
+            elif not gap <= PROGRESS * last[p] or self.reasons[p] == STALLED:
                 self.solve_alone(int(p))
             else:
                 self.reasons[p] = UNKNOWN

@@ -79,16 +79,16 @@ def staying(part: Part) -> np.ndarray:
 
 @compiled_sums
 def gap_so_far(low: np.ndarray, high: np.ndarray, beta: np.ndarray, v: np.ndarray) -> float:
-    """Return the duality gap at the threshold of the moment: of `box`, but for rounding.
+    """Return ``box.duality_gap`` at ``box.threshold``, but for rounding.
 
-    That is looked at often, so its loops are written to vectorise.
+    It is looked at often, so its loops are written to vectorise.
     """
     wide_vectors()
     total, free = 0.0, 0.0
     for k in range(len(v)):
-        inside = 1.0 if (beta[k] < high[k]) & (beta[k] > low[k]) else 0.0
-        total += inside * v[k]
-        free += inside
+        is_free = (beta[k] < high[k]) & (beta[k] > low[k])
+        total += v[k] if is_free else 0.0
+        free += 1.0 if is_free else 0.0
     if free > 0.0:
         b = total / free
     else:

@@ -27,8 +27,7 @@ from svmbench.core.kernel.csvc.whole_matrix import (
     pair_steps,
 )
 
-#: Up to so many samples a pair's matrix is copied to where it stays in the cache: measured, half
-#: the time of a step of 24 samples, and of 60.
+#: Up to so many samples a pair's matrix is copied to where it stays in the cache.
 SMALL = 128
 
 
@@ -258,8 +257,8 @@ def steps_of_all(
             reasons[p] = reason
 
 
-#: Rows that are mirrored side by side.
-LINE = 16
+#: Rows that are mirrored side by side: their values, in float64, are a line of the cache.
+LINE = 8
 
 
 @compiled
@@ -292,7 +291,6 @@ def put_blocks(
                     out[j] = row[j]
             if c < last:
                 continue
-            # A few rows at a time: what they write side by side is a line of the cache.
             for some in range(0, size, LINE):
                 rows = strip[begin - top + some : begin - top + min(some + LINE, size)]
                 for j in range(width):

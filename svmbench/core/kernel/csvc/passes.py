@@ -67,7 +67,7 @@ def extremes(
 ) -> tuple[float, float]:
     """Return the largest gradient of what can go up, and the smallest of what can go down.
 
-    -inf and inf where nothing can.
+    -inf and inf where nothing can. No gradient may be NaN.
     """
     wide_vectors()
     top, bottom = -np.inf, -np.inf
