@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from svmbench.core.kernel_classifier import KernelClassifier
 from svmbench.core.kernels import (
@@ -69,6 +70,8 @@ def warm_up(build: Callable[..., KernelClassifier]) -> None:
     grid = [{"C": C, "gamma": 1.0} for C in (1.0, 2.0)]
     splits = [(even, odd), (odd, even)]
     search(SearchRows(squared_distances(X), np.arange(12), codes, 3, splits), build, grid)
+    for bits in (X > 1.0, sp.csr_array(X > 1.0)):
+        squared_distances(bits.astype(np.float64))
 
 
 @dataclass(frozen=True)

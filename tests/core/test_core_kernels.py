@@ -166,6 +166,25 @@ def test_distances_and_their_kernel_are_scikit_learns_in_single_precision(form, 
     assert_allclose(out, euclidean_distances(X, squared=True), rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_distances_of_bits_are_counted(form, dtype, monkeypatch, tmp_path):
+    bits = (np.random.default_rng(0).random((70, 130)) < 0.3).astype(float)
+    expected = ((bits[:, None, :] - bits[None, :, :]) ** 2).sum(axis=2)
+    mapped = np.memmap(tmp_path / "distances", dtype=dtype, mode="w+", shape=(70, 70))
+    with monkeypatch.context() as patch:
+        patch.setattr("svmbench.core.kernels.inner_products", None)
+        found = squared_distances(form(bits), dtype=dtype)
+        assert squared_distances(form(bits), out=mapped) is mapped
+    assert found.dtype == dtype
+    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(mapped, expected)
+    # Of other values, or more features than are counted, they are computed.
+    np.testing.assert_array_equal(squared_distances(form(2.0 * bits)), 4.0 * expected)
+    monkeypatch.setattr("svmbench.core.kernels.MOST_BITS", 129)
+    np.testing.assert_array_equal(squared_distances(form(bits), dtype=dtype), expected)
+
+
 def test_gathering_is_fancy_indexing():
     matrix = np.random.default_rng(0).normal(size=(9, 7)).astype(np.float32)
     rows, columns = np.array([8, 0, 0, 3]), np.array([6, 1])

@@ -22,6 +22,7 @@ import numpy as np
 
 from svmbench.core.kernels import KernelSource, gauss_of_distances, squared_distances
 from svmbench.core.pairs import vote
+from svmbench.core.submatrix import gather
 from svmbench.experiment import folds, measure
 from svmbench.experiment.blocks import RaceBlock
 from svmbench.experiment.cells import SolverSettings, while_searching
@@ -240,7 +241,7 @@ def _refit(
     """Train on all of an outer fold's training rows, and return the classes of its test rows."""
     both = np.r_[train, test]
     codes = problem.codes[both]
-    K = gauss_of_distances(distances[np.ix_(both, both)], best["gamma"])
+    K = gauss_of_distances(gather(distances, both, both, distances.dtype), best["gamma"])
     known, asked = np.arange(len(train)), np.arange(len(train), len(both))
     (fold,) = make_folds(codes, [(known, asked)])
     estimator = build(**best)
