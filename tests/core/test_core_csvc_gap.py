@@ -132,7 +132,9 @@ def test_a_solution_has_the_gap_that_was_asked_for(share, fit_intercept, dtype):
     assert gap_of(whole, K, y, C) <= 1e-6 * C * n
     assert found.n_iter < whole.n_iter
     # No later than at the first look at which it is as small.
-    earlier = model.set_params(max_iter=max(0, found.n_iter - narrowing.LOOK)).solve(source, y)
+    earlier = model.set_params(max_iter=max(0, found.n_iter - narrowing.look_after(n))).solve(
+        source, y
+    )
     assert gap_of(earlier, K, y, C) > share * C * n
 
 

@@ -30,7 +30,7 @@ from svmbench.core.kernel.csvc.float32_rows import (
     float32_rows,
 )
 from svmbench.core.kernel.csvc.growing_matrix import GrowingMatrix, can_grow
-from svmbench.core.kernel.csvc.narrowing import LOOK, NO_LIMIT, narrowing_steps
+from svmbench.core.kernel.csvc.narrowing import NO_LIMIT, look_after, narrowing_steps
 from svmbench.core.kernel.csvc.whole_matrix import (
     CONVERGED,
     GAP,
@@ -217,9 +217,9 @@ def until_gap(
     """
     if ends.limit < 0.0:
         return take_steps(box, ends.tol, ends.max_iter, beta, v)
-    steps = 0
+    steps, look = 0, look_after(len(beta))
     while gap_of_box(box, beta, v) > ends.limit:
-        taken, reason = take_steps(box, ends.tol, min(LOOK, ends.max_iter - steps), beta, v)
+        taken, reason = take_steps(box, ends.tol, min(look, ends.max_iter - steps), beta, v)
         steps += taken
         if reason != MAX_ITER or steps >= ends.max_iter:
             return steps, reason

@@ -33,8 +33,11 @@ from svmbench.core.kernel.row_store import subtract_rows
 #: Below so many samples all of them take part throughout: a step costs little beside a copy.
 NARROWED = 1000
 
-#: Steps between two looks at the gap, and at what may be left out.
+#: Steps between two looks at the gap, and at what may be left out; …
 LOOK = 100
+
+#: … and below `NARROWED` samples, whose fits are shorter.
+SOON = 50
 
 #: At most this share of the samples that take part may stay, or leaving out is not worth a copy.
 STAY = 0.7
@@ -62,6 +65,12 @@ class Part(NamedTuple):
     high: np.ndarray
     beta: np.ndarray
     v: np.ndarray
+
+
+@compiled
+def look_after(n: int) -> int:
+    """Return the steps between two looks at a problem of n samples."""
+    return LOOK if n >= NARROWED else SOON
 
 
 @compiled
@@ -165,7 +174,7 @@ def narrowing_steps(
     low, high = bounds
     tol, max_iter, limit = ends
     n, steps, idle = len(beta), 0, 0.0
-    look = LOOK if limit >= 0.0 or n >= NARROWED else max_iter
+    look = look_after(n) if limit >= 0.0 or n >= NARROWED else max_iter
     # All of them, and these are no copies: steps on them act on beta and v.
     whole = Part(np.arange(n), low, high, beta, v)
     part, values, own, is_whole, before = whole, K, diag, True, beta.copy()
