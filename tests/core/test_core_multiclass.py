@@ -11,7 +11,7 @@ from svmbench import CSVC, DCDL1, catalogue
 from svmbench.baselines.libsvm import Libsvm
 from svmbench.core.kernel.smo import SMO
 from svmbench.core.multiclass import OneVsOne
-from svmbench.core.pairs import Pairs, vote
+from svmbench.core.pairs import Pairs, values_of_classes, vote
 from svmbench.core.several import PairModels
 
 IRIS = X, y = load_iris(return_X_y=True)
@@ -25,6 +25,13 @@ def test_pairs_index_the_rows_of_two_classes_in_order():
         (1, 2, [0, 2, 4]),
     ]
     assert pairs[1].signs.tolist() == [1.0, -1.0, -1.0, 1.0]
+
+
+def test_values_of_classes_are_votes_and_a_share_of_the_sums():
+    # A value of 0 goes to the negative class, as in scikit-learn.
+    found = values_of_classes(np.array([[0.0, 2.0, -1.0]]), Pairs(np.arange(3)), 3)
+    sums = np.array([-2.0, 1.0, 1.0])
+    np.testing.assert_allclose(found[0], [1.0, 1.0, 1.0] + sums / (3.0 * (abs(sums) + 1.0)))
 
 
 def test_pairs_are_a_sequence_that_is_made_when_asked_for():
