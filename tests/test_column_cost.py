@@ -1,23 +1,18 @@
 """The script that measures what a single kernel column costs: its table has the ratios it says."""
 
 import csv
-import importlib.util
 import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from script_loading import load_script
 from small_problems import needs_jit
-
-SCRIPT = Path(__file__).parent.parent / "scripts" / "column_cost.py"
 
 
 @needs_jit
 def test_a_line_a_data_set(tmp_path, monkeypatch, capsys):
-    spec = importlib.util.spec_from_file_location("column_cost", SCRIPT)
-    script = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(script)
+    script = load_script("column_cost")
     monkeypatch.setattr(script, "HEIGHT", 2)
     monkeypatch.setattr(script, "ROUNDS", 3)
     rng = np.random.default_rng(0)

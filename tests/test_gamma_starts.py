@@ -1,22 +1,17 @@
 """The script that measures starts across gamma: a neighbour that is the same costs no step."""
 
 import csv
-import importlib.util
 import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
+from script_loading import load_script
 from small_problems import make_problem, needs_jit
-
-SCRIPT = Path(__file__).parent.parent / "scripts" / "gamma_starts.py"
 
 
 @needs_jit
 def test_equal_neighbours_cost_nothing_and_others_do(tmp_path, monkeypatch):
-    spec = importlib.util.spec_from_file_location("gamma_starts", SCRIPT)
-    script = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(script)
+    script = load_script("gamma_starts")
     X, y = make_problem(n=150, d=5)
     monkeypatch.setattr(script.svmbench, "load", lambda _: SimpleNamespace(X=X, y=y))
     monkeypatch.setattr(script, "FACTORS", {1.0: 2, 64.0: 2})

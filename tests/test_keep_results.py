@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import lzma
 import shutil
@@ -12,6 +11,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from script_loading import load_script
 
 from svmbench.errors import ResultsError
 from svmbench.report import build, kept, records
@@ -24,18 +24,9 @@ import synthetic_runs as runs
 ROOT = Path(__file__).resolve().parent.parent
 
 
-def script(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, ROOT / "scripts" / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.fixture
 def keep_results() -> ModuleType:
-    return script("keep_results")
+    return load_script("keep_results")
 
 
 @pytest.fixture(scope="module")
@@ -110,7 +101,7 @@ def test_a_kept_folder_that_is_not_what_its_records_make_is_told_and_made_again(
     (folder / "times.png").write_bytes(b"other pixels")
     (folder / "accuracies.png").unlink()
     (folder / "notes.csv").write_text("")
-    rebuild = script("rebuild_results")
+    rebuild = load_script("rebuild_results")
     assert rebuild.main(["--check", str(folder)]) == 1
     said = capsys.readouterr().out.splitlines()
     expected = [
@@ -136,7 +127,7 @@ def test_pictures_of_another_matplotlib_are_not_compared_and_this_is_said(
     other = svg.replace(f"Matplotlib v{kept.drawn_by(svg)}".encode(), b"Matplotlib v1.0")
     (folder / "times.svg").write_bytes(other.replace(b"#404040", b"#404041"))
     assert kept.differences(folder) == []
-    assert script("rebuild_results").main(["--check", str(folder)]) == 0
+    assert load_script("rebuild_results").main(["--check", str(folder)]) == 0
     said = capsys.readouterr().out
     assert said == f"{folder}: SVGs by matplotlib 1.0 are not compared\nnothing differs\n"
 

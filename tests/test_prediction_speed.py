@@ -1,24 +1,19 @@
 """The script that measures how fast models are evaluated: all ways are of one model."""
 
-import importlib.util
 import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from script_loading import load_script
 from small_problems import make_problem, needs_jit
-
-SCRIPT = Path(__file__).parent.parent / "scripts" / "prediction_speed.py"
 
 
 @needs_jit
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
 def test_ratios_and_equal_models(form, monkeypatch, capsys):
-    spec = importlib.util.spec_from_file_location("prediction_speed", SCRIPT)
-    script = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(script)
+    script = load_script("prediction_speed")
     X, y = make_problem(n=120, d=5)
     data = SimpleNamespace(X=form(X), y=y, X_test=None)
     monkeypatch.setattr(script.svmbench, "load", lambda name: data)

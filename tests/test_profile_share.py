@@ -1,15 +1,13 @@
 """The script that measures what share of a call some functions take."""
 
 import csv
-import importlib.util
 import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from script_loading import load_script
 from small_problems import make_problem
 
-SCRIPT = Path(__file__).parent.parent / "scripts" / "profile_share.py"
 FIT = "svmbench.core.kernel.csvc.CSVC.conclude"
 SEARCH = "svmbench.core.kernel.csvc.classifier.follow"
 
@@ -17,9 +15,7 @@ SEARCH = "svmbench.core.kernel.csvc.classifier.follow"
 @pytest.fixture
 def run(tmp_path, monkeypatch):
     """Run the script on 60 small samples; return its lines by call, parameters and function."""
-    spec = importlib.util.spec_from_file_location("profile_share", SCRIPT)
-    script = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(script)
+    script = load_script("profile_share")
     X, y = make_problem(n=80, d=3)
     monkeypatch.setattr(script.svmbench, "load", lambda _: SimpleNamespace(X=X, y=y))
     monkeypatch.setattr(script, "GRID", [{"C": C, "gamma": 0.5} for C in (1.0, 4.0)])

@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
-import sys
 from pathlib import Path
 from types import ModuleType
 
 import numpy as np
 import pytest
+from script_loading import load_script
 
 ROOT = Path(__file__).resolve().parent.parent
 
 
 @pytest.fixture(scope="module")
 def scaling() -> ModuleType:
-    place = ROOT / "scripts" / "scaling.py"
-    spec = importlib.util.spec_from_file_location("scaling", place)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["scaling"] = module
-    spec.loader.exec_module(module)
-    return module
+    return load_script("scaling")
 
 
 def test_the_page_is_what_the_script_makes_of_what_was_measured(scaling: ModuleType) -> None:

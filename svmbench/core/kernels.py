@@ -169,6 +169,7 @@ def squared_distances(X: Any, out: np.ndarray | None = None, dtype: Any = np.flo
     Parameters
     ----------
     X : ndarray or csr_array of shape (n_samples, n_features)
+        CSR without duplicates.
     out : ndarray of shape (n_samples, n_samples), optional
         Where to write; may be memory-mapped. In memory by default.
     dtype : type, default=float32
@@ -340,7 +341,7 @@ class KernelSource:
         K : ndarray of shape (n, n)
             May be memory-mapped.
         workspace : Workspace, optional
-            Where the whole matrix of a subset is put, which then ends with the next.
+            Where the whole matrix of a subset is put; see `whole`.
         """
         return _Matrix(K, None, workspace=workspace)
 

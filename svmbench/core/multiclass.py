@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from sklearn.base import ClassifierMixin
 from sklearn.utils import _safe_indexing
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from svmbench.core.arrays import canonical_csr
 from svmbench.core.base import (
@@ -211,7 +211,7 @@ class OneVsOne(ClassifierMixin, Solver):
     def predict(self, X: Any) -> np.ndarray:
         """Predict the class of each row of `X` by the vote of the pairs, shape (n_samples,)."""
         check_is_fitted(self, "n_iter_")
-        winners = np.empty(_num_samples(X), dtype=np.int64)
+        winners = np.empty(X.shape[0] if hasattr(X, "shape") else len(X), dtype=np.int64)
         for rows in row_blocks(len(winners), self.pairs_):
             decisions = self.pair_decisions(_safe_indexing(X, rows)).T
             winners[rows] = vote(decisions, self.pairs_, len(self.classes_))

@@ -20,7 +20,7 @@ the number of threads.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property, partial
 from typing import Any, Protocol
 
@@ -141,17 +141,30 @@ def add_up(
         return
     if function.name not in KERNELS:
         # Values that are handed in: rows of a matrix, of which points are columns.
-        for top in range(0, X.shape[0], sums.tallest):
-            bottom = min(top + sums.tallest, X.shape[0])
-            part = sums.begin(top, bottom)
-            sums.add(part, 0, np.asarray(function.between(X[top:bottom], points)))
-            sums.end(part, top, bottom)
+        add_rows(sums, X.shape[0], lambda rows: np.asarray(function.between(X[rows], points)))
         return
     with Crew(n_jobs) as crew:
         for first, tiles in _makers(function, points, X, precision):
             height = HEIGHT * min(TALLEST, max(1, WIDTH // tiles.n_points))
             height = min(height, sums.tallest)
             crew.share(X.shape[0], height, partial(_add_tiles, tiles, first, sums, height))
+
+
+def add_rows(sums: Sums, n_rows: int, values: Callable[[slice], Any]) -> None:
+    """Hand values with all points over, of a block of rows at a time.
+
+    Parameters
+    ----------
+    sums : Sums
+    n_rows : int
+    values : callable
+        Returns those of some rows, (m, n_points).
+    """
+    for top in range(0, n_rows, sums.tallest):
+        bottom = min(top + sums.tallest, n_rows)
+        part = sums.begin(top, bottom)
+        sums.add(part, 0, values(slice(top, bottom)))
+        sums.end(part, top, bottom)
 
 
 def _add_tiles(tiles: Tiles, offset: int, sums: Sums, height: int, start: int, stop: int) -> None:
@@ -192,8 +205,7 @@ class Sums(Protocol):
         first : int
             A multiple of ``WIDTH``.
         K : ndarray of shape (n_rows, at most WIDTH)
-            Kernel values, in double or single precision; all points at once where values are
-            handed in.
+            Kernel values, in double or single precision; from `add_rows`, with all points at once.
         """
 
     def end(self, part: Any, top: int, bottom: int) -> None:

@@ -18,7 +18,7 @@ from svmbench.core.kernels import KernelFunction
 from svmbench.core.models import Expansion
 from svmbench.core.pair_sums import AllPairs, OwnPairs, drop
 from svmbench.core.pairs import Pairs
-from svmbench.core.prediction import add_up
+from svmbench.core.prediction import add_rows, add_up
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -151,18 +151,21 @@ class SharedPoints:
         columns = self.points.T
         normals = np.zeros((columns.shape[0], len(self.b)))
         sums = AllPairs(self.coefficients, self.starts, normals)
-        for top in range(0, len(normals), sums.tallest):
-            bottom = min(top + sums.tallest, len(normals))
-            part = sums.begin(top, bottom)
-            sums.add(part, 0, columns[top:bottom])
-            sums.end(part, top, bottom)
+        add_rows(sums, len(normals), lambda rows: columns[rows])
         return normals
 
 
 def warm_up() -> None:
     """Evaluate the models of three classes, a point of each."""
     X, codes = np.array([[0.0, 0.1], [1.0, 1.2], [0.0, 2.0]]), np.arange(3)
-    parts = np.arange(4), np.ones((2, 3)), np.zeros(3), Pairs(codes)
-    shared = SharedPoints(KernelFunction("rbf", 1.0), X, codes, *parts)
+    shared = SharedPoints(
+        function=KernelFunction("rbf", 1.0),
+        points=X,
+        rows=np.arange(3),
+        starts=np.arange(4),
+        coefficients=np.ones((2, 3)),
+        b=np.zeros(3),
+        pairs=Pairs(codes),
+    )
     shared.decide(X)
     shared.decide_own(X, codes)

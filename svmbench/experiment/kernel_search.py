@@ -24,11 +24,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from svmbench.core.kernel_classifier import KernelClassifier
-from svmbench.core.kernels import (
-    KernelSource,
-    gauss_of_distances,
-    squared_distances,
-)
+from svmbench.core.kernels import KernelSource, gauss_of_distances, squared_distances
 from svmbench.core.pairs import Pairs, vote
 from svmbench.core.submatrix import Workspace, gather
 
@@ -304,8 +300,8 @@ def search(
             if within is None:
                 within = gather(distances, rows, rows, distances.dtype)
             K = gauss_of_distances(within, gamma, of_gamma.array(within.shape, within.dtype))
-            parts = folds, build(gamma=gamma), values, ties, workspace
-            scores = score_gamma(K, codes, ground.n_classes, *parts)
+            estimator, n_classes = build(gamma=gamma), ground.n_classes
+            scores = score_gamma(K, codes, n_classes, folds, estimator, values, ties, workspace)
             found = {
                 "params": {"gamma": gamma},
                 "values": values,

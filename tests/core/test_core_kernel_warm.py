@@ -68,11 +68,12 @@ caching.FunctionCache.load_overload = listened
 
 digits, classes = load_digits(return_X_y=True)
 X, y = digits[:1200] / 16.0, classes[:1200] % 2
-found = {}
+found, heard = {}, 0
 for name, declared in svmbench.solvers().items():
     if not solver_class(name).__module__.startswith("svmbench.core"):
         continue
     warm_up(solver_class(name))
+    heard += len(late)
     late.clear()
     for inputs in [X, sp.csr_array(X)] if declared.sparse else [X]:
         svmbench.solver(name).fit(inputs, y)
@@ -84,6 +85,7 @@ for n in (len(digits), 900, 400):
     model = svmbench.solver("csvc").fit(digits[:n] / 16.0, classes[:n])
     model.predict(digits)
     model.set_params(break_ties=False).predict(digits)
+assert heard, "nothing is heard of what is compiled or loaded"
 assert not (found or late), (found, late)
 """
 

@@ -2,33 +2,26 @@
 
 from __future__ import annotations
 
-import importlib.util
 import lzma
 import tomllib
 from pathlib import Path
 
 import numpy as np
 import pytest
+from script_loading import load_script
 
 from svmbench import data
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def script(name):
-    spec = importlib.util.spec_from_file_location(name, ROOT / "scripts" / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def test_docs_datasets_md_is_current():
     written = (ROOT / "docs" / "datasets.md").read_text(encoding="utf-8")
-    assert written == script("datasets_md").page(), "run: python scripts/datasets_md.py"
+    assert written == load_script("datasets_md").page(), "run: python scripts/datasets_md.py"
 
 
 def test_the_docs_say_what_differs_from_print():
-    page = script("datasets_md").page()
+    page = load_script("datasets_md").page()
     (line,) = [line for line in page.splitlines() if line.startswith("| `planning-relax` |")]
     assert "| 182 |" in line
     assert "146 × 12" in line
@@ -42,7 +35,7 @@ def test_a_new_libsvm_entry_can_be_pasted(use_registry, tmp_path, monkeypatch, c
     (tmp_path / "m" / "my.svm.xz").write_bytes(lzma.compress(b"0 1:1\n1 2:2\n1 3:4\n"))
     (tmp_path / "m" / "my.t").write_bytes(b"1 4:4\n0 1:1\n")
     arguments = [str(tmp_path / "m" / "my.svm.xz"), "--test", str(tmp_path / "m" / "my.t")]
-    assert script("new_dataset").main([*arguments, "--name", "mine"]) == 0
+    assert load_script("new_dataset").main([*arguments, "--name", "mine"]) == 0
     text = capsys.readouterr().out
     said = tomllib.loads(text)["mine"]
     assert said["n_features"] == 4
@@ -58,7 +51,7 @@ def test_a_new_libsvm_entry_can_be_pasted(use_registry, tmp_path, monkeypatch, c
 def test_a_new_table_entry_can_be_pasted(use_registry, tmp_path, monkeypatch, capsys):
     (tmp_path / "my.csv").write_bytes(b"id,x,kind\n1,5,no\n2,6,yes\n3,7,maybe\n")
     reading = 'format = "table", header = true, label = "kind", drop = ["id"]'
-    tool = script("new_dataset")
+    tool = load_script("new_dataset")
     arguments = [str(tmp_path / "my.csv"), "--reading", reading]
     assert tool.main([*arguments, "--derivation", 'positive = ["yes"]']) == 0
     text = capsys.readouterr().out
@@ -80,5 +73,5 @@ def test_a_new_table_entry_can_be_pasted(use_registry, tmp_path, monkeypatch, ca
 def test_the_tool_says_what_is_wrong(tmp_path, monkeypatch, capsys, arguments, said):
     monkeypatch.chdir(tmp_path)
     Path("my.svm").write_bytes(b"1 x\n")
-    assert script("new_dataset").main(arguments) == 1
+    assert load_script("new_dataset").main(arguments) == 1
     assert said in capsys.readouterr().err

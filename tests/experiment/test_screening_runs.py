@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from runs import cells_in_process
+from script_loading import load_script
 
 from svmbench.core.compiled import JIT_DISABLED
 from svmbench.core.nu import screening as rules
@@ -193,14 +194,7 @@ def test_a_plane_marks_what_was_screened_at_the_last_value(task: str, tmp_path: 
 
 
 def test_paired_statistics_are_read_from_a_run(tmp_path: Any) -> None:
-    import importlib.util
-
-    script = Path(__file__).parents[2] / "scripts" / "paired.py"
-    spec = importlib.util.spec_from_file_location("paired", script)
-    assert spec is not None
-    assert spec.loader is not None
-    paired = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(paired)
+    paired = load_script("paired")
     rng = np.random.default_rng(0)
     with (tmp_path / "table.csv").open("w", newline="") as handle:
         writer = csv.writer(handle)

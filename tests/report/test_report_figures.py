@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,6 +9,7 @@ from types import ModuleType
 
 import pytest
 from claimed_runs import SCENES, Kept
+from script_loading import load_script
 from synthetic_runs import planned, race_run, record, smo_run, write_run
 
 from svmbench.errors import ResultsError
@@ -141,12 +141,7 @@ def test_a_page_is_refreshed_and_nothing_else_changes(root: Path) -> None:
 
 @pytest.fixture
 def figures() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("figures", ROOT / "scripts" / "figures.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_script("figures")
 
 
 def test_the_script_checks_and_writes(
