@@ -22,7 +22,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup quickstart test test-beyond test-no-jit coverage lint format validate regress reproduce-all clean
+.PHONY: help setup compiled quickstart test test-beyond test-no-jit coverage lint format validate regress reproduce-all clean
 
 help:  ## List the targets.
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
@@ -46,7 +46,12 @@ quickstart: setup  ## Run a small real experiment that needs no download; prints
 	@echo "table: results/quickstart-quick/table.csv"
 	@echo "plot:  results/quickstart-quick/scaling.png"
 
-test: setup  ## Run the tests (those of real data need SVMBENCH_MIRROR, and say so).
+# Each process of the tests would compile for itself what it is first to call.
+compiled: setup
+	@echo "compiling the loops of the solvers, where the cache lacks them (a minute or two)"
+	@$(BIN)/svmbench warmup --jobs $(TEST_JOBS) > /dev/null
+
+test: compiled  ## Run the tests (those of real data need SVMBENCH_MIRROR, and say so).
 	$(BIN)/python -m pytest -n $(TEST_JOBS) --dist worksteal $(PYTEST_FLAGS) \
 	  $(if $(APART),$(addprefix --ignore=,$(BEYOND_TESTS)))
 

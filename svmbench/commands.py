@@ -214,28 +214,31 @@ def time_(
 
 @click.command()
 @click.argument("solvers", nargs=-1, type=SolverName())
-def warmup(solvers: tuple[str, ...]) -> None:
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Solvers compiled at a time.",
+)
+def warmup(solvers: tuple[str, ...], jobs: int) -> None:
     r"""Compile the loops of all solvers (or of those named), so that no run has to wait for it.
 
     What is compiled is kept in the cache, for these versions and this CPU.
 
     \b
     Examples:
-      svmbench warmup
+      svmbench warmup --jobs 2
       svmbench warmup alsvm pegasos
     """
-    from time import perf_counter
-
     from svmbench import catalogue
-    from svmbench.experiment.measure import warm
+    from svmbench.experiment import warming
 
     names = solvers or tuple(catalogue.solvers())
     for name in names:
         catalogue.solver_class(name)
-    for name in names:
-        start = perf_counter()
-        warm(name)
-        terminal.say(f"{name}: {perf_counter() - start:.1f} s")
+    for name, seconds in warming.warm_all(names, jobs):
+        terminal.say(f"{name}: {seconds:.1f} s")
 
 
 @click.command()

@@ -300,10 +300,26 @@ def test_warmup_compiles_what_it_names() -> None:
     ended = svmbench("warmup", "test-works", "liblinear-l1")
     assert ended.code == 0
     assert [line.split(":")[0] for line in ended.out.splitlines()] == ["test-works", "liblinear-l1"]
+    several = svmbench("warmup", "liblinear-l1", "test-works", "dcd-l1", "--jobs", 2)
+    assert several.code == 0, several.said
+    names = sorted(line.split(":")[0] for line in several.out.splitlines())  # as they are ready
+    assert names == ["dcd-l1", "liblinear-l1", "test-works"]
     wrong = svmbench("warmup", "liblinear-l1", "liblinaer-l1")
     assert wrong.code == 2
     assert wrong.out == ""  # every name is checked first
     assert "did you mean 'liblinear-l1'?" in wrong.err
+
+
+def test_compiling_elsewhere_leaves_code_that_is_loaded_here(tmp_path: Path) -> None:
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    words = ("warmup", "alsvm", "alsvm-batch", "--jobs", "2")
+    done = subprocess.run([*COMMAND, *words], env=environment, check=False)
+    assert done.returncode == 0
+    compiled = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.nbc")}
+    assert compiled
+    again = subprocess.run([*COMMAND, *words[:-2]], env=environment, check=False)
+    assert again.returncode == 0
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.nbc")} == compiled
 
 
 def test_a_race_of_one_line() -> None:

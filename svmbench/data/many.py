@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import time
 from collections.abc import Callable, Iterable
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from svmbench.data import prepare
 from svmbench.data.registry import entry, parse_name
 from svmbench.errors import DataError, DataUnavailableError
+from svmbench.side_by_side import side_by_side
 
 
 @dataclass(frozen=True)
@@ -148,14 +148,10 @@ def fetch_many(
         else:
             todo.append(name)
     if jobs > 1 and len(todo) > 1:
-        # Not forked: a parent that has BLAS or Numba threads can't be forked safely.
-        context = multiprocessing.get_context("spawn")
-        with ProcessPoolExecutor(min(jobs, len(todo)), mp_context=context) as pool:
-            running = {pool.submit(_one, name, mirror, official): name for name in todo}
-            for future in as_completed(running):
-                outcome = future.result()
-                outcomes[outcome.name] = outcome
-                tell(Event("done", outcome.name, outcome=outcome))
+        prepared = partial(_one, mirror=mirror, official=official)
+        for outcome in side_by_side(prepared, todo, jobs):
+            outcomes[outcome.name] = outcome
+            tell(Event("done", outcome.name, outcome=outcome))
     else:
         for name in todo:
             tell(Event("start", name))
