@@ -21,7 +21,7 @@ from svmbench.errors import (
     ConfigError,
     SvmbenchError,
 )
-from svmbench.options import CLUSTER, JOBS, KIND, MIRROR, POSITIVE, RETRY, TRUST
+from svmbench.options import CLUSTER, JOBS, KIND, MIRROR, POSITIVE, RETRY, TRUST, jobs_option
 
 _QUIET = click.option("-q", "--quiet", is_flag=True, help="Say only what went wrong.")
 
@@ -172,13 +172,7 @@ def validate(configs: tuple[str, ...], trust: bool) -> None:
 @click.argument("names", nargs=-1, metavar="NAME|@PAPER ...", type=DatasetName(papers=True))
 @click.option("--all", "all_", is_flag=True, help="Every data set that is known.")
 @MIRROR
-@click.option(
-    "--jobs",
-    type=click.IntRange(min=1),
-    default=1,
-    show_default=True,
-    help="Data sets prepared at a time.",
-)
+@jobs_option("Data sets prepared at a time.")
 @_QUIET
 def fetch(names: tuple[str, ...], all_: bool, mirror: str | None, jobs: int, quiet: bool) -> None:
     r"""Get data sets and prepare them: download, verify, derive, check the counts, cache.

@@ -13,7 +13,7 @@ from svmbench import completion as completing
 from svmbench import inert, terminal
 from svmbench.completion import DatasetName, SolverName
 from svmbench.errors import EXIT_ERROR, EXIT_REGRESSION, ConfigError, ResultsError
-from svmbench.options import FOLDER, POSITIVE, TRUST, FiniteRange
+from svmbench.options import FOLDER, POSITIVE, TRUST, FiniteRange, jobs_option
 from svmbench.paths import PACKAGE
 
 
@@ -214,13 +214,7 @@ def time_(
 
 @click.command()
 @click.argument("solvers", nargs=-1, type=SolverName())
-@click.option(
-    "--jobs",
-    type=click.IntRange(min=1),
-    default=1,
-    show_default=True,
-    help="Solvers compiled at a time.",
-)
+@jobs_option("Solvers compiled at a time.")
 def warmup(solvers: tuple[str, ...], jobs: int) -> None:
     r"""Compile the loops of all solvers (or of those named), so that no run has to wait for it.
 

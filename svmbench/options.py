@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class FiniteRange(click.FloatRange):
@@ -20,6 +23,13 @@ class FiniteRange(click.FloatRange):
         if not math.isfinite(number):
             self.fail(f"{value} is not a finite number.", param, ctx)
         return number
+
+
+def jobs_option(what: str) -> Callable[[Function], Function]:
+    """Return the option `--jobs`, with what there is that many of at a time as its help."""
+    return click.option(
+        "--jobs", type=click.IntRange(min=1), default=1, show_default=True, help=what
+    )
 
 
 #: For limits and tolerances of all commands.
@@ -48,13 +58,7 @@ MIRROR = click.option(
     show_envvar=True,
     help="Folder or URL that holds data files by name, plain or .xz, .bz2, .gz.",
 )
-JOBS = click.option(
-    "--jobs",
-    type=click.IntRange(min=1),
-    default=1,
-    show_default=True,
-    help="Cells at a time; above 1, times are marked as contended.",
-)
+JOBS = jobs_option("Cells at a time; above 1, times are marked as contended.")
 CLUSTER = click.option(
     "--cluster",
     default="",

@@ -1,8 +1,10 @@
-"""The same for each of several items, in processes of their own, that an interrupt ends at once."""
+"""The same for each of several items, in processes of their own, that end with the command."""
 
 from __future__ import annotations
 
 import multiprocessing
+import os
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from typing import TypeVar
@@ -16,8 +18,8 @@ def side_by_side(
 ) -> Iterator[Result]:
     """Call a function with each item, in up to `jobs` processes.
 
-    Whatever ends the loop over the results (Ctrl-C, an error of one of the calls) ends the
-    processes too, where they are: what they write has to bear that.
+    Whatever ends the loop over the results (Ctrl-C, an error of one of the calls), or this process
+    (SIGKILL), ends the others too, where they are: what they write has to bear that.
 
     Parameters
     ----------
@@ -40,7 +42,9 @@ def side_by_side(
     # Not forked: a parent that has BLAS or Numba threads can't be forked safely.
     context = multiprocessing.get_context("spawn")
     others = set(multiprocessing.active_children())
-    pool = ProcessPoolExecutor(max(1, min(jobs, len(items))), mp_context=context)
+    pool = ProcessPoolExecutor(
+        max(1, min(jobs, len(items))), mp_context=context, initializer=_end_with_parent
+    )
     try:
         for done in as_completed([pool.submit(function, item) for item in items]):
             yield done.result()
@@ -50,3 +54,15 @@ def side_by_side(
         raise
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def _end_with_parent() -> None:
+    """Have this process end once its parent has: the executor's would wait for work for ever."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def watch() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()

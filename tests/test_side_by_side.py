@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
@@ -61,8 +62,14 @@ def test_a_process_that_dies_is_no_endless_wait() -> None:
         list(side_by_side(os._exit, [3], 1))
 
 
-@pytest.mark.parametrize("reached", ["the command", "all of them"])
-def test_an_interrupt_ends_at_once(reached: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("send", "number"),
+    [(os.kill, signal.SIGINT), (os.killpg, signal.SIGINT), (os.kill, signal.SIGKILL)],
+    ids=["the command is interrupted", "all of them are", "the command is killed"],
+)
+def test_the_end_of_the_command_is_everybodys(
+    send: Callable[[int, int], None], number: int, tmp_path: Path
+) -> None:
     script = tmp_path / "sleepers.py"
     script.write_text(SLEEPERS)
     process = subprocess.Popen(
@@ -74,7 +81,7 @@ def test_an_interrupt_ends_at_once(reached: str, tmp_path: Path) -> None:
     )
     assert process.stdout is not None
     assert process.stdout.readline() == "begun\n"
-    (os.kill if reached == "the command" else os.killpg)(process.pid, signal.SIGINT)
+    send(process.pid, number)
     began = time.monotonic()
     process.communicate(timeout=50)
     assert time.monotonic() - began < 30
