@@ -8,6 +8,8 @@ BUDGET ?=
 # The heavy tests are spread over the cores by pytest-xdist.
 TEST_JOBS ?= 2
 PYTEST_FLAGS ?=
+# One of OpenBLAS's: Nehalem, Sandybridge, Haswell, Zen, SkylakeX ...
+CORE_TYPE ?= Haswell
 # Folders below tests/ that need more than `make setup` installs: extras, programs, a JRE.
 BEYOND := programs cluster spark blocks
 BEYOND_TESTS := $(wildcard $(addprefix tests/,$(BEYOND)))
@@ -22,7 +24,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup compiled quickstart test test-beyond test-no-jit coverage lint format validate regress reproduce-all clean
+.PHONY: help setup compiled quickstart test test-beyond test-core-type test-no-jit coverage lint format validate regress reproduce-all clean
 
 help:  ## List the targets.
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
@@ -61,6 +63,9 @@ test-beyond: $(VENV)/.beyond  ## Run the tests of Spark, Dask and programs; what
 
 test-no-jit: setup  ## Run the tests of the algorithms once more as plain Python.
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n $(TEST_JOBS) --dist worksteal $(PYTEST_FLAGS) tests/core
+
+test-core-type: setup  ## Run the tests of the algorithms with BLAS kernels of another CPU (CORE_TYPE=Haswell).
+	OPENBLAS_CORETYPE=$(CORE_TYPE) $(BIN)/python -m pytest -n $(TEST_JOBS) --dist worksteal $(PYTEST_FLAGS) tests/core
 
 coverage: setup  ## Line coverage of svmbench/, the tests of core run with and without JIT.
 	$(MAKE) test PYTEST_FLAGS="--cov --cov-report="

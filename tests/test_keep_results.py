@@ -118,6 +118,15 @@ def test_a_kept_folder_that_is_not_what_its_records_make_is_told_and_made_again(
     assert capsys.readouterr().out == "nothing differs\n"
 
 
+def test_a_run_of_the_users_own_is_no_kept_result(run: Path, keep_results: ModuleType) -> None:
+    folder = keep_results.keep(run)
+    root = folder.parent.parent
+    beside = Path(shutil.copytree(run, root / "own-quick"))
+    nested = Path(shutil.copytree(run, folder.parent / "own"))
+    assert kept.folders(root) == [folder]
+    assert all((place / "tables.md").is_file() for place in (beside, nested))
+
+
 def test_pictures_of_another_matplotlib_are_not_compared_and_this_is_said(
     run: Path, keep_results: ModuleType, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -115,10 +115,10 @@ class Results:
 
     @cached_property
     def evidence(self) -> Evidence:
-        """Every run below the folder, as claims are judged by them."""
+        """Every kept run below the folder, as claims are judged by them."""
         from svmbench.report import claims
 
-        return claims.gather([self.root])
+        return claims.gather([self.root], only_kept=True)
 
 
 def refresh(text: str, results: Results, name: str = "text") -> str:

@@ -107,8 +107,9 @@ def pack(records: list[Record]) -> bytes:
 
 
 def folders(root: Path) -> list[Path]:
-    """Return every folder of kept tables below `root`, in order."""
-    return sorted(path.parent for path in root.rglob("tables.md"))
+    """Return every folder of kept tables below `root`, in order; a run's own folder is not kept."""
+    found = (path.parent for path in root.rglob("tables.md"))
+    return sorted(folder for folder in found if not (folder / RECORDS).exists())
 
 
 def has_records(folder: Path) -> bool:

@@ -24,6 +24,7 @@ from svmbench.report.figures import (
     rows_behind,
     written,
 )
+from svmbench.report.records import PACKED, result_lines
 from svmbench.report.tidy import tidy_csv
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -222,21 +223,33 @@ def test_pages_quote_records() -> None:
     assert sum(map(len, quoted().values())) > 100
 
 
+def pack_records(root: Path) -> None:
+    """Make kept results of the runs below a folder."""
+    for records in sorted(root.rglob("runs.jsonl")):
+        (records.parent / PACKED).unlink(missing_ok=True)
+        packed = kept.pack(result_lines(records.parent))
+        records.with_name(PACKED).write_bytes(packed)
+        records.unlink()
+
+
 def test_verdicts_stand_between_their_comments(tmp_path: Path) -> None:
-    kept = Kept()
-    SCENES["smo-1"].build(kept)
-    kept.write(tmp_path)
+    runs = Kept()
+    SCENES["smo-1"].build(runs)
+    runs.write(tmp_path)
     page = (
         "<!-- verdicts -->\n<!-- /verdicts -->\n\n<!-- verdicts smo -->\nold\n<!-- /verdicts -->\n"
     )
+    assert "9 claims: 9 not tested" in refresh(page, Results(tmp_path)), "of runs that aren't kept"
+    pack_records(tmp_path)
     made = refresh(page, Results(tmp_path))
     assert "| smo | smo-1 |  | smo-9 | smo-2, smo-3," in made
     assert "| cpsp |  |  |  | cpsp-1, cpsp-2" in made
     assert "| smo-1: Adult, linear kernel" in made
     assert "\nold\n" not in made
     assert refresh(made, Results(tmp_path)) == made
-    kept.edit(SCENES["smo-1"].edit)
-    kept.write(tmp_path)
+    runs.edit(SCENES["smo-1"].edit)
+    runs.write(tmp_path)
+    pack_records(tmp_path)
     assert "| smo |  |  | smo-1, smo-9 |" in refresh(made, Results(tmp_path))
     with pytest.raises(ResultsError, match="there are no claims of 'nobody'"):
         refresh("<!-- verdicts nobody -->\n<!-- /verdicts -->", Results(tmp_path))

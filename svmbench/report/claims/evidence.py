@@ -111,13 +111,16 @@ class Evidence:
         return []
 
 
-def gather(folders: Sequence[Path]) -> Evidence:
+def gather(folders: Sequence[Path], *, only_kept: bool = False) -> Evidence:
     """Read every run below some folders.
 
     Parameters
     ----------
     folders : sequence of Path
         Run folders, or folders that hold some at any depth.
+    only_kept : bool, default False
+        Leave out folders that runs have written, whose records are not packed: a page of kept
+        results says the same wherever somebody has run something.
 
     Raises
     ------
@@ -130,6 +133,8 @@ def gather(folders: Sequence[Path]) -> Evidence:
         if not folder.is_dir():
             raise ResultsError(f"{folder} is no folder of results")
         for place in run_folders(folder):
+            if only_kept and (place / RECORDS).exists():
+                continue
             runs.setdefault(place.resolve(), read_run(place))
         for place in folders_with_tables(folder):
             if not any((place / name).is_file() for name in (RECORDS, PACKED)):
