@@ -2,8 +2,9 @@
 
 A plan says of what code its cells are (`manifest`): for each cell the modules of its solvers and of
 its protocol, and for every file and package that these reach its content or version. What a kept
-plan says is compared with the files that are here. A plan without a manifest is compared by its
-cells' keys, which hold their code: its config is planned once more, without fetching anything.
+plan says is compared with the files that are here, whatever their names are by now. A plan without
+a manifest is compared by its cells' keys, which hold their code: its config is planned once more,
+without fetching anything.
 """
 
 from __future__ import annotations
@@ -93,13 +94,13 @@ def _by_manifest(cells: Sequence[Mapping[str, Any]], recorded: Mapping[str, Any]
 
 def _change(entry: Sequence[str], recorded: Mapping[str, Any]) -> str | None:
     """Return what has changed of what one kind of cell is made by; None where it can't be told."""
-    files, packages = recorded["files"], recorded["packages"]
+    files, packages = set(recorded["files"].values()), recorded["packages"]
     # A plug-in's module lies elsewhere, and may not be here at all.
     if not all(module.startswith("svmbench.") for module in entry):
         return None
     try:
         now = closure(*entry)
-        other = [module for module in sorted(now) if file_hash(module) != files.get(module)]
+        other = [module for module in sorted(now) if file_hash(module) not in files]
         installed = versions(now)
     except FileNotFoundError:
         return "its code is here no more"

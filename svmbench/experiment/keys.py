@@ -60,8 +60,9 @@ def code_hash(*modules: str) -> str:
     """
     digest = hashlib.sha256()
     names = closure(*modules)
-    for name in sorted(names):
-        digest.update(_read(name).digest.encode())
+    # Sorted by what they do, not by name: a module may be moved.
+    for one in sorted(_read(name).digest for name in names):
+        digest.update(one.encode())
     for package, number in sorted(versions(names).items()):
         digest.update(f"{package} {number}\n".encode())
     return digest.hexdigest()[:20]

@@ -5,6 +5,10 @@ node by node. ``ast.dump`` and ``ast.unparse`` do that too, but in words that de
 version; here whatever is empty is left out, and one file has one hash under 3.11, 3.12 and 3.13.
 Names, constants, defaults, annotations and decorators are all spelt, and so is a string that stands
 as a statement elsewhere than where a docstring does.
+
+Of an import from this package the imported names count, not the module's path, nor the order of
+such imports: a module that is moved keeps its hash, and so do the modules that import it. What the
+imported module does is in that module's own hash.
 """
 
 from __future__ import annotations
@@ -13,7 +17,10 @@ import ast
 import hashlib
 from collections.abc import Callable
 from functools import cache
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
+
+#: The package whose own module paths are left out of hashes.
+OWN_PACKAGE = "svmbench"
 
 _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
@@ -73,8 +80,13 @@ def _spell(
             items = _without_docstring(node, value) if name == "body" else value
             if items:
                 say(f"{name}[")
+                own = [item for item in items if _is_own_import(item)]
+                imports += [(str(one.module), tuple(a.name for a in one.names)) for one in own]
+                taken = (f"{a.name} {a.asname} " for one in own for a in one.names)
+                say("".join(sorted(taken)))
                 for item in items:
-                    _spell_item(node, item, say, imports)
+                    if not _is_own_import(item):
+                        _spell_item(node, item, say, imports)
                 say("]")
         elif isinstance(value, ast.AST):
             say(f"{name}:")
@@ -82,6 +94,15 @@ def _spell(
         else:
             say(f"{name}:{value} ")
     say(")")
+
+
+def _is_own_import(node: object) -> TypeGuard[ast.ImportFrom]:
+    """Return whether a statement takes names from a module of this package."""
+    return (
+        isinstance(node, ast.ImportFrom)
+        and not node.level
+        and (node.module or "").partition(".")[0] == OWN_PACKAGE
+    )
 
 
 def _spell_item(

@@ -45,6 +45,11 @@ def test_what_has_not_changed_is_fresh(code: dict[str, Any], tmp_path: Path) -> 
     assert changes(plan(tmp_path, code)) == {"k0": "", "k1": ""}
 
 
+def test_files_that_moved_are_fresh(code: dict[str, Any], tmp_path: Path) -> None:
+    named = {f"svmbench.once.{name}": content for name, content in code["files"].items()}
+    assert changes(plan(tmp_path, {**code, "files": named})) == {"k0": "", "k1": ""}
+
+
 def test_a_file_that_one_solver_reaches_is_named(code: dict[str, Any], tmp_path: Path) -> None:
     changed = {**code, "files": {**code["files"], ALSVM: "0123"}}
     found = changes(plan(tmp_path, changed))

@@ -142,7 +142,31 @@ def test_every_file_of_the_package_is_told_from_every_other() -> None:
 def test_the_hash_is_one_under_every_version_of_python() -> None:
     """Read under 3.11, 3.12 and 3.13; another value means that all kept results look stale."""
     text = PLAIN + "\nmatch a:\n    case {'b': [1, *_], **c} if c: x = lambda *d: (yield)\n"
-    assert digest(text) == "49a758d134a38dd814560a40479e3fefb1774b524263e783ced5d17ab6cbb934"
+    assert digest(text) == "8e66121f9e86eda36b811df5ac3bea7893e942c69c6c985c64b72c7403f34015"
+
+
+def test_a_module_that_moves_changes_no_hash() -> None:
+    """Its path, and where its import is sorted, are not what a file decides; names are."""
+    own = "from svmbench.core.base import Base\nfrom svmbench.core.qp import solve, trace as log\n"
+    text = f"import math\n{own}def f():\n    from svmbench.errors import Wrong\n    return Wrong\n"
+    moved = (
+        "import math\nfrom svmbench.core.numeric.qp import trace as log, solve\n"
+        "from svmbench.core.contract.solver import Base\n"
+        "def f():\n    from svmbench.base.errors import Wrong\n    return Wrong\n"
+    )
+    assert digest(moved) == digest(text)
+    assert statements.read(moved.encode()).imports != statements.read(text.encode()).imports
+    for old, new in [
+        ("Base\n", "Other\n"),
+        ("trace as log", "trace"),
+        ("trace as log", "trace as told"),
+        ("solve, ", ""),
+        ("import Wrong", "import Wrong as Wrong"),
+        ("import math", "import cmath as math"),
+        ("from svmbench.core.base", "from other.core.base"),
+    ]:
+        assert old in text
+        assert digest(text.replace(old, new)) != digest(text), (old, new)
 
 
 def test_imports_are_found_wherever_they_stand() -> None:
