@@ -2,13 +2,35 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import beyond
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+
+#: Run pytest as if some packages weren't installed. The arguments are the packages, joined by
+#: commas, and what pytest is called with.
+WITHOUT = """
+import sys
+from importlib.machinery import PathFinder
+from types import MethodType
+
+hidden, find = sys.argv[1].split(","), PathFinder.find_spec
+
+def find_others(cls, name, path=None, target=None):
+    return None if name.partition(".")[0] in hidden else find(name, path, target)
+
+PathFinder.find_spec = MethodType(find_others, PathFinder)
+
+import pytest
+
+sys.exit(pytest.main(sys.argv[2:]))
+"""
 
 
 def test_what_is_missing_is_a_skip_with_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -24,6 +46,41 @@ def test_it_is_a_failure_where_all_is_required(monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(pytest.fail.Exception, match="needs the program no-such-program"):
         beyond.need(program="no-such-program")
     beyond.need(package="numpy", program="sh")
+
+
+@pytest.mark.parametrize("missing", [{"pyspark", "distributed"}, {"pyspark", "pyarrow"}])
+def test_without_the_extras_their_tests_are_skipped_each_with_a_reason(missing: set[str]) -> None:
+    words = [
+        "-q",
+        "-rs",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:xdist",
+        "tests/spark",
+        "tests/cluster",
+    ]
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT, ",".join(missing), *words],
+        cwd=ROOT,
+        env={name: value for name, value in os.environ.items() if name != beyond.REQUIRE},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    skipped = [line for line in done.stdout.splitlines() if line.startswith("SKIPPED")]
+    assert all(any(name in line for line in skipped) for name in missing)
+    assert all("needs the package" in line for line in skipped)
+
+
+def test_no_test_of_the_stage_is_skipped_where_all_is_required() -> None:
+    """A skip of a test's own, and not of `beyond`, would pass unseen in `make test-beyond`."""
+    own = re.compile(r"\b(pytest\.(mark\.)?skip|importorskip|skipif)\b")
+    for folder in ("spark", "cluster", "programs"):
+        for path in (ROOT / "tests" / folder).glob("*.py"):
+            if path != Path(__file__):
+                assert not own.search(path.read_text()), f"{path} skips by itself"
 
 
 def test_the_stage_runs_each_of_its_folders_once() -> None:

@@ -22,10 +22,16 @@ spark.executorEnv.PYTHONPATH {Path(__file__).parent}
 INSTALL = "pip install 'svmbench[spark]', and openjdk-17-jre-headless or another JRE"
 
 
+def need_spark() -> None:
+    """Go on if Spark can be started here; skip the test, or its module, if it can't."""
+    for package in ("pyspark", "pyarrow"):
+        beyond.need(package=package, program="java", install=INSTALL)
+
+
 @pytest.fixture(scope="session")
 def spark_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Make Spark's folder one with settings of ours, where a cluster's workers may keep logs."""
-    beyond.need(package="pyspark", program="java", install=INSTALL)
+    need_spark()
     import pyspark
 
     home = tmp_path_factory.mktemp("spark")

@@ -9,13 +9,15 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import framed, opened, problem
+from conftest import framed, need_spark, opened, problem
 from numpy.testing import assert_allclose
 
-from svmbench.core.linear.alsvm_batch import ALSVMBatch
-from svmbench.errors import MissingPackageError
-from svmbench.spark import ALSVMSpark, ship
-from svmbench.spark.rows import folds_by_content
+need_spark()
+
+from svmbench.core.linear.alsvm_batch import ALSVMBatch  # noqa: E402
+from svmbench.errors import MissingPackageError  # noqa: E402
+from svmbench.spark import ALSVMSpark, ship  # noqa: E402
+from svmbench.spark.rows import folds_by_content  # noqa: E402
 
 #: A module that Python imports at its start, wherever it lies on the path.
 WITHOUT = """

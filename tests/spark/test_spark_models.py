@@ -8,17 +8,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from conftest import framed, problem
+from conftest import framed, need_spark, problem
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import dump_svmlight_file
 
-from svmbench.baselines.liblinear import LiblinearL2
-from svmbench.core.linear import least_squares
-from svmbench.core.linear.alsvm_batch import ALSVMBatch
-from svmbench.errors import DataError, SvmbenchError
-from svmbench.spark import ALSVMSpark, L2SVMSpark
-from svmbench.spark.rows import folds_by_content
-from svmbench.spark.text import LineError, located
+need_spark()
+
+from svmbench.baselines.liblinear import LiblinearL2  # noqa: E402
+from svmbench.core.linear import least_squares  # noqa: E402
+from svmbench.core.linear.alsvm_batch import ALSVMBatch  # noqa: E402
+from svmbench.errors import DataError, SvmbenchError  # noqa: E402
+from svmbench.spark import ALSVMSpark, L2SVMSpark  # noqa: E402
+from svmbench.spark.rows import folds_by_content  # noqa: E402
+from svmbench.spark.text import LineError, located  # noqa: E402
 
 GRID = [2.0**e for e in range(-10, 11, 2)]
 

@@ -8,7 +8,9 @@ import stat
 import subprocess
 from pathlib import Path
 
+import beyond
 import pytest
+from conftest import INSTALL
 from runs import COMMAND
 
 from svmbench.errors import MissingPackageError
@@ -44,8 +46,8 @@ def test_without_java(monkeypatch, tmp_path: Path):
     require_spark()
 
 
-@pytest.mark.skipif(importlib.util.find_spec("pyspark") is None, reason="needs the package pyspark")
 def test_a_command_without_java_ends_with_a_sentence(tmp_path: Path):
+    beyond.need(package="pyspark", install=INSTALL)
     environment = {**os.environ, "SVMBENCH_PLUGINS": "svmbench.spark.plugin"}
     environment |= {"JAVA_HOME": str(tmp_path)}
     words = [
