@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import heapq
+from collections.abc import Iterable
+from functools import lru_cache
+from itertools import islice, pairwise
+
 EXIT_OK = 0
 EXIT_ERROR = 1
 EXIT_USAGE = 2
@@ -79,10 +84,51 @@ class DamagedResultsError(ResultsError):
     exit_code = EXIT_USAGE
 
 
-def suggestion(name: str, known: list[str]) -> str:
+#: Characters of a name that are compared with other names.
+COMPARED_CHARACTERS = 40
+
+#: Known names, from the first on, that are looked at.
+MOST_KNOWN_NAMES = 500
+
+#: Known names, those with most pairs of letters in common, that are compared letter by letter.
+COMPARED_NAMES = 5
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
     """Return ``"; did you mean 'x'?"`` for the known name nearest to `name`, or nothing."""
+    near = nearest(name, known, 0.6)
+    return f"; did you mean {near!r}?" if near else ""
+
+
+def nearest(name: str, known: Iterable[str], least: float = 0.0) -> str:
+    """Return the known name that is most like another; empty if none is like it enough.
+
+    Takes some microseconds a known name, however long the names are: a file of other people's
+    making may hold hundreds of names, each of them misspelt.
+
+    Parameters
+    ----------
+    name : str
+    known : iterable of str
+    least : float, default=0.0
+        Likeness at least, from 0 to 1, as ``difflib.SequenceMatcher.ratio`` has it.
+    """
     from difflib import get_close_matches
 
-    spelt = {each.casefold(): each for each in known}
-    near = get_close_matches(name.casefold(), list(spelt), n=1, cutoff=0.6)
-    return f"; did you mean {spelt[near[0]]!r}?" if near else ""
+    spelt = {each[:COMPARED_CHARACTERS].casefold(): each for each in islice(known, MOST_KNOWN_NAMES)}
+    wanted = name[:COMPARED_CHARACTERS].casefold()
+    pairs = _letter_pairs(wanted)
+
+    def in_common(each: str) -> float:
+        own = _letter_pairs(each)
+        return len(pairs & own) / (len(pairs) + len(own))
+
+    likely = heapq.nlargest(COMPARED_NAMES, spelt, key=in_common)
+    near = get_close_matches(wanted, likely, n=1, cutoff=least)
+    return spelt[near[0]] if near else ""
+
+
+@lru_cache(maxsize=1 << 13)
+def _letter_pairs(name: str) -> frozenset[str]:
+    """Return the letters of a name and its pairs of neighbours, its two ends among them."""
+    return frozenset(name).union(a + b for a, b in pairwise(f" {name} "))

@@ -15,7 +15,8 @@ HIDDEN = "�"
 
 #: A spreadsheet takes a field for a formula that begins with one of these, or their wide forms.
 _FORMULA = "=+-@\uff1d\uff0b\uff0d\uff20"
-_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?(?:inf|nan)")
+#: Each digit can be matched in one way alone, else a long text would take the square of its length.
+_NUMBER = re.compile(r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?|[-+]?(?:inf|nan)")
 #: What means something inside a line of Markdown: an underscore only at the edge of a word, and a
 #: closing bracket where a link's address, its name or its definition follows.
 _MARKS = re.compile(r"[\\`*<>|$]|~(?!\w)|(?<=[\w~])~|\](?=[(\[:])|(?<![^\W_])_|_(?![^\W_])")

@@ -8,14 +8,13 @@ are kept: who refers to them makes no mistake.
 from __future__ import annotations
 
 import copy
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from svmbench.errors import suggestion
+from svmbench.errors import nearest, suggestion
 from svmbench.experiment.blocks import Block, DatasetSpec, SolverSpec
 from svmbench.experiment.findings import Findings
 from svmbench.experiment.models import Config, Profile
@@ -177,8 +176,7 @@ def _guess_protocol(item: Any, place: Place, left: Any, findings: Findings, draf
         findings.form(where, "the key 'protocol' is missing")
     else:
         findings.form(where, none_of(given, known))
-    near = difflib.get_close_matches(str(given), known, n=1, cutoff=0.0)
-    block["protocol"] = near[0] if near else known[0]
+    block["protocol"] = nearest(str(given), known)
     draft.guessed.add(place)
 
 

@@ -22,6 +22,7 @@ class Findings:
     def __init__(self, source: YamlSource) -> None:
         self.source = source
         self._said: dict[tuple[Place, str], str] = {}
+        self._places: set[Place] = set()
         self._of_the_command: list[str] = []
 
     def __iter__(self) -> Iterator[str]:
@@ -40,7 +41,7 @@ class Findings:
 
     def form(self, place: Place, said: str, named: Place | None = None) -> None:
         """Add what is wrong with a value itself, unless something is said of that one already."""
-        if place not in self.source.problems and not any(p == place for p, _ in self._said):
+        if place not in self.source.problems and place not in self._places:
             self.add(place, said, place if named is None else named)
 
     def add(self, place: Place, said: str, named: Place) -> None:
@@ -57,6 +58,7 @@ class Findings:
         """
         about = f"{line(dotted(named), 200)}: " if named else ""
         said = line(said, 800)
+        self._places.add(place)
         self._said.setdefault((place, said), f"{self.source.where(place)}: {about}{said}")
 
     def unknown(self, place: Place, what: str, name: str, known: list[str], named: Place) -> None:

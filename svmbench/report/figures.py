@@ -51,13 +51,20 @@ if TYPE_CHECKING:
     from svmbench.report.claims import Evidence
 
 _NUMBER = r"[-−]?\d[\d,]*(?:\.\d+)?"
-_FIGURE = re.compile(rf"<!--=(?P<what>.*?)-->(?P<figure>{_NUMBER}(?:–{_NUMBER})?)?", re.DOTALL)
+# Nothing reaches beyond the next comment of its kind: a text full of beginnings without an end
+# would else be gone over once for each of them.
+_FIGURE = re.compile(
+    rf"<!--=(?P<what>(?:(?!<!--|-->).)*)-->(?P<figure>{_NUMBER}(?:–{_NUMBER})?)?", re.DOTALL
+)
 _TABLE = re.compile(
-    r"(?P<head><!-- table (?P<folder>\S+) (?P<name>\S+) -->\n).*?(?P<foot><!-- /table -->)",
+    r"(?P<head><!-- table (?P<folder>\S+) (?P<name>\S+) -->\n)"
+    r"(?:(?!<!-- /?table).)*(?P<foot><!-- /table -->)",
     re.DOTALL,
 )
 _VERDICTS = re.compile(
-    r"(?P<head><!-- verdicts(?: (?P<paper>\S+))? -->\n).*?(?P<foot><!-- /verdicts -->)", re.DOTALL
+    r"(?P<head><!-- verdicts(?: (?P<paper>\S+))? -->\n)"
+    r"(?:(?!<!-- /?verdicts).)*(?P<foot><!-- /verdicts -->)",
+    re.DOTALL,
 )
 #: Digits of a figure that is not written yet.
 _DIGITS = 3
@@ -169,7 +176,7 @@ def queries(expression: str) -> list[Query]:
     ResultsError
         For an expression that can't be read.
     """
-    parts = re.split(r"\s+[/-]\s+", " ".join(expression.split()))
+    parts = re.split(r" [/-] ", " ".join(expression.split()))
     if len(parts) > 2:
         raise ResultsError("there is one quotient or difference in an expression, not more")
     first, *rest = map(parse, parts)
@@ -194,7 +201,7 @@ def evaluate(expression: str, results: Results) -> tuple[float, ...]:
     left, right = values
     if len(left) > 1 or len(right) > 1:
         raise ResultsError("a range has no quotient or difference")
-    if re.search(r"\s-\s", " ".join(expression.split())):
+    if " - " in " ".join(expression.split()):
         return (left[0] - right[0],)
     if right[0] == 0:
         raise ResultsError("the second value is 0")
