@@ -32,14 +32,15 @@ def solver_names() -> list[str]:
 
 def dataset_names() -> list[str]:
     """Return the names of all registered data sets, those of ``SVMBENCH_DATASETS`` included."""
-    import tomllib
+    from svmbench.errors import ConfigError
+    from svmbench.toml_source import read_toml
 
     further = filter(None, os.environ.get("SVMBENCH_DATASETS", "").split(os.pathsep))
     names: list[str] = []
-    for place in (paths.asset("datasets.toml"), *map(Path, further)):
+    for place in (paths.asset("datasets.toml"), *map(paths.expanded, further)):
         try:
-            entries = tomllib.loads(place.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+            entries = read_toml(place, place.name)
+        except (OSError, ConfigError):
             continue
         names += [name for name in entries if name != "origin"]
     return names

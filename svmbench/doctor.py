@@ -198,7 +198,7 @@ def _mirror() -> Iterator[Finding]:
         yield Finding("mirror", found, "note", mend)
     elif is_url(mirror):
         yield _mirror_url(mirror)
-    elif not Path(mirror).expanduser().is_dir():
+    elif not paths.expanded(mirror).is_dir():
         mend = "let SVMBENCH_MIRROR name a folder that exists, or unset it"
         yield Finding("mirror", f"{mirror} is not a folder", "broken", mend)
     else:

@@ -115,7 +115,9 @@ def nearest(name: str, known: Iterable[str], least: float = 0.0) -> str:
     """
     from difflib import get_close_matches
 
-    spelt = {each[:COMPARED_CHARACTERS].casefold(): each for each in islice(known, MOST_KNOWN_NAMES)}
+    spelt = {
+        each[:COMPARED_CHARACTERS].casefold(): each for each in islice(known, MOST_KNOWN_NAMES)
+    }
     wanted = name[:COMPARED_CHARACTERS].casefold()
     pairs = _letter_pairs(wanted)
 

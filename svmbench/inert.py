@@ -18,8 +18,12 @@ _FORMULA = "=+-@\uff1d\uff0b\uff0d\uff20"
 #: Each digit can be matched in one way alone, else a long text would take the square of its length.
 _NUMBER = re.compile(r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?|[-+]?(?:inf|nan)")
 #: What means something inside a line of Markdown: an underscore only at the edge of a word, and a
-#: closing bracket where a link's address, its name or its definition follows.
-_MARKS = re.compile(r"[\\`*<>|$]|~(?!\w)|(?<=[\w~])~|\](?=[(\[:])|(?<![^\W_])_|_(?![^\W_])")
+#: closing bracket where a link's address, its name or its definition follows. A bare address would
+#: become a link by its ``://``, or by its ``www.``.
+_MARKS = re.compile(
+    r"[\\`*<>|$]|~(?!\w)|(?<=[\w~])~|\](?=[(\[:])|(?<![^\W_])_|_(?![^\W_])"
+    r"|:(?=//)|(?<=[wW]{3})\."
+)
 _MARKS_AND_BRACKETS = re.compile(r"[\[\]]|" + _MARKS.pattern)
 #: What would begin a heading, a quotation, a list or a rule at the beginning of a line.
 _OPENING = re.compile(

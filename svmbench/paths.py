@@ -8,6 +8,9 @@ import re
 import stat
 from pathlib import Path
 
+from svmbench.errors import ConfigError
+from svmbench.inert import line
+
 PACKAGE = Path(__file__).resolve().parent
 
 
@@ -15,9 +18,25 @@ def cache_dir() -> Path:
     """Return the cache folder: ``SVMBENCH_CACHE``, else ``svmbench`` in the user's cache."""
     named = os.environ.get("SVMBENCH_CACHE")
     if named:
-        return Path(named).expanduser()
+        return expanded(named)
     base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "svmbench"
+    return (Path(base) if base else expanded("~/.cache")) / "svmbench"
+
+
+def expanded(name: str) -> Path:
+    """Return a path in which ``~`` and ``~user`` stand for home folders.
+
+    Raises
+    ------
+    svmbench.errors.ConfigError
+        If there is no such user, or nobody says where the user's home folder is.
+    """
+    try:
+        return Path(name).expanduser()
+    except RuntimeError:
+        raise ConfigError(
+            f"{line(name, 200)}: the home folder is not known; give the whole path"
+        ) from None
 
 
 def asset(name: str) -> Path:

@@ -19,8 +19,9 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 LEAVES = {"errors", "inert", "paths"}
 MAY_IMPORT = {
     "errors": set(),
-    "paths": set(),
+    "paths": {"errors", "inert"},
     "inert": set(),
+    "toml_source": {"errors", "inert", "paths"},
     "side_by_side": set(),
     "misfits": {"errors", "inert"},
     "terminal": {"errors", "inert"},
@@ -37,13 +38,13 @@ MAY_IMPORT = {
         "core.models",
     },
     "spark": {*LEAVES, "core", "data.libsvm"},
-    "data": {*LEAVES, "misfits", "side_by_side", "core.compiled"},
+    "data": {*LEAVES, "misfits", "toml_source", "side_by_side", "core.compiled"},
     "experiment": {
         *LEAVES,
         *("core", "baselines", "data", "catalogue", "misfits", "record", "scores", "specs"),
         "side_by_side",
     },
-    "report": {*LEAVES, "misfits", "record", "scores", "specs"},
+    "report": {*LEAVES, "misfits", "record", "scores", "specs", "toml_source"},
     "catalogue": {*LEAVES, "core", "baselines", "scores"},
     "papers": set(),
     "listing": {
@@ -52,7 +53,7 @@ MAY_IMPORT = {
     },
     "progress": {*LEAVES, "data", "experiment", "logs", "record", "terminal"},
     "logs": LEAVES,
-    "completion": {*LEAVES, "papers"},
+    "completion": {*LEAVES, "papers", "toml_source"},
     "schema": {*LEAVES, "experiment", "completion"},
     "doctor": {*LEAVES, "core", "data", "experiment", "catalogue", "terminal"},
     "duel": {
@@ -132,6 +133,19 @@ def test_every_room_is_in_the_document() -> None:
 def test_modules_are_small_and_named_for_what_they_do(module: Path) -> None:
     assert len(module.read_text(encoding="utf-8").splitlines()) <= 500
     assert module.name not in {"utils.py", "util.py", "helpers.py", "misc.py", "common.py"}
+
+
+#: The one module that parses text of a form that other people's files have.
+PARSERS = {"yaml": "experiment.yaml_source", "tomllib": "toml_source"}
+
+
+@pytest.mark.parametrize("module", MODULES, ids=name_of)
+def test_text_of_others_is_parsed_in_one_place(module: Path) -> None:
+    for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        names += [str(node.module)] if isinstance(node, ast.ImportFrom) else []
+        for name in names:
+            assert PARSERS.get(name.partition(".")[0], name_of(module)) == name_of(module), name
 
 
 #: What makes a function a compiled loop, whose arguments can only be arrays and numbers.

@@ -80,7 +80,7 @@ def on_mirror(file: SourceFile, mirror: str) -> list[Path]:
     DataUnavailableError
         If the folder does not exist.
     """
-    root = Path(mirror).expanduser()
+    root = paths.expanded(mirror)
     if not root.is_dir():
         raise DataUnavailableError(f"the mirror {mirror} is not a folder")
     index = _index(root, root.stat().st_mtime_ns)

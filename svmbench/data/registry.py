@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import os
 import re
-import tomllib
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -22,12 +21,17 @@ from svmbench import paths
 from svmbench.data.entries import PAPERS, Entry, Strict
 from svmbench.errors import ConfigError, UnknownNameError
 from svmbench.misfits import sentence
+from svmbench.toml_source import count_values, read_toml
 
 #: Names files with entries of one's own, separated as in ``PATH``.
 FURTHER = "SVMBENCH_DATASETS"
 
-#: No registry is larger; the one that ships has 90 kB.
-_MOST_BYTES = 4 << 20
+#: Values of all entries together, with what they have from those that they are based on; those
+#: that ship have 4,500.
+MOST_VALUES = 100_000
+
+#: Mistakes that are told; entries after so many are not looked at.
+MOST_PROBLEMS = 500
 
 
 @cache
@@ -37,6 +41,7 @@ def _read(places: tuple[Path, ...]) -> dict[str, Entry]:
     origins: dict[str, Any] = {}
     entries: dict[str, Entry] = {}
     problems: list[str] = []
+    n_values = 0
     for place in places:
         own = _parsed(place)
         own_origins = own.pop("origin", {})
@@ -55,7 +60,18 @@ def _read(places: tuple[Path, ...]) -> dict[str, Entry]:
         raw |= {name: own[name] for name in new}
         for name in new:
             try:
-                entries[name] = Entry.model_validate(_resolved(name, raw, origins))
+                resolved = _resolved(name, raw, origins)
+                n_values += count_values(resolved)
+                if n_values > MOST_VALUES or len(problems) > MOST_PROBLEMS:
+                    too_many = (
+                        f"with this entry there are more than {MOST_VALUES:,} values, those that"
+                        " entries have from others counted"
+                        if n_values > MOST_VALUES
+                        else "the entries from here on are not looked at"
+                    )
+                    problems.append(f"{place.name}: {_shown(name)}: {too_many}")
+                    break
+                entries[name] = Entry.model_validate(resolved)
             except ValidationError as error:
                 problems += [f"{place.name}: {said}" for said in _sentences(name, error)]
             except ConfigError as error:
@@ -87,42 +103,9 @@ def _sentences(name: str, error: ValidationError) -> list[str]:
 def _parsed(place: Path) -> dict[str, Any]:
     """Return what a file holds, when every text in it is fit for a terminal."""
     try:
-        content = paths.read_regular(place, _MOST_BYTES)
-        found = tomllib.loads(content.decode("utf-8"))
-        problem = _unfit(found)
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{place.name}: {' '.join(str(error).split())}") from None
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise ConfigError(f"{place.name}, line {line}: not encoded as UTF-8") from None
-    except ValueError as error:  # an integer of thousands of digits
-        raise ConfigError(f"{place.name}: {error}") from None
-    except RecursionError:
-        raise ConfigError(f"{place.name}: is nested too deep") from None
+        return read_toml(place, place.name)
     except OSError as error:
         raise ConfigError(f"{FURTHER}: {place} can't be read: {error.strerror}") from None
-    if problem:
-        raise ConfigError(f"{place.name}: {problem}")
-    return found
-
-
-def _unfit(value: Any, place: str = "") -> str:
-    """Return a sentence on the first text with a control character, or number without measure."""
-    if isinstance(value, dict):
-        parts = [(str(key), each) for key, each in value.items()]
-        for key, _ in parts:
-            if not key.isprintable():
-                return f"{place or 'the file'}: the key {key!r} holds a control character"
-        below = [(f"{place}.{key}".lstrip("."), each) for key, each in parts]
-    elif isinstance(value, list):
-        below = [(f"{place}[{i}]", each) for i, each in enumerate(value)]
-    elif isinstance(value, str) and not value.isprintable() and value != "\t":
-        return f"{place}: {_shown(value)} holds a control character"
-    elif isinstance(value, int) and abs(value) >= 2**63:
-        return f"{place}: the integer is beyond 64 bits"
-    else:
-        return ""
-    return next(filter(None, (_unfit(each, where) for where, each in below)), "")
 
 
 def _resolved(name: str, raw: dict[str, Any], origins: dict[str, Any]) -> dict[str, Any]:
@@ -166,7 +149,7 @@ def registry() -> dict[str, Entry]:
         With one sentence for each mistake in the files.
     """
     further = filter(None, os.environ.get(FURTHER, "").split(os.pathsep))
-    return _read((paths.asset("datasets.toml"), *(Path(name).expanduser() for name in further)))
+    return _read((paths.asset("datasets.toml"), *(paths.expanded(name) for name in further)))
 
 
 def names() -> list[str]:

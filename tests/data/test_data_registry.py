@@ -217,3 +217,36 @@ def test_mistakes_in_a_file_of_ones_own_name_it(use_registry, tmp_path, monkeypa
     monkeypatch.setenv("SVMBENCH_DATASETS", str(own))
     with pytest.raises(ConfigError, match=said):
         registry.registry()
+
+
+@pytest.mark.parametrize("shared", ["based_on = 'base'", "origin = 'far'"])
+def test_entries_have_no_end_of_values_from_each_other(shared, tmp_path, monkeypatch):
+    notes = "notes = [" + "'x', " * 30_000 + "]\n"
+    head = f"[origin.far]\n{notes}" if "origin" in shared else f"[base]\n{notes}"
+    heirs = "".join(f"[heir-{i}]\n{shared}\n" for i in range(4_000))
+    place = tmp_path / "own.toml"
+    place.write_text(head + heirs)
+    monkeypatch.setenv("SVMBENCH_DATASETS", str(place))
+    with pytest.raises(ConfigError) as caught:
+        registry.registry()
+    assert "more than 100,000 values, those that entries have from others" in str(caught.value)
+    assert "heir-" in caught.value.problems[-1]
+
+
+def test_mistakes_without_end_are_not_all_told(tmp_path, monkeypatch):
+    place = tmp_path / "own.toml"
+    place.write_text("".join(f"[x{i}]\n" for i in range(5_000)))
+    monkeypatch.setenv("SVMBENCH_DATASETS", str(place))
+    with pytest.raises(ConfigError) as caught:
+        registry.registry()
+    assert len(caught.value.problems) < 2 * registry.MOST_PROBLEMS
+    assert "from here on are not looked at" in caught.value.problems[-1]
+
+
+def test_a_home_that_is_not_known_is_a_sentence(monkeypatch):
+    monkeypatch.setenv("SVMBENCH_DATASETS", "~nosuchuser/own.toml")
+    with pytest.raises(ConfigError, match="^~nosuchuser/own.toml: the home folder is not known"):
+        registry.registry()
+    monkeypatch.setenv("SVMBENCH_CACHE", "~nosuchuser")
+    with pytest.raises(ConfigError, match="^~nosuchuser: the home folder is not known"):
+        paths.cache_dir()

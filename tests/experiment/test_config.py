@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import difflib
+import time
 from pathlib import Path
 
 import pytest
 from runs import write_config
 
+from svmbench.catalogue import solvers
 from svmbench.core.nu import quadratic
-from svmbench.errors import ConfigError
+from svmbench.data import registry
+from svmbench.errors import ConfigError, suggestion
 from svmbench.experiment.config import (
     apply_profile,
     check_config,
@@ -334,3 +338,42 @@ def test_an_optional_solver_whose_package_is_missing_is_left_out(
     path = write_config(tmp_path, ["alsvm", {**peer, "optional": False}])
     with pytest.raises(ConfigError, match=r"needs the package no_such_package.*pip install"):
         check_config(path)
+
+
+def test_hundreds_of_misspelt_names_are_told_at_once(tmp_path: Path) -> None:
+    names = [f"{i:03}-{'abcdefgh'[i % 8] * 12}-{i % 7}" for i in range(400)]
+    solvers = "\n".join(f"  - {{name: csvc, label: {name}}}" for name in names)
+    pairs = "\n".join(f"      - [{name}, {name}x]" for name in names)
+    text = (
+        f"title: t\ndatasets: [iris]\nsolvers:\n{solvers}\n"
+        f"blocks:\n  - name: b\n    protocol: race\n    pairs:\n{pairs}\n"
+    )
+    path = tmp_path / "x.yaml"
+    path.write_text(text)
+    began = time.process_time()
+    with pytest.raises(ConfigError) as caught:
+        load_config(path)
+    assert time.process_time() - began < 10  # 33 s when each was compared with all
+    assert len(caught.value.problems) == len(names)
+    for name, said in zip(names, caught.value.problems, strict=True):
+        assert f"did you mean {name!r}?" in said
+
+
+@pytest.mark.parametrize("name", [*solvers(), *registry.names()])
+def test_a_slip_of_the_fingers_is_understood(name: str) -> None:
+    known = [*solvers(), *registry.names()]
+    for slip in (name[1:], name[:-1], f"{name}s", name[1::-1] + name[2:], name.upper()):
+        nearest = difflib.get_close_matches(slip.lower(), known, n=1, cutoff=0.6)
+        said = suggestion(slip, known)
+        assert bool(said) == bool(nearest)
+        if said:
+            found = said.split("'")[1]
+            likeness = difflib.SequenceMatcher(None, slip.lower(), found).ratio()
+            assert likeness > 0.9 * difflib.SequenceMatcher(None, slip.lower(), nearest[0]).ratio()
+
+
+def test_likeness_is_found_in_time_that_no_name_makes_long() -> None:
+    known = ["ab" * 30_000 + str(i) for i in range(500)]
+    began = time.process_time()
+    assert suggestion("ba" * 30_000, known)
+    assert time.process_time() - began < 2

@@ -55,6 +55,9 @@ def test_a_terminal_shows_and_does_not_obey(text: str) -> None:
         ("- item", "\\- item"),
         ("1. item", "1\\. item"),
         ("a\n\n# b", "a  # b"),
+        ("see https://x.org/a b", "see https\\://x.org/a b"),
+        ("WWW.x.org ftp://y", "WWW\\.x.org ftp\\://y"),
+        ("a: b // c www", "a: b // c www"),
         ("**x** _y_ ~~z~~", "\\*\\*x\\*\\* \\_y\\_ \\~\\~z\\~\\~"),
         (
             "train_time_s [3.1; -0.3] 50 % a & b /~x -0.3",

@@ -55,6 +55,7 @@ def read(path: Path | None = None, papers: Collection[str] | None = None) -> lis
         papers=papers,
         metrics=[*METRICS, *(score.metric for score in SCORES.values())],
         limits={name: declared.limits for name, declared in CHECKS.items()},
+        like=() if path is None else read(None, papers),
     )
 
 

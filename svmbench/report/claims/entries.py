@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 from svmbench.errors import ConfigError, suggestion
 from svmbench.inert import line
+from svmbench.toml_source import read_toml
 
 #: The file that ships with the package.
 CLAIMS = Path(__file__).with_name("claims.toml")
@@ -21,6 +21,9 @@ METRICS = (
     *("iteration_bound", "active", "hit_pct", "n_wrong", "n_cases", "largest_difference"),
     *("screening_ratio_pct", "support_vectors", "basis_vectors", "accuracy_pct", "auc_pct"),
 )
+#: No threshold of a claim is larger.
+LARGEST_LIMIT = 1e9
+
 _TEXTS = ("paper", "where", "statement", "decided_by", "uncertainty", "printed", "command")
 _REQUIRED = ("paper", "where", "statement", "decided_by", "uncertainty")
 _LISTS = ("configs", "metrics", "stand_ins")
@@ -82,6 +85,7 @@ def read_claims(
     papers: Collection[str] | None,
     metrics: Collection[str],
     limits: Mapping[str, Collection[str]],
+    like: Collection[Claim] = (),
 ) -> list[Claim]:
     """Read a file of claims.
 
@@ -93,6 +97,8 @@ def read_claims(
         What may be named; None for any paper.
     limits : mapping of str to collection of str
         The claims that there are checks of, and the limits that each check reads.
+    like : collection of Claim, default=()
+        Those that a claim of the same name has to have as many metrics and configs as.
 
     Raises
     ------
@@ -100,16 +106,18 @@ def read_claims(
         If it can't be read, or says what no check understands: all its mistakes at once.
     """
     try:
-        content = tomllib.loads(path.read_bytes().decode("utf-8"))
-    except OSError as error:
-        raise ConfigError(f"can't read {path}: {error.strerror or error}") from error
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
-        raise ConfigError(f"{path}: {line(error, 200)}") from error
+        content = read_toml(path, str(path))
+    except (OSError, ValueError) as error:  # a zero byte in its name
+        said = getattr(error, "strerror", None) or str(error)
+        raise ConfigError(f"can't read {line(path, 200)}: {said}") from error
     problems: list[str] = []
     found = []
+    shipped = {one.id: one for one in like}
     for name, given in content.items():
         where = f"{path}: {line(name, 60)}"
         said = _problems(name, given, papers, metrics, limits)
+        if not said and name in shipped:
+            said = _unlike(given, shipped[name])
         problems += [f"{where}: {one}" for one in said]
         if not said:
             found.append(_claim(name, given))
@@ -163,6 +171,15 @@ def _problems(
     return said + _limit_problems(given.get("limits", {}), limits[name])
 
 
+def _unlike(given: Mapping[str, Any], shipped: Claim) -> list[str]:
+    """Return what an entry has too few or too many of: a check knows its names by their order."""
+    return [
+        f"{key} has {len(given.get(key, []))} names instead of {len(getattr(shipped, key))}"
+        for key in ("metrics", "configs")
+        if len(given.get(key, [])) != len(getattr(shipped, key))
+    ]
+
+
 def _limit_problems(own: Any, read: Collection[str]) -> list[str]:
     if not isinstance(own, dict):
         return ["limits is a table of numbers"]
@@ -170,6 +187,8 @@ def _limit_problems(own: Any, read: Collection[str]) -> list[str]:
     for name, value in own.items():
         if name not in read:
             said.append(f"unknown limit {line(name, 60)!r}{suggestion(name, list(read))}")
-        elif isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > 1e9:
+        elif isinstance(value, bool) or not isinstance(value, int | float):
             said.append(f"limit {name} is a number")
+        elif not 0 < value <= LARGEST_LIMIT:  # NaN is not
+            said.append(f"limit {name} is above 0 and at most {LARGEST_LIMIT:,.0f}")
     return said
