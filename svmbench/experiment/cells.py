@@ -75,6 +75,7 @@ class NodeSpec(TypedDict, total=False):
     fold: int | None
     has_test_part: bool
     distances: bool
+    blas_core: NotRequired[str]
 
 
 class CellSpec(NodeSpec, total=False):

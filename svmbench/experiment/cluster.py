@@ -146,6 +146,7 @@ class ClusterRun(Run):
         self.setup = {
             "run": self.name,
             "threads": self.plan.config.threads,
+            "blas_core": self.plan.config.blas_core,
             "solvers": solvers_of(cells),
             "codes": [list(pair) for pair in codes],
         }
@@ -173,6 +174,9 @@ class ClusterRun(Run):
         said = event[1]
         if isinstance(said, dict) and isinstance(said.get("point"), str):
             self.streamed.put((str(said.get("key")), said["point"]))
+
+    def _describe_workers(self) -> None:
+        """Do nothing here: each worker describes itself when it is met."""
 
     def _write_environments(self) -> None:
         """Write nothing here: a worker's is written when it is met."""
@@ -290,13 +294,16 @@ class ClusterRun(Run):
             reason = f"can't run cells: {line(error, 200)}"
             if isinstance(error, ImportError):
                 reason += " (svmbench[dask] has to be installed there)"
+        elif "unfit" in (facts := place.greeting.result(timeout=PATIENCE_S)):
+            place.is_fit = False
+            reason = f"can't run cells: {line(facts['unfit'], 300)}"
         else:
-            facts = place.greeting.result(timeout=PATIENCE_S)
             if facts["codes"] == self.codes:
                 place.facts = facts
                 # Cells that are not run at all are said to be of the first.
                 self.environment = place.environment if not self.is_met else self.environment
                 self.is_met = True
+                self._check_arithmetic(place.environment, f"on {facts['machine']}, ")
                 self._write_environment(place.environment)
                 return
             place.is_fit = False

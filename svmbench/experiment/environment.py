@@ -8,6 +8,7 @@ import os
 import platform
 import subprocess
 import sys
+from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,13 @@ THREAD_VARIABLES = (
     "NUMBA_NUM_THREADS",
 )
 
+#: Has OpenBLAS compute as on a CPU of another type; read when the library is loaded.
+CORE_VARIABLE = "OPENBLAS_CORETYPE"
+
+#: Keeps Python from importing what lies in the folder that a process is started in. The value tells
+#: that it was set for the server of workers alone, and not by the user.
+SAFE_PATH = ("PYTHONSAFEPATH", "svmbench")
+
 #: Says of what kind a machine is, where its processor's model does not.
 KIND_VARIABLE = "SVMBENCH_KIND"
 
@@ -59,6 +67,31 @@ def describe(threads: int) -> dict[str, Any]:
         facts["kind"] = kind
     text = json.dumps(facts, sort_keys=True)
     return {"id": hashlib.sha256(text.encode()).hexdigest()[:8], **facts}
+
+
+def other_arithmetic(facts: Mapping[str, Any], core: str) -> str:
+    """Return a sentence if NumPy and SciPy do not compute under OpenBLAS's core type `core`.
+
+    Parameters
+    ----------
+    facts : mapping
+        An environment as `describe` returns it.
+    core : str
+        The core type that a config asks for.
+
+    Returns
+    -------
+    str
+        Empty if they do.
+    """
+    words = [name.casefold().split() for name in facts["blas"]]
+    if words and all((one[0], one[-1]) == ("openblas", core.casefold()) for one in words):
+        return ""
+    found = ", ".join(facts["blas"]) or "a BLAS that can't be told"
+    return (
+        f"the config asks for OpenBLAS's core type {core}, but NumPy and SciPy compute with"
+        f" {found}: counters and objectives may differ from those under {core}"
+    )
 
 
 def load_average() -> list[float]:

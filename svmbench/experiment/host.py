@@ -40,9 +40,13 @@ def main() -> None:
         return
     with (
         tempfile.TemporaryDirectory(prefix="svmbench-") as scratch,
-        processes.warm_server(setup["threads"], setup["solvers"]),
+        processes.warm_server(setup["threads"], setup["solvers"], setup["blas_core"]),
     ):
-        _tell(talk, _facts(setup))
+        try:
+            facts = _facts(setup)
+        except SvmbenchError as error:
+            facts = {"unfit": str(error)}
+        _tell(talk, facts)
         while (asked := said.wait(IDLE_S)) is not None:
             try:
                 answer = _run(asked, Path(scratch), said, talk)
@@ -55,7 +59,7 @@ def _facts(setup: dict[str, Any]) -> dict[str, Any]:
     """Return what this machine is, and of what code it is."""
     return {
         "environment": {
-            **environment.describe(setup["threads"]),
+            **processes.describe_worker(setup["threads"]),
             "load": environment.load_average(),
         },
         "machine": platform.node(),

@@ -116,10 +116,10 @@ class Run:
             # and the next worker of this cell starts a file of its own.
             self._collect_points(cell.key)
             self._forget_points(cell.key)
-        self._write_environments()
         deadline = monotonic() + self.options.budget_s
         with self._workers(cells), self._stopped_with_its_workers():
             try:
+                self._describe_workers()
                 self._loop(cells, deadline)
             finally:
                 for work in [*self.running, *self.making]:
@@ -130,7 +130,25 @@ class Run:
 
     def _workers(self, cells: list[Cell]) -> AbstractContextManager[None]:
         """Have workers while the cells run."""
-        return processes.warm_server(self.plan.config.threads, solvers_of(cells))
+        config = self.plan.config
+        return processes.warm_server(config.threads, solvers_of(cells), config.blas_core)
+
+    def _describe_workers(self) -> None:
+        """Have a worker say on what this run is measured; say where that isn't what was asked."""
+        config = self.plan.config
+        try:
+            self.environment = processes.describe_worker(config.threads)
+        except processes.ServerDiedError as error:
+            self._start_server_again(error)
+            self.environment = processes.describe_worker(config.threads)
+        self._check_arithmetic(self.environment)
+        self._write_environment(self.environment)
+
+    def _check_arithmetic(self, facts: dict[str, Any], where: str = "") -> None:
+        """Say in a sentence if a worker computes under another core type than the config asks."""
+        core = self.plan.config.blas_core
+        if core is not None and (said := environment.other_arithmetic(facts, core)):
+            self.listener.note(where + said)
 
     def _loop(self, cells: list[Cell], deadline: float) -> None:
         self.waiting = waiting = deque(cells)

@@ -69,6 +69,8 @@ class Config(Model):
     memory_gb: Limit = 4.0
     scratch_gb: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 8.0
     threads: Annotated[int, Field(ge=1)] = 1
+    #: OpenBLAS's core type that all cells compute under; None for the one that it chooses itself.
+    blas_core: Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9]*$")] | None = None
     datasets: list[DatasetSpec] = []
     solvers: list[SolverSpec] = []
     blocks: Annotated[list[AnyBlock], Field(min_length=1)]

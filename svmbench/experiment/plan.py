@@ -58,6 +58,7 @@ class Plan:
                 "title": config.title,
                 "seed": config.seed,
                 "threads": config.threads,
+                "blas_core": config.blas_core,
                 "blocks": [
                     block.model_dump(mode="json", exclude={"datasets", "solvers"})
                     for block in config.blocks
@@ -318,6 +319,9 @@ class Row:
         }
         if block.inputs == "dense":
             spec["inputs"] = "dense"
+        # Another core type may give another result, so that the cell's key holds it.
+        if config.blas_core is not None:
+            spec["blas_core"] = config.blas_core
         if solver is None:
             racers = [s.on(self.dataset).at(place) for s in config.solvers_of(block)]
             spec["racers"] = [_solver_settings(s) for s in racers]

@@ -38,10 +38,12 @@ import threadpoolctl  # noqa: E402, F401
 
 import svmbench.data.prepare  # noqa: E402
 import svmbench.experiment.worker  # noqa: E402
-from svmbench.experiment.environment import PRELOAD_VARIABLE  # noqa: E402
+from svmbench.experiment.environment import PRELOAD_VARIABLE, SAFE_PATH  # noqa: E402
 from svmbench.experiment.measure import warm  # noqa: E402
 from svmbench.experiment.protocols import protocols  # noqa: E402
 
+if os.environ.get(SAFE_PATH[0]) == SAFE_PATH[1]:
+    del os.environ[SAFE_PATH[0]]  # the programs that workers start find their modules as usual
 with contextlib.suppress(Exception):  # a plug-in that fails is reported by the cell that needs it
     protocols()
 svmbench.data.names()  # the registry, parsed and checked once instead of in every cell

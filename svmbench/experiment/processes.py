@@ -15,7 +15,7 @@ import multiprocessing
 import os
 import signal
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from multiprocessing import forkserver
@@ -30,6 +30,8 @@ from svmbench.record import Answer
 
 #: Names the process whose end the server of workers watches for while it loads.
 PARENT_VARIABLE = "SVMBENCH_PARENT"
+#: So long a worker may take to describe its machine, in seconds.
+_DESCRIBED_WITHIN_S = 300.0
 #: What multiprocessing reports where the server died that would have told the exit code.
 _NOT_TOLD = 255
 #: Two looks at the workers that lie further apart, in seconds, had this process stopped between.
@@ -230,18 +232,79 @@ def wait_for(works: Iterable[Work], timeout_s: float, absence: Absence) -> list[
     return [work for work in works if work.check()]
 
 
+def describe_worker(threads: int) -> dict[str, Any]:
+    """Have a worker describe its machine and its libraries, which may be set up other than ours.
+
+    Parameters
+    ----------
+    threads : int
+        How many threads a worker has.
+
+    Returns
+    -------
+    dict
+        As of :func:`svmbench.experiment.environment.describe`.
+
+    Raises
+    ------
+    ServerDiedError
+        If there is no server to fork the worker from.
+    svmbench.errors.SvmbenchError
+        If the worker dies, as it does on a CPU that lacks the instructions of the core type.
+    """
+    work = start(_describe, (threads,), _DESCRIBED_WITHIN_S)
+    absence = Absence()
+    try:
+        while not wait_for([work], _DESCRIBED_WITHIN_S, absence):
+            pass
+        return dict(cast(dict[str, Any], work.result())["facts"])
+    except (TimedOutError, DiedError, answers.BadAnswerError) as error:
+        core = os.environ.get(environment.CORE_VARIABLE)
+        under = f" under OpenBLAS's core type {core}" if core else ""
+        raise SvmbenchError(
+            f"no worker can multiply two matrices{under} ({error or 'it takes too long'})"
+            + (": does this CPU have its instructions?" if core else "")
+        ) from error
+
+
+def _describe(threads: int) -> dict[str, Any]:
+    import numpy as np
+
+    # A CPU without the instructions of the core type ends the process here.
+    np.ones((64, 64)) @ np.ones((64, 64))
+    return {"status": "ok", "facts": environment.describe(threads)}
+
+
 @contextmanager
-def warm_server(threads: int, solvers: Iterable[str]) -> Iterator[None]:
-    """Have processes forked from a server that is loaded, warm, and bound to so many threads."""
+def warm_server(threads: int, solvers: Iterable[str], blas_core: str | None) -> Iterator[None]:
+    """Have processes forked from a server that is loaded, warm, and bound to so many threads.
+
+    Parameters
+    ----------
+    threads : int
+    solvers : iterable of str
+        The solvers whose compiled code is loaded.
+    blas_core : str or None
+        OpenBLAS's core type; None for its own choice.
+    """
     settings = {name: str(threads) for name in environment.THREAD_VARIABLES}
     settings[environment.PRELOAD_VARIABLE] = ",".join(solvers)
     settings[PARENT_VARIABLE] = str(os.getpid())
-    before = {name: os.environ.get(name) for name in settings}
-    os.environ.update(settings)
+    if blas_core is not None:
+        settings[environment.CORE_VARIABLE] = blas_core
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["svmbench.experiment.preload"])
-    try:
+    with _variables(settings):
         _ensure_server()
+        yield
+
+
+@contextmanager
+def _variables(settings: Mapping[str, str]) -> Iterator[None]:
+    """Set environment variables for a while."""
+    before = {name: os.environ.get(name) for name in settings}
+    os.environ.update(settings)
+    try:
         yield
     finally:
         for name, value in before.items():
@@ -280,8 +343,19 @@ def _server_goes() -> bool:
     return not server_is_there()
 
 
+#: The core type of OpenBLAS in the server's environment, which it keeps as long as it runs.
+_core_of_server: str | None = None
+
+
 def _ensure_server() -> None:
-    with _deaf_to_interrupts():
+    global _core_of_server
+    core = os.environ.get(environment.CORE_VARIABLE)
+    if core != _core_of_server and server_is_there():
+        forkserver._forkserver._stop()  # type: ignore[attr-defined]
+    _core_of_server = core
+    # The server would else look for this package in the current folder first.
+    name, value = environment.SAFE_PATH
+    with _deaf_to_interrupts(), _variables({name: os.environ.get(name) or value}):
         forkserver.ensure_running()
 
 

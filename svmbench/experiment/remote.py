@@ -16,9 +16,15 @@ import sys
 import threading
 from typing import Any
 
+from svmbench.paths import PACKAGE
+
 #: How often a thread that waits looks whether it is still wanted, in seconds.
 POLL_S = 0.25
-_MAIN = "from svmbench.experiment.host import main; main()"
+#: Of this worker's package, whatever lies in the folder that the worker was started in.
+_MAIN = (
+    f"import sys; sys.path.insert(0, {str(PACKAGE.parent)!r});"
+    " from svmbench.experiment.host import main; main()"
+)
 
 
 class HostDiedError(Exception):
@@ -35,7 +41,7 @@ class _Host:
     def __init__(self, setup: dict[str, Any]) -> None:
         self.run = setup["run"]
         self.process = subprocess.Popen(
-            [sys.executable, "-c", _MAIN],
+            [sys.executable, "-P", "-c", _MAIN],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             start_new_session=True,
@@ -90,7 +96,7 @@ def greet(setup: dict[str, Any]) -> dict[str, Any]:
     Parameters
     ----------
     setup : dict
-        ``run`` (its name), ``threads``, ``solvers`` (to be warmed) and ``codes``.
+        ``run`` (its name), ``threads``, ``blas_core``, ``solvers`` (to be warmed) and ``codes``.
     """
     with _turn():
         return _started(setup)

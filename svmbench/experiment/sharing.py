@@ -27,6 +27,7 @@ FIELDS = (
     "inputs",
     "precision",
     "task",
+    "blas_core",
 )
 
 
