@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from svmbench.errors import ResultsError
+from svmbench.files import read_text
 from svmbench.report import kept
 
 
@@ -39,7 +40,7 @@ def keep(run: Path, name: str = "") -> Path:
 def read_config(run: Path) -> dict[str, Any]:
     """Return name and paper of a run folder's config."""
     try:
-        config = json.loads((run / "plan.json").read_text(encoding="utf-8"))["config"]
+        config = json.loads(read_text(run / "plan.json"))["config"]
         return {"name": config["name"], "paper": config["paper"]}
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise SystemExit(f"{run} is no run folder: {error!r}") from error

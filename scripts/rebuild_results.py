@@ -15,6 +15,7 @@ import sys
 from pathlib import Path
 
 from svmbench.errors import ResultsError
+from svmbench.files import restore_below
 from svmbench.report import kept
 
 RESULTS = Path(__file__).resolve().parent.parent / "results"
@@ -27,6 +28,9 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--check", action="store_true", help="write nothing")
     given = parser.parse_args(words)
     changed: list[str] = []
+    if not given.check:
+        for top in given.folders or [RESULTS]:
+            restore_below(top)
     for folder in given.folders or kept.folders(RESULTS):
         try:
             changed += (kept.differences if given.check else kept.rebuild)(folder)

@@ -7,6 +7,7 @@ import os
 import re
 import stat
 from pathlib import Path
+from typing import BinaryIO
 
 from svmbench.errors import ConfigError
 from svmbench.inert import line
@@ -76,12 +77,28 @@ def read_regular(place: Path, most: int) -> bytes:
         If it can't be read, is no regular file, or is larger; `strerror` says so.
     """
     descriptor = os.open(place, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    with os.fdopen(descriptor, "rb") as stream:
-        facts = os.fstat(descriptor)
+    with opened_regular(descriptor, place, most) as stream:
+        # Not `most`: a reader takes as much memory at once as it asks for.
+        return stream.read(os.fstat(stream.fileno()).st_size)
+
+
+def opened_regular(descriptor: int, place: Path, most: int) -> BinaryIO:
+    """Return the stream of a descriptor that was opened without waiting, after looking at its file.
+
+    Raises
+    ------
+    OSError
+        If it is no regular file, or holds more than `most` bytes; the descriptor is then closed.
+    """
+    facts = os.fstat(descriptor)
+    try:
         if stat.S_ISDIR(facts.st_mode):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(place))
         if not stat.S_ISREG(facts.st_mode):
             raise OSError(errno.EINVAL, "not a regular file", str(place))
         if facts.st_size > most:
             raise OSError(errno.EFBIG, f"more than the {most:,} bytes that it may have", str(place))
-        return stream.read(facts.st_size)  # not `most`: a reader takes as much memory at once
+    except OSError:
+        os.close(descriptor)
+        raise
+    return os.fdopen(descriptor, "rb")

@@ -60,14 +60,16 @@ def table(results: Path, allow_contended: bool, form: str, output: Path | None) 
             raise ConfigError("-o is for --format latex: other files go to the results folder")
         rebuild(results, console, allow_contended=allow_contended)
         return
+    from svmbench.files import make_folder, write_bytes
     from svmbench.report.builder import read_content
-    from svmbench.report.files import write_bytes
     from svmbench.report.latex import paper_files
 
     content = read_content(results, allow_contended=allow_contended)
     target = output or results / "latex"
     made = paper_files(content, allow_contended=allow_contended)
     try:
+        if output is None:
+            make_folder(target)
         target.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ResultsError(f"can't write {target}: {error.strerror or error}") from error

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import Any, Literal, Required, TypedDict, cast
+from collections.abc import Iterator
+from typing import Any, BinaryIO, Literal, Required, TypedDict, cast
 
 #: The version of the records; another one's are not read.
 SCHEMA = 1
@@ -96,13 +97,31 @@ class PointRecord(TypedDict, total=False):
 
 Record = CellRecord | PointRecord
 
+#: The most bytes of a line: a worker's answer has 16 MiB at most, and says no more than its record.
+LONGEST_LINE_BYTES = 20 << 20
+
 _MAPPINGS = ("metrics", "spread", "counters", "params", "undefined", "dimensions")
-_NUMBERS = ("metrics", "spread", "counters")
+_NUMBERS = ("metrics", "counters")
 _TEXTS = (
     *("block", "protocol", "paper", "profile", "dataset", "solver", "kernel", "reason"),
     *("stop_reason", "traceback", "environment", "data_sha256", "started"),
 )
 _WHOLE_NUMBERS = ("size", "n_features_kept", "fold", "folds")
+
+
+def lines_of(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
+    """Yield each line with its number; it ends with its line end, unless it is torn.
+
+    A line longer than `LONGEST_LINE_BYTES` is cut to a byte that is no record.
+    """
+    number = 0
+    while line := stream.readline(LONGEST_LINE_BYTES):
+        number += 1
+        if len(line) == LONGEST_LINE_BYTES and not line.endswith(b"\n"):
+            while (line := stream.readline(1 << 20)) and not line.endswith(b"\n"):
+                pass
+            line = b"\0" + line[-1:]
+        yield number, line
 
 
 def parse(line: bytes) -> Record | None:
@@ -150,20 +169,21 @@ def _is_well_typed(record: dict[str, Any]) -> bool:
         and are(("trace", "warnings"), list)
         and all(_is_whole(record.get(name)) for name in _WHOLE_NUMBERS)
         and _is_number(record.get("wall_s"))
-        and all(_are_numbers(record.get(name)) for name in _NUMBERS)
+        and all(
+            map(_is_number, (v for name in _NUMBERS for v in (record.get(name) or {}).values()))
+        )
+        and all(map(_is_spread, (record.get("spread") or {}).values()))
         and all(isinstance(value, str) for value in (record.get("undefined") or {}).values())
         and all(_is_plain(value) for value in (record.get("dimensions") or {}).values())
         and all(map(_is_step, record.get("trace") or ()))
     )
 
 
-def _are_numbers(mapping: dict[str, Any] | None) -> bool:
-    """Whether all values are numbers that a float holds, null, or lists of such."""
-    return all(
-        _is_number(value)
-        or (isinstance(value, list) and all(map(_is_number, value)))  # a range, in a race's spread
-        for value in (mapping or {}).values()
-    )
+def _is_spread(value: Any) -> bool:
+    """Whether something is a number, null, or a range: two numbers."""
+    if not isinstance(value, list):
+        return _is_number(value)
+    return len(value) == 2 and None not in value and all(map(_is_number, value))
 
 
 def _is_number(value: Any) -> bool:

@@ -20,6 +20,7 @@ LEAVES = {"errors", "inert", "paths"}
 MAY_IMPORT = {
     "errors": set(),
     "paths": {"errors", "inert"},
+    "files": {"errors", "paths"},
     "inert": set(),
     "toml_source": {"errors", "inert", "paths"},
     "side_by_side": set(),
@@ -42,9 +43,9 @@ MAY_IMPORT = {
     "experiment": {
         *LEAVES,
         *("core", "baselines", "data", "catalogue", "misfits", "record", "scores", "specs"),
-        "side_by_side",
+        *("files", "side_by_side"),
     },
-    "report": {*LEAVES, "misfits", "record", "scores", "specs", "toml_source"},
+    "report": {*LEAVES, "files", "misfits", "record", "scores", "specs", "toml_source"},
     "catalogue": {*LEAVES, "core", "baselines", "scores"},
     "papers": set(),
     "listing": {

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import lzma
+import os
 import shutil
+import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -13,8 +16,9 @@ from typing import Any
 import pytest
 from script_loading import load_script
 
+from svmbench import files
 from svmbench.errors import ResultsError
-from svmbench.report import build, kept, records
+from svmbench.report import build, kept, newest, records
 from svmbench.report.compare import compare, read_side
 from svmbench.report.records import read_run
 
@@ -171,9 +175,43 @@ def test_packed_records_that_would_fill_the_memory_are_refused(
     folder = runs.write_run(tmp_path, cells, [])
     (folder / "runs.jsonl").unlink()
     (folder / "runs.jsonl.xz").write_bytes(kept.pack([{"a": "x" * 5000}]))
-    monkeypatch.setattr(records, "MOST_BYTES", 4000)
-    with pytest.raises(ResultsError, match=r"runs\.jsonl\.xz: it holds more than 4,000 bytes"):
-        read_run(folder)
+    with monkeypatch.context() as patch:
+        patch.setattr(newest, "MOST_BYTES", 4000)
+        with pytest.raises(ResultsError, match=r"runs\.jsonl\.xz: it holds more than 4,000 bytes"):
+            read_run(folder)
+    monkeypatch.setattr(newest, "MOST_LINES", 4000)
+    for line in (b"{}\n", b"\n"):
+        (folder / "runs.jsonl.xz").write_bytes(lzma.compress(line * 5000))
+        with pytest.raises(ResultsError, match=r"runs\.jsonl\.xz: it holds more than 4,000 lines"):
+            read_run(folder)
+
+
+@pytest.mark.parametrize("limit", ["MOST_BYTES", "MOST_LINES"])
+def test_what_could_not_be_read_back_is_not_kept(
+    run: Path, keep_results: ModuleType, monkeypatch: pytest.MonkeyPatch, limit: str
+) -> None:
+    """Exactly what can be packed can be read: a limit that just holds, and one less."""
+    lines = list(records.result_lines(run))
+    packed = kept.pack(lines)
+    size = {"MOST_BYTES": len(lzma.decompress(packed)), "MOST_LINES": len(lines)}[limit]
+    monkeypatch.setattr(newest, limit, size)
+    assert keep_results.keep(run).is_dir()
+    assert list(records.result_lines(run.parent / "alsvm" / "alsvm_table2")) == lines
+    monkeypatch.setattr(newest, limit, size - 1)
+    with pytest.raises(SystemExit, match=r"can't pack .* can be read back"):
+        keep_results.keep(run)
+
+
+def test_unpacked_records_of_any_size_are_read_back(tmp_path: Path) -> None:
+    """What is packed may be larger than what is held of it at a time."""
+    cells = [runs.planned("cv", "a9a", "alsvm", fold) for fold in range(400)]
+    made = [runs.record(cell, {"train_time_s": 0.1}, reason="x" * 4000) for cell in cells]
+    folder = runs.write_run(tmp_path, cells, made)
+    before = read_run(folder).cells
+    (folder / "runs.jsonl.xz").write_bytes(kept.pack(records.result_lines(folder)))
+    (folder / "runs.jsonl").unlink()
+    assert read_run(folder).cells == before
+    assert len(before) == 400
 
 
 @pytest.mark.parametrize("key", ["../../x", "a/b", "", "a\x00b", "k" * 129])
@@ -196,7 +234,7 @@ def test_a_copy_that_fails_leaves_what_was_kept(
     def fail(*_: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(kept.shutil, "copyfile", fail)
+    monkeypatch.setattr(kept, "copy", fail)
     with pytest.raises(SystemExit, match=r"can't keep it in .*No space left"):
         keep_results.keep(run)
     assert is_as_before(run)
@@ -212,10 +250,74 @@ def test_a_swap_that_fails_puts_back_what_was_kept(
             raise KeyboardInterrupt
         return rename(path, target)
 
+    monkeypatch.setattr(files, "_exchange", lambda *_: False)
     monkeypatch.setattr(Path, "rename", fail)
     with pytest.raises(KeyboardInterrupt):
         keep_results.keep(run)
     assert is_as_before(run)
+
+
+def names_in(folder: Path) -> list[str]:
+    return [path.name for path in folder.iterdir()]
+
+
+def killed_at(step: str, when: str, target: Path, *, exchanges: bool) -> bool:
+    """Replace a folder in a process that is killed before or after a step; return whether it was.
+
+    A step is the number of a call that renames.
+    """
+    child = os.fork()
+    if child == 0:
+        calls = 0
+
+        def killing(function: Callable[..., Any]) -> Callable[..., Any]:
+            def call(*words: Any) -> Any:
+                nonlocal calls
+                calls += 1
+                if when == "before" and calls == int(step):
+                    os.kill(os.getpid(), signal.SIGKILL)
+                found = function(*words)
+                if when == "after" and calls == int(step):
+                    os.kill(os.getpid(), signal.SIGKILL)
+                return found
+
+            return call
+
+        Path.rename = killing(Path.rename)  # type: ignore[method-assign]
+        files._exchange = killing(files._exchange) if exchanges else (lambda *_: False)
+        with files.replaced(target) as made:
+            (made / "new").write_text("new")
+        os._exit(0)
+    return os.WIFSIGNALED(os.waitpid(child, 0)[1])
+
+
+@pytest.mark.parametrize("exchanges", [True, False])
+def test_a_kill_at_any_step_loses_no_folder(tmp_path: Path, exchanges: bool) -> None:
+    deaths = 0
+    for step in ("1", "2"):
+        for when in ("before", "after"):
+            place = tmp_path / f"{step}-{when}"
+            target = place / "kept [1]"
+            target.mkdir(parents=True)
+            (target / "old").write_text("old")
+            deaths += killed_at(step, when, target, exchanges=exchanges)
+            whole = [["old"], ["new"]]
+            if exchanges and files._exchange(place, place):
+                assert names_in(target) in whole
+            files.restore_below(tmp_path)
+            assert names_in(target) in whole
+            with files.replaced(target) as made:
+                (made / "third").write_text("third")
+            assert names_in(target) == ["third"]
+            assert names_in(place) == ["kept [1]"]
+    assert deaths == (2 if exchanges else 4)
+
+
+def test_what_another_process_makes_is_left_alone(tmp_path: Path) -> None:
+    with files.replaced(tmp_path / "kept") as made:
+        files.restore(tmp_path / "kept")
+        assert made.is_dir()
+    assert (tmp_path / "kept").is_dir()
 
 
 @pytest.mark.parametrize("plan", ["[", "[]", '{"config": []}', '{"config": {"name": "one"}}'])

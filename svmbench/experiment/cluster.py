@@ -27,7 +27,7 @@ from svmbench.experiment import processes, remote
 from svmbench.experiment.cells import Cell, SharedArrays
 from svmbench.experiment.loop import POLL_S, Run, now, solvers_of
 from svmbench.experiment.plan import code_of
-from svmbench.experiment.records import artifact_of
+from svmbench.experiment.records import ARTIFACTS
 from svmbench.experiment.worker import AGAIN
 from svmbench.inert import line
 from svmbench.record import Answer
@@ -355,14 +355,8 @@ class ClusterRun(Run):
         if heard.get("artifact"):
             with contextlib.suppress(binascii.Error):
                 arrays = base64.b64decode(heard["artifact"], validate=True)
-                self._keep(artifact_of(self.folder.path, cell.key), arrays)
+                self.folder.write_file(f"{cell.key}.npz", arrays, ARTIFACTS)
         super()._finish(work, nodes)
-
-    def _keep(self, path: Path, content: bytes) -> None:
-        path.parent.mkdir(exist_ok=True)
-        partial = path.with_suffix(".partial")
-        partial.write_bytes(content)
-        partial.replace(path)
 
     def _environment_of(self, work: Any) -> str:
         return str(work.place.environment["id"])

@@ -15,7 +15,8 @@ from svmbench import data
 from svmbench.errors import SvmbenchError
 from svmbench.experiment.cells import Cell
 from svmbench.experiment.plan import Plan
-from svmbench.experiment.records import RUNS, read_records
+from svmbench.experiment.records import RUNS, records_of
+from svmbench.files import is_there
 from svmbench.record import CellRecord, Identity
 
 #: A process of its own, a record on disk and what is left of the preparation, in seconds.
@@ -94,9 +95,9 @@ def _seconds(cells: list[Cell], measured: dict[str, float]) -> float:
 
 
 def _records(folder: Path) -> dict[str, CellRecord]:
-    if not (folder / RUNS).is_file():
+    if not is_there(folder / RUNS):
         return {}
-    return {r["key"]: r for r in read_records(folder) if r["kind"] == "cell"}
+    return {r["key"]: r for r in records_of(folder) if r["kind"] == "cell"}
 
 
 def _counted(cells: list[Cell]) -> Iterator[str]:

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from svmbench.errors import DamagedResultsError, SvmbenchError
-from svmbench.experiment.keys import closure, file_hash, versions
+from svmbench.experiment.keys import closure, file_hash, names_own_module, versions
+from svmbench.files import read_bytes
 
 #: How many files a sentence names.
 _NAMED = 3
@@ -70,7 +71,7 @@ def changes(folder: Path) -> dict[str, str]:
         If the plan can't be read.
     """
     try:
-        plan = json.loads((folder / "plan.json").read_bytes().decode("utf-8"))
+        plan = json.loads(read_bytes(folder / "plan.json").decode("utf-8"))
         cells, config = list(plan["cells"]), str(plan["config"]["name"])
         if plan.get("code") is not None:
             return _by_manifest(cells, plan["code"])
@@ -96,7 +97,7 @@ def _change(entry: Sequence[str], recorded: Mapping[str, Any]) -> str | None:
     """Return what has changed of what one kind of cell is made by; None where it can't be told."""
     files, packages = set(recorded["files"].values()), recorded["packages"]
     # A plug-in's module lies elsewhere, and may not be here at all.
-    if not all(module.startswith("svmbench.") for module in entry):
+    if not all(names_own_module(module) for module in entry):
         return None
     try:
         now = closure(*entry)

@@ -138,7 +138,13 @@ def _read(module: str) -> statements.Source:
 
 @cache
 def _is_own(module: str) -> bool:
-    return module.startswith("svmbench.") and _source(module).exists()
+    return names_own_module(module) and _source(module).exists()
+
+
+def names_own_module(name: str) -> bool:
+    """Return whether a dotted name is one of this package; no other part leads to its files."""
+    package, *parts = name.split(".")
+    return package == "svmbench" and bool(parts) and all(map(str.isidentifier, parts))
 
 
 def forget() -> None:

@@ -20,12 +20,14 @@ from time import monotonic
 from types import FrameType
 from typing import Any, Protocol
 
+from svmbench.errors import ResultsError
 from svmbench.experiment import environment, processes, worker
 from svmbench.experiment.cells import Cell, Limits, SharedArrays
 from svmbench.experiment.plan import Plan
 from svmbench.experiment.points import Stream, point_of
 from svmbench.experiment.processes import Work
-from svmbench.experiment.records import RunFolder, artifact_of
+from svmbench.experiment.records import RunFolder
+from svmbench.files import read_text, remove
 from svmbench.record import Answer, CellRecord
 
 #: How often the parent looks for streamed points, in seconds.
@@ -110,7 +112,7 @@ class Run:
 
     def all(self, cells: list[Cell]) -> None:
         """Run nodes and cells, each cell as soon as its node is there."""
-        self.points.mkdir(parents=True, exist_ok=True)
+        self._make_points()
         for cell in cells:
             # A worker that was killed may have left half a line: what is whole is recorded now,
             # and the next worker of this cell starts a file of its own.
@@ -216,7 +218,7 @@ class Run:
             self._collect_points(cell.key)
             self._forget_points(cell.key)
             if self.tries[cell.key] < MOST_TRIES:
-                self.points.mkdir(parents=True, exist_ok=True)
+                self._make_points()
                 self.waiting.appendleft(cell)
                 return
             result = {"status": "crashed", "reason": result["reason"]}
@@ -294,15 +296,16 @@ class Run:
         done = self.folder.points.get(cell.key, {})
         shared = str(node.folder(self.folder.scratch)) if node else None
         points = str(self._points_file(cell.key))
-        artifact = str(artifact_of(self.folder.path, cell.key))
         return processes.start(
             worker.run_cell,
-            (cell.spec, shared, points, done, self.limits, artifact),
+            (cell.spec, shared, points, done, self.limits, str(self._artifact_file(cell.key))),
             self.options.timeout_s,
         )
 
     def _record(self, cell: Cell, started: str, result: Answer, measured_on: str) -> None:
         self._collect_points(cell.key)
+        # Before the record: a finished cell is not run again for what lies beside it.
+        self.folder.take_artifact(cell.key, self._artifact_file(cell.key))
         self.folder.append(
             {
                 "kind": "cell",
@@ -335,11 +338,22 @@ class Run:
             f"the budget of {minutes:g} minutes is spent: {len(cells)} cells not run"
         )
 
+    def _make_points(self) -> None:
+        """Make the folder of points, which something may have removed."""
+        try:
+            self.points.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ResultsError(f"can't write {self.points}: {error.strerror or error}") from error
+
     def _points_file(self, key: str) -> Path:
         return self.points / f"{key}.jsonl"
 
+    def _artifact_file(self, key: str) -> Path:
+        """Return where a worker leaves the arrays that a plot needs: it writes to scratch alone."""
+        return self.points / f"{key}.npz"
+
     def _forget_points(self, key: str) -> None:
-        self._points_file(key).unlink(missing_ok=True)
+        remove(*(self.points / f"{key}.{ending}" for ending in ("jsonl", "npz", "partial")))
         shutil.rmtree(worker.files_of(self._points_file(key)), ignore_errors=True)
         self.streams.pop(key, None)
 
@@ -366,8 +380,8 @@ class Run:
         content = dict(facts)
         content["seed"] = self.plan.config.seed
         try:
-            sessions = json.loads(path.read_text(encoding="utf-8"))["load"]
-        except (OSError, ValueError, KeyError):
+            sessions = list(json.loads(read_text(path))["load"])
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
             sessions = []
         load = content.get("load", environment.load_average())
         content["load"] = [*sessions, {"at": now(), "average": load}]

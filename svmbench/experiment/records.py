@@ -12,21 +12,23 @@ import json
 import os
 import re
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from filelock import FileLock, Timeout
 
+from svmbench import files
 from svmbench.errors import ConfigError, ResultsError
-from svmbench.paths import read_regular
-from svmbench.record import SCHEMA, CellRecord, Identity, PointRecord, Record, parse
+from svmbench.record import SCHEMA, CellRecord, Identity, PointRecord, Record, lines_of, parse
 
 RUNS = "runs.jsonl"
 #: Folder of the arrays that plots need, a file a cell.
 ARTIFACTS = "artifacts"
-_MOST_PLAN = _MOST_COPIED = 1 << 30
 _ENVIRONMENT = re.compile(r"[0-9a-f]+")
+#: How much of the records is looked through at a time for the end of the last whole line.
+_PIECE_BYTES = 1 << 20
 
 
 class RunFolder:
@@ -68,9 +70,11 @@ class RunFolder:
         self._fd = -1
         try:
             path.mkdir(parents=True, exist_ok=True)
-            (path / ".scratch").mkdir(exist_ok=True)
+            files.make_folder(self.scratch)
+            # The lock file is opened by another package, which would follow a link.
+            os.close(files.open_to_append(path / ".lock"))
         except OSError as error:
-            raise ResultsError(f"can't write to {path}: {error.strerror or error}") from error
+            raise _cant_write(path, error) from error
         self._lock = FileLock(path / ".lock")
 
     @property
@@ -84,7 +88,7 @@ class RunFolder:
         except Timeout as error:
             raise _in_use(self.path) from error
         except OSError as error:
-            raise ResultsError(f"can't write to {self.path}: {error.strerror or error}") from error
+            raise _cant_write(self.path, error) from error
         try:
             self._open()
         except BaseException:
@@ -139,7 +143,7 @@ class RunFolder:
         """
         ours = os.fstat(self._fd)
         try:
-            there = (self.path / RUNS).stat()
+            there = (self.path / RUNS).lstat()
         except OSError:
             there = None
         if there is None or (there.st_dev, there.st_ino) != (ours.st_dev, ours.st_ino):
@@ -155,7 +159,7 @@ class RunFolder:
             shutil.rmtree(self.scratch / "points", ignore_errors=True)
             return
         number = 1
-        while (self.path / f"runs-{number}.jsonl").exists():
+        while files.is_there(self.path / f"runs-{number}.jsonl"):
             number += 1
         os.close(self._fd)
         (self.path / RUNS).rename(self.path / f"runs-{number}.jsonl")
@@ -183,7 +187,7 @@ class RunFolder:
         svmbench.errors.ResultsError
             If `source` holds no records, or they can't be written here.
         """
-        records = _records_of(source, self.notes)
+        records = records_of(source, self.notes)
         newest = {r["key"]: r for r in records if r["kind"] == "cell" and r["key"] in wanted}
         finished: dict[str, CellRecord] = {}
         for key, found in newest.items():
@@ -207,17 +211,17 @@ class RunFolder:
             )
         for key, found in finished.items():
             # Before the record: a finished cell is not run again for what lies beside it.
-            if (kept := artifact_of(source, key)).exists():
+            if files.is_there(kept := artifact_of(source, key)):
                 self._copy(kept, "its plot lacks this cell", ARTIFACTS)
             self.append({**found, **wanted[key]})
         return len(finished)
 
     def _copy(self, file: Path, otherwise: str, folder: str = "") -> None:
         """Copy a file of another folder, unless there is one of its name; or note why not."""
-        if (self.path / folder / file.name).exists():
+        if files.is_there(self.path / folder / file.name):
             return
         try:
-            content = read_regular(file, _MOST_COPIED)
+            content = files.read_bytes(file, within=file.parents[bool(folder)])
         except OSError as error:
             self.notes.append(f"can't read {file}: {error.strerror or error}; {otherwise}")
         else:
@@ -232,19 +236,35 @@ class RunFolder:
             If it can't be written; an earlier version stays.
         """
         target = self.path / folder / name
-        partial = target.with_name(f".{name}.partial")
         try:
-            target.parent.mkdir(exist_ok=True)
-            partial.write_bytes(content.encode() if isinstance(content, str) else content)
-            partial.replace(target)
+            files.make_folder(target.parent)
         except OSError as error:
-            partial.unlink(missing_ok=True)
+            raise ResultsError(f"can't write {target}: {error.strerror or error}") from error
+        written = content.encode() if isinstance(content, str) else content
+        files.write_bytes(target, written, within=self.path)
+
+    def take_artifact(self, key: str, made: Path) -> None:
+        """Move the arrays that a cell has left in the scratch folder to their place, if it has.
+
+        Raises
+        ------
+        svmbench.errors.ResultsError
+            If they can't be moved.
+        """
+        if not files.is_there(made):
+            return
+        target = artifact_of(self.path, key)
+        try:
+            files.make_folder(target.parent)
+            made.replace(target)
+        except OSError as error:
             raise ResultsError(f"can't write {target}: {error.strerror or error}") from error
 
     def _open(self) -> None:
         try:
-            self._fd = os.open(self.path / RUNS, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+            self._fd = files.open_to_append(self.path / RUNS)
             self._lock_records()
+            files.clear_of_links(self.scratch)
             self._mend_last_line()
             for record in read_records(self.path, self.notes):
                 self._remember(record)
@@ -266,9 +286,13 @@ class RunFolder:
 
     def _mend_last_line(self) -> None:
         """Cut off a last line without its newline: the run was killed while it wrote it."""
-        content = (self.path / RUNS).read_bytes()
-        if content and not content.endswith(b"\n"):
-            keep = content.rfind(b"\n") + 1
+        end = size = os.fstat(self._fd).st_size
+        keep = 0
+        while end and not keep:
+            start = max(0, end - _PIECE_BYTES)
+            found = os.pread(self._fd, end - start, start).rfind(b"\n")
+            keep, end = start + found + 1 if found >= 0 else 0, start
+        if keep < size:
             os.ftruncate(self._fd, keep)
             self.notes.append(
                 f"{self.path / RUNS}: cut off an unfinished last line; its cell runs again"
@@ -286,6 +310,11 @@ def artifact_of(folder: Path, key: str) -> Path:
     return folder / ARTIFACTS / f"{key}.npz"
 
 
+def _cant_write(path: Path, error: OSError) -> ResultsError:
+    place = error.filename or path
+    return ResultsError(f"can't write to {place}: {error.strerror or error}")
+
+
 def _in_use(path: Path) -> ResultsError:
     return ResultsError(f"another run is writing to {path}; wait for it, or name another --output")
 
@@ -293,7 +322,7 @@ def _in_use(path: Path) -> ResultsError:
 def _refuse_another(path: Path, config: str) -> None:
     """Refuse a folder whose plan is another config's: its tables would be written over."""
     try:
-        held = json.loads(read_regular(path / "plan.json", _MOST_PLAN))["config"]["name"]
+        held = json.loads(files.read_bytes(path / "plan.json"))["config"]["name"]
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return  # no plan, or a damaged one, which is written again
     if isinstance(held, str) and held != config:
@@ -303,22 +332,18 @@ def _refuse_another(path: Path, config: str) -> None:
         )
 
 
-def read_records(folder: Path, notes: list[str] | None = None) -> list[Record]:
-    """Return the records of a folder in the order in which they were written.
+def read_records(folder: Path, notes: list[str] | None = None) -> Iterator[Record]:
+    """Yield the records of a folder in the order in which they were written.
 
     Damaged lines, and those of another schema, are passed over; each adds a sentence to `notes`.
     """
-    records: list[Record] = []
-    with (folder / RUNS).open("rb") as lines:
-        for number, line in enumerate(lines, start=1):
-            if not line.strip():
-                continue
+    with files.open_file(folder / RUNS) as stream:
+        for number, line in lines_of(stream):
             record = parse(line)
             if record is not None:
-                records.append(record)
-            elif notes is not None:
+                yield record
+            elif notes is not None and line.strip():
                 notes.append(f"{folder / RUNS}:{number}: passed over a damaged line")
-    return records
 
 
 def check_reusable(source: Path, output: Path) -> None:
@@ -331,12 +356,19 @@ def check_reusable(source: Path, output: Path) -> None:
     """
     if source.resolve() == output.resolve():
         raise ConfigError(f"--reuse {source}: this is the run's own results folder")
-    _records_of(source)
+    records_of(source)
 
 
-def _records_of(source: Path, notes: list[str] | None = None) -> list[Record]:
+def records_of(source: Path, notes: list[str] | None = None) -> list[Record]:
+    """Return the records of another run's folder.
+
+    Raises
+    ------
+    svmbench.errors.ResultsError
+        If it holds none, or they can't be read.
+    """
     try:
-        return read_records(source, notes)
+        return list(read_records(source, notes))
     except FileNotFoundError as error:
         raise ResultsError(f"{source} is no run folder: it holds no {RUNS}") from error
     except OSError as error:

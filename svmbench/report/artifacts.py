@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from svmbench.errors import DamagedResultsError
+from svmbench.files import read_bytes
 from svmbench.inert import line
-from svmbench.paths import read_regular
 
 #: The most bytes that a file of arrays may have, as stored and unpacked; a grid of 1,000 × 1,000
 #: values has 8 MB.
@@ -30,7 +30,7 @@ def read_arrays(path: Path) -> dict[str, np.ndarray]:
         to more than `MOST_BYTES`.
     """
     try:
-        content = read_regular(path, MOST_BYTES)
+        content = read_bytes(path, MOST_BYTES, within=path.parent.parent)
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             # A member never yields more than the size that stands here, whatever it holds.
             unpacked = sum(member.file_size for member in archive.infolist())

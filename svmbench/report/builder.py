@@ -8,14 +8,14 @@ from pathlib import Path
 
 from svmbench import inert
 from svmbench.errors import DamagedResultsError
+from svmbench.files import remove, write_bytes, write_text
 from svmbench.report.curves import Curves, exponents_csv, read_plot, trace_curves
-from svmbench.report.files import remove, write_bytes, write_text
 from svmbench.report.kinds import kind_of
 from svmbench.report.plots import ENDINGS, draw
 from svmbench.report.provenance import describe_environment, used_environments
 from svmbench.report.records import Run, read_run
 from svmbench.report.tables import Table, lay_out, markdown, read_spec, wide_csv
-from svmbench.report.tidy import tidy_csv
+from svmbench.report.tidy import tidy_lines
 from svmbench.report.wording import quantity
 
 
@@ -151,7 +151,7 @@ def build(
             fitted[name] = write_text(fits, exponents_csv(one))
     return BuiltReport(
         tidy=write_text(
-            run.path / "table.csv", tidy_csv(run, tables, allow_contended=allow_contended)
+            run.path / "table.csv", tidy_lines(run, tables, allow_contended=allow_contended)
         ),
         joined=write_text(run.path / "tables.md", _joined(run, tables, sections, curves)),
         tables=written,

@@ -34,6 +34,7 @@ by their states, or of one paper with what the records say::
 from __future__ import annotations
 
 import csv
+import io
 import math
 import re
 import shlex
@@ -45,6 +46,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from svmbench.errors import ResultsError
+from svmbench.files import read_text
 from svmbench.specs import canonical
 
 if TYPE_CHECKING:
@@ -112,8 +114,7 @@ class Results:
         """
         if path not in self._read:
             try:
-                with path.open(encoding="utf-8", newline="") as file:
-                    rows = [_flat(row) for row in csv.DictReader(file)]
+                rows = [_flat(row) for row in csv.DictReader(io.StringIO(read_text(path)))]
             except OSError as error:
                 raise ResultsError(f"can't read {path}: {error.strerror or error}") from error
             columns = {name: "" for row in rows for name in row}
@@ -330,7 +331,7 @@ def _flat(row: dict[str, str]) -> dict[str, str]:
 
 def _table_lines(path: Path) -> str:
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_text(path)
     except OSError as error:
         raise ResultsError(f"can't read {path}: {error.strerror or error}") from error
     lines = [line for line in text.splitlines() if line.startswith("|")]

@@ -26,7 +26,12 @@ def bare_folders(root: Path) -> list[Path]:
 
 def _holding(root: Path, name: str) -> list[Path]:
     found = (path.parent for path in sorted(root.rglob(name)))
-    return [folder for folder in found if not _is_of_a_site(folder, root)]
+    return [one for one in found if not (_is_hidden(one, root) or _is_of_a_site(one, root))]
+
+
+def _is_hidden(folder: Path, root: Path) -> bool:
+    """Whether a folder lies in a hidden one, as what is being made does, or a kill left behind."""
+    return any(part.startswith(".") for part in folder.relative_to(root).parts)
 
 
 def _is_of_a_site(folder: Path, root: Path) -> bool:

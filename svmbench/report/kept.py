@@ -11,16 +11,17 @@ from __future__ import annotations
 import json
 import lzma
 import re
-import shutil
 import tempfile
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
 from svmbench.errors import ResultsError
+from svmbench.files import copy, is_there, make_folder, read_bytes, read_text, replaced, write_text
 from svmbench.record import Record
+from svmbench.report import newest
 from svmbench.report.builder import build
-from svmbench.report.files import replaced, write_text
-from svmbench.report.records import PACKED, RECORDS, read_run, result_lines
+from svmbench.report.newest import PACKED, RECORDS
+from svmbench.report.records import read_run, result_lines
 
 #: What of a run folder tables and plots are made of, apart from environments and artifacts.
 _SOURCES = ("plan.json", PACKED)
@@ -50,19 +51,15 @@ def keep(run: Path, target: Path) -> Path:
     try:
         with replaced(target) as made:
             # The plan as it is: it may say more than this version of the report knows.
-            shutil.copyfile(run / "plan.json", made / "plan.json")
+            copy(run / "plan.json", made / "plan.json")
             for name in sorted(content.environments.keys() & used):
                 file = f"environment-{name}.json"
-                shutil.copyfile(run / file, made / file)
+                copy(run / file, made / file)
             (made / PACKED).write_bytes(pack(result_lines(run)))
-            for cell in content.cells:
-                grid = run / _ARTIFACTS / f"{cell.key}.npz"
-                if grid.is_file():
-                    (made / _ARTIFACTS).mkdir(exist_ok=True)
-                    shutil.copyfile(grid, made / _ARTIFACTS / grid.name)
+            _copy_artifacts(run, made, {f"{cell.key}.npz" for cell in content.cells})
             build(made)
     except OSError as error:
-        raise ResultsError(f"{run}: can't keep it in {target}: {error}") from error
+        raise _cant("keep it in", run, target, error) from error
     return target
 
 
@@ -83,27 +80,38 @@ def unpack(folder: Path, target: Path, *, without: Collection[str] = ()) -> Path
     ResultsError
         If it can't be read or written.
     """
-    lines = [json.dumps(one) for one in result_lines(folder) if one["key"] not in without]
     try:
         target.mkdir(parents=True)
-        for source in (folder / "plan.json", *folder.glob("environment-*.json")):
-            shutil.copyfile(source, target / source.name)
-        if (folder / _ARTIFACTS).is_dir():
-            shutil.copytree(folder / _ARTIFACTS, target / _ARTIFACTS)
+        _copy_sources(folder, target, "plan.json")
     except OSError as error:
-        raise ResultsError(f"{folder}: can't copy it to {target}: {error}") from error
-    write_text(target / RECORDS, "".join(f"{line}\n" for line in lines))
+        raise _cant("copy it to", folder, target, error) from error
+    lines = (json.dumps(one) for one in result_lines(folder) if one["key"] not in without)
+    write_text(target / RECORDS, (f"{line}\n" for line in lines))
     return target
 
 
-def pack(records: list[Record]) -> bytes:
-    """Return records as compressed lines: the same bytes from the same records."""
-    lines = (
-        json.dumps(record, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-        for record in records
-    )
-    text = "".join(f"{line}\n" for line in lines)
-    return lzma.compress(text.encode(), preset=9 | lzma.PRESET_EXTREME)
+def pack(records: Iterable[Record]) -> bytes:
+    """Return records as compressed lines: the same bytes from the same records.
+
+    Raises
+    ------
+    ResultsError
+        If they are more than can be read back.
+    """
+    packing = lzma.LZMACompressor(preset=9 | lzma.PRESET_EXTREME)
+    pieces, size = [], 0
+    for record in records:
+        text = json.dumps(record, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        line = f"{text}\n".encode()
+        size += len(line)
+        pieces.append(packing.compress(line))
+    number = len(pieces)
+    if size > newest.MOST_BYTES or number > newest.MOST_LINES:
+        raise ResultsError(
+            f"can't pack {number:,} records of {size:,} bytes: {newest.MOST_LINES:,} records of"
+            f" {newest.MOST_BYTES:,} bytes can be read back; keep its blocks as runs of their own"
+        )
+    return b"".join([*pieces, packing.flush()])
 
 
 def folders(root: Path) -> list[Path]:
@@ -124,7 +132,7 @@ def rebuild(folder: Path) -> list[str]:
         return []
     if not has_records(folder):
         path = folder / "tables.md"
-        head, _, rest = path.read_text(encoding="utf-8").partition("\n\n")
+        head, _, rest = read_text(path).partition("\n\n")
         write_text(path, f"{head}\n\n{NOT_KEPT}\n\n{rest}")
         return found
     with replaced(folder) as made:
@@ -140,7 +148,7 @@ def differences(folder: Path) -> list[str]:
     others, and of PNGs, only their being there is looked at.
     """
     if not has_records(folder):
-        text = (folder / "tables.md").read_text(encoding="utf-8")
+        text = read_text(folder / "tables.md")
         return [] if NOT_KEPT in text else [f"{folder}/tables.md: not marked: records not kept"]
     with tempfile.TemporaryDirectory(prefix="svmbench-kept-") as scratch:
         made = Path(scratch) / "made"
@@ -163,7 +171,7 @@ def other_versions(folder: Path) -> list[str]:
 
     if not has_records(folder):
         return []
-    used = {drawn_by(path.read_bytes()) or "unknown" for path in folder.glob("*.svg")}
+    used = {drawn_by(read_bytes(path)) or "unknown" for path in folder.glob("*.svg")}
     return sorted(used - {version("matplotlib")})
 
 
@@ -180,7 +188,7 @@ def _difference(kept: Path, made: Path) -> str:
         return "is missing"
     if kept.suffix == ".png":
         return ""
-    before, after = kept.read_bytes(), made.read_bytes()
+    before, after = read_bytes(kept), read_bytes(made)
     if kept.suffix == ".svg" and drawn_by(before) != drawn_by(after):
         return ""
     return "" if before == after else "differs from what the records make"
@@ -194,10 +202,24 @@ def _name(path: Path, top: Path) -> str:
     return path.relative_to(top).as_posix()
 
 
-def _copy_sources(folder: Path, made: Path) -> None:
-    for name in _SOURCES:
-        shutil.copyfile(folder / name, made / name)
+def _copy_sources(folder: Path, made: Path, *names: str) -> None:
+    """Copy what a folder's tables and plots are made of."""
+    for name in names or _SOURCES:
+        copy(folder / name, made / name)
     for path in folder.glob("environment-*.json"):
-        shutil.copyfile(path, made / path.name)
-    if (folder / _ARTIFACTS).is_dir():
-        shutil.copytree(folder / _ARTIFACTS, made / _ARTIFACTS)
+        copy(path, made / path.name)
+    if is_there(folder / _ARTIFACTS):
+        _copy_artifacts(folder, made, {path.name for path in (folder / _ARTIFACTS).iterdir()})
+
+
+def _copy_artifacts(folder: Path, made: Path, names: Collection[str]) -> None:
+    """Copy those arrays of a folder that are there."""
+    for name in sorted(names):
+        source = folder / _ARTIFACTS / name
+        if is_there(source):
+            copy(source, make_folder(made / _ARTIFACTS) / name, within=folder)
+
+
+def _cant(what: str, run: Path, target: Path, error: OSError) -> ResultsError:
+    of = f"{error.filename}: " if error.filename else ""
+    return ResultsError(f"{run}: can't {what} {target}: {of}{error.strerror or error}")

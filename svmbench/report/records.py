@@ -1,26 +1,26 @@
-"""Reading a run folder: the plan, the newest record of every cell, the environments."""
+"""Reading a run folder: the plan, the newest record of every cell, the environments.
+
+The records are read as a stream (``newest.py``).
+"""
 
 from __future__ import annotations
 
 import json
-import lzma
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+import sys
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from svmbench import inert
 from svmbench.errors import DamagedResultsError, ResultsError
-from svmbench.record import CellRecord, PointRecord, Record, parse
+from svmbench.record import Record, parse
 from svmbench.report import shapes, wording
+from svmbench.report.newest import Found, Once, Shown, dimensions_of, one_line, plural
 from svmbench.scores import SCORES
-from svmbench.specs import IDENTITY, canonical
+from svmbench.specs import IDENTITY
 
-#: The records of a run as they are written, and as they are kept.
-RECORDS, PACKED = "runs.jsonl", "runs.jsonl.xz"
-#: The most bytes that packed records may unpack to, and the dictionary that they may ask for.
-MOST_BYTES, _XZ_MEMORY = 256 << 20, 192 << 20
 #: What stands before the metric of a score that is of the rows that were trained on.
 TRAIN = "train_"
 #: A fit of one thread whose wall time is more than so many times its CPU time did not have the
@@ -31,7 +31,7 @@ OUTSIDE_LOAD = 1.15
 _PASSING = {"id", "git", "seed", "load"}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Cell:
     """One planned cell with what became of it.
 
@@ -167,23 +167,23 @@ def read_run(run_dir: Path) -> Run:
         are skipped and counted in ``notes``.
     """
     plan = _read_plan(run_dir / "plan.json")
-    lines, notes = _read_lines(run_dir)
-    records = _newest(lines)
     config = plan.get("config") or {}
-    planned = plan.get("cells") or []
     profile = plan.get("profile") or ""
     if isinstance(profile, Mapping):
         profile = profile.get("name", "")
     paper = str(config.get("paper") or "")
+    once = Once()
+    # The plan's own entries are gone before the records are read.
+    cells = list(_planned(plan, paper, once))
+    found = Found({cell.key for cell in cells}, lambda record, _: Shown.of(record, once))
+    notes = found.read(run_dir)
     environments = _read_environments(run_dir)
-    used = {record.get("environment") for record in records.values()}
-    machines = _machines({name: found for name, found in environments.items() if name in used})
-    races = _races(plan)
-    results = _result_points(lines)
-    strangers = len(records.keys() - {cell["key"] for cell in planned})
+    used = {*found.strangers.values(), *(shown.environment for shown in found.cells.values())}
+    machines = _machines({name: facts for name, facts in environments.items() if name in used})
+    strangers = len(found.strangers)
     if strangers:
         notes.append(
-            f"{strangers} recorded {_plural('cell', strangers)} of an earlier plan "
+            f"{strangers} recorded {plural('cell', strangers)} of an earlier plan "
             f"{'is' if strangers == 1 else 'are'} not in this one and not shown."
         )
     return Run(
@@ -196,10 +196,10 @@ def read_run(run_dir: Path) -> Run:
         blocks=_blocks(config.get("blocks")),
         cells=tuple(
             one
-            for cell in planned
+            for cell in cells
             for one in _with_points(
-                _join(cell, records.get(cell["key"]), paper, machines, races),
-                results.get(cell["key"], {}).values(),
+                _join(cell, found.cells.get(cell.key), machines),
+                found.points.get(cell.key, {}).values(),
             )
         ),
         scores=read_scores(plan.get("scores")),
@@ -211,93 +211,20 @@ def read_run(run_dir: Path) -> Run:
     )
 
 
-def result_lines(run_dir: Path) -> list[Record]:
-    """Return the records that tables and plots are made of, in the plan's order.
+def result_lines(run_dir: Path) -> Iterator[Record]:
+    """Yield the records that tables and plots are made of, in the plan's order.
 
     Of every planned cell its newest record, before it those of its points that are results of their
     own: a search's points, which are there to go on from, are not.
     """
-    lines, _ = _read_lines(run_dir)
-    cells, points = _newest(lines), _result_points(lines)
     planned = [cell["key"] for cell in _read_plan(run_dir / "plan.json").get("cells") or []]
-    shown: list[Record] = []
+    found = Found(set(planned), lambda _, line: line)
+    found.read(run_dir)
     for key in dict.fromkeys(planned):
-        shown += points.get(key, {}).values()
-        shown += [cells[key]] if key in cells else []
-    return shown
-
-
-def _newest(lines: Iterable[Record]) -> dict[str, CellRecord]:
-    return {line["key"]: line for line in lines if line["kind"] == "cell"}
-
-
-def _result_points(lines: Iterable[Record]) -> dict[str, dict[str, PointRecord]]:
-    """Return, by cell and point, what tables and plots show: no search's steps."""
-    found: dict[str, dict[str, PointRecord]] = {}
-    for line in lines:
-        if line["kind"] == "point" and all(
-            isinstance(line.get(name), dict) for name in ("dimensions", "metrics")
-        ):
-            found.setdefault(line["key"], {})[line["point"]] = line
-    return found
-
-
-def _read_lines(run_dir: Path) -> tuple[list[Record], list[str]]:
-    """Return every readable record of a run folder, and notes on what could not be read.
-
-    The file is only ever appended to, so the last line of a key is its newest.
-    """
-    path = run_dir / RECORDS
-    try:
-        if path.exists():
-            content = path.read_bytes()
-        elif (run_dir / PACKED).exists():
-            path = run_dir / PACKED
-            content = _unpacked(path.read_bytes())
-        else:
-            return [], []
-    except OSError as error:
-        raise ResultsError(f"can't read {path}: {error.strerror or error}") from error
-    except (lzma.LZMAError, EOFError, ValueError) as error:
-        raise DamagedResultsError(f"can't read {path}: {error}") from error
-    records = []
-    unreadable = 0
-    torn = False
-    for line, is_last in _lines(content):
-        record = parse(line)
-        if record is None:
-            torn, unreadable = (True, unreadable) if is_last else (torn, unreadable + 1)
-        else:
-            records.append(record)
-    notes = []
-    if unreadable:
-        notes.append(
-            f"{unreadable} unreadable {_plural('line', unreadable)} of {path.name} skipped."
-        )
-    if torn:
-        notes.append(f"The last line of {path.name} is torn (a killed run) and was skipped.")
-    return records, notes
-
-
-def _unpacked(content: bytes) -> bytes:
-    """Return what a packed file holds: a few bytes must not become gigabytes in memory."""
-    stream = lzma.LZMADecompressor(memlimit=_XZ_MEMORY)
-    unpacked = stream.decompress(content, MOST_BYTES + 1)
-    if len(unpacked) > MOST_BYTES:
-        raise ValueError(f"it holds more than {MOST_BYTES:,} bytes")
-    if not stream.eof:
-        raise EOFError("it ends before its end-of-stream marker")
-    return unpacked
-
-
-def _lines(content: bytes) -> Iterator[tuple[bytes, bool]]:
-    """Yield each non-blank line and whether it is a last line without its line end."""
-    *lines, rest = content.split(b"\n")
-    for line in lines:
-        if line.strip():
-            yield line, False
-    if rest.strip():
-        yield rest, True
+        for line in (*found.points.get(key, {}).values(), found.cells.get(key, b"")):
+            record = parse(line)
+            if record is not None:
+                yield record
 
 
 def _read_plan(path: Path) -> dict[str, Any]:
@@ -365,50 +292,58 @@ def _blocks(blocks: Any) -> dict[str, Mapping[str, Any]]:
     return {str(block.get("name")): block for block in blocks or () if isinstance(block, Mapping)}
 
 
-def _join(
-    planned: Mapping[str, Any],
-    record: CellRecord | None,
-    paper: str,
-    machines: Mapping[str, str],
-    races: Collection[str],
-) -> Cell:
-    """One cell from its entry in the plan and its newest record."""
-    identity = {
-        "key": planned["key"],
-        "block": str(planned.get("block") or ""),
-        "protocol": str(planned.get("protocol") or ""),
-        "paper": str(planned.get("paper") or paper),
-        "dataset": planned.get("dataset"),
-        "kernel": planned.get("kernel"),
-        "solver": planned.get("solver"),
-        "fold": planned.get("fold"),
-        "dimensions": dimensions_of(planned),
-        "is_race": planned.get("protocol") in races or "|" in str(planned.get("solver")),
-    }
-    if record is None:
+def _planned(plan: dict[str, Any], paper: str, once: Once) -> Iterator[Cell]:
+    """Take the cells out of a plan, as cells of which there is no record."""
+    races = _races(plan)
+    entries = plan.pop("cells")
+    entries.reverse()
+    while entries:
+        planned = entries.pop()
         status = planned.get("status") or "planned"
-        if status == "planned":
-            return Cell(**identity, status="not run", reason="no record of it yet")
-        return Cell(**identity, status=status, reason=_one_line(planned.get("reason")))
-    environment = str(record.get("environment") or "")
-    return Cell(
-        **identity,
-        status=record["status"],
-        reason=_one_line(record.get("reason")),
-        metrics=record.get("metrics") or {},
-        spread=record.get("spread") or {},
-        counters=record.get("counters") or {},
-        params=record.get("params") or {},
-        contended=bool(record.get("contended")),
-        environment=environment,
-        machine=machines.get(environment, environment),
-        undefined=record.get("undefined") or {},
-        folds=int(record.get("folds") or 0),
-        trace=tuple(tuple(row) for row in record.get("trace") or ()),
+        is_open = status == "planned"
+        yield Cell(
+            key=planned["key"],
+            block=sys.intern(planned.get("block") or ""),
+            protocol=sys.intern(planned.get("protocol") or ""),
+            paper=sys.intern(planned.get("paper") or paper),
+            dataset=_interned(planned.get("dataset")),
+            kernel=_interned(planned.get("kernel")),
+            solver=_interned(planned.get("solver")),
+            fold=planned.get("fold"),
+            status="not run" if is_open else sys.intern(status),
+            reason="no record of it yet" if is_open else one_line(planned.get("reason")),
+            dimensions=once(dimensions_of(planned)),
+            is_race=planned.get("protocol") in races or "|" in str(planned.get("solver")),
+            metrics=once({}),
+            spread=once({}),
+            counters=once({}),
+            params=once({}),
+            undefined=once({}),
+        )
+
+
+def _join(cell: Cell, shown: Shown | None, machines: Mapping[str, str]) -> Cell:
+    """Return a planned cell with what its newest record says."""
+    if shown is None:
+        return cell
+    return replace(
+        cell,
+        status=shown.status,
+        reason=shown.reason,
+        metrics=shown.metrics,
+        spread=shown.spread,
+        counters=shown.counters,
+        params=shown.params,
+        undefined=shown.undefined,
+        contended=shown.contended,
+        environment=shown.environment,
+        machine=machines.get(shown.environment, shown.environment),
+        folds=shown.folds,
+        trace=shown.trace,
     )
 
 
-def _with_points(cell: Cell, points: Iterable[PointRecord]) -> list[Cell]:
+def _with_points(cell: Cell, points: Iterable[Shown]) -> list[Cell]:
     """Return a cell's points as cells of their own, each at its place in the cell's dimensions.
 
     A cell whose points are its results is shown by them alone; while it is unfinished it stays, so
@@ -419,25 +354,17 @@ def _with_points(cell: Cell, points: Iterable[PointRecord]) -> list[Cell]:
             cell,
             status="ok",
             reason="",
-            dimensions={**cell.dimensions, **dimensions_of(point)},
-            metrics=point["metrics"],
-            spread=point.get("spread") or {},
-            counters=point.get("counters") or {},
-            params=point.get("params") or cell.params,
-            undefined=point.get("undefined") or {},
+            dimensions={**cell.dimensions, **point.dimensions},
+            metrics=point.metrics,
+            spread=point.spread,
+            counters=point.counters,
+            params=point.params or cell.params,
+            undefined=point.undefined,
             trace=(),
         )
         for point in points
     ]
     return shown if shown and cell.status == "ok" else [*shown, cell]
-
-
-def dimensions_of(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what was swept, by present names, of a plan's entry or a record, new or old."""
-    given = entry.get("dimensions")
-    if not isinstance(given, Mapping):
-        given = {old: entry.get(old) for old in ("size", "n_features_kept")}
-    return {canonical(name): value for name, value in given.items() if value is not None}
 
 
 def read_scores(given: Any) -> dict[str, Mapping[str, Any]]:
@@ -460,9 +387,5 @@ def _races(plan: Mapping[str, Any]) -> set[str]:
     }
 
 
-def _one_line(text: Any) -> str:
-    return " ".join(str(text or "").split())
-
-
-def _plural(noun: str, count: int) -> str:
-    return noun if count == 1 else f"{noun}s"
+def _interned(text: str | None) -> str | None:
+    return None if text is None else sys.intern(text)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from svmbench.errors import DamagedResultsError
+from svmbench.files import read_bytes
 from svmbench.inert import line
 
 #: A shape: types; a list of one shape; or a mapping, whose named keys may be missing or null and
@@ -81,7 +82,7 @@ def read_json(path: Path) -> Any:
         If it can't be read.
     """
     try:
-        content = json.loads(path.read_bytes().decode("utf-8"), parse_constant=_refuse)
+        content = json.loads(read_bytes(path).decode("utf-8"), parse_constant=_refuse)
         problem = _unfit(content)
     except UnicodeDecodeError as error:
         raise DamagedResultsError(f"can't read {path}: it is not encoded as UTF-8") from error

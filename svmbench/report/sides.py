@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any, NotRequired, TypedDict, cast
 
 from svmbench.errors import DamagedResultsError, ResultsError
+from svmbench.files import write_text
 from svmbench.report import shapes
-from svmbench.report.files import write_text
+from svmbench.report.newest import dimensions_of
 from svmbench.report.provenance import place
-from svmbench.report.records import TRAIN, Cell, dimensions_of, read_run, read_scores
+from svmbench.report.records import TRAIN, Cell, read_run, read_scores
 
 BASELINE = "baseline.json"
 #: Where a record is of: cells that share these are the folds of one measurement.
@@ -94,7 +95,9 @@ def _read_side(path: Path) -> Side:
         return _side([_read_baseline(path / BASELINE)])
     if (path / "plan.json").exists() or not path.is_dir():
         return _side([summarise(path)])
-    repeats = sorted(part for part in path.iterdir() if (part / "plan.json").exists())
+    repeats = sorted(
+        part for part in path.iterdir() if not part.is_symlink() and (part / "plan.json").exists()
+    )
     if not repeats:
         raise ResultsError(
             f"{path} is neither a run folder (plan.json), nor a baseline ({BASELINE}), nor a folder"

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import csv
-import io
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from svmbench import inert
 from svmbench.report import wording
@@ -22,8 +21,25 @@ COLUMNS = (
 )  # fmt: skip
 
 
+class _LastLine:
+    """A file for a writer of CSV that holds what was written last."""
+
+    text = ""
+
+    def write(self, text: str) -> None:
+        """Take a line."""
+        self.text = text
+
+
 def tidy_csv(run: Run, tables: Sequence[Table], *, allow_contended: bool = False) -> str:
-    """Return everything that the run's records hold.
+    """Return everything that the run's records hold, as :func:`tidy_lines` yields it."""
+    return "".join(tidy_lines(run, tables, allow_contended=allow_contended))
+
+
+def tidy_lines(
+    run: Run, tables: Sequence[Table], *, allow_contended: bool = False
+) -> Iterator[str]:
+    """Yield everything that the run's records hold, line by line.
 
     First the tables, each metric with the name of its table; then, block by block, the metrics and
     counters that no table shows, with an empty table name. ``value`` is the mean over ``folds`` of
@@ -31,9 +47,10 @@ def tidy_csv(run: Run, tables: Sequence[Table], *, allow_contended: bool = False
     of its repeats), ``status`` that of the first fold that is not ``ok``. Folds of different
     environments are lines of their own.
     """
-    out = io.StringIO()
+    out = _LastLine()
     writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
     writer.writeheader()
+    yield out.text
     shown: dict[str, set[str]] = {}
     for table in tables:
         shown.setdefault(table.spec.block, set()).update(table.spec.metrics)
@@ -45,6 +62,7 @@ def tidy_csv(run: Run, tables: Sequence[Table], *, allow_contended: bool = False
                     for part in by_machine(members).values():
                         row = _row(run, part, metric, table.spec, allow_contended=allow_contended)
                         writer.writerow(_inert(row))
+                        yield out.text
     for block in dict.fromkeys(cell.block for cell in run.cells):
         cells = take_apart(run.block_cells(block))
         metrics = [name for name in metric_names(cells) if name not in shown.get(block, ())]
@@ -57,7 +75,7 @@ def tidy_csv(run: Run, tables: Sequence[Table], *, allow_contended: bool = False
             for metric in rows:
                 for part in by_machine(members).values():
                     writer.writerow(_inert(_row(run, part, metric, None)))
-    return out.getvalue()
+                    yield out.text
 
 
 def _inert(row: dict[str, object]) -> dict[str, object]:

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from synthetic_runs import ENVIRONMENT, planned, record, write_run
 
+from svmbench import files
 from svmbench.errors import ResultsError
 from svmbench.report import compare as comparing
-from svmbench.report import files
 from svmbench.report.compare import Change, Comparison
 
 RACE = "a|ref"
@@ -262,7 +262,7 @@ def test_a_baseline_is_written_whole_or_not_at_all(
     path = comparing.write_baseline(run, tmp_path / "kept")
     before = path.read_bytes()
 
-    def fail(*_: Any) -> None:
+    def fail(*_: Any, **__: Any) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     with monkeypatch.context() as patch:

@@ -8,8 +8,8 @@ import pytest
 import synthetic_runs as runs
 
 from svmbench.errors import ResultsError
+from svmbench.files import write_text
 from svmbench.report import build
-from svmbench.report.files import write_text
 from svmbench.report.records import read_run
 
 

@@ -10,15 +10,18 @@ told apart: those of the one that most of them come from count, the others are m
 from __future__ import annotations
 
 import csv
+import io
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from svmbench.errors import ResultsError
+from svmbench.files import read_text
 from svmbench.report.folders import folders_with_tables, run_folders
+from svmbench.report.newest import PACKED, RECORDS
 from svmbench.report.races import take_apart
-from svmbench.report.records import PACKED, RECORDS, Cell, Run, read_run
+from svmbench.report.records import Cell, Run, read_run
 
 #: The full protocol, and the one that only shows that everything runs.
 FULL, LEAST = "paper", "quick"
@@ -104,8 +107,7 @@ class Evidence:
         for folder in self.folders:
             for path in sorted(folder.rglob(file)):
                 try:
-                    with path.open(encoding="utf-8", newline="") as handle:
-                        return list(csv.DictReader(handle))
+                    return list(csv.DictReader(io.StringIO(read_text(path))))
                 except (OSError, UnicodeDecodeError, csv.Error) as error:
                     raise ResultsError(f"can't read {path}: {error}") from error
         return []

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from svmbench.errors import ResultsError
-from svmbench.report.files import replaced
+from svmbench.files import read_text, replaced
 from svmbench.report.folders import SITE as MARKER
 
 
@@ -24,7 +24,7 @@ def check_place(target: Path) -> Path:
         return place
     if not place.is_dir():
         raise ResultsError(f"{target} is no folder: name another one with -o")
-    found = {path.relative_to(place).as_posix() for path in place.rglob("*") if not path.is_dir()}
+    found = {path.relative_to(place).as_posix() for path in place.rglob("*") if _is_no_folder(path)}
     if not found:
         if any(place.iterdir()):
             raise ResultsError(f"{target} holds folders that no site has: name another one with -o")
@@ -34,9 +34,10 @@ def check_place(target: Path) -> Path:
             f"{target} is not empty and was not made by 'svmbench site': name another one with -o"
         )
     try:
-        made = set((place / MARKER).read_text(encoding="utf-8").splitlines())
+        made = set(read_text(place / MARKER).splitlines())
     except (OSError, UnicodeDecodeError) as error:
-        raise ResultsError(f"can't read {target / MARKER}: {error}") from error
+        why = getattr(error, "strerror", None) or error
+        raise ResultsError(f"can't read {target / MARKER}: {why}") from error
     strangers = sorted(found - made - {MARKER})
     if strangers:
         raise ResultsError(
@@ -67,3 +68,7 @@ def placed(target: Path) -> Iterator[Path]:
             check_place(target)
     except OSError as error:
         raise ResultsError(f"can't write {target}: {error.strerror or error}") from error
+
+
+def _is_no_folder(path: Path) -> bool:
+    return path.is_symlink() or not path.is_dir()

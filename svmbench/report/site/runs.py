@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from svmbench.files import copy, is_there, write_text
 from svmbench.report.builder import Content, exponents
 from svmbench.report.curves import Curves, exponents_csv
 from svmbench.report.grids import Grid, grid_of
 from svmbench.report.kinds import kind_of
+from svmbench.report.newest import PACKED, RECORDS
 from svmbench.report.plots import draw
 from svmbench.report.provenance import describe_environment, used_environments
-from svmbench.report.records import PACKED, RECORDS, Run
+from svmbench.report.records import Run
 from svmbench.report.site.ranks import RankingView, show_rankings
 from svmbench.report.tables import wide_csv
-from svmbench.report.tidy import tidy_csv
+from svmbench.report.tidy import tidy_lines
 from svmbench.report.wording import status_word
 
 #: How many sentences on what has changed a page shows of one run.
@@ -155,13 +156,13 @@ def lighter(svg: bytes) -> bytes:
 def _write_files(content: Content, folder: Path) -> list[tuple[str, str]]:
     """Write tables, plan, records and environments; return what each is, and its name."""
     run = content.run
-    (folder / "table.csv").write_text(tidy_csv(run, content.tables), encoding="utf-8")
+    write_text(folder / "table.csv", tidy_lines(run, content.tables))
     files = [("every number (CSV)", "table.csv")]
     for table in content.tables:
         name = f"{table.spec.name}.csv"
         (folder / name).write_text(wide_csv(run, table), encoding="utf-8")
         files.append((f"{table.spec.heading} (CSV)", name))
-    records = next((name for name in (RECORDS, PACKED) if (run.path / name).is_file()), None)
+    records = next((name for name in (RECORDS, PACKED) if is_there(run.path / name)), None)
     sources = [("plan (JSON)", "plan.json")]
     sources += [("records (JSON, a line each)", records)] if records else []
     sources += [
@@ -169,8 +170,8 @@ def _write_files(content: Content, folder: Path) -> list[tuple[str, str]]:
         for name in used_environments(run.cells)
     ]
     for what, name in sources:
-        if (run.path / name).is_file():
-            shutil.copyfile(run.path / name, folder / name)
+        if is_there(run.path / name):
+            copy(run.path / name, folder / name)
             files.append((what, name))
     return files
 

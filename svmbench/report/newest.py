@@ -1,0 +1,217 @@
+"""Reading the records of a run folder as a stream: the newest of every cell, in little memory.
+
+Of a line no more stays than a report shows, and names and equal settings are held once, so that a
+run of 100,000 records is read in some 200 MB.
+"""
+
+from __future__ import annotations
+
+import io
+import lzma
+import sys
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, Generic, TypeVar
+
+from svmbench.errors import DamagedResultsError, ResultsError
+from svmbench.files import is_there, open_file
+from svmbench.record import Record, lines_of, parse
+from svmbench.specs import canonical
+
+#: The records of a run as they are written, and as they are kept.
+RECORDS, PACKED = "runs.jsonl", "runs.jsonl.xz"
+#: The most bytes and lines that packed records may unpack to (100,000 records have 120 MB), and the
+#: bytes of the dictionary that they may ask for.
+MOST_BYTES, MOST_LINES, _XZ_MEMORY = 2 << 30, 2_000_000, 192 << 20
+_Kept = TypeVar("_Kept")
+
+
+class Found(Generic[_Kept]):
+    """What the records of a run folder say of some cells, the newest of each.
+
+    The file is only ever appended to, so the last line of a key is its newest.
+
+    Parameters
+    ----------
+    wanted : set of str
+        Keys of cells.
+    kept : callable
+        What to keep of a record, from the record and its line.
+
+    Attributes
+    ----------
+    cells : dict
+        What is kept, by key.
+    points : dict of str to dict
+        By key and point what is kept of those that tables and plots show: no search's steps.
+    strangers : dict of str to str
+        Environments of recorded cells that nobody asked for, by key.
+    """
+
+    def __init__(self, wanted: Collection[str], kept: Callable[[Record, bytes], _Kept]) -> None:
+        self.wanted = wanted
+        self.cells: dict[str, _Kept] = {}
+        self.points: dict[str, dict[str, _Kept]] = {}
+        self.strangers: dict[str, str] = {}
+        self._kept = kept
+
+    def read(self, run_dir: Path) -> list[str]:
+        """Read the records of a folder; return notes on what could not be read, a sentence each.
+
+        Raises
+        ------
+        svmbench.errors.ResultsError
+            If the file can't be read.
+        """
+        path = next(filter(is_there, (run_dir / RECORDS, run_dir / PACKED)), None)
+        if path is None:
+            return []
+        unreadable, torn = 0, False
+        try:
+            with open_file(path) as stream:
+                for line in _lines(stream if path.name == RECORDS else _Unpacked(stream)):
+                    record = parse(line)
+                    if record is not None:
+                        self._take(record, line)
+                    elif not line.strip():
+                        continue
+                    elif line.endswith(b"\n"):
+                        unreadable += 1
+                    else:
+                        torn = True
+        except OSError as error:
+            raise ResultsError(f"can't read {path}: {error.strerror or error}") from error
+        except (lzma.LZMAError, EOFError, ValueError) as error:
+            raise DamagedResultsError(f"can't read {path}: {error}") from error
+        notes = []
+        if unreadable:
+            lines = plural("line", unreadable)
+            notes.append(f"{unreadable} unreadable {lines} of {path.name} skipped.")
+        if torn:
+            notes.append(f"The last line of {path.name} is torn (a killed run) and was skipped.")
+        return notes
+
+    def _take(self, record: Record, line: bytes) -> None:
+        key = record["key"]
+        if record["kind"] == "cell":
+            if key in self.wanted:
+                self.cells[key] = self._kept(record, line)
+            else:
+                self.strangers[key] = str(record.get("environment") or "")
+        elif key in self.wanted and all(
+            isinstance(record.get(name), dict) for name in ("dimensions", "metrics")
+        ):
+            self.points.setdefault(key, {})[record["point"]] = self._kept(record, line)
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What a report shows of a record."""
+
+    status: str
+    reason: str
+    metrics: Mapping[str, Any]
+    spread: Mapping[str, Any]
+    counters: Mapping[str, Any]
+    params: Mapping[str, Any]
+    undefined: Mapping[str, str]
+    contended: bool
+    environment: str
+    folds: int
+    trace: tuple[tuple[float, ...], ...]
+    dimensions: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, record: Mapping[str, Any], once: Once) -> Shown:
+        """Return what is shown of a record."""
+        return cls(
+            status=sys.intern(record.get("status") or ""),
+            reason=sys.intern(one_line(record.get("reason"))),
+            metrics=once(record.get("metrics") or {}, shared=False),
+            spread=once(record.get("spread") or {}, shared=False),
+            counters=once(record.get("counters") or {}),
+            params=once(record.get("params") or {}),
+            undefined=once(record.get("undefined") or {}),
+            contended=bool(record.get("contended")),
+            environment=sys.intern(record.get("environment") or ""),
+            folds=int(record.get("folds") or 0),
+            trace=tuple(tuple(row) for row in record.get("trace") or ()),
+            dimensions=once(dimensions_of(record)),
+        )
+
+
+class Once:
+    """Holds the names in mappings, and mappings that are equal, no more than once."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, dict[str, Any]] = {}
+
+    def __call__(self, values: dict[str, Any], *, shared: bool = True) -> dict[str, Any]:
+        """Return the mapping, or one like it; nobody may change it."""
+        said = repr(values) if shared else ""  # 1, 1.0 and True are equal, and not the same
+        if said not in self._seen:
+            held = {sys.intern(name): value for name, value in values.items()}
+            if not shared:
+                return held
+            self._seen[said] = held
+        return self._seen[said]
+
+
+class _Unpacked(io.RawIOBase):
+    """The content of a packed file, as a stream.
+
+    A few bytes must not become gigabytes in memory, and a file that is cut off must not seem whole.
+    """
+
+    def __init__(self, packed: BinaryIO) -> None:
+        self._packed = packed
+        self._stream = lzma.LZMADecompressor(memlimit=_XZ_MEMORY)
+        self._left = MOST_BYTES
+
+    def readable(self) -> bool:
+        """Return that it can be read."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Read on; return how many bytes there were."""
+        piece = b""
+        while not piece and not self._stream.eof:
+            more = self._packed.read(1 << 16) if self._stream.needs_input else b""
+            if self._stream.needs_input and not more:
+                raise EOFError("it ends before its end-of-stream marker")
+            piece = self._stream.decompress(more, len(buffer))
+        self._left -= len(piece)
+        if self._left < 0:
+            raise ValueError(f"it holds more than {MOST_BYTES:,} bytes")
+        buffer[: len(piece)] = piece
+        return len(piece)
+
+
+def _lines(content: BinaryIO | _Unpacked) -> Iterator[bytes]:
+    """Yield the lines of a file, of a packed one no more than it may have."""
+    if not isinstance(content, _Unpacked):
+        yield from (line for _, line in lines_of(content))
+        return
+    for number, line in lines_of(io.BufferedReader(content, 1 << 16)):
+        if number > MOST_LINES:
+            raise ValueError(f"it holds more than {MOST_LINES:,} lines")
+        yield line
+
+
+def dimensions_of(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what was swept, by present names, of a plan's entry or a record, new or old."""
+    given = entry.get("dimensions")
+    if not isinstance(given, Mapping):
+        given = {old: entry.get(old) for old in ("size", "n_features_kept")}
+    return {canonical(name): value for name, value in given.items() if value is not None}
+
+
+def one_line(text: Any) -> str:
+    """Return a text as one line."""
+    return " ".join(str(text or "").split())
+
+
+def plural(noun: str, count: int) -> str:
+    """Return a noun in the number that a count asks for."""
+    return noun if count == 1 else f"{noun}s"
