@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.datasets import load_wine
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.svm import NuSVC as Theirs
 from small_problems import make_problem, needs_jit
@@ -56,6 +58,38 @@ def test_the_same_classes_as_the_c_svm_at_its_own_C():
     rho = ours.expansion_.rho
     twin = SVC(C=1.0 / (120 * rho), gamma=1.0, tol=1e-8).fit(X, y)
     assert_allclose(ours.decision_function(X) / rho, twin.decision_function(X), atol=1e-5)
+
+
+def of_c_svm(pair, X, y, C):
+    """Return a pair's violation of the conditions of the C-SVC whose f is its f over rho."""
+    rho = pair.expansion_.rho
+    alpha = np.zeros(len(y))
+    alpha[pair.support_] = pair.dual_coef_[0] * y[pair.support_] / rho
+    assert alpha.max() <= C * (1.0 + 1e-12)
+    F = y - (pair.decision_function(X) - pair.intercept_[0]) / rho
+    up = np.where(y > 0, alpha < C * (1.0 - 1e-12), alpha > 0)
+    low = np.where(y > 0, alpha > 0, alpha < C * (1.0 - 1e-12))
+    return F[up].max() - F[low].min()
+
+
+@needs_jit
+@pytest.mark.parametrize("kernel", ["linear", "rbf", "poly"])
+@pytest.mark.parametrize("times", [1.0, 1e-2, 1e-4, 30.0])
+def test_the_tolerance_is_relative_to_rho_whatever_the_scale_of_the_kernel(kernel, times):
+    X, y = load_wine(return_X_y=True)
+    X = times * StandardScaler().fit_transform(X)
+    parameters = {"nu": 0.1, "kernel": kernel, "gamma": 0.1 / times**2}
+    model = NuSVC(**parameters).fit(X, y)
+    exact = NuSVC(tol=1e-8, **parameters).fit(X, y)
+    assert np.array_equal(model.predict(X), exact.predict(X))
+    assert model.objective_ == pytest.approx(exact.objective_, rel=2e-2)
+    pairs = [(0, 1), (0, 2), (1, 2)]
+    for pair, (first, second) in zip(model.estimators_, pairs, strict=True):
+        own = np.isin(y, (first, second))
+        signs = np.where(y[own] == second, 1, -1)
+        C = 1.0 / (own.sum() * pair.expansion_.rho)
+        # Each class has its own violation, of at most tol; LIBSVM's one sum allows for both.
+        assert of_c_svm(pair, X[own], signs, C) <= 2.5e-3
 
 
 def test_permuted_and_flipped_samples():

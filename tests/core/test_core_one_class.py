@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 import numpy as np
+import piqp
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose
@@ -111,6 +112,52 @@ def test_three_ways_to_the_one_class_svm_end_at_one_model(nu, form):
     assert_allclose(0.5 * ball.decision_function(others), expected, rtol=0.0, atol=off)
 
 
+def hard_margin(K, linear):
+    """Return the value and the multipliers of min 1/2 a'Ka - linear'a over the simplex, by PIQP."""
+    n = len(K)
+    solver = piqp.DenseSolver()
+    solver.settings.eps_abs = solver.settings.eps_rel = 1e-11
+    nothing = (None, None, None)
+    scale = np.abs(K).max()
+    solver.setup(
+        K / scale, -linear / scale, np.ones((1, n)), np.ones(1), *nothing, np.zeros(n), np.ones(n)
+    )
+    solver.solve()
+    a = np.maximum(solver.result.x, 0.0)
+    a /= a.sum()
+    return 0.5 * a @ K @ a - linear @ a, a
+
+
+@needs_jit
+@pytest.mark.parametrize("kernel", ["linear", "rbf", "poly"])
+@pytest.mark.parametrize("times", [1.0, 1e-3, 30.0])
+@pytest.mark.parametrize("n", [60, 600])
+def test_below_one_sample_nu_is_the_hard_margin_whatever_it_is(kernel, times, n):
+    X = times * (samples(n=n) + 0.1)
+    parameters = {"kernel": kernel, "gamma": 0.7 / times**2}
+    for solver in (OneClass, SVDD):
+        rejected = []
+        for share in (0.99, 0.5, 1e-2, 1e-7):
+            model = solver(nu=share / n, **parameters).fit(X)
+            assert model.stop_reason_ == "converged"
+            K = model.function.between(X, X)
+            best, _ = hard_margin(K, 0.5 * np.diag(K) if solver is SVDD else np.zeros(n))
+            best = -2.0 * best if solver is SVDD else best
+            value = model.dual_objective_ if solver is SVDD else -model.dual_objective_
+            alpha = np.zeros(n)
+            alpha[model.support_] = model.dual_coef_[0]
+            assert alpha.sum() == pytest.approx(1.0)
+            assert alpha.min() >= 0.0
+            # A duality gap of a hard margin is at most the largest violation, whatever nu.
+            unit = model.expansion_.rho
+            assert abs(value - best) <= 2e-3 * unit
+            assert model.objective_ - model.dual_objective_ <= 4e-3 * unit
+            distance = 2.0 * K @ alpha - np.diag(K) if solver is SVDD else K @ alpha
+            assert np.min(distance) >= np.max(distance[alpha > 0.0]) - 2.1e-3 * unit
+            rejected.append(np.sum(model.decision_function(X) < -1e-9 * unit))
+        assert rejected == [0] * 4
+
+
 @needs_jit
 def test_the_density_is_scikit_learn_s():
     X, others = samples(), samples(seed=1)
@@ -162,7 +209,8 @@ def test_three_steps_are_fit_and_train_may_be_repeated(name):
     again.train(data)
     again.certify(data)
     assert again.objective_ == model.objective_
-    assert_allclose(again.decision_function(X), model.decision_function(X), rtol=1e-12)
+    f = model.decision_function(X)
+    assert_allclose(again.decision_function(X), f, rtol=0.0, atol=1e-12 * np.abs(f).max())
     assert_allclose(model.score_samples(X) - model.offset_, model.decision_function(X), atol=1e-12)
     assert model.n_iter_ >= 1
     assert all(isinstance(count, int) for count in model.counters_.values())

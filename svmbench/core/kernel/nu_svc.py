@@ -8,7 +8,9 @@ Given
     A kernel source, y in {-1, +1}, nu, tol.
 Returned
     alpha, b and rho, once the conditions hold within tol for the problem times N (LIBSVM's scale,
-    in which a multiplier is at most 1 and f is N times as large).
+    in which a multiplier is at most 1 and f is N times as large), or within tol times rho in that
+    scale, where rho is below 1 there. Relative to rho, they are the conditions of the C-SVC with
+    the same f / rho, whose C is 1 / (N rho); see ``csvc/margin_tolerance``.
 Reference
     Schölkopf, Smola, Williamson and Bartlett 2000; Chang and Lin 2001 (e'alpha = nu at an optimum,
     so that each class has the sum nu/2; pairs of one class).
@@ -22,7 +24,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from svmbench.core.base import TrainingData
-from svmbench.core.kernel.csvc import Box, fill, make_box, solve_box, thresholds
+from svmbench.core.kernel.csvc import Box, ShareOfMargin, fill, make_box, solve_box, thresholds
 from svmbench.core.kernel_base import KernelSolution
 from svmbench.core.kernel_classifier import KernelClassifier
 from svmbench.core.kernels import KERNELS, KernelSource
@@ -88,7 +90,8 @@ class NuSVC(Weighted, KernelClassifier):
     coef0 : float, default=0.0
         Of the polynomial and the sigmoid kernel.
     tol : float, default=1e-3
-        Largest violation of the optimality conditions (LIBSVM's eps), in LIBSVM's scale.
+        Largest violation of the optimality conditions: as a share of rho, and in LIBSVM's scale
+        (its eps) where rho is above 1 in that scale. Rounding of kernel values is allowed for.
     max_iter : int, default=10000000
         Largest number of steps.
     cache_mb : float, default=1024.0
@@ -191,11 +194,16 @@ class NuSVC(Weighted, KernelClassifier):
         """
         n = len(y)
         box, first = box_and_start(y, float(self.nu), weights)
+
+        def rho(beta: np.ndarray, v: np.ndarray) -> float:
+            positive, negative = thresholds(box, beta, v)
+            return 0.5 * float(negative - positive)
+
         found = solve_box(
             source,
             box,
             start=first,
-            tol=float(self.tol),
+            tol=ShareOfMargin(float(self.tol), rho),
             max_iter=int(self.max_iter),
             cache_mb=float(self.cache_mb),
         )

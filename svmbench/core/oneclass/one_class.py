@@ -8,7 +8,12 @@ Given
     A kernel source, nu, tol.
 Returned
     alpha and rho, once the conditions hold within tol for the problem times nu N (LIBSVM's scale,
-    in which a multiplier is at most 1 and f is nu N times as large).
+    in which a multiplier is at most 1 and f is nu N times as large), or within tol times rho in
+    that scale, where rho is below 1 there; see ``csvc/margin_tolerance``.
+Hard margin
+    With nu N < 1 no multiplier can reach its bound, which is above their sum: the solution is that
+    of the hard margin, whatever nu. Its scale is that of nu N = 1, and rho is the smallest
+    <w, phi(x_i)>, which is best for any w at such a nu.
 Reference
     Schölkopf, Platt, Shawe-Taylor, Smola and Williamson 2001; Chang and Lin 2011, Section 2.3.
 """
@@ -20,16 +25,32 @@ from typing import ClassVar
 import numpy as np
 
 from svmbench.core.base import TrainingData
-from svmbench.core.kernel.csvc import Box, Found, fill, make_box, solve_box, thresholds
+from svmbench.core.kernel.csvc import (
+    Box,
+    Found,
+    ShareOfMargin,
+    fill,
+    make_box,
+    solve_box,
+    thresholds,
+)
 from svmbench.core.kernel.csvc.driver import warm_up
 from svmbench.core.kernel_base import KERNEL_PARAMETERS, KernelSolution
 from svmbench.core.kernels import KERNELS, KernelSource
 from svmbench.core.novelty_base import KernelDetector, require_share
 from svmbench.core.registry import declare
 
+#: Upper bound of the multipliers of a hard margin, which sum up to 1: it is never reached.
+BEYOND_THE_SUM = 2.0
+
+
+def scale_of(n: int, nu: float) -> float:
+    """Return the sum of the multipliers in the box's scale: nu N, or 1 for a hard margin."""
+    return max(1.0, nu * n)
+
 
 def box_and_start(n: int, nu: float, linear: np.ndarray | None = None) -> tuple[Box, np.ndarray]:
-    """Return the problem times nu N in the variables ``nu N alpha_i``, and a feasible start.
+    """Return the problem in the variables ``scale_of(n, nu) * alpha_i``, and a feasible start.
 
     Parameters
     ----------
@@ -39,9 +60,9 @@ def box_and_start(n: int, nu: float, linear: np.ndarray | None = None) -> tuple[
     linear : ndarray of shape (n,), optional
         Linear term in this scale; zero if not given.
     """
-    high = np.ones(n)
+    high = np.full(n, 1.0 if nu * n >= 1.0 else BEYOND_THE_SUM)
     box = make_box(np.zeros(n) if linear is None else linear, np.zeros(n), high)
-    return box, fill(nu * n, high)
+    return box, fill(scale_of(n, nu), high)
 
 
 class BoxDetector(KernelDetector):
@@ -63,12 +84,20 @@ class BoxDetector(KernelDetector):
         for dtype in (np.float32, np.float64):
             cls().solve(KernelSource.precomputed(np.eye(2, dtype=dtype)), np.ones(2))
 
-    def _search(self, source: KernelSource, box: Box, start: np.ndarray) -> Found:
+    def _threshold(self, box: Box, found: Found) -> float:
+        """Return the gradient that separates what is inside from what is outside."""
+        # Below nu N = 1 a sample that is outside costs more than any margin gains.
+        is_hard = float(self.nu) * len(found.v) < 1.0
+        return float(found.v.max() if is_hard else thresholds(box, found.beta, found.v)[0])
+
+    def _search(
+        self, source: KernelSource, box: Box, start: np.ndarray, share: ShareOfMargin
+    ) -> Found:
         return solve_box(
             source,
             box,
             start=start,
-            tol=float(self.tol),
+            tol=share,
             max_iter=int(self.max_iter),
             cache_mb=float(self.cache_mb),
         )
@@ -102,7 +131,8 @@ class OneClass(BoxDetector):
     coef0 : float, default=0.0
         Of the polynomial and the sigmoid kernel.
     tol : float, default=1e-3
-        Largest violation of the optimality conditions (LIBSVM's eps), in LIBSVM's scale.
+        Largest violation of the optimality conditions: as a share of rho, and in LIBSVM's scale
+        (its eps) where rho is above 1 in that scale. Rounding of kernel values is allowed for.
     max_iter : int, default=10000000
         Largest number of steps.
     cache_mb : float, default=1024.0
@@ -123,7 +153,8 @@ class OneClass(BoxDetector):
     n_iter_ : int
         Pair steps.
     stop_reason_ : str
-        ``"converged"``, ``"max_iter"`` or ``"stalled"`` (no step is left that float64 can see).
+        ``"converged"``, ``"max_iter"``, ``"stalled"`` (no step is left that float64 can see) or
+        ``"no margin"``: no plane was found between the origin and as many samples as nu asks for.
     counters_ : dict
         ``kernel_evaluations``, ``updates`` (pair steps), ``checks`` (of the gradient in float64),
         ``support_vectors``, ``bounded_support_vectors``.
@@ -164,16 +195,18 @@ class OneClass(BoxDetector):
     ) -> KernelSolution:
         """Solve on one kernel matrix; `start` is ignored, since it fits one nu alone."""
         n, nu = source.n_samples, float(self.nu)
+        scale = scale_of(n, nu)
         box, first = box_and_start(n, nu)
-        found = self._search(source, box, first)
-        # On the boundary -v = nu N <w, phi(x)>; above it where alpha is 0.
-        rho = -float(thresholds(box, found.beta, found.v)[0]) / (nu * n)
+        share = ShareOfMargin(float(self.tol), lambda beta, v: -float(thresholds(box, beta, v)[0]))
+        found = self._search(source, box, first, share)
+        # On the boundary -v is <w, phi(x)> in this scale; -v is larger where alpha is 0.
+        rho = -self._threshold(box, found) / scale
         return KernelSolution(
-            found.beta / (nu * n),
+            found.beta / scale,
             b=-rho,
             rho=rho,
             n_iter=found.steps,
             stop_reason=found.stop_reason,
             counters=found.counters,
-            decisions=-found.v / (nu * n) - rho,
+            decisions=-found.v / scale - rho,
         )

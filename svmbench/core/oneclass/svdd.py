@@ -7,8 +7,12 @@ Problem
 Given
     A kernel source, nu, tol.
 Returned
-    alpha and R^2, once the conditions hold within tol for the problem times nu N / 2: for a kernel
-    of constant diagonal that is the scale, and the model, of the one-class SVM.
+    alpha and R^2, once the conditions hold within tol for the problem times nu N / 2, or within tol
+    times R^2 in that scale, where R^2 is below 1 there; see ``csvc/margin_tolerance``. For a kernel
+    of constant diagonal the scale and the model are those of the one-class SVM.
+Hard margin
+    With nu N < 1 no sample is outside and C does not matter: the smallest ball that holds all. Its
+    scale is that of nu N = 1, and R is the largest distance from its centre.
 Reference
     Tax and Duin 2004.
 """
@@ -21,10 +25,10 @@ from typing import Any
 import numpy as np
 
 from svmbench.core.base import TrainingData
-from svmbench.core.kernel.csvc import thresholds
+from svmbench.core.kernel.csvc import ShareOfMargin, thresholds
 from svmbench.core.kernel_base import KernelSolution
 from svmbench.core.kernels import KERNELS, KernelSource
-from svmbench.core.oneclass.one_class import BoxDetector, box_and_start
+from svmbench.core.oneclass.one_class import BoxDetector, box_and_start, scale_of
 from svmbench.core.problems import Values
 from svmbench.core.registry import declare
 
@@ -57,7 +61,9 @@ class SVDD(BoxDetector):
     coef0 : float, default=0.0
         Of the polynomial and the sigmoid kernel.
     tol : float, default=1e-3
-        Largest violation of the optimality conditions, in the scale of LIBSVM's one-class SVM.
+        Largest violation of the optimality conditions: as a share of R^2, and in the scale of
+        LIBSVM's one-class SVM where R^2 is above 1 in that scale. Rounding of the kernel values is
+        allowed for.
     max_iter : int, default=10000000
         Largest number of steps.
     cache_mb : float, default=1024.0
@@ -126,13 +132,19 @@ class SVDD(BoxDetector):
     ) -> KernelSolution:
         """Solve on one kernel matrix; `start` is ignored, since it fits one nu alone."""
         n, nu = source.n_samples, float(self.nu)
+        scale = scale_of(n, nu)
         diagonal = source.diag()
-        box, first = box_and_start(n, nu, 0.5 * nu * n * diagonal)
-        found = self._search(source, box, first)
-        # v = nu N (K_ii / 2 - <a, phi(x_i)>): the squared distance is 2v / (nu N) + ||a||^2.
-        alpha = found.beta / (nu * n)
-        half = float(thresholds(box, found.beta, found.v)[0]) / (nu * n)
-        square = float(alpha @ (0.5 * diagonal - found.v / (nu * n)))
+        box, first = box_and_start(n, nu, 0.5 * scale * diagonal)
+
+        def radius(beta: np.ndarray, v: np.ndarray) -> float:
+            # v is scale (K_ii / 2 - <a, phi(x_i)>): the squared distance is 2v / scale + ||a||^2.
+            return float(thresholds(box, beta, v)[0] + 0.5 * beta @ (0.5 * diagonal - v / scale))
+
+        share = ShareOfMargin(float(self.tol), radius, can_vanish=False)
+        found = self._search(source, box, first, share)
+        alpha = found.beta / scale
+        half = self._threshold(box, found) / scale
+        square = float(alpha @ (0.5 * diagonal - found.v / scale))
         return KernelSolution(
             alpha,
             b=half,

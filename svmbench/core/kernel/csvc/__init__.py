@@ -16,6 +16,7 @@ Which file does what, in the order of use
     classifier.py    ``CSVC``: parameters in, model out; a path of C on one matrix
     box.py           the problem as arrays; its limits, gap and thresholds
     driver.py        ``solve_box``: THE ONE PLACE THAT CHOOSES THE METHOD; rounds until checked
+    margin_tolerance.py  tolerances relative to rho, and what to do where it is 0
     whole_matrix.py  steps on a matrix in memory: pairs, pairs within groups, two on their own
     growing_matrix.py  the same on rows that are made when a step first needs them
     passes.py        what such a step does over all samples, vectorised
@@ -36,5 +37,6 @@ References
 from svmbench.core.kernel.csvc.box import Box, fill, make_box, thresholds
 from svmbench.core.kernel.csvc.classifier import CSVC
 from svmbench.core.kernel.csvc.driver import Found, solve_box
+from svmbench.core.kernel.csvc.margin_tolerance import ShareOfMargin
 
-__all__ = ["CSVC", "Box", "Found", "fill", "make_box", "solve_box", "thresholds"]
+__all__ = ["CSVC", "Box", "Found", "ShareOfMargin", "fill", "make_box", "solve_box", "thresholds"]

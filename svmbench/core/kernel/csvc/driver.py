@@ -30,6 +30,7 @@ from svmbench.core.kernel.csvc.float32_rows import (
     float32_rows,
 )
 from svmbench.core.kernel.csvc.growing_matrix import GrowingMatrix, can_grow
+from svmbench.core.kernel.csvc.margin_tolerance import ShareOfMargin, Tolerance
 from svmbench.core.kernel.csvc.narrowing import NO_LIMIT, look_after, narrowing_steps
 from svmbench.core.kernel.csvc.whole_matrix import (
     CONVERGED,
@@ -105,7 +106,7 @@ def solve_box(
     box: Box,
     *,
     start: np.ndarray | None = None,
-    tol: float = 1e-3,
+    tol: float | ShareOfMargin = 1e-3,
     max_iter: int = 10_000_000,
     cache_mb: float = 1024.0,
     n_jobs: int = 1,
@@ -130,8 +131,8 @@ def solve_box(
         From :func:`~svmbench.core.kernel.csvc.box.make_box`.
     start : ndarray of shape (n_samples,), optional
         Variables inside the bounds; the sums that are kept are the start's. Zero if not given.
-    tol : float, default=1e-3
-        Largest violation of the optimality conditions.
+    tol : float or ShareOfMargin, default=1e-3
+        Largest violation of the optimality conditions; as a number, in the scale of `box`.
     max_iter : int, default=10000000
         Largest number of steps.
     cache_mb : float, default=1024.0
@@ -155,18 +156,19 @@ def solve_box(
     array([0.5, 0.5])
     """
     limit = NO_LIMIT if gap is None else gap * float(np.sum(box.high - box.low))
-    ends = Ends(tol, max_iter, limit)
+    share = tol if isinstance(tol, ShareOfMargin) else None
+    ends = Ends(tol.tol if isinstance(tol, ShareOfMargin) else tol, max_iter, limit)
     is_stored = source.inputs() is None
     if is_stored or source.n_samples < FEW:
         K = source.whole(cache_mb)
         if K is not None:
-            return replace(_on_matrix(K, box, start, ends), checks=None if is_stored else 0)
+            return replace(_on_matrix(K, box, start, ends, share), checks=None if is_stored else 0)
     with Crew(n_jobs) as crew:
-        return Search(source, box, crew, ends, cache_mb).run(start)
+        return Search(source, box, crew, ends, cache_mb).run(start, share)
 
 
 class Ends(NamedTuple):
-    """What ends a search.
+    """What ends a search, or a part of one.
 
     Attributes
     ----------
@@ -183,18 +185,27 @@ class Ends(NamedTuple):
     limit: float = NO_LIMIT
 
 
-def _on_matrix(K: np.ndarray, box: Box, start: np.ndarray | None, ends: Ends) -> Found:
+def _on_matrix(
+    K: np.ndarray, box: Box, start: np.ndarray | None, ends: Ends, share: ShareOfMargin | None
+) -> Found:
     if start is None:
         beta, v = np.zeros(len(box.low)), np.array(box.linear)
     else:
         beta = np.array(start, dtype=np.float64)
         v = gradient(raw(K), raw(box.linear), beta)
-    if box.n_sums == 1:
-        diag, bounds = raw(np.ascontiguousarray(K.diagonal())), (box.low, box.high)
-        steps, reason = narrowing_steps(raw(K), diag, bounds, tuple(ends), beta, v)
-    else:
-        steps, reason = until_gap(partial(optimise, K), box, ends, beta, v)
-    return Found(beta, v, steps, None, reason, K.size)
+    diag, bounds = raw(np.ascontiguousarray(K.diagonal())), (box.low, box.high)
+    tolerance = Tolerance(share, ends.tol, ends.max_iter, box, diag, (beta, v))
+    found, over = Found(beta, v, 0, None, CONVERGED, K.size), None
+    while over is None:
+        part = Ends(tolerance.now, tolerance.most - found.steps, ends.limit)
+        if box.n_sums == 1:
+            steps, reason = narrowing_steps(raw(K), diag, bounds, tuple(part), beta, v)
+        else:
+            steps, reason = until_gap(partial(optimise, K), box, part, beta, v)
+        found.steps += steps
+        over = tolerance.settle(reason, found.steps, beta, v)
+    found.reason = over
+    return found
 
 
 def until_gap(
@@ -243,9 +254,9 @@ class Search:
         self.source, self.box, self.crew = source, box, crew
         self.ends, self.cache_mb = ends, cache_mb
 
-    def run(self, start: np.ndarray | None) -> Found:
-        """Search from `start`, or from zero."""
-        source, box, tol = self.source, self.box, self.ends.tol
+    def run(self, start: np.ndarray | None, share: ShareOfMargin | None = None) -> Found:
+        """Search from `start`, or from zero; with a `share`, the tolerance is relative."""
+        source, box = self.source, self.box
         everyone = members = np.arange(len(box.low))
         before = source.kernel_evaluations
         found = Found(np.zeros(len(everyone)), np.array(box.linear))
@@ -257,25 +268,39 @@ class Search:
         if start is not None:
             found.beta = np.array(start, dtype=np.float64)
             self.evaluate(rows, K, found)
+        start_point = found.beta, found.v
+        tolerance = Tolerance(
+            share, self.ends.tol, self.ends.max_iter, box, rows.diagonal, start_point
+        )
         made, checks, last = 0, 0, np.inf
         while True:
+            tol = tolerance.now
+            self.ends = self.ends._replace(tol=tol, max_iter=tolerance.most)
             self.go_on(rows, K, members, found)
             if found.reason == GAP and gap_of_box(box, found.beta, found.v) > self.ends.limit:
                 # It was so by gradients that were not up to date.
                 members = everyone
                 continue
-            if found.reason in (MAX_ITER, GAP):
+            if found.reason == GAP:
                 break
+            is_over = found.reason == MAX_ITER
             if rows.dtype == np.float64:
                 # What was dropped on the way may be part of a violation after all.
-                if found.reason == STALLED or limits(box, found.beta, found.v).gap <= tol:
+                is_over |= found.reason == STALLED or limits(box, found.beta, found.v).gap <= tol
+                if not is_over:
+                    continue
+            elif not is_over:
+                gap, members = correct(exact, box, found.beta, found.v, tol)
+                checks += 1
+                if gap <= tol:
+                    found.reason, is_over = CONVERGED, True
+            if is_over:
+                over = tolerance.settle(found.reason, found.steps, found.beta, found.v)
+                if over is not None:
+                    found.reason = over
                     break
+                members, last = everyone, np.inf
                 continue
-            gap, members = correct(exact, box, found.beta, found.v, tol)
-            checks += 1
-            if gap <= tol:
-                found.reason = CONVERGED
-                break
             if gap > PROGRESS * last or found.reason == STALLED:
                 found.v = exact_gradient(exact, box.linear, found.beta, everyone)
                 made += rows.evaluations + _made(K)

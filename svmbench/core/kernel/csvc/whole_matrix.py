@@ -37,11 +37,11 @@ from svmbench.core.kernel.csvc.passes import (
     place,
 )
 
-#: Why a loop ended; the last, since too many rows were asked for.
-CONVERGED, MAX_ITER, STALLED, GAP, UNKNOWN = 0, 1, 2, 3, 4
+#: Why a loop or a search ended; the last, since too many rows were asked for.
+CONVERGED, MAX_ITER, STALLED, GAP, NO_MARGIN, UNKNOWN = 0, 1, 2, 3, 4, 5
 
 #: The same in words, by those numbers.
-REASONS = ("converged", "max_iter", "stalled", "gap")
+REASONS = ("converged", "max_iter", "stalled", "gap", "no margin")
 
 
 def optimise(
