@@ -1,21 +1,25 @@
-"""Kernels that a user hands in: ``kernel="precomputed"``, or a function of two sets of samples.
+"""Kernels by name, or handed in: ``kernel="precomputed"``, or a function of two sets of samples.
 
-Both come down to a matrix of kernel values: with all training samples against themselves, and later
-with new samples against the training samples. What stands for a support vector is its position.
+Both of the latter come down to a matrix of kernel values: with all training samples against
+themselves, and later with new samples against the training samples. What stands for a support
+vector is its position.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from svmbench.core.kernels import KernelFunction
+from svmbench.core.kernels import KERNELS, KernelFunction
 
 PRECOMPUTED = "precomputed"
+
+#: The named kernel whose matrix need not be positive semidefinite.
+INDEFINITE = "sigmoid"
 
 
 @dataclass(frozen=True)
@@ -42,6 +46,33 @@ def is_given(kernel: Any) -> bool:
     return callable(kernel) or (isinstance(kernel, str) and kernel == PRECOMPUTED)
 
 
+def require_kernel(solver: str, taken: Sequence[str], kernel: Any) -> None:
+    """Raise ValueError unless a kernel is one of those that a solver is declared with.
+
+    Parameters
+    ----------
+    solver : str
+        Its name.
+    taken : sequence of str
+        The kernels that it takes.
+    kernel : object
+        The value of the parameter.
+    """
+    if kernel in taken:
+        return
+    if kernel not in KERNELS:
+        msg = f"kernel must be one of {', '.join(KERNELS)}, got kernel={kernel!r}"
+    elif set(taken) == set(KERNELS) - {INDEFINITE}:
+        msg = (
+            f"{solver} needs a positive semidefinite kernel, one of {', '.join(taken)}; "
+            f"got kernel={kernel!r}"
+        )
+    else:
+        msg = f"{solver} takes the kernel{'s'[: len(taken) - 1]} {' and '.join(taken)}"
+        msg += f"; got kernel={kernel!r}"
+    raise ValueError(msg)
+
+
 def values_with(kernel: Callable[[Any, Any], Any], X: Any, others: Any) -> np.ndarray:
     """Return what a function gives of two sets of samples, as float64.
 
@@ -50,7 +81,9 @@ def values_with(kernel: Callable[[Any, Any], Any], X: Any, others: Any) -> np.nd
     ValueError
         If that is no matrix with a row for each of the first and a column for each of the others.
     """
-    values = np.asarray(kernel(X, others), dtype=np.float64)
+    found = kernel(X, others)
+    # A product of sparse samples is sparse.
+    values = np.asarray(found.toarray() if sp.issparse(found) else found, dtype=np.float64)
     expected = (_length(X), _length(others))
     if values.shape != expected:
         msg = f"kernel returned values of shape {values.shape}, and there are {expected} samples"

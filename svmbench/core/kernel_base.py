@@ -26,12 +26,12 @@ from svmbench.core.base import (
     require_squares,
 )
 from svmbench.core.crew import require_n_jobs
-from svmbench.core.given_kernel import GivenKernel, is_given
+from svmbench.core.given_kernel import GivenKernel, is_given, require_kernel
 from svmbench.core.kernels import KERNELS, KernelFunction, KernelSource
 from svmbench.core.models import Expansion
 from svmbench.core.prediction import require_precision
 from svmbench.core.problems import FREE, NO_OFFSET, Offset, Values, absorbed
-from svmbench.core.widths import scale
+from svmbench.core.widths import RULES, width
 
 #: Parameters of the kernel itself.
 KERNEL_PARAMETERS = ("kernel", "gamma", "degree", "coef0")
@@ -155,13 +155,12 @@ class KernelSolver(Solver):
         super()._check_parameters()
         if is_given(self.kernel):
             self._require_solve()
-        elif self.kernel not in KERNELS:
-            msg = f"kernel must be one of {', '.join(KERNELS)}, got kernel={self.kernel!r}"
+        else:
+            require_kernel(self.declaration.name, self.declaration.kernels, self.kernel)
+        if isinstance(self.gamma, str) and self.gamma not in RULES:
+            msg = f"gamma must be a positive number, 'scale' or 'auto', got gamma={self.gamma!r}"
             raise ValueError(msg)
-        if isinstance(self.gamma, str) and self.gamma != "scale":
-            msg = f"gamma must be a positive number or 'scale', got gamma={self.gamma!r}"
-            raise ValueError(msg)
-        if self.gamma != "scale":
+        if self.gamma not in RULES:
             require_positive("gamma", self.gamma)
         require_count("degree", self.degree)
         if not (isinstance(self.coef0, Real) and np.isfinite(float(self.coef0))):
@@ -187,12 +186,12 @@ class KernelSolver(Solver):
         return False
 
     def prepare(self, X: Any, y: Any) -> TrainingData:
-        """Validate, and settle gamma: ``"scale"`` is 1 / (n_features * variance of X)."""
+        """Validate, and settle gamma: see :func:`svmbench.core.widths.width`."""
         data = self._validate(X, y)
         if is_given(self.kernel):
             self.gamma_ = 0.0
         else:
-            self.gamma_ = scale(data.X) if self.gamma == "scale" else float(self.gamma)
+            self.gamma_ = width(self.gamma, data.X)
         data.native = data.X
         return data
 

@@ -29,7 +29,7 @@ from svmbench.core.pair_training import Objectives, PairsAlone, PairsTogether, P
 from svmbench.core.pairs import Pairs, row_blocks, vote
 from svmbench.core.problems import Offset, Problem
 from svmbench.core.shared_points import SharedPoints
-from svmbench.core.widths import scale
+from svmbench.core.widths import width
 
 
 class OneVsOne(ClassifierMixin, Solver):
@@ -122,9 +122,9 @@ class OneVsOne(ClassifierMixin, Solver):
         self.pairs_ = Pairs(codes)
         estimator = unfitted(self.estimator)
         is_given = getattr(estimator, "kernel", None) == PRECOMPUTED
-        if getattr(estimator, "gamma", None) == "scale" and not is_given:
+        if isinstance(getattr(estimator, "gamma", None), str) and not is_given:
             # Every pair has the kernel of the whole problem, as in LIBSVM and scikit-learn.
-            estimator.gamma = scale(X)
+            estimator.gamma = width(estimator.gamma, X)
         suits = getattr(estimator, "trains_pairs_together", None)
         together = suits is not None and not is_given and suits(np.bincount(codes))
         self._training = (PairsTogether if together else PairsAlone)(estimator, self.pairs_)

@@ -1,4 +1,4 @@
-"""The width of a kernel that is made of the inputs: gamma="scale"."""
+"""The width of a kernel that is made of the inputs: gamma="scale" or gamma="auto"."""
 
 from __future__ import annotations
 
@@ -9,6 +9,24 @@ import scipy.sparse as sp
 
 #: A variance below this share of the mean square has lost half of its digits to cancellation.
 CANCELLED = 1e-8
+
+
+#: The words that `gamma` may be, as in scikit-learn.
+RULES = ("scale", "auto")
+
+
+def width(gamma: Any, X: Any) -> float:
+    """Return the width that a parameter `gamma` stands for on some inputs.
+
+    Parameters
+    ----------
+    gamma : float, "scale" or "auto"
+        ``"auto"`` is 1 / n_features.
+    X : ndarray or csr_array of shape (n_samples, n_features)
+    """
+    if isinstance(gamma, str):
+        return scale(X) if gamma == "scale" else 1.0 / X.shape[1]
+    return float(gamma)
 
 
 def scale(X: Any) -> float:

@@ -103,7 +103,8 @@ def _of_a_key(key: str, said: str) -> PydanticCustomError:
 
 def _check_positive(name: str, values: list[Any], key: str) -> None:
     for value in values:
-        if name not in POSITIVE or value is None or (name == "gamma" and value == "scale"):
+        is_rule = name == "gamma" and value in ("scale", "auto")
+        if name not in POSITIVE or value is None or is_rule:
             continue
         if isinstance(value, bool | str) or not 0 < value < math.inf:
             raise _of_a_key(key, f"{name} must be positive and finite, got {shown(value)}")

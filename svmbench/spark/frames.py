@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from svmbench.spark.rows import matrix
-from svmbench.spark.session import local_session
+from svmbench.spark.session import present_session, told
 from svmbench.spark.source import Columns
 
 
@@ -31,9 +31,8 @@ def to_frame(X: Any, y: np.ndarray, folds: np.ndarray | None = None) -> Any:
     folds : ndarray of shape (n_samples,), optional
     """
     import pyarrow as pa  # comes with Spark's extra
-    from pyspark.sql import SparkSession
 
-    spark = SparkSession.getActiveSession() or local_session()
+    spark = present_session()
     n, d = X.shape
     if sp.issparse(X):
         ends = pa.array(X.indptr, pa.int32())
@@ -52,7 +51,8 @@ def to_frame(X: Any, y: np.ndarray, folds: np.ndarray | None = None) -> Any:
     columns = {"features": features, "label": pa.array(y, pa.float64())}
     if folds is not None:
         columns["fold"] = pa.array(folds, pa.float64())
-    return spark.createDataFrame(pa.table(columns))
+    with told():
+        return spark.createDataFrame(pa.table(columns))
 
 
 @dataclass(frozen=True)
@@ -109,5 +109,6 @@ def predicted(model: Any, frame: Any, columns: Columns, name: str) -> Any:
         np.asarray(model.classes_, dtype=np.float64),
         columns.features,
     )
-    schema = StructType([*frame.schema.fields, StructField("prediction", DoubleType())])
-    return frame.mapInArrow(predict, schema).withColumnRenamed("prediction", name)
+    with told():
+        schema = StructType([*frame.schema.fields, StructField("prediction", DoubleType())])
+        return frame.mapInArrow(predict, schema).withColumnRenamed("prediction", name)

@@ -215,9 +215,10 @@ class Packed:
     def __init__(self, rows: Rows, n_folds: int = 1, n_features: int | None = None) -> None:
         from pyspark import StorageLevel  # an optional package
 
-        self._context = rows.frame.sparkSession.sparkContext
-        frame = rows.frame.mapInArrow(Pack(rows.read), "block binary")
-        self._blocks = frame.rdd.map(opened).persist(StorageLevel.MEMORY_AND_DISK)
+        with told():
+            self._context = rows.frame.sparkSession.sparkContext
+            frame = rows.frame.mapInArrow(Pack(rows.read), "block binary")
+            self._blocks = frame.rdd.map(opened).persist(StorageLevel.MEMORY_AND_DISK)
         self._ready: Ready | None = None
         self.passes = 0
         found = self._over(Surveyor(n_folds, n_features), Survey.merge)
@@ -243,13 +244,13 @@ class Packed:
         return self._over(work, added, given)
 
     def _over(self, work: Callable[..., Any], merge: Callable[..., Any], given: Any = None) -> Any:
-        broadcast = None if given is None else self._context.broadcast(given)
         both = Merge(merge)
         with told():
+            broadcast = None if given is None else self._context.broadcast(given)
             results = self._blocks.mapPartitions(Work(work, both, broadcast, self._ready))
             found = merged(results, merge)
-        if broadcast is not None:
-            broadcast.destroy()
+            if broadcast is not None:
+                broadcast.destroy()
         self.passes += 1
         return found
 
@@ -257,4 +258,5 @@ class Packed:
         return self
 
     def __exit__(self, *reason: object) -> None:
-        self._blocks.unpersist()
+        with told():
+            self._blocks.unpersist()

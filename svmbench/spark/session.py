@@ -69,6 +69,7 @@ def local_session(
         If Java does not start Spark.
     """
     require_spark()
+    from py4j.protocol import Py4JError
     from pyspark.errors import PySparkRuntimeError
     from pyspark.sql import SparkSession
 
@@ -94,11 +95,20 @@ def local_session(
         builder = builder.config(name, value)
     try:
         return builder.getOrCreate()
-    except PySparkRuntimeError as error:
-        raise SvmbenchError(
+    except (PySparkRuntimeError, Py4JError, ConnectionError) as error:
+        raise lost_driver() or SvmbenchError(
             "Java did not start Spark: PySpark 4 needs Java 17 or later, and the memory asked for"
             f" ({memory})"
         ) from error
+
+
+def present_session() -> Any:
+    """Return the session that is active, or one on this machine."""
+    from pyspark.sql import SparkSession
+
+    with told():
+        active = SparkSession.getActiveSession()
+    return active or local_session()
 
 
 def ship(spark: Any) -> None:
@@ -120,7 +130,7 @@ def ship(spark: Any) -> None:
 
 @contextmanager
 def told() -> Iterator[None]:
-    """Turn what Spark says of executors without this package, or of a lost path, into a sentence.
+    """Turn errors of Spark into a sentence: of executors, of a path, of a driver that has ended.
 
     A line that can't be read is looked for in its file.
 
@@ -128,7 +138,7 @@ def told() -> Iterator[None]:
     ------
     svmbench.errors.SvmbenchError
     """
-    from py4j.protocol import Py4JJavaError
+    from py4j.protocol import Py4JError
     from pyspark.errors import AnalysisException, PySparkException
 
     from svmbench.spark.text import LineError, located
@@ -137,10 +147,27 @@ def told() -> Iterator[None]:
         yield
     except LineError as error:
         raise located(error) from error
-    except AnalysisException as error:
-        raise SvmbenchError(f"Spark can't read the data: {_reason(str(error))}") from error
-    except (PySparkException, Py4JJavaError) as error:
-        raise ended_by(error) from error
+    except (PySparkException, Py4JError, ConnectionError, EOFError) as error:
+        lost = lost_driver()
+        if lost is None and isinstance(error, AnalysisException):
+            raise SvmbenchError(f"Spark can't read the data: {_reason(str(error))}") from error
+        raise lost or ended_by(error) from error
+
+
+def lost_driver() -> SvmbenchError | None:
+    """Return a sentence if Java was started and no longer answers; None otherwise."""
+    from py4j.protocol import Py4JError
+    from pyspark import SparkContext
+
+    try:
+        if SparkContext._jvm is not None:
+            SparkContext._jvm.java.lang.System.nanoTime()
+    except (Py4JError, OSError):
+        return SvmbenchError(
+            "Spark's driver, the Java process that this Python started, has ended: it was killed,"
+            " or ran out of memory; start this Python again, with more memory if it ran out"
+        )
+    return None
 
 
 def ended_by(error: Exception) -> SvmbenchError:

@@ -9,7 +9,7 @@ from typing import Any
 
 from svmbench.errors import DataError
 from svmbench.spark.rows import NO_FOLDS, Folds, VectorRows
-from svmbench.spark.session import local_session, require_spark, told
+from svmbench.spark.session import present_session, require_spark, told
 from svmbench.spark.text import TextRows
 
 #: Types of a column that holds the features: Spark's vectors, or a list of numbers.
@@ -72,14 +72,15 @@ def rows_of(data: Any, columns: Columns, folds: Folds = NO_FOLDS) -> Rows:
         For a column that is not there or of another type, or data that are neither.
     """
     require_spark()
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
     if isinstance(data, DataFrame):
-        return _framed(data, columns, folds)
+        with told():
+            return _framed(data, columns, folds)
     if not isinstance(data, str | PathLike):
         raise DataError(f"data must be a Spark DataFrame or a path, not {type(data).__name__}")
     path = fspath(data)
-    spark = SparkSession.getActiveSession() or local_session()
+    spark = present_session()
     with told():
         if _is_parquet(path):
             return _framed(spark.read.parquet(path), columns, folds)

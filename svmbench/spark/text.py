@@ -111,7 +111,7 @@ def located(error: LineError) -> DataError:
         Of the session that is active.
     """
     import pyspark.sql.functions as F  # noqa: N812 (the name that its documentation gives it)
-    from py4j.protocol import Py4JJavaError
+    from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
@@ -125,6 +125,6 @@ def located(error: LineError) -> DataError:
         literal = re.sub(r"([][{}*?\\])", r"\\\1", place)
         numbered = spark.sparkContext.textFile(literal).zipWithIndex()
         number = numbered.filter(lambda pair: pair[0] == text).first()[1] + 1
-    except (Py4JJavaError, PySparkException, TypeError, ValueError):
+    except (Py4JError, PySparkException, OSError, TypeError, ValueError):
         return error
     return DataError(f"{re.sub('^/+', '/', place)}, line {number}{error.said}")

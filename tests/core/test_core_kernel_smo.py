@@ -136,7 +136,7 @@ def test_permuted_samples_and_sparse_input():
     [
         ("kernel", "rbff", "kernel must be one of linear, rbf"),
         ("gamma", -1.0, "gamma must be a positive"),
-        ("gamma", "auto", "gamma must be a positive number or 'scale'"),
+        ("gamma", "wide", "gamma must be a positive number, 'scale' or 'auto'"),
         ("degree", 0, "degree must be an integer"),
         ("coef0", np.nan, "coef0 must be a finite"),
         ("cache_mb", -1, "cache_mb must be a number"),

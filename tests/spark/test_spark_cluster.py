@@ -1,9 +1,11 @@
-"""Executors that are processes of their own: one is killed, one lacks the package."""
+"""Executors that are processes of their own, killed or without the package; a driver killed."""
 
 from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -29,6 +31,57 @@ class Refuse:
             raise ModuleNotFoundError("No module named 'svmbench'", name="svmbench")
 
 sys.meta_path.insert(0, Refuse())
+"""
+
+#: A program whose driver is killed in a pass, and that then tries all that needs one.
+WITHOUT_DRIVER = """
+import os
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+
+from conftest import framed, problem
+from pyspark import SparkContext
+
+from svmbench.errors import SvmbenchError
+from svmbench.spark import ALSVMSpark, L2SVMSpark, local_session
+
+mark = Path(sys.argv[1])
+
+
+def wait(batches):
+    for batch in batches:
+        mark.touch()
+        time.sleep(600)
+        yield batch
+
+
+def kill():
+    while not mark.exists():
+        time.sleep(0.05)
+    os.kill(SparkContext._gateway.proc.pid, signal.SIGKILL)
+
+
+X, y = problem(40)
+spark = local_session(1, memory="600m")
+frame = framed(spark, X, y)
+model = ALSVMSpark().fit(frame)
+threading.Thread(target=kill, daemon=True).start()
+for act in (
+    lambda: L2SVMSpark().fit(frame.mapInArrow(wait, frame.schema)),
+    lambda: L2SVMSpark().fit(frame),
+    lambda: ALSVMSpark().fit(X, y),
+    lambda: ALSVMSpark().search(frame, [1.0], 2),
+    lambda: ALSVMSpark().fit("none.svm"),
+    lambda: model.transform(frame),
+    local_session,
+):
+    try:
+        act()
+    except SvmbenchError as error:
+        print("TOLD", error)
 """
 
 
@@ -125,3 +178,21 @@ def test_executors_without_the_package_are_told_of_and_sent_it(spark_home: Path,
         assert_allclose(ALSVMSpark().fit(frame).coef_, ALSVMBatch().fit(X, y).coef_, rtol=1e-10)
     finally:
         list(sessions)
+
+
+def test_a_driver_that_is_killed_is_one_sentence_wherever_it_is_missed(
+    spark_home: Path, tmp_path: Path
+):
+    here = os.pathsep.join([str(Path(__file__).parent), str(Path(__file__).parents[1])])
+    path = os.pathsep.join(filter(None, [here, os.environ.get("PYTHONPATH")]))
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_DRIVER, str(tmp_path / "mark")],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    said = [line for line in done.stdout.splitlines() if line.startswith("TOLD ")]
+    assert len(said) == 7, done.stderr
+    assert all(line.startswith("TOLD Spark's driver, the Java process") for line in said)

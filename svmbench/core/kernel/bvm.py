@@ -131,8 +131,8 @@ class BVM(CoreSetMachine):
     n_basis : int, default=None
         Largest core set; None for no bound.
     kernel : {"rbf"}, default="rbf"
-    gamma : float or "scale", default="scale"
-        Width of the kernel; "scale" is 1 / (n_features * variance of X).
+    gamma : float, "scale" or "auto", default="scale"
+        Width of the kernel; "scale" is 1 / (n_features * variance of X), "auto" 1 / n_features.
     degree, coef0 : int, float
         Of kernels that it does not take.
     tol : float, default=1e-5

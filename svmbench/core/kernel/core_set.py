@@ -21,7 +21,7 @@ import numpy as np
 
 from svmbench.core.base import TrainingData, require_count
 from svmbench.core.compiled import compiled
-from svmbench.core.kernel.member_rows import Inputs, fill, inputs_of, refuse_other_kernels
+from svmbench.core.kernel.member_rows import Inputs, fill, inputs_of
 from svmbench.core.kernel_base import KernelSolution
 from svmbench.core.kernel_classifier import KernelClassifier
 from svmbench.core.seeded import generator
@@ -239,7 +239,6 @@ class CoreSetMachine(KernelClassifier):
         super()._check_parameters()
         if self.n_basis is not None:
             require_count("n_basis", self.n_basis)
-        refuse_other_kernels(self)
 
     def _advance(
         self, inputs: Inputs, core: Core, y: np.ndarray, eps: float, most: int, uniform: np.ndarray

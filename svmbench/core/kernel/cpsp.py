@@ -38,7 +38,7 @@ from sklearn.utils import check_random_state
 from svmbench.core.base import TrainingData, require_count
 from svmbench.core.kernel.basis import Basis
 from svmbench.core.kernel.growth import Growth
-from svmbench.core.kernel.member_rows import KERNELS, refuse_other_kernels
+from svmbench.core.kernel.member_rows import KERNELS
 from svmbench.core.kernel.one_slack import WorkingSet
 from svmbench.core.kernel.preimage import CERTAIN, DRAWS, Probe, Residual, Samples, probe
 from svmbench.core.kernel.preimage_inputs import near_sums
@@ -213,7 +213,6 @@ class SubspacePursuit(KernelClassifier):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         require_count("n_basis", self.n_basis)
-        refuse_other_kernels(self)
 
     @classmethod
     def warm_up_rest(cls) -> None:
@@ -281,8 +280,8 @@ class CPSP(SubspacePursuit):
     n_basis : int, default=200
         Basis points, the paper's k_max.
     kernel : {"linear", "rbf"}, default="rbf"
-    gamma : float or "scale", default="scale"
-        Width of the kernel; "scale" is 1 / (n_features * variance of X).
+    gamma : float, "scale" or "auto", default="scale"
+        Width of the kernel; "scale" is 1 / (n_features * variance of X), "auto" 1 / n_features.
     degree, coef0 : int, float
         Of kernels that it does not take.
     tol : float, default=1e-3
@@ -340,8 +339,8 @@ class CPSPTr(SubspacePursuit):
     n_basis : int, default=200
         Basis points, the paper's k_max.
     kernel : {"linear", "rbf"}, default="rbf"
-    gamma : float or "scale", default="scale"
-        Width of the kernel; "scale" is 1 / (n_features * variance of X).
+    gamma : float, "scale" or "auto", default="scale"
+        Width of the kernel; "scale" is 1 / (n_features * variance of X), "auto" 1 / n_features.
     degree, coef0 : int, float
         Of kernels that it does not take.
     tol : float, default=1e-3

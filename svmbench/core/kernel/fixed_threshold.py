@@ -123,8 +123,8 @@ class FixedThresholdSMO(PlattClassifier):
     C : float, default=1.0
         Weight of the summed hinge losses; above 0.
     kernel : {"linear", "rbf", "poly", "sigmoid"}, default="rbf"
-    gamma : float or "scale", default="scale"
-        Width of the kernel; "scale" is 1 / (n_features * variance of X).
+    gamma : float, "scale" or "auto", default="scale"
+        Width of the kernel; "scale" is 1 / (n_features * variance of X), "auto" 1 / n_features.
     degree : int, default=3
         Of the polynomial kernel.
     coef0 : float, default=0.0

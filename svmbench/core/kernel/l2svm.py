@@ -14,7 +14,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from svmbench.core.compiled import compiled
-from svmbench.core.given_kernel import is_given
 from svmbench.core.kernel import fetched_rows
 from svmbench.core.kernel.fetched_rows import FetchedRows
 from svmbench.core.kernel_base import KernelSolution
@@ -89,15 +88,6 @@ class L2Classifier(KernelClassifier):
         """Call what only larger problems need."""
         super().warm_up_rest()
         fetched_rows.warm_up()
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        if self.kernel not in MERCER and not is_given(self.kernel):
-            msg = (
-                f"{self.declaration.name} needs a positive semidefinite kernel, one of "
-                f"{', '.join(MERCER)}; got kernel={self.kernel!r}"
-            )
-            raise ValueError(msg)
 
     def _minimise(
         self,

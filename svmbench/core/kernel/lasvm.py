@@ -42,7 +42,7 @@ from svmbench.core.kernel.lasvm_steps import (
     learn,
     make_room,
 )
-from svmbench.core.kernel.member_rows import KERNELS, Inputs, inputs_of, refuse_other_kernels
+from svmbench.core.kernel.member_rows import KERNELS, Inputs, inputs_of
 from svmbench.core.kernel_base import KernelSolution
 from svmbench.core.kernel_classifier import KernelClassifier
 from svmbench.core.registry import declare
@@ -123,8 +123,8 @@ class LASVM(KernelClassifier):
     n_basis : int, default=None
         Number of kept samples at which the epochs end; None for no bound.
     kernel : {"linear", "rbf"}, default="rbf"
-    gamma : float or "scale", default="scale"
-        Width of the kernel; "scale" is 1 / (n_features * variance of X).
+    gamma : float, "scale" or "auto", default="scale"
+        Width of the kernel; "scale" is 1 / (n_features * variance of X), "auto" 1 / n_features.
     degree, coef0 : int, float
         Of kernels that it does not take.
     selection : {"random", "gradient", "margin"}, default="random"
@@ -206,7 +206,6 @@ class LASVM(KernelClassifier):
         if self.selection not in SELECTIONS:
             msg = f"selection must be one of {', '.join(SELECTIONS)}, got {self.selection!r}"
             raise ValueError(msg)
-        refuse_other_kernels(self)
 
     def train(self, data: TrainingData) -> Self:
         """Go through the epochs and finish; store the expansion over what is kept."""

@@ -33,7 +33,6 @@ import numpy as np
 from scipy.linalg import eigh
 from scipy.linalg.lapack import dpotrf, dpotrs
 
-from svmbench.core.given_kernel import is_given
 from svmbench.core.kernel.kernel_product import dense_source
 from svmbench.core.kernel.l2svm import MERCER
 from svmbench.core.kernel.refined_solve import RESIDUAL, is_worth_trying, solve_refined, times
@@ -147,8 +146,8 @@ class LSSVM(KernelClassifier):
     C : float, default=1.0
         Weight of the summed squared losses; above 0.
     kernel : {"linear", "rbf", "poly"}, default="rbf"
-    gamma : float or "scale", default="scale"
-        Width of the kernel; "scale" is 1 / (n_features * variance of X).
+    gamma : float, "scale" or "auto", default="scale"
+        Width of the kernel; "scale" is 1 / (n_features * variance of X), "auto" 1 / n_features.
     degree : int, default=3
         Of the polynomial kernel.
     coef0 : float, default=0.0
@@ -206,15 +205,6 @@ class LSSVM(KernelClassifier):
         self.cache_mb = cache_mb
         self.fit_intercept = fit_intercept
         self.intercept_scaling = intercept_scaling
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        if self.kernel not in MERCER and not is_given(self.kernel):
-            msg = (
-                f"lssvm needs a positive semidefinite kernel, one of {', '.join(MERCER)}; "
-                f"got kernel={self.kernel!r}"
-            )
-            raise ValueError(msg)
 
     def solve(
         self, source: KernelSource, y: np.ndarray, start: np.ndarray | None = None

@@ -113,14 +113,3 @@ def fill(inputs: Inputs, i: int, members: np.ndarray, n: int, out: np.ndarray) -
 def own_value(inputs: Inputs, i: int) -> float:
     """Return K(x_i, x_i)."""
     return 1.0 if inputs.factor != np.float32(0.0) else inputs.lengths[i]
-
-
-def refuse_other_kernels(model: Any) -> None:
-    """Raise ValueError unless an estimator's kernel is among those that it is declared with."""
-    taken = model.declaration.kernels
-    if model.kernel not in taken:
-        msg = (
-            f"{model.declaration.name} takes the kernel{'s'[: len(taken) - 1]} "
-            f"{' and '.join(taken)}; got kernel={model.kernel!r}"
-        )
-        raise ValueError(msg)

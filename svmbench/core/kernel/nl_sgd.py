@@ -329,8 +329,8 @@ class NLSGD(_SubGradient):
         1/lambda; above 0. The C-SVC's C is this one over the number of samples; up to 1, the
         result depends on it by its scale alone.
     kernel : {"linear", "rbf", "poly", "sigmoid"}, default="rbf"
-    gamma : float or "scale", default="scale"
-        Width of the kernel; "scale" is 1 / (n_features * variance of X).
+    gamma : float, "scale" or "auto", default="scale"
+        Width of the kernel; "scale" is 1 / (n_features * variance of X), "auto" 1 / n_features.
     degree : int, default=3
         Of the polynomial kernel.
     coef0 : float, default=0.0
@@ -420,8 +420,8 @@ class KernelPegasos(_SubGradient):
         1/lambda; above 0. The C-SVC's C is this one over the number of samples; up to 1, the
         result depends on it by its scale alone.
     kernel : {"linear", "rbf", "poly", "sigmoid"}, default="rbf"
-    gamma : float or "scale", default="scale"
-        Width of the kernel; "scale" is 1 / (n_features * variance of X).
+    gamma : float, "scale" or "auto", default="scale"
+        Width of the kernel; "scale" is 1 / (n_features * variance of X), "auto" 1 / n_features.
     degree : int, default=3
         Of the polynomial kernel.
     coef0 : float, default=0.0

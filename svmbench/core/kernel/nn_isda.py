@@ -334,8 +334,8 @@ class NNISDA(L2Classifier):
     C : float, default=1.0
         Weight of half the summed squared hinge losses, above 0: twice LIBLINEAR's C.
     kernel : {"linear", "rbf", "poly"}, default="rbf"
-    gamma : float or "scale", default="scale"
-        Width of the kernel; "scale" is 1 / (n_features * variance of X).
+    gamma : float, "scale" or "auto", default="scale"
+        Width of the kernel; "scale" is 1 / (n_features * variance of X), "auto" 1 / n_features.
     degree : int, default=3
         Of the polynomial kernel.
     coef0 : float, default=0.0

@@ -83,8 +83,8 @@ class NuSVC(Weighted, KernelClassifier):
         support vectors; above 0, and at most twice the share of the smaller class.
     kernel : {"linear", "rbf", "poly", "sigmoid", "precomputed"} or callable, default="rbf"
         As a function, of two sets of samples; it returns a matrix of values.
-    gamma : float or "scale", default="scale"
-        Width of the kernel; "scale" is 1 / (n_features * variance of X).
+    gamma : float, "scale" or "auto", default="scale"
+        Width of the kernel; "scale" is 1 / (n_features * variance of X), "auto" 1 / n_features.
     degree : int, default=3
         Of the polynomial kernel.
     coef0 : float, default=0.0

@@ -68,8 +68,8 @@ class Nystrom(FeatureMapSVM):
     n_basis : int, default=1000
         Basis samples, the papers' m; all, where there are fewer.
     kernel : {"linear", "rbf", "poly"}, default="rbf"
-    gamma : float or "scale", default="scale"
-        Width of the kernel; "scale" is 1 / (n_features * variance of X).
+    gamma : float, "scale" or "auto", default="scale"
+        Width of the kernel; "scale" is 1 / (n_features * variance of X), "auto" 1 / n_features.
     degree : int, default=3
         Of the polynomial kernel.
     coef0 : float, default=0.0

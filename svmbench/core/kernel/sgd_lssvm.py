@@ -321,8 +321,8 @@ class SGDLSSVM(KernelClassifier):
     t : int, default=1
         Coordinates, and kernel columns, an iteration; all, where there are fewer.
     kernel : {"linear", "rbf", "poly"}, default="rbf"
-    gamma : float or "scale", default="scale"
-        Width of the kernel; "scale" is 1 / (n_features * variance of X).
+    gamma : float, "scale" or "auto", default="scale"
+        Width of the kernel; "scale" is 1 / (n_features * variance of X), "auto" 1 / n_features.
     degree : int, default=3
         Of the polynomial kernel.
     coef0 : float, default=0.0

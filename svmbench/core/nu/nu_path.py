@@ -26,7 +26,7 @@ class NuPath(BaseEstimator):
     nu : sequence of float
         Ascending, each above 0 and at most 1.
     kernel : {"linear", "rbf", "poly", "sigmoid"}, default="rbf"
-    gamma : float or "scale", default="scale"
+    gamma : float, "scale" or "auto", default="scale"
     degree, coef0 : int, float
         Of the kernel.
     screen : bool or str, default=True

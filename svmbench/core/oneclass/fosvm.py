@@ -147,8 +147,8 @@ class FOSVM1(CuttingDetector):
     theta : float, default=0.01
         Every training sample has at least (1 - theta) of the margin; above 0 and below 1.
     kernel : {"linear", "rbf", "poly"}, default="rbf"
-    gamma : float or "scale", default="scale"
-        Width of the kernel; "scale" is 1 / (n_features * variance of X).
+    gamma : float, "scale" or "auto", default="scale"
+        Width of the kernel; "scale" is 1 / (n_features * variance of X), "auto" 1 / n_features.
     degree : int, default=3
         Of the polynomial kernel.
     coef0 : float, default=0.0
@@ -257,8 +257,8 @@ class FOSVM2(CuttingDetector):
         The paper's m: samples drawn an iteration. One of 59 is among the lowest 5 % with
         probability 0.95. All are taken where fewer are left.
     kernel : {"linear", "rbf", "poly"}, default="rbf"
-    gamma : float or "scale", default="scale"
-        Width of the kernel; "scale" is 1 / (n_features * variance of X).
+    gamma : float, "scale" or "auto", default="scale"
+        Width of the kernel; "scale" is 1 / (n_features * variance of X), "auto" 1 / n_features.
     degree : int, default=3
         Of the polynomial kernel.
     coef0 : float, default=0.0

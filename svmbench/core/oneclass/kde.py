@@ -93,8 +93,9 @@ class KernelDensityDetector(KernelDetector):
     ----------
     nu : float, default=0.1
         Largest share of training samples that lie below the threshold; above 0 and at most 1.
-    gamma : float or "scale", default="scale"
-        1 / (2 h^2) for a bandwidth h; "scale" is 1 / (n_features * variance of X).
+    gamma : float, "scale" or "auto", default="scale"
+        1 / (2 h^2) for a bandwidth h; "scale" is 1 / (n_features * variance of X), "auto"
+        1 / n_features.
 
     Attributes
     ----------

@@ -54,8 +54,8 @@ class SVDD(BoxDetector):
         Upper bound of the share of training samples outside the ball; its C is 1/(nu N). Above 0
         and at most 1.
     kernel : {"linear", "rbf", "poly", "sigmoid"}, default="rbf"
-    gamma : float or "scale", default="scale"
-        Width of the kernel; "scale" is 1 / (n_features * variance of X).
+    gamma : float, "scale" or "auto", default="scale"
+        Width of the kernel; "scale" is 1 / (n_features * variance of X), "auto" 1 / n_features.
     degree : int, default=3
         Of the polynomial kernel.
     coef0 : float, default=0.0
