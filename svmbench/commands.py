@@ -33,7 +33,8 @@ def compare(base: Path, new: Path, slowdown: float, as_json: bool) -> None:
 
     BASE and NEW are results folders, kept baselines, or folders of repeated runs. Compared are
     results, accuracies, objectives and counters; times only as ratios of races, and only between
-    equal CPU models. Ends with code 4 if anything became worse.
+    equal CPU models. Ends with code 4 if anything became worse, and if BASE is a kept baseline that
+    is not of this code any more: then it has to be kept anew.
 
     \b
     Examples:
@@ -49,7 +50,7 @@ def compare(base: Path, new: Path, slowdown: float, as_json: bool) -> None:
         terminal.emit(json.dumps(found.to_json(), indent=1))
     else:
         _print_comparison(found)
-    if found.regressions:
+    if found.regressions or found.is_stale:
         sys.exit(EXIT_REGRESSION)
     terminal.check()
 
@@ -71,9 +72,7 @@ def keep(results: Path, target: Path) -> None:
 
 def _print_comparison(found: Any) -> None:
     columns = [
-        tuple(
-            map(inert.line, (c.verdict, c.kind, c.where, c.what, _number(c.base), _number(c.new)))
-        )
+        tuple(map(inert.line, (c.verdict, c.kind, c.where, c.what, *_numbers(c.base, c.new))))
         for c in found.changes
     ]
     if columns:
@@ -83,6 +82,11 @@ def _print_comparison(found: Any) -> None:
             terminal.say("  ".join(f"{cell:<{w}}" for cell, w in zip(row, widths, strict=True)))
     for note in found.notes:
         terminal.say(f"note: {note}")
+    if found.is_stale:
+        terminal.say(
+            "stale: BASE is not of this code: by equal arithmetic something differs; where that is"
+            " meant, 'svmbench keep NEW BASE' keeps the new run"
+        )
     counted = ", ".join(f"{n} {kind}" for kind, n in found.compared.items())
     n_worse = len(found.regressions)
     verdict = "no regression" if not n_worse else f"{n_worse} regressions"
@@ -91,10 +95,20 @@ def _print_comparison(found: Any) -> None:
     terminal.say(f"{verdict} (values compared: {counted})")
 
 
-def _number(value: Any) -> str:
-    if value is None:
-        return "-"
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+def _numbers(base: Any, new: Any) -> list[str]:
+    """Return two values as text, with as many digits as show their difference."""
+    for digits in (6, 12, 17):
+        shown = [
+            "-"
+            if value is None
+            else f"{value:.{digits}g}"
+            if isinstance(value, float)
+            else str(value)
+            for value in (base, new)
+        ]
+        if shown[0] != shown[1]:
+            break
+    return shown
 
 
 class _RacersCommand(click.Command):

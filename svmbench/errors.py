@@ -78,6 +78,12 @@ class ResultsError(SvmbenchError):
     """A results folder that can't be read or written."""
 
 
+class NotComparableError(ResultsError):
+    """Two results folders of other data, or of another config, profile or seed."""
+
+    exit_code = EXIT_USAGE
+
+
 class DamagedResultsError(ResultsError):
     """A file of a results folder that is not what it should be."""
 

@@ -2,10 +2,11 @@
 
 What no noise touches is compared always: whether a cell has a result, its scores (each in its own
 direction and by its own tolerance), the objective at equal parameters, and the counters of work
-done. Counters are compared exactly where both sides
-computed with the same CPU, BLAS and libraries, and within :data:`COUNTER_TOLERANCE` where they did
-not, since another summation order may take another path. Time is compared as the ratios of a
-``race`` alone, and only between equal CPU models.
+done. Two runs computed by *equal arithmetic* where BLAS (with its core type) and packages are the
+same: then counters are equal exactly and, after equal work, objectives but for :data:`ROUNDING`. By
+other arithmetic a solver may take another path; what is allowed then was measured by
+``scripts/arithmetic.py``. Times are compared as the ratios of a ``race`` alone, and only between
+equal CPU models.
 """
 
 from __future__ import annotations
@@ -16,18 +17,42 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from svmbench.errors import ResultsError
-from svmbench.report.records import TRAIN
-from svmbench.report.sides import KeptCell, Side, read_side, summarise, where_of, write_baseline
-from svmbench.report.trends import Trends
+from svmbench.errors import NotComparableError, ResultsError
+from svmbench.report.sides import (
+    KeptCell,
+    Side,
+    SideRun,
+    read_side,
+    summarise,
+    where_of,
+    write_baseline,
+)
+from svmbench.report.trends import Trends, kind_of
 
-__all__ = ["Change", "Comparison", "Side", "compare", "read_side", "summarise", "write_baseline"]
+__all__ = [
+    "Change",
+    "Comparison",
+    "Side",
+    "SideRun",
+    "compare",
+    "read_side",
+    "summarise",
+    "write_baseline",
+]
 
-#: Relative growth of the objective, at equal parameters, that passes for rounding.
-OBJECTIVE_TOLERANCE = 1e-3
-#: Relative growth of a counter where the two sides' arithmetic differs.
-COUNTER_TOLERANCE = 0.1
-#: How many times a counter may grow where other parameters were chosen.
+#: Relative difference of two objectives by equal arithmetic and equal work.
+ROUNDING = 1e-9
+#: Relative growth of an objective where a solver took another path: by other arithmetic or work.
+OBJECTIVE_TOLERANCE = 0.01
+#: Relative growth of a counter, summed over the folds of a measurement, by other arithmetic.
+COUNTER_TOLERANCE = 1.0
+#: How many times its tolerance a score may lose by other arithmetic.
+SCORE_SLACK = 2.0
+#: Relative fall of an objective that no better solver explains: the problem is another one.
+OBJECTIVE_FALL = 0.1
+#: By so much, relative, an objective may lie below a dual value: both are sums in some order.
+DUAL_ROUNDING = 1e-6
+#: How many times a counter may grow where, by equal arithmetic, other parameters were chosen.
 OTHER_WORK = 5.0
 #: How many times slower, against the same reference solver, is a regression.
 SLOWDOWN = 1.5
@@ -72,11 +97,15 @@ class Comparison:
         How many values of each kind were compared.
     notes : tuple of str
         What was left out and why, one sentence each.
+    is_stale : bool
+        Whether the base is a kept baseline that is not of the code as it is: by equal arithmetic
+        something other than a time differs, be it for the better.
     """
 
     changes: tuple[Change, ...]
     compared: Mapping[str, int]
     notes: tuple[str, ...]
+    is_stale: bool = False
 
     @property
     def regressions(self) -> tuple[Change, ...]:
@@ -87,6 +116,7 @@ class Comparison:
         """Return all of it as JSON values."""
         return {
             "regressions": len(self.regressions),
+            "stale": self.is_stale,
             "compared": dict(self.compared),
             "changes": [asdict(change) for change in self.changes],
             "notes": list(self.notes),
@@ -94,7 +124,7 @@ class Comparison:
 
 
 def compare(base: Side, new: Side, *, slowdown: float = SLOWDOWN) -> Comparison:
-    """Compare two sides.
+    """Compare two sides: every run of `new` with every run of `base`, and their median times.
 
     Parameters
     ----------
@@ -111,112 +141,191 @@ def compare(base: Side, new: Side, *, slowdown: float = SLOWDOWN) -> Comparison:
     ------
     svmbench.errors.ResultsError
         If the two sides have no cell in common, or `base` has no result.
+    svmbench.errors.NotComparableError
+        If they are of other data, or of another config, profile or seed.
     """
-    if not base.cells.keys() & new.cells.keys():
+    ours, theirs = base.cells, new.cells
+    judge = _Judge(slowdown, base.scores)
+    judge.check_alike(base, new)
+    if not ours.keys() & theirs.keys():
         raise ResultsError(f"nothing to compare: {base.name} and {new.name} have no cell in common")
-    judge = _Judge(
-        exact=len(base.arithmetic) == 1 and base.arithmetic == new.arithmetic,
-        why_not_timed=_why_not_timed(base, new),
-        slowdown=slowdown,
-        scores=base.scores,
-    )
-    groups, counterparts = _by_group(base), _by_group(new)
-    for group, folds in groups.items():
-        judge.group(where_of(group), folds, counterparts.get(group, {}))
+    judge.results(ours, theirs)
     if not judge.compared:
         raise ResultsError("nothing to compare: no cell of BASE has a result")
-    judge.together()
-    added = len(new.cells.keys() - base.cells.keys())
+    is_exact = True
+    for before in base.runs:
+        for after in new.runs:
+            is_exact &= judge.pair(before, after)
+    judge.times(ours, theirs, _why_not_timed(base, new))
+    added = len(theirs.keys() - ours.keys())
     if added:
         judge.notes[f"{added} cells are new and have nothing to be compared with"] = None
     order = ("worse", "different", "better")
-    changes = sorted(judge.changes, key=lambda change: order.index(change.verdict))
-    return Comparison(tuple(changes), judge.compared, tuple(judge.notes))
-
-
-def _by_group(side: Side) -> dict[tuple[Any, ...], dict[int | None, list[KeptCell]]]:
-    """Return the folds of each measurement, in one pass over the cells."""
-    groups: dict[tuple[Any, ...], dict[int | None, list[KeptCell]]] = {}
-    for key, runs in side.cells.items():
-        groups.setdefault(key[:-1], {})[key[-1]] = runs
-    return groups
+    changes = sorted(judge.changes.values(), key=lambda change: order.index(change.verdict))
+    return Comparison(
+        tuple(changes),
+        {kind: len(places) for kind, places in judge.compared.items()},
+        tuple(judge.notes),
+        is_stale=base.is_baseline
+        and is_exact
+        and (added > 0 or any(change.kind != "time" for change in changes)),
+    )
 
 
 def _why_not_timed(base: Side, new: Side) -> str:
     """Return why the two sides' times can't be set against each other; empty if they can."""
-    if not all(side.cpus and "None" not in side.cpus for side in (base, new)):
-        return "what a side was measured on is not known (its environment file is missing)"
-    if len(base.cpus) == 1 and base.cpus == new.cpus:
-        return ""
-    return "measured on different CPU models"
+    models = {cpu for side in (base, new) for run in side.runs for cpu in run.cpus}
+    return "measured on different CPU models" if len(models) > 1 else ""
+
+
+def _folds_of(run: SideRun) -> dict[tuple[Any, ...], dict[int | None, KeptCell]]:
+    """Return the folds of each measurement that have a result, in one pass over the cells."""
+    groups: dict[tuple[Any, ...], dict[int | None, KeptCell]] = {}
+    for key, cell in run.cells.items():
+        if cell["status"] == "ok":
+            groups.setdefault(key[:-1], {})[key[-1]] = cell
+    return groups
 
 
 class _Judge:
-    """Collects what moved; one call of `group` a measurement."""
+    """Collects what moved."""
 
-    def __init__(
-        self,
-        *,
-        exact: bool,
-        why_not_timed: str,
-        slowdown: float,
-        scores: Mapping[str, Mapping[str, Any]],
-    ) -> None:
-        self.exact = exact
-        self.why_not_timed = why_not_timed
-        self.trends = Trends()
+    def __init__(self, slowdown: float, scores: Mapping[str, Mapping[str, Any]]) -> None:
         self.slowdown = slowdown
         self.scores = scores
-        self.changes: list[Change] = []
-        self.compared: dict[str, int] = {}
+        # Several pairs of runs may find the same: it is said once.
+        self.changes: dict[tuple[str, ...], Change] = {}
+        self.compared: dict[str, set[tuple[str, str]]] = {}
         self.notes: dict[str, None] = {}
-        if not exact:
-            self.notes[
-                f"CPU, BLAS or libraries differ: counters may grow by {COUNTER_TOLERANCE:.0%}"
-            ] = None
+        self.exact = True
+        self.trends = Trends()
 
-    def group(
+    # ---------------------------------------------------------------- what must be the same
+
+    def check_alike(self, base: Side, new: Side) -> None:
+        """Refuse runs of other experiments or data; note where a run does not say."""
+        sides = [(name, run) for name, side in (("BASE", base), ("NEW", new)) for run in side.runs]
+        for fact in ("config", "profile", "seed"):
+            self._alike(fact, [(name, run.of[fact]) for name, run in sides])
+        contents: dict[tuple[Any, ...], list[tuple[str, Any]]] = {}
+        for name, run in sides:
+            for (block, dataset, *_), cell in run.cells.items():
+                if cell["status"] == "ok":
+                    data = (name, cell.get("data_sha256"))
+                    contents.setdefault((block, dataset), []).append(data)
+        for (block, dataset), found in contents.items():
+            self._alike(f"content of the data set {dataset} ({block})", found)
+
+    def _alike(self, fact: str, found: list[tuple[str, Any]]) -> None:
+        known = {str(value): side for side, value in reversed(found) if value is not None}
+        if len(known) > 1:
+            (one, first), (other, second), *_ = reversed(known.items())
+            raise NotComparableError(
+                f"nothing to compare: the {fact} is {one} in {first} and {other} in {second}"
+            )
+        silent = [side for side, value in found if value is None]
+        if known and silent:
+            self.notes[f"{silent[0]} does not say of every run: the {fact}"] = None
+
+    # ---------------------------------------------------------------- one by one
+
+    def results(
+        self, base: Mapping[Any, list[KeptCell]], new: Mapping[Any, list[KeptCell]]
+    ) -> None:
+        """Compare which cells have a result in every run that was to have one."""
+        for (*group, fold), runs in base.items():
+            if all(run["status"] != "ok" for run in runs):
+                continue
+            where = _at(where_of(tuple(group)), fold)
+            self._count("result", where, "status")
+            status = _worst_status(new.get((*group, fold), []))
+            if status != "ok":
+                self._add("worse", "result", where, "status", "ok", status)
+
+    def pair(self, base: SideRun, new: SideRun) -> bool:
+        """Compare two runs in all but their times; return whether by equal arithmetic."""
+        self.exact = bool(base.arithmetic) and base.arithmetic == new.arithmetic
+        self.trends = Trends()
+        if not self.exact:
+            self.notes[_other_arithmetic(base.arithmetic, new.arithmetic)] = None
+        counterparts = _folds_of(new)
+        for group, folds in _folds_of(base).items():
+            other = counterparts.get(group, {})
+            both = [(fold, cell, other[fold]) for fold, cell in folds.items() if fold in other]
+            if both:
+                self._group(where_of(group), both)
+        for change in self.trends.worse(self.slowdown):
+            self._add("worse", *change)
+        grown, number, largest = self.trends.passed_growth()
+        if grown and not self.exact:
+            self.notes[
+                f"{grown} of {number} counters grew under other arithmetic, by up to"
+                f" {largest - 1:.1%}"
+            ] = None
+        return self.exact
+
+    def _group(self, where: str, both: list[tuple[int | None, KeptCell, KeptCell]]) -> None:
+        """Compare the folds of one measurement."""
+        self._scores(where, [base for _, base, _ in both], [new for *_, new in both])
+        sums: dict[str, tuple[int, int]] = {}
+        for fold, base, new in both:
+            at = _at(where, fold)
+            if fold is not None and len(both) > 1:
+                self._fold_scores(at, base, new)
+            self.trends.params(are_equal=base["params"] == new["params"])
+            if base["params"] != new["params"]:
+                self._other_params(at, base, new)
+                continue
+            self._objectives(at, base, new)
+            self._vanished(at, base["counters"], new["counters"])
+            self._counters(at, base["counters"], new["counters"], sums)
+        for name, (total, now) in sums.items():
+            self.trends.counter(total, now)
+            if now > (1.0 + COUNTER_TOLERANCE) * total:
+                self._add("worse", "counter", where, name, total, now)
+            elif total > (1.0 + COUNTER_TOLERANCE) * now:
+                self._add("better", "counter", where, name, total, now)
+
+    def _counters(
         self,
         where: str,
-        base: Mapping[int | None, list[KeptCell]],
-        new: Mapping[int | None, list[KeptCell]],
+        base: Mapping[str, int],
+        new: Mapping[str, int],
+        sums: dict[str, tuple[int, int]],
     ) -> None:
-        """Compare the folds of one measurement."""
-        finished = []
-        for fold, runs in base.items():
-            if runs[0]["status"] != "ok":
-                continue
-            self._count("result")
-            status = _worst_status(new.get(fold, []))
-            if status == "ok":
-                finished.append(fold)
-            else:
-                at = where if fold is None else f"{where} · fold {fold}"
-                self._add("worse", "result", at, "status", "ok", status)
-        if not finished:
-            return
-        self._scores(where, [base[f][0] for f in finished], [new[f][0] for f in finished])
-        for fold in finished:
-            at = where if fold is None else f"{where} · fold {fold}"
-            if fold is not None and len(finished) > 1:
-                self._fold_scores(at, base[fold][0], new[fold][0])
-            self._work(at, base[fold][0], new[fold][0])
-            self._time(at, base[fold], new[fold])
+        """Compare the counters of two fits; by other arithmetic, add them to `sums`."""
+        for name in {**base, **new}:
+            before, after = base.get(name), new.get(name)
+            self._count("counter", where, name)
+            if before is None or after is None:
+                verdict = "worse" if after is None else "different"
+                self._add(verdict, "counter", where, name, before, after)
+            elif self.exact and before != after:
+                verdict = "worse" if after > before else "better"
+                self._add(verdict, "counter", where, name, before, after)
+            elif not self.exact:
+                total, now = sums.get(name, (0, 0))
+                sums[name] = total + before, now + after
+
+    def _allowed(self, facts: Mapping[str, Any], before: float) -> float:
+        """Return by how much a score may become worse."""
+        slack = 1.0 if self.exact else SCORE_SLACK
+        return float(slack * facts["tolerance"] * (abs(before) if facts.get("relative") else 1.0))
 
     def _scores(self, where: str, base: list[KeptCell], new: list[KeptCell]) -> None:
         for name, facts in self.scores.items():
             before, after = _mean(base, name), _mean(new, name)
             if before is None:
                 continue
-            kind = "accuracy" if name.removeprefix(TRAIN) == "accuracy_pct" else "score"
-            self._count(kind)
-            allowed = facts["tolerance"] * (abs(before) if facts.get("relative") else 1.0)
+            kind = kind_of(name)
+            self._count(kind, where, name)
+            allowed = self._allowed(facts, before)
             sign = -1.0 if facts["better"] == "lower" else 1.0
             if after is not None:
                 self.trends.score(name, before, after, sign * (before - after), allowed)
             if after is None or sign * (before - after) > allowed:
                 self._add("worse", kind, where, name, before, after)
-            elif after != before:
+            elif abs(after - before) > ROUNDING * abs(before):
                 verdict = "better" if sign * (after - before) > allowed else "different"
                 self._add(verdict, kind, where, name, before, after)
 
@@ -230,93 +339,140 @@ class _Judge:
             before, after = base["metrics"].get(name), new["metrics"].get(name)
             if before is None or after is None:
                 continue
-            allowed = facts["tolerance"] * (abs(before) if facts.get("relative") else 1.0)
             sign = -1.0 if facts["better"] == "lower" else 1.0
-            if sign * (before - after) > allowed:
-                kind = "accuracy" if name.removeprefix(TRAIN) == "accuracy_pct" else "score"
+            if sign * (before - after) > self._allowed(facts, before):
                 verdict = "worse" if self.exact else "different"
-                self._add(verdict, kind, where, name, before, after)
+                self._add(verdict, kind_of(name), where, name, before, after)
 
-    def _work(self, where: str, base: KeptCell, new: KeptCell) -> None:
-        """Compare objective and counters, where both fitted with the same parameters."""
-        if base["params"] != new["params"]:
-            chosen = [json.dumps(side["params"]) for side in (base, new)]
-            self._add("different", "params", where, "chosen parameters", *chosen)
-            self.notes[
-                f"objective and work at other parameters: a counter is worse there only past"
-                f" {OTHER_WORK:g} times"
-            ] = None
-            for name, count in base["counters"].items():
-                counted = new["counters"].get(name)
-                if counted is None or counted > OTHER_WORK * max(count, 1):
-                    self._add("worse", "counter", where, name, count, counted)
+    def _other_params(self, where: str, base: KeptCell, new: KeptCell) -> None:
+        """Compare the work of two fits with other parameters, if it can be compared at all.
+
+        By other arithmetic a search may choose 16 times the C, which costs 20 times the work.
+        """
+        chosen = [json.dumps(side["params"]) for side in (base, new)]
+        self._add("different", "params", where, "chosen parameters", *chosen)
+        if not self.exact:
+            self.notes["objective and work at other parameters are not compared"] = None
             return
+        self.notes[
+            f"objective and work at other parameters: a counter is worse there only past"
+            f" {OTHER_WORK:g} times"
+        ] = None
+        for name, count in base["counters"].items():
+            counted = new["counters"].get(name)
+            if counted is None or counted > OTHER_WORK * max(count, 1):
+                self._add("worse", "counter", where, name, count, counted)
+
+    def _objectives(self, where: str, base: KeptCell, new: KeptCell) -> None:
+        """Compare the objectives of two fits with the same parameters on the same data."""
         for name, before in base["metrics"].items():
-            after = new["metrics"].get(name)
-            if name.split(":")[0] != "objective" or before is None:
+            metric, _, racer = name.partition(":")
+            if metric != "objective" or before is None:
                 continue
-            self._count("objective")
-            allowed = OBJECTIVE_TOLERANCE * abs(before)
-            if after is None or after - before > allowed:
+            after = new["metrics"].get(name)
+            self._count("objective", where, name)
+            same_work = self.exact and base["counters"] == new["counters"]
+            allowed = (ROUNDING if same_work else OBJECTIVE_TOLERANCE) * abs(before)
+            if after is None:
+                self._add("worse", "objective", where, name, before, after)
+                continue
+            self.trends.objective(before, after)
+            # Of the same problem both dual values are lower bounds.
+            duals = [
+                side["metrics"].get(f"dual_objective:{racer}".rstrip(":")) for side in (base, new)
+            ]
+            dual = max((value for value in duals if value is not None), default=None)
+            if dual is not None and dual - after > DUAL_ROUNDING * abs(dual):
+                self._add("worse", "objective", where, f"{name}, below a dual value", dual, after)
+            elif before - after > OBJECTIVE_FALL * abs(before):
+                what = f"{name}, too low for the same problem"
+                self._add("worse", "objective", where, what, before, after)
+            elif after - before > allowed:
                 self._add("worse", "objective", where, name, before, after)
             elif before - after > allowed:
                 self._add("better", "objective", where, name, before, after)
-        for name, count in base["counters"].items():
-            counted = new["counters"].get(name)
-            self._count("counter")
-            allowed = 0.0 if self.exact else COUNTER_TOLERANCE * abs(count)
-            if counted is not None and not self.exact:
-                self.trends.counter(name, count, counted)
-            if counted is None or counted - count > allowed:
-                self._add("worse", "counter", where, name, count, counted)
-            elif count - counted > allowed:
-                self._add("better", "counter", where, name, count, counted)
+            elif self.exact and abs(after - before) > ROUNDING * abs(before):
+                self._add("different", "objective", where, name, before, after)
 
-    def together(self) -> None:
-        """Compare what moved a little everywhere."""
-        for name, where, before, after in self.trends.scores():
-            kind = "accuracy" if name.removeprefix(TRAIN) == "accuracy_pct" else "score"
-            self._add("worse", kind, where, name, before, after)
-        for name, where, factor in self.trends.counters():
-            self._add("worse", "counter", where, f"{name}, as a share of base", 1.0, factor)
-        grown, number, largest = self.trends.passed_growth()
-        if grown:
-            self.notes[
-                f"{grown} of {number} counters grew under other arithmetic, by up to"
-                f" {largest - 1:.1%}"
-            ] = None
+    def _vanished(self, where: str, base: Mapping[str, float], new: Mapping[str, float]) -> None:
+        """Take a fit that counted work, and counts none now, for worse: no solver does nothing."""
+        for racer in {name.partition(":")[2] for name in base}:
+            before, after = (
+                sum(count for name, count in side.items() if name.partition(":")[2] == racer)
+                for side in (base, new)
+            )
+            if before > 0 and after == 0:
+                what = " of ".join(filter(None, ("all counters", racer)))
+                self._add("worse", "counter", where, what, before, after)
 
-    def _time(self, where: str, base: list[KeptCell], new: list[KeptCell]) -> None:
+    # ---------------------------------------------------------------- times
+
+    def times(
+        self,
+        base: Mapping[Any, list[KeptCell]],
+        new: Mapping[Any, list[KeptCell]],
+        why_not: str,
+    ) -> None:
         """Compare each pair's ratio: how many times faster the first is than its reference."""
-        pairs = [name for name in base[0]["metrics"] if name.startswith("ratio:")]
-        if not pairs:
-            return
-        if self.why_not_timed:
-            self.notes[f"times not compared: {self.why_not_timed}"] = None
-            return
-        if any(run["contended"] for run in [*base, *new]):
-            self.notes[f"times not compared: {where} ran beside other cells"] = None
-            return
-        for name in pairs:
-            before, after = _median(base, name), _median(new, name)
-            if before is None:
+        trends = Trends()
+        for (*group, fold), runs in base.items():
+            before_runs = [run for run in runs if run["status"] == "ok"]
+            after_runs = [r for r in new.get((*group, fold), []) if r["status"] == "ok"]
+            pairs = {name for run in before_runs for name in run["metrics"]}
+            pairs = {name for name in pairs if name.startswith("ratio:")}
+            if not pairs or not after_runs:
                 continue
-            self._count("time")
-            what = " vs ".join(name.split(":")[1:])
-            if before <= 0:
-                self.notes[
-                    f"times not compared: {where}: {what}: BASE has the ratio {before:g}"
-                ] = None
-            elif after is None or after <= 0 or before / after > self.slowdown:
-                self._add("worse", "time", where, what, before, after)
-            elif after / before > self.slowdown:
-                self._add("better", "time", where, what, before, after)
+            if why_not:
+                self.notes[f"times not compared: {why_not}"] = None
+                return
+            where = _at(where_of(tuple(group)), fold)
+            if any(run["contended"] for run in [*before_runs, *after_runs]):
+                self.notes[f"{where} ran beside other cells: its ratios are less certain"] = None
+            for name in sorted(pairs):
+                before, after = _median(before_runs, name), _median(after_runs, name)
+                self._ratio(where, name, before, after)
+                if before is not None and after is not None and min(before, after) > 0:
+                    trends.ratio(before, after)
+        for change in trends.worse(self.slowdown):
+            self._add("worse", *change)
 
-    def _count(self, kind: str) -> None:
-        self.compared[kind] = self.compared.get(kind, 0) + 1
+    def _ratio(self, where: str, name: str, before: float | None, after: float | None) -> None:
+        if before is None:
+            return
+        self._count("time", where, name)
+        what = " vs ".join(name.split(":")[1:])
+        if before <= 0:
+            self.notes[f"times not compared: {where}: {what}: BASE has the ratio {before:g}"] = None
+        elif after is None or after <= 0 or before / after > self.slowdown:
+            self._add("worse", "time", where, what, before, after)
+        elif after / before > self.slowdown:
+            self._add("better", "time", where, what, before, after)
 
-    def _add(self, *change: Any) -> None:
-        self.changes.append(Change(*change))
+    def _count(self, kind: str, where: str, what: str) -> None:
+        self.compared.setdefault(kind, set()).add((where, what))
+
+    def _add(self, verdict: str, kind: str, where: str, what: str, base: Any, new: Any) -> None:
+        self.changes.setdefault(
+            (verdict, kind, where, what), Change(verdict, kind, where, what, base, new)
+        )
+
+
+def _at(where: str, fold: int | None) -> str:
+    return where if fold is None else f"{where} · fold {fold}"
+
+
+def _other_arithmetic(base: Mapping[str, str], new: Mapping[str, str]) -> str:
+    """Return the sentence on what is not the same, and what is allowed for it."""
+    moved = [
+        f"{name} ({base.get(name)} and {new.get(name)})"
+        for name in {**base, **new}
+        if base.get(name) != new.get(name)
+    ]
+    what = f"{', '.join(moved)} differ" if base and new else "a run has several arithmetics"
+    return (
+        f"{what}: the counters of a measurement may grow by {COUNTER_TOLERANCE:.0%}, objectives by"
+        f" {OBJECTIVE_TOLERANCE:.0%}"
+    )
 
 
 def _worst_status(runs: list[KeptCell]) -> str:

@@ -117,6 +117,7 @@ class Shown:
     params: Mapping[str, Any]
     undefined: Mapping[str, str]
     contended: bool
+    data_sha256: str | None
     environment: str
     folds: int
     trace: tuple[tuple[float, ...], ...]
@@ -134,6 +135,7 @@ class Shown:
             params=once(record.get("params") or {}),
             undefined=once(record.get("undefined") or {}),
             contended=bool(record.get("contended")),
+            data_sha256=sys.intern(found) if (found := record.get("data_sha256")) else None,
             environment=sys.intern(record.get("environment") or ""),
             folds=int(record.get("folds") or 0),
             trace=tuple(tuple(row) for row in record.get("trace") or ()),

@@ -59,6 +59,7 @@ class Cell:
     counters: Mapping[str, Any] = field(default_factory=dict)
     params: Mapping[str, Any] = field(default_factory=dict)
     contended: bool = False
+    data_sha256: str | None = None
     environment: str = ""
     machine: str = ""
     undefined: Mapping[str, str] = field(default_factory=dict)
@@ -112,6 +113,8 @@ class Run:
     scores : dict of str to dict
         By metric: caption, unit, better, tolerance, of each score that the plan describes; for an
         older plan, of those that this version has.
+    seed : int or None
+        The config's; None where an older plan does not say.
     """
 
     path: Path
@@ -128,6 +131,7 @@ class Run:
     notes: tuple[str, ...] = ()
     profile_note: str = ""
     scores: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    seed: int | None = None
 
     def label(self, name: str) -> str:
         """Return what a metric or field is called in a header or on an axis, with its unit."""
@@ -203,6 +207,7 @@ def read_run(run_dir: Path) -> Run:
             )
         ),
         scores=read_scores(plan.get("scores")),
+        seed=config.get("seed"),
         tables=tuple(plan.get("tables") or ()),
         plots=tuple(plan.get("plots") or ()),
         profile_note=str(plan.get("profile_note") or ""),
@@ -336,6 +341,7 @@ def _join(cell: Cell, shown: Shown | None, machines: Mapping[str, str]) -> Cell:
         params=shown.params,
         undefined=shown.undefined,
         contended=shown.contended,
+        data_sha256=shown.data_sha256,
         environment=shown.environment,
         machine=machines.get(shown.environment, shown.environment),
         folds=shown.folds,

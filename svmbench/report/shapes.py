@@ -29,7 +29,7 @@ _NAMES = [_SCALAR]
 
 _CELL = {
     **dict.fromkeys(("key", "block", "protocol", "paper", "profile", "dataset"), _TEXT),
-    **dict.fromkeys(("solver", "kernel", "status", "reason"), _TEXT),
+    **dict.fromkeys(("solver", "kernel", "status", "reason", "data_sha256"), _TEXT),
     **dict.fromkeys(("fold", "size", "n_features_kept"), int),
     "dimensions": {"*": _SCALAR},
 }
@@ -41,6 +41,7 @@ _SPEC = {"name": _TEXT, "title": _TEXT, "block": _TEXT, "published": _TEXT}
 PLAN: Shape = {
     "config": {
         **dict.fromkeys(("name", "paper", "title", "scaling"), _TEXT),
+        "seed": int,
         "blocks": [{"name": _TEXT, "scaling": _TEXT}],
     },
     "profile_note": _TEXT,
@@ -63,6 +64,7 @@ ENVIRONMENT: Shape = {
 BASELINE: Shape = {
     "config": _TEXT,
     "profile": _TEXT,
+    "seed": int,
     "environments": [ENVIRONMENT],
     "scores": {"*": _SCORE},
     "cells": [_CELL],

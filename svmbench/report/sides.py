@@ -18,13 +18,17 @@ from svmbench.report.records import TRAIN, Cell, read_run, read_scores
 BASELINE = "baseline.json"
 #: Where a record is of: cells that share these are the folds of one measurement.
 _GROUP = ("block", "dataset", "solver", "kernel", "dimensions")
-_KEPT_METRICS = ("objective", "ratio")
+_KEPT_METRICS = ("objective", "dual_objective", "ratio")
+#: What an environment has to say: the times of its results belong to the CPU model, their rounding
+#: to the BLAS (with its core type) and the versions of packages.
+_ENVIRONMENT = ("cpu", "blas", "packages")
 
 
 class KeptCell(TypedDict):
     """What a comparison needs of a cell, and a baseline keeps of it.
 
-    An older baseline has ``size`` and ``n_features_kept`` where there are `dimensions` now.
+    An older baseline has ``size`` and ``n_features_kept`` where there are `dimensions` now, and
+    does not say of which data its cells are.
     """
 
     block: str
@@ -34,6 +38,7 @@ class KeptCell(TypedDict):
     fold: int | None
     status: str
     contended: bool
+    data_sha256: NotRequired[str | None]
     dimensions: NotRequired[dict[str, Any]]
     params: dict[str, Any]
     counters: dict[str, int]
@@ -46,34 +51,63 @@ class KeptRun(TypedDict):
     schema: int
     config: str
     profile: str
+    seed: NotRequired[int | None]
     environments: list[dict[str, Any]]
     scores: NotRequired[Mapping[str, Mapping[str, Any]]]
     cells: list[KeptCell]
 
 
 @dataclass(frozen=True)
+class SideRun:
+    """One run of a side.
+
+    Attributes
+    ----------
+    of : dict of str to object
+        Its config's name, its profile and its seed.
+    cells : dict of tuple to KeptCell
+        Each cell by its group and fold.
+    cpus : frozenset of str
+        The CPU models that it was measured on.
+    arithmetic : dict of str to str
+        What decides its rounding: the BLAS with its core type, and the version of each package.
+        Empty where that was not the same for all of its cells.
+    """
+
+    of: Mapping[str, Any]
+    cells: Mapping[tuple[Any, ...], KeptCell]
+    cpus: frozenset[str]
+    arithmetic: Mapping[str, str]
+
+
+@dataclass(frozen=True)
 class Side:
-    """One side of a comparison: the cells of one or several runs of one config.
+    """One side of a comparison: one or several runs of one config.
 
     Attributes
     ----------
     name : str
-        The config's name.
-    cells : dict of tuple to list of KeptCell
-        For each cell (group and fold) its kept record in each run.
-    cpus : frozenset of str
-        CPU models it was measured on.
-    arithmetic : frozenset of str
-        What decides rounding: CPU, BLAS and library versions.
+        Its folder.
+    runs : tuple of SideRun
     scores : dict of str to dict
         By metric: direction and tolerance.
+    is_baseline : bool
+        Whether it is kept to be the results of the code as it is.
     """
 
     name: str
-    cells: Mapping[tuple[Any, ...], list[KeptCell]]
-    cpus: frozenset[str]
-    arithmetic: frozenset[str]
+    runs: tuple[SideRun, ...]
     scores: Mapping[str, Mapping[str, Any]]
+    is_baseline: bool = False
+
+    @property
+    def cells(self) -> dict[tuple[Any, ...], list[KeptCell]]:
+        """The records of each cell, one a run that has it."""
+        found: dict[tuple[Any, ...], list[KeptCell]] = {}
+        for run in self.runs:
+            for key, cell in run.cells.items():
+                found.setdefault(key, []).append(cell)
+        return found
 
 
 def read_side(path: Path) -> Side:
@@ -92,9 +126,9 @@ def read_side(path: Path) -> Side:
 
 def _read_side(path: Path) -> Side:
     if (path / BASELINE).exists():
-        return _side([_read_baseline(path / BASELINE)])
+        return _side(path, [_read_baseline(path / BASELINE)], is_baseline=True)
     if (path / "plan.json").exists() or not path.is_dir():
-        return _side([summarise(path)])
+        return _side(path, [summarise(path)])
     repeats = sorted(
         part for part in path.iterdir() if not part.is_symlink() and (part / "plan.json").exists()
     )
@@ -103,23 +137,36 @@ def _read_side(path: Path) -> Side:
             f"{path} is neither a run folder (plan.json), nor a baseline ({BASELINE}), nor a folder"
             " of run folders"
         )
-    return _side([summarise(part) for part in repeats])
+    return _side(path, [summarise(part) for part in repeats])
 
 
 def summarise(run_dir: Path) -> KeptRun:
-    """Return what a comparison needs of a run folder."""
+    """Return what a comparison needs of a run folder.
+
+    Raises
+    ------
+    svmbench.errors.DamagedResultsError
+        If what its results were measured on is not known.
+    """
     run = read_run(run_dir)
-    used = {cell.environment for cell in run.cells if cell.environment}
-    environments = [content for name, content in run.environments.items() if name in used]
+    used = sorted({cell.environment for cell in run.cells if cell.status == "ok"})
+    environments = [run.environments.get(name, {}) for name in used]
+    for name, content in zip(used, environments, strict=True):
+        if lacking := [fact for fact in _ENVIRONMENT if content.get(fact) is None]:
+            raise DamagedResultsError(
+                f"{run_dir / f'environment-{name}.json'} is missing or does not say"
+                f" {' and '.join(lacking)}: results can be compared only where it is known on what"
+                " they were measured"
+            )
     measured = {name for cell in run.cells for name in cell.metrics}
     judged = {name: facts for name, facts in _scores(run.scores).items() if name in measured}
     return {
         "schema": 1,
         "config": run.name,
         "profile": run.profile,
+        "seed": run.seed,
         "environments": [
-            {name: found.get(name) for name in ("cpu", "blas", "python", "packages")}
-            for found in environments
+            {name: found.get(name) for name in (*_ENVIRONMENT, "python")} for found in environments
         ],
         "scores": judged,
         "cells": [_kept(cell, judged) for cell in run.cells],
@@ -176,6 +223,7 @@ def _kept(cell: Cell, judged: Collection[str]) -> KeptCell:
         "fold": cell.fold,
         "status": cell.status,
         "contended": cell.contended,
+        "data_sha256": cell.data_sha256,
         "dimensions": dict(cell.dimensions),
         "params": dict(cell.params),
         "counters": dict(cell.counters),
@@ -183,22 +231,34 @@ def _kept(cell: Cell, judged: Collection[str]) -> KeptCell:
     }
 
 
-def _side(runs: list[KeptRun]) -> Side:
-    cells: dict[tuple[Any, ...], list[KeptCell]] = {}
-    for run in runs:
-        for cell in run["cells"]:
-            # A repeated run may leave out what is the same each time.
-            if len(runs) > 1 and cell["status"] == "not run":
-                continue
-            cells.setdefault((*group_of(cell), cell["fold"]), []).append(cell)
-    environments = [found for run in runs for found in run["environments"]]
+def _side(path: Path, runs: list[KeptRun], *, is_baseline: bool = False) -> Side:
+    scores = {name: facts for run in runs for name, facts in (run.get("scores") or {}).items()}
     return Side(
-        name=runs[0]["config"],
-        cells=cells,
-        cpus=frozenset(str(found.get("cpu")) for found in environments),
-        arithmetic=frozenset(json.dumps(found, sort_keys=True) for found in environments),
-        scores=_scores(read_scores(runs[0].get("scores"))),
+        name=str(path),
+        # A repeated run may leave out what is the same each time.
+        runs=tuple(_side_run(run, leave_out="not run" if len(runs) > 1 else "") for run in runs),
+        scores=_scores(read_scores(scores or None)),
+        is_baseline=is_baseline,
     )
+
+
+def _side_run(run: KeptRun, leave_out: str) -> SideRun:
+    arithmetics = [_arithmetic(found) for found in run["environments"]]
+    return SideRun(
+        of={name: run.get(name) for name in ("config", "profile", "seed")},
+        cells={
+            (*group_of(cell), cell["fold"]): cell
+            for cell in run["cells"]
+            if cell["status"] != leave_out
+        },
+        cpus=frozenset(str(found["cpu"]) for found in run["environments"]),
+        arithmetic=arithmetics[0] if all(each == arithmetics[0] for each in arithmetics) else {},
+    )
+
+
+def _arithmetic(environment: Mapping[str, Any]) -> dict[str, str]:
+    """Return what decides rounding: two machines of another CPU model may have all in common."""
+    return {"BLAS": ", ".join(environment["blas"]), **environment["packages"]}
 
 
 def _read_baseline(path: Path) -> KeptRun:
@@ -210,7 +270,7 @@ def _read_baseline(path: Path) -> KeptRun:
             )
         if said := shapes.mismatch(content, shapes.BASELINE):
             raise DamagedResultsError(f"can't read the baseline {path}: {said}")
-        _side([content])
+        _side(path, [content])
         for number, cell in enumerate(content["cells"], start=1):
             _check_kept(cell, f"{path}: cell {number}")
     except (ValueError, KeyError, TypeError, AttributeError) as error:

@@ -14,8 +14,8 @@ from svmbench.experiment.protocols.task import Inputs, Outcome, Task
 
 #: What `outcome_of` reports of every fitted model, and `sizes` and `test` of the rows.
 FITTED = (
-    "train_time_s", "cpu_time_s", "conversion_time_s", "peak_memory_mb", "objective", "n_iter",
-    "n_bound_sv", "n_nonbound_sv", "n_train", "scaling_time_s",
+    "train_time_s", "cpu_time_s", "conversion_time_s", "peak_memory_mb", "objective",
+    "dual_objective", "n_iter", "n_bound_sv", "n_nonbound_sv", "n_train", "scaling_time_s",
 )  # fmt: skip
 TESTED = (*FITTED, "n_test", "predict_time_s", "predict_cpu_time_s")
 
@@ -111,6 +111,10 @@ def outcome_of(estimator: Any, timings: list[measure.Timing], params: dict[str, 
     }
     if getattr(estimator, "objective_", None) is not None:
         metrics["objective"] = float(estimator.objective_)
+    # A lower bound of every objective of this problem; -inf of a solver that has no multipliers.
+    dual = getattr(estimator, "dual_objective_", None)
+    if dual is not None and np.isfinite(dual):
+        metrics["dual_objective"] = float(dual)
     metrics["n_iter"] = int(np.max(estimator.n_iter_))
     spread = {
         "train_time_s": deviation(wall) if len(timings) > 1 else one.spread(one.wall),
