@@ -23,7 +23,7 @@ MAY_IMPORT = {
     "files": {"errors", "paths"},
     "inert": set(),
     "toml_source": {"errors", "inert", "paths"},
-    "side_by_side": set(),
+    "side_by_side": {"errors"},
     "misfits": {"errors", "inert"},
     "terminal": {"errors", "inert"},
     "record": {"inert"},

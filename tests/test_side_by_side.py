@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import multiprocessing
 import os
@@ -10,12 +11,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
 import pytest
 from runs import wait_until
 
+from svmbench.errors import SvmbenchError
 from svmbench.side_by_side import side_by_side
 
 SLEEPERS = """
@@ -24,6 +25,21 @@ from svmbench.side_by_side import side_by_side
 
 if __name__ == "__main__":
     for found in side_by_side(time.sleep, [0.0, 60.0, 60.0, 60.0], 2):
+        print("begun", flush=True)
+"""
+
+
+GREEDY = """
+import ctypes, os
+from svmbench.side_by_side import side_by_side
+
+def hold(number):
+    if number:
+        ctypes.PyDLL(None).sleep(60)  # keeps the GIL: no thread of this process runs
+    return os.getpid()
+
+if __name__ == "__main__":
+    for found in side_by_side(hold, [0, 1, 1], 2):
         print("begun", flush=True)
 """
 
@@ -58,22 +74,38 @@ def test_a_loop_that_is_left_ends_the_others() -> None:
 
 
 def test_a_process_that_dies_is_no_endless_wait() -> None:
-    with pytest.raises(BrokenProcessPool):
+    with pytest.raises(SvmbenchError, match="a process of this command died"):
         list(side_by_side(os._exit, [3], 1))
 
 
-@pytest.mark.parametrize(
-    ("send", "number"),
-    [(os.kill, signal.SIGINT), (os.killpg, signal.SIGINT), (os.kill, signal.SIGKILL)],
-    ids=["the command is interrupted", "all of them are", "the command is killed"],
-)
+def test_an_error_tells_where_it_was_raised() -> None:
+    with pytest.raises(ValueError, match="math domain error") as caught:
+        list(side_by_side(math.sqrt, [-1.0], 1))
+    assert "Traceback" in caught.value.__notes__[0]
+
+
+def semaphores_of(group: int) -> set[str]:
+    """Return the files of named semaphores that processes of a group hold."""
+    found = set()
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if os.getpgid(int(process.name)) == group:
+                words = (process / "maps").read_text().split()
+                found |= {word for word in words if word.startswith("/dev/shm/sem.")}
+    return found
+
+
+@pytest.mark.parametrize("script", [SLEEPERS, GREEDY], ids=["sleepers", "holders of the GIL"])
+@pytest.mark.parametrize("send", [os.kill, os.killpg], ids=["the command", "all of them"])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
 def test_the_end_of_the_command_is_everybodys(
-    send: Callable[[int, int], None], number: int, tmp_path: Path
+    send: Callable[[int, int], None], number: int, script: str, tmp_path: Path
 ) -> None:
-    script = tmp_path / "sleepers.py"
-    script.write_text(SLEEPERS)
+    """Neither a process nor a semaphore is left, whatever signal ends one or all of them."""
+    content, script = script, str(tmp_path / "script.py")
+    Path(script).write_text(content)
     process = subprocess.Popen(
-        [sys.executable, str(script)],
+        [sys.executable, script],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -81,9 +113,11 @@ def test_the_end_of_the_command_is_everybodys(
     )
     assert process.stdout is not None
     assert process.stdout.readline() == "begun\n"
+    semaphores = semaphores_of(process.pid)
     send(process.pid, number)
     began = time.monotonic()
     process.communicate(timeout=50)
     assert time.monotonic() - began < 30
     assert process.returncode != 0
     wait_until(lambda: not has_anybody(process.pid), seconds=10)
+    wait_until(lambda: not any(map(os.path.exists, semaphores)), seconds=10)

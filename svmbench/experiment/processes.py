@@ -27,6 +27,7 @@ from typing import Any, cast
 from svmbench.errors import SvmbenchError
 from svmbench.experiment import answers, environment
 from svmbench.record import Answer
+from svmbench.side_by_side import deaf_to_interrupts
 
 #: Names the process whose end the server of workers watches for while it loads.
 PARENT_VARIABLE = "SVMBENCH_PARENT"
@@ -149,6 +150,9 @@ class Work:
         """End the process and whatever it forked, and wait for it."""
         has_answered = bool(self._outcome) and isinstance(self._outcome[0], dict)
         self.process.join(timeout=1.0 if has_answered else 0.0)
+        if self.process.is_alive():
+            # Their launcher ends them too, unless one of them keeps stopping it.
+            self._signal_programs(signal.SIGKILL)
         self.signal(signal.SIGKILL)
         if self.process.is_alive():
             self.process.kill()  # before it had a group of its own
@@ -355,22 +359,8 @@ def _ensure_server() -> None:
     _core_of_server = core
     # The server would else look for this package in the current folder first.
     name, value = environment.SAFE_PATH
-    with _deaf_to_interrupts(), _variables({name: os.environ.get(name) or value}):
+    with deaf_to_interrupts(), _variables({name: os.environ.get(name) or value}):
         forkserver.ensure_running()
-
-
-@contextmanager
-def _deaf_to_interrupts() -> Iterator[None]:
-    """Ignore SIGINT while a process is started, which inherits that: Ctrl-C is the parent's."""
-    try:
-        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    except ValueError:  # not the main thread: the server ignores it once it is up
-        yield
-        return
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def descendants(pid: int) -> list[int]:

@@ -7,10 +7,8 @@ watched by threads: compiled loops release the GIL, so a long fit does not hide 
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import math
-import multiprocessing
 import os
 import resource
 import signal
@@ -20,7 +18,6 @@ import time
 import traceback
 import warnings
 from collections.abc import Mapping
-from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any
 
@@ -29,17 +26,15 @@ from svmbench.errors import BudgetError, ProgramError
 from svmbench.experiment import answers, processes
 from svmbench.experiment.cells import CellSpec, Limits, NodeSpec
 from svmbench.record import Answer, PointRecord
+from svmbench.side_by_side import end_with_parent
 
-#: Exit codes of a worker that ends itself; its parent goes by what it was told before.
+#: Exit code of a worker that ends itself; its parent goes by what it was told before.
 EXIT_MEMORY = 77
-EXIT_ORPHAN = 78
 
 _POLL_S = 0.05
 #: In each so many looks at its own memory, one at that of the processes that a solver forked.
 _FAMILY_EACH = 10
 _SHARED_WORTH_A_LOOK = 32 << 20
-#: fcntl's command to choose the signal that a pipe sends; the module has no name for it.
-_F_SETSIG = 10
 
 #: The status of a cell that is to be run again, since what the run gave it went away.
 AGAIN = "again"
@@ -180,10 +175,7 @@ def _fence(limits: Limits) -> None:
     """Set the limits that end this process, and start the threads that watch them."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     store.trust_large_sets()
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        _die_with(parent.sentinel)
-        threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
+    end_with_parent()
     memory_gb = float(limits["memory_gb"])
     allowed = int(memory_gb * 2**30)
     # RLIMIT_DATA, not RLIMIT_AS: the latter would count the mapped arrays that cells share.
@@ -195,26 +187,6 @@ def _fence(limits: Limits) -> None:
     threading.Thread(
         target=_watch_memory, args=(_own_bytes() + allowed, memory_gb), daemon=True
     ).start()
-
-
-def _die_with(parent: int) -> None:
-    """Have the kernel end this process and what it forked when the pipe from its parent closes.
-
-    A solver that holds the GIL for ever stops the thread that watches the pipe; the signal ends the
-    process all the same.
-    """
-    owner = -os.getpid() if os.getpgrp() == os.getpid() else os.getpid()
-    with contextlib.suppress(OSError, AttributeError):  # no signals for pipes: the thread has to do
-        fcntl.fcntl(parent, fcntl.F_SETOWN, owner)
-        fcntl.fcntl(parent, _F_SETSIG, signal.SIGKILL)
-        fcntl.fcntl(parent, fcntl.F_SETFL, fcntl.fcntl(parent, fcntl.F_GETFL) | os.O_ASYNC)
-
-
-def _end_with(parent: int) -> None:
-    wait([parent])
-    if os.getpgrp() == os.getpid():
-        os.killpg(os.getpid(), signal.SIGKILL)
-    os._exit(EXIT_ORPHAN)
 
 
 def _watch_memory(ceiling: float, memory_gb: float) -> None:
