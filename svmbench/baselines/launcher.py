@@ -8,7 +8,8 @@ stays open. What happened is said on its standard output, as JSON. It stands bet
 - whatever the program forks becomes this script's child when its own parent ends, however it is
   detached (Linux's PR_SET_CHILD_SUBREAPER), so that nothing outlives it unnoticed;
 - the end of its standard input is the end of the worker: it then ends all that it started, and
-  itself. Were it killed, the kernel ends the program (PR_SET_PDEATHSIG).
+  itself. If the program stopped it (SIGSTOP), the kernel lets it go on when the worker ends; if the
+  program killed it, the kernel ends the program (PR_SET_PDEATHSIG for both).
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ _prctl = ctypes.CDLL(None).prctl
 def main() -> None:
     """Run what standard input says; say on standard output how it ended."""
     _prctl(_SUBREAPER, 1, 0, 0, 0)
+    _prctl(_DEATH_SIGNAL, signal.SIGCONT, 0, 0, 0)
     words = json.loads(_line(0))
     start = time.perf_counter()
     program, outputs, failed = _start(words)

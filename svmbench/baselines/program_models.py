@@ -70,9 +70,11 @@ def read_model(path: Path, n_features: int) -> ReadModel | None:
         if content.startswith(sign):
             try:
                 return reader(content, n_features)
-            except (ValueError, IndexError, KeyError, OverflowError) as error:
+            except (ValueError, LookupError, ArithmeticError) as error:
+                missing = isinstance(error, LookupError)
+                said = f"{line(error, 200)} is missing" if missing else line(error, 200)
                 raise ProgramError(
-                    f"its model begins as {called} writes one and can't be read: {line(error, 200)}"
+                    f"its model begins as {called} writes one and can't be read: {said}"
                 ) from error
     return None
 
@@ -105,7 +107,7 @@ def _svm_light(content: bytes, n_features: int) -> ReadModel | None:
     first, *lines = content.split(b"\n")
     del first
     meant: dict[str, str] = {}
-    at = 0
+    at, value, meaning = 0, "", ""
     for at, text in enumerate(lines):  # noqa: B007 - where the last of them stands
         value, mark, meaning = text.decode("ascii").partition("#")
         if not mark:
@@ -122,11 +124,13 @@ def _svm_light(content: bytes, n_features: int) -> ReadModel | None:
         int(meant["kernel parameter -d"]),
         float(meant["kernel parameter -r"]),
     )
-    threshold = next(value for what, value in meant.items() if what.startswith("threshold b"))
+    if not meaning.strip().startswith("threshold b"):
+        msg = "it ends before its threshold b"
+        raise ValueError(msg)
     vectors = b"\n".join(text.partition(b"#")[0] for text in lines[at + 1 :])
     number = int(meant["number of support vectors plus 1"]) - 1
     points, coefficients = _vectors(vectors, n_features, number)
-    return _expansion(function, points, coefficients, -float(threshold))
+    return _expansion(function, points, coefficients, -float(value))
 
 
 #: LIBLINEAR's solvers by what they minimise.
@@ -172,7 +176,7 @@ _FORMATS: tuple[tuple[bytes, str, Callable[[bytes, int], ReadModel | None]], ...
 def _words_of(head: bytes) -> dict[str, list[str]]:
     """Return a head's lines, each a name and its values."""
     split = [text.split() for text in head.decode("ascii").splitlines()]
-    return {words[0]: words[1:] for words in split if words}
+    return {words[0]: words[1:] for words in split if len(words) > 1}
 
 
 def _sign(labels: list[str]) -> float:

@@ -108,6 +108,12 @@ def go_wrong(words: list[str]) -> None:
     if how == "hangs":
         Path(files[-1]).write_text(str(os.getpid()))
         time.sleep(600)
+    if how == "stops":
+        os.kill(os.getppid(), signal.SIGSTOP)
+        time.sleep(600)
+    if how == "keeps-stopping":
+        while True:
+            os.kill(os.getppid(), signal.SIGSTOP)
     if how == "hoards":
         held = []
         while True:

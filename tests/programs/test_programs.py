@@ -227,7 +227,7 @@ HEAD = b"svm_type c_svc\nkernel_type linear\nnr_class 2\ntotal_sv 1\nrho 0\nlabe
         (HEAD, "begins as LIBSVM writes one and can't be read: it has no support vectors"),
         (HEAD + b"SV\n", "it has 0 support vectors and says 1"),
         (HEAD + b"SV\n1 9:2\n", "can't be read"),
-        (HEAD.replace(b"rho 0\n", b"") + b"SV\n1 1:2\n", "can't be read: 'rho'"),
+        (HEAD.replace(b"rho 0\n", b"") + b"SV\n1 1:2\n", "can't be read: 'rho' is missing"),
         (b"solver_type L2R_L2LOSS_SVC\nnr_class 2\nlabel 1 -1\nnr_feature 3\nbias -1\nw\n1\n",
          "it has 1 weights for 3 of 2 features"),
         (b"SVM-light Version V6.02\n2 # kernel type\n", "begins as SVM-light writes one"),
@@ -237,6 +237,40 @@ def test_a_model_that_begins_as_one_and_is_none(tmp_path: Path, content: bytes, 
     (tmp_path / "model").write_bytes(content)
     with pytest.raises(ProgramError, match=said):
         read_model(tmp_path / "model", 2)
+
+
+WHOLE = {
+    "LIBSVM": HEAD.replace(b"linear", b"rbf\ngamma 0.5") + b"SV\n1 1:2\n",
+    "LIBLINEAR": b"solver_type L2R_L2LOSS_SVC\nnr_class 2\nlabel 1 -1\nnr_feature 2\nbias -1\nw\n"
+    b"1\n0.5\n",
+    "SVM-light": b"SVM-light Version V6.02\n2 # kernel type\n3 # kernel parameter -d\n"
+    b"0.5 # kernel parameter -g\n1 # kernel parameter -s\n1 # kernel parameter -r\n"
+    b"empty# kernel parameter -u\n2 # highest feature index\n1 # number of training documents\n"
+    b"2 # number of support vectors plus 1\n0.25 # threshold b, each following line is a SV\n"
+    b"0.5 1:2 #\n",
+}
+
+
+@pytest.mark.parametrize("called", WHOLE)
+def test_a_model_that_ends_early_is_a_sentence_wherever_that_is(
+    tmp_path: Path, called: str
+) -> None:
+    """Cut after any byte, or without any one line, a model is read, unknown, or a sentence."""
+    whole, path = WHOLE[called], tmp_path / "model"
+    lines = whole.splitlines(keepends=True)
+    cut = [whole[:end] for end in range(1, len(whole))]
+    cut += [b"".join(lines[:i] + lines[i + 1 :]) for i in range(len(lines))]
+    told = set()
+    for content in cut:
+        path.write_bytes(content)
+        try:
+            read_model(path, 2)
+        except ProgramError as error:
+            told.add(str(error))
+    assert len(told) > 5
+    assert all(f"begins as {called} writes one and can't be read: " in said for said in told)
+    path.write_bytes(whole)
+    assert read_model(path, 2) is not None
 
 
 # Time and memory.
@@ -289,6 +323,8 @@ WRONG = {
     "forks": ("go-wrong forks {train} {model}", "go-wrong ended and left a process running"),
     "hoards": ("go-wrong hoards {train} {model}", "needed more than the limit of 1 GiB of memory"),
     "hangs": ("go-wrong hangs {train} {model}", "stopped after 8 s"),
+    "stops": ("go-wrong stops {train} {model}", "stopped after 8 s"),
+    "keeps-stopping": ("go-wrong keeps-stopping {train} {model}", "stopped after 8 s"),
     "no-format": ("unrunnable {train} {model}", "unrunnable can't be run: Exec format error"),
 }
 WRONG_PREDICTIONS = {
@@ -319,12 +355,13 @@ def test_what_goes_wrong_is_a_sentence_and_costs_its_cell_alone(here: Path, tmp_
     expected = {label: said for label, (_, said) in WRONG.items()} | WRONG_PREDICTIONS
     for label, reason in expected.items():
         assert reason in cells[label]["reason"], label
-        status = {"hangs": "timeout", "hoards": "memory"}.get(label, "failed")
+        is_late = reason.startswith("stopped after")
+        status = "timeout" if is_late else "memory" if label == "hoards" else "failed"
         assert cells[label]["status"] == status, cells[label]
     assert cells["liblinear-l1"]["status"] == "ok"
     assert "\x1b" not in said
     assert not list((out / ".scratch" / "points").iterdir())
-    assert not running(tmp_path)
+    wait_until(lambda: not running(tmp_path), 10)
     # The same command goes on from there: nothing that failed is tried again unasked.
     before = len(lines_of(out))
     assert svmbench("run", config, "--output", out, "--trust").code == 3
