@@ -187,6 +187,7 @@ def _compiled() -> Iterator[Finding]:
 
 
 def _mirror() -> Iterator[Finding]:
+    from svmbench.data.entries import shown_address
     from svmbench.data.fetch import configured_mirror, is_url
 
     mirror = configured_mirror()
@@ -200,7 +201,7 @@ def _mirror() -> Iterator[Finding]:
         yield _mirror_url(mirror)
     elif not paths.expanded(mirror).is_dir():
         mend = "let SVMBENCH_MIRROR name a folder that exists, or unset it"
-        yield Finding("mirror", f"{mirror} is not a folder", "broken", mend)
+        yield Finding("mirror", f"{shown_address(mirror)} is not a folder", "broken", mend)
     else:
         yield Finding("mirror", mirror)
 
@@ -209,13 +210,15 @@ def _mirror_url(mirror: str) -> Finding:
     import requests
 
     from svmbench.data.download import answered
+    from svmbench.data.entries import shown_address
 
+    shown = shown_address(mirror)
     try:
         answered(mirror, {}, head_only=True).close()
     except requests.RequestException as error:
         mend = "check the address in SVMBENCH_MIRROR and the way there, or unset it"
-        return Finding("mirror", f"{mirror}: {type(error).__name__}", "broken", mend)
-    return Finding("mirror", f"{mirror} answers")
+        return Finding("mirror", f"{shown}: {type(error).__name__}", "broken", mend)
+    return Finding("mirror", f"{shown} answers")
 
 
 def _datasets() -> Iterator[Finding]:

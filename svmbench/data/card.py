@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from svmbench.data import prepare
-from svmbench.data.entries import Derivation, Entry, Reading, SourceFile, Statement
+from svmbench.data.entries import Derivation, Entry, Reading, SourceFile, Statement, shown_address
 from svmbench.data.registry import entry, parse_name, registry
 
 
@@ -49,7 +49,7 @@ def describe(name: str, mirror: str | None = None) -> dict[str, Any]:
         "derivation": " ".join(derivation_in_words(one)),
         "notes": " ".join(one.notes),
         "files": [f"{file.name} ({verification(file)})" for file in one.files],
-        "urls": [file.url for file in one.files if file.url],
+        "urls": [shown_address(file.url) for file in one.files if file.url],
         "licence": one.licence,
         "citation": one.citation,
         "homepage": one.homepage,

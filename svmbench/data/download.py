@@ -18,7 +18,7 @@ import urllib3
 from filelock import FileLock
 
 from svmbench import paths
-from svmbench.data.entries import file_name
+from svmbench.data.entries import file_name, shown_address
 from svmbench.errors import DataUnavailableError
 
 #: ``progress(done, total)`` in bytes; `total` is None where the server doesn't say.
@@ -90,12 +90,14 @@ def download(
         If the server has no such file.
     DataUnavailableError
         If it can't be reached, keeps failing, sends too much, or takes too long; in one sentence
-        with the URL.
+        with the URL, but for what may be secret in it.
     """
     name = file_name(url)
     why = paths.why_unfit(name)
     if why:
-        raise DataUnavailableError(f"the address names the file {name!r}, which {why} ({url})")
+        raise DataUnavailableError(
+            f"the address names the file {name!r}, which {why} ({shown_address(url)})"
+        )
     folder.mkdir(parents=True, exist_ok=True)
     target = folder / name
     with FileLock(target.with_name(target.name + ".lock")):
@@ -143,7 +145,7 @@ class _Transfer:
                 reason = f"the answer makes no sense ({type(error).__name__})"
             else:
                 return
-        raise DataUnavailableError(f"{reason} ({self.url})")
+        raise DataUnavailableError(f"{reason} ({shown_address(self.url)})")
 
     def _attempt(self) -> None:
         have = self.partial.stat().st_size if self.partial.exists() else 0
@@ -152,7 +154,7 @@ class _Transfer:
             headers["Range"] = f"bytes={have}-"
         with answered(self.url, headers) as answer:
             if answer.status_code in (404, 403, 410):
-                raise NotThereError(f"the server has no such file ({self.url})")
+                raise NotThereError(f"the server has no such file ({shown_address(self.url)})")
             if answer.status_code == 416:  # the partial file is longer than the file: start again
                 self.partial.unlink()
                 raise _RetryError("the partial download did not fit the file")

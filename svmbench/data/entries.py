@@ -32,6 +32,18 @@ def file_name(url: str) -> str:
     return unquote(path.rpartition("/")[2])
 
 
+def shown_address(url: str) -> str:
+    """Return an address as it may be shown and recorded: without user, password, query, fragment.
+
+    What is no URL (a folder) is returned as it is; of a URL whose host is none, the scheme is left.
+    """
+    found = re.match(r"([a-z][a-z0-9+.-]*://)(?:[^/?#]*@)?([^/?#]*)([^?#]*)", url, re.IGNORECASE)
+    if found is None:
+        return url
+    is_host = re.fullmatch(r"(\[[^\[\]]*\]|[^:\[\]]*)(:\d*)?", found[2])
+    return found[1] + (found[2] + found[3] if is_host else "…")
+
+
 def _fit(name: str) -> str:
     why = paths.why_unfit(name)
     if why:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import warnings
 from dataclasses import dataclass
 from functools import lru_cache
@@ -23,7 +24,7 @@ from svmbench import paths
 from svmbench.data import archives, download
 from svmbench.data.archives import SUFFIXES, decompressed
 from svmbench.data.download import NotThereError, Progress
-from svmbench.data.entries import Entry, SourceFile
+from svmbench.data.entries import Entry, SourceFile, shown_address
 from svmbench.errors import DataError, DataUnavailableError
 
 _SHA256_LENGTH = 64
@@ -82,7 +83,7 @@ def on_mirror(file: SourceFile, mirror: str) -> list[Path]:
     """
     root = paths.expanded(mirror)
     if not root.is_dir():
-        raise DataUnavailableError(f"the mirror {mirror} is not a folder")
+        raise DataUnavailableError(f"the mirror {shown_address(mirror)} is not a folder")
     index = _index(root, root.stat().st_mtime_ns)
     return [
         place
@@ -155,7 +156,8 @@ def why_missing(entry: Entry, file: SourceFile, said: str = "") -> str:
     reason = said or "it is not cached and going online was ruled out"
     if file.url is None:
         return f"{reason}, and it has no official address (see {entry.homepage})"
-    return f"{reason}; get it with 'svmbench fetch {entry.name}' where the internet is ({file.url})"
+    official = shown_address(file.url)
+    return f"{reason}; get it with 'svmbench fetch {entry.name}' where the internet is ({official})"
 
 
 def _from_places(entry: Entry, file: SourceFile, places: list[Path]) -> Fetched:
@@ -190,11 +192,12 @@ def _from_mirror_url(
     entry: Entry, file: SourceFile, root: str, progress: Progress | None
 ) -> Fetched:
     folders = dict.fromkeys((file.folder, ""))
+    end = re.search(r"[?#]|$", root).start()  # type: ignore[union-attr]  # where its path ends
     for folder in folders:
         for name in (file.name, *file.aliases):
             for suffix in (".xz", ".bz2", ".gz", ""):
                 below = "/".join(quote(part) for part in (folder, name + suffix) if part)
-                url = f"{root.rstrip('/')}/{below}"
+                url = root[:end].rstrip("/") + f"/{below}" + root[end:].partition("#")[0]
                 try:
                     return _downloaded(entry, file, url, ("mirror", root), progress)
                 except NotThereError:

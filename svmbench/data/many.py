@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from svmbench.data import prepare
+from svmbench.data.entries import shown_address
 from svmbench.data.registry import entry, parse_name
 from svmbench.errors import DataError, DataUnavailableError
 from svmbench.side_by_side import side_by_side
@@ -170,7 +171,7 @@ def _one(
         def progress(file: str, done: int, total: int | None) -> None:
             tell(Event("bytes", name, file, done, total))
 
-    url = next((file.url for file in entry(name).files if file.url), "")
+    url = next((shown_address(file.url) for file in entry(name).files if file.url), "")
     try:
         facts = prepare.ensure(name, mirror, official, progress)
     except DataUnavailableError as error:

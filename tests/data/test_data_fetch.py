@@ -15,9 +15,11 @@ import zipfile
 import pytest
 import requests
 from misbehaving_server import Server
+from runs import svmbench, write_config
 
-from svmbench import data, paths
+from svmbench import data, doctor, paths
 from svmbench.data import download, fetch, prepare
+from svmbench.data.entries import shown_address
 from svmbench.errors import DataError, DataUnavailableError, UnknownNameError
 
 TEXT = b"".join(
@@ -207,6 +209,66 @@ def test_a_mirror_url_is_asked_by_name_with_and_without_folder(use_registry, ser
     use_registry(registry_text(more=', aliases = ["other-name"]').replace("[tiny]", "[small]"))
     server.files["/m/other-name"] = TEXT
     assert data.ensure("small", mirror=f"{server.url}/m")["source"] == "mirror"
+
+
+def test_a_query_of_the_mirror_url_stays_behind_the_path(use_registry, server):
+    server.files["/m/tiny.svm?key=hidden"] = TEXT
+    use_registry(registry_text())
+    mirror = server.url.replace("//", "//me:secret@") + "/m/?key=hidden#part"
+    assert data.ensure("tiny", mirror=mirror)["source"] == "mirror"
+
+
+def secret_mirrors(server):
+    """Return addresses that fail in all the ways that one can."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        closed = f"127.0.0.1:{taken.getsockname()[1]}"
+    ways = [
+        "http://me:secret@{}",
+        "http://me:secret@{}/m?key=hidden",
+        "http://{}/m/?key=secret#secret",
+    ]
+    hosts = [server.url.removeprefix("http://"), closed, "[::1", "no where", "x:secret/y:hidden@z"]
+    found = [way.format(host) for way in ways for host in hosts]
+    return [
+        *found,
+        "ftp://me:secret@host/m?key=hidden",
+        "http://me:se?cret@host",
+        "https://a:hid@@b/@",
+    ]
+
+
+def is_told(text):
+    return [word for word in ("secret", "hidden", "cret", "hid@", "me:") if word in text]
+
+
+def test_a_password_in_an_address_is_shown_nowhere(use_registry, server, monkeypatch, tmp_path):
+    """Not in the sentences, nor in the plan, the records and the table of a run, nor by doctor."""
+    use_registry(registry_text(url="http://me:secret@127.0.0.1:9/tiny.svm?key=hidden"))
+    server.faults["/m/tiny.svm.xz?key=hidden"] = ["500"] * 9
+    server.files["/m/tiny.svm.xz?key=hidden"] = TEXT
+    config = write_config(tmp_path, ["alsvm-batch"], datasets=["tiny"])
+    for number, mirror in enumerate(secret_mirrors(server)):
+        with pytest.raises(DataUnavailableError) as raised:
+            data.ensure("tiny", mirror=mirror, official=bool(number % 2))
+        assert not is_told(str(raised.value)), (mirror, str(raised.value))
+        outcome = data.fetch_many(["tiny"], mirror)[0]
+        assert not is_told(f"{outcome.reason} {outcome.url}"), mirror
+        monkeypatch.setenv("SVMBENCH_MIRROR", mirror)
+        assert not is_told(str([*doctor._mirror()])), mirror
+    out = tmp_path / "out"
+    ended = svmbench("run", config, "--output", out)
+    assert "tiny" in ended.said
+    assert not is_told(ended.said + svmbench("describe", "tiny").said)
+    for place in [place for place in out.rglob("*") if place.is_file()]:
+        assert not is_told(place.read_text(errors="replace")), place
+
+
+def test_a_shown_address_keeps_what_is_not_secret():
+    same = ("/a/folder", "http://host/a/b", "https://host:8080/p@1/x:y", "http://[::1]:80/a")
+    for address in same:
+        assert shown_address(address) == address
+    assert shown_address("http://me:pw@host:1/a?b=c#d") == "http://host:1/a"
 
 
 def test_a_mirror_url_without_the_file(use_registry, server):
