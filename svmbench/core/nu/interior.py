@@ -1,7 +1,8 @@
 """An interior-point method for the unit box, where pairs and Newton steps would take longer.
 
 Problem
-    As in ``unit_box``, with multipliers y of the sum, z of a >= 0 and w of a <= 1.
+    As in ``unit_box``, with multipliers y of the sum (0 where no sum is kept), z of a >= 0 and w of
+    a <= 1.
 Given
     The problem.
 Returned
@@ -56,8 +57,8 @@ class _System:
     ----------
     lower : object
         Cholesky factor of Q + D, as scipy has it.
-    ones : ndarray of shape (n,)
-        ``(Q + D)^-1 e``.
+    ones : ndarray of shape (n,) or None
+        ``(Q + D)^-1 e``; None where no sum is kept.
     residual : ndarray of shape (n,)
         Of the gradient of the Lagrangian.
     off : float
@@ -65,7 +66,7 @@ class _System:
     """
 
     lower: Any
-    ones: np.ndarray
+    ones: np.ndarray | None
     residual: np.ndarray = field(default_factory=lambda: np.zeros(0))
     off: float = 0.0
 
@@ -79,8 +80,10 @@ class _System:
         x, s, z, w = state
         right = lift_z / x - lift_w / s - self.residual
         part = cho_solve(self.lower, right, check_finite=False)
-        dy = (self.off - float(part.sum())) / float(self.ones.sum())
-        dx = part + dy * self.ones
+        dy, dx = 0.0, part
+        if self.ones is not None:
+            dy = (self.off - float(part.sum())) / float(self.ones.sum())
+            dx = part + dy * self.ones
         return dx, dy, (lift_z - z * dx) / x, (lift_w + w * dx) / s
 
 
@@ -90,7 +93,7 @@ def solve(problem: UnitProblem, *, gap: float) -> tuple[Point, Point]:
     Parameters
     ----------
     problem : UnitProblem
-        Of a sum strictly between 0 and n.
+        Of a sum strictly between 0 and n, or of any.
     gap : float
         Duality gap, absolute.
 
@@ -103,18 +106,19 @@ def solve(problem: UnitProblem, *, gap: float) -> tuple[Point, Point]:
     """
     n, Q = len(problem.Q), problem.Q
     size = max(float(problem.diag.mean()), np.finfo(np.float64).tiny)
-    x = np.full(n, problem.sum / n)
+    total = problem.total
+    x = np.full(n, 0.5 if total is None else total / n)
     # The distance to 1 is a variable of its own: 1 - x has no digits left where x is near 1.
     s = 1.0 - x
     gradient = Q @ x + problem.linear
-    y = float(np.median(gradient))
+    y = 0.0 if total is None else float(np.median(gradient))
     spread = max(float(np.abs(gradient - y).mean()), 1e-8 * size)
     z = np.maximum(gradient - y, 0.0) + spread
     w = np.maximum(y - gradient, 0.0) + spread
     factor = np.empty((n, n))
     best, found, waited, factors = np.inf, (x, s, z, w), 0, 0
     for _ in range(ITERATIONS):
-        reached = float(x @ gradient) - least(gradient, problem.sum)
+        reached = float(x @ gradient) - least(gradient, total)
         waited = 0 if reached < 0.5 * best else waited + 1
         if reached < best:
             best, found = reached, (x, s, z, w)
@@ -127,8 +131,11 @@ def solve(problem: UnitProblem, *, gap: float) -> tuple[Point, Point]:
             lower = cho_factor(factor, lower=True, overwrite_a=True, check_finite=False)
         except LinAlgError:
             break
-        system = _System(lower, cho_solve(lower, np.ones(n), check_finite=False))
-        system.residual, system.off = gradient - y - z + w, problem.sum - float(x.sum())
+        system = _System(lower, None)
+        if total is not None:
+            system.ones = cho_solve(lower, np.ones(n), check_finite=False)
+            system.off = total - float(x.sum())
+        system.residual = gradient - y - z + w
         state = x, s, z, w
         mu = float(x @ z + s @ w) / (2 * n)
         dx, dy, dz, dw = system.direction(state, -x * z, -s * w)
@@ -141,7 +148,8 @@ def solve(problem: UnitProblem, *, gap: float) -> tuple[Point, Point]:
         x, s, y, z, w = x + t * dx, s - t * dx, y + t * dy, z + t * dz, w + t * dw
         gradient = Q @ x + problem.linear
     inside = np.clip(found[0], 0.0, 1.0)
-    mend(inside, problem.sum)
+    if total is not None:
+        mend(inside, total)
     centred = problem.at(inside)
     centred.newton_steps = factors
     return centred, _on_bounds(problem, *found)
@@ -153,11 +161,13 @@ def _on_bounds(
     """Put on its bound what is nearer to it than its multiplier is to 0, in one scale."""
     size = max(float(problem.diag.mean()), np.finfo(np.float64).tiny)
     a = np.where(z > size * x, 0.0, np.where(w > size * s, 1.0, np.clip(x, 0.0, 1.0)))
-    missing, free = problem.sum - float(a.sum()), np.count_nonzero((a > 0.0) & (a < 1.0))
+    if problem.total is None:
+        return problem.at(a)
+    missing, free = problem.total - float(a.sum()), np.count_nonzero((a > 0.0) & (a < 1.0))
     # The rest must be able to make up the sum without a change that is felt.
     if abs(missing) > 1e-3 * free:
         a = np.clip(x, 0.0, 1.0)
-    mend(a, problem.sum)
+    mend(a, problem.total)
     return problem.at(a)
 
 

@@ -121,7 +121,7 @@ def solve(problem: UnitProblem, point: Point, *, tol: float, max_iter: int) -> N
         mend(point.a, problem.sum)
         if reason != CONVERGED:
             spent += together.run(problem, point, target) * NEWTON_TRIPLE * n**3
-    point.reason = "converged"
+    point.reason = "converged" if problem.is_near(point, tol) else "stalled"
 
 
 def take_interior(problem: UnitProblem, point: Point, gap: float) -> bool:
@@ -144,7 +144,8 @@ def take_interior(problem: UnitProblem, point: Point, gap: float) -> bool:
     point.newton_steps += centred.newton_steps
     # On its bounds it is a little off, and what is free must follow; what is inside is the best
     # that float64 allows where that leads nowhere.
-    together.run(problem, found, gap)
+    if problem.total is not None:
+        together.run(problem, found, gap)
     point.newton_steps += found.newton_steps
     if problem.gap(found) > max(10.0 * gap, problem.gap(centred)):
         found = centred

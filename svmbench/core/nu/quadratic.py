@@ -154,6 +154,5 @@ def solve(problem: UnitProblem, *, name: str, tol: float) -> Point:
     point = problem.at(a)
     point.steps = iterations
     point.gap = problem.gap(point)
-    reached = point.gap <= 10.0 * problem.target(point, tol)
-    point.reason = "converged" if reached else "stalled"
+    point.reason = "converged" if problem.is_near(point, 10.0 * tol) else "stalled"
     return point

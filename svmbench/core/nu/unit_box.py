@@ -30,6 +30,9 @@ from svmbench.core.compiled import compiled
 #: A gap of so many roundings of e'Qe-like sums can't be told from 0.
 ROUNDINGS = 4.0 * np.finfo(np.float64).eps
 
+#: A gap that rounding makes is near enough where it is at most this share of the objective.
+NEAR = 1e-6
+
 #: Where the gap to reach is not above so many times what rounding makes of it, a gradient that was
 #: followed step by step is not trusted.
 FOLLOWED = 100.0
@@ -112,14 +115,29 @@ class UnitProblem:
         d = -point.v
         return float(point.a @ d) - least(d, self.total)
 
-    def floor(self) -> float:
-        """Return the gap that rounding alone can make."""
-        most = len(self.diag) if self.total is None else self.total
+    def floor(self, point: Point | None = None) -> float:
+        """Return the gap that rounding alone can make, of a point or of the largest sum."""
+        most = self.total
+        if most is None:
+            # A C-SVM's multipliers are a small share of a large C.
+            most = len(self.diag) if point is None else float(point.a.sum())
         return ROUNDINGS * most**2 * float(self.diag.max(initial=0.0))
 
     def target(self, point: Point, tol: float) -> float:
         """Return the gap to reach: `tol` times the objective, and no less than rounding makes."""
-        return max(tol * abs(self.value(point)), self.floor())
+        return max(tol * abs(self.value(point)), self.floor(point))
+
+    def is_near(self, point: Point, tol: float) -> bool:
+        """Return whether a point counts as optimal, by its `gap`.
+
+        It does where the gap is at most `tol` times the objective. Where rounding makes a larger
+        gap, it does if the gap is at most `NEAR` times the objective, or if the objective itself is
+        no more than rounding: w is 0 then.
+        """
+        value, floor = abs(self.value(point)), self.floor(point)
+        if self.total is not None and value <= floor:
+            return point.gap <= floor
+        return point.gap <= tol * value or point.gap <= min(floor, NEAR * value)
 
     def reaches(self, point: Point, target: float) -> bool:
         """Evaluate the gap of a point, by a gradient good enough for it; return if it is small.
@@ -129,7 +147,7 @@ class UnitProblem:
         point : Point
         target : float
         """
-        if point.drift > len(point.a) or (point.drift and target <= FOLLOWED * self.floor()):
+        if point.drift > len(point.a) or (point.drift and target <= FOLLOWED * self.floor(point)):
             self.refresh(point)
         point.gap = self.gap(point)
         return point.gap <= target
