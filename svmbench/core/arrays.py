@@ -27,6 +27,26 @@ def largest_value(X: Any) -> float:
     return max(float(values.max()), -float(values.min())) if values.size else 0.0
 
 
+def require_squares(X: Any) -> None:
+    """Raise ValueError where squared lengths of rows, or their sum, would overflow float64.
+
+    Solvers would go on with infinite curvatures, take steps of length zero, and call that the end.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix of shape (n_samples, n_features)
+        Finite.
+    """
+    largest = largest_value(X)
+    # The squared distance of two rows is at most four times the larger squared length.
+    if largest > np.sqrt(np.finfo(float).max / 4.0 / X.shape[0] / X.shape[1]):
+        msg = (
+            f"X has values of up to {largest:.3g}, whose squares overflow float64 when they are "
+            "summed; scale the features"
+        )
+        raise ValueError(msg)
+
+
 def raw(array: np.ndarray) -> np.ndarray:
     """Return a read-only plain view of `array`, whether it was mapped, writeable or neither.
 

@@ -37,7 +37,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import validate_data
 
 from svmbench.core import sparse_products
-from svmbench.core.arrays import canonical_csr, largest_value
+from svmbench.core.arrays import canonical_csr, require_squares
 from svmbench.core.copies import unfitted
 from svmbench.core.labels import are_plain, are_several
 from svmbench.core.problems import PROBLEMS, Aim, Offset, Problem
@@ -90,6 +90,9 @@ class PathPoint(NamedTuple):
     statistics: dict[str, int]
 
 
+#: The value of `max_iter` that sets no limit, and a number of iterations that no search reaches.
+NO_LIMIT, BEYOND_REACH = -1, 1 << 62
+
 #: Training and test rows of each fold.
 Splits = Sequence[tuple[np.ndarray, np.ndarray]]
 
@@ -103,6 +106,9 @@ class Solver(BaseEstimator):
 
     #: Parameters that may be None, which means "without".
     optional: ClassVar[tuple[str, ...]] = ()
+
+    #: Whether ``max_iter=-1`` means no limit, as in the class of scikit-learn that it stands for.
+    may_run_on: ClassVar[bool] = False
 
     #: Parameters that what is inherited reads: `declare` asks for them.
     needs_parameters: ClassVar[tuple[str, ...]] = ()
@@ -144,7 +150,7 @@ class Solver(BaseEstimator):
             if hasattr(self, name) and not may_be_none:
                 require_positive(name, getattr(self, name))
         if hasattr(self, "max_iter"):
-            require_count("max_iter", self.max_iter)
+            require_count("max_iter", self.max_iter, or_none=self.may_run_on)
         if getattr(self, "fit_intercept", False):
             require_positive("intercept_scaling", getattr(self, "intercept_scaling", 1.0))
 
@@ -434,31 +440,21 @@ def require_positive(name: str, value: Any) -> None:
         raise ValueError(msg)
 
 
-def require_count(name: str, value: Any) -> None:
-    """Raise ValueError, naming the parameter, unless `value` is an integer of at least 1."""
-    if not (isinstance(value, Integral) and int(value) >= 1):
-        msg = f"{name} must be an integer of at least 1, got {name}={value!r}"
-        raise ValueError(msg)
+def most_iterations(max_iter: int) -> int:
+    """Return how many iterations a parameter `max_iter` allows."""
+    return BEYOND_REACH if max_iter == NO_LIMIT else int(max_iter)
 
 
-def require_squares(X: Any) -> None:
-    """Raise ValueError where squared lengths of rows, or their sum, would overflow float64.
+def require_count(name: str, value: Any, *, or_none: bool = False) -> None:
+    """Raise ValueError, naming the parameter, unless `value` is an integer of at least 1.
 
-    Solvers would go on with infinite curvatures, take steps of length zero, and call that the end.
-
-    Parameters
-    ----------
-    X : ndarray or sparse matrix of shape (n_samples, n_features)
-        Finite.
+    With `or_none` it may be -1 as well, for no limit.
     """
-    largest = largest_value(X)
-    # The squared distance of two rows is at most four times the larger squared length.
-    if largest > np.sqrt(np.finfo(float).max / 4.0 / X.shape[0] / X.shape[1]):
-        msg = (
-            f"X has values of up to {largest:.3g}, whose squares overflow float64 when they are "
-            "summed; scale the features"
-        )
-        raise ValueError(msg)
+    if isinstance(value, Integral) and (int(value) >= 1 or (or_none and int(value) == NO_LIMIT)):
+        return
+    no_limit = ", or -1 for no limit" if or_none else ""
+    msg = f"{name} must be an integer of at least 1{no_limit}, got {name}={value!r}"
+    raise ValueError(msg)
 
 
 def warm_up(cls: type[Solver]) -> None:

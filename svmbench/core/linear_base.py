@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from svmbench.core import problems
@@ -130,10 +131,30 @@ class LinearClassifier(BinaryClassifier):
         """Return the weight of the summed losses; a solver with another parameter converts it."""
         return float(self.C)  # type: ignore[attr-defined]
 
+    def sparsify(self) -> Self:
+        """Make ``coef_`` a CSR array, for a model most of whose weights are 0.
+
+        It predicts as before; what changes a model, as `fit` does, makes it dense again.
+        """
+        check_is_fitted(self)
+        self.coef_ = sp.csr_array(self.coef_)  # type: ignore[assignment]
+        return self
+
+    def densify(self) -> Self:
+        """Make ``coef_`` an ndarray, as it is after `fit`."""
+        check_is_fitted(self)
+        if sp.issparse(self.coef_):
+            self.coef_ = self.coef_.toarray()
+        return self
+
     def decision_function(self, X: Any) -> np.ndarray:
         """Return ``X @ w + b``, shape (n_samples,); of several classes (n_samples, n_classes)."""
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, order="C", reset=False)
+        if sp.issparse(self.coef_):
+            values = X @ self.coef_.T
+            values = (values.toarray() if sp.issparse(values) else values) + self.intercept_
+            return values if self.several_ is not None else values[:, 0]
         if self.several_ is not None:
             return np.asarray(X @ self.coef_.T) + self.intercept_
         return np.asarray(X @ self.coef_[0]).ravel() + self.intercept_[0]

@@ -100,6 +100,11 @@ class KernelDetector(KernelSolver, NoveltyDetector):
         """rho: the score <w, phi(x)> from which on a sample counts as normal."""
         return float(self.expansion_.rho)
 
+    @property
+    def n_support_(self) -> np.ndarray:
+        """Number of support vectors, int32 of shape (1,)."""
+        return np.array([len(self.expansion_.coefficients)], dtype=np.int32)
+
     def prepare(self, X: Any, y: Any = None) -> TrainingData:
         """Validate, and settle gamma; see the base class. `y` is not looked at."""
         return super().prepare(X, y)

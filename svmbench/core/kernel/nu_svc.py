@@ -23,7 +23,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from svmbench.core.base import TrainingData
+from svmbench.core.base import TrainingData, most_iterations
 from svmbench.core.kernel.csvc import Box, ShareOfMargin, fill, make_box, solve_box, thresholds
 from svmbench.core.kernel_base import KernelSolution
 from svmbench.core.kernel_classifier import KernelClassifier
@@ -93,7 +93,7 @@ class NuSVC(Weighted, KernelClassifier):
         Largest violation of the optimality conditions: as a share of rho, and in LIBSVM's scale
         (its eps) where rho is above 1 in that scale. Rounding of kernel values is allowed for.
     max_iter : int, default=10000000
-        Largest number of steps.
+        Largest number of steps; -1 for no limit.
     cache_mb : float, default=1024.0
         Memory for kernel rows, MiB; any amount will do, and more saves work.
     decision_function_shape : {"ovr", "ovo"}, default="ovr"
@@ -134,6 +134,8 @@ class NuSVC(Weighted, KernelClassifier):
     """
 
     needs_parameters: ClassVar[tuple[str, ...]] = ("nu", "kernel", "gamma", "degree", "coef0")
+
+    may_run_on: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -204,7 +206,7 @@ class NuSVC(Weighted, KernelClassifier):
             box,
             start=first,
             tol=ShareOfMargin(float(self.tol), rho),
-            max_iter=int(self.max_iter),
+            max_iter=most_iterations(self.max_iter),
             cache_mb=float(self.cache_mb),
         )
         # On the margin of a class, -v = sum_j beta_j K_ij is +-rho - b, in this scale.

@@ -298,6 +298,7 @@ class _SequentialLeastSquares(LinearClassifier):
 
     def _as_batch(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
         check_is_fitted(self, "_ledger")
+        self.densify()
         if not sp.issparse(X) and np.ndim(X) == 1:
             X = np.reshape(X, (1, -1))
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, order="C", reset=False)

@@ -24,7 +24,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from svmbench.core.base import TrainingData
+from svmbench.core.base import TrainingData, most_iterations
 from svmbench.core.kernel.csvc import (
     Box,
     Found,
@@ -70,6 +70,8 @@ class BoxDetector(KernelDetector):
 
     needs_parameters: ClassVar[tuple[str, ...]] = ("nu", *KERNEL_PARAMETERS)
 
+    may_run_on: ClassVar[bool] = True
+
     nu: float
 
     def _check_parameters(self) -> None:
@@ -98,7 +100,7 @@ class BoxDetector(KernelDetector):
             box,
             start=start,
             tol=share,
-            max_iter=int(self.max_iter),
+            max_iter=most_iterations(self.max_iter),
             cache_mb=float(self.cache_mb),
         )
 
@@ -134,7 +136,7 @@ class OneClass(BoxDetector):
         Largest violation of the optimality conditions: as a share of rho, and in LIBSVM's scale
         (its eps) where rho is above 1 in that scale. Rounding of kernel values is allowed for.
     max_iter : int, default=10000000
-        Largest number of steps.
+        Largest number of steps; -1 for no limit.
     cache_mb : float, default=1024.0
         Memory for kernel rows, MiB; any amount will do, and more saves work.
 

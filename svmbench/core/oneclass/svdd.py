@@ -65,7 +65,7 @@ class SVDD(BoxDetector):
         LIBSVM's one-class SVM where R^2 is above 1 in that scale. Rounding of the kernel values is
         allowed for.
     max_iter : int, default=10000000
-        Largest number of steps.
+        Largest number of steps; -1 for no limit.
     cache_mb : float, default=1024.0
         Memory for kernel rows, MiB; any amount will do, and more saves work.
 

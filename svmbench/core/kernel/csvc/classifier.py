@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from svmbench.core.arrays import raw
-from svmbench.core.base import TrainingData, reason_of_all, require_positive
+from svmbench.core.base import TrainingData, most_iterations, reason_of_all, require_positive
 from svmbench.core.crew import require_n_jobs
 from svmbench.core.joint_pairs import JointData, JointSolution
 from svmbench.core.kernel.csvc import all_pairs, driver
@@ -98,7 +98,7 @@ class CSVC(Weighted, KernelClassifier):
     tol : float, default=1e-3
         Largest violation of the optimality conditions (LIBSVM's eps).
     max_iter : int, default=10000000
-        Largest number of steps.
+        Largest number of steps; -1 for no limit.
     stop : {"kkt", "gap"}, default="kkt"
         What ends a search: the violation alone, at `tol`; or already a duality gap, which suits
         the many fits of a grid search whose best point is then fitted to `tol`.
@@ -154,6 +154,8 @@ class CSVC(Weighted, KernelClassifier):
     >>> CSVC(kernel="linear").fit([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1]).intercept_
     array([-2.])
     """
+
+    may_run_on: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -240,7 +242,7 @@ class CSVC(Weighted, KernelClassifier):
             box,
             start=start,
             tol=float(self.tol),
-            max_iter=int(self.max_iter),
+            max_iter=most_iterations(self.max_iter),
             cache_mb=float(self.cache_mb),
             n_jobs=self.n_jobs,
             gap=self._gap,
@@ -284,7 +286,7 @@ class CSVC(Weighted, KernelClassifier):
             float(self.C),
             joint.weights,
             tol=float(self.tol),
-            max_iter=int(self.max_iter),
+            max_iter=most_iterations(self.max_iter),
             cache_mb=float(self.cache_mb),
             n_jobs=self.n_jobs,
         )
@@ -301,7 +303,7 @@ class CSVC(Weighted, KernelClassifier):
         if K is None:
             return super().solve_along(source, y, over, values)
         if self.fit_intercept:
-            tol, max_iter = float(self.tol), int(self.max_iter)
+            tol, max_iter = float(self.tol), most_iterations(self.max_iter)
             return along_c(K, y, values, tol=tol, max_iter=max_iter, gap=self._gap)
         found: list[KernelSolution] = []
         for C in values:
