@@ -277,7 +277,6 @@ class _Judge:
                 self._other_params(at, base, new)
                 continue
             self._objectives(at, base, new)
-            self._vanished(at, base["counters"], new["counters"])
             self._counters(at, base["counters"], new["counters"], sums)
         for name, (total, now) in sums.items():
             self.trends.counter(total, now)
@@ -294,9 +293,12 @@ class _Judge:
         sums: dict[str, tuple[int, int]],
     ) -> None:
         """Compare the counters of two fits; by other arithmetic, add them to `sums`."""
+        gone = self._vanished(where, base, new)
         for name in {**base, **new}:
             before, after = base.get(name), new.get(name)
             self._count("counter", where, name)
+            if name.partition(":")[2] in gone and after is not None:
+                continue
             if before is None or after is None:
                 verdict = "worse" if after is None else "different"
                 self._add(verdict, "counter", where, name, before, after)
@@ -394,9 +396,13 @@ class _Judge:
             elif self.exact and abs(after - before) > ROUNDING * abs(before):
                 self._add("different", "objective", where, name, before, after)
 
-    def _vanished(self, where: str, base: Mapping[str, float], new: Mapping[str, float]) -> None:
-        """Take a fit that counted work, and counts none now, for worse: no solver does nothing."""
-        for racer in {name.partition(":")[2] for name in base}:
+    def _vanished(self, where: str, base: Mapping[str, int], new: Mapping[str, int]) -> set[str]:
+        """Take a fit that counted work, and counts none now, for worse: no solver does nothing.
+
+        Returns the names of such racers; an empty one where there is no race.
+        """
+        gone = set()
+        for racer in sorted({name.partition(":")[2] for name in base}):
             before, after = (
                 sum(count for name, count in side.items() if name.partition(":")[2] == racer)
                 for side in (base, new)
@@ -404,6 +410,8 @@ class _Judge:
             if before > 0 and after == 0:
                 what = " of ".join(filter(None, ("all counters", racer)))
                 self._add("worse", "counter", where, what, before, after)
+                gone.add(racer)
+        return gone
 
     # ---------------------------------------------------------------- times
 

@@ -252,7 +252,7 @@ def _side_run(run: KeptRun, leave_out: str) -> SideRun:
             if cell["status"] != leave_out
         },
         cpus=frozenset(str(found["cpu"]) for found in run["environments"]),
-        arithmetic=arithmetics[0] if all(each == arithmetics[0] for each in arithmetics) else {},
+        arithmetic=arithmetics[0] if arithmetics and arithmetics[1:] == arithmetics[:-1] else {},
     )
 
 
@@ -270,9 +270,9 @@ def _read_baseline(path: Path) -> KeptRun:
             )
         if said := shapes.mismatch(content, shapes.BASELINE):
             raise DamagedResultsError(f"can't read the baseline {path}: {said}")
-        _side(path, [content])
         for number, cell in enumerate(content["cells"], start=1):
             _check_kept(cell, f"{path}: cell {number}")
+        _side(path, [content])
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise DamagedResultsError(f"can't read the baseline {path}: {error!r}") from error
     return cast(KeptRun, content)

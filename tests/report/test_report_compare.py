@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from runs import svmbench
 from synthetic_runs import ENVIRONMENT, planned, record, write_run
 
 from svmbench import files
@@ -67,7 +68,12 @@ def test_equal_runs_have_no_changes(tmp_path: Path) -> None:
         ({"updates": 1001}, ("worse", "counter")),
         ({"updates": 999}, ("better", "counter")),
         ({"objective": 2.51}, ("worse", "objective")),
-        ({"objective": 2.501}, None),
+        ({"objective": 2.5 * (1 + 2e-9)}, ("worse", "objective")),
+        ({"objective": 2.5 * (1 + 5e-10)}, None),
+        ({"objective": 2.5 * (1 - 2e-9)}, ("better", "objective")),
+        ({"objective": 2.0}, ("worse", "objective")),
+        ({"objective": -2.5}, ("worse", "objective")),
+        ({"updates": 0}, ("worse", "counter")),
         ({"ratio": 1.5}, ("worse", "time")),
         ({"ratio": 2.1}, None),
         ({"ratio": 6.0}, ("better", "time")),
@@ -160,26 +166,43 @@ def test_old_and_new_names_of_a_dimension_are_the_same(tmp_path: Path) -> None:
     )
 
 
-def test_another_cpu_compares_no_times_and_counters_within_a_tenth(tmp_path: Path) -> None:
+def test_another_cpu_compares_no_times_and_all_else_exactly(tmp_path: Path) -> None:
     other = {"environment": {"cpu": "Another CPU"}}
-    found = compared(tmp_path / "a", ratio=0.1, updates=1099, **other)
+    found = compared(tmp_path / "a", ratio=0.1, **other)
     assert found.changes == ()
     assert "time" not in found.compared
-    assert found.notes == (
-        "CPU, BLAS or libraries differ: counters may grow by 10%",
-        "times not compared: measured on different CPU models",
-        "2 of 2 counters grew under other arithmetic, by up to 9.9%",
-    )
-    assert [c.kind for c in compared(tmp_path / "b", updates=1101, **other).regressions] == [
-        "counter",
-        "counter",
-    ]
+    assert found.notes == ("times not compared: measured on different CPU models",)
+    (counter, _) = compared(tmp_path / "b", updates=1001, **other).regressions
+    assert counter.kind == "counter"
 
 
-def test_contended_times_are_not_compared(tmp_path: Path) -> None:
-    found = compared(tmp_path, ratio=0.1, contended=True)
+OTHER_CORE = {"blas": ["openblas 0.3.30 SkylakeX"]}
+
+
+@pytest.mark.parametrize("moved", [OTHER_CORE, {"packages": {"numpy": "9", "scipy": "1.17.1"}}])
+def test_other_arithmetic_is_named_and_has_a_tolerance(
+    tmp_path: Path, moved: dict[str, Any]
+) -> None:
+    found = compared(tmp_path / "a", updates=1900, objective=2.52, environment=moved)
     assert found.changes == ()
-    assert found.notes == ("times not compared: speed · a9a ran beside other cells",)
+    assert found.compared["time"] == 1  # the CPU is the same
+    first, second = found.notes
+    assert first.endswith(
+        "differ: the counters of a measurement may grow by 100%, objectives by 1%"
+    )
+    assert ("BLAS (openblas 0.3.30 Haswell" in first) == ("blas" in moved)
+    assert ("numpy (2.4.6 and 9)" in first) == ("packages" in moved)
+    assert second == "1 of 1 counters grew under other arithmetic, by up to 90.0%"
+    for worse, kind in (({"updates": 2001}, "counter"), ({"objective": 2.53}, "objective")):
+        found = compared(tmp_path / kind, environment=moved, **worse)
+        assert {c.kind for c in found.regressions} == {kind}
+
+
+@pytest.mark.parametrize("ratio", [3.0, 1.5])
+def test_a_slowdown_beside_other_cells_is_one(tmp_path: Path, ratio: float) -> None:
+    found = compared(tmp_path, ratio=ratio, contended=True)
+    assert [c.kind for c in found.regressions] == ["time"] * (ratio < 2.0)
+    assert found.notes == ("speed · a9a ran beside other cells: its ratios are less certain",)
 
 
 def test_a_baseline_stands_for_its_run(tmp_path: Path) -> None:
@@ -287,9 +310,11 @@ def test_strangers_are_not_compared(tmp_path: Path) -> None:
 # ---------------------------------------------------------------- what passed unseen
 
 
-def many(folder: Path, number: int, cpu: str = "", **wrong: Any) -> Path:
+def many(
+    folder: Path, number: int, environment: dict[str, Any] | None = None, **wrong: Any
+) -> Path:
     """Write a run of so many data sets with two folds each; `wrong` is what each has."""
-    values = {"accuracy": (96.0, 95.0), "updates": 1000, "C": 0.5} | wrong
+    values = {"accuracy": (96.0, 95.0), "updates": 1000, "C": 0.5, "objective": 2.5} | wrong
     cells, records = [], []
     for i in range(number):
         for fold in (0, 1):
@@ -297,20 +322,26 @@ def many(folder: Path, number: int, cpu: str = "", **wrong: Any) -> Path:
             records.append(
                 record(
                     cells[-1],
-                    {"accuracy_pct": values["accuracy"][fold], "objective": 2.5},
+                    {
+                        "accuracy_pct": values["accuracy"][fold],
+                        "objective": values["objective"],
+                    },
                     counters={"updates": values["updates"]} if values["updates"] else {},
                     params={"C": values["C"]},
                 )
             )
     write_run(folder, cells, records)
-    if cpu:
-        content = ENVIRONMENT | {"cpu": cpu}
+    if environment:
+        content = ENVIRONMENT | environment
         (folder / "environment-4be1c0de.json").write_text(json.dumps(content))
     return folder
 
 
-def between(tmp_path: Path, number: int = 6, cpu: str = "", **wrong: Any) -> Comparison:
-    base, new = many(tmp_path / "base", number), many(tmp_path / "new", number, cpu, **wrong)
+def between(
+    tmp_path: Path, number: int = 6, environment: dict[str, Any] | None = None, **wrong: Any
+) -> Comparison:
+    base = many(tmp_path / "base", number)
+    new = many(tmp_path / "new", number, environment, **wrong)
     return comparing.compare(comparing.read_side(base), comparing.read_side(new))
 
 
@@ -320,7 +351,7 @@ def test_one_fold_that_loses_is_seen_though_the_other_makes_up_for_it(tmp_path: 
     assert (change.kind, change.where, change.base, change.new) == (
         "accuracy", "cv · set-00000 · alsvm · fold 0", 96.0, 95.0,
     )  # fmt: skip
-    elsewhere = between(tmp_path / "b", 1, "Another CPU", accuracy=(95.0, 96.0))
+    elsewhere = between(tmp_path / "b", 1, OTHER_CORE, accuracy=(94.5, 96.5))
     assert elsewhere.regressions == ()
     assert ("different", "accuracy") in {(c.verdict, c.kind) for c in elsewhere.changes}
 
@@ -335,13 +366,15 @@ def test_a_little_loss_everywhere_is_no_chance(tmp_path: Path) -> None:
 
 
 def test_a_little_more_work_everywhere_is_seen_under_other_arithmetic(tmp_path: Path) -> None:
-    found = between(tmp_path, 6, "Another CPU", updates=1050)
+    found = between(tmp_path, 6, OTHER_CORE, updates=1050)
     (change,) = found.regressions
-    assert (change.kind, change.what) == ("counter", "updates, as a share of base")
+    assert (change.kind, change.where, change.what) == (
+        "counter", "all 6 counters together", "share of base",
+    )  # fmt: skip
     assert change.new == pytest.approx(1.05)
-    alone = between(tmp_path / "b", 1, "Another CPU", updates=1050)
+    alone = between(tmp_path / "b", 1, OTHER_CORE, updates=1050)
     assert alone.regressions == ()
-    assert "2 of 2 counters grew under other arithmetic, by up to 5.0%" in alone.notes
+    assert "1 of 1 counters grew under other arithmetic, by up to 5.0%" in alone.notes
 
 
 def test_a_counter_that_vanishes_is_worse(tmp_path: Path) -> None:
@@ -352,6 +385,9 @@ def test_other_parameters_do_not_hide_ten_times_the_work(tmp_path: Path) -> None
     found = between(tmp_path, 1, C=2.0, updates=10_000)
     assert {(c.kind, c.new) for c in found.regressions} == {("counter", 10_000)}
     assert any("at other parameters" in note for note in found.notes)
+    elsewhere = between(tmp_path / "c", 1, OTHER_CORE, C=2.0, updates=10_000)
+    assert elsewhere.regressions == ()
+    assert "objective and work at other parameters are not compared" in elsewhere.notes
     assert between(tmp_path / "b", 1, C=2.0, updates=1500).regressions == ()
 
 
@@ -365,15 +401,261 @@ def test_a_baseline_with_a_number_that_is_none_is_refused(tmp_path: Path, number
     assert raised.value.exit_code == 2
 
 
-def test_times_without_an_environment_are_named_as_not_compared(tmp_path: Path) -> None:
-    base, new = make(tmp_path / "base"), make(tmp_path / "new", ratio=1.5)
-    (new / "environment-4be1c0de.json").unlink()
-    found = comparing.compare(comparing.read_side(base), comparing.read_side(new))
-    assert "time" not in found.compared
-    assert (
-        "times not compared: what a side was measured on is not known (its environment file is"
-        " missing)" in found.notes
-    )
+@pytest.mark.parametrize("what", ["file", "cpu", "blas", "packages"])
+def test_results_without_their_environment_are_refused(tmp_path: Path, what: str) -> None:
+    run = make(tmp_path / "run")
+    path = run / "environment-4be1c0de.json"
+    if what == "file":
+        path.unlink()
+    else:
+        path.write_text(json.dumps({k: v for k, v in ENVIRONMENT.items() if k != what}))
+    for use in (lambda: comparing.read_side(run), lambda: comparing.write_baseline(run, run)):
+        with pytest.raises(ResultsError, match=r"environment-4be1c0de\.json is missing or") as said:
+            use()
+        assert said.value.exit_code == 2
+
+
+def test_an_objective_that_grows_a_little_everywhere_is_seen(tmp_path: Path) -> None:
+    for name, environment in (("same", None), ("other", OTHER_CORE)):
+        found = between(tmp_path / name, 41, environment, objective=2.5 * 1.0009)
+        assert {c.kind for c in found.regressions} == {"objective"}
+        assert "all 82 objectives together" in {c.where for c in found.regressions}
+    # One alone may be another path to the same end.
+    assert between(tmp_path / "one", 1, OTHER_CORE, objective=2.5 * 1.0009).regressions == ()
+
+
+@pytest.mark.parametrize("environment", [None, OTHER_CORE])
+@pytest.mark.parametrize("factor", [0.5, 0.0, -1.0])
+def test_an_objective_of_another_problem_is_not_better(
+    tmp_path: Path, factor: float, environment: Any
+) -> None:
+    found = between(tmp_path, 6, environment, objective=2.5 * factor)
+    assert {(c.verdict, c.kind) for c in found.changes} == {("worse", "objective")}
+    assert len(found.regressions) >= 12
+
+
+@pytest.mark.parametrize("has_dual", ["base", "new"])
+@pytest.mark.parametrize("environment", [None, OTHER_CORE])
+def test_an_objective_below_a_dual_value_is_worse(
+    tmp_path: Path, has_dual: str, environment: Any
+) -> None:
+    """Where either run has a dual value, no fit can have come below it."""
+    cell = planned("cv", "a9a", "csvc")
+    for name, objective in (("base", 2.5), ("new", 2.49), ("near", 2.495)):
+        metrics = {"objective": objective}
+        if name == has_dual or (name, has_dual) == ("near", "new"):
+            metrics["dual_objective"] = 2.4949999
+        folder = write_run(tmp_path / name, [cell], [record(cell, metrics)])
+        if environment and name != "base":
+            content = json.dumps(ENVIRONMENT | environment)
+            (folder / "environment-4be1c0de.json").write_text(content)
+    comparing.write_baseline(tmp_path / "base", tmp_path / "kept")
+    for base in ("base", "kept"):
+        sides = {name: comparing.read_side(tmp_path / name) for name in (base, "new", "near")}
+        (change,) = comparing.compare(sides[base], sides["new"]).changes
+        assert (change.verdict, change.what) == ("worse", "objective, below a dual value")
+        assert comparing.compare(sides[base], sides["near"]).regressions == ()
+
+
+def test_a_fit_that_counts_no_work_is_worse(tmp_path: Path) -> None:
+    cell = planned("speed", "a9a", "a|b", protocol="race")
+    counters = [
+        {"updates:a": 10, "checks:a": 1, "updates:b": 5},
+        {"updates:a": 0, "checks:a": 0, "updates:b": 5},
+        {"updates:a": 10, "checks:a": 0, "updates:b": 5},
+    ]
+    sides = [
+        comparing.read_side(
+            write_run(tmp_path / str(i), [cell], [record(cell, {"ratio:a:b": 1}, counters=counted)])
+        )
+        for i, counted in enumerate(counters)
+    ]
+    (change,) = comparing.compare(sides[0], sides[1]).regressions
+    assert (change.what, change.base, change.new) == ("all counters of a", 11, 0)
+    assert comparing.compare(sides[0], sides[2]).regressions == ()
+
+
+def raced(folder: Path, ratios: list[float], **more: Any) -> comparing.Side:
+    cells = [planned("speed", f"set-{i}", RACE, protocol="race") for i in range(len(ratios))]
+    records = [
+        record(cell, {"ratio:a:ref": ratio}, **more)
+        for cell, ratio in zip(cells, ratios, strict=True)
+    ]
+    return comparing.read_side(write_run(folder, cells, records))
+
+
+@pytest.mark.parametrize("contended", [False, True])
+def test_ratios_that_are_all_a_little_slower_are_worse_together(
+    tmp_path: Path, contended: bool
+) -> None:
+    base = raced(tmp_path / "base", [3.0] * 11)
+    for name, slower, expected in (("all", 1.49, 1), ("less", 1.16, 1), ("honest", 1.14, 0)):
+        new = raced(tmp_path / name, [3.0 / slower] * 11, contended=contended)
+        found = comparing.compare(base, new)
+        assert [c.where for c in found.regressions] == ["all 11 ratios together"] * expected
+        # Who allows each ratio more allows their mean more.
+        assert comparing.compare(base, new, slowdown=3.0).regressions == ()
+    # Of few ratios each is judged alone.
+    few = [raced(tmp_path / f"few-{i}", [ratio] * 3) for i, ratio in enumerate((3.0, 2.1))]
+    assert comparing.compare(*few).changes == ()
+
+
+def test_ratios_that_move_both_ways_are_no_trend(tmp_path: Path) -> None:
+    base = raced(tmp_path / "base", [3.0] * 10)
+    new = raced(tmp_path / "new", [3.0 / 1.4, 3.0 * 1.4] * 5)
+    assert comparing.compare(base, new).regressions == ()
+
+
+@pytest.mark.parametrize("environment", [None, OTHER_CORE])
+def test_other_parameters_in_every_cell_are_worse(tmp_path: Path, environment: Any) -> None:
+    found = between(tmp_path, 6, environment, C=2.0)
+    (change,) = found.regressions
+    assert (change.kind, change.where, change.new) == ("params", "all 12 cells together", 12)
+
+
+def test_a_search_that_chose_otherwise_in_one_cell_of_many_is_different(tmp_path: Path) -> None:
+    base, new = many(tmp_path / "base", 20), many(tmp_path / "new", 20)
+    lines = [json.loads(line) for line in (new / "runs.jsonl").read_text().splitlines()]
+    for changed, expected in ((4, 0), (5, 1)):
+        for line in lines[:changed]:
+            line["params"] = {"C": 8.0}
+        (new / "runs.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+        found = comparing.compare(comparing.read_side(base), comparing.read_side(new))
+        assert len(found.regressions) == expected
+        assert len([c for c in found.changes if c.kind == "params"]) == changed + expected
+
+
+def said_of(folder: Path, fact: str, value: Any) -> Path:
+    """Have a run of two folds and a race say something else of itself."""
+    make(folder)
+    plan = json.loads((folder / "plan.json").read_text())
+    plan["config"]["seed"] = 1
+    lines = [json.loads(line) for line in (folder / "runs.jsonl").read_text().splitlines()]
+    for line in lines:
+        line["data_sha256"] = "aa"
+    if fact == "data_sha256":
+        lines[-1][fact] = value
+    elif fact == "profile":
+        plan[fact] = value
+    elif fact:
+        plan["config"][fact] = value
+    (folder / "plan.json").write_text(json.dumps(plan))
+    (folder / "runs.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return folder
+
+
+@pytest.mark.parametrize("side", ["run", "baseline", "repeats"])
+@pytest.mark.parametrize(
+    ("fact", "value", "said"),
+    [
+        ("data_sha256", "bb", r"content of the data set a9a \(speed\) is aa in BASE and bb in NEW"),
+        ("seed", 2, "seed is 1 in BASE and 2 in NEW"),
+        ("profile", "paper", "profile is quick in BASE and paper in NEW"),
+        ("name", "other", "config is alsvm_table2 in BASE and other in NEW"),
+    ],
+)
+def test_runs_of_other_data_or_settings_are_not_compared(
+    tmp_path: Path, side: str, fact: str, value: Any, said: str
+) -> None:
+    base, new = said_of(tmp_path / "base", "", 0), tmp_path / "new"
+    if side == "baseline":
+        comparing.write_baseline(base, tmp_path / "kept")
+        base = tmp_path / "kept"
+    if side == "repeats":
+        said_of(new / "0", "", 0)
+        said_of(new / "1", fact, value)
+    else:
+        said_of(new, fact, value)
+    with pytest.raises(ResultsError, match=f"nothing to compare: the {said}") as raised:
+        comparing.compare(comparing.read_side(base), comparing.read_side(new))
+    assert raised.value.exit_code == 2
+
+
+@pytest.mark.parametrize("fact", ["data_sha256", "seed"])
+def test_what_a_run_does_not_say_is_a_note(tmp_path: Path, fact: str) -> None:
+    sides = [said_of(tmp_path / "base", "", 0), said_of(tmp_path / "new", fact, None)]
+    found = comparing.compare(*map(comparing.read_side, sides))
+    assert found.changes == ()
+    (note,) = found.notes
+    assert note.startswith("NEW does not say of every run: the ")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "kind"),
+    [
+        ({"accuracy": 94.0}, "accuracy"),
+        ({"updates": 1001}, "counter"),
+        ({"updates": 0}, "counter"),
+        ({"objective": 2.6}, "objective"),
+        ({"objective": 1.0}, "objective"),
+        ({"status": "failed"}, "result"),
+    ],
+)
+@pytest.mark.parametrize("of", ["base", "new"])
+def test_every_repeat_of_a_side_is_read(
+    tmp_path: Path, wrong: dict[str, Any], kind: str, of: str
+) -> None:
+    """What is wrong with the last by name is wrong with the side."""
+    for name in ("base", "new"):
+        for number in range(3):
+            own = wrong if (name, number) == ("new", 2) else {}
+            make(tmp_path / name / str(number), **own)
+    base, new = (comparing.read_side(tmp_path / name) for name in ("base", "new"))
+    found = comparing.compare(base, new)
+    assert {c.kind for c in found.regressions} == {kind}
+    # Repeats of one version that don't agree are seen from either side.
+    if of == "base" and kind in ("accuracy", "counter", "objective"):
+        assert comparing.compare(new, base).changes != ()
+
+
+def test_a_baseline_that_the_code_beats_is_stale(tmp_path: Path) -> None:
+    comparing.write_baseline(make(tmp_path / "old"), tmp_path / "kept")
+    kept = comparing.read_side(tmp_path / "kept")
+    same = comparing.compare(kept, comparing.read_side(make(tmp_path / "same", ratio=6.1)))
+    assert not same.is_stale  # times are of the day
+    for name, wrong in {
+        "counter": {"updates": 640},
+        "accuracy": {"accuracy": 96.1},
+        "objective": {"objective": 2.49},
+        "params": {"C": 1.0},
+    }.items():
+        new = comparing.read_side(make(tmp_path / name, **wrong))
+        found = comparing.compare(kept, new)
+        assert (found.regressions, found.is_stale) == ((), True), name
+        assert found.to_json()["stale"]
+        # Two runs are two versions: nobody says that they are of the same code.
+        run = comparing.read_side(tmp_path / "old")
+        assert not comparing.compare(run, new).is_stale
+        content = json.dumps(ENVIRONMENT | OTHER_CORE)
+        (tmp_path / name / "environment-4be1c0de.json").write_text(content)
+        assert not comparing.compare(kept, comparing.read_side(tmp_path / name)).is_stale
+
+
+def test_a_stale_baseline_ends_with_the_code_of_a_regression(tmp_path: Path) -> None:
+    comparing.write_baseline(make(tmp_path / "old"), tmp_path / "kept")
+    for number, words in ((1000, "no regression"), (640, "stale: BASE is not of this code")):
+        make(tmp_path / "new", updates=number)
+        ended = svmbench("compare", tmp_path / "kept", tmp_path / "new")
+        assert (ended.code, words in ended.out) == (0 if number == 1000 else 4, True)
+
+
+def test_counters_and_cells_that_a_baseline_lacks_make_it_stale(tmp_path: Path) -> None:
+    cells = [planned("cv", name, "alsvm") for name in ("one", "two")]
+    write_run(tmp_path / "old", cells[:1], [record(cells[0], {"objective": 1.0})])
+    comparing.write_baseline(tmp_path / "old", tmp_path / "kept")
+    more = record(cells[0], {"objective": 1.0}, counters={"checks": 1})
+    for name, planned_cells, records in (
+        ("counter", cells[:1], [more]),
+        ("cell", cells, [record(cell, {"objective": 1.0}) for cell in cells]),
+    ):
+        write_run(tmp_path / name, planned_cells, records)
+        sides = (comparing.read_side(tmp_path / side) for side in ("kept", name))
+        assert comparing.compare(*sides).is_stale, name
+
+
+def test_values_are_shown_with_the_digits_that_tell_them_apart(tmp_path: Path) -> None:
+    base, new = make(tmp_path / "base"), make(tmp_path / "new", objective=2.50000004)
+    assert "2.50000004" in svmbench("compare", base, new).out
 
 
 @pytest.mark.parametrize("ratio", [0.0, -1.0])
@@ -391,11 +673,13 @@ def test_a_comparison_takes_time_in_proportion_to_its_cells() -> None:
             "status": "ok", "params": {}, "counters": {"updates": 3}, "contended": False,
             "metrics": {"accuracy_pct": 90.0},
         }  # fmt: skip
-        cells: dict[tuple[Any, ...], list[dict[str, Any]]] = {
-            ("cv", f"set-{i}", "alsvm", "linear", (), 0): [cell] for i in range(number)
+        cells: dict[tuple[Any, ...], Any] = {
+            ("cv", f"set-{i}", "alsvm", "linear", (), 0): cell for i in range(number)
         }
         scores = {"accuracy_pct": {"better": "higher", "tolerance": 0.5}}
-        return comparing.Side("x", cells, frozenset("c"), frozenset("c"), scores)
+        of = {"config": "x", "profile": "quick", "seed": 1}
+        run = comparing.SideRun(of, cells, frozenset("c"), {"BLAS": "b"})
+        return comparing.Side("x", (run,), scores)
 
     def seconds(number: int) -> float:
         one = side(number)
