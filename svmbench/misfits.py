@@ -56,6 +56,8 @@ def sentence(error: Mapping[str, Any]) -> str:
     if kind in _BOUNDS:
         name, words = _BOUNDS[kind]
         return f"should be {words} {context[name]:g}, not {shown(given)}"
+    if kind == "string_too_long":
+        return f"should have at most {context['max_length']} characters, not {len(str(given))}"
     if kind in ("too_short", "too_long"):
         few = kind == "too_short"
         bound = context["min_length" if few else "max_length"]

@@ -93,9 +93,11 @@ _Fields = Annotated[
 _Columns = Annotated[
     Annotated[_ColumnName, Tag("name")] | Annotated[list[_ColumnName], Tag("list")], _BY_FORM
 ]
+#: Characters of a name: of a table, a plot, a block, a solver, a data set, a profile.
+LONGEST_NAME = 200
 #: What may become a part of a file's name.
 FILE_NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]*$"
-_FileName = Annotated[str, Field(pattern=FILE_NAME)]
+_FileName = Annotated[str, Field(pattern=FILE_NAME, max_length=LONGEST_NAME)]
 _Kind = Annotated[
     str, AfterValidator(_kind), WithJsonSchema({"enum": plot_kinds(), "type": "string"})
 ]

@@ -1,4 +1,4 @@
-"""Every regular expression of the package takes time in proportion to the text, whatever that is."""
+"""Every regular expression of the package takes time in proportion to the text."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def found_in(module: str, source: str, names: dict[str, Any]) -> Iterator[tuple[
         if owner != "re":
             methods.setdefault(owner, set()).add(method)
         elif method not in ("compile", "escape"):
-            text = eval(compile(ast.Expression(call.args[0]), module, "eval"), names)  # noqa: S307
+            text = eval(compile(ast.Expression(call.args[0]), module, "eval"), names)
             yield f"{module}:{call.lineno}", re.compile(text), method in ANCHORED
     for name, value in names.items():
         if isinstance(value, re.Pattern):
@@ -97,7 +97,7 @@ def pieces(pattern: re.Pattern[Any]) -> tuple[list[str], list[str]]:
             elif kind in (_constants.ANY, _constants.NOT_LITERAL):
                 made = "x"
             elif kind is _constants.BRANCH:
-                made = [example(each, sofar + own) for each in value[1]][0]
+                made, *_ = (example(each, sofar + own) for each in value[1])
             elif kind is not _constants.ASSERT_NOT and isinstance(value, tuple):
                 inner = [each for each in value if isinstance(each, _parser.SubPattern)]
                 made = example(inner[0], sofar + own) if inner else ""

@@ -1,4 +1,4 @@
-"""TOML of other people's making is read, or refused in a sentence, in time that its length allows."""
+"""TOML of other people's making is read, or refused in a sentence, in time that it is worth."""
 
 from __future__ import annotations
 

@@ -5,6 +5,7 @@ A protocol's own settings are a class derived from one of these, in the protocol
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, cast
@@ -18,11 +19,13 @@ from svmbench.experiment.values import (
     Grid,
     MaxSamples,
     Model,
+    Name,
     Params,
     Repeats,
     Scalar,
     Sizes,
     Sweep,
+    count_of,
     dimension_values,
     values_of,
 )
@@ -57,7 +60,7 @@ class SolverSpec(Model):
     NAMED_BY: ClassVar[tuple[str, ...]] = ("class", "program", "predict")
 
     name: str
-    label: str = ""
+    label: Name = ""
     optional: bool = False
     params: Params = {}
     grid: Grid = {}
@@ -137,6 +140,11 @@ class SolverSpec(Model):
         }
         return self.model_copy(update={"params": {**self.params, **own}}) if own else self
 
+    @property
+    def n_grid_points(self) -> int:
+        """Number of combinations of the grid, of which no list is made."""
+        return math.prod(map(count_of, self.grid.values()))
+
     def grid_points(self) -> list[dict[str, Scalar]]:
         """Return every combination of the grid, the last parameter varying fastest."""
         points: list[dict[str, Scalar]] = [{}]
@@ -211,7 +219,7 @@ class DatasetSpec(Model):
         entry says.
     """
 
-    name: str
+    name: Name
     file: str = ""
     label_column: str = ""
     read: Literal["auto", "arrays", "blocks"] = "auto"
@@ -279,7 +287,7 @@ class Block(Model):
     #: Settings that say which cells there are, and decide nothing inside one.
     plan_only: ClassVar[tuple[str, ...]] = ()
 
-    name: str
+    name: Name
     title: str = ""
     protocol: str
     datasets: list[DatasetSpec] = []
@@ -352,6 +360,15 @@ class TrainingBlock(Block):
         given = {name: values for name, values in given.items() if name.startswith("solver.")}
         both = {"rows": [*rows], "features": [*features]}
         return {**{name: values for name, values in both.items() if values}, **given}
+
+    def n_swept(self, dataset: DatasetSpec) -> int:
+        """Return at how many places a data set is swept, without a list of them."""
+        counts = {name: count_of(values) for name, values in self.sweep.items()}
+        for name in ("rows", "features"):
+            alias = "sizes" if name == "rows" else name
+            own = len(getattr(dataset, alias)) or len(getattr(self, alias))
+            counts[name] = own or counts.get(name, 1)
+        return math.prod(counts.values())
 
 
 class RaceBlock(TrainingBlock):

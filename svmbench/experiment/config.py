@@ -14,6 +14,7 @@ from typing import Any
 from svmbench.errors import ConfigError, suggestion
 from svmbench.experiment.asked import check_asked
 from svmbench.experiment.checks import check_files, check_names, cross_check
+from svmbench.experiment.counts import check_counts
 from svmbench.experiment.drafts import Draft, read_draft
 from svmbench.experiment.findings import Findings
 from svmbench.experiment.models import Config
@@ -113,7 +114,7 @@ def _read(path: Path, overrides: tuple[str, ...]) -> tuple[Config | None, Findin
         if said:
             findings.of_the_command(said)
     draft = read_draft(data, findings)
-    if draft.config is not None:
+    if draft.config is not None and check_counts(draft, findings):
         cross_check(draft, findings)
         check_asked(draft, findings)
     return draft.config, findings, draft

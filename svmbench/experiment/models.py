@@ -9,19 +9,23 @@ from pydantic import Field
 from svmbench.experiment.blocks import Block, DatasetSpec, SolverSpec, TrainingBlock
 from svmbench.experiment.protocols import protocols
 from svmbench.experiment.values import (
+    LARGEST_LIMIT,
+    MOST_THREADS,
     Features,
     Folds,
     Grid,
     Limit,
     MaxSamples,
     Model,
+    Name,
     Params,
     Repeats,
     RunFolds,
+    Samples,
     Sizes,
     Sweep,
 )
-from svmbench.specs import FILE_NAME, PlotSpec, TableSpec
+from svmbench.specs import FILE_NAME, LONGEST_NAME, PlotSpec, TableSpec
 
 if TYPE_CHECKING:
     AnyBlock = TrainingBlock
@@ -34,7 +38,10 @@ else:
 
 
 # It becomes a part of a folder's name.
-ProfileName = Annotated[str, Field(pattern=FILE_NAME)]
+ProfileName = Annotated[str, Field(pattern=FILE_NAME, max_length=LONGEST_NAME)]
+
+#: Profiles of a config.
+MOST_PROFILES = 50
 
 
 class Profile(Model):
@@ -48,7 +55,7 @@ class Profile(Model):
     folds: Folds | None = None
     repeats: Repeats | None = None
     gammas: list[Annotated[float, Field(gt=0)]] | None = None
-    samples: Annotated[int, Field(ge=0)] | None = None
+    samples: Samples | None = None
     sample_rows: Annotated[int, Field(ge=4)] | None = None
     sizes: Sizes | None = None
     features: Features | None = None
@@ -62,13 +69,13 @@ class Profile(Model):
 class Config(Model):
     """A whole experiment."""
 
-    paper: str = ""
+    paper: Name = ""
     title: str
     seed: Annotated[int, Field(ge=0)] = 0
     timeout_s: Limit = 3600.0
     memory_gb: Limit = 4.0
-    scratch_gb: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 8.0
-    threads: Annotated[int, Field(ge=1)] = 1
+    scratch_gb: Annotated[float, Field(ge=0, le=LARGEST_LIMIT, allow_inf_nan=False)] = 8.0
+    threads: Annotated[int, Field(ge=1, le=MOST_THREADS)] = 1
     #: OpenBLAS's core type that all cells compute under; None for the one that it chooses itself.
     blas_core: Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9]*$")] | None = None
     datasets: list[DatasetSpec] = []
@@ -76,7 +83,9 @@ class Config(Model):
     blocks: Annotated[list[AnyBlock], Field(min_length=1)]
     tables: list[TableSpec] = []
     plots: list[PlotSpec] = []
-    profiles: Annotated[dict[ProfileName, Profile], Field(min_length=1)] = {"paper": Profile()}
+    profiles: Annotated[
+        dict[ProfileName, Profile], Field(min_length=1, max_length=MOST_PROFILES)
+    ] = {"paper": Profile()}
 
     def datasets_of(self, block: Block) -> list[DatasetSpec]:
         """Return the block's own data sets, or the config's."""

@@ -18,6 +18,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from svmbench.misfits import shown
+from svmbench.specs import LONGEST_NAME
 
 
 def _plain(value: Any) -> Any:
@@ -28,6 +29,21 @@ def _plain(value: Any) -> Any:
 
 
 Scalar = Annotated[bool | int | float | str | None, BeforeValidator(_plain)]
+
+#: Values of a range of exponents. A count is computed before any list is made.
+LONGEST_RANGE = 1_000
+
+#: Folds of a cross-validation; a thousand rows can be left out one by one.
+MOST_FOLDS = 1_000
+
+#: Rounds of a race, repeats of a measurement, copies of a file, samples of a check.
+MOST_REPEATS = 100_000
+
+#: Threads of a cell.
+MOST_THREADS = 1_024
+
+#: Seconds, or GiB, that a limit may be: three years.
+LARGEST_LIMIT = 1e8
 
 #: Parameters that have a range of their own in every solver that has them.
 POSITIVE = ("C", "gamma", "lam", "tol")
@@ -51,7 +67,15 @@ class ExponentRange(Model):
         if self.stop < self.start:
             msg = f"an empty range: stop {self.stop} is below start {self.start}"
             raise ValueError(msg)
+        if self.n_values > LONGEST_RANGE:
+            msg = f"a range of {self.n_values:,} values, more than the {LONGEST_RANGE:,} of one"
+            raise ValueError(msg)
         return self
+
+    @property
+    def n_values(self) -> int:
+        """Number of exponents."""
+        return (self.stop - self.start) // self.step + 1
 
 
 # What is wrong with a value is said of the form that it has, not of every form it might have.
@@ -77,6 +101,12 @@ class PowerGrid(Model):
                 msg = f"{self.base:g} to the power of {exponent} is too large a number"
                 raise ValueError(msg) from error
         return self
+
+    @property
+    def n_values(self) -> int:
+        """Number of values, of which no list is made."""
+        given = self.exponents
+        return given.n_values if isinstance(given, ExponentRange) else len(given)
 
     def values(self) -> list[Scalar]:
         """Return the grid's values in ascending order of the exponent given."""
@@ -127,7 +157,8 @@ def _checked_sizes(sizes: list[Any]) -> list[Any]:
         if isinstance(size, int) and size > 0:
             continue
         text = str(size)
-        if text.endswith("%") and text[:-1].isdigit() and 0 < int(text[:-1]) <= 100:
+        is_short = text.endswith("%") and text[:-1].isdecimal() and len(text) < 5
+        if is_short and 0 < int(text[:-1]) <= 100:
             continue
         msg = f"a size is a number of rows or a percentage such as '50%', got {shown(size)}"
         raise ValueError(msg)
@@ -137,6 +168,11 @@ def _checked_sizes(sizes: list[Any]) -> list[Any]:
 def values_of(given: list[Scalar] | PowerGrid) -> list[Scalar]:
     """Return the values of a grid in either form."""
     return given.values() if isinstance(given, PowerGrid) else given
+
+
+def count_of(given: list[Scalar] | PowerGrid) -> int:
+    """Return how many values a grid in either form has."""
+    return given.n_values if isinstance(given, PowerGrid) else len(given)
 
 
 def dimension_values(given: list[Scalar] | PowerGrid) -> list[Scalar]:
@@ -176,8 +212,10 @@ Grid = Annotated[dict[str, GridValues], AfterValidator(_checked_grid)]
 Sizes = Annotated[list[int | str], AfterValidator(_checked_sizes)]
 Sweep = Annotated[dict[str, GridValues], AfterValidator(_checked_sweep)]
 Features = list[Annotated[int, Field(ge=1)]]
-Folds = Annotated[int, Field(ge=2)]
-RunFolds = Annotated[int, Field(ge=0)]
+Folds = Annotated[int, Field(ge=2, le=MOST_FOLDS)]
+RunFolds = Annotated[int, Field(ge=0, le=MOST_FOLDS)]
 MaxSamples = Annotated[int, Field(ge=0)]
-Repeats = Annotated[int, Field(ge=1)]
-Limit = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Samples = Annotated[int, Field(ge=0, le=MOST_REPEATS)]
+Repeats = Annotated[int, Field(ge=1, le=MOST_REPEATS)]
+Limit = Annotated[float, Field(gt=0, le=LARGEST_LIMIT, allow_inf_nan=False)]
+Name = Annotated[str, Field(max_length=LONGEST_NAME)]

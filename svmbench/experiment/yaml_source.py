@@ -31,6 +31,9 @@ MOST_CHARACTERS = 1 << 17
 DEEPEST = 50
 MOST_VALUES = 5_000
 
+#: Characters of a text: a title, a sentence, a program's command.
+LONGEST_TEXT = 4_096
+
 _SCALARS = tuple(f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float", "bool", "null"))
 #: What a text may hold beside what can be printed.
 _BLANKS = str.maketrans("", "", "\n\t")
@@ -245,6 +248,9 @@ class YamlSource:
             return self._problem(place, f"{fit(str(node.value))!r} is no {_KINDS[kind]}")
         if isinstance(value, int) and abs(value) >= 2**63:
             return self._problem(place, "the integer is beyond 64 bits")
+        if isinstance(value, str) and len(value) > LONGEST_TEXT:
+            said = f"a text of {len(value):,} characters, more than the {LONGEST_TEXT:,} of one"
+            return self._problem(place, said)
         if isinstance(value, str) and not _is_printable(value):
             return self._problem(place, f"{fit(value)!r} holds a control character")
         return value
@@ -269,6 +275,9 @@ class YamlSource:
                 self._wrong_key(place, key_node, "a key should be plain text")
                 continue
             key = str(key_node.value)
+            if len(key) > LONGEST_TEXT:
+                self._wrong_key(place, key_node, f"the key {fit(key)!r} is too long")
+                continue
             if key in own:
                 self._wrong_key(place, key_node, f"the key {fit(key)!r} is given twice")
                 continue

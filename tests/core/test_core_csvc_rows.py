@@ -178,8 +178,9 @@ def test_rows_are_made_when_a_step_needs_them(d, form, monkeypatch):
     check = whole.evaluations - strips
     assert 0 < check < 0.2 * strips
     assert few.evaluations < 0.9 * whole.evaluations
-    # One that asks for more than 40, beside the first, has them all made at once.
-    assert cut.evaluations == pytest.approx(strips + check + 41 * 600, rel=0.02)
+    # One that asks for more than 40, beside the first, has them all made at once. How often all
+    # samples are checked depends on rounding.
+    assert 0 < cut.evaluations - strips - 41 * 600 < 0.2 * strips
 
 
 def solve_with(monkeypatch, X, y, gamma, *, grows=True, least=10_000):

@@ -245,8 +245,8 @@ def test_mistakes_without_end_are_not_all_told(tmp_path, monkeypatch):
 
 def test_a_home_that_is_not_known_is_a_sentence(monkeypatch):
     monkeypatch.setenv("SVMBENCH_DATASETS", "~nosuchuser/own.toml")
-    with pytest.raises(ConfigError, match="^~nosuchuser/own.toml: the home folder is not known"):
+    with pytest.raises(ConfigError, match=r"^~nosuchuser/own.toml: the home folder is not known"):
         registry.registry()
     monkeypatch.setenv("SVMBENCH_CACHE", "~nosuchuser")
-    with pytest.raises(ConfigError, match="^~nosuchuser: the home folder is not known"):
+    with pytest.raises(ConfigError, match=r"^~nosuchuser: the home folder is not known"):
         paths.cache_dir()

@@ -18,6 +18,7 @@ from svmbench.experiment import folds
 from svmbench.experiment.blocks import TrainingBlock
 from svmbench.experiment.protocols.declare import ALL_ROWS, UNSCALED, protocol
 from svmbench.experiment.protocols.task import Outcome, Task, inputs_of
+from svmbench.experiment.values import Samples
 
 #: Counterexamples that a record quotes; all are counted.
 QUOTED = 5
@@ -50,7 +51,7 @@ class Check(TrainingBlock):
     """
 
     property: Literal["path-is-fits", "safe-screening"] = "path-is-fits"
-    samples: Annotated[int, Field(ge=0)] = 0
+    samples: Samples = 0
     sample_rows: Annotated[int, Field(ge=4)] = 2000
     whole_up_to: Annotated[int, Field(ge=0)] = 5000
 
