@@ -144,7 +144,7 @@ class LinearClassifier(BinaryClassifier):
         """Make ``coef_`` an ndarray, as it is after `fit`."""
         check_is_fitted(self)
         if sp.issparse(self.coef_):
-            self.coef_ = self.coef_.toarray()
+            self.coef_ = self.coef_.toarray()  # type: ignore[attr-defined]
         return self
 
     def decision_function(self, X: Any) -> np.ndarray:

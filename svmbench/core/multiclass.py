@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import ClassifierMixin
-from sklearn.utils import _safe_indexing
+from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -117,7 +117,10 @@ class OneVsOne(ClassifierMixin, Solver):
         """
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
-            msg = f"one against one needs two classes; the data has one only: {self.classes_[0]}"
+            msg = (
+                "one against one needs samples of two classes; the data has one class only: "
+                f"{self.classes_[0]}"
+            )
             raise ValueError(msg)
         self.pairs_ = Pairs(codes)
         estimator = unfitted(self.estimator)
@@ -211,8 +214,14 @@ class OneVsOne(ClassifierMixin, Solver):
     def predict(self, X: Any) -> np.ndarray:
         """Predict the class of each row of `X` by the vote of the pairs, shape (n_samples,)."""
         check_is_fitted(self, "n_iter_")
-        winners = np.empty(X.shape[0] if hasattr(X, "shape") else len(X), dtype=np.int64)
+        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, order="C", reset=False)
+        winners = np.empty(X.shape[0], dtype=np.int64)
         for rows in row_blocks(len(winners), self.pairs_):
-            decisions = self.pair_decisions(_safe_indexing(X, rows)).T
+            decisions = self.pair_decisions(X[rows]).T
             winners[rows] = vote(decisions, self.pairs_, len(self.classes_))
         return self.classes_[winners]
+
+    def __sklearn_tags__(self) -> Tags:
+        tags, own = super().__sklearn_tags__(), self.estimator.__sklearn_tags__().input_tags
+        tags.input_tags.sparse, tags.input_tags.pairwise = own.sparse, own.pairwise
+        return tags

@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from small_problems import make_problem
 
-from svmbench import catalogue
+from svmbench import CSVC, DCDL2, NuPath, OneVsOne, catalogue
 from svmbench.core import base, problems
 from svmbench.core.arrays import append_bias, canonical_csr
 from svmbench.core.base import BinaryClassifier, warm_up
@@ -69,6 +69,16 @@ def expected_failures(estimator):
     [catalogue.solver(name) for name in NAMES], expected_failed_checks=expected_failures
 )
 def test_estimator_checks(estimator, check):
+    check(estimator)
+
+
+#: Estimators that are no solvers of the catalogue.
+OTHERS = [OneVsOne(CSVC()), OneVsOne(DCDL2()), NuPath()]
+
+
+@pytest.mark.skipif(JIT_DISABLED, reason="the checks' problems are too large for plain Python")
+@parametrize_with_checks(OTHERS)
+def test_estimator_checks_of_what_is_no_solver(estimator, check):
     check(estimator)
 
 

@@ -315,7 +315,7 @@ def test_nu_path_is_in_the_papers_scale():
         assert alpha.sum() == pytest.approx(nu)
         assert alpha.max() <= 1.0 / n + 1e-15
         f = K @ (alpha * y) + path.intercept_[k]
-        assert_allclose(path.decision_function(X)[k], f, atol=1e-10)
+        assert_allclose(path.decision_function(X)[:, k], f, atol=1e-10)
         # Objective and gap by the primal problem (2) itself, at the margin that is returned.
         square = alpha @ (y * f)
         assert path.objective_[k] == pytest.approx(0.5 * square)
@@ -324,7 +324,9 @@ def test_nu_path_is_in_the_papers_scale():
         assert path.gap_[k] <= 1e-8 * path.objective_[k] + 1e-14
     assert path.times_.shape == (3, 3)
     assert len(path.screening_) == len(path.n_screened_) == 3
-    assert set(path.predict(X).ravel()) <= {"yes", "no"}
+    said = path.predict_path(X)
+    assert said.shape == (n, 3)
+    assert np.array_equal(said == "yes", path.decision_function(X) >= 0.0)
 
 
 @pytest.mark.parametrize(

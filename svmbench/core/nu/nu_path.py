@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.utils import ClassifierTags, Tags
 from sklearn.utils.validation import check_is_fitted
 
 from svmbench.core.nu.nu_svm import SRBONuSVM
@@ -60,6 +61,7 @@ class NuPath(BaseEstimator):
         Wall time of delta, screening test and solution, seconds.
     models_ : list of SRBONuSVM
     classes_ : ndarray of shape (2,)
+    n_features_in_ : int
 
     Raises
     ------
@@ -120,7 +122,8 @@ class NuPath(BaseEstimator):
         model = SRBONuSVM(nu=values[0], **params)
         data = model.prepare(X, y)
         found = [point.solution for point in model.path(data, None, "nu", values)]
-        self.classes_, self.models_ = model.classes_, found
+        model._pass_on(self)
+        self.models_ = found
         self.alpha_ = [_alpha(one, len(data.y)) for one in found]
         self.rho_ = np.array([one.expansion_.rho for one in found])
         self.intercept_ = np.array([one.expansion_.b for one in found])
@@ -137,13 +140,25 @@ class NuPath(BaseEstimator):
         return self
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Return f(x) at every nu, shape (n_values, n_samples)."""
+        """Return f(x) at every nu, shape (n_samples, n_values)."""
         check_is_fitted(self, "models_")
-        return np.stack([model.decision_function(X) for model in self.models_])
+        return np.column_stack([model.decision_function(X) for model in self.models_])
 
-    def predict(self, X: Any) -> np.ndarray:
-        """Return the classes at every nu, shape (n_values, n_samples)."""
-        return self.classes_[(self.decision_function(X) >= 0.0).astype(np.intp)]
+    def predict_path(self, X: Any) -> np.ndarray:
+        """Return the classes at every nu, shape (n_samples, n_values).
+
+        There is no `predict`, which in scikit-learn returns one class a sample.
+        """
+        f = self.decision_function(X)
+        return self.classes_[(f >= 0.0).astype(np.intp)]
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        # Of labels it takes two; it is no classifier, since it predicts one for each nu.
+        tags.classifier_tags = ClassifierTags(multi_class=False)
+        tags.target_tags.required = True
+        tags.input_tags.sparse = SRBONuSVM.declaration.sparse
+        return tags
 
 
 def _alpha(model: SRBONuSVM, n_samples: int) -> np.ndarray:
