@@ -214,6 +214,20 @@ def test_objective_is_that_of_the_weights():
     assert model.intercept_[0] == 0.0
 
 
+@pytest.mark.parametrize("cls", SOLVERS)
+def test_a_dual_value_is_a_lower_bound_or_none_at_all(cls):
+    """Whatever the steps: of multipliers above C/N it would lie above the optimum."""
+    X, y = make_problem(n=40, d=4)
+    for C in (0.5, 5.0, 100.0):
+        for epochs in (1, 2, 30):
+            models = [cls(C=C, gamma=1.0, epochs=e).fit(X, y) for e in (epochs, 300)]
+            best = min(model.objective_ for model in models)
+            dual = models[0].dual_objective_
+            assert dual <= best * (1 + 1e-9)
+            feasible = np.all(np.abs(full(models[0], 40)) <= C / 40 * (1 + 1e-9))
+            assert np.isfinite(dual) == feasible
+
+
 @pytest.mark.parametrize(
     ("parameter", "value", "message"),
     [

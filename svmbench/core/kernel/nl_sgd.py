@@ -32,7 +32,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -43,6 +43,7 @@ from svmbench.core.kernel.row_store import RowStore, forget_none
 from svmbench.core.kernel_base import KernelSolution
 from svmbench.core.kernel_classifier import KernelClassifier
 from svmbench.core.kernels import KERNELS, KernelSource
+from svmbench.core.problems import NO_OFFSET, Values
 from svmbench.core.registry import declare
 from svmbench.core.seeded import generator
 
@@ -258,6 +259,14 @@ class _SubGradient(KernelClassifier):
         self.cache_mb = cache_mb
         self.random_state = random_state
 
+    def _appraise(self, data: TrainingData, values: Values) -> Self:
+        super()._appraise(data, values)
+        try:
+            self.problem.check(values, self._sum_weight(data), NO_OFFSET)
+        except ValueError:  # a multiplier above C/N: its dual value bounds nothing
+            self.dual_objective_ = -np.inf
+        return self
+
     def _check_parameters(self) -> None:
         super()._check_parameters()
         require_count("epochs", self.epochs)
@@ -356,7 +365,7 @@ class NLSGD(_SubGradient):
     objective_ : float
         1/2 ||w||^2 + C/N times the summed hinge losses: C times the problem's value.
     dual_objective_ : float
-        A lower bound of it where no multiplier is above C/N; else nothing of use.
+        A lower bound of it where no multiplier is above C/N; else -inf.
     n_iter_ : int
         Steps, epochs * N.
     counters_ : dict
