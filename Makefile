@@ -24,7 +24,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup compiled quickstart test test-beyond test-core-type test-no-jit coverage lint format validate regress reproduce-all clean
+.PHONY: help setup compiled quickstart test test-beyond test-core-type test-no-jit coverage lint format validate regress baseline reproduce-all clean
 
 help:  ## List the targets.
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
@@ -86,6 +86,10 @@ validate: setup  ## Check every config.
 
 regress: setup  ## Run this tree and BASE (default: where it left origin/main) in turn; compare them.
 	$(BIN)/python scripts/regress.py $(BASE)
+
+baseline: setup  ## Keep a new run of the gate's config as what every change is held to.
+	$(BIN)/svmbench run regress --fresh --quiet --output results/regress-quick
+	$(BIN)/svmbench keep results/regress-quick results/regress
 
 reproduce-all: setup  ## Fetch, run, judge and show everything (PROFILE=quick or paper, JOBS=1, BUDGET=minutes).
 	$(BIN)/svmbench reproduce --profile $(PROFILE) --jobs $(JOBS) $(if $(BUDGET),--budget $(BUDGET))

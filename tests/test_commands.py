@@ -6,9 +6,12 @@ import json
 import os
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 from runs import COMMAND, Ended, svmbench
+
+from svmbench.experiment import prepare_plan
 
 HERE = Path(__file__).parent
 CONFIG = HERE.parent / "configs" / "regress.yaml"
@@ -71,6 +74,24 @@ def test_a_point_of_accuracy_is_caught(base: Path, shared_cache: Path, tmp_path:
     assert means <= found
     # Single folds that lost as much stand beside their mean; nothing else became worse.
     assert {(kind, where.partition(" · fold")[0]) for kind, where in found} == means
+
+
+def test_the_kept_baseline_is_of_the_config_as_it_is() -> None:
+    """Counters are held exactly only by a baseline of the core type, data and cells of today."""
+    kept = json.loads((CONFIG.parent.parent / "results/regress/baseline.json").read_text())
+    again = "run 'make baseline'"
+    plan = prepare_plan(str(CONFIG), kept["profile"])
+    assert (plan.config.blas_core, plan.config.threads) == ("Haswell", 1)
+    assert kept["seed"] == plan.config.seed, again
+    for environment in kept["environments"]:
+        assert {name.split()[-1] for name in environment["blas"]} == {"Haswell"}, again
+
+    def places(cells: list[Any]) -> set[tuple[Any, ...]]:
+        names = ("block", "dataset", "solver", "fold", "data_sha256")
+        return {tuple(cell[name] for name in names) for cell in cells}
+
+    planned = [{**cell.shown, "data_sha256": cell.spec["data_sha256"]} for cell in plan.cells]
+    assert places(kept["cells"]) == places(planned), again
 
 
 def test_the_table_says_what_moved(base: Path, tmp_path: Path) -> None:

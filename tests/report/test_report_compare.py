@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from runs import svmbench
+from script_loading import load_script
 from synthetic_runs import ENVIRONMENT, planned, record, write_run
 
 from svmbench import files
@@ -651,6 +652,36 @@ def test_counters_and_cells_that_a_baseline_lacks_make_it_stale(tmp_path: Path) 
         write_run(tmp_path / name, planned_cells, records)
         sides = (comparing.read_side(tmp_path / side) for side in ("kept", name))
         assert comparing.compare(*sides).is_stale, name
+
+
+def test_the_script_names_the_solvers_whose_path_changes_with_rounding(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arithmetic = load_script("arithmetic")
+    cells = [planned("cv", "a9a", solver, fold) for solver in ("moves", "stays") for fold in (0, 1)]
+    for core, updates in (("A", 10), ("B", 14)):
+        records = [
+            record(
+                cell,
+                {"accuracy_pct": 96.0, "objective": 2.5 + (updates == 14 and cell["fold"]) * 1e-3},
+                counters={"updates": updates if cell["solver"] == "moves" else 10},
+            )
+            for cell in cells
+        ]
+        folder = write_run(tmp_path / f"1-{core}", cells, records)
+        content = ENVIRONMENT | {"blas": [f"openblas 0.3.30 {core}"]}
+        (folder / "environment-4be1c0de.json").write_text(json.dumps(content))
+    words = [str(tmp_path), "--seeds", "1", "--cores", "A", "B", "--read"]
+    assert arithmetic.main(words) == 0
+    said = capsys.readouterr().out
+    assert "2 runs, 2 ordered pairs, 0 with a regression" in said
+    assert "moves: objective 4.0e-04, accuracy of a fold 0.00 points, updates 40.0%" in said
+    assert said.endswith("solvers whose iterations change with rounding: moves\n")
+    # By one arithmetic the same would be a regression.
+    (tmp_path / "1-B" / "environment-4be1c0de.json").write_text(
+        (tmp_path / "1-A" / "environment-4be1c0de.json").read_text()
+    )
+    assert arithmetic.main(words) == 1
 
 
 def test_values_are_shown_with_the_digits_that_tell_them_apart(tmp_path: Path) -> None:
