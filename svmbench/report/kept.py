@@ -13,6 +13,7 @@ import lzma
 import re
 import tempfile
 from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from svmbench.errors import ResultsError
@@ -126,16 +127,23 @@ def has_records(folder: Path) -> bool:
 
 
 def rebuild(folder: Path) -> list[str]:
-    """Make a kept folder's tables and plots again; return what changed, one line a file."""
+    """Make a kept folder's tables and plots again; return what changed, one line a file.
+
+    Raises
+    ------
+    ResultsError
+        If it can't be read or written.
+    """
     found = differences(folder)
     if not found:
         return []
     if not has_records(folder):
         path = folder / "tables.md"
-        head, _, rest = read_text(path).partition("\n\n")
+        with _told(folder):
+            head, _, rest = read_text(path).partition("\n\n")
         write_text(path, f"{head}\n\n{NOT_KEPT}\n\n{rest}")
         return found
-    with replaced(folder) as made:
+    with _told(folder), replaced(folder) as made:
         _copy_sources(folder, made)
         build(made)
     return found
@@ -146,11 +154,17 @@ def differences(folder: Path) -> list[str]:
 
     Text is compared byte for byte, and so are SVGs that the same version of matplotlib drew; of
     others, and of PNGs, only their being there is looked at.
+
+    Raises
+    ------
+    ResultsError
+        If it can't be read.
     """
     if not has_records(folder):
-        text = read_text(folder / "tables.md")
+        with _told(folder):
+            text = read_text(folder / "tables.md")
         return [] if NOT_KEPT in text else [f"{folder}/tables.md: not marked: records not kept"]
-    with tempfile.TemporaryDirectory(prefix="svmbench-kept-") as scratch:
+    with _told(folder), tempfile.TemporaryDirectory(prefix="svmbench-kept-") as scratch:
         made = Path(scratch) / "made"
         made.mkdir()
         _copy_sources(folder, made)
@@ -218,6 +232,18 @@ def _copy_artifacts(folder: Path, made: Path, names: Collection[str]) -> None:
         source = folder / _ARTIFACTS / name
         if is_there(source):
             copy(source, make_folder(made / _ARTIFACTS) / name, within=folder)
+
+
+@contextmanager
+def _told(folder: Path) -> Iterator[None]:
+    """Say in a sentence which file can't be read or written."""
+    try:
+        yield
+    except OSError as error:
+        place = error.filename or folder
+        raise ResultsError(f"can't use {place}: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise ResultsError(f"can't use the files in {folder}: {error}") from error
 
 
 def _cant(what: str, run: Path, target: Path, error: OSError) -> ResultsError:

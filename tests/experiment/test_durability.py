@@ -424,7 +424,7 @@ def test_a_record_is_written_with_this_versions_schema(tmp_path: Path) -> None:
     record = {"schema": 9, "kind": "cell", "key": "k", "status": "failed"}
     with RunFolder(tmp_path) as folder:
         folder.append(record)
-    assert read_records(tmp_path) == [{**record, "schema": 1}]
+    assert list(read_records(tmp_path)) == [{**record, "schema": 1}]
 
 
 def test_fresh_forgets_what_a_killed_run_streamed(tmp_path: Path, logs: Path) -> None:
