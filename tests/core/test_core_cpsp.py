@@ -7,12 +7,14 @@ import small_problems
 from kernel_oracles import box_qp
 from numpy.testing import assert_allclose
 from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import minmax_scale
 from small_problems import needs_jit
 
 from svmbench.core.kernel import basis, cpsp, one_slack, preimage, preimage_inputs
 from svmbench.core.kernel.basis import Basis
 from svmbench.core.kernel.cpsp import CPSP, CPSPTr
+from svmbench.core.kernel.one_slack import STEPS_A_CUT
 from svmbench.core.kernel.preimage import Residual, Samples, fixed_point
 from svmbench.core.kernel.preimage_inputs import near_sums
 from svmbench.core.kernels import KernelFunction
@@ -53,11 +55,40 @@ def test_a_basis_of_any_size_ends_within_the_precision(solver, form, C, eps):
 def test_a_basis_that_does_not_fill_up_ends_at_the_exact_machine_s_optimum(eps):
     X, labels = load_breast_cancer(return_X_y=True)
     X, y = minmax_scale(X), 2.0 * labels - 1.0
-    model = CPSP(C=1.0, gamma=0.5, n_basis=len(y), tol=eps).fit(X, y)
+    model = CPSP(C=1.0, gamma=0.5, n_basis=len(y) - 1, tol=eps).fit(X, y)
     best = optimum(KernelFunction("rbf", 0.5).between(X, X), y, 1.0)
     assert model.stop_reason_ == "converged"
-    assert model.counters_["basis_vectors"] < len(y)
+    assert model.counters_["basis_vectors"] < len(y) - 1
     assert 0.0 <= model.objective_ - best <= len(y) * eps
+
+
+@needs_jit
+@BOTH
+def test_as_many_points_as_samples_make_the_whole_problem_s_optimum(solver):
+    """Noisy binary features, of which as many free points as there are samples span too little."""
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 4, size=(120, 20))
+    X = np.hstack([codes == value for value in range(3)]).astype(float)
+    y = np.where(X @ rng.normal(size=60) + 3.0 * rng.normal(size=120) > 0.0, 1.0, -1.0)
+    K = KernelFunction("rbf", 0.1).between(X, X)
+    best = optimum(K, y, 10.0)
+    model = solver(C=10.0, gamma=0.1, n_basis=120, tol=1e-4).fit(X, y)
+    assert model.stop_reason_ == "converged"
+    assert 0.0 <= model.objective_ - best <= 120 * 10.0 * 1e-4
+    fewer = solver(C=10.0, gamma=0.1, n_basis=60, tol=1e-4).fit(X, y)
+    assert fewer.stop_reason_ == "basis full"
+    assert fewer.objective_ > 1.1 * best
+
+
+@needs_jit
+@BOTH
+def test_a_program_that_does_not_end_is_left(solver):
+    X, y = make_problem(n=40, d=3)
+    y = np.roll(y, 7)
+    with pytest.warns(ConvergenceWarning, match="stopped at max_iter=4"):
+        model = solver(C=1e8, kernel="linear", n_basis=20, tol=1e-9, max_iter=4).fit(X, y)
+    assert model.counters_["qp_steps"] <= 4 * STEPS_A_CUT
+    assert np.all(np.isfinite(model.decision_function(X)))
 
 
 @needs_jit
@@ -65,7 +96,7 @@ def test_a_basis_that_does_not_fill_up_ends_at_the_exact_machine_s_optimum(eps):
 def test_single_precision_ends_there_too(form, monkeypatch):
     monkeypatch.setattr(basis, "DOUBLE_UP_TO", 0)
     X, y = make_problem(n=80)
-    model = CPSP(C=1.0, gamma=0.7, n_basis=80, tol=1e-3).fit(form(X), y)
+    model = CPSP(C=1.0, gamma=0.7, n_basis=79, tol=1e-3).fit(form(X), y)
     best = optimum(RBF.between(X, X), y, 1.0)
     assert -1e-6 * best <= model.objective_ - best <= 80 * 1e-3 * 1.01
 
@@ -78,7 +109,7 @@ def test_linear_with_a_point_a_cut_is_svm_perf(form, n_cuts, monkeypatch):
         monkeypatch.setattr(module, "QP_SHARE", 1e-7)
     X, y = small_problems.make_problem(n=60, d=20)
     theirs = SVMPerf(C=0.5, tol=1e-4, max_iter=n_cuts, fit_intercept=False)
-    ours = CPSP(C=0.5, tol=1e-4, max_iter=n_cuts, kernel="linear", n_basis=60)
+    ours = CPSP(C=0.5, tol=1e-4, max_iter=n_cuts, kernel="linear", n_basis=59)
     with pytest.warns(match="cpsp stopped at max_iter"):
         ours.fit(form(X), y)
     theirs.fit(X, y)
@@ -263,14 +294,14 @@ def test_samples_that_come_twice_need_no_second_point(solver):
 def test_without_a_violator_the_program_is_solved_better(solver):
     X, y = load_iris(return_X_y=True)
     model = solver(C=10.0, n_basis=5).fit(X[y != 1], y[y != 1])
-    assert model.stop_reason_ == "converged"
+    assert model.stop_reason_ == "basis full"
     assert model.score(X[y != 1], y[y != 1]) == 1.0
 
 
 @BOTH
 def test_a_basis_larger_than_the_samples_is_said_and_cut(solver):
     X, y = make_problem(n=30)
-    with pytest.warns(UserWarning, match="n_basis=31 is more than there are .*: 30 are enough"):
+    with pytest.warns(UserWarning, match="n_basis=31 is more .*: the basis is these 30"):
         model = solver(n_basis=31).fit(X, y)
     assert model.counters_["basis_vectors"] <= 30
 

@@ -24,6 +24,8 @@ Deviations
       by its pre-image, and the loop goes on. The authors' program extends each active cut instead.
     - A point that is in the span already is refused (doubles of samples among them): nothing is
       added to the diagonal.
+    - Where the basis may have as many points as there are samples, its points are samples: these
+      span the solution, which as many free points need not.
 """
 
 from __future__ import annotations
@@ -39,7 +41,7 @@ from svmbench.core.base import TrainingData, require_count
 from svmbench.core.kernel.basis import Basis
 from svmbench.core.kernel.growth import Growth
 from svmbench.core.kernel.member_rows import KERNELS
-from svmbench.core.kernel.one_slack import WorkingSet
+from svmbench.core.kernel.one_slack import STEPS_A_CUT, WorkingSet
 from svmbench.core.kernel.preimage import CERTAIN, DRAWS, Probe, Residual, Samples, probe
 from svmbench.core.kernel.preimage_inputs import near_sums
 from svmbench.core.kernel_base import KernelSolution
@@ -109,7 +111,8 @@ def subspace_pursuit(
     eps : float
         Precision in units of the mean hinge loss.
     max_iter : int
-        Largest number of cuts.
+        Largest number of cuts; :data:`~svmbench.core.kernel.one_slack.STEPS_A_CUT` times it is the
+        largest number of pair steps.
 
     Returns
     -------
@@ -117,6 +120,7 @@ def subspace_pursuit(
         Coefficients over the basis points.
     n_cuts : int
     stop_reason : str
+        "basis full" where the gap is small in the span of the basis alone.
     counters : dict of str to int
     """
     y, basis = growth.y, growth.basis
@@ -125,6 +129,7 @@ def subspace_pursuit(
     cuts = WorkingSet(N, total)
     violated = np.empty(N, dtype=np.uint8)
     n_cuts, n_steps, n_passes, complete = 0, 0, 0, False
+    most_steps = STEPS_A_CUT * max_iter
 
     while True:
         w = cuts.w
@@ -132,7 +137,9 @@ def subspace_pursuit(
         n_passes += 1
         gap = 0.5 * float(w @ w) + C * loss - cuts.dual()
         if gap <= total * eps:
-            reason = "converged"
+            # As many samples as there are span the optimum; other points need not.
+            is_exact = not basis.is_full or growth.is_whole
+            reason = "converged" if is_exact else "basis full"
             if basis.is_full or complete:
                 break
             left, measured, lost = left_out(growth, cuts, w, total * eps - gap)
@@ -141,14 +148,14 @@ def subspace_pursuit(
             if lost > 0.5 * total * eps:
                 # A basis that no sample can be added to spans what can be told apart from it.
                 complete = not grow(growth, cuts, left, measured)
-                n_steps += cuts.optimise(QP_SHARE * gap)
+                n_steps += cuts.optimise(QP_SHARE * gap, most_steps - n_steps)
                 continue
-        if n_cuts >= max_iter:
+        if n_cuts >= max_iter or n_steps >= most_steps:
             reason = "max_iter"
             break
         if not n_violated:
             # Nothing to cut: it is the program over the cuts that has not been solved well enough.
-            done = cuts.optimise(QP_SHARE * gap)
+            done = cuts.optimise(QP_SHARE * gap, most_steps - n_steps)
             n_steps += done
             if not done:
                 reason = "stalled"
@@ -159,7 +166,7 @@ def subspace_pursuit(
         cuts.add(p, n_violated / N, None if basis.is_full else violated)
         if not basis.is_full:
             grow(growth, cuts, growth.residual(violated / N, p))
-        n_steps += cuts.optimise(QP_SHARE * gap)
+        n_steps += cuts.optimise(QP_SHARE * gap, most_steps - n_steps)
     counters = {
         "cuts": n_cuts,
         "active_cuts": int(np.count_nonzero(cuts.alpha[1:])),
@@ -238,7 +245,8 @@ class SubspacePursuit(KernelClassifier):
         n = data.X.shape[0]
         if int(self.n_basis) > n:
             warnings.warn(
-                f"n_basis={self.n_basis} is more than there are training samples: {n} are enough",
+                f"n_basis={self.n_basis} is more than there are training samples: the basis is"
+                f" these {n}",
                 UserWarning,
                 stacklevel=3,
             )
@@ -247,7 +255,9 @@ class SubspacePursuit(KernelClassifier):
         basis = Basis(data.X, function, near, min(int(self.n_basis), n))
         samples = Samples(data.X, function, basis.dtype is np.float32)
         rng = check_random_state(self.random_state)
-        growth = Growth(samples, data.y, basis, near, self.has_free_points, rng)
+        # All samples span the solution of the whole problem; as many free points need not.
+        is_free = self.has_free_points and int(self.n_basis) < n
+        growth = Growth(samples, data.y, basis, near, is_free, rng)
         beta, n_cuts, reason, counters = subspace_pursuit(
             growth, C=float(self.C), eps=float(self.tol), max_iter=int(self.max_iter)
         )
@@ -278,7 +288,8 @@ class CPSP(SubspacePursuit):
     C : float, default=1.0
         Weight of the summed hinge losses (N times this weighs the one slack).
     n_basis : int, default=200
-        Basis points, the paper's k_max.
+        Basis points, the paper's k_max. With as many as there are training samples, or more, the
+        points are training samples, and the solution is that of the whole problem.
     kernel : {"linear", "rbf"}, default="rbf"
     gamma : float, "scale" or "auto", default="scale"
         Width of the kernel; "scale" is 1 / (n_features * variance of X), "auto" 1 / n_features.
@@ -303,8 +314,9 @@ class CPSP(SubspacePursuit):
     n_iter_ : int
         Cuts.
     stop_reason_ : str
-        ``"converged"``, ``"max_iter"`` or ``"stalled"`` (no example violates any more, and the
-        program over the cuts can't be solved better in float64).
+        ``"converged"``; ``"basis full"`` (converged in the span of the basis, and no more is known
+        of the whole problem); ``"max_iter"``; or ``"stalled"`` (no example violates any more, and
+        the program over the cuts can't be solved better in float64).
     counters_ : dict
         ``cuts``, ``active_cuts`` at the end, ``dropped`` ones, ``qp_steps``, ``passes`` over the
         kernel values, ``basis_vectors``, ``refused_points`` (in the span already),

@@ -53,6 +53,11 @@ class Growth:
     sums: int = 0
     evaluations: int = 0
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether a full basis spans all samples, since it consists of them."""
+        return not self.free and self.basis.n_most >= len(self.y)
+
     def residual(self, members: np.ndarray, coordinates: np.ndarray) -> Residual:
         """Return what the projection leaves out of ``sum_i m_i y_i phi(x_i)``.
 

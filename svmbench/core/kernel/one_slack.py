@@ -12,6 +12,9 @@ PATIENCE = 50
 #: Pair steps of one QP; a QP that needs more goes on at the next cut.
 QP_STEPS = 200_000
 
+#: Pair steps of all QPs together for each cut that is allowed.
+STEPS_A_CUT = 500
+
 
 class WorkingSet:
     """The cuts in use: their projections, their Gram matrix and their weights.
@@ -70,9 +73,17 @@ class WorkingSet:
         """Give back the memory of the cuts' members: a full basis does not ask for them."""
         self.members = self.members[:0]
 
-    def optimise(self, gap: float) -> int:
-        """Solve the QP to a gap, drop cuts that are idle, return the number of pair steps."""
-        steps, _ = simplex_qp(self.H, self.Deltas, self.total, self.alpha, gap, QP_STEPS)
+    def optimise(self, gap: float, most: int = QP_STEPS) -> int:
+        """Solve the QP to a gap, drop cuts that are idle, return the number of pair steps.
+
+        Parameters
+        ----------
+        gap : float
+        most : int, default :data:`QP_STEPS`
+            Pair steps that are left; one QP takes no more than :data:`QP_STEPS`.
+        """
+        most = min(most, QP_STEPS)
+        steps, _ = simplex_qp(self.H, self.Deltas, self.total, self.alpha, gap, most)
         self._idle = np.where(self.alpha > 0.0, 0, self._idle + 1)
         self._idle[0] = 0
         if np.any(self._idle > PATIENCE):
