@@ -7,7 +7,9 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize_scalar
+from sklearn.datasets import load_wine
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.preprocessing import scale
 from small_problems import linear_gap, make_problem, needs_jit
 
 from svmbench.baselines.liblinear import LiblinearL2, LiblinearL2Dual
@@ -89,7 +91,7 @@ def test_a_direction_solves_newton_s_equation_and_the_preconditioner_only_saves_
     active = np.flatnonzero(inside).astype(np.int32)
     H = np.eye(9) + 2.0 * C * X[inside].T @ X[inside]
     g = gradient(X, y, np.zeros(9), C)
-    exact, partly = SampleHessian(form(X), np.arange(200)), SampleHessian(form(X), np.arange(60))
+    exact, partly = (SampleHessian(form(X), np.arange(200), m) for m in (200, 40))
     taken = []
     for preconditioner in (exact, partly, Diagonal(form(X))):
         preconditioner.make(inside, C)
@@ -113,8 +115,8 @@ def test_steps_are_those_of_newton_with_an_exact_line_search(form, C):
         d = -np.linalg.solve(np.eye(6) + 2.0 * C * X[A].T @ X[A], gradient(X, y, w, C))
         best = minimize_scalar(lambda t, w=w, d=d: value(X, y, w + t * d, C), bracket=(0.0, 1.0))
         w = w + best.x * d
-        hessian = SampleHessian(form(X), np.arange(90))
-        course = Course(C, 0.0, n_steps, patience=0)
+        hessian = SampleHessian(form(X), np.arange(90), 90)
+        course = Course(C, 0.0, 0.0, n_steps, patience=0)
         ours = descend(RowProducts(form(X)), y, np.zeros(6), hessian, course)
         assert ours.steps == n_steps
         assert_allclose(ours.w, w, atol=1e-3 * np.abs(w).max())
@@ -167,6 +169,90 @@ def test_tol_is_the_gradient_s_norm_relative_to_the_first():
         assert ratio <= tol * 0.25 * (1 + 1e-9)
 
 
+def optimum(X, y, C):
+    """Return the optimal value, by Newton's method on centred features with the same regulariser.
+
+    With z = x - c, f(x) = w'z + beta, the intercept is b = beta - w'c.
+    """
+    c = X.mean(axis=0)
+    Z, T = np.column_stack([X - c, np.ones(len(y))]), np.eye(X.shape[1] + 1)
+    T[-1, :-1] = -c
+    R, u = T.T @ T, np.zeros(len(T))
+
+    def f(u):
+        return 0.5 * np.sum((T @ u) ** 2) + C * np.sum(np.maximum(0.0, 1.0 - y * (Z @ u)) ** 2)
+
+    for _ in range(300):
+        A = y * (Z @ u) < 1.0
+        g = R @ u - 2.0 * C * Z[A].T @ (y[A] - Z[A] @ u)
+        d = -np.linalg.solve(R + 2.0 * C * Z[A].T @ Z[A], g)
+        t = 1.0
+        while f(u + t * d) > f(u) + 1e-4 * t * (g @ d) and t > 1e-12:
+            t /= 2.0
+        if t <= 1e-12:
+            break
+        u = u + t * d
+    return f(u)
+
+
+HOSTILE = {
+    "as drawn": lambda X: X,
+    "+ 1e3": lambda X: X + 1e3,
+    "+ 1e4": lambda X: X + 1e4,
+    "+ 1e6": lambda X: X + 1e6,
+    "times 1e3": lambda X: 1e3 * X,
+    "times 1e-3": lambda X: 1e-3 * X,
+    "one feature times 1e4": lambda X: X * np.append(1e4, np.ones(X.shape[1] - 1)),
+    "a constant feature": lambda X: np.column_stack([X, np.full(len(X), 5.0)]),
+}
+
+
+@FORMS
+@pytest.mark.parametrize("hostile", HOSTILE)
+@pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
+@pytest.mark.parametrize("share", [0.5, 0.15])
+def test_ends_within_tol_of_the_optimum_wherever_the_start_is(form, hostile, C, share):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 8))
+    scores = X[:, 0] + 0.4 * X[:, 1] + 0.3 * rng.normal(size=200)
+    y = np.where(scores > np.quantile(scores, 1.0 - share), 1.0, -1.0)
+    X = HOSTILE[hostile](X)
+    best = optimum(X, y, C)
+    model = NewtonL2(C=C).fit(form(X), y)
+    assert model.stop_reason_ == "converged"
+    assert -1e-4 <= model.objective_ / best - 1.0 <= 0.01
+
+
+@FORMS
+@pytest.mark.parametrize("C", [1.0, 100.0, 1e4])
+def test_ends_within_tol_where_a_plane_separates_the_classes(form, C):
+    X, labels = load_wine(return_X_y=True)
+    X, y = scale(X), np.where(labels == 0, 1.0, -1.0)
+    for each in (X, X + 1e4, 1e3 * X):
+        model = NewtonL2(C=C).fit(form(each), y)
+        assert model.objective_ <= 1.01 * optimum(each, y, C)
+
+
+def test_the_bound_of_the_gap_is_half_the_gradient_s_square():
+    X, y = make_problem(n=60, d=5)
+    w, C = np.random.default_rng(2).normal(size=5), 0.8
+    g = gradient(X, y, w, C)
+    gap = linear_gap(SQUARED_HINGE, X, y, w, 0.0, C, bias=0.0)
+    assert gap == pytest.approx(0.5 * g @ g)
+
+
+def test_a_hessian_whose_pivots_are_rounding_is_factorised_in_double_precision():
+    X, _ = make_problem(n=200, d=6)
+    for shift, dtype in ((0.0, np.float32), (1e4, np.float64)):
+        hessian = SampleHessian(X + shift, np.arange(200), 200)
+        hessian.make(np.ones(200, dtype=bool), 5.0)
+        H = np.eye(6) / 10.0 + (X + shift).T @ (X + shift)
+        r = np.random.default_rng(3).normal(size=6)
+        assert hessian.solve(r).dtype == np.float64
+        assert hessian._root.dtype == dtype
+        assert_allclose(hessian.solve(r), np.linalg.solve(H, r), rtol=1e-3, atol=1e-3)
+
+
 @needs_jit
 def test_the_start_is_the_problem_of_an_eighth_of_the_rows():
     X, y = make_problem(n=4000, d=6)
@@ -180,7 +266,11 @@ def test_the_start_is_the_problem_of_an_eighth_of_the_rows():
     # A start that is near takes fewer passes over all samples than one from zero.
     model = NewtonL2(tol=1e-3).fit(X, y)
     cold = descend(
-        RowProducts(X), y.astype(float), np.zeros(6), samples.preconditioner, Course(1.0, 1.0, 99)
+        RowProducts(X),
+        y.astype(float),
+        np.zeros(6),
+        samples.preconditioner,
+        Course(1.0, 1.0, 1.0, 99),
     )
     assert model.n_iter_ < cold.steps + 1
     assert Samples(X[:500], y[:500].astype(float), seed=3).start(1.0).steps == 0

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.linalg.blas import ssyrk, strmv
-from scipy.linalg.lapack import spotrf, strtri
+from scipy.linalg.blas import dtrmv, get_blas_funcs, strmv
+from scipy.linalg.lapack import get_lapack_funcs
 
 from svmbench.core.linear.moments import gram
 
@@ -24,12 +24,15 @@ ROWS_A_FEATURE, SHORT = 4, 32
 #: Products of numbers that its Gram matrix may take, for each nonzero of the data.
 GRAM_A_NONZERO = 2500
 
+#: A pivot of a Cholesky factor below so many units in the last place is rounding.
+ROUNDING = 16.0
+
 #: Products of sparse rows that take the time of one of dense rows, in single precision.
 DENSE_PAYS = 60
 
 
-def upper_gram(X: Any) -> np.ndarray:
-    """Return the upper triangle of ``X'X`` in single precision, in Fortran's order.
+def upper_gram(X: Any, dtype: Any = np.float32) -> np.ndarray:
+    """Return the upper triangle of ``X'X`` in Fortran's order.
 
     Sparse rows with many nonzeros are cheaper as dense ones, whose products cost a sixtieth.
     """
@@ -39,53 +42,94 @@ def upper_gram(X: Any) -> np.ndarray:
     elif DENSE_PAYS * X.nnz**2 > n**2 * d**2:
         rows = X.toarray()
     else:
-        return np.asarray(gram(X), dtype=np.float32, order="F")
+        return np.asarray(gram(X), dtype=dtype, order="F")
     # The transpose of C-ordered rows is the Fortran matrix that BLAS wants: no copy.
-    return ssyrk(1.0, np.asarray(rows, dtype=np.float32, order="C").T)
+    rows = np.asarray(rows, dtype=dtype, order="C").T
+    return get_blas_funcs("syrk", (rows,))(1.0, rows)
+
+
+def factorise(
+    rows: Any, weight: float, ridge: float, dtype: type[np.floating[Any]]
+) -> tuple[np.ndarray, bool]:
+    """Return U with ``U'U = weight * X'X + ridge * I``, and whether the precision was enough.
+
+    It is not where a pivot is rounding: a pivot is what earlier columns leave of a diagonal entry,
+    so that it is compared with that entry. Where no pivot can be had the ridge grows.
+
+    Parameters
+    ----------
+    rows : ndarray or csr_array of shape (m, d)
+        X.
+    weight, ridge : float
+    dtype : type
+        float32 or float64.
+    """
+    with np.errstate(over="ignore"):
+        G = upper_gram(rows, dtype)
+        G *= dtype(weight)
+    unit = float(np.finfo(dtype).eps)
+    floor, enough = unit * float(np.trace(G)), True
+    if not np.isfinite(floor):
+        return G, False
+    while True:
+        H = G.copy(order="F")
+        H.flat[:: len(H) + 1] += dtype(ridge)
+        diagonal = H.diagonal().copy()
+        U, info = get_lapack_funcs("potrf", (H,))(H, lower=0, overwrite_a=1)
+        if not info:
+            left = float(np.min(U.diagonal() ** 2 / diagonal))
+            return U, enough and left >= ROUNDING * unit
+        ridge, enough = 10.0 * max(ridge, floor), False
 
 
 class SampleHessian:
-    """The Hessian of a sample of the rows, factorised in single precision, as a preconditioner.
+    """The Hessian of a sample of the rows, factorised, as a preconditioner.
+
+    Single precision is used unless its pivots are rounding: where features are far from zero, or
+    depend on each other and C is large.
 
     Parameters
     ----------
     X : ndarray or csr_array of shape (n_samples, d)
-    sample : ndarray of int of shape (m,)
-        Sorted positions.
+    order : ndarray of int of shape (n_samples,)
+        A random permutation of the rows: the sample is of the first active ones.
+    n_rows : int
+        Largest number of rows in the sample.
     """
 
-    def __init__(self, X: Any, sample: np.ndarray) -> None:
-        self._sample = sample
-        self._part = X if len(sample) == X.shape[0] else X[sample]
+    def __init__(self, X: Any, order: np.ndarray, n_rows: int) -> None:
+        self._X, self._order, self._n_rows = X, order, n_rows
+        self._active = np.zeros(X.shape[0], dtype=bool)
         self._root = np.zeros((0, 0), dtype=np.float32)
         self.n_made = 0
 
+    def n_changed(self, active: np.ndarray) -> int:
+        """Return how many rows have become active or inactive since the factorisation."""
+        return int(np.count_nonzero(active != self._active))
+
     def make(self, active: np.ndarray, C: float) -> None:
         """Factorise for the rows marked in `active`, shape (n_samples,)."""
-        inside = active[self._sample]
-        m = int(np.count_nonzero(inside))
+        self._active = active
+        rows, n_active = active, int(np.count_nonzero(active))
+        if n_active > self._n_rows:
+            rows = np.sort(self._order[active[self._order]][: self._n_rows])
         # Multiples of H serve as well: this is H / 2C of m rows that stand for all active ones.
-        G = upper_gram(self._part[inside])
-        G *= np.float32(np.count_nonzero(active) / max(1, m))
-        # Of ill-conditioned sums single precision sees a part.
-        ridge, floor = 1.0 / (2.0 * C), float(np.finfo(np.float32).eps * np.trace(G))
-        info = 1
-        while info:
-            H = G.copy(order="F")
-            H.flat[:: len(H) + 1] += np.float32(ridge)
-            U, info = spotrf(H, lower=0, overwrite_a=1)
-            ridge = 10.0 * max(ridge, floor)
+        part, weight = self._X[rows], n_active / max(1, min(n_active, self._n_rows))
+        U, enough = factorise(part, weight, 1.0 / (2.0 * C), np.float32)
+        if not enough:
+            U, _ = factorise(part, weight, 1.0 / (2.0 * C), np.float64)
         # H^-1 = U^-1 U^-T: products with triangles, which stay a positive definite matrix in
-        # single precision and take less time than solving with them.
-        self._root, _ = strtri(U, lower=0, overwrite_c=1)
+        # either precision and take less time than solving with them.
+        self._root, _ = get_lapack_funcs("trtri", (U,))(U, lower=0, overwrite_c=1)
         self.n_made += 1
 
     def solve(self, r: np.ndarray) -> np.ndarray:
         """Return about a multiple of ``H^-1 r``, float64 of shape (d,)."""
         # Single precision has a smaller range, too.
         size = float(np.max(np.abs(r))) or 1.0
-        half = strmv(self._root, (r / size).astype(np.float32), trans=1)
-        return size * strmv(self._root, half, overwrite_x=1).astype(np.float64)
+        times = strmv if self._root.dtype == np.float32 else dtrmv
+        half = times(self._root, (r / size).astype(self._root.dtype), trans=1)
+        return size * times(self._root, half, overwrite_x=1).astype(np.float64)
 
 
 class Diagonal:
@@ -98,6 +142,10 @@ class Diagonal:
         self._squares = X.multiply(X).tocsr() if sp.issparse(X) else X * X
         self._inverse = np.ones(X.shape[1])
         self.n_made = 0
+
+    def n_changed(self, active: np.ndarray) -> int:
+        """Return 0: no rows are few enough to make a diagonal again for them."""
+        return 0
 
     def make(self, active: np.ndarray, C: float) -> None:
         """Take the rows marked in `active`, shape (n_samples,)."""
