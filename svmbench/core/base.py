@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import ClassifierMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
@@ -38,7 +38,7 @@ from sklearn.utils.validation import validate_data
 
 from svmbench.core import sparse_products
 from svmbench.core.arrays import canonical_csr, require_squares
-from svmbench.core.copies import unfitted
+from svmbench.core.copies import Versioned, unfitted
 from svmbench.core.labels import are_plain, are_several
 from svmbench.core.problems import PROBLEMS, Aim, Offset, Problem
 
@@ -97,7 +97,7 @@ NO_LIMIT, BEYOND_REACH = -1, 1 << 62
 Splits = Sequence[tuple[np.ndarray, np.ndarray]]
 
 
-class Solver(BaseEstimator):
+class Solver(Versioned):
     """Base of every solver: three-step `fit`, validation, and a declaration."""
 
     declaration: ClassVar[Declaration]

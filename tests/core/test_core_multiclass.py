@@ -100,7 +100,7 @@ def test_every_pair_has_the_gamma_of_the_whole_problem():
 
 
 def test_one_class_only_is_one_sentence():
-    with pytest.raises(ValueError, match=r"one only: 1\b"):
+    with pytest.raises(ValueError, match=r"one class only: 1\b"):
         OneVsOne(SMO()).fit(X[:3], [1, 1, 1])
 
 

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils import ClassifierTags, Tags
 from sklearn.utils.validation import check_is_fitted
 
+from svmbench.core.copies import Versioned
 from svmbench.core.nu.nu_svm import SRBONuSVM
 from svmbench.core.nu.unit_box import least
 
 
-class NuPath(BaseEstimator):
+class NuPath(Versioned):
     """The ν-SVM at several values of nu, each solved from the last, with safe screening.
 
     ``alpha_`` is in the paper's scale, in which 0 <= alpha_i <= 1/l with l samples, and
