@@ -1,11 +1,14 @@
 """ALSVM, FALSVM and the batch form against the closed form, by hand, and after changes."""
 
+import warnings
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
+from sklearn.exceptions import ConvergenceWarning
 from small_problems import linear_gap, make_problem, needs_jit
 
 from svmbench.core.linear import alsvm as alsvm_module
@@ -180,10 +183,87 @@ def test_removing_a_stranger_is_refused_and_changes_nothing():
     assert_allclose(weights(model), before, rtol=1e-10)
 
 
-def test_removing_where_1_minus_a_is_not_positive_is_refused():
-    P, w = np.eye(1), np.zeros(1)
-    with pytest.raises(ValueError, match="1 - a <= 0"):
-        alsvm_module._removed(P, w, np.array([[1.5]]), np.array([1.0]))
+@pytest.mark.parametrize("change", ["add", "remove"])
+@pytest.mark.parametrize("factor", [-30.0, 30.0])
+def test_where_rounding_has_spoilt_the_inverse_the_sums_make_it_anew(change, factor):
+    """1 - a <= 0, or 1 + a <= 0: no update of that inverse is possible."""
+    X, y = make_problem(n=60, d=4)
+    model = ALSVM().fit(X[:50], y[:50])
+    model.P_ *= factor
+    rows = slice(50, 60) if change == "add" else slice(0, 10)
+    getattr(model, change)(X[rows], y[rows])
+    left = slice(0, 60) if change == "add" else slice(10, 50)
+    assert_allclose(weights(model), np.append(*closed_form(X[left], y[left], 1.0)), rtol=1e-8)
+
+
+def scaled(factor=1e8, n=300):
+    """Return samples of which one feature is of another size: their sums have few digits left."""
+    X, y = make_problem(n=n, d=6)
+    Z = X.copy()
+    Z[:, 2] *= factor
+    return X, Z, y
+
+
+def agrees(model, X, y):
+    """Whether a model decides as one that is fitted on all samples at once."""
+    f, exact = model.decision_function(X), ALSVMBatch(C=model.C).fit(X, y).decision_function(X)
+    return np.abs(f - exact).max() <= 1e-6 * np.abs(exact).max()
+
+
+@needs_jit
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("factor", [1e6, 1e8, 1e10])
+@pytest.mark.parametrize("begin", ["fit", "partial_fit"])
+def test_batches_whose_sums_are_not_enough_are_added_and_removed_as_if_fitted(form, factor, begin):
+    _, Z, y = scaled(factor)
+    model = ALSVM()
+    if begin == "fit":
+        model.fit(form(Z[:120]), y[:120])
+    else:
+        model.partial_fit(form(Z[:120]), y[:120], classes=[-1, 1])
+    for start in range(120, 300, 60):
+        model.add(form(Z[start : start + 60]), y[start : start + 60])
+        assert agrees(model, Z[: start + 60], y[: start + 60])
+    for start in range(0, 150, 50):
+        model.remove(form(Z[start : start + 50]), y[start : start + 50])
+        assert agrees(model, Z[start + 50 :], y[start + 50 :])
+    assert model.remove(Z[200], y[200]).add(Z[200], y[200]).score(Z[150:], y[150:]) > 0.8
+    assert agrees(model, Z[150:], y[150:])
+
+
+@needs_jit
+@pytest.mark.parametrize("n_before", [0, 3, 100])
+def test_samples_that_spoil_the_sums_are_kept_until_they_are_gone(n_before):
+    X, Z, y = scaled()
+    model = ALSVM().fit(X[:150], y[:150])
+    if n_before:
+        model.remove(X[:n_before], y[:n_before])
+    model.add(Z[150:], y[150:])
+    rows, labels = np.vstack([X[n_before:150], Z[150:]]), y[n_before:]
+    assert agrees(model, rows, labels)
+    assert "reflections of the samples" in model.stop_reason_
+    # Twice the same sample, of which one is removed: of those kept, and of those in the sums.
+    model.add(Z[200], y[200]).remove(Z[200], y[200])
+    model.add(X[140], y[140]).remove(np.vstack([X[140], X[140]]), [y[140], y[140]])
+    model.add(X[140], y[140])
+    assert agrees(model, rows, labels)
+    with pytest.raises(ValueError, match="not in the model"):
+        model.remove(Z[0], y[0])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        model.remove(Z[150:], y[150:]).remove(X[140], y[140]).add(X[140], y[140])
+    assert model.stop_reason_ == "closed form"
+    assert agrees(model, X[n_before:150], y[n_before:150])
+
+
+@needs_jit
+def test_sums_that_removals_have_cost_their_digits_are_told_of():
+    X, y = make_problem(n=80, d=3)
+    X[:5] *= 1e9
+    model = ALSVM(fit_intercept=False).fit(X, y)
+    assert model.stop_reason_ == "closed form"
+    with pytest.warns(ConvergenceWarning, match="alsvm has the sums of its samples alone, and"):
+        model.remove(X[:5], y[:5])
 
 
 def test_a_sample_that_falsvm_did_not_accept_can_not_be_removed():

@@ -22,21 +22,25 @@ Deviations
       the drift ||P (q - G w)|| / ||w|| estimates the relative error of w (one step of iterative
       refinement, not applied). Above DRIFT_BOUND, P and w are rebuilt from a factorisation, and
       counters_["refreshes"] says so. At C = 1 this does not happen; at C = 1e6 it may. Where the
-      sums don't determine w in float64 (features of 1e8 beside the constant one), `fit` factorises
-      the samples themselves, and `add` and `remove`, which have the sums alone, say in
-      stop_reason_ that they don't.
+      sums don't determine w in float64 (features of 1e8 beside the constant one), the samples are
+      factorised themselves. They are kept from then on, from the batch on that made it so; the
+      sums of those before stand for these. Where samples are gone that would be needed, since
+      removing others has cost the sums their digits, there is a warning.
     - remove refuses samples that the model does not contain.
 """
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg import LinAlgError
 from scipy.linalg.blas import dgemm
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -45,7 +49,7 @@ from svmbench.core.base import TrainingData
 from svmbench.core.linear import least_squares
 from svmbench.core.linear.ledger import SampleLedger
 from svmbench.core.linear.moments import gram
-from svmbench.core.linear.rank_one import sweep_csr, sweep_dense, symmetrise
+from svmbench.core.linear.rank_one import added, removed, sweep_csr, sweep_dense, symmetrise
 from svmbench.core.linear_base import LinearClassifier, LinearSolution
 from svmbench.core.registry import declare
 
@@ -142,7 +146,7 @@ class _SequentialLeastSquares(LinearClassifier):
         X, y = data.native, data.y
         if len(self.accepted_) < len(y):
             X, y = X[self.accepted_], y[self.accepted_]
-        self._ledger = SampleLedger(X, y)
+        self._ledger = SampleLedger(X, y, keeps=self._found == least_squares.BY_SAMPLES)
         return self
 
     def add(self, X: Any, y: Any) -> Self:
@@ -170,9 +174,15 @@ class _SequentialLeastSquares(LinearClassifier):
                 model.add(X, np.where(y == label, 1, -1))
             return self._join(self.several_)
         X, y = self._as_batch(X, y)
-        self._add(X, y)
-        self._watch_drift()
-        return self
+        A, q = self._ledger.sums()
+        P, w, X, y = self._added_to(X, y)
+        self._ledger.add(X, y)
+        self.counters_["updates"] += len(y)
+        if not self._has_drifted(P, w):
+            return self._keep(P, w)
+        if least_squares.cholesky(self._ledger.sums()[0], 1.0 / (2.0 * self.C)) is None:
+            self._ledger.keep_latest(A, q, X, y)
+        return self._rebuild()
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
         """Add a batch to the model, or to an empty one if there is none yet.
@@ -240,43 +250,74 @@ class _SequentialLeastSquares(LinearClassifier):
         Raises
         ------
         ValueError
-            If a sample is not in the model (never added, not accepted, or removed already), or if
-            removing leaves no invertible matrix in floating point (1 - a <= 0); the model is
-            unchanged then.
+            If a sample is not in the model (never added, not accepted, or removed already); the
+            model is unchanged then.
         """
         if self.several_ is not None:
             msg = "remove is there for two classes; of more, each model in estimators_ has its own"
             raise ValueError(msg)
         X, y = self._as_batch(X, y)
         self._ledger.require(X, y)
+        P, w = self._in_blocks(removed, X, y)
+        self._ledger.remove(X, y)
+        self.counters_["removals"] = self.counters_.get("removals", 0) + len(y)
+        return self._rebuild() if self._has_drifted(P, w) else self._keep(P, w)
+
+    def _added_to(self, X: Any, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, Any, np.ndarray]:
+        """Return (P, w) with what is added of a batch, and that."""
+        return *self._in_blocks(added, X, y), X, y
+
+    def _in_blocks(
+        self, change: Callable[..., Any], X: Any, y: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return (P, w) changed by a batch; NaN where rounding has left no definite matrix."""
         P, w = self.P_, self._weights()
         for start in range(0, len(y), BATCH):
             block = slice(start, start + BATCH)
-            P, w = _removed(P, w, X[block], y[block])
-        self._ledger.remove(X, y)
+            try:
+                P, w = change(P, w, X[block], y[block])
+            except (LinAlgError, ValueError):
+                return P, np.full(len(w), np.nan)
+        return P, w
+
+    def _has_drifted(self, P: np.ndarray, w: np.ndarray) -> bool:
+        """Set ``drift_``; return whether it is above the bound."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            gradient = self._ledger.gradient(w) - w / (2.0 * self.C)
+            self.drift_ = _relative_step(P, gradient, w)
+        return not self.drift_ <= DRIFT_BOUND
+
+    def _keep(self, P: np.ndarray, w: np.ndarray) -> Self:
         self.P_ = P
-        self.counters_["removals"] = self.counters_.get("removals", 0) + len(y)
         self._store_weights(w, self.counters_)
-        self._watch_drift()
+        if self._ledger.has_lost_digits(1.0 / (2.0 * self.C)):
+            self._warn_of_sums("what was removed was so large that they have lost their digits")
         return self
 
-    def _add(self, X: Any, y: np.ndarray) -> None:
-        P, w = self.P_, self._weights()
-        for start in range(0, len(y), BATCH):
-            block = slice(start, start + BATCH)
-            P, w = _added(P, w, X[block], y[block])
-        self._ledger.add(X, y)
-        self.P_ = P
-        self.counters_["updates"] += len(y)
-        self._store_weights(w, self.counters_)
+    def _rebuild(self) -> Self:
+        """Make P and w anew from what the ledger has, and keep them."""
+        ledger, nu = self._ledger, 1.0 / (2.0 * self.C)
+        A, q = ledger.sums()
+        self.counters_["refreshes"] += 1
+        w = least_squares.solve_sums(A, q, nu)
+        if w is None and ledger.X is not None:
+            self._found = least_squares.BY_SAMPLES
+            w, P = least_squares.solve_triangle(*ledger.triangle(), nu, with_inverse=True)
+            assert P is not None, "the inverse was asked for"
+            return self._keep(P, w)
+        if ledger.X is not None:
+            ledger.drop_kept()
+        P, w, self._found = _rebuilt(A, q, self.C)
+        if self._found == least_squares.BY_POOR_SUMS:
+            self._warn_of_sums("they are too ill-conditioned for float64")
+        return self._keep(P, w)
 
-    def _watch_drift(self) -> None:
-        A, q, w = self._ledger.A, self._ledger.q, self._weights()
-        self.drift_ = _relative_step(self.P_, q - A @ w - w / (2.0 * self.C), w)
-        if not self.drift_ <= DRIFT_BOUND:
-            self.P_, w, self._found = _rebuilt(A, q, self.C)
-            self.counters_["refreshes"] += 1
-            self._store_weights(w, self.counters_)
+    def _warn_of_sums(self, why: str) -> None:
+        warnings.warn(
+            f"{self.declaration.name} has the sums of its samples alone, and {why}: fit it anew",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
 
     def _weights(self) -> np.ndarray:
         if not self.bias:
@@ -422,40 +463,13 @@ class FALSVM(_SequentialLeastSquares):
     def _order(self, n_samples: int) -> np.ndarray:
         return check_random_state(self.random_state).permutation(n_samples).astype(np.int64)
 
-    def _add(self, X: Any, y: np.ndarray) -> None:
+    def _added_to(self, X: Any, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, Any, np.ndarray]:
         """Add, one by one, those samples that the model misclassifies when they come."""
         P, w = self.P_.copy(), self._weights()
         order = np.arange(len(y), dtype=np.int64)
         accepted = sweep(X, y, order, P, w, rejects=True, n_before=len(self._ledger))
-        self._ledger.add(X[accepted], y[accepted])
-        self.P_ = P
         self.counters_["samples"] += len(y)
-        self.counters_["updates"] += len(accepted)
-        self._store_weights(w, self.counters_)
-
-
-def _added(P: np.ndarray, w: np.ndarray, X: Any, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return (P, w) with a batch added: the Woodbury identity (equation 3)."""
-    R = np.asarray(X @ P)
-    S = np.eye(len(y)) + np.asarray(X @ R.T)
-    step = cho_solve(cho_factor(S), np.column_stack([R, y - np.asarray(X @ w).ravel()]))
-    return P - R.T @ step[:, :-1], w + R.T @ step[:, -1]
-
-
-def _removed(P: np.ndarray, w: np.ndarray, X: Any, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return (P, w) with a batch removed (equation 7); ValueError unless I - X P X' is positive."""
-    R = np.asarray(X @ P)
-    S = np.eye(len(y)) - np.asarray(X @ R.T)
-    try:
-        factor = cho_factor(S)
-    except LinAlgError:
-        msg = (
-            "cannot remove: 1 - a <= 0, so what would be left is not positive definite; "
-            "the samples are not in the model, or C is too large for float64 to tell"
-        )
-        raise ValueError(msg) from None
-    step = cho_solve(factor, np.column_stack([R, np.asarray(X @ w).ravel() - y]))
-    return P + R.T @ step[:, :-1], w + R.T @ step[:, -1]
+        return P, w, X[accepted], y[accepted]
 
 
 def _relative_step(P: np.ndarray, gradient: np.ndarray, w: np.ndarray) -> float:

@@ -1,7 +1,8 @@
 """What ALSVM remembers of its samples: their exact sums, and which ones are in the model.
 
 The sums ``A = sum x x'`` and ``q = sum y x`` are what the drift of the sequential inverse is
-measured against and what it is rebuilt from. The fingerprints (eight bytes a sample) are what
+measured against and what it is rebuilt from; where they are not enough, so are samples that are
+kept. The fingerprints (eight bytes a sample) are what
 makes ``remove`` refuse a sample that was never added, instead of quietly returning the model of
 another problem.
 """
@@ -13,8 +14,13 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.linalg import eigh
 
+from svmbench.core.linear import least_squares
 from svmbench.core.linear.moments import gram
+
+#: Relative error of a sum of squares from which on too much was removed from it.
+LOST = 1e-8
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 _MIX = np.uint64(0xBF58476D1CE4E5B9)
@@ -23,29 +29,98 @@ _MIX = np.uint64(0xBF58476D1CE4E5B9)
 class SampleLedger:
     """Sums and fingerprints of the samples that a model stands on.
 
+    Where the sums don't determine the weights in float64, the samples that made it so are kept
+    beside them, and all that come later.
+
     Parameters
     ----------
     X : ndarray or csr_array of shape (n_samples, n_features)
         Samples with the constant feature, if there is one.
     y : ndarray of shape (n_samples,)
         Labels ±1.
+    keeps : bool, default=False
+        Keep the samples themselves.
+
+    Attributes
+    ----------
+    A, q : ndarray of shape (d, d) and (d,)
+        Sums of the samples that are not kept.
+    X, y : ndarray or csr_array of shape (n_kept, d), ndarray of shape (n_kept,); or None
+        Samples that are kept.
     """
 
-    def __init__(self, X: Any, y: np.ndarray) -> None:
-        self.A = gram(X)
-        self.q = np.asarray(X.T @ y).ravel()
+    def __init__(self, X: Any, y: np.ndarray, *, keeps: bool = False) -> None:
         self._initial = fingerprints(X, y)
         self._counts: Counter[int] | None = None
+        self.X: Any = X if keeps else None
+        self.y: np.ndarray | None = y if keeps else None
+        left = slice(0, 0 if keeps else None)
+        self.A, self.q = gram(X[left]), np.asarray(X[left].T @ y[left]).ravel()
+        self._largest = np.zeros(len(self.q))
 
     def __len__(self) -> int:
         """Return the number of samples."""
         return len(self._initial) if self._counts is None else self._counts.total()
 
+    def sums(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the sums of all samples."""
+        if self.X is None:
+            return self.A.copy(), self.q.copy()
+        return self.A + gram(self.X), self.q + np.asarray(self.X.T @ self.y).ravel()
+
+    def gradient(self, w: np.ndarray) -> np.ndarray:
+        """Return ``q - A w`` of all samples; of those that are kept from their residuals."""
+        found = self.q - self.A @ w
+        if self.X is not None:
+            found += np.asarray(self.X.T @ (self.y - np.asarray(self.X @ w).ravel())).ravel()
+        return found
+
     def add(self, X: Any, y: np.ndarray) -> None:
-        """Enter samples."""
+        """Enter samples; keep them where others are kept."""
         self._present().update(fingerprints(X, y).tolist())
+        if self.X is not None:
+            self._keep(X, y)
+            return
         self.A += gram(X)
         self.q += np.asarray(X.T @ y).ravel()
+
+    def keep_latest(self, A: np.ndarray, q: np.ndarray, X: Any, y: np.ndarray) -> None:
+        """Keep the samples that were added last, beside the sums of before."""
+        if self.X is None:
+            self.A, self.q = A, q
+            self._keep(X, y)
+
+    def drop_kept(self) -> None:
+        """Keep sums alone, which are enough again."""
+        self.A, self.q = self.sums()
+        self.X = self.y = None
+
+    def triangle(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return R and c with ``R'R = A`` and ``R'c = q`` of all samples, from those kept.
+
+        The samples that are in the sums alone stand there as the principal axes of these.
+        """
+        assert self.y is not None, "there are samples that are kept"
+        eigenvalues, V = eigh(self.A)
+        seen = eigenvalues > len(self.q) * np.finfo(float).eps * max(eigenvalues[-1], 0.0)
+        roots = np.sqrt(eigenvalues[seen])
+        axes, targets = roots[:, np.newaxis] * V[:, seen].T, V[:, seen].T @ self.q / roots
+        both = least_squares.stacked(np.column_stack([axes, targets]), self.X, self.y, 0.0)
+        return both[: len(self.q), :-1], both[: len(self.q), -1]
+
+    def has_lost_digits(self, nu: float) -> bool:
+        """Return whether what was removed from the sums was much larger than what is left."""
+        left = np.diag(self.A) + nu
+        return bool(np.any(np.finfo(float).eps * self._largest > LOST * left))
+
+    def _keep(self, X: Any, y: np.ndarray) -> None:
+        if self.X is None or self.y is None:
+            self.X, self.y = X, y
+            return
+        parts, stack = (self.X, X), np.vstack
+        if any(sp.issparse(part) for part in parts):
+            parts, stack = tuple(sp.csr_array(part) for part in parts), sp.vstack
+        self.X, self.y = stack(parts), np.concatenate([self.y, y])
 
     def require(self, X: Any, y: np.ndarray) -> None:
         """Raise ValueError unless every sample (this row with this label) is there."""
@@ -61,11 +136,20 @@ class SampleLedger:
 
     def remove(self, X: Any, y: np.ndarray) -> None:
         """Strike samples out that are there."""
-        present = self._present()
-        for mark in fingerprints(X, y).tolist():
+        present, marks = self._present(), fingerprints(X, y).tolist()
+        for mark in marks:
             present[mark] -= 1
             if not present[mark]:
                 del present[mark]
+        if self.X is not None and self.y is not None:
+            struck = Counter(marks)
+            kept = fingerprints(self.X, self.y).tolist()
+            stays = [k for k, mark in enumerate(kept) if not _taken(struck, mark)]
+            self.X, self.y = self.X[stays], self.y[stays]
+            # What was not among those kept is in the sums.
+            rest = [k for k, mark in enumerate(marks) if _taken(struck, mark)]
+            X, y = X[rest], y[rest]
+        self._largest = np.maximum(self._largest, np.diag(self.A))
         self.A -= gram(X)
         self.q -= np.asarray(X.T @ y).ravel()
 
@@ -74,6 +158,14 @@ class SampleLedger:
         if self._counts is None:
             self._counts = Counter(self._initial.tolist())
         return self._counts
+
+
+def _taken(counts: Counter[int], mark: int) -> bool:
+    """Return whether a mark was still counted, and count it no more."""
+    if not counts[mark]:
+        return False
+    counts[mark] -= 1
+    return True
 
 
 def fingerprints(X: Any, y: np.ndarray, *, block: int = 4096) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""The inner loops of ALSVM and FALSVM: rank-one updates of P = (sum x x' + nu I)^-1.
+"""The updates of ALSVM and FALSVM: P = (sum x x' + nu I)^-1 by batches, and by loops over samples.
 
 The dense loop reads and writes the lower triangle of P only, which halves the memory that every
 update moves; :func:`symmetrise` fills in the upper one when the loop is done. The sparse loop reads
@@ -9,9 +9,40 @@ Letters: ``P`` the inverse, ``r = P x``, ``a = x'r``, ``f = w'x``.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from scipy.linalg import cho_factor, cho_solve
 
 from svmbench.core.compiled import compiled, compiled_sums
+
+
+def added(P: np.ndarray, w: np.ndarray, X: Any, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return (P, w) with a batch added: the Woodbury identity (equation 3).
+
+    Raises
+    ------
+    scipy.linalg.LinAlgError
+        If rounding has made ``I + X P X'`` indefinite.
+    """
+    R = np.asarray(X @ P)
+    S = np.eye(len(y)) + np.asarray(X @ R.T)
+    step = cho_solve(cho_factor(S), np.column_stack([R, y - np.asarray(X @ w).ravel()]))
+    return P - R.T @ step[:, :-1], w + R.T @ step[:, -1]
+
+
+def removed(P: np.ndarray, w: np.ndarray, X: Any, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return (P, w) with a batch removed (equation 7).
+
+    Raises
+    ------
+    scipy.linalg.LinAlgError
+        If ``I - X P X'`` is not positive definite: 1 - a <= 0.
+    """
+    R = np.asarray(X @ P)
+    S = np.eye(len(y)) - np.asarray(X @ R.T)
+    step = cho_solve(cho_factor(S), np.column_stack([R, np.asarray(X @ w).ravel() - y]))
+    return P + R.T @ step[:, :-1], w + R.T @ step[:, -1]
 
 
 @compiled_sums
