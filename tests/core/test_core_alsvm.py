@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose
 from sklearn.exceptions import ConvergenceWarning
 from small_problems import linear_gap, make_problem, needs_jit
 
-from svmbench.core.linear import alsvm as alsvm_module
+from svmbench.core.linear import rank_one
 from svmbench.core.linear.alsvm import ALSVM, FALSVM
 from svmbench.core.linear.alsvm_batch import ALSVMBatch, folds_of
 from svmbench.core.problems import LEAST_SQUARES
@@ -164,7 +164,7 @@ def test_more_sparse_samples_than_updates_that_wait(monkeypatch):
     X, y = make_problem(n=100, d=9)
     expected = weights(ALSVM().fit(X, y))
     for waiting in (1, 7, 99, 100, 101):
-        monkeypatch.setattr(alsvm_module, "WAITING", waiting)
+        monkeypatch.setattr(rank_one, "WAITING", waiting)
         assert_allclose(weights(ALSVM().fit(sp.csr_array(X), y)), expected, rtol=1e-10)
 
 
@@ -476,3 +476,41 @@ def test_partial_fits_that_are_none():
         three.partial_fit(X[:1], [3])
     with pytest.raises(ValueError, match="remove is there for two classes"):
         three.remove(X[:1], [0])
+
+
+def streamed(solver, X, y, size):
+    """Return a model of batches, and the sentences of its warnings."""
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        for start in range(0, len(y), size):
+            rows = slice(start, start + size)
+            solver.partial_fit(X[rows], y[rows], classes=np.unique(y))
+    return solver, [str(w.message) for w in said if issubclass(w.category, ConvergenceWarning)]
+
+
+@pytest.mark.parametrize("size", [1, 25, 300])
+@pytest.mark.parametrize("n_classes", [2, 3, 10])
+def test_falsvm_says_of_rows_sorted_by_class_that_it_learns_little(size, n_classes):
+    """Sorted within a batch or over all of them; shuffled, alternating: nothing is said."""
+    X, _ = make_problem(n=300, d=12)
+    y = np.argmax(X[:, :n_classes] + 1e-9 * np.arange(n_classes), axis=1)
+    order = np.argsort(y, kind="stable")
+    _, said = streamed(FALSVM(), X[order], y[order], size)
+    assert said
+    assert all("these rows come class by class" in sentence for sentence in said)
+    for seed in range(5):
+        order = np.random.default_rng(seed).permutation(300)
+        assert not streamed(FALSVM(), X[order], y[order], size)[1]
+    turns = np.arange(300) % n_classes
+    assert not streamed(FALSVM(), X, turns, size)[1]
+    order = np.argsort(y, kind="stable")
+    assert not streamed(ALSVM(), X[order], y[order], size)[1]
+
+
+def test_what_falsvm_saw_before_a_fit_is_forgotten():
+    X, y = make_problem(n=200)
+    order = np.argsort(y, kind="stable")
+    model, said = streamed(FALSVM(), X[order], y[order], 50)
+    assert said
+    model.fit(X, y)
+    assert not streamed(model, X, y, 50)[1]

@@ -108,10 +108,13 @@ def test_the_samples_of_each_fold_are_factorised_where_sums_are_not_enough():
         assert_allclose(np.append(found.coef_[0], found.intercept_), w, rtol=1e-6)
 
 
-def test_sums_alone_that_are_not_enough_are_said():
+def test_samples_whose_sums_are_not_enough_are_kept():
     X, y = far_apart(offset=1e8, spread=1e3)
     model = ALSVM().fit(X[:200], y[:200]).add(X[200:], y[200:])
-    assert model.stop_reason_ == "closed form, of sums too ill-conditioned for float64"
+    assert model.stop_reason_ == "closed form, by orthogonal reflections of the samples"
+    w, _ = least_squares_of(X, y, 1.0)
+    f = X @ w[:-1] + w[-1]
+    assert_allclose(model.decision_function(X), f, rtol=0, atol=1e-6)
 
 
 def test_samples_of_1e8_can_be_added_and_removed():

@@ -38,18 +38,17 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import LinAlgError
-from scipy.linalg.blas import dgemm
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from svmbench.core.arrays import append_bias, canonical_csr, csr_parts, raw
+from svmbench.core.arrays import append_bias, canonical_csr
 from svmbench.core.base import TrainingData
 from svmbench.core.linear import least_squares
-from svmbench.core.linear.ledger import SampleLedger
+from svmbench.core.linear.ledger import LabelOrder, SampleLedger
 from svmbench.core.linear.moments import gram
-from svmbench.core.linear.rank_one import added, removed, sweep_csr, sweep_dense, symmetrise
+from svmbench.core.linear.rank_one import added, removed, sweep
 from svmbench.core.linear_base import LinearClassifier, LinearSolution
 from svmbench.core.registry import declare
 
@@ -57,56 +56,8 @@ from svmbench.core.registry import declare
 DRIFT_BOUND = 1e-9
 
 
-#: Updates of P that wait for each other when the samples are sparse.
-WAITING = 32
-
 #: A larger batch is added or removed in blocks of this many samples.
 BATCH = 256
-
-
-def sweep(
-    X: Any,
-    y: np.ndarray,
-    order: np.ndarray,
-    P: np.ndarray,
-    w: np.ndarray,
-    *,
-    rejects: bool,
-    n_before: int = 0,
-) -> np.ndarray:
-    """Add rows of `X` to (P, w) in place; return the positions of those that were added.
-
-    Parameters
-    ----------
-    X : ndarray or csr_array of shape (n_samples, d)
-    y : ndarray of shape (n_samples,)
-    order : ndarray of int
-        Positions of the rows, in the order in which they come.
-    P : ndarray of shape (d, d)
-        Symmetric.
-    w : ndarray of shape (d,)
-    rejects : bool
-        Add only what is misclassified (FALSVM).
-    n_before : int
-        Number of samples that (P, w) already stand on.
-    """
-    accepted = np.empty(len(order), dtype=np.int64)
-    if not sp.issparse(X):
-        n_added = sweep_dense(raw(X), raw(y), raw(order), P, w, rejects, n_before, accepted)
-        symmetrise(P)
-        return accepted[:n_added]
-    parts, y, order = csr_parts(X), raw(y), raw(order)
-    R = np.empty((WAITING, len(w)))
-    position, n_added = 0, 0
-    while position < len(order):
-        position, n_new = sweep_csr(
-            *parts, y, order, position, P, w, rejects, n_before + n_added, R, accepted[n_added:]
-        )
-        n_added += n_new
-        # P is symmetric, so its transpose, which is in BLAS's order, may take its place.
-        dgemm(-1.0, R[:n_new].T, R[:n_new].T, beta=1.0, c=P.T, trans_b=1, overwrite_c=1)
-    symmetrise(P)
-    return accepted[:n_added]
 
 
 class _SequentialLeastSquares(LinearClassifier):
@@ -462,6 +413,35 @@ class FALSVM(_SequentialLeastSquares):
 
     def _order(self, n_samples: int) -> np.ndarray:
         return check_random_state(self.random_state).permutation(n_samples).astype(np.int64)
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Fit on rows of any order, which are shuffled; see the base class."""
+        self.__dict__.pop("_order_seen", None)
+        return super().fit(X, y)
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
+        """Add what the model misclassifies of a batch, in the order of its rows.
+
+        Each row is looked at once, so that the order decides what is learnt: of rows sorted by
+        class the model is that of the last class. Sorted rows are warned of; shuffle them before
+        they are cut into batches, or take :class:`ALSVM`, which adds every row.
+
+        Parameters
+        ----------
+        X, y, classes
+            As for :meth:`ALSVM.partial_fit`, which also says what is raised.
+        """
+        super().partial_fit(X, y, classes)
+        seen: LabelOrder = self.__dict__.setdefault("_order_seen", LabelOrder())
+        seen.see(np.asarray(y))
+        if seen.is_sorted():
+            warnings.warn(
+                "falsvm looks at each row once, and these rows come class by class: the model may "
+                "know the last class alone; shuffle the rows, or take alsvm",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        return self
 
     def _added_to(self, X: Any, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, Any, np.ndarray]:
         """Add, one by one, those samples that the model misclassifies when they come."""

@@ -22,6 +22,12 @@ from svmbench.core.linear.moments import gram
 #: Relative error of a sum of squares from which on too much was removed from it.
 LOST = 1e-8
 
+#: Standard deviations above the number of repeats by chance from which on labels count as sorted.
+CHANCE = 6.0
+
+#: Labels of a single class from which on they count as sorted.
+FEW = 50
+
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 _MIX = np.uint64(0xBF58476D1CE4E5B9)
 
@@ -158,6 +164,30 @@ class SampleLedger:
         if self._counts is None:
             self._counts = Counter(self._initial.tolist())
         return self._counts
+
+
+class LabelOrder:
+    """Whether labels come class by class: how often one follows itself, beside chance."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[Any] = Counter()
+        self._repeats, self._last = 0, np.empty(0)
+
+    def see(self, labels: np.ndarray) -> None:
+        """Count labels in the order in which they come."""
+        values, numbers = np.unique(labels, return_counts=True)
+        self._counts.update(dict(zip(values.tolist(), numbers.tolist(), strict=True)))
+        self._repeats += int(np.sum(labels[1:] == labels[:-1]) + np.sum(self._last == labels[:1]))
+        self._last = labels[-1:]
+
+    def is_sorted(self) -> bool:
+        """Return whether there are more repeats than :data:`CHANCE` deviations above chance."""
+        n = self._counts.total()
+        if len(self._counts) < 2:
+            return n >= FEW
+        share = sum((count / n) ** 2 for count in self._counts.values())
+        deviation = np.sqrt((n - 1) * share * (1.0 - share))
+        return bool(self._repeats - (n - 1) * share > CHANCE * deviation)
 
 
 def _taken(counts: Counter[int], mark: int) -> bool:

@@ -12,9 +12,60 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg.blas import dgemm
 
+from svmbench.core.arrays import csr_parts, raw
 from svmbench.core.compiled import compiled, compiled_sums
+
+#: Updates of P that wait for each other when the samples are sparse.
+WAITING = 32
+
+
+def sweep(
+    X: Any,
+    y: np.ndarray,
+    order: np.ndarray,
+    P: np.ndarray,
+    w: np.ndarray,
+    *,
+    rejects: bool,
+    n_before: int = 0,
+) -> np.ndarray:
+    """Add rows of `X` to (P, w) in place; return the positions of those that were added.
+
+    Parameters
+    ----------
+    X : ndarray or csr_array of shape (n_samples, d)
+    y : ndarray of shape (n_samples,)
+    order : ndarray of int
+        Positions of the rows, in the order in which they come.
+    P : ndarray of shape (d, d)
+        Symmetric.
+    w : ndarray of shape (d,)
+    rejects : bool
+        Add only what is misclassified (FALSVM).
+    n_before : int
+        Number of samples that (P, w) already stand on.
+    """
+    accepted = np.empty(len(order), dtype=np.int64)
+    if not sp.issparse(X):
+        n_added = sweep_dense(raw(X), raw(y), raw(order), P, w, rejects, n_before, accepted)
+        symmetrise(P)
+        return accepted[:n_added]
+    parts, y, order = csr_parts(X), raw(y), raw(order)
+    R = np.empty((WAITING, len(w)))
+    position, n_added = 0, 0
+    while position < len(order):
+        position, n_new = sweep_csr(
+            *parts, y, order, position, P, w, rejects, n_before + n_added, R, accepted[n_added:]
+        )
+        n_added += n_new
+        # P is symmetric, so its transpose, which is in BLAS's order, may take its place.
+        dgemm(-1.0, R[:n_new].T, R[:n_new].T, beta=1.0, c=P.T, trans_b=1, overwrite_c=1)
+    symmetrise(P)
+    return accepted[:n_added]
 
 
 def added(P: np.ndarray, w: np.ndarray, X: Any, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
