@@ -18,27 +18,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from svmbench.errors import NotComparableError, ResultsError
-from svmbench.report.sides import (
-    KeptCell,
-    Side,
-    SideRun,
-    read_side,
-    summarise,
-    where_of,
-    write_baseline,
-)
+from svmbench.report.sides import KeptCell, Side, SideRun, read_side, where_of, write_baseline
 from svmbench.report.trends import Trends, kind_of
 
-__all__ = [
-    "Change",
-    "Comparison",
-    "Side",
-    "SideRun",
-    "compare",
-    "read_side",
-    "summarise",
-    "write_baseline",
-]
+__all__ = ["Change", "Comparison", "Side", "SideRun", "compare", "read_side", "write_baseline"]
 
 #: Relative difference of two objectives by equal arithmetic and equal work.
 ROUNDING = 1e-9
@@ -309,26 +292,27 @@ class _Judge:
                 total, now = sums.get(name, (0, 0))
                 sums[name] = total + before, now + after
 
-    def _allowed(self, facts: Mapping[str, Any], before: float) -> float:
-        """Return by how much a score may become worse."""
-        slack = 1.0 if self.exact else SCORE_SLACK
-        return float(slack * facts["tolerance"] * (abs(before) if facts.get("relative") else 1.0))
+    def _loss(self, name: str, before: float, after: float) -> tuple[float, float]:
+        """Return by how much a score became worse, and by how much it may."""
+        facts = self.scores[name]
+        loss = after - before if facts["better"] == "lower" else before - after
+        slack = (1.0 if self.exact else SCORE_SLACK) * facts["tolerance"]
+        return loss, slack * (abs(before) if facts.get("relative") else 1.0)
 
     def _scores(self, where: str, base: list[KeptCell], new: list[KeptCell]) -> None:
-        for name, facts in self.scores.items():
+        for name in self.scores:
             before, after = _mean(base, name), _mean(new, name)
             if before is None:
                 continue
             kind = kind_of(name)
             self._count(kind, where, name)
-            allowed = self._allowed(facts, before)
-            sign = -1.0 if facts["better"] == "lower" else 1.0
-            if after is not None:
-                self.trends.score(name, before, after, sign * (before - after), allowed)
-            if after is None or sign * (before - after) > allowed:
+            if after is None:
                 self._add("worse", kind, where, name, before, after)
-            elif abs(after - before) > ROUNDING * abs(before):
-                verdict = "better" if sign * (after - before) > allowed else "different"
+                continue
+            loss, allowed = self._loss(name, before, after)
+            self.trends.score(name, before, after, loss, allowed)
+            if abs(loss) > min(allowed, ROUNDING * abs(before)):
+                verdict = "different" if abs(loss) <= allowed else "worse" if loss > 0 else "better"
                 self._add(verdict, kind, where, name, before, after)
 
     def _fold_scores(self, where: str, base: KeptCell, new: KeptCell) -> None:
@@ -337,14 +321,13 @@ class _Judge:
         It is a regression where both sides computed alike; elsewhere a row of a small fold that
         falls the other way is as much.
         """
-        for name, facts in self.scores.items():
+        verdict = "worse" if self.exact else "different"
+        for name in self.scores:
             before, after = base["metrics"].get(name), new["metrics"].get(name)
-            if before is None or after is None:
-                continue
-            sign = -1.0 if facts["better"] == "lower" else 1.0
-            if sign * (before - after) > self._allowed(facts, before):
-                verdict = "worse" if self.exact else "different"
-                self._add(verdict, kind_of(name), where, name, before, after)
+            if before is not None and after is not None:
+                loss, allowed = self._loss(name, before, after)
+                if loss > allowed:
+                    self._add(verdict, kind_of(name), where, name, before, after)
 
     def _other_params(self, where: str, base: KeptCell, new: KeptCell) -> None:
         """Compare the work of two fits with other parameters, if it can be compared at all.

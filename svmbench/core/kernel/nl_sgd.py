@@ -16,21 +16,19 @@ Deviations
     - The printed step 1/(lambda m) is 1/(lambda t), as in the book that the paper cites.
     - "The last 50 % of the updates" is read as the last half of the steps t, whether they change
       beta or not: alpha^(t) changes with t in each of them.
-    - All sums_j beta_j K_ji are kept, so that a step without a violation costs nothing and one
-      with a violation costs a row of K added to them. In the last cycle only what is still to
-      come is added to.
+    - All sums_j beta_j K_ji are kept: a step without a violation costs nothing, and one with a
+      violation adds a row of K to them; in the last cycle only to those that are still needed.
     - beta does not change between two violations: an update at step u adds to the mean the sum
       of 1/(lambda t) over the averaged t >= u, which is tabulated.
     - Where kernel values must be computed, the steps go by blocks: the block's own small kernel
       matrix tells which of its samples violate, and only their rows are computed, together.
-    - With |K| <= 1 all |f| <= C: for C <= 1 every step updates, and the result does not depend
-      on C but for its scale.
+    - With |K| <= 1 all |f| <= C: for C <= 1 every step updates, and C changes the scale alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -43,7 +41,7 @@ from svmbench.core.kernel.row_store import RowStore, forget_none
 from svmbench.core.kernel_base import KernelSolution
 from svmbench.core.kernel_classifier import KernelClassifier
 from svmbench.core.kernels import KERNELS, KernelSource
-from svmbench.core.problems import NO_OFFSET, Values
+from svmbench.core.problems import Values
 from svmbench.core.registry import declare
 from svmbench.core.seeded import generator
 
@@ -260,12 +258,7 @@ class _SubGradient(KernelClassifier):
         self.random_state = random_state
 
     def _appraise(self, data: TrainingData, values: Values) -> Self:
-        super()._appraise(data, values)
-        try:
-            self.problem.check(values, self._sum_weight(data), NO_OFFSET)
-        except ValueError:  # a multiplier above C/N: its dual value bounds nothing
-            self.dual_objective_ = -np.inf
-        return self
+        return super()._appraise(data, replace(values, alpha=None))
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -365,7 +358,7 @@ class NLSGD(_SubGradient):
     objective_ : float
         1/2 ||w||^2 + C/N times the summed hinge losses: C times the problem's value.
     dual_objective_ : float
-        A lower bound of it where no multiplier is above C/N; else -inf.
+        -inf: multipliers above C/N are feasible in no dual problem.
     n_iter_ : int
         Steps, epochs * N.
     counters_ : dict
