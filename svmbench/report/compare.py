@@ -263,9 +263,9 @@ class _Judge:
             self._counters(at, base["counters"], new["counters"], sums)
         for name, (total, now) in sums.items():
             self.trends.counter(total, now)
-            if now > (1.0 + COUNTER_TOLERANCE) * total:
+            if now > (1.0 + COUNTER_TOLERANCE) * max(total, 1):
                 self._add("worse", "counter", where, name, total, now)
-            elif total > (1.0 + COUNTER_TOLERANCE) * now:
+            elif total > (1.0 + COUNTER_TOLERANCE) * max(now, 1):
                 self._add("better", "counter", where, name, total, now)
 
     def _counters(
