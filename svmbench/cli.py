@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import sys
@@ -436,6 +437,10 @@ def _main(words: list[str], debug: bool) -> int:
         logs.LOG.exception("%s", type(error).__name__)
         if debug:
             raise
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+            place = f"can't write {inert.line(error.filename, 400)}: " if error.filename else ""
+            terminal.complain(f"svmbench: {place}{error.strerror}")
+            return EXIT_ERROR
         text = " ".join(str(error).split())
         terminal.complain(f"svmbench: {type(error).__name__}: {text} (--debug shows where)")
         return EXIT_ERROR

@@ -10,6 +10,7 @@ import mmap
 import os
 import shutil
 import signal
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -80,6 +81,18 @@ class Counts(_Nearest):
             time.sleep(0.02)
             with Path(log).open("a") as stream:
                 stream.write(f"{os.getpid()} {self.C} {len(data.y)}\n")
+
+
+@_solver("test-writes")
+class Writes(_Nearest):
+    """It writes C MiB of temporary files, and as much to the folder that SABOTAGE_PLACE names."""
+
+    def misbehave(self, data: TrainingData) -> None:
+        if len(data.y) > 10:
+            for folder in (tempfile.gettempdir(), os.environ["SABOTAGE_PLACE"]):
+                if Path(folder).is_dir():
+                    with (Path(folder) / "much").open("wb") as stream:
+                        stream.write(bytes(int(self.C * 2**20)))
 
 
 @_solver("test-hangs")

@@ -6,6 +6,7 @@ overrides: ``cluster.py`` hands them to the workers of a Dask scheduler.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -206,7 +207,9 @@ class Run:
             key = self.making.pop(work)
             # Made or not, its cells go on: without it they scale for themselves.
             if not self._is_made(nodes[key]):
-                nodes.pop(key)
+                folder = nodes.pop(key).folder(self.folder.scratch)
+                for left in folder.parent.glob(f".{folder.name}-*"):
+                    shutil.rmtree(left, ignore_errors=True)
             work.answer(self.options.timeout_s)
             return
         cell, started = self.running[work]
@@ -222,6 +225,11 @@ class Run:
                 self.waiting.appendleft(cell)
                 return
             result = {"status": "crashed", "reason": result["reason"]}
+        if result["status"] == worker.NOT_RUN:
+            raise ResultsError(
+                f"{result['reason']}, so that cells can't be run; everything recorded before is"
+                " safe, and the same command goes on from there"
+            )
         self._record(cell, started, result, self._environment_of(work))
 
     def _environment_of(self, work: Work) -> str:
@@ -273,6 +281,9 @@ class Run:
             if cell.shared:
                 uses[cell.shared.key] = uses.get(cell.shared.key, 0) + 1
         room = self.options.scratch_gb * 2**30
+        with contextlib.suppress(OSError):
+            # A mapped array beyond the end of a disk ends its writer, without an error to catch.
+            room = min(room, shutil.disk_usage(self.folder.scratch).free)
         nodes: dict[str, SharedArrays] = {}
         for cell in cells:
             node = cell.shared

@@ -7,10 +7,13 @@ watched by threads: compiled loops release the GIL, so a long fit does not hide 
 from __future__ import annotations
 
 import contextlib
+import errno
+import fcntl
 import json
 import math
 import os
 import resource
+import shutil
 import signal
 import tempfile
 import threading
@@ -25,6 +28,7 @@ from svmbench.data import store
 from svmbench.errors import BudgetError, ProgramError
 from svmbench.experiment import answers, processes
 from svmbench.experiment.cells import CellSpec, Limits, NodeSpec
+from svmbench.paths import cache_dir
 from svmbench.record import Answer, PointRecord
 from svmbench.side_by_side import end_with_parent
 
@@ -32,29 +36,46 @@ from svmbench.side_by_side import end_with_parent
 EXIT_MEMORY = 77
 
 _POLL_S = 0.05
+#: What the system says of a disk, or of a user's share of it, that is full.
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 #: In each so many looks at its own memory, one at that of the processes that a solver forked.
 _FAMILY_EACH = 10
 _SHARED_WORTH_A_LOOK = 32 << 20
 
 #: The status of a cell that is to be run again, since what the run gave it went away.
 AGAIN = "again"
+#: The status of a cell that a full disk kept from its result, as a run shows what it has not run.
+NOT_RUN = "not run"
+#: A disk that doesn't take so many bytes is full.
+_LEAST_ROOM_BYTES = 1 << 20
 
 
 def run_node(spec: NodeSpec, folder: str, limits: Limits) -> Answer:
-    """Make the arrays that several cells share; the folder appears whole or not at all."""
+    """Make the arrays that several cells share; the folder appears whole or not at all.
+
+    What goes wrong becomes the answer's status: the cells then scale for themselves.
+    """
     _fence(limits)
+    try:
+        _make_node(spec, Path(folder))
+    except MemoryError:
+        return {"status": "memory", "reason": memory_reason(limits["memory_gb"])}
+    except Exception as error:
+        return {"status": "failed", "reason": _in_a_line(error)}
+    return {"status": "ok"}
+
+
+def _make_node(spec: NodeSpec, target: Path) -> None:
     from svmbench.experiment import folds
     from svmbench.experiment.protocols import protocols
     from svmbench.experiment.protocols.task import make_inputs
 
     protocols()
-    target = Path(folder)
     inputs = make_inputs(spec)
     if inputs.X_test is not None:
         folds.save_arrays(target.with_name(target.name + "-test"), inputs.X_test, 0.0)
     wanted = folds.distance_type(spec) if spec.get("distances", False) else None
     folds.save_arrays(target, inputs.X, inputs.scaling_s, distances=wanted)
-    return {"status": "ok"}
 
 
 def run_cell(
@@ -99,15 +120,44 @@ def run_cell(
     except Exception as error:  # whatever a solver raises is its result
         if _scratch_is_gone(shared, points):
             return {"status": AGAIN, "reason": "the folder of shared arrays was removed"}
-        text = " ".join(str(error).split())[:500]
-        kind = "" if isinstance(error, ProgramError) else type(error).__name__
-        outcome = {
-            "status": "failed",
-            "reason": ": ".join(filter(None, (kind, text))),
-            "traceback": traceback.format_exc(limit=-8),
-        }
+        said = traceback.format_exc(limit=-8)
+        if full := _full_disk(error, points):
+            return {"status": NOT_RUN, "reason": f"the disk that holds {full} is full"}
+        outcome = {"status": "failed", "reason": _in_a_line(error), "traceback": said}
     outcome["wall_s"] = round(time.perf_counter() - start, 4)
     return outcome
+
+
+def _in_a_line(error: Exception) -> str:
+    text = " ".join(str(error).split())[:500]
+    kind = "" if isinstance(error, ProgramError) else type(error).__name__
+    return ": ".join(filter(None, (kind, text)))
+
+
+def _full_disk(error: BaseException | None, points: str) -> Path | None:
+    """Return where a disk is full, if an error says so and it is, apart from what the cell wrote.
+
+    A cell that fills a disk by itself has failed; one that finds it full has not been run.
+    """
+    # NumPy's error for a short write has no number.
+    while error is not None and getattr(error, "errno", 0) not in (None, *_NO_ROOM):
+        error = error.__cause__ or error.__context__
+    if error is None:
+        return None
+    shutil.rmtree(files_of(points), ignore_errors=True)
+    named = (Path(points).parent, cache_dir(), Path(os.environ.get("TMPDIR") or "/tmp"))
+    return next((place for place in named if not _has_room(place)), None)
+
+
+def _has_room(folder: Path) -> bool:
+    try:
+        with tempfile.TemporaryFile(dir=folder, buffering=0) as stream:
+            left = _LEAST_ROOM_BYTES
+            while left > 0:
+                left -= stream.write(bytes(left))
+    except OSError as error:
+        return error.errno not in _NO_ROOM
+    return True
 
 
 def _scratch_is_gone(shared: str | None, points: str) -> bool:

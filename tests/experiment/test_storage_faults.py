@@ -12,13 +12,15 @@ import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from runs import Ended, cells_of, lines_of, start, svmbench, write_config
 
 from svmbench.data import download
-from svmbench.experiment import loop
+from svmbench.experiment import loop, worker
+from svmbench.experiment.cells import SharedArrays
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "data"))
 from misbehaving_server import Server
@@ -258,3 +260,132 @@ def test_a_clock_that_jumps_back_changes_no_result(
     assert svmbench("table", out).code == 0
     assert "12345.678" in (out / "table.csv").read_text()
     assert np.isfinite(cells["test-works"]["metrics"]["objective"])
+
+
+# ---------------------------------------------------------------- the disk
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """Mount a file system of 512 kB, where this user may."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    words = ["mount", "-t", "tmpfs", "-o", "size=512k", "tmpfs", str(place)]
+    try:
+        subprocess.run(words, check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("only root may mount a file system")
+    yield place
+    subprocess.run(["umount", "-l", str(place)], check=True)
+
+
+def fill(disk: Path, *, leave: int) -> None:
+    """Write a file that leaves so many bytes of a disk free."""
+    free = os.statvfs(disk).f_bavail * os.statvfs(disk).f_frsize
+    (disk / "filling").write_bytes(bytes(free - leave))
+
+
+def sentence_of(process: subprocess.Popen[str]) -> str:
+    """Return the one line that a command ends with on standard error, with code 1."""
+    said, complained = process.communicate(timeout=300)
+    assert process.returncode == 1, said + complained
+    assert len(complained.splitlines()) == 1, complained
+    assert complained.startswith("svmbench: ")
+    assert "--debug" not in complained
+    return complained
+
+
+@pytest.mark.parametrize("leave", [0, 4 << 10, 12 << 10, 20 << 10, 64 << 10])
+def test_a_full_disk_of_results_is_one_sentence(
+    tmp_path: Path, private_cache: Path, small_disk: Path, leave: int
+) -> None:
+    config = write_config(tmp_path, ["test-works", {"name": "test-writes", "params": {"C": 1.0}}])
+    out = small_disk / "out"
+    fill(small_disk, leave=leave)
+    said = sentence_of(start("run", config, "--output", out))
+    assert "No space left on device" in said or "is full" in said
+    if (out / "runs.jsonl").exists():
+        assert {r["status"] for r in lines_of(out)} <= {"ok"}
+    # Where there is room again, the same command does the rest.
+    (small_disk / "filling").unlink()
+    subprocess.run(["mount", "-o", "remount,size=8m", str(small_disk)], check=True)
+    ended = svmbench("run", config, "--output", out)
+    assert ended.code == 0, ended.said
+    assert "cells: 2 ok" in ended.out
+
+
+def test_a_full_cache_leaves_cells_not_run(
+    tmp_path: Path, small_disk: Path, logs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SVMBENCH_CACHE", str(small_disk))
+    config = write_config(tmp_path, ["test-works"])
+    assert svmbench("run", config, "--output", tmp_path / "first").code == 0
+    written = {"name": "test-writes", "params": {"C": 0.25}}
+    config = write_config(tmp_path, [{"name": "test-works", "label": "a"}, written])
+    monkeypatch.setenv("SABOTAGE_PLACE", str(small_disk / "prepared"))
+    fill(small_disk, leave=8 << 10)
+    out = tmp_path / "out"
+    said = sentence_of(start("run", config, "--output", out))
+    assert f"the disk that holds {small_disk} is full" in said
+    assert {r["solver"]: r["status"] for r in lines_of(out)} == {"a": "ok"}
+    (small_disk / "filling").unlink()
+    subprocess.run(["mount", "-o", "remount,size=8m", str(small_disk)], check=True)
+    ended = Ended(*((p := start("run", config, "--output", out)).wait(300), *p.communicate()))
+    assert ended.code == 0, ended.said
+    assert "2 cells, 1 to run" in ended.out
+
+
+def test_a_cell_that_fills_the_disk_by_itself_has_failed(
+    tmp_path: Path, private_cache: Path, small_disk: Path
+) -> None:
+    subprocess.run(["mount", "-o", "remount,size=4m", str(small_disk)], check=True)
+    solvers = [{"name": "test-writes", "params": {"C": 8.0}}, "test-works"]
+    ended = svmbench("run", write_config(tmp_path, solvers), "--output", small_disk / "out")
+    assert ended.code == 3, ended.said
+    cells = cells_of(small_disk / "out")
+    assert cells["test-writes"]["status"] == "failed"
+    assert "No space left on device" in cells["test-writes"]["reason"]
+    assert cells["test-works"]["status"] == "ok"
+
+
+@pytest.mark.parametrize(
+    ("error", "is_full"),
+    [
+        (OSError(28, "No space left on device"), True),
+        (OSError(122, "Disk quota exceeded"), True),
+        (OSError("2048 requested and 128 written"), True),  # NumPy's
+        (PermissionError(13, "Permission denied"), False),
+        (ValueError("28"), False),
+    ],
+)
+@pytest.mark.parametrize("has_room", [True, False])
+def test_what_is_said_of_a_cell_without_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, is_full: bool, has_room: bool
+) -> None:
+    """Whatever wraps the error: a cell is not run where the disk is full, else it has failed."""
+
+    def fail(*_: object) -> None:
+        try:
+            raise error
+        except Exception as cause:
+            raise RuntimeError("it went wrong") from cause
+
+    limits: worker.Limits = {"memory_gb": 1.0, "threads": 1}
+    monkeypatch.setattr(worker, "_fence", lambda _: None)
+    monkeypatch.setattr(worker, "_has_room", lambda _: has_room)
+    monkeypatch.setattr(worker, "_run", fail)
+    monkeypatch.setattr(worker, "_make_node", fail)
+    said = worker.run_cell({}, None, str(tmp_path / "points.jsonl"), {}, limits)  # type: ignore[typeddict-item]
+    assert said["status"] == ("not run" if is_full and not has_room else "failed")
+    assert worker.run_node({}, str(tmp_path / "node"), limits)["status"] == "failed"  # type: ignore[typeddict-item]
+
+
+def test_no_arrays_are_shared_beyond_the_end_of_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node = SharedArrays("key", {}, 1000)  # type: ignore[typeddict-item]
+    cells = [SimpleNamespace(shared=node)] * 2
+    run = SimpleNamespace(options=loop.Options(), folder=SimpleNamespace(scratch=tmp_path))
+    for free, made in ((1000, ["key"]), (999, [])):
+        monkeypatch.setattr(loop.shutil, "disk_usage", lambda _, n=free: SimpleNamespace(free=n))
+        assert list(loop.Run._nodes(run, cells)) == made  # type: ignore[arg-type]
