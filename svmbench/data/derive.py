@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import scipy.sparse as sp
 
 from svmbench.data.entries import Derivation, Novelty
@@ -14,6 +15,12 @@ from svmbench.errors import DataError
 #: Narrower data are always stored dense: CSR pays off where most of many columns are zero.
 DENSE_BELOW_FEATURES = 65
 SPARSE_BELOW_DENSITY = 1 / 3
+#: Narrow data are stored as CSR none the less where dense they would take more than this, and far
+#: more than the text that they were read from: 64 columns may stand for two bytes of a row.
+MOST_DENSE_BYTES = 256 << 20
+SPARSE_BELOW_FILLED = 1 / 50
+#: Characters of a label.
+LONGEST_LABEL = 200
 MAX_CLASSES_IN_NAME = 5
 MOST_CLASSES_OF_A_PAIR = 1000
 
@@ -56,18 +63,39 @@ class Derived:
 def label_words(labels: np.ndarray) -> np.ndarray:
     """Return labels as words, numbers in their shortest form: ``+1`` and ``1.0`` are ``1``."""
     if labels.dtype.kind in "OUS":
-        texts = labels.astype(str)
+        codes, kinds = pd.factorize(labels, use_na_sentinel=False)
+        words = np.array([str(kind) for kind in kinds] + [""], dtype=object)[:-1]
         try:
-            numbers = texts.astype(np.float64)
+            numbers = words.astype(np.float64)
         except ValueError:
-            return texts
+            return words[codes]
         if not np.isfinite(numbers).all():
-            return texts
+            return words[codes]
+        numbers = numbers[codes]
     else:
         numbers = labels.astype(np.float64)
     values, inverse = np.unique(numbers, return_inverse=True)
     # np.unique makes -0.0 and 0.0 one; adding 0.0 gives that one the plain sign.
-    return np.array([repr(float(value + 0.0)).removesuffix(".0") for value in values])[inverse]
+    plain = [repr(float(value + 0.0)).removesuffix(".0") for value in values]
+    # As objects: NumPy's own texts would all be as wide as the longest of them.
+    return np.array(plain, dtype=object)[inverse]
+
+
+def refuse_long_labels(labels: np.ndarray, where: str) -> None:
+    """Refuse labels that are sentences rather than names.
+
+    Raises
+    ------
+    DataError
+        For a label longer than `LONGEST_LABEL`.
+    """
+    if labels.dtype.kind in "OUS" and len(labels):
+        longest = max(map(len, map(str, labels)))
+        if longest > LONGEST_LABEL:
+            raise DataError(
+                f"{where}: a label of {longest:,} characters, more than the {LONGEST_LABEL} of one"
+                " (is another column the label's?)"
+            )
 
 
 def class_order(words: set[str]) -> list[str]:
@@ -112,9 +140,8 @@ def derive(name: str, train: Part, test: Part | None, what: Derivation) -> Deriv
         if words_test is not None:
             X_test, words_test = _kept(X_test, words_test, np.isin(words_test, select))
     if what.drop_features:
-        columns = _left(name, n_features, what.drop_features)
-        X = X[:, columns]
-        X_test = X_test[:, columns] if X_test is not None else None
+        X = _without(name, X, what.drop_features)
+        X_test = None if X_test is None else _without(name, X_test, what.drop_features)
     positive = what.positive
     if what.novelty is not None:
         positive = what.novelty.normal
@@ -216,11 +243,25 @@ def _require(name: str, wanted: tuple[str, ...], words: np.ndarray) -> None:
             raise DataError(f"{name} has no class {word!r}; its classes are {known}")
 
 
-def _left(name: str, n_features: int, dropped: tuple[int, ...]) -> np.ndarray:
+def _without(name: str, X: Any, dropped: tuple[int, ...]) -> Any:
+    """Return `X` without some features, numbered from 1.
+
+    Of CSR the values alone are gone over, since an entry may say that there are 2³¹ columns.
+    """
+    n_features = X.shape[1]
     for number in dropped:
         if not 1 <= number <= n_features:
             raise DataError(f"{name} has no feature {number} to drop; it has {n_features}")
-    return np.setdiff1d(np.arange(n_features), np.array(dropped) - 1)
+    left_out = np.unique(np.array(dropped, dtype=np.int64) - 1)
+    if not sp.issparse(X):
+        return np.delete(X, left_out, axis=1)
+    place = np.searchsorted(left_out, X.indices)
+    keep = ~np.isin(X.indices, left_out)
+    before = np.concatenate([[0], np.cumsum(keep)])
+    indices = (X.indices - place)[keep].astype(X.indices.dtype)
+    indptr = before[X.indptr].astype(X.indptr.dtype)
+    shape = (X.shape[0], n_features - len(left_out))
+    return sp.csr_array((X.data[keep], indices, indptr), shape=shape)
 
 
 def _kept(X: Any, words: np.ndarray, keep: np.ndarray) -> tuple[Any, np.ndarray]:
@@ -249,8 +290,11 @@ def _stored(X: Any) -> Any:
     """Return `X` as it will lie on disk: dense float64 in C order, or CSR where that is smaller."""
     if X is None:
         return None
-    sparse = X.shape[1] >= DENSE_BELOW_FEATURES and density(X) < SPARSE_BELOW_DENSITY
-    if not sparse:
+    share = density(X)
+    is_wide = X.shape[1] >= DENSE_BELOW_FEATURES and share < SPARSE_BELOW_DENSITY
+    dense_bytes = 8 * X.shape[0] * X.shape[1]
+    is_empty = share < SPARSE_BELOW_FILLED and dense_bytes > MOST_DENSE_BYTES
+    if not (is_wide or is_empty):
         dense = X.toarray() if sp.issparse(X) else X
         return np.ascontiguousarray(dense, dtype=np.float64)
     rows = sp.csr_array(X, dtype=np.float64)

@@ -312,7 +312,7 @@ class Entry(Strict):
     reading: Reading = Reading()
     derivation: Derivation = Derivation()
     n_samples: int = Field(gt=0)
-    n_features: int = Field(gt=0)
+    n_features: int = Field(gt=0, lt=2**31)
     density: float | None = None
     counts: tuple[int, ...] = ()
     n_test: int = Field(default=0, ge=0)

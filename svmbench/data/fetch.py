@@ -76,6 +76,9 @@ def is_url(mirror: str) -> bool:
 def on_mirror(file: SourceFile, mirror: str) -> list[Path]:
     """Return the places of `file` in a mirror folder, plain or compressed, in any sub-folder.
 
+    Where no checksum tells files of one name apart, those in the folder that the registry states
+    are the only ones, if there are any.
+
     Raises
     ------
     DataUnavailableError
@@ -85,12 +88,14 @@ def on_mirror(file: SourceFile, mirror: str) -> list[Path]:
     if not root.is_dir():
         raise DataUnavailableError(f"the mirror {shown_address(mirror)} is not a folder")
     index = _index(root, root.stat().st_mtime_ns)
-    return [
+    found = [
         place
         for name in (file.name, *file.aliases)
         for suffix in SUFFIXES
         for place in index.get(name + suffix, ())
     ]
+    stated = [place for place in found if file.folder and place.parent == root / file.folder]
+    return stated if stated and not file.sha256 else found
 
 
 @lru_cache(maxsize=8)
@@ -161,15 +166,31 @@ def why_missing(entry: Entry, file: SourceFile, said: str = "") -> str:
 
 
 def _from_places(entry: Entry, file: SourceFile, places: list[Path]) -> Fetched:
-    """Return the first copy on the mirror that is right; complain about the first otherwise."""
+    """Return the first copy on the mirror that is right; complain about the first otherwise.
+
+    Copies that no checksum tells apart have to be the same.
+    """
     complaint: DataError | None = None
+    first: tuple[Path, Fetched] | None = None
     for place in places:
         try:
             stored = regular(place, file.max_bytes)
             content = decompressed(stored, place.name, max_bytes=file.max_bytes)
-            return _verified(entry, file, content, "mirror", place.name)
+            fetched = _verified(entry, file, content, "mirror", place.name)
         except DataError as error:
             complaint = complaint or error
+            continue
+        if fetched.verified != "unverified":
+            return fetched
+        if first is None:
+            first = place, fetched
+        elif first[1].sha256 != fetched.sha256:
+            raise DataError(
+                f"{entry.name}: {first[0]} and {place} are not the same, and nothing says which is"
+                " meant; give its 'folder' or its sha256 in the registry"
+            )
+    if first is not None:
+        return first[1]
     assert complaint is not None
     raise complaint
 
@@ -199,7 +220,8 @@ def _from_mirror_url(
                 below = "/".join(quote(part) for part in (folder, name + suffix) if part)
                 url = root[:end].rstrip("/") + f"/{below}" + root[end:].partition("#")[0]
                 try:
-                    return _downloaded(entry, file, url, ("mirror", root), progress)
+                    source = f"{root}/{folder}" if folder else root
+                    return _downloaded(entry, file, url, ("mirror", source), progress)
                 except NotThereError:
                     continue
     raise NotThereError(f"the mirror has no {file.name}")
@@ -285,9 +307,15 @@ def _recorded(entry: Entry, file: SourceFile, digest: str, source: str) -> None:
 
     Recording is :func:`record`'s, after the counts fitted.
     """
-    known = _known_hashes().get(f"{source}:{file.name}")
+    known = _known_hashes().get(_hash_name(file, source))
     if known is not None and known != digest:
         raise _mismatch(entry, file.name, "sha256", digest, (known,))
+
+
+def _hash_name(file: SourceFile, source: str) -> str:
+    """Return the name of a file among those without a checksum: that of its place, not its own."""
+    below = "/".join(part for part in (file.folder, file.name) if part)
+    return f"{source}:{file.url if source == 'official' else below}"
 
 
 def _hashes_file() -> Path:
@@ -325,7 +353,7 @@ def record(fetched: Fetched) -> None:
     place.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(place.with_suffix(".lock")):
         known = _known_hashes()
-        known[f"{fetched.source}:{fetched.file.name}"] = fetched.sha256
+        known[_hash_name(fetched.file, fetched.source)] = fetched.sha256
         temporary = place.with_suffix(".tmp")
         temporary.write_text(json.dumps(known, indent=1, sort_keys=True))
         temporary.replace(place)

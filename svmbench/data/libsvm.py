@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import math
 import re
+from collections.abc import Iterator
 from typing import NoReturn
 
 import numpy as np
@@ -19,6 +20,9 @@ from sklearn.datasets import load_svmlight_file
 from svmbench.errors import DataError
 
 MAX_INDEX = 2**31 - 1
+
+#: Bytes of a text whose lines are held at a time.
+LINES_AT_ONCE = 1 << 20
 
 # What a number may look like. float() of Python (and so the fast parser) also takes 1_000, inf and
 # nan, which no LIBSVM program writes. Each digit can be matched in one way alone: were there two, a
@@ -74,12 +78,26 @@ def check_text(content: bytes, name: str) -> bytes:
     """
     if not content or content.isspace():
         raise DataError(f"{name} is empty")
+    return check_encoding(content, name)
+
+
+def check_encoding(content: bytes, name: str) -> bytes:
+    """Return the beginning of a text, or all of it, as `check_text` does; it may be blank."""
     if content.startswith((b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff")):
         raise DataError(f"{name} is not encoded as UTF-8 (it looks like UTF-16 or UTF-32)")
     if b"\x00" in content:
         line = content.count(b"\n", 0, content.index(b"\x00")) + 1
         raise DataError(f"{name}, line {line}: a zero byte; this is no text file")
     return content.removeprefix(b"\xef\xbb\xbf")
+
+
+def lines_of(content: bytes) -> Iterator[bytes]:
+    """Yield the lines of a text one by one: a list of them may take forty times its memory."""
+    start = 0
+    while start < len(content):
+        stop = content.find(b"\n", start + LINES_AT_ONCE) + 1 or len(content)
+        yield from content[start:stop].splitlines()
+        start = stop
 
 
 def _needs_slow_pass(content: bytes) -> bool:
@@ -147,7 +165,7 @@ def read_slowly(
     indptr = [0]
     indices: list[int] = []
     values: list[float] = []
-    for number, line in enumerate(re.split(rb"\r\n|\n|\r", content), start=first_line):
+    for number, line in enumerate(lines_of(content), start=first_line):
         tokens = list(re.finditer(rb"[^ \t]+", line.split(b"#", 1)[0]))
         if not tokens:
             continue

@@ -69,4 +69,4 @@ def as_novelty(
 
 def _words(y: np.ndarray, names: list[str]) -> np.ndarray:
     """Return the class's name of each row."""
-    return np.array(names)[(y > 0).astype(np.intp) if len(names) == 2 else y]
+    return np.array(names, dtype=object)[(y > 0).astype(np.intp) if len(names) == 2 else y]

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from svmbench.data.derive import refuse_long_labels
 from svmbench.errors import DataError, MissingPackageError, suggestion
 
 #: Bytes of the arrays of one block, and the fewest rows that are read at once.
@@ -75,6 +76,8 @@ def blocks(
                     on_progress(total * done // file.metadata.num_rows, total)
             if not done:
                 raise DataError(f"{path.name} has no data rows")
+    except UnicodeDecodeError:
+        raise DataError(f"{path.name}: a column's name is not encoded as UTF-8") from None
     except (pa.ArrowException, OSError) as error:
         said = " ".join(str(error).split()).rstrip(".")[:160]
         raise DataError(f"{path.name} is no whole Parquet file: {said}") from None
@@ -127,4 +130,5 @@ def _arrays(batch: Any, label: int, done: int, name: str) -> tuple[np.ndarray, n
         raise DataError(f"{where}: {X[row, j]} is not a finite number")
     y = batch.column(label)
     labels = y.to_numpy(zero_copy_only=False)
+    refuse_long_labels(labels, f"{name}, from row {done + 1:,} on")
     return X, labels.astype(np.float64) if labels.dtype != object else labels

@@ -162,7 +162,9 @@ def _folder(one: Entry, joined: bool = False) -> Path:
         },
     )
     for file in said["files"]:
-        for field in ("url", "folder", "aliases", "rebuilt", "max_bytes"):  # these change nothing
+        # Where a file lies changes nothing, unless that alone says which file it is.
+        where = ("url", "folder", "aliases") if file["sha256"] else ()
+        for field in (*where, "rebuilt", "max_bytes"):
             del file[field]
     key = json.dumps([store.FORMAT, said, joined], sort_keys=True)
     digest = hashlib.sha256(key.encode()).hexdigest()[:16]
@@ -401,7 +403,7 @@ def read(one: Entry, got: list[fetch.Fetched]) -> tuple[Part, Part | None]:
 def _rows(one: Entry, fetched: fetch.Fetched, reading: Reading) -> Part:
     X, labels = libsvm.parse(fetched.content, fetched.file.name, sort_indices=reading.sort_indices)
     # A file doesn't say how many features there are; without dropped ones the entry does.
-    n_features = one.n_features + len(one.derivation.drop_features)
+    n_features = one.n_features + len(set(one.derivation.drop_features))
     if X.shape[1] > n_features:
         raise DataError(
             f"{one.name}: {fetched.file.name} has the index {X.shape[1]} "

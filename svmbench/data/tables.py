@@ -9,12 +9,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from svmbench.data.derive import MOST_DENSE_BYTES, refuse_long_labels
 from svmbench.data.entries import Reading
-from svmbench.data.libsvm import check_text
+from svmbench.data.libsvm import check_text, lines_of
 from svmbench.errors import DataError, suggestion
 
-#: The most words of a column that become features of their own.
+#: The most words of a column that become features of their own, and the bytes that these may take
+#: for a row where all rows take more than `MOST_DENSE_BYTES`.
 MOST_WORDS = 1000
+MOST_BYTES_A_ROW = 512
 
 
 def read(content: bytes, name: str, reading: Reading) -> pd.DataFrame:
@@ -59,7 +62,7 @@ def read(content: bytes, name: str, reading: Reading) -> pd.DataFrame:
     except (pd.errors.ParserError, ValueError) as error:
         said = str(error).removeprefix("Error tokenizing data. C error: ").strip()
         raise DataError(f"{name} can't be read as a table: {said}") from None
-    frame = frame.apply(lambda column: column.map(_stripped))
+    frame = _stripped(frame)
     frame.index = _line_numbers(content, len(frame), reading)
     _refuse_short_rows(frame, content, name, reading.separator)
     frame.columns = pd.RangeIndex(1, frame.shape[1] + 1)
@@ -81,32 +84,39 @@ def _named(frame: pd.DataFrame, name: str) -> pd.DataFrame:
     return frame
 
 
-def _stripped(word: Any) -> Any:
-    return word.strip() if isinstance(word, str) else word
+def _stripped(frame: pd.DataFrame) -> pd.DataFrame:
+    words = [w.strip() if isinstance(w, str) else w for w in frame.to_numpy(dtype=object).ravel()]
+    held = np.empty(len(words), dtype=object)
+    held[:] = words
+    return pd.DataFrame(held.reshape(frame.shape))
 
 
 def _refuse_short_rows(frame: pd.DataFrame, content: bytes, name: str, separator: str) -> None:
     """Raise for a row that ends too early: pandas fills it up with empty words."""
-    suspects = frame.index[(frame.iloc[:, -1] == "").to_numpy()]
-    if not len(suspects):
+    suspects = set(frame.index[(frame.iloc[:, -1] == "").to_numpy()])
+    if not suspects:
         return
-    lines = content.splitlines()
-    for number in suspects:
-        line = lines[number - 1].decode()
-        words = (
-            line.split()
-            if separator == "whitespace"
-            else next(csv.reader([line], delimiter=separator, skipinitialspace=True))
-        )
+    for number, stored in enumerate(lines_of(content), start=1):
+        if number not in suspects:
+            continue
+        line = stored.decode()
+        try:
+            words = (
+                line.split()
+                if separator == "whitespace"
+                else next(csv.reader([line], delimiter=separator, skipinitialspace=True))
+            )
+        except csv.Error as error:  # a word longer than it takes
+            raise DataError(f"{name}, line {number}: {error}") from None
         if len(words) < frame.shape[1]:
             raise DataError(f"{name}, line {number}: the row has fewer columns than the others")
 
 
 def _line_numbers(content: bytes, n_rows: int, reading: Reading) -> pd.Index:
     """Return the line of each row: blank lines don't make rows."""
-    lines = content.splitlines()
-    filled = [i for i, line in enumerate(lines, start=1) if line and not line.isspace()]
-    filled = [i for i in filled if i > reading.skip_lines]
+    lines = enumerate(lines_of(content), start=1)
+    is_filled = (i for i, line in lines if i > reading.skip_lines and line and not line.isspace())
+    filled = np.fromiter(is_filled, dtype=np.int64)
     if len(filled) != n_rows:  # a quoted cell goes over several lines
         return pd.RangeIndex(1 + reading.skip_lines, 1 + reading.skip_lines + n_rows)
     return pd.Index(filled)
@@ -155,12 +165,17 @@ def samples(
         if not len(frames[0]):
             raise DataError(f"{names[0]} has no complete row")
     columns: list[list[np.ndarray]] = [[] for _ in frames]
+    plain = [feature for feature in features if encodings.get(feature) is None]
+    numbers = _numbers([frame[plain] for frame in frames], reading, names)
+    place = {feature: j for j, feature in enumerate(plain)}
     for feature in features:
-        parts = [frame[feature] for frame in frames]
-        for held, encoded in zip(
-            columns, _encoded(parts, encodings.get(feature), reading, feature, names), strict=True
-        ):
-            held.append(encoded)
+        if feature in place:
+            found = [part[:, place[feature]] for part in numbers]
+        else:
+            parts = [frame[feature] for frame in frames]
+            found = _encoded(parts, encodings[feature], reading, feature, names)
+        for held, own in zip(columns, found, strict=True):
+            held.append(own)
     return [
         (np.column_stack(held), _labels(frame[label], name, reading))
         for held, frame, name in zip(columns, frames, names, strict=True)
@@ -187,7 +202,9 @@ def _labels(words: pd.Series, name: str, reading: Reading) -> np.ndarray:
         if bad is not None and (labels == bad).any():
             line = labels.index[int(np.argmax((labels == bad).to_numpy()))]
             raise DataError(f"{name}, line {line}: the label is missing")
-    return labels.to_numpy(dtype=object)
+    held = labels.to_numpy(dtype=object)
+    refuse_long_labels(held, name)
+    return held
 
 
 def _encoded(
@@ -198,8 +215,6 @@ def _encoded(
     names: list[str],
 ) -> list[np.ndarray]:
     """Return one feature's columns for each part: one column, or one a word for one-hot."""
-    if rule is None:
-        return _numbers(parts, reading, feature, names)
     if rule in ("alphabetical", "one-hot"):
         words = sorted(set().union(*(set(part) for part in parts)))
         if reading.missing in words and reading.incomplete != "category":
@@ -209,6 +224,12 @@ def _encoded(
                 raise DataError(
                     f"{names[0]}, column {feature}: {len(words):,} different words, more than the"
                     f" {MOST_WORDS:,} that one-hot encoding takes"
+                )
+            most = max(MOST_DENSE_BYTES, MOST_BYTES_A_ROW * len(parts[0]))
+            if 8 * len(words) * sum(map(len, parts)) > most:
+                raise DataError(
+                    f"{names[0]}, column {feature}: {len(words):,} different words in so many rows"
+                    f" would take more than {most >> 20:,} MiB one-hot"
                 )
             return [
                 np.column_stack([(part == word).to_numpy(dtype=np.float64) for word in words])
@@ -223,23 +244,30 @@ def _encoded(
     return encoded
 
 
-def _numbers(
-    parts: list[pd.Series], reading: Reading, feature: Any, names: list[str]
-) -> list[np.ndarray]:
-    columns: list[np.ndarray] = []
-    for part, name in zip(parts, names, strict=True):
-        missing = (part == reading.missing).to_numpy() if reading.missing is not None else None
+def _numbers(parts: list[pd.DataFrame], reading: Reading, names: list[str]) -> list[np.ndarray]:
+    """Return the columns of plain numbers of each part, all at once: there may be many."""
+    found: list[np.ndarray] = []
+    for part in parts:
+        words = part.to_numpy(dtype=object)
+        flat = pd.Series(words.ravel(), dtype=object)
         # Underscores are digits' separators to Python and words to everyone else.
-        plain = part.where(~part.str.contains("_", regex=False), "")
+        plain = flat.where(~flat.str.contains("_", regex=False).astype(bool), "")
         numbers = pd.to_numeric(plain, errors="coerce").to_numpy(dtype=np.float64, copy=True)
         numbers[~np.isfinite(numbers)] = np.nan
-        if missing is not None and reading.incomplete == "mean":
-            known = columns[0] if columns else numbers
-            fill = np.nanmean(known) if np.isfinite(known).any() else np.nan
-            numbers[missing] = fill
-        _refuse_nan(numbers, part, reading, feature, name, "is not a finite number")
-        columns.append(numbers)
-    return columns
+        numbers = numbers.reshape(words.shape)
+        if reading.missing is not None and reading.incomplete == "mean":
+            missing = words == reading.missing
+            for j in np.flatnonzero(missing.any(axis=0)):
+                known = np.ascontiguousarray((found[0] if found else numbers)[:, j])
+                fill = np.nanmean(known) if np.isfinite(known).any() else np.nan
+                numbers[missing[:, j], j] = fill
+        found.append(numbers)
+    bad = [np.isnan(numbers).any(axis=0) for numbers in found]
+    for j in np.flatnonzero(np.any(bad, axis=0))[:1]:
+        for numbers, part, name in zip(found, parts, names, strict=True):
+            said = "is not a finite number"
+            _refuse_nan(numbers[:, j], part.iloc[:, j], reading, part.columns[j], name, said)
+    return found
 
 
 def _refuse_nan(

@@ -11,6 +11,7 @@ import pandas as pd
 import scipy.sparse as sp
 
 from svmbench.data import libsvm, tables
+from svmbench.data.derive import refuse_long_labels
 from svmbench.data.entries import Reading
 from svmbench.data.text_rows import MOST_A_BYTE, parse_rows
 from svmbench.errors import DataError
@@ -44,7 +45,7 @@ def libsvm_blocks(
     line, width, may_be_dense = 1, n_features or 0, True
     begun, expected = False, MOST_A_BYTE
     for number, piece in enumerate(pieces):
-        rows = _Rows(libsvm.check_text(piece, name) if number == 0 else piece, expected)
+        rows = _Rows(libsvm.check_encoding(piece, name) if number == 0 else piece, expected)
         line += rows.read(name, line, n_features, sort_indices=sort_indices, begun=begun)
         if not rows.n_rows:
             continue
@@ -162,10 +163,10 @@ def table_blocks(
     DataError
         As :func:`svmbench.data.load_file` does for tables, or for another number of features.
     """
-    line, header, width = 1, b"", n_features
+    line, header, width, begun = 1, b"", n_features, False
     for number, piece in enumerate(pieces):
-        text = libsvm.check_text(piece, name) if number == 0 else piece
-        if reading.header and not header:
+        text = libsvm.check_encoding(piece, name) if number == 0 else piece
+        while reading.header and text and not header.strip():  # blank lines may come before it
             header, _, text = text.partition(b"\n")
             header += b"\n"
             line += 1
@@ -176,10 +177,11 @@ def table_blocks(
             if X.shape[1] != (width or X.shape[1]):
                 where = f"{name}, from line {line} on"
                 raise DataError(f"{where}: {X.shape[1]} features instead of {width}")
-            width = X.shape[1]
+            refuse_long_labels(labels, f"{name}, from line {line} on")
+            width, begun = X.shape[1], True
             yield X, as_numbers(labels)
         line += text.count(b"\n")
-    if line == 1 + bool(header) or width is None:
+    if not begun:
         raise DataError(f"{name} has no data rows")
 
 
