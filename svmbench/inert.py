@@ -18,13 +18,11 @@ _FORMULA = "=+-@\uff1d\uff0b\uff0d\uff20"
 #: Each digit can be matched in one way alone, else a long text would take the square of its length.
 _NUMBER = re.compile(r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?|[-+]?(?:inf|nan)")
 #: What means something inside a line of Markdown: an underscore only at the edge of a word, and a
-#: closing bracket where a link's address, its name or its definition follows. A bare address would
-#: become a link by its ``://``, or by its ``www.``.
-_MARKS = re.compile(
-    r"[\\`*<>|$]|~(?!\w)|(?<=[\w~])~|\](?=[(\[:])|(?<![^\W_])_|_(?![^\W_])"
-    r"|:(?=//)|(?<=[wW]{3})\."
-)
-_MARKS_AND_BRACKETS = re.compile(r"[\[\]]|" + _MARKS.pattern)
+#: closing bracket where a link's address, its name or its definition follows.
+_MARKS = r"[\\`*<>|$]|~(?!\w)|(?<=[\w~])~|\](?=[(\[:])|(?<![^\W_])_|_(?![^\W_])"
+_MARKS_AND_BRACKETS = re.compile(rf"[\[\]]|{_MARKS}")
+#: Also what makes a link of a bare address, outside the text of another link: ``://`` or ``www.``.
+_MARKS_AND_ADDRESSES = re.compile(rf"{_MARKS}|:(?=//)|(?<=[wW]{{3}})\.")
 #: What would begin a heading, a quotation, a list or a rule at the beginning of a line.
 _OPENING = re.compile(
     r"^(\s*)(#+(?=\s|$)|[-+](?=\s|$)|-+$|=+$)|^(\s*\d{1,9})([.)])(?=\s|$)",
@@ -56,7 +54,7 @@ def lines(text: object) -> str:
 
 def markdown(text: object) -> str:
     """Return a text as one line of Markdown that reads as the text and does nothing."""
-    shown = _MARKS.sub(lambda mark: "\\" + mark[0], _ENTITY.sub("&amp;", line(text)))
+    shown = _MARKS_AND_ADDRESSES.sub(lambda mark: "\\" + mark[0], _ENTITY.sub("&amp;", line(text)))
     return _OPENING.sub(lambda m: f"{m[1] or m[3] or ''}\\{m[2] or m[4]}", shown)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,9 @@ from svmbench.data.derive import MOST_DENSE_BYTES, refuse_long_labels
 from svmbench.data.entries import Reading
 from svmbench.data.libsvm import check_text, lines_of
 from svmbench.errors import DataError, suggestion
+
+#: Columns of a table: each takes a tenth of a millisecond, however few rows there are.
+MOST_COLUMNS = 100_000
 
 #: The most words of a column that become features of their own, and the bytes that these may take
 #: for a row where all rows take more than `MOST_DENSE_BYTES`.
@@ -43,6 +47,7 @@ def read(content: bytes, name: str, reading: Reading) -> pd.DataFrame:
         For an empty file, another encoding, or rows of unequal length (with the line number).
     """
     content = check_text(content, name)
+    _refuse_many_columns(content, name, reading)
     try:
         frame = pd.read_csv(
             io.BytesIO(content),
@@ -73,6 +78,19 @@ def read(content: bytes, name: str, reading: Reading) -> pd.DataFrame:
     return frame
 
 
+def _refuse_many_columns(content: bytes, name: str, reading: Reading) -> None:
+    """Raise for a first row of more columns than a table may have."""
+    lines = (line for line in islice(lines_of(content), reading.skip_lines, None) if line.strip())
+    first = next(lines, b"")
+    blanks = reading.separator == "whitespace"
+    found = len(first.split()) if blanks else 1 + first.count(reading.separator.encode())
+    if found > MOST_COLUMNS:
+        raise DataError(
+            f"{name} has {found:,} columns, more than the {MOST_COLUMNS:,} of a table; LIBSVM's"
+            " format takes any number"
+        )
+
+
 def _named(frame: pd.DataFrame, name: str) -> pd.DataFrame:
     """Return the frame without its first row, which names the columns."""
     header = pd.Index(frame.iloc[0].astype(str))
@@ -88,7 +106,7 @@ def _stripped(frame: pd.DataFrame) -> pd.DataFrame:
     words = [w.strip() if isinstance(w, str) else w for w in frame.to_numpy(dtype=object).ravel()]
     held = np.empty(len(words), dtype=object)
     held[:] = words
-    return pd.DataFrame(held.reshape(frame.shape))
+    return pd.DataFrame(held.reshape(frame.shape), dtype=object)
 
 
 def _refuse_short_rows(frame: pd.DataFrame, content: bytes, name: str, separator: str) -> None:

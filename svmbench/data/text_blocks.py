@@ -43,8 +43,9 @@ def libsvm_blocks(
         As :func:`svmbench.data.libsvm.parse` does, or for an index above `n_features`.
     """
     line, width, may_be_dense = 1, n_features or 0, True
-    begun, expected = False, MOST_A_BYTE
+    begun, blank, expected = False, True, MOST_A_BYTE
     for number, piece in enumerate(pieces):
+        blank &= not piece.strip()
         rows = _Rows(libsvm.check_encoding(piece, name) if number == 0 else piece, expected)
         line += rows.read(name, line, n_features, sort_indices=sort_indices, begun=begun)
         if not rows.n_rows:
@@ -55,7 +56,7 @@ def libsvm_blocks(
         width, begun = max(width, rows.width), True
         yield rows.matrix(width, dense=may_be_dense), rows.labels[: rows.n_rows]
     if not begun:
-        raise DataError(f"{name} has no data rows")
+        raise DataError(f"{name} {'is empty' if blank else 'has no data rows'}")
 
 
 class _Rows:
@@ -163,8 +164,9 @@ def table_blocks(
     DataError
         As :func:`svmbench.data.load_file` does for tables, or for another number of features.
     """
-    line, header, width, begun = 1, b"", n_features, False
+    line, header, width, begun, blank = 1, b"", n_features, False, True
     for number, piece in enumerate(pieces):
+        blank &= not piece.strip()
         text = libsvm.check_encoding(piece, name) if number == 0 else piece
         while reading.header and text and not header.strip():  # blank lines may come before it
             header, _, text = text.partition(b"\n")
@@ -182,7 +184,7 @@ def table_blocks(
             yield X, as_numbers(labels)
         line += text.count(b"\n")
     if not begun:
-        raise DataError(f"{name} has no data rows")
+        raise DataError(f"{name} {'is empty' if blank else 'has no data rows'}")
 
 
 def as_numbers(labels: np.ndarray) -> np.ndarray:

@@ -12,11 +12,13 @@ import os
 import socket
 import threading
 import time
+import tracemalloc
 import zipfile
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from test_data_fetch import SHA, TEXT, registry_text
 
 from svmbench import data, paths
@@ -30,6 +32,7 @@ from svmbench.data import (
     prepare,
     registry,
     store,
+    tables,
 )
 from svmbench.errors import ConfigError, DataError, DataUnavailableError
 
@@ -487,3 +490,190 @@ def test_one_hot_encoding_has_a_bound():
     reading = entries.Reading(format="table", encode={"1": "one-hot"})
     with pytest.raises(DataError, match="2,000 different words"):
         userfile.parse_file(content, "x.csv", reading)
+
+
+def test_a_label_is_no_wider_in_memory_for_another_ones_length():
+    labels = np.array(["x" * 200, *["a", "b"] * 50_000], dtype=object)
+    words = derive.label_words(labels)
+    assert words.tolist() == labels.tolist()
+    assert words.nbytes == 8 * len(labels)  # NumPy's own texts would take 80 MB
+    numbers = derive.label_words(np.array([1.2345678901234567e-300, *[1.0] * 1000]))
+    assert numbers.nbytes == 8 * 1001
+
+
+@pytest.mark.parametrize("reader", ["whole", "blocks"])
+def test_a_label_that_is_a_sentence_is_refused(tmp_path, reader):
+    place = tmp_path / "x.csv"
+
+    def read(length):
+        place.write_text("1,a\n" * 20 + "2," + "x" * length + "\n")
+        return list(data.open_blocks(place)) if reader == "blocks" else data.load_file(place)
+
+    assert read(derive.LONGEST_LABEL)
+    with pytest.raises(DataError, match="a label of 201 characters, more than the 200 of one"):
+        read(derive.LONGEST_LABEL + 1)
+
+
+def test_a_table_has_no_end_of_columns(monkeypatch):
+    monkeypatch.setattr(tables, "MOST_COLUMNS", 100)
+    for separator in (",", "whitespace"):
+        sign = {"whitespace": " "}.get(separator, separator)
+        reading = entries.Reading(format="table", separator=separator, skip_lines=1)
+        for number in (100, 101):
+            content = ("x\n\n" + sign.join(["1"] * number) + "\n").encode()
+            if number == 100:
+                assert tables.read(content, "x.csv", reading).shape == (1, 100)
+            else:
+                with pytest.raises(DataError, match="has 101 columns, more than the 100"):
+                    tables.read(content, "x.csv", reading)
+
+
+def test_columns_are_read_all_at_once(monkeypatch):
+    calls = []
+    whole = tables.pd.to_numeric
+    monkeypatch.setattr(tables.pd, "to_numeric", lambda *a, **k: calls.append(1) or whole(*a, **k))
+    content = "\n".join([",".join(map(str, range(300))) + ",a"] * 3).encode()
+    reading = entries.Reading(format="table")
+    ((X, _),) = tables.samples([tables.read(content, "x", reading)], ["x"], reading)
+    assert (np.arange(300) == X).all()
+    assert len(calls) == 1
+
+
+def test_words_that_would_fill_the_memory_one_hot_are_refused(monkeypatch):
+    monkeypatch.setattr(tables, "MOST_DENSE_BYTES", 1 << 10)
+    text = "\n".join(f"w{i % 90},{'ab'[i % 2]}" for i in range(900)).encode()
+    reading = entries.Reading(format="table", encode={"1": "one-hot"})
+    frame = tables.read(text, "x.csv", reading)
+    with pytest.raises(DataError, match="90 different words in so many rows would take more than"):
+        tables.samples([frame], ["x.csv"], reading)
+
+
+def test_features_are_left_out_of_as_many_as_an_entry_says(tmp_path):
+    X = sp.csr_array(np.array([[1.0, 0, 2, 0, 3], [0, 4, 0, 5, 0]]))
+    for dropped in ((1,), (5, 2), (3, 3, 4)):
+        columns = [j for j in range(5) if j + 1 not in dropped]
+        for stored in (X, X.toarray()):
+            left = derive._without("x", stored, dropped)
+            left = left.toarray() if sp.issparse(left) else left
+            assert (left == X.toarray()[:, columns]).all()
+    wide = sp.csr_array((X.data, X.indices, X.indptr), shape=(2, 1_000_000_000))
+    tracemalloc.start()
+    left = derive._without("x", wide, (1,))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert left.shape == (2, 999_999_999)
+    assert left.indices.tolist() == [1, 3, 0, 2]
+    assert peak < 1 << 20
+
+
+def test_narrow_rows_that_are_nearly_empty_are_kept_sparse(monkeypatch):
+    monkeypatch.setattr(derive, "MOST_DENSE_BYTES", 1 << 16)
+    text = b"1 64:1\n" + b"0\n1\n" * 2_000
+    X, labels = libsvm.parse(text)
+    found = derive.derive("x", derive.Part(X, labels), None, entries.Derivation())
+    assert sp.issparse(found.X)
+    full = derive.Part(np.ones((4_000, 64)), labels[:4_000])
+    assert not sp.issparse(derive.derive("x", full, None, entries.Derivation()).X)
+
+
+@pytest.mark.parametrize("end", ["", "\n", "\n\n"])
+@pytest.mark.parametrize("start", ["", "\n", "\r\n", " \n\n"])
+@pytest.mark.parametrize(
+    ("ending", "rows", "how"),
+    [
+        (".csv", "1,2,a\n3,4,b", {}),
+        (".csv", "x,y,z\n1,2,a\n3,4,b", {"label_column": "z"}),
+        (".svm", "1 1:2\n-1 2:3", {}),
+    ],
+)
+def test_blank_lines_around_the_rows_are_none(tmp_path, start, end, ending, rows, how):
+    place = tmp_path / f"x{ending}"
+    place.write_text(start + rows + end, newline="")
+    whole = data.load_file(place, **how)
+    blocks = [*data.open_blocks(place, **how)]
+    dense = [X.toarray() if sp.issparse(X) else X for X, _ in blocks]
+    found = np.zeros_like(whole.X)
+    for i, row in enumerate(row for X in dense for row in X):
+        found[i, : len(row)] = row
+    assert (found == whole.X).all()
+    assert sum(len(y) for _, y in blocks) == 2
+
+
+@pytest.mark.parametrize("text", ["", "\n", " \n\n", "\n\n "])
+def test_a_blank_file_is_empty_to_both_readers(tmp_path, text):
+    for ending in (".csv", ".svm"):
+        place = tmp_path / f"x{ending}"
+        place.write_text(text)
+        for read in (data.load_file, lambda place: list(data.open_blocks(place))):
+            with pytest.raises(DataError, match="is empty"):
+                read(place)
+
+
+def test_a_parquet_column_whose_name_is_no_text_is_a_sentence(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    place = tmp_path / "x.parquet"
+    parquet.write_table(pa.table({"abcdefgh": [1.0], "y": [1]}), place, store_schema=False)
+    content = place.read_bytes()
+    assert b"abcdefgh" in content
+    place.write_bytes(content.replace(b"abcdefgh", b"abcd\xff\xfe\xffh"))
+    with pytest.raises(DataError, match="a column's name is not encoded as UTF-8"):
+        list(data.open_blocks(place))
+
+
+TWO = """
+[{name}]
+title = "t"
+task = "binary"
+homepage = "https://x.org"
+licence = "none"
+citation = "none"
+files = [{{ name = "data.csv", folder = "{name}" }}]
+reading = {{ format = "table" }}
+n_samples = 2
+n_features = 1
+"""
+
+
+@pytest.mark.parametrize("kind", ["folder", "address"])
+def test_files_of_one_name_in_two_folders_are_two(tmp_path, monkeypatch, serve, kind):
+    for name, value in (("one", 1), ("two", 2)):
+        (tmp_path / "mirror" / name).mkdir(parents=True)
+        (tmp_path / "mirror" / name / "data.csv").write_text(f"{value},a\n{value},b\n")
+    own = tmp_path / "own.toml"
+    own.write_text(TWO.format(name="one") + TWO.format(name="two"))
+    monkeypatch.setenv("SVMBENCH_DATASETS", str(own))
+
+    def answer(handler):
+        place = tmp_path / "mirror" / handler.path.lstrip("/")
+        handler.send_response(200 if place.is_file() else 404)
+        body = place.read_bytes() if place.is_file() else b""
+        handler.send_header("Content-Length", str(len(body)))
+        handler.end_headers()
+        handler.wfile.write(body)
+
+    mirror = str(tmp_path / "mirror") if kind == "folder" else serve(answer)
+    for name, value in (("one", 1), ("two", 2), ("one", 1)):
+        assert data.load(name, mirror=mirror).X.ravel().tolist() == [value, value]
+    before = prepare._folder(data.entry("one"))
+    own.write_text(TWO.format(name="one").replace('folder = "one"', 'folder = "two"'))
+    registry._read.cache_clear()
+    assert prepare._folder(data.entry("one")) != before
+    assert data.load("one", mirror=mirror).X.ravel().tolist() == [2, 2]
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_two_files_that_nothing_tells_apart_have_to_be_the_same(tmp_path, monkeypatch, same):
+    for name, text in (("one", "1,a\n2,b\n"), ("two", "1,a\n2,b\n" if same else "3,a\n4,b\n")):
+        (tmp_path / "mirror" / name).mkdir(parents=True)
+        (tmp_path / "mirror" / name / "data.csv").write_text(text)
+    own = tmp_path / "own.toml"
+    own.write_text(TWO.format(name="mine").replace(', folder = "mine"', ""))
+    monkeypatch.setenv("SVMBENCH_DATASETS", str(own))
+    mirror = str(tmp_path / "mirror")
+    if same:
+        assert data.load("mine", mirror=mirror).X.ravel().tolist() == [1, 2]
+    else:
+        with pytest.raises(DataError, match=r"one/data.csv and .*two/data.csv are not the same"):
+            data.load("mine", mirror=mirror)
