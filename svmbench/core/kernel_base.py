@@ -31,6 +31,7 @@ from svmbench.core.kernels import KERNELS, KernelFunction, KernelSource
 from svmbench.core.models import Expansion
 from svmbench.core.prediction import require_precision
 from svmbench.core.problems import FREE, NO_OFFSET, Offset, Values, absorbed
+from svmbench.core.useless import warn_if_useless
 from svmbench.core.widths import RULES, width
 
 #: Parameters of the kernel itself.
@@ -147,8 +148,7 @@ class KernelSolver(Solver):
         if self.kernel != "linear":
             msg = f"only a linear kernel has coef_, and this one is {self.kernel!r}"
             raise AttributeError(msg)
-        found = self._model.normals()
-        found.flags.writeable = False
+        (found := self._model.normals()).flags.writeable = False
         return found
 
     def _check_parameters(self) -> None:
@@ -404,11 +404,10 @@ class KernelSolver(Solver):
         has_dual = values.alpha is not None
         self.dual_objective_ = self.problem.dual(values, weight) if has_dual else -np.inf
         if not np.isfinite(self.objective_):
-            msg = (
-                f"{type(self).__name__} has decision values that are NaN or infinite on its own "
-                f"training samples: the {self.kernel} kernel overflows there"
-            )
+            name = f"{type(self).__name__} has decision values that are NaN or infinite on its own"
+            msg = f"{name} training samples: the {self.kernel} kernel overflows there"
             raise FloatingPointError(msg)
+        warn_if_useless(self, data)
         return self
 
     def _values(self, data: TrainingData, f: np.ndarray | None = None) -> Values:

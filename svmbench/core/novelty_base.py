@@ -22,6 +22,7 @@ from svmbench.core.arrays import canonical_csr
 from svmbench.core.base import PathPoint, Solver, Splits, TrainingData, require_squares
 from svmbench.core.kernel_base import KERNEL_PARAMETERS, KernelSolver
 from svmbench.core.kernels import KernelSource
+from svmbench.core.useless import NO_MARGIN
 
 
 class NoveltyDetector(OutlierMixin, Solver):
@@ -104,6 +105,18 @@ class KernelDetector(KernelSolver, NoveltyDetector):
     def n_support_(self) -> np.ndarray:
         """Number of support vectors, int32 of shape (1,)."""
         return np.array([len(self.expansion_.coefficients)], dtype=np.int32)
+
+    def what_is_useless(self, data: TrainingData) -> str:
+        """Return the predicate of a warning where there is no margin, else ""."""
+        if self.stop_reason_ != NO_MARGIN:
+            return ""
+        given, wider = "", ""
+        if hasattr(self, "nu"):
+            given, wider = f" at nu={self.nu:g}", "a larger nu or "
+        return (
+            f"finds no margin{given}: no plane separates the samples from the origin, and the model"
+            f" is w = 0; take {wider}a kernel whose values are all positive, like RBF"
+        )
 
     def prepare(self, X: Any, y: Any = None) -> TrainingData:
         """Validate, and settle gamma; see the base class. `y` is not looked at."""

@@ -14,6 +14,7 @@ from svmbench.core.base import TrainingData, reason_of_all, sum_of_counters
 from svmbench.core.given_kernel import PRECOMPUTED
 from svmbench.core.joint_pairs import JointData, JointSolution, Layout
 from svmbench.core.shared_points import SharedPoints
+from svmbench.core.useless import warn_if_useless
 from svmbench.core.weights import effective
 
 if TYPE_CHECKING:
@@ -234,7 +235,11 @@ class PairsTogether:
         if not np.isfinite(primal):
             msg = f"the {model.kernel} kernel overflows on the training samples; scale the features"
             raise FloatingPointError(msg)
-        return Objectives(primal, model.problem.dual(values, model.C))
+        # All pairs are one problem to the warning.
+        model.objective_, model.stop_reason_ = primal, self.stop_reason
+        model.dual_objective_ = model.problem.dual(values, model.C)
+        warn_if_useless(model, data)
+        return Objectives(primal, model.dual_objective_)
 
     def _model_of(self, p: int) -> Any:
         """Return the model of pair `p`; what the search took is known of all pairs alone."""

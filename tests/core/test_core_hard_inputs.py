@@ -1,11 +1,15 @@
 """Inputs that float64 or a limit of steps can't do justice to: the right answer, or a word."""
 
+import re
+import warnings
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose
-from sklearn.datasets import load_breast_cancer
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from small_problems import make_problem, needs_jit
 
@@ -227,3 +231,35 @@ def test_large_squares_that_do_not_overflow_are_taken(form, factor):
     near = CSVC(gamma=1.0).fit(X, y)
     far = CSVC(gamma=1.0 / factor**2).fit(form(factor * X), y)
     assert far.objective_ == pytest.approx(near.objective_, rel=1e-3)
+
+
+@needs_jit
+@pytest.mark.parametrize("several", [False, True])
+def test_csvc_says_that_its_tolerance_leaves_the_objective_far_from_the_optimum(several):
+    X, y = load_iris(return_X_y=True) if several else load_breast_cancer(return_X_y=True)
+    X = StandardScaler().fit_transform(X)
+    C = 1e8
+    with pytest.warns(
+        ConvergenceWarning, match="converged within tol=0.001, but at C=1e[+]08"
+    ) as w:
+        model = CSVC(C=C).fit(X, y)
+    assert model.stop_reason_ == "converged"
+    # The largest violation is within tol; each costs C times as much.
+    exact = CSVC(C=C, tol=1e-10).fit(X, y)
+    assert model.objective_ > 10.0 * exact.objective_
+    assert exact.objective_ == pytest.approx(exact.dual_objective_, rel=0.1)
+    assert model.dual_objective_ <= exact.objective_ * (1.0 + 1e-9)
+    better = float(re.search("set tol=(.*)$", str(w[0].message)).group(1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        closer = CSVC(C=C, tol=better).fit(X, y)
+    assert closer.objective_ <= 2.0 * exact.objective_
+
+
+@needs_jit
+@pytest.mark.filterwarnings("error::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("C", [1e-4, 1.0, 100.0])
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+def test_csvc_says_nothing_of_ordinary_problems(C, kernel):
+    for X, y in (load_digits(return_X_y=True), make_problem(), make_problem(noise=0.0)):
+        assert CSVC(C=C, kernel=kernel).fit(X[:900], y[:900]).stop_reason_ == "converged"

@@ -1,17 +1,24 @@
 """nu-svc against scikit-learn's (LIBSVM's), its own duality gap and what nu promises."""
 
+import re
+import warnings
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy.optimize import linprog
 from sklearn.datasets import load_wine
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.svm import NuSVC as Theirs
 from small_problems import make_problem, needs_jit
 
+import svmbench
 from svmbench.core.compiled import JIT_DISABLED
 from svmbench.core.kernel.csvc import driver, working_sets
-from svmbench.core.kernel.nu_svc import NuSVC
+from svmbench.core.kernel.nu_svc import NuSVC, smallest_nu
+from svmbench.core.kernels import KernelFunction, KernelSource
 
 
 def test_two_points_on_paper():
@@ -108,3 +115,69 @@ def test_what_nu_can_not_be():
     with pytest.raises(ValueError, match=r"nu=0.5 is too large: .* it can be 0.4 at most"):
         NuSVC(nu=0.5).fit(X, few)
     assert NuSVC(nu=0.4, tol=1e-6).fit(X, few).stop_reason_ == "converged"
+
+
+def smallest_mean_hinge_loss(K, y, offset):
+    """Return the least mean hinge loss of any f = K beta + b: a linear program, by HiGHS."""
+    n = len(y)
+    values, vectors = np.linalg.eigh(K)
+    F = vectors[:, values > 1e-10 * values[-1]] * np.sqrt(values[values > 1e-10 * values[-1]])
+    left = np.hstack([-y[:, None] * F, -float(offset) * y[:, None], -np.eye(n)])
+    cost = np.append(np.zeros(F.shape[1] + 1), np.full(n, 1.0 / n))
+    bounds = [(None, None)] * (F.shape[1] + 1) + [(0.0, None)] * n
+    return linprog(cost, A_ub=left, b_ub=-np.ones(n), bounds=bounds).fun
+
+
+def overlapping(n=150):
+    rng = np.random.default_rng(0)
+    y = np.where(rng.random(n) < 0.5, 1, -1)
+    X = rng.normal(size=(n, 4))
+    X[:, 0] += 0.6 * y
+    return X, y
+
+
+@needs_jit
+@pytest.mark.parametrize(("name", "offset"), [("nu-svc", True), ("nu-svm", False)])
+@pytest.mark.parametrize("times", [1.0, 1e-3])
+def test_a_nu_without_a_margin_is_told_with_the_smallest_that_has_one(name, offset, times):
+    X, y = overlapping()
+    X = times * X
+    K = X @ X.T + (0.0 if offset else 1.0)
+    least = smallest_mean_hinge_loss(K, y, offset)
+    assert 0.4 < least < 0.9
+    said = "finds no margin at nu=.*: the smallest useful nu is about (0[.][0-9]+)$"
+    for nu in (0.05, 0.9 * least):
+        with pytest.warns(ConvergenceWarning, match=f"{name} finds no margin") as told:
+            model = svmbench.solver(name, nu=nu, kernel="linear").fit(X, y)
+        assert model.stop_reason_ == "no margin"
+        assert float(re.search(said, str(told[0].message)).group(1)) == pytest.approx(
+            least, rel=0.03
+        )
+        # Weak duality: the optimum is 0 but for rounding.
+        assert -1e-9 * times**2 <= model.dual_objective_ <= 0.0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = svmbench.solver(name, nu=1.05 * least, kernel="linear").fit(X, y)
+    assert model.stop_reason_ == "converged"
+    assert model.objective_ < 0.0
+    assert model.objective_ - model.dual_objective_ <= 0.05 * -model.dual_objective_
+
+
+@needs_jit
+def test_the_estimate_is_a_nu_that_has_a_margin_and_hardly_above_the_least():
+    X, y = overlapping()
+    for kernel in (KernelFunction("linear"), KernelFunction("poly", 0.5, 2, 1.0)):
+        K = kernel.between(X, X)
+        for offset in (True, False):
+            least = smallest_mean_hinge_loss(K, y, offset)
+            # Without a free offset it is asked of Q.
+            given = K if offset else K * np.outer(y, y)
+            found = smallest_nu(KernelSource.precomputed(given), y, is_signed=not offset)
+            assert least - 1e-6 <= found <= 1.05 * least
+    of_smaller = 2.0 * min(np.mean(y > 0), np.mean(y < 0))
+    assert smallest_nu(KernelSource.precomputed(np.ones((150, 150))), y) == of_smaller
+
+
+def test_rows_that_are_all_equal_have_no_margin_at_any_nu():
+    with pytest.warns(ConvergenceWarning, match="finds no margin at nu=0.5, nor would it at any"):
+        NuSVC().fit(np.ones((8, 2)), [0, 1] * 4)

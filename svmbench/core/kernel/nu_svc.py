@@ -11,9 +11,15 @@ Returned
     in which a multiplier is at most 1 and f is N times as large), or within tol times rho in that
     scale, where rho is below 1 there. Relative to rho, they are the conditions of the C-SVC with
     the same f / rho, whose C is 1 / (N rho); see ``csvc/margin_tolerance``.
+The smallest useful nu
+    The optimum is w = 0, rho = 0, a model of no use, for every nu up to nu_min, the smallest mean
+    hinge loss of any (w, b): with (t w, t b, t) for small t > 0 the primal value is below 0 if the
+    mean hinge loss of (w, b) is below nu, and at alpha with w = 0 and sum nu no mean hinge loss is
+    below nu. The C-SVC's sum of alpha over C N falls with C, down to nu_min as C grows, and at each
+    C the two problems have the same f / rho for that nu (Chang and Lin 2001).
 Reference
     Schölkopf, Smola, Williamson and Bartlett 2000; Chang and Lin 2001 (e'alpha = nu at an optimum,
-    so that each class has the sum nu/2; pairs of one class).
+    so that each class has the sum nu/2; pairs of one class; the range of nu).
 """
 
 from __future__ import annotations
@@ -25,11 +31,45 @@ import numpy as np
 
 from svmbench.core.base import TrainingData, most_iterations
 from svmbench.core.kernel.csvc import Box, ShareOfMargin, fill, make_box, solve_box, thresholds
+from svmbench.core.kernel.csvc.box import csvc_box
 from svmbench.core.kernel_base import KernelSolution
 from svmbench.core.kernel_classifier import KernelClassifier
 from svmbench.core.kernels import KERNELS, KernelSource
 from svmbench.core.registry import declare
+from svmbench.core.useless import NO_MARGIN
 from svmbench.core.weights import Weighted
+
+#: Samples from which the scale of the kernel is taken.
+SCALE_SAMPLES = 300
+
+#: Values of C in `smallest_nu`, each ten times the last.
+DECADES = 7
+
+#: Tolerance of its C-SVCs, and the largest number of steps a sample of each.
+C_SVC_TOL, C_SVC_STEPS = 1e-2, 20
+
+#: A mean hinge loss above this share of the last one is no progress …
+NO_PROGRESS = 0.99
+
+#: … once it is below this value; at first C may be too small for any.
+BEGUN = 0.95
+
+
+def no_margin(nu: float, least: float, most: float = 1.0) -> str:
+    """Return the predicate of the warning that there is no margin.
+
+    Parameters
+    ----------
+    nu : float
+    least, most : float
+        The smallest useful nu, and the largest that is feasible.
+    """
+    start = f"finds no margin at nu={nu:g}"
+    if least >= (1.0 - 1e-6) * most:
+        return f"{start}, nor would it at any other: the model is w = 0"
+    if least > nu:
+        return f"{start}, where the model is w = 0: the smallest useful nu is about {least:.2g}"
+    return f"{start} within its steps, where there is a narrow one: take a larger nu"
 
 
 def box_and_start(
@@ -54,12 +94,68 @@ def box_and_start(
     low, high = np.minimum(y, 0.0), np.maximum(y, 0.0)
     if weights is not None:
         low, high = low * weights, high * weights
-    most = 2.0 * min(float(high.sum()), -float(low.sum())) / n
+    most = largest_nu(y, weights)
     if nu > most:
         msg = f"nu={nu:g} is too large: with this smaller class it can be {most:g} at most"
         raise ValueError(msg)
     start = fill(0.5 * nu * n, high) - fill(0.5 * nu * n, -low)
     return make_box(np.zeros(n), low, high, (y < 0.0).astype(np.int64)), start
+
+
+def largest_nu(y: np.ndarray, weights: np.ndarray | None = None) -> float:
+    """Return the largest feasible nu with a free offset: twice the share of the smaller class."""
+    shares = np.ones(len(y)) if weights is None else weights
+    positive = float(shares[y > 0.0].sum())
+    return 2.0 * min(positive, float(shares.sum()) - positive) / len(y)
+
+
+def smallest_nu(
+    source: KernelSource,
+    y: np.ndarray,
+    weights: np.ndarray | None = None,
+    *,
+    is_signed: bool = False,
+) -> float:
+    """Estimate the smallest nu of a ν-SVM that has a margin, from above.
+
+    It is the mean hinge loss of a C-SVC plus ``||w||^2 / (C N)``, which at the C-SVC's optimum is
+    the sum of its multipliers over C N, and at any (w, b) a nu that has a margin. C grows tenfold
+    until that makes no difference or takes too many steps: the estimate exceeds the infimum by what
+    larger C would still gain, which is margins too narrow to be found.
+
+    Parameters
+    ----------
+    source : KernelSource
+    y : ndarray of shape (n,)
+        Labels ±1.
+    weights : ndarray of shape (n,), optional
+        Of the samples, of mean 1.
+    is_signed : bool, default=False
+        Whether the matrix is Q, which has the labels in it; f has no free offset then.
+    """
+    n, y = len(y), np.asarray(y, dtype=np.float64)
+    some = np.unique(np.linspace(0, n - 1, min(n, SCALE_SAMPLES)).astype(np.int64))
+    K = source.block(some, some)
+    if is_signed:
+        K = K * np.outer(y[some], y[some])
+    # The mean squared distance from the mean in feature space.
+    scale = float(np.trace(K)) / len(some) - float(K.mean())
+    if scale <= np.finfo(np.float64).eps * float(np.abs(K).max()):
+        return largest_nu(y, weights)
+    signs = np.ones(n) if is_signed else y
+    least, start = np.inf, np.zeros(n)
+    for C in 10.0 ** np.arange(DECADES) / scale:
+        box = csvc_box(signs, C, offset=not is_signed, weights=weights)
+        found = solve_box(source, box, start=start, tol=C_SVC_TOL, max_iter=C_SVC_STEPS * n)
+        b = float(thresholds(box, found.beta, found.v).sum())
+        losses = np.maximum(0.0, 1.0 - signs * (box.linear - found.v + b))
+        square = float(found.beta @ (box.linear - found.v))
+        mean = float(losses.mean() if weights is None else weights @ losses / n)
+        before, least = least, min(least, mean + square / (C * n))
+        if found.stop_reason != "converged" or (NO_PROGRESS * before < least < BEGUN):
+            break
+        start = found.beta
+    return least
 
 
 @declare(
@@ -116,7 +212,9 @@ class NuSVC(Weighted, KernelClassifier):
     n_iter_ : int
         Pair steps.
     stop_reason_ : str
-        ``"converged"``, ``"max_iter"`` or ``"stalled"`` (no step is left that float64 can see).
+        ``"converged"``, ``"max_iter"``, ``"stalled"`` (no step is left that float64 can see) or
+        ``"no margin"``: nu is too small for the data, and the model is w = 0; a warning names the
+        smallest useful nu.
     counters_ : dict
         ``kernel_evaluations``, ``updates`` (pair steps), ``checks`` (of the gradient in float64),
         ``support_vectors``, ``bounded_support_vectors``.
@@ -182,6 +280,13 @@ class NuSVC(Weighted, KernelClassifier):
     def _weigh(self, labels: np.ndarray, sample_weight: Any) -> np.ndarray | None:
         weights = super()._weigh(labels, sample_weight)
         return None if weights is None else weights / weights.mean()
+
+    def what_is_useless(self, data: TrainingData) -> str:
+        """Return the predicate of a warning where there is no margin, else ""."""
+        if self.stop_reason_ != NO_MARGIN:
+            return ""
+        least = smallest_nu(self._source(data), data.y, data.weights)
+        return no_margin(self.nu, least, largest_nu(data.y, data.weights))
 
     def solve(
         self,

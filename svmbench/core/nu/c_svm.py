@@ -107,7 +107,7 @@ def solve_free(
         point.steps += steps
         spent += steps * seconds_of_pairs(n)
         problem.refresh(point)
-    point.reason = "converged" if problem.is_near(point, tol) else "stalled"
+    point.reason = problem.reason(point, tol)
     return point
 
 

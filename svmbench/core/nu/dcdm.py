@@ -63,7 +63,7 @@ def solve(problem: UnitProblem, point: Point, *, tol: float, max_iter: int) -> N
     point.gap = float(point.a @ d) - _least_of_half_space(d, problem.total or 0.0)
     point.reason = "max_iter"
     if ended:
-        point.reason = "converged" if problem.is_near(point, tol) else "stalled"
+        point.reason = problem.reason(point, tol)
 
 
 def _least_of_half_space(d: np.ndarray, total: float) -> float:

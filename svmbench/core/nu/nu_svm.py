@@ -25,15 +25,17 @@ from typing import Any, ClassVar
 import numpy as np
 
 from svmbench.core.base import TrainingData
+from svmbench.core.kernel.nu_svc import no_margin, smallest_nu
 from svmbench.core.kernel_base import KERNEL_PARAMETERS, KernelSolution
 from svmbench.core.kernel_classifier import KernelClassifier
-from svmbench.core.kernels import KERNELS
+from svmbench.core.kernels import KERNELS, KernelSource
 from svmbench.core.novelty_base import require_share
 from svmbench.core.nu import sequence
 from svmbench.core.nu.sequence import RULES, Settings, Step
 from svmbench.core.nu.unit_box import margin
 from svmbench.core.nu.whole_matrix import OWN_COUNTERS, OnWholeMatrix, ScreenedSolution
 from svmbench.core.registry import declare
+from svmbench.core.useless import NO_MARGIN
 
 
 def solution_of(step: Step, y: np.ndarray, scale: float, square: float) -> ScreenedSolution:
@@ -95,6 +97,13 @@ class _NuSVM(OnWholeMatrix, KernelClassifier):
     def _sum_weight(self, data: TrainingData) -> float:
         return float(self.nu)
 
+    def what_is_useless(self, data: TrainingData) -> str:
+        """Return the predicate of a warning where there is no margin, else ""."""
+        if self.stop_reason_ != NO_MARGIN:
+            return ""
+        source = KernelSource.precomputed(self._own(data))
+        return no_margin(self.nu, smallest_nu(source, data.y, is_signed=True))
+
     def _settings(self) -> Settings:
         return Settings(
             solver=self.solver,
@@ -126,7 +135,8 @@ class NuSVM(_NuSVM):
     """The ν-SVM whose offset is absorbed or left out ("bounded"), by an inner solver of choice.
 
     Unlike ``nu-svc``, whose offset is free, any nu in (0, 1] is feasible; where the classes overlap
-    by more than nu allows, the margin rho and w are 0.
+    by more than nu allows, the margin rho and w are 0: see "The smallest useful nu" in
+    :mod:`svmbench.core.kernel.nu_svc`, which holds for f without a free offset as well.
 
     Parameters
     ----------
@@ -168,7 +178,8 @@ class NuSVM(_NuSVM):
     n_iter_ : int
         Steps.
     stop_reason_ : str
-        ``"converged"``, ``"max_iter"`` or ``"stalled"``.
+        ``"converged"``, ``"max_iter"``, ``"stalled"``, or ``"no margin"``: nu is too small for the
+        data, and the model is w = 0; a warning names the smallest useful nu.
     counters_ : dict
         ``updates`` (pair steps, updates of `dcdm`, iterations of a library), ``newton_steps``,
         ``support_vectors``, ``bounded_support_vectors``, and of a path ``screened_zero``,

@@ -121,7 +121,7 @@ def solve(problem: UnitProblem, point: Point, *, tol: float, max_iter: int) -> N
         mend(point.a, problem.sum)
         if reason != CONVERGED:
             spent += together.run(problem, point, target) * NEWTON_TRIPLE * n**3
-    point.reason = "converged" if problem.is_near(point, tol) else "stalled"
+    point.reason = problem.reason(point, tol)
 
 
 def take_interior(problem: UnitProblem, point: Point, gap: float) -> bool:

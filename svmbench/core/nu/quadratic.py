@@ -154,5 +154,5 @@ def solve(problem: UnitProblem, *, name: str, tol: float) -> Point:
     point = problem.at(a)
     point.steps = iterations
     point.gap = problem.gap(point)
-    point.reason = "converged" if problem.is_near(point, 10.0 * tol) else "stalled"
+    point.reason = problem.reason(point, 10.0 * tol)
     return point

@@ -26,6 +26,7 @@ import numpy as np
 
 from svmbench.core.arrays import raw
 from svmbench.core.compiled import compiled
+from svmbench.core.useless import NO_MARGIN
 
 #: A gap of so many roundings of e'Qe-like sums can't be told from 0.
 ROUNDINGS = 4.0 * np.finfo(np.float64).eps
@@ -52,7 +53,7 @@ class Point:
     steps, newton_steps : int
         Pair steps, and steps of all free multipliers at once, so far.
     reason : str
-        ``"converged"``, ``"max_iter"`` or ``"stalled"``.
+        ``"converged"``, ``"max_iter"``, ``"stalled"`` or `NO_MARGIN`.
     gap : float
         The duality gap once a solver has evaluated it.
     drift : int
@@ -127,17 +128,18 @@ class UnitProblem:
         """Return the gap to reach: `tol` times the objective, and no less than rounding makes."""
         return max(tol * abs(self.value(point)), self.floor(point))
 
-    def is_near(self, point: Point, tol: float) -> bool:
-        """Return whether a point counts as optimal, by its `gap`.
+    def reason(self, point: Point, tol: float) -> str:
+        """Return the stop reason of a point that a search for its `gap` ended at.
 
-        It does where the gap is at most `tol` times the objective. Where rounding makes a larger
-        gap, it does if the gap is at most `NEAR` times the objective, or if the objective itself is
-        no more than rounding: w is 0 then.
+        It is ``"converged"`` where the gap is at most `tol` times the objective. Where rounding
+        makes a larger gap, it is if the gap is at most `NEAR` times the objective. Where a sum is
+        kept and the objective itself is no more than rounding, w is 0: there is no margin.
         """
         value, floor = abs(self.value(point)), self.floor(point)
-        if self.total is not None and value <= floor:
-            return point.gap <= floor
-        return point.gap <= tol * value or point.gap <= min(floor, NEAR * value)
+        if self.total is not None and max(value, point.gap) <= floor:
+            return NO_MARGIN
+        is_near = point.gap <= tol * value or point.gap <= min(floor, NEAR * value)
+        return "converged" if is_near else "stalled"
 
     def reaches(self, point: Point, target: float) -> bool:
         """Evaluate the gap of a point, by a gradient good enough for it; return if it is small.

@@ -37,6 +37,7 @@ from svmbench.core.oneclass.cutting import (
 from svmbench.core.oneclass.hard_margin import HARD_MARGIN, iteration_bound
 from svmbench.core.registry import declare
 from svmbench.core.seeded import generator
+from svmbench.core.useless import warn_if_useless
 
 
 class Candidates(NamedTuple):
@@ -123,6 +124,7 @@ class CuttingDetector(KernelDetector):
         if self.kernel == "rbf":
             bound = iteration_bound(float(self.theta), min(1.0, values.square) ** 0.5)
             self.counters_["iteration_bound"] = bound
+        warn_if_useless(self, data)
         return self
 
 
