@@ -1,13 +1,17 @@
 """FOSVM1 and FOSVM2: the printed steps, the hard-margin optimum, the theorems, few evaluations."""
 
+import warnings
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose
 from scipy.optimize import nnls
 from scipy.stats import hypergeom
+from sklearn.exceptions import ConvergenceWarning
 from small_problems import needs_jit
 
+import svmbench
 from svmbench.core.compiled import JIT_DISABLED
 from svmbench.core.kernel import columns
 from svmbench.core.kernels import KernelFunction, KernelSource
@@ -291,3 +295,31 @@ def test_everyone_finds_nothing_once_everyone_is_in():
     go_on(source, cut, Everyone(columns.DoubleColumns(source), 1.0), 1e-12, 100)
     assert sorted(cut.members) == [0, 1, 2, 3]
     assert cut.reason == "converged"
+
+
+@pytest.mark.parametrize("theta", [0.01, 0.2])
+def test_a_precision_that_is_only_probable_is_counted_and_told(theta):
+    """Samples below (1 - theta) of the margin are counted by hand; FOSVM1 never has any."""
+    broken = []
+    for seed in range(8):
+        X = np.random.default_rng(seed).normal(size=(60 if JIT_DISABLED else 300, 3))
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            model = FOSVM2(theta, n_candidates=3, random_state=seed).fit(X)
+        scores = model.score_samples(X)
+        below = int(np.sum(scores < (1.0 - theta) * model.offset_))
+        assert model.n_below_ == below
+        assert model.stop_reason_ == "probably converged"
+        sentences = [str(w.message) for w in said if issubclass(w.category, ConvergenceWarning)]
+        assert len(sentences) == bool(below)
+        assert all(f"{below} of the {len(X)} training samples" in each for each in sentences)
+        broken.append(below > 0)
+    assert any(broken)
+    certain = FOSVM1(theta).fit(X)
+    assert (certain.n_below_, certain.stop_reason_) == (0, "converged")
+
+
+def test_the_list_of_solvers_says_that_it_is_probable():
+    said = svmbench.solvers()["fosvm2"].summary
+    assert "probable, not certain" in said
+    assert "probable" not in svmbench.solvers()["fosvm1"].summary

@@ -12,10 +12,12 @@ Returned
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from svmbench.core.base import TrainingData, require_count
@@ -38,6 +40,9 @@ from svmbench.core.oneclass.hard_margin import HARD_MARGIN, iteration_bound
 from svmbench.core.registry import declare
 from svmbench.core.seeded import generator
 from svmbench.core.useless import warn_if_useless
+
+#: How FOSVM2 ends where no sample that it drew is below (1 - theta) of the margin.
+PROBABLY = "probably converged"
 
 
 class Candidates(NamedTuple):
@@ -119,8 +124,9 @@ class CuttingDetector(KernelDetector):
         self.objective_ = self.problem.primal(values, 0.0)
         self.dual_objective_ = self.problem.dual(values, 0.0)
         rho = self.expansion_.rho
-        lowest = float(np.min(values.f)) + rho
-        self.smallest_membership_ = min(1.0, lowest / rho) if rho > 0.0 else 0.0
+        scores = values.f + rho
+        self.smallest_membership_ = min(1.0, float(np.min(scores)) / rho) if rho > 0.0 else 0.0
+        self.n_below_ = int(np.sum(scores < (1.0 - float(self.theta)) * rho))
         if self.kernel == "rbf":
             bound = iteration_bound(float(self.theta), min(1.0, values.square) ** 0.5)
             self.counters_["iteration_bound"] = bound
@@ -176,6 +182,8 @@ class FOSVM1(CuttingDetector):
     smallest_membership_ : float
         The paper's membership of the sample that has the least: min_i <w, phi(x_i)> / rho, at
         most 1.
+    n_below_ : int
+        Training samples below (1 - theta) of the margin.
     n_iter_ : int
         Active problems solved: the paper's iterations.
     stop_reason_ : str
@@ -238,7 +246,8 @@ class FOSVM1(CuttingDetector):
     name="fosvm2",
     problem=HARD_MARGIN,
     paper="fosvm",
-    summary="FOSVM2: hard-margin one-class SVM by cutting planes, the lowest score of m drawn",
+    summary="FOSVM2: hard-margin one-class SVM by cutting planes, the lowest score of m drawn: its "
+    "precision is probable, not certain",
     reference="FOSVM paper, Algorithm 3",
     kernels=("linear", "rbf", "poly"),
     task="one-class",
@@ -248,7 +257,8 @@ class FOSVM2(CuttingDetector):
     """Hard-margin one-class SVM on an active set whose samples are the lowest of a few drawn.
 
     Training reads no more samples than it draws, however many there are; the precision theta
-    holds with a probability (:class:`FOSVM1`: for certain).
+    holds with a probability (:class:`FOSVM1`: for certain). `fit`, which evaluates the objective on
+    all samples, warns where some break it; how many is in ``n_below_``.
 
     Parameters
     ----------
@@ -286,10 +296,13 @@ class FOSVM2(CuttingDetector):
     smallest_membership_ : float
         The paper's membership of the sample that has the least: min_i <w, phi(x_i)> / rho, at
         most 1.
+    n_below_ : int
+        Training samples below (1 - theta) of the margin.
     n_iter_ : int
         Active problems solved: the paper's iterations.
     stop_reason_ : str
-        ``"converged"``, ``"max_iter"``, or ``"no margin"`` where the origin is in the hull.
+        ``"probably converged"`` (no sample that was drawn is below), ``"max_iter"``, or
+        ``"no margin"`` where the origin is in the hull.
     counters_ : dict
         ``candidates`` (samples drawn),
         ``kernel_evaluations``, ``systems`` (linear systems of the active problems), ``active``
@@ -343,4 +356,19 @@ class FOSVM2(CuttingDetector):
         cut = begin(source)
         select = Drawn(source, int(self.n_candidates), generator(self.random_state))
         go_on(source, cut, select, float(self.theta), int(self.max_iter))
+        if cut.reason == "converged":
+            cut.reason = PROBABLY
         return cut
+
+    def certify(self, data: TrainingData) -> Self:
+        """Set what :class:`FOSVM1` sets, and warn where samples that were not drawn are below."""
+        super().certify(data)
+        if self.n_below_ and self.stop_reason_ == PROBABLY:
+            warnings.warn(
+                f"fosvm2's precision holds with a probability: {self.n_below_} of the "
+                f"{len(data.y)} training samples are below (1 - theta) of the margin, with "
+                f"theta={self.theta:g}; more n_candidates make that rarer, and fosvm1 is certain",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        return self
