@@ -40,8 +40,9 @@ def test_gamma_auto_is_one_over_the_number_of_features(name, n_classes):
     X, y = three_classes(30)
     y = np.minimum(y, n_classes - 1)
     auto, number = (catalogue.solver(name, gamma=gamma).fit(X, y) for gamma in ("auto", 0.25))
-    assert auto.objective_ == number.objective_
-    assert_allclose(auto.decision_function(X), number.decision_function(X), rtol=1e-12)
+    assert auto.objective_ == pytest.approx(number.objective_, rel=1e-9)
+    f = number.decision_function(X)
+    assert_allclose(auto.decision_function(X), f, rtol=1e-6, atol=1e-8)
 
 
 @pytest.mark.parametrize("name", WITH_GAMMA)
@@ -123,12 +124,12 @@ def test_sparse_weights_predict_as_dense_ones(name, n_classes):
     assert sp.issparse(model.sparsify().coef_)
     assert model.coef_.shape == theirs.coef_.shape
     for form in (X, sp.csr_array(X), sp.csr_matrix(X)):
-        assert_allclose(model.decision_function(form), dense, rtol=1e-12, atol=1e-13)
+        assert_allclose(model.decision_function(form), dense, rtol=1e-9, atol=1e-9)
         assert model.decision_function(form).shape == theirs.decision_function(form).shape
     pickled = pickle.loads(pickle.dumps(model))
     assert np.array_equal(pickled.predict(X), model.predict(X))
     assert not sp.issparse(model.densify().coef_)
-    assert_allclose(model.decision_function(X), dense, rtol=1e-12, atol=1e-13)
+    assert_allclose(model.decision_function(X), dense, rtol=1e-9, atol=1e-9)
     assert not sp.issparse(model.sparsify().fit(X, y).coef_)
 
 
