@@ -174,6 +174,46 @@ def test_finishing_is_optimal_on_what_was_kept(form, kernel, selection, within):
 
 
 @needs_jit
+@FORMS
+@pytest.mark.parametrize("far", [0.0, 1e3, 1e4, 1e6])
+def test_linear_values_keep_the_digits_of_differences(form, far):
+    X, y = make_problem(n=160, d=6, density=1.0)
+    X[:, 5] *= 300.0
+    best = Libsvm(C=1.0, kernel="linear", tol=1e-6).fit(X, y)
+    model = LASVM(C=1.0, kernel="linear", selection="gradient").fit(form(X + far), y)
+    assert model.stop_reason_ == "converged"
+    assert model.dual_objective_ == pytest.approx(best.dual_objective_, rel=2e-3)
+    assert model.objective_ == pytest.approx(best.objective_, rel=1e-2)
+    f, expected = model.decision_function(X + far), best.decision_function(X)
+    assert np.mean((f > 0) == (expected > 0)) > 0.98
+
+
+@FORMS
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+@pytest.mark.parametrize("selection", ["random", "gradient", "margin"])
+@pytest.mark.parametrize("n_positive", [12, 20, 31, 48])
+def test_equal_rows_are_of_the_larger_class(form, kernel, selection, n_positive):
+    # The closed form: w = 0, |b| <= 1 with the sign of the larger class, the loss of the smaller.
+    X, y = np.full((60, 3), 2.0), np.where(np.arange(60) % 60 < n_positive, 1, -1)
+    model = LASVM(kernel=kernel, selection=selection).fit(form(X), y)
+    assert model.predict(X[:1])[0] == (1 if n_positive > 30 else -1)
+    assert model.objective_ == pytest.approx(2.0 * min(n_positive, 60 - n_positive))
+
+
+def test_the_offset_has_the_least_loss_of_its_interval():
+    rng = np.random.default_rng(0)
+    for n in (2, 7, 30):
+        f, y = rng.normal(size=n), np.where(np.arange(n) % 3, 1.0, -1.0)
+        low, high = np.sort(rng.normal(size=2))
+        for ends in ((low, high), (-np.inf, high), (low, np.inf)):
+            b = lasvm.best_offset(f, y, *ends)
+            grid = np.clip(np.linspace(-6.0, 6.0, 2001), *ends)
+            least = np.maximum(0.0, 1.0 - y * (f + grid[:, None])).sum(axis=1).min()
+            assert ends[0] <= b <= ends[1]
+            assert np.maximum(0.0, 1.0 - y * (f + b)).sum() <= least + 1e-9
+
+
+@needs_jit
 @pytest.mark.mirror
 def test_dual_values_on_adult_are_those_of_the_authors_program(mirrored):
     X, y = mirrored("a9a")

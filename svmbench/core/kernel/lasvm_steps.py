@@ -5,7 +5,7 @@ See ``lasvm.py`` for the problem and the paper.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -39,7 +39,7 @@ class Kept(NamedTuple):
         Row of `K` that a place has; -1 if none.
     free : ndarray of int of shape (width,)
         The first ``counts[FREE]`` are places that were given up.
-    K : ndarray of float32 of shape (n_slots, width)
+    K : ndarray of float32 or float64 of shape (n_slots, width)
     owner, last_use : ndarray of int of shape (n_slots,)
         The place whose row it is, and when it was used last; -1 where free.
     is_kept : ndarray of bool of shape (n_samples,)
@@ -61,9 +61,15 @@ class Kept(NamedTuple):
     counts: np.ndarray
 
 
-def make_room(n_samples: int, width: int, cache_mb: float, old: Kept | None = None) -> Kept:
-    """Return places for `width` samples, with those of `old` in them, and what rows fit."""
-    n_slots = min(width, max(LEAST_ROWS, int(cache_mb * MIB // (4 * width))))
+def make_room(
+    n_samples: int, width: int, cache_mb: float, old: Kept | None = None, dtype: Any = np.float32
+) -> Kept:
+    """Return places for `width` samples, with those of `old` in them, and what rows fit.
+
+    Kernel values are of `dtype`, or of that of `old`.
+    """
+    dtype = np.dtype(dtype) if old is None else old.K.dtype
+    n_slots = min(width, max(LEAST_ROWS, int(cache_mb * MIB // (dtype.itemsize * width))))
     kept = Kept(
         np.full(width, -1),
         np.zeros(width),
@@ -71,7 +77,7 @@ def make_room(n_samples: int, width: int, cache_mb: float, old: Kept | None = No
         np.zeros(width),
         np.full(width, -1),
         np.zeros(width, dtype=np.int64),
-        np.empty((n_slots, width), dtype=np.float32),
+        np.empty((n_slots, width), dtype=dtype),
         np.full(n_slots, -1),
         np.full(n_slots, -1),
         np.zeros(n_samples, dtype=np.bool_) if old is None else old.is_kept,
@@ -246,7 +252,7 @@ def choose(
     i, j = extremes(kept, C)
     b = 0.5 * (kept.g[i] + kept.g[j]) if i >= 0 and j >= 0 else 0.0
     n, left = kept.counts[HIGH], len(order) - first
-    row = np.empty(n, dtype=np.float32)
+    row = np.empty(n, dtype=kept.K.dtype)
     best, at = np.inf, first
     for c in range(min(len(uniform), left)):
         position = first + int(uniform[c] * left)

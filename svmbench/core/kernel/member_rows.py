@@ -73,7 +73,7 @@ def inputs_of(X: Any, function: KernelFunction) -> Inputs:
 
 @compiled
 def fill(inputs: Inputs, i: int, members: np.ndarray, n: int, out: np.ndarray) -> None:
-    """Write the kernel values of sample `i` with the first `n` of `members` to `out`, float32.
+    """Write the kernel values of sample `i` with the first `n` of `members` to `out`.
 
     A member below 0 is no sample; its value means nothing.
     """
@@ -86,9 +86,10 @@ def fill(inputs: Inputs, i: int, members: np.ndarray, n: int, out: np.ndarray) -
             product = 0.0
             for j in range(len(x)):
                 product += x[j] * z[j]
-            squares[k] = np.float32(product)
             if is_rbf:
                 squares[k] = np.float32(own + lengths[max(members[k], 0)] - 2.0 * product)
+            else:
+                out[k] = product
     else:
         data, indices, starts = inputs.data, inputs.indices, inputs.starts
         for p in range(starts[i], starts[i + 1]):
@@ -98,15 +99,14 @@ def fill(inputs: Inputs, i: int, members: np.ndarray, n: int, out: np.ndarray) -
             product = 0.0
             for p in range(np.uint32(starts[m]), np.uint32(starts[m + 1])):
                 product += data[p] * row[np.uint32(indices[p])]
-            squares[k] = np.float32(product)
             if is_rbf:
                 squares[k] = np.float32(own + lengths[m] - 2.0 * product)
+            else:
+                out[k] = product
         for p in range(starts[i], starts[i + 1]):
             row[indices[p]] = 0.0
     if is_rbf:
         gauss(squares[:n], inputs.factor, inputs.power[:n], out[:n])
-    else:
-        out[:n] = squares[:n]
 
 
 @compiled

@@ -1,4 +1,4 @@
-"""Inputs far from zero, moved for solvers that take RBF values one by one from products."""
+"""Inputs far from zero, moved for solvers that take kernel values one by one from products."""
 
 from __future__ import annotations
 
@@ -20,9 +20,27 @@ def moved(X: Any, function: KernelFunction) -> Any:
     lengths = squared_lengths(X)
     if function.name != "rbf" or not function.cancels(lengths, lengths):
         return X
+    return _move(X)[0]
+
+
+def moved_if_far(X: Any) -> tuple[Any, np.ndarray]:
+    """Return inputs, moved if that makes them shorter by a factor of 4, and the move or zeros.
+
+    The linear kernel then keeps the digits of differences. Moving changes no dual value where the
+    signed multipliers sum to 0.
+    """
+    apart, place = _move(X)
+    is_far = np.max(squared_lengths(X)) > 16.0 * np.max(squared_lengths(apart))
+    return (apart, place) if is_far else (X, np.zeros(X.shape[1]))
+
+
+def _move(X: Any) -> tuple[Any, np.ndarray]:
+    """Return inputs moved by a sample, and by what; sparse ones along their full features."""
     if not sp.issparse(X):
-        return X - central_row(X)
+        place = central_row(X)
+        return X - place, place
     X = canonical_csr(X).copy()
     is_full = np.bincount(X.indices, minlength=X.shape[1]) == X.shape[0]
-    X.data -= np.where(is_full, X[[0]].toarray()[0], 0.0)[X.indices]
-    return X
+    place = np.where(is_full, X[[0]].toarray()[0], 0.0)
+    X.data -= place[X.indices]
+    return X, place
