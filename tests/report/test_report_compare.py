@@ -357,6 +357,16 @@ def test_one_fold_that_loses_is_seen_though_the_other_makes_up_for_it(tmp_path: 
     assert ("different", "accuracy") in {(c.verdict, c.kind) for c in elsewhere.changes}
 
 
+@pytest.mark.parametrize(("lost", "is_worse"), [(0.9, (True, False)), (1.1, (True, True))])
+def test_a_score_may_lose_twice_as_much_by_other_arithmetic(
+    tmp_path: Path, lost: float, is_worse: tuple[bool, bool]
+) -> None:
+    accuracy = (96.0 - lost, 95.0 - lost)
+    for environment, expected in zip((None, OTHER_CORE), is_worse, strict=True):
+        found = between(tmp_path / str(environment is None), 1, environment, accuracy=accuracy)
+        assert bool(found.regressions) == expected
+
+
 def test_a_little_loss_everywhere_is_no_chance(tmp_path: Path) -> None:
     found = between(tmp_path, accuracy=(95.51, 94.51))
     (change,) = found.regressions
