@@ -12,6 +12,7 @@ mutator hardly ever came past the first check.
 from __future__ import annotations
 
 import argparse
+import resource
 import shutil
 import sys
 import time
@@ -24,11 +25,14 @@ import fuzzing
 
 LEAST_SHARE = 0.1
 
+#: Bytes of addresses that this process may have, so that no bomb takes the machine with it.
+MOST_ADDRESSES = 6 << 30
+
 
 def again(case: str) -> int:
     """Read one damaged file once more; let what it raises be seen."""
     name, seed, number = case.split()
-    kind = fuzzing.KINDS[name]
+    kind = {**fuzzing.KINDS, **fuzzing.GROWN}[name]
     content, mutate = fuzzing.damaged(kind, int(seed), int(number))
     print(f"{case} ({mutate.__name__}), {len(content):,} bytes:\n{content[:20_000]!r}\n")
     folder = fuzzing.scratch()
@@ -45,9 +49,11 @@ def again(case: str) -> int:
 
 def main() -> int:
     """Run the command line."""
+    kinds = {**fuzzing.KINDS, **fuzzing.GROWN}
+    resource.setrlimit(resource.RLIMIT_AS, (MOST_ADDRESSES, MOST_ADDRESSES))
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--number", type=int, default=10_000, help="cases of each kind")
-    parser.add_argument("--kind", action="append", choices=list(fuzzing.KINDS))
+    parser.add_argument("--kind", action="append", choices=list(kinds))
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--case", metavar="CASE", help="kind, seed and number, as a finding has it")
     chosen = parser.parse_args()
@@ -55,17 +61,18 @@ def main() -> int:
         return again(chosen.case)
     folder = fuzzing.scratch()
     bad: list[str] = []
-    print("| kind | inputs | read | refused | findings | past the first check | slowest, CPU s |")
-    print("| --- | ---: | ---: | ---: | ---: | --- | ---: |")
+    columns = "kind | inputs | read | refused | findings | past the first check"
+    print(f"| {columns} | slowest, CPU s | most, MB |")
+    print("| --- | ---: | ---: | ---: | ---: | --- | ---: | ---: |")
     began = time.process_time()
     try:
-        for name in chosen.kind or fuzzing.KINDS:
-            tally = fuzzing.fuzz(fuzzing.KINDS[name], chosen.number, chosen.seed, folder)
+        for name in chosen.kind or kinds:
+            tally = fuzzing.fuzz(kinds[name], chosen.number, chosen.seed, folder)
             shares = ", ".join(f"{m} {s:.0%}" for m, s in sorted(tally.shares.items()))
             counts = f"{tally.outcomes['read']:,} | {tally.outcomes['refused']:,}"
             print(
                 f"| {name} | {chosen.number:,} | {counts} | {len(tally.findings)} | {shares} |"
-                f" {tally.slowest:.2f} |",
+                f" {tally.slowest:.2f} | {tally.largest:.0f} |",
                 flush=True,
             )
             bad += tally.findings

@@ -25,6 +25,8 @@ import shutil
 import signal
 import tempfile
 import time
+import tomllib
+import typing
 import warnings
 import zipfile
 import zlib
@@ -37,24 +39,42 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import growing
 import numpy as np
 import sklearn.datasets
+import yaml
 from damaged_runs import every_kind
 from matplotlib.figure import Figure
 from mutators import BYTES, JSON, TEXT, Mutator, change_value
 
-from svmbench.data import archives, derive, entries, idx, libsvm, registry, tables, userfile
+from svmbench import record, schema
+from svmbench.data import (
+    archives,
+    derive,
+    entries,
+    fetch,
+    idx,
+    libsvm,
+    on_disk,
+    prepare,
+    registry,
+    tables,
+    userfile,
+)
 from svmbench.errors import EXIT_USAGE, SvmbenchError
 from svmbench.experiment import config, records
+from svmbench.experiment.plan import make_plan
 from svmbench.experiment.yaml_source import YamlSource
 from svmbench.record import parse
-from svmbench.report import compare, sides
+from svmbench.report import claims, compare, shapes, sides
+from svmbench.report.claims import written
+from svmbench.report.claims.entries import CLAIMS
 from svmbench.report.curves import Curves, read_plot, trace_curves
 from svmbench.report.kinds import decision
 from svmbench.report.records import read_run
 from svmbench.report.tables import lay_out, markdown, read_spec, wide_csv
 from svmbench.report.tidy import tidy_csv
-from svmbench.specs import PlotSpec
+from svmbench.specs import PlotSpec, TableSpec
 
 ROOT = Path(__file__).resolve().parent.parent
 CPU_SECONDS = 2.0
@@ -73,6 +93,9 @@ class Kind:
     seeds: Callable[[], list[bytes]]
     mutators: tuple[Mutator, ...]
     read: Callable[[bytes, Path, Reached], None]
+    #: Limits of its own; None for those of all.
+    cpu_seconds: float | None = None
+    megabytes: float | None = None
 
 
 def _sklearn(folder: str, name: str) -> bytes:
@@ -363,6 +386,219 @@ KINDS = {
     )
 }
 
+# ---------------------------------------------------------------- kinds that are grown
+
+
+@cache
+def _config_schema() -> dict[str, Any]:
+    found = schema.config_schema()
+    blocks = found["properties"]["blocks"]["items"]
+    del blocks["properties"]  # a mark for editors; the forms say which protocols there are
+    return found
+
+
+@cache
+def _registry_schema() -> dict[str, Any]:
+    entry = entries.Entry.model_json_schema()
+    definitions = entry.pop("$defs")
+    for name in ("based_on", "origin"):
+        entry["properties"][name] = {"type": "string"}
+    table = {"type": "array", "minItems": 1, "items": entry}
+    return {"$defs": definitions, **table}
+
+
+def _as_registry(value: Any) -> str:
+    tables = value if isinstance(value, list) else [value]
+    for i, each in enumerate(tables):
+        if isinstance(each, dict) and len(repr(each)) % 4:  # mostly one that fits together
+            tables[i] = each = {**each}
+            for key in ("based_on", "origin", "counts", "test_counts", "n_test", "density", "name"):
+                each.pop(key, None)
+            each.pop(("files", "builtin")[len(repr(each)) % 2], None)
+            if isinstance(each.get("files"), list):
+                each["files"] = [f for f in each["files"] if not isinstance(f, dict)
+                                 or f.pop("part", 0) or True]  # fmt: skip
+    names = ("a", "b", "c", "origin")
+    return "".join(
+        f"{names[i % 4] if i < 4 else f'x{i}'} = {growing.as_toml(each)}\n"
+        for i, each in enumerate(tables)
+    )
+
+
+def read_grown_config(content: bytes, folder: Path, reached: Reached) -> None:
+    """Check a config as ``svmbench validate`` does, and plan it without any data."""
+    path = folder / "x.yaml"
+    path.write_bytes(content)
+    found = config.check_config(path, files=False)
+    reached()
+    for profile in found.profiles:
+        make_plan(config.apply_profile(found, profile), "x", profile, prepare=False).to_json()
+
+
+def read_grown_registry(content: bytes, folder: Path, reached: Reached) -> None:
+    """Read a registry, and what its entries generate, or make of a small file."""
+    path = folder / "x.toml"
+    path.write_bytes(content)
+    registry._parsed(path)
+    reached()
+    for one in registry._read.__wrapped__((path,)).values():
+        rows = b"1 1:1\n-1 2:1\n" if one.reading.format == "libsvm" else b"1,2,a\n3,4,b\n"
+        got = [fetch.Fetched(file, rows, "", "unverified", "mirror") for file in one.files]
+        train, test = prepare._generated(one) if one.builtin else prepare.read(one, got)
+        derived = derive.derive(one.name, train, test, one.derivation)
+        prepare.check_counts(one, prepare.described(derived, {"task": one.task}))
+
+
+def read_grown_data(content: bytes, folder: Path, _reached: Reached) -> None:
+    """Read a table or LIBSVM rows whole, and in blocks."""
+    first = next(filter(None, content.split()), b"")
+    place = folder / ("x.csv" if b"," in first else "x.svm")
+    place.write_bytes(content)
+    _reached()
+    said = []
+    for read in (_read_whole, _read_in_blocks):
+        try:
+            read(content, place)
+        except SvmbenchError as error:
+            said.append(error)
+    if said:
+        raise said[0]
+
+
+def _read_whole(content: bytes, place: Path) -> None:
+    part = userfile.parse_file(content, place.name, userfile.reading_of(place))
+    derive.derive(place.name, part, None, entries.Derivation())
+
+
+def _read_in_blocks(_content: bytes, place: Path) -> None:
+    on_disk.scan(place)
+
+
+@cache
+def _records_schema() -> dict[str, Any]:
+    parts = {"cell": record.CellRecord, "point": record.PointRecord}
+    definitions: dict[str, Any] = {}
+    numbers = {"type": "object", "additionalProperties": {"type": "number"}}
+    for name, kind in parts.items():
+        properties: dict[str, Any] = {}
+        for key in typing.get_type_hints(kind):
+            properties[key] = {"type": "string"}
+            if key in record._NUMBERS:
+                properties[key] = numbers
+            elif key in record._MAPPINGS:
+                of = {"type": "string"} if key == "undefined" else {"type": ["number", "string"]}
+                properties[key] = {"type": "object", "additionalProperties": of}
+            elif key in record._WHOLE_NUMBERS:
+                properties[key] = {"type": ["integer", "null"]}
+        properties |= {
+            "schema": {"const": record.SCHEMA},
+            "kind": {"const": name},
+            "wall_s": {"type": "number"},
+            "contended": {"type": "boolean"},
+            "warnings": {"type": "array", "items": {"type": "string"}},
+            "trace": {"type": "array", "items": {"prefixItems": 3 * [{"type": "number"}],
+                                                 "type": "array"}},
+        }  # fmt: skip
+        definitions[name] = {
+            "type": "object",
+            "properties": properties,
+            "required": [*properties] if name == "cell" else ["kind", "key", "schema", "point"],
+            "additionalProperties": False,
+        }
+    forms = [{"$ref": f"#/$defs/{name}"} for name in parts]
+    return {"$defs": definitions, "type": "array", "minItems": 1, "items": {"anyOf": forms}}
+
+
+@cache
+def _plan_schema() -> dict[str, Any]:
+    made = growing.of_shape(shapes.PLAN)
+    definitions: dict[str, Any] = {}
+    for name, kind in (("tables", TableSpec), ("plots", PlotSpec)):
+        spec = kind.model_json_schema()
+        definitions |= spec.pop("$defs", {})
+        made["properties"][name] = {"type": "array", "items": spec}
+    made["required"] = [*made["properties"]]
+    return {"$defs": definitions, **made}
+
+
+@cache
+def _claims_schema() -> dict[str, Any]:
+    found = tomllib.loads(CLAIMS.read_text(encoding="utf-8"))
+    texts = ("where", "statement", "decided_by", "uncertainty", "printed")
+    names = {"type": "array", "items": {"type": "string"}}
+    properties = {}
+    for name, claim in found.items():
+        limits = {limit: {"type": "number"} for limit in claim.get("limits", {})}
+        own = {text: {"const": "x"} for text in texts} | {"paper": {"const": claim["paper"]}}
+        for key in ("metrics", "configs"):
+            kept = {"const": claim.get(key, [])}
+            own[key] = {"anyOf": [kept, kept, kept, names]}
+        own["limits"] = {
+            "type": "object", "properties": limits, "required": [*limits],
+            "additionalProperties": False,
+        }  # fmt: skip
+        properties[name] = {
+            "type": "object", "properties": own, "required": [*own], "additionalProperties": False
+        }  # fmt: skip
+    return {"anyOf": [{"type": "object", "properties": {k: v}, "required": [k],
+                       "additionalProperties": False} for k, v in properties.items()]}  # fmt: skip
+
+
+def _as_claims(value: Any) -> str:
+    tables = value if isinstance(value, dict) else {"smo-1": value}
+    return "".join(f"{growing.as_toml(k)} = {growing.as_toml(v)}\n" for k, v in tables.items())
+
+
+@cache
+def _kept_runs() -> Any:
+    return claims.gather([ROOT / "results"])
+
+
+def read_grown_claims(content: bytes, folder: Path, reached: Reached) -> None:
+    """Read claims, and judge them from the kept results."""
+    path = folder / "x.toml"
+    path.write_bytes(content)
+    found = claims.read(path)
+    reached()
+    written.summary(claims.judge(found, _kept_runs()))
+
+
+def _grown(name: str, grow: Mutator, read: Callable[[bytes, Path, Reached], None]) -> Kind:
+    grow.__name__ = "grow"
+    return Kind(name, lambda: [b""], (grow,), read, cpu_seconds=20.0, megabytes=1000.0)
+
+
+def _lines(value: Any) -> str:
+    return "".join(
+        json.dumps(one) + "\n" for one in (value if isinstance(value, list) else [value])
+    )
+
+
+def grown_data(_content: bytes, chooser: random.Random) -> bytes:
+    """Return a table or LIBSVM rows."""
+    return growing.table_text(chooser)
+
+
+GROWN = {
+    kind.name: kind
+    for kind in (
+        _grown(
+            "grown-config", growing.from_schema(_config_schema, yaml.safe_dump), read_grown_config
+        ),
+        _grown(
+            "grown-registry",
+            growing.from_schema(_registry_schema, _as_registry),
+            read_grown_registry,
+        ),
+        _grown("grown-claims", growing.from_schema(_claims_schema, _as_claims), read_grown_claims),
+        _grown("grown-data", grown_data, read_grown_data),
+        _grown(
+            "grown-records", growing.from_schema(_records_schema, _lines), _in_a_run("runs.jsonl")
+        ),
+        _grown("grown-plan", growing.from_schema(_plan_schema, json.dumps), _in_a_run("plan.json")),
+    )
+}
+
 # ---------------------------------------------------------------- cases
 
 
@@ -378,6 +614,7 @@ class Tally:
     cases: Counter[str] = field(default_factory=Counter)
     past: Counter[str] = field(default_factory=Counter)
     slowest: float = 0.0
+    largest: float = 0.0
     findings: list[str] = field(default_factory=list)
 
     @property
@@ -419,7 +656,7 @@ def _one(kind: Kind, content: bytes, mutator: str, folder: Path, tally: Tally, c
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            with _limited_cpu():
+            with _limited_cpu(kind.cpu_seconds or CPU_SECONDS):
                 kind.read(content, folder, lambda: is_past.append(True))
             outcome, said = "read", ""
         except SvmbenchError as error:
@@ -430,9 +667,11 @@ def _one(kind: Kind, content: bytes, mutator: str, folder: Path, tally: Tally, c
             outcome, said = "internal", f"{type(error).__name__}: {error}"
     seconds = time.process_time() - began
     tally.slowest = max(tally.slowest, seconds)
-    if seconds > CPU_SECONDS:
+    if seconds > (kind.cpu_seconds or CPU_SECONDS):
         outcome = "slow"
-    if _peak() - before > MEGABYTES:
+    held = _peak() - before
+    tally.largest = max(tally.largest, held)
+    if held > (kind.megabytes or MEGABYTES):
         outcome = "large"
     tally.outcomes[outcome] += 1
     tally.past[mutator] += bool(is_past)
@@ -468,12 +707,12 @@ def _judged(error: SvmbenchError) -> tuple[str, str]:
 
 
 @contextmanager
-def _limited_cpu() -> Any:
+def _limited_cpu(seconds: float) -> Any:
     def stop(*_: object) -> None:
         raise OutOfTimeError
 
     before = signal.signal(signal.SIGPROF, stop)
-    signal.setitimer(signal.ITIMER_PROF, 2 * CPU_SECONDS)
+    signal.setitimer(signal.ITIMER_PROF, 2 * seconds)
     try:
         yield
     finally:
