@@ -2,17 +2,24 @@
 
     python scripts/measure_runner.py plan --cells 100000
     python scripts/measure_runner.py cells --cells 3000
+    python scripts/measure_runner.py reports --cells 100000
 
 ``plan`` makes one plan of so many cells and prints what it took. ``cells`` runs so many (a
 closed-form solver on sixty rows, at so many values of C), and prints for each tenth of them what
 the parent held and what a cell took; it ends with code 1 where the last tenth is not as the second
-(the first warms up). Both prepare the data set in a cache of their own and leave nothing behind.
+(the first warms up). ``reports`` writes a run folder of so many records and prints what `table`,
+`compare` and `site` take to read it, each in a process of its own. All work in a folder and with a
+cache of their own, and leave nothing behind.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
+import json
 import os
+import random
+import subprocess
 import sys
 import tempfile
 import time
@@ -20,6 +27,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -142,16 +150,124 @@ def cells(number: int, place: Path) -> int:
     return int(any(g > most for g, most in zip(grown, MOST_GROWTH, strict=True)))
 
 
+#: What a made run folder sweeps: data sets, solvers and folds; and rows, as many as it takes.
+N_DATASETS, SOLVERS, N_FOLDS = 25, ("alsvm", "falsvm", "liblinear-l1", "pegasos"), 10
+COMMANDS = {
+    "table": ("table", "run"),
+    "compare": ("compare", "run", "run"),
+    "site": ("site", "run", "--no-freshness", "-o", "pages"),
+}
+
+
+def write_run(folder: Path, records: int) -> Path:
+    """Write a run folder of so many finished cells, with a table and a plot; return it."""
+    chooser = random.Random(0)
+    folder.mkdir(parents=True)
+    places = list(itertools.product(range(N_DATASETS), SOLVERS, range(N_FOLDS)))
+    planned = []
+    with (folder / "runs.jsonl").open("w") as lines:
+        for number in range(records):
+            sweep, place = divmod(number, len(places))
+            dataset, solver, fold = places[place]
+            rows = 1000 * (sweep + 1)
+            cell = {
+                "key": f"{number:020x}",
+                "block": "sweep",
+                "protocol": "cv",
+                "paper": "alsvm",
+                "profile": "quick",
+                "dataset": f"set-{dataset}",
+                "solver": solver,
+                "kernel": "linear",
+                "fold": fold,
+                "dimensions": {"rows": rows},
+            }
+            planned.append({**cell, "status": "planned", "reason": ""})
+            lines.write(json.dumps(_record(cell, rows, chooser.random())) + "\n")
+    plan = {
+        "config": {
+            "name": "many",
+            "paper": "alsvm",
+            "title": "Many",
+            "blocks": [{"name": "sweep"}],
+        },
+        "profile": "quick",
+        "cells": planned,
+        "tables": [
+            {
+                "name": "t",
+                "block": "sweep",
+                "rows": ["dataset", "rows"],
+                "columns": "solver",
+                "metrics": ["train_time_s", "accuracy_pct"],
+            }
+        ],
+        "plots": [{"name": "p", "kind": "scaling", "block": "sweep", "x": "rows"}],
+    }
+    (folder / "plan.json").write_text(json.dumps(plan))
+    (folder / "environment-4be1c0de.json").write_text('{"id": "4be1c0de", "cpu": "none"}')
+    return folder
+
+
+def _record(cell: dict[str, Any], rows: int, chance: float) -> dict[str, Any]:
+    seconds = rows * 1e-6 * (1 + chance)
+    parts = ("cpu_time_s", "train_time_s", "predict_time_s", "scaling_time_s", "search_time_s")
+    times = {name: seconds / (part + 1) for part, name in enumerate(parts)}
+    sizes = {"n_train": rows, "n_test": rows // 4, "n_iter": rows}
+    scores = {
+        "accuracy_pct": 80 + 10 * chance,
+        "objective": chance * rows,
+        "peak_memory_mb": chance,
+    }
+    return {
+        "schema": 1,
+        "kind": "cell",
+        **cell,
+        "status": "ok",
+        "reason": "",
+        "metrics": {**times, **sizes, **scores},
+        "spread": {"cpu_time_s": seconds / 30, "train_time_s": seconds / 31},
+        "counters": {"refreshes": 0, "samples": rows, "updates": rows},
+        "params": {"C": 0.5},
+        "stop_reason": "closed form",
+        "undefined": {},
+        "warnings": [],
+        "contended": False,
+        "environment": "4be1c0de",
+        "data_sha256": "7" * 64,
+        "started": "2026-01-31T12:00:00+00:00",
+        "wall_s": 1.2,
+    }
+
+
+def reports(cells: int, place: Path) -> int:
+    """Print the CPU time and the memory of each command on a run of so many records."""
+    write_run(place / "run", cells)
+    print("| command | CPU s | peak, MiB |")
+    print("| --- | ---: | ---: |")
+    for name, words in COMMANDS.items():
+        call = "from svmbench.cli import main; main()"
+        process = subprocess.Popen(
+            [sys.executable, "-c", call, *words], cwd=place, stdout=subprocess.DEVNULL
+        )
+        _, status, used = os.wait4(process.pid, 0)
+        if code := os.waitstatus_to_exitcode(status):
+            raise RuntimeError(f"{name} ended with code {code}")
+        cpu = used.ru_utime + used.ru_stime
+        print(f"| {name} | {cpu:.1f} | {used.ru_maxrss / 1024:.0f} |", flush=True)
+    return 0
+
+
 def main() -> int:
     """Run the command line."""
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
-    parser.add_argument("what", choices=["plan", "cells"])
+    parser.add_argument("what", choices=["plan", "cells", "reports"])
     parser.add_argument("--cells", type=int, required=True, metavar="NUMBER")
     given = parser.parse_args()
     if given.cells < 2 * PARTS:
         parser.error(f"--cells should be at least {2 * PARTS}")
     with workplace() as place:
-        return {"plan": plan, "cells": cells}[given.what](given.cells, place)
+        return {"plan": plan, "cells": cells, "reports": reports}[given.what](given.cells, place)
 
 
 if __name__ == "__main__":

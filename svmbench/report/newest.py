@@ -129,8 +129,8 @@ class Shown:
         return cls(
             status=sys.intern(record.get("status") or ""),
             reason=sys.intern(one_line(record.get("reason"))),
-            metrics=once(record.get("metrics") or {}, shared=False),
-            spread=once(record.get("spread") or {}, shared=False),
+            metrics=once.names(record.get("metrics") or {}),
+            spread=once.names(record.get("spread") or {}),
             counters=once(record.get("counters") or {}),
             params=once(record.get("params") or {}),
             undefined=once(record.get("undefined") or {}),
@@ -143,20 +143,67 @@ class Shown:
         )
 
 
+class Values(Mapping[str, Any]):
+    """A mapping whose names are those of many others: it holds its values alone.
+
+    Parameters
+    ----------
+    places : dict of str to int
+        Where the value of each name stands; shared.
+    values : tuple
+    """
+
+    __slots__ = ("_places", "_values")
+
+    def __init__(self, places: dict[str, int], values: tuple[Any, ...]) -> None:
+        self._places = places
+        self._values = values
+
+    def __getitem__(self, name: str) -> Any:
+        return self._values[self._places[name]]
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return the value of a name, or the default."""
+        place = self._places.get(name)
+        return default if place is None else self._values[place]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._places
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __repr__(self) -> str:
+        return repr(dict(self))
+
+
 class Once:
     """Holds the names in mappings, and mappings that are equal, no more than once."""
 
     def __init__(self) -> None:
         self._seen: dict[str, dict[str, Any]] = {}
+        self._places: dict[tuple[str, ...], dict[str, int]] = {}
+        self._counts: dict[int, int] = {}
 
-    def __call__(self, values: dict[str, Any], *, shared: bool = True) -> dict[str, Any]:
+    def names(self, values: dict[str, Any]) -> Mapping[str, Any]:
+        """Return the mapping with its names, and its whole numbers, shared with others."""
+        if not values:
+            return self(values)
+        names = tuple(values)
+        if names not in self._places:
+            self._places[names] = {sys.intern(name): place for place, name in enumerate(names)}
+        share = self._counts.setdefault
+        held = tuple(share(each, each) if type(each) is int else each for each in values.values())
+        return Values(self._places[names], held)
+
+    def __call__(self, values: dict[str, Any]) -> dict[str, Any]:
         """Return the mapping, or one like it; nobody may change it."""
-        said = repr(values) if shared else ""  # 1, 1.0 and True are equal, and not the same
+        said = repr(values)  # 1, 1.0 and True are equal, and not the same
         if said not in self._seen:
-            held = {sys.intern(name): value for name, value in values.items()}
-            if not shared:
-                return held
-            self._seen[said] = held
+            self._seen[said] = {sys.intern(name): value for name, value in values.items()}
         return self._seen[said]
 
 

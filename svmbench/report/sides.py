@@ -39,9 +39,9 @@ class KeptCell(TypedDict):
     status: str
     contended: bool
     data_sha256: NotRequired[str | None]
-    dimensions: NotRequired[dict[str, Any]]
-    params: dict[str, Any]
-    counters: dict[str, int]
+    dimensions: NotRequired[Mapping[str, Any]]
+    params: Mapping[str, Any]
+    counters: Mapping[str, int]
     metrics: dict[str, float | None]
 
 
@@ -224,9 +224,10 @@ def _kept(cell: Cell, judged: Collection[str]) -> KeptCell:
         "status": cell.status,
         "contended": cell.contended,
         "data_sha256": cell.data_sha256,
-        "dimensions": dict(cell.dimensions),
-        "params": dict(cell.params),
-        "counters": dict(cell.counters),
+        # As they are: many cells share one mapping.
+        "dimensions": cell.dimensions,
+        "params": cell.params,
+        "counters": cell.counters,
         "metrics": {k: v for k, v in cell.metrics.items() if k.split(":")[0] in kept},
     }
 
