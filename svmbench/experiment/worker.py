@@ -11,9 +11,12 @@ import errno
 import json
 import math
 import os
+import re
 import resource
 import shutil
 import signal
+import sys
+import sysconfig
 import tempfile
 import threading
 import time
@@ -27,7 +30,7 @@ from svmbench.data import store
 from svmbench.errors import BudgetError, ProgramError
 from svmbench.experiment import answers, processes
 from svmbench.experiment.cells import CellSpec, Limits, NodeSpec
-from svmbench.paths import cache_dir
+from svmbench.paths import PACKAGE, cache_dir
 from svmbench.record import Answer, PointRecord
 from svmbench.side_by_side import end_with_parent
 
@@ -119,7 +122,7 @@ def run_cell(
     except Exception as error:  # whatever a solver raises is its result
         if _scratch_is_gone(shared, points):
             return {"status": AGAIN, "reason": "the folder of shared arrays was removed"}
-        said = traceback.format_exc(limit=-8)
+        said = without_folders(traceback.format_exc(limit=-8))
         if full := _full_disk(error, points):
             return {"status": NOT_RUN, "reason": f"the disk that holds {full} is full"}
         outcome = {"status": "failed", "reason": _in_a_line(error), "traceback": said}
@@ -128,7 +131,7 @@ def run_cell(
 
 
 def _in_a_line(error: Exception) -> str:
-    text = " ".join(str(error).split())[:500]
+    text = without_folders(" ".join(str(error).split()))[:500]
     kind = "" if isinstance(error, ProgramError) else type(error).__name__
     return ": ".join(filter(None, (kind, text)))
 
@@ -157,6 +160,19 @@ def _has_room(folder: Path) -> bool:
     except OSError as error:
         return error.errno not in _NO_ROOM
     return True
+
+
+def without_folders(text: str) -> str:
+    """Return text without the folders of this machine and user: records are published.
+
+    A file of a package is named from the package on; any other file of a traceback by its own name.
+    """
+    ours = [*sys.path, sysconfig.get_path("stdlib"), sys.prefix, str(PACKAGE.parent)]
+    ours += [tempfile.tempdir or "", os.path.expanduser("~")]  # noqa: PTH111 - never an error
+    for folder in sorted({each.rstrip("/") for each in ours}, key=len, reverse=True):
+        if folder.startswith("/"):
+            text = text.replace(f"{folder}/", "")
+    return re.sub(r'File "/[^"\n]*/([^"/\n]+)"', r'File "\1"', text)
 
 
 def _scratch_is_gone(shared: str | None, points: str) -> bool:
@@ -211,7 +227,8 @@ def _run(
     ):
         warnings.simplefilter("always")
         outcome = protocols()[spec["protocol"]].run(task)
-    messages = list(dict.fromkeys(" ".join(str(w.message).split())[:200] for w in caught))
+    said = (without_folders(" ".join(str(w.message).split()))[:200] for w in caught)
+    messages = list(dict.fromkeys(said))
     return {"status": "ok", "reason": "", **outcome, "warnings": messages[:5]}
 
 

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import os
+import re
+import runpy
 import subprocess
 import sys
+import tempfile
 import time
+import traceback
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 from runs import COMMAND, Ended, cells_of, lines_of, svmbench, write_config
+
+from svmbench.experiment import worker
 
 pytestmark = pytest.mark.usefixtures("workshop")
 
@@ -45,6 +51,35 @@ def gone_wrong(workshop: Path, tmp_path_factory: pytest.TempPathFactory) -> Gone
     pids = {int(line) for line in (workshop / "pids").read_text().split()}
     hoard = int((workshop / "hoard").read_text())
     return GoneWrong(ended, cells_of(folder / "out"), pids, hoard)
+
+
+def test_tracebacks_that_are_recorded_name_no_folder_of_this_machine(gone_wrong: GoneWrong) -> None:
+    found = [cell["traceback"] for cell in gone_wrong.cells.values() if "traceback" in cell]
+    assert len(found) >= 2
+    for text in found:
+        assert 'File "svmbench/experiment/worker.py", line' in text
+        assert 'File "/' not in text
+        assert str(Path.home()) not in text
+
+
+def test_text_without_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/somebody")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    assert (
+        worker.without_folders(f"no {Path('/home/somebody/data/x.csv')} here")
+        == "no data/x.csv here"
+    )
+    assert worker.without_folders(f"no {tmp_path}/y") == "no y"
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep" / "theirs.py").write_text("import json\njson.loads('{')\n")
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    try:
+        runpy.run_path(str(tmp_path / "deep" / "theirs.py"))
+    except ValueError:
+        text = worker.without_folders(traceback.format_exc())
+    named = set(re.findall(r'File "([^"]+)"', text))
+    assert {"theirs.py", "json/decoder.py"} <= named
+    assert not [name for name in named if name.startswith("/")]
 
 
 @pytest.mark.parametrize(
