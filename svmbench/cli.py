@@ -441,6 +441,12 @@ def _main(words: list[str], debug: bool) -> int:
             place = f"can't write {inert.line(error.filename, 400)}: " if error.filename else ""
             terminal.complain(f"svmbench: {place}{error.strerror}")
             return EXIT_ERROR
+        if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
+            terminal.complain(
+                "svmbench: this process may not open as many files as it needs; a larger number"
+                " for 'ulimit -n' (such as 1024) lets it"
+            )
+            return EXIT_ERROR
         text = " ".join(str(error).split())
         terminal.complain(f"svmbench: {type(error).__name__}: {text} (--debug shows where)")
         return EXIT_ERROR

@@ -229,7 +229,8 @@ def time_(
 @click.command()
 @click.argument("solvers", nargs=-1, type=SolverName())
 @jobs_option("Solvers compiled at a time.")
-def warmup(solvers: tuple[str, ...], jobs: int) -> None:
+@TRUST
+def warmup(solvers: tuple[str, ...], jobs: int, trust: bool) -> None:
     r"""Compile the loops of all solvers (or of those named), so that no run has to wait for it.
 
     What is compiled is kept in the cache, for these versions and this CPU.
@@ -240,10 +241,13 @@ def warmup(solvers: tuple[str, ...], jobs: int) -> None:
       svmbench warmup alsvm pegasos
     """
     from svmbench import catalogue
+    from svmbench.baselines.foreign import why_not_taken
     from svmbench.experiment import warming
 
     names = solvers or tuple(catalogue.solvers())
     for name in names:
+        if "." in name and (reason := why_not_taken(name, trust=trust)):
+            raise ConfigError(reason)
         catalogue.solver_class(name)
     for name, seconds in warming.warm_all(names, jobs):
         terminal.say(f"{name}: {seconds:.1f} s")

@@ -46,6 +46,26 @@ def asset(name: str) -> Path:
     return installed if installed.exists() else PACKAGE.parent / name
 
 
+def why_not_private(folder: Path) -> str:
+    """Return why other users could put files into a folder, in a sentence's part; empty if not.
+
+    The folder and those above it have to belong to this user or to root, and no one else may write
+    there: not its group either, unless that is the user's own (of the user's number). In a folder
+    above it, a sticky bit (``/tmp``) keeps others from exchanging it.
+    """
+    place = folder.resolve()
+    for each in (place, *place.parents):
+        facts = each.stat()
+        kept = each != place and facts.st_mode & stat.S_ISVTX
+        if facts.st_uid not in (0, os.geteuid()):
+            return f"{each} belongs to another user"
+        if facts.st_mode & stat.S_IWOTH and not kept:
+            return f"anybody can write to {each}"
+        if facts.st_mode & stat.S_IWGRP and not kept and facts.st_gid not in (0, facts.st_uid):
+            return f"a group can write to {each}"
+    return ""
+
+
 #: What no name of a file or of a data set may hold: separators, and what a terminal acts on.
 _UNFIT = re.compile(r"[/\\\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 LONGEST_NAME = 200

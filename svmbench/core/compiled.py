@@ -10,12 +10,13 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
+import warnings
 from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from svmbench.paths import cache_dir
+from svmbench.paths import cache_dir, why_not_private
 
 
 def _cpu_name() -> str:
@@ -41,19 +42,31 @@ def _cache_key() -> str:
     return digest.hexdigest()[:16]
 
 
-def _can_be_written(folder: Path) -> bool:
+def _can_be_used(folder: Path) -> bool:
+    """Whether a folder can be written, and by nobody else: what lies there is run."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, exist_ok=True)
+        reason = why_not_private(folder)
     except OSError:
+        return False
+    if reason:
+        warnings.warn(
+            f"compiled code is neither read nor kept, since {reason}, and could put code there; let"
+            " SVMBENCH_CACHE name a folder that you alone can write to",
+            RuntimeWarning,
+            stacklevel=3,
+        )
         return False
     return os.access(folder, os.W_OK)
 
 
 os.environ.setdefault("NUMBA_CACHE_DIR", str(cache_dir() / "numba" / _cache_key()))
 
-#: False where the folder can't be written. Numba would then write beside the sources, under a key
-#: that does go stale; without a cache each process that needs them compiles the loops anew.
-CACHED: bool = _can_be_written(Path(os.environ["NUMBA_CACHE_DIR"]))
+#: False where the folder can't be written, or other users can write there. Numba would then write
+#: beside the sources, under a key that does go stale; without a cache each process that needs them
+#: compiles the loops anew.
+CACHED: bool = _can_be_used(Path(os.environ["NUMBA_CACHE_DIR"]))
 
 import numba  # noqa: E402  (the cache folder must be named before Numba reads it)
 

@@ -14,6 +14,7 @@ import contextlib
 import multiprocessing
 import os
 import signal
+import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -38,6 +39,8 @@ _NOT_TOLD = 255
 #: Two looks at the workers that lie further apart, in seconds, had this process stopped between.
 _LONGEST_LOOK_S = 2.0
 _MOST_DESCENDANTS = 1000
+#: A socket's path may have 108 bytes; multiprocessing adds two names of its own to the folder.
+_LONGEST_TEMPORARY_BYTES = 60
 
 
 class TimedOutError(Exception):
@@ -359,8 +362,33 @@ def _ensure_server() -> None:
     _core_of_server = core
     # The server would else look for this package in the current folder first.
     name, value = environment.SAFE_PATH
-    with deaf_to_interrupts(), _variables({name: os.environ.get(name) or value}):
+    own = _variables({name: os.environ.get(name) or value})
+    with deaf_to_interrupts(), _room_for_a_socket(), own:
         forkserver.ensure_running()
+
+
+@contextmanager
+def _room_for_a_socket() -> Iterator[None]:
+    """Have multiprocessing choose its temporary folder where the path of a socket fits.
+
+    Raises
+    ------
+    svmbench.errors.SvmbenchError
+        If no such folder can be written.
+    """
+    before, usual = tempfile.tempdir, tempfile.gettempdir()
+    if len(os.fsencode(usual)) > _LONGEST_TEMPORARY_BYTES:
+        short = [folder for folder in ("/tmp", "/var/tmp") if os.access(folder, os.W_OK)]
+        if not short:
+            raise SvmbenchError(
+                f"the path of the temporary folder is too long for a socket ({usual}): let TMPDIR"
+                f" name a folder of at most {_LONGEST_TEMPORARY_BYTES} bytes"
+            )
+        tempfile.tempdir = short[0]
+    try:
+        yield
+    finally:
+        tempfile.tempdir = before
 
 
 def descendants(pid: int) -> list[int]:

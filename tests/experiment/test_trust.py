@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
+import resource
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from runs import cells_of, svmbench, write_config
+from runs import cells_of, start, svmbench, write_config
 
 import svmbench as package
 from svmbench.baselines import foreign
 from svmbench.errors import ConfigError
+from svmbench.paths import why_not_private
 
 MODULE = """
 from pathlib import Path
@@ -98,3 +102,66 @@ def test_a_name_with_a_dot_that_is_nothing_is_one_sentence() -> None:
     ended = svmbench("describe", "sklearn.svm.NoSuch")
     assert ended.code == 2
     assert "there is no class 'sklearn.svm.NoSuch'" in ended.err
+
+
+def test_compiled_code_is_taken_from_no_folder_that_others_can_write(tmp_path: Path) -> None:
+    deep = tmp_path / "above" / "cache"
+    deep.mkdir(parents=True)
+    above = deep.parent
+    for place in (above, deep):
+        place.chmod(0o700)
+    assert why_not_private(deep) == ""
+    for place in (above, deep):
+        place.chmod(0o777)
+        assert why_not_private(deep) == f"anybody can write to {place}"
+        place.chmod(0o700)
+    above.chmod(0o1777)
+    assert why_not_private(deep) == ""
+    deep.chmod(0o1777)
+    assert why_not_private(deep) == f"anybody can write to {deep}"
+
+
+def test_compiled_code_is_taken_from_no_folder_of_another_user(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if os.geteuid() == 0:
+        os.chown(tmp_path, 54321, -1)
+    else:
+        monkeypatch.setattr(os, "geteuid", lambda: 54321)
+    assert why_not_private(tmp_path).endswith("belongs to another user")
+
+
+def test_a_folder_that_others_can_write_is_said_and_not_used(tmp_path: Path) -> None:
+    folder = tmp_path / "open"
+    folder.mkdir()
+    folder.chmod(0o777)
+    code = "from svmbench.core import compiled; print(compiled.CACHED)"
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(folder)}
+    words = [sys.executable, "-c", code]
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
+    assert "compiled code is neither read nor kept, since anybody can write to" in done.stderr
+
+
+def test_warmup_imports_no_class_of_others_without_trust(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "evilpkg.py").write_text("raise SystemExit('it was imported')")
+    monkeypatch.syspath_prepend(tmp_path)
+    ended = svmbench("warmup", "evilpkg.Evil")
+    assert ended.code == 2
+    assert "--trust imports it, which runs its code" in ended.err
+
+
+def test_a_long_temporary_folder_and_few_open_files_are_no_internal_error(tmp_path: Path) -> None:
+    long = tmp_path / ("x" * 120)
+    long.mkdir()
+    config = write_config(tmp_path, ["liblinear-l2"])
+    run = start("run", config, "--output", tmp_path / "a", env=os.environ | {"TMPDIR": str(long)})
+    said = "".join(run.communicate(timeout=300))
+    assert run.returncode == 0, said
+    limit = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (12, 12))  # noqa: E731
+    run = start("run", config, "--output", tmp_path / "b", preexec_fn=limit)
+    said = "".join(run.communicate(timeout=300))
+    assert run.returncode == 1, said
+    assert "a larger number for 'ulimit -n'" in said
