@@ -63,10 +63,10 @@ def test_tracebacks_that_are_recorded_name_no_folder_of_this_machine(gone_wrong:
 
 
 def test_text_without_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOME", "/home/somebody")
+    monkeypatch.setenv("HOME", "/srv/somebody")
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     assert (
-        worker.without_folders(f"no {Path('/home/somebody/data/x.csv')} here")
+        worker.without_folders(f"no {Path('/srv/somebody/data/x.csv')} here")
         == "no data/x.csv here"
     )
     assert worker.without_folders(f"no {tmp_path}/y") == "no y"
