@@ -109,7 +109,7 @@ def test_linear_with_a_point_a_cut_is_svm_perf(form, n_cuts, monkeypatch):
         monkeypatch.setattr(module, "QP_SHARE", 1e-7)
     X, y = small_problems.make_problem(n=60, d=20)
     theirs = SVMPerf(C=0.5, tol=1e-4, max_iter=n_cuts, fit_intercept=False)
-    ours = CPSP(C=0.5, tol=1e-4, max_iter=n_cuts, kernel="linear", n_basis=59)
+    ours = CPSP(C=0.5, tol=1e-4, max_iter=n_cuts, kernel="linear", n_basis=60)
     with pytest.warns(match="cpsp stopped at max_iter"):
         ours.fit(form(X), y)
     theirs.fit(X, y)

@@ -24,8 +24,8 @@ Deviations
       by its pre-image, and the loop goes on. The authors' program extends each active cut instead.
     - A point that is in the span already is refused (doubles of samples among them): nothing is
       added to the diagonal.
-    - Where the basis may have as many points as there are samples, its points are samples: these
-      span the solution, which as many free points need not.
+    - Where the basis may have as many points as there are samples, its points are samples for the
+      RBF kernel: these span the solution, which as many free points need not.
 """
 
 from __future__ import annotations
@@ -255,8 +255,9 @@ class SubspacePursuit(KernelClassifier):
         basis = Basis(data.X, function, near, min(int(self.n_basis), n))
         samples = Samples(data.X, function, basis.dtype is np.float32)
         rng = check_random_state(self.random_state)
-        # All samples span the solution of the whole problem; as many free points need not.
-        is_free = self.has_free_points and int(self.n_basis) < n
+        # All samples span the solution of the whole problem; as many free points need not, but for
+        # the linear kernel, whose points are in the span of the samples.
+        is_free = self.has_free_points and (int(self.n_basis) < n or self.kernel == "linear")
         growth = Growth(samples, data.y, basis, near, is_free, rng)
         beta, n_cuts, reason, counters = subspace_pursuit(
             growth, C=float(self.C), eps=float(self.tol), max_iter=int(self.max_iter)
@@ -289,7 +290,7 @@ class CPSP(SubspacePursuit):
         Weight of the summed hinge losses (N times this weighs the one slack).
     n_basis : int, default=200
         Basis points, the paper's k_max. With as many as there are training samples, or more, the
-        points are training samples, and the solution is that of the whole problem.
+        solution is that of the whole problem, and with the RBF kernel the points are samples.
     kernel : {"linear", "rbf"}, default="rbf"
     gamma : float, "scale" or "auto", default="scale"
         Width of the kernel; "scale" is 1 / (n_features * variance of X), "auto" 1 / n_features.

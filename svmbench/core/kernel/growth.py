@@ -55,8 +55,9 @@ class Growth:
 
     @property
     def is_whole(self) -> bool:
-        """Whether a full basis spans all samples, since it consists of them."""
-        return not self.free and self.basis.n_most >= len(self.y)
+        """Whether a full basis spans all samples: as many points, all of them in their span."""
+        in_span = not self.free or self.basis.function.name == "linear"
+        return in_span and self.basis.n_most >= len(self.y)
 
     def residual(self, members: np.ndarray, coordinates: np.ndarray) -> Residual:
         """Return what the projection leaves out of ``sum_i m_i y_i phi(x_i)``.
