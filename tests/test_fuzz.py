@@ -16,13 +16,14 @@ import mutators
 import numpy as np
 import pandas as pd
 import pytest
-from fuzzing import KINDS, Kind, Reached, fuzz
+from fuzzing import GROWN, KINDS, Kind, Reached, fuzz
 
 from svmbench.errors import ConfigError, DataUnavailableError
 from svmbench.experiment.yaml_source import YamlSource
 
 #: So few that all kinds together take some twenty seconds.
 CASES = 72
+GROWN_CASES = 24
 
 
 @pytest.fixture
@@ -47,6 +48,13 @@ def test_the_files_that_are_damaged_are_whole_before(name: str, folder: Path) ->
     assert tally.findings == []
     if name != "csv":  # read with a header and without one, of which one is wrong
         assert set(tally.outcomes) == {"read"}
+
+
+@pytest.mark.parametrize("name", GROWN)
+def test_a_grown_file_is_read_or_refused_in_a_sentence(name: str, folder: Path) -> None:
+    tally = fuzz(GROWN[name], GROWN_CASES, seed=2026, folder=folder)
+    assert tally.findings == []
+    assert sum(tally.past.values()) >= GROWN_CASES / 10
 
 
 def test_the_harness_finds_what_it_looks_for(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
