@@ -95,6 +95,7 @@ def describe(name: str, *, trust: bool = False) -> dict[str, Any]:
     from svmbench import data
     from svmbench.catalogue import solver, solver_class, solvers
     from svmbench.core.problems import PROBLEMS
+    from svmbench.core.registry import PROMISES
     from svmbench.errors import UnknownNameError
 
     declared = solvers().get(name)
@@ -114,6 +115,7 @@ def describe(name: str, *, trust: bool = False) -> dict[str, Any]:
         "reference": declared.reference,
         "minimises": f"{declared.problem}: {PROBLEMS[declared.problem].formula}",
         "offset": str(solver(name).offset),
+        "promises": PROMISES.get(declared.promise, "").replace("{}", declared.promised_by),
         "kernels": ", ".join(declared.kernels),
         "reads": ", ".join(declared.reads),
         "inputs": "dense, CSR" if declared.sparse else "dense",

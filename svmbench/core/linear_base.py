@@ -18,6 +18,7 @@ from svmbench.core.base import (
     sum_of_counters,
 )
 from svmbench.core.problems import Offset
+from svmbench.core.registry import warn_if_loose
 
 
 @dataclass
@@ -38,6 +39,8 @@ class LinearSolution:
         Work done.
     trace : list of (float, int, float)
         Seconds, iterations, objective; empty unless asked for.
+    dual : float
+        A lower bound of the optimum, by multipliers that the solver has; -inf without.
     """
 
     w: np.ndarray
@@ -46,6 +49,7 @@ class LinearSolution:
     stop_reason: str
     counters: dict[str, int] = field(default_factory=dict)
     trace: list[tuple[float, int, float]] = field(default_factory=list)
+    dual: float = -np.inf
 
 
 class LinearClassifier(BinaryClassifier):
@@ -64,6 +68,8 @@ class LinearClassifier(BinaryClassifier):
     coef_: np.ndarray
     intercept_: np.ndarray
     objective_: float
+    #: The last search's lower bound of the optimum.
+    _dual: float = -np.inf
 
     @property
     def bias(self) -> float:
@@ -113,6 +119,7 @@ class LinearClassifier(BinaryClassifier):
         self.n_iter_ = solution.n_iter
         self.stop_reason_ = solution.stop_reason
         self.counters_ = solution.counters
+        self._dual = solution.dual
         # Where there is no tolerance to be met, a number of steps was all that was asked for.
         if getattr(self, "tol", None) is not None:
             self._warn_unless_finished(solution.stop_reason)
@@ -125,6 +132,7 @@ class LinearClassifier(BinaryClassifier):
         w, b = self.coef_[0], float(self.intercept_[0])
         values = problems.linear(data.X, w, b, data.y, bias=self.bias, weights=data.weights)
         self.objective_ = self.problem.primal(values, self._sum_weight(data))
+        warn_if_loose(self, self._dual)
         return self
 
     def _sum_weight(self, data: TrainingData) -> float:

@@ -7,9 +7,13 @@ one sentence, and not by the first run that would have needed it.
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from svmbench.core import problems
 from svmbench.core.base import Solver
@@ -39,6 +43,25 @@ READS: dict[str, tuple[str, ...]] = {
     "blocks": ("fit_blocks", "path_blocks"),
     "file": (),
 }
+
+
+#: What holds where a solver ends without a warning; {} stands for the parameter it is stated with.
+#: A violation is in units of the margin: of y f(x) >= 1 where a multiplier is below its bound, and
+#: of y f(x) <= 1 where it is above 0 (with the quadratic losses' own term).
+PROMISES: dict[str, str] = {
+    "violation": "no sample violates its optimality condition by more than {}",
+    "violation relative to rho": "no sample violates its optimality condition by more than {} "
+    "times rho (R^2 for a ball), nor by more than {} in LIBSVM's scale",
+    "gap relative to C n": "the objective is at most {} times C n_samples above the optimum",
+    "gap relative to the objective": "the objective is at most {} times itself above the optimum",
+    "residual": "the linear system's residual is at most {} times as long as its right-hand side",
+    "margin": "every training sample has at least 1 - {} of the margin",
+    "rounding": "the solution is exact but for rounding",
+}
+
+
+#: A promise is loose where the dual value is below this share of the objective.
+LOOSE = 0.5
 
 
 @dataclass(frozen=True)
@@ -71,6 +94,13 @@ class Declaration:
         known from its class and need not be said.
     counters : tuple of str
         What it counts beside the words of :data:`COUNTERS`.
+    promise : str
+        What holds of the solution where `fit` ends without a warning, of :data:`PROMISES`. Empty
+        where nothing does: a solver that ends after a number of steps, that looks at some of the
+        samples, or that finds no violation among those that it draws. A solver that works on a
+        span of samples or points promises it of the optimum in that span.
+    promised_by : str
+        The parameter that the promise is stated with; where it is None, nothing is promised.
     suits : str
         Where to take it and where another solver of the same problem, from measured ratios.
     """
@@ -86,7 +116,37 @@ class Declaration:
     paths: tuple[str, ...] = ()
     reads: tuple[str, ...] = ("arrays",)
     counters: tuple[str, ...] = ()
+    promise: str = ""
+    promised_by: str = "tol"
     suits: str = ""
+
+
+def warn_if_loose(model: Solver, dual: float) -> None:
+    """Warn where a solver keeps a promise that says little of its objective.
+
+    A tolerance in units of the margin, or relative to C n, may be large beside the optimum.
+
+    Parameters
+    ----------
+    model : Solver
+        Trained, with its ``objective_``.
+    dual : float
+        A lower bound of the optimum; -inf where none is known.
+    """
+    declared = model.declaration
+    if not (declared.promise and model.stop_reason_ == "converged"):  # type: ignore[attr-defined]
+        return
+    value = model.objective_  # type: ignore[attr-defined]
+    if not -np.inf < dual < LOOSE * value:
+        return
+    parameter = declared.promised_by
+    warnings.warn(
+        f"{declared.name} kept {parameter}={getattr(model, parameter):g}, which is too loose here: "
+        f"its objective is {value:.3g}, the optimum may be as low as {dual:.3g}; give a smaller "
+        f"{parameter}",
+        ConvergenceWarning,
+        stacklevel=5,
+    )
 
 
 #: Every declared solver class by its name, in the order of declaration.
@@ -161,6 +221,9 @@ def _mistakes(declaration: Declaration, *, brings_problem: bool) -> list[str]:
         found.append(
             f"declares the unknown task {declaration.task!r}; known are {', '.join(TASKS)}"
         )
+    if declaration.promise and declaration.promise not in PROMISES:
+        known = ", ".join(PROMISES)
+        found.append(f"declares the unknown promise {declaration.promise!r}; known are {known}")
     unknown = [kernel for kernel in declaration.kernels if kernel not in KERNELS]
     if unknown:
         found.append(f"declares the unknown kernel {unknown[0]!r}; known are {', '.join(KERNELS)}")
@@ -187,9 +250,14 @@ def lacks(cls: type, declaration: Declaration) -> list[str]:
     if not issubclass(cls, Solver):
         return ["the base class svmbench.core.base.Solver, or one that is made for its kind"]
     known = cls._get_param_names()
+    stated = "{}" in PROMISES.get(declaration.promise, "")
     read_by = [name for kind in declaration.reads for name in READS[kind] if not hasattr(cls, name)]
     return [f"the method {name}" for name in (*cls.open_methods(), *read_by)] + [
         f"the parameter {name}"
-        for name in (*cls.needs_parameters, *declaration.paths)
+        for name in (
+            *cls.needs_parameters,
+            *declaration.paths,
+            *((declaration.promised_by,) if stated else ()),
+        )
         if name not in known
     ]

@@ -203,6 +203,7 @@ def optimise(
 @declare(
     name="chunking",
     problem="hinge",
+    promise="violation",
     summary="a quadratic program over all support vectors and the worst violators, by chunks",
     reference="Platt 1998, sections 1.2 and 3; Vapnik 1982; Burges 1998",
     paper="smo",

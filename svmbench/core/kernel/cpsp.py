@@ -272,6 +272,7 @@ class SubspacePursuit(KernelClassifier):
 @declare(
     name="cpsp",
     problem="hinge-no-offset",
+    promise="gap relative to C n",
     paper="cpsp",
     summary="cutting planes on a basis of free points (cutting-plane subspace pursuit)",
     reference="Joachims and Yu 2009, Algorithm 3",
@@ -336,6 +337,7 @@ class CPSP(SubspacePursuit):
 @declare(
     name="cpsp-tr",
     problem="hinge-no-offset",
+    promise="gap relative to C n",
     paper="cpsp",
     summary="cutting planes on a basis of training samples",
     reference="Joachims and Yu 2009, Algorithm 3 with the search of Section 4.2's end",

@@ -220,6 +220,7 @@ def optimise(
 @declare(
     name="svm-light",
     problem="hinge",
+    promise="violation",
     summary="decomposition with working sets of ten by steepest feasible direction, shrinking",
     reference="Joachims 1999, sections 11.3 to 11.5",
     paper="smo",

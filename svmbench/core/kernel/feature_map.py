@@ -106,6 +106,8 @@ class FeatureMapSVM(KernelClassifier):
 
     n_basis: int
     random_state: Any
+    #: The dual value of the last linear SVM.
+    _dual: float
 
     def __init__(
         self,
@@ -168,7 +170,12 @@ class FeatureMapSVM(KernelClassifier):
             "dropped_pivots": min(m, source.n_samples) - len(made.basis),
             "kernel_evaluations": source.n_samples * len(made.basis),
         }
+        self._dual = found.dual
         return KernelSolution(coefficients, 0.0, found.n_iter, found.stop_reason, counters)
+
+    def _lower_bound(self) -> float:
+        """Return the dual value of the linear SVM: a bound of the optimum in the span."""
+        return self._dual
 
     def train(self, data: TrainingData) -> Self:
         """Map, solve, and store the expansion over the basis."""

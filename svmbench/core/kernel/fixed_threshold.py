@@ -107,6 +107,7 @@ def sweeps(s: Storage, v: Examples, C: float, tol: float, max_iter: int) -> floa
 @declare(
     name="smo-fixed-threshold",
     problem="hinge-no-offset",
+    promise="violation",
     summary="Platt's SMO without a threshold: one multiplier at a time",
     reference="Platt 1998, equation 23",
     paper="smo",

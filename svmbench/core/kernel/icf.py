@@ -67,6 +67,7 @@ def icf_map(source: KernelSource, m: int) -> FeatureMap:
 @declare(
     name="icf",
     problem="hinge-no-offset",
+    promise="violation",
     paper="sgdlssvm",
     summary="linear SVM on the span of greedily chosen samples (incomplete Cholesky)",
     reference="Fine and Scheinberg 2001; CPSP paper, Section 5",

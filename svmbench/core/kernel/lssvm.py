@@ -128,6 +128,7 @@ def solve(K: np.ndarray, y: np.ndarray, nu: float, constant: float, roomy: bool 
 @declare(
     name="lssvm",
     problem="least-squares",
+    promise="rounding",
     summary="the kernel least-squares SVM by one Cholesky factorisation",
     reference="Suykens and Vandewalle 1999; SGD-LSSVM paper, Section 2",
     paper="sgdlssvm",

@@ -141,6 +141,7 @@ def solve_system(
 @declare(
     name="lssvm-cg",
     problem="least-squares",
+    promise="residual",
     paper="sgdlssvm",
     summary="kernel least-squares SVM by conjugate gradients",
     reference="Suykens et al. 1999 (Hestenes and Stiefel), as in the SGD-LSSVM paper, Section 2",

@@ -250,6 +250,8 @@ def duality_gap(y: np.ndarray, C: float, beta: np.ndarray, f: np.ndarray) -> flo
 @declare(
     name="mn-svm",
     problem="half-squared-hinge",
+    promise="gap relative to the objective",
+    promised_by="gap",
     summary="minimal norm point of the L2-SVM's hull, by steps on drawn violators",
     reference="Strack 2013 (gsvm), as in Melki and Kecman 2016",
     paper="nlsgd",

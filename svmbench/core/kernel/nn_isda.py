@@ -317,6 +317,7 @@ def restart(y: np.ndarray, C: float, beta: np.ndarray, f: np.ndarray, steps: int
 @declare(
     name="nn-isda",
     problem="half-squared-hinge",
+    promise="violation",
     summary="non-negative coordinate descent on the L2-SVM's dual, the worst violator first",
     reference="Kecman and Zigic 2014, as in Melki and Kecman 2016",
     paper="nlsgd",

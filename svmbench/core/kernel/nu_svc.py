@@ -161,6 +161,7 @@ def smallest_nu(
 @declare(
     name="nu-svc",
     problem="nu-svc",
+    promise="violation relative to rho",
     summary="ν-SVC with a free offset: pairs within a class, on csvc's rows and blocks",
     reference="Schölkopf, Smola, Williamson and Bartlett 2000; Chang and Lin 2001",
     paper="",

@@ -51,6 +51,7 @@ def nystrom_map(source: KernelSource, drawn: np.ndarray) -> FeatureMap:
 @declare(
     name="nystrom",
     problem="hinge-no-offset",
+    promise="violation",
     paper="sgdlssvm",
     summary="linear SVM on the span of random samples (Nyström)",
     reference="Williams and Seeger 2001; CPSP paper, Section 5",

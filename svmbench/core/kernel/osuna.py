@@ -131,6 +131,7 @@ def optimise(
 @declare(
     name="osuna",
     problem="hinge",
+    promise="violation",
     summary="decomposition with a working set of fixed size, as many leaving as entering",
     reference="Osuna, Freund and Girosi 1997; Platt 1998, section 1.2",
     paper="smo",

@@ -301,6 +301,7 @@ def minimise(
 @declare(
     name="sgd-lssvm",
     problem="least-squares",
+    promise="violation",
     paper="sgdlssvm",
     summary="kernel least-squares SVM by steepest sub-gradient descent",
     reference="SGD-LSSVM paper, Algorithm 2",

@@ -344,6 +344,7 @@ def sweeps(
 @declare(
     name="smo",
     problem="hinge",
+    promise="violation",
     summary="sequential minimal optimisation as first printed, with its error cache",
     reference="Platt 1998, section 2 and equations 13-22",
     paper="smo",

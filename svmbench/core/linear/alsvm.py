@@ -316,6 +316,7 @@ class _SequentialLeastSquares(LinearClassifier):
 @declare(
     name="alsvm",
     problem="least-squares",
+    promise="rounding",
     paper="alsvm",
     summary="sequential least-squares SVM with add and remove",
     reference="ALSVM paper, Algorithm 1 (sign corrected); equations 3, 6, 7",

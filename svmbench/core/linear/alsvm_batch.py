@@ -77,6 +77,7 @@ class _Sums:
 @declare(
     name="alsvm-batch",
     problem="least-squares",
+    promise="rounding",
     paper="alsvm",
     summary="ALSVM's closed form: one pass, one factorisation; whole C grids and CVs at once",
     reference="ALSVM paper, equations 1 and 2",

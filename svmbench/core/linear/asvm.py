@@ -151,6 +151,7 @@ def active_set(
 @declare(
     name="asvm",
     problem="squared-hinge",
+    promise="violation",
     paper="alsvm",
     summary="active set on the dual of the linear L2-SVM",
     reference="Mangasarian and Musicant 2001 (Active SVM), Algorithm 3.1",

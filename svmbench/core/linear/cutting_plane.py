@@ -75,8 +75,7 @@ def cutting_planes(
     N, d = X.shape
     total = N * C
     transposed = X.T
-    deltas = np.zeros((1, d))
-    Deltas = np.zeros(1)
+    deltas, Deltas = np.zeros((1, d)), np.zeros(1)
     H = np.zeros((1, 1))
     alpha = np.array([total])
     idle = np.zeros(1, dtype=np.int64)
@@ -121,12 +120,14 @@ def cutting_planes(
         stop_reason="converged" if gap <= total * eps else "max_iter",
         counters={"cuts": n_cuts, "dropped": n_dropped, "qp_steps": n_steps, "passes": n_cuts + 1},
         trace=points,
+        dual=dual,
     )
 
 
 @declare(
     name="svm-perf",
     problem="hinge",
+    promise="gap relative to C n",
     paper="cpsp",
     summary="linear 1-slack cutting planes",
     reference="Joachims 2006, Algorithm 2; CPSP paper, Section 2",

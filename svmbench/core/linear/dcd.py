@@ -36,7 +36,7 @@ from svmbench.core.base import TrainingData
 from svmbench.core.compiled import compiled, compiled_sums
 from svmbench.core.linear_base import LinearClassifier, LinearSolution
 from svmbench.core.prefetch import prefetch
-from svmbench.core.problems import HINGE, SQUARED_HINGE, LossProblem, linear
+from svmbench.core.problems import HINGE, SQUARED_HINGE, LossProblem, Values, linear
 from svmbench.core.registry import declare
 from svmbench.core.weights import ClassWeight, Weighted
 
@@ -336,6 +336,9 @@ def descend(
         if course.trace:
             value = problem.primal(linear(X, w, 0.0, y, weights=weights), C)
             points.append((seconds, int(state[PASSES]), value))
+    alpha = records[:, ALPHA].copy()
+    # Of the decision values a dual value needs none.
+    values = Values(f=y, square=float(w @ w), y=y, alpha=alpha, weights=weights)
     solution = LinearSolution(
         w=w[:-1] if course.bias else w,
         b=float(w[-1] * course.bias) if course.bias else 0.0,
@@ -347,8 +350,9 @@ def descend(
             "updates": int(state[STEPS]),
         },
         trace=points,
+        dual=problem.dual(values, C),
     )
-    return solution, records[:, ALPHA].copy()
+    return solution, alpha
 
 
 class _DualCoordinateDescent(Weighted, LinearClassifier):
@@ -405,6 +409,7 @@ class _DualCoordinateDescent(Weighted, LinearClassifier):
 @declare(
     name="dcd-l1",
     problem="hinge",
+    promise="violation",
     summary="dual coordinate descent with shrinking, hinge loss",
     reference="Hsieh et al. 2008, Algorithm 3",
 )
@@ -455,6 +460,7 @@ class DCDL1(_DualCoordinateDescent):
 @declare(
     name="dcd-l2",
     problem="squared-hinge",
+    promise="violation",
     summary="dual coordinate descent with shrinking, squared hinge loss",
     reference="Hsieh et al. 2008, Algorithm 3",
     suits="thousands of sparse features; up to about a thousand newton-l2 is faster "

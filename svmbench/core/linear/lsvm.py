@@ -7,8 +7,9 @@ Problem
 Given
     X (n_samples, d), y in {-1, +1}, C, tol, max_iter.
 Returned
-    u and w, once the larger violation of the optimality conditions 0 <= u, Qu - e >= 0 and
-    u'(Qu - e) = 0, in units of the margin, is at most tol.
+    u >= 0 and w, once the larger violation of the optimality conditions 0 <= u, Qu - e >= 0 and
+    u'(Qu - e) = 0, in units of the margin, is at most tol, and the duality gap at most tol times
+    the objective.
 Reference
     Mangasarian and Musicant 2001 (Lagrangian Support Vector Machines), equation 15 and
     Algorithm 1:
@@ -18,7 +19,9 @@ Deviations
     - Qu - e needs no product: after a step it is the clipped vector that the step started from.
       An iteration is one product with H' and one with H.
     - Stopping is a tolerance on the optimality conditions, not on the change of u, which is also
-      small where the iteration is merely slow.
+      small where the iteration is merely slow. The iteration's u may be below 0, and above 0 where
+      Qu - e is; what is returned is not, and its duality gap is a second condition.
+    - It ends as "stalled" where the inverse has lost so many digits that the iteration diverges.
 """
 
 from __future__ import annotations
@@ -31,10 +34,14 @@ from svmbench.core.base import TrainingData
 from svmbench.core.linear import least_squares
 from svmbench.core.linear.moments import gram
 from svmbench.core.linear_base import LinearClassifier, LinearSolution
+from svmbench.core.problems import SQUARED_HINGE, Values
 from svmbench.core.registry import declare
 
 #: The step a, in units of 1 / nu: the iteration converges below 2, the authors' choice is 1.9.
 STEP = 1.9
+
+#: The inverse is of too ill-conditioned a matrix if a violation is so many times the least so far.
+DIVERGED = 1e6
 
 
 def lagrangian(
@@ -66,21 +73,34 @@ def lagrangian(
     inverse = least_squares.inverse(gram(X), 1.0 / nu)
     transposed = X.T
     slack = np.zeros(len(y))
+    least, best = np.inf, (slack, np.zeros(X.shape[1]))
     for step in range(max_iter + 1):
         right = 1.0 + slack
         w = inverse @ np.asarray(transposed @ (y * right))
         u = nu * (right - y * (X @ w))
         # Here Qu - e = slack, which is never negative: 0 <= u and complementarity are left.
-        if np.max(np.abs(np.minimum(u / nu, slack))) <= tol:
-            return u, w, step, "converged"
+        violation = float(np.max(np.abs(np.minimum(u / nu, slack))))
+        if not violation < DIVERGED * least:
+            return *best, step, "stalled"
+        if violation < least:
+            least, best = violation, (u, w)
+        if violation <= tol:
+            # Multipliers that are small, or below 0, can weigh much: those that count say how much.
+            settled = np.where(slack > 0.0, 0.0, np.maximum(u, 0.0))
+            w = np.asarray(transposed @ (y * settled))
+            values = Values(f=np.asarray(X @ w), square=float(w @ w), y=y, alpha=settled)
+            primal = SQUARED_HINGE.primal(values, C)
+            if primal - SQUARED_HINGE.dual(values, C) <= tol * primal:
+                return settled, w, step, "converged"
         if step < max_iter:
             slack = np.maximum(slack - (STEP / nu) * u, 0.0)
-    return u, w, max_iter, "max_iter"
+    return *best, max_iter, "max_iter"
 
 
 @declare(
     name="lsvm",
     problem="squared-hinge",
+    promise="gap relative to the objective",
     paper="alsvm",
     summary="Lagrangian fixed-point iteration on the dual of the linear L2-SVM",
     reference="Mangasarian and Musicant 2001 (Lagrangian SVM), Algorithm 1",
@@ -97,7 +117,8 @@ class LSVM(LinearClassifier):
     C : float, default=1.0
         Weight of the summed squared hinge losses, above 0; the paper's nu is 2C.
     tol : float, default=1e-5
-        Largest violation of the optimality conditions, in units of the margin.
+        Largest violation of the optimality conditions, in units of the margin, and largest duality
+        gap, relative to the objective.
     max_iter : int, default=10000
         Largest number of steps.
     fit_intercept : bool, default=True
@@ -110,7 +131,7 @@ class LSVM(LinearClassifier):
     coef_ : ndarray of shape (1, n_features)
     intercept_ : ndarray of shape (1,)
     alpha_ : ndarray of shape (n_samples,)
-        The dual solution u; negative by at most 2 C tol.
+        The dual solution u.
     n_iter_ : int
         Steps.
     counters_ : dict

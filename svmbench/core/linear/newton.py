@@ -321,6 +321,7 @@ class Samples:
 @declare(
     name="newton-l2",
     problem="squared-hinge",
+    promise="gap relative to the objective",
     summary="Newton's method in the primal, squared hinge loss, preconditioned by a sample",
     reference="Keerthi and DeCoste 2005, Algorithm 1; Hsia, Chiang and Lin 2018",
     paths=("C",),

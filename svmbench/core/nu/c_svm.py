@@ -145,6 +145,7 @@ def dvi(
 @declare(
     name="c-svm-bounded",
     problem="hinge",
+    promise="gap relative to the objective",
     summary="C-SVM without an equality constraint, by the ν-SVM's solvers; DVI screening along C",
     reference="Yang, Chen, Zhang, Xu, Shi and Zhao, section 2; Wang, Wonka and Ye 2014",
     paper="srbo",

@@ -124,6 +124,7 @@ class _NuSVM(OnWholeMatrix, KernelClassifier):
 @declare(
     name="nu-svm",
     problem="nu-svc",
+    promise="gap relative to the objective",
     summary="ν-SVM without an equality constraint: pairwise DCDM, DCDM as printed, or a QP library",
     reference="Yang, Chen, Zhang, Xu, Shi and Zhao, problems (2) and (4), algorithm 2",
     paper="srbo",
@@ -243,6 +244,7 @@ def require_ascending(values: Sequence[Any]) -> None:
 @declare(
     name="srbo-nu-svm",
     problem="nu-svc",
+    promise="gap relative to the objective",
     summary="ν-SVM along ascending nu, with safe screening between one solution and the next",
     reference="Yang, Chen, Zhang, Xu, Shi and Zhao, algorithm 1, corollaries 1 to 4",
     paper="srbo",

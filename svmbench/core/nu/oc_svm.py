@@ -76,6 +76,7 @@ class _OCSVM(OnWholeMatrix, KernelDetector):
 @declare(
     name="oc-svm",
     problem="one-class",
+    promise="gap relative to the objective",
     summary="one-class SVM by pairwise DCDM, DCDM as printed, or a QP library",
     reference="Yang, Chen, Zhang, Xu, Shi and Zhao, table II",
     paper="srbo",
@@ -141,6 +142,7 @@ class OCSVM(_OCSVM):
 @declare(
     name="srbo-oc-svm",
     problem="one-class",
+    promise="gap relative to the objective",
     summary="one-class SVM along ascending nu, with safe screening between the solutions",
     reference="Yang, Chen, Zhang, Xu, Shi and Zhao, table II and algorithm 1",
     paper="srbo",

@@ -137,6 +137,8 @@ class CuttingDetector(KernelDetector):
 @declare(
     name="fosvm1",
     problem=HARD_MARGIN,
+    promise="margin",
+    promised_by="theta",
     paper="fosvm",
     summary="FOSVM1: hard-margin one-class SVM by cutting planes, the lowest score of all",
     reference="FOSVM paper, Algorithms 1 and 2, Theorems 1 and 2",

@@ -76,6 +76,7 @@ def quantile_of(scores: np.ndarray, nu: float) -> float:
 @declare(
     name="kde",
     problem=MEAN_EMBEDDING,
+    promise="rounding",
     summary="kernel density estimation: the Gaussian Parzen window, normal above a quantile",
     reference="Parzen 1962; sklearn.neighbors.KernelDensity's density but for a constant factor",
     paper="",

@@ -108,6 +108,7 @@ class BoxDetector(KernelDetector):
 @declare(
     name="one-class",
     problem="one-class",
+    promise="violation relative to rho",
     summary="one-class SVM: second-order pairs and working sets, on csvc's kernel rows",
     reference="Schölkopf, Platt, Shawe-Taylor, Smola and Williamson 2001; Chang and Lin 2011",
     paper="",

@@ -36,6 +36,7 @@ from svmbench.core.registry import declare
 @declare(
     name="svdd",
     problem="svdd",
+    promise="violation relative to rho",
     summary="support vector data description: the smallest ball; for RBF the one-class SVM",
     reference="Tax and Duin 2004",
     paper="",

@@ -82,6 +82,7 @@ def along_c(
 @declare(
     name="csvc",
     problem="hinge",
+    promise="violation",
     summary="C-SVC for production: second-order pairs, blocks of kernel rows, warm starts along C",
     reference="Fan, Chen and Lin 2005; Joachims 1999",
     paper="",

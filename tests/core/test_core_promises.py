@@ -1,0 +1,327 @@
+"""What a solver promises of its solution holds on hard inputs, or it warns.
+
+Every solver that declares a promise goes over eight kinds of inputs of 160 rows. Its objective,
+computed anew from its model in extended precision, is held against a certified optimum. What
+declares no promise is not judged: it ends after a number of steps, looks at some of the samples, or
+finds no violation among those that it draws. Nor are the baselines, which are other people's code.
+"""
+
+import warnings
+from functools import cache
+
+import numpy as np
+import pytest
+from certified import WIDE, Kernel, optimum
+from sklearn.exceptions import ConvergenceWarning
+from small_problems import needs_jit
+
+from svmbench import catalogue
+from svmbench.core.base import TrainingData
+from svmbench.core.problems import FREE, PROBLEMS, LossProblem, Values
+from svmbench.core.registry import PROMISES, REGISTRY
+
+catalogue.solvers()
+
+JUDGED = sorted(
+    name
+    for name, solver in REGISTRY.items()
+    if solver.declaration.promise and solver.__module__.startswith("svmbench.core.")
+)
+
+N = 160
+
+#: Where an objective is this many times the optimum, a tolerance that allows it is warned of.
+LOOSE = 2.0
+
+#: Rounding of an objective: a share of it, and of the kernel's diagonal where it may be 0.
+ROUNDING, NOTHING = 1e-8, 1e-9
+
+#: What rounding may do to a closed form: kernel values of 1e9 beside a ridge of 1e-2, at worst.
+EXACT = 1e-6
+
+#: A kernel solver that allows so many iterations by default is given so few: where the matrix is
+#: too ill-conditioned for its steps, it warns after these.
+LIMITS = ((1_000_000, 20_000), (5_000, 300))
+
+#: Kinds of inputs on which a solver is known to keep no promise and not to warn. The tests are
+#: strict: a line whose solver has been mended fails, and is to be deleted.
+NOT_YET: dict[str, tuple[str, ...]] = {
+    "c-svm-bounded": ("features + 1e4",),
+    "lssvm-cg": ("limits of C and nu",),
+    "newton-l2": ("features + 1e4",),
+    "nu-svc": ("limits of C and nu", "features * 1e-3", "constant feature", "duplicate rows"),
+    "one-class": ("limits of C and nu", "features * 1e-3", "duplicate rows", "one positive"),
+    "svdd": ("limits of C and nu", "features * 1e-3"),
+}
+
+
+def samples():
+    """Return inputs that are short in binary, so that moving them is exact, and noisy labels."""
+    rng = np.random.default_rng(0)
+    X = np.round(1024.0 * rng.normal(size=(N, 6))) / 1024.0
+    score = X[:, 0] - 0.7 * X[:, 1] + 0.4 * X[:, 2] * X[:, 3] + 0.5 * rng.normal(size=N)
+    return X, np.where(score > np.quantile(score, 0.4), 1.0, -1.0)
+
+
+def doubled(X, y):
+    """Return every row twice, some with a label each."""
+    twice = np.arange(N) // 2
+    return X[twice], np.where(np.isin(np.arange(N), (0, 2, 4, 6, 8, 10)), -1.0, 1.0) * y[twice]
+
+
+INPUTS = {
+    "limits of C and nu": lambda X, y: (X, y),
+    "features + 1e4": lambda X, y: (X + 1e4, y),
+    "features * 1e3": lambda X, y: (1e3 * X, y),
+    "features * 1e-3": lambda X, y: (1e-3 * X, y),
+    "constant feature": lambda X, y: (np.column_stack([X, np.full(N, 5.0)]), y),
+    "duplicate rows": doubled,
+    "one positive": lambda X, y: (X, np.where(np.arange(N) == 7, 1.0, -1.0)),
+    "all rows equal": lambda X, y: (np.tile(X[:1], (N, 1)), y),
+}
+
+
+@cache
+def inputs(kind):
+    """Return the samples of a kind, read-only."""
+    X, y = INPUTS[kind](*samples())
+    X.flags.writeable = y.flags.writeable = False
+    return X, y
+
+
+def configured(name, kind):
+    """Yield a solver with each of the parameters that it is judged with."""
+    solver = REGISTRY[name]
+    declared, known = solver.declaration, solver._get_param_names()
+    at_limits = kind == "limits of C and nu"
+    if "C" in known:
+        values = [{"C": C} for C in ((1e-4, 1.0, 1e4, 1e8) if at_limits else (10.0,))]
+    elif "nu" in known:
+        shares = (1e-3, 1.0 / N, 0.5, 0.999, 1.0) if at_limits else (0.3,)
+        _, y = inputs(kind)
+        # With a free offset nu is at most twice the smaller class's share.
+        is_split = declared.problem == "nu-svc" and solver().offset.kind == "free"
+        most = 2.0 * min(np.mean(y > 0), np.mean(y < 0)) if is_split else 1.0
+        values = [{"nu": most * share} for share in shares]
+    else:
+        values = [{}]
+    for kernel in ("linear", "rbf"):
+        if kernel not in declared.kernels:
+            continue
+        for each in values:
+            model = solver(**each)
+            if "kernel" in known:
+                model.set_params(kernel=kernel)
+            if getattr(model, declared.promised_by, 0.0) is None:
+                model.set_params(**{declared.promised_by: 1e-3})
+            if "max_iter" in known and "kernel" in known:
+                few = (limit for usual, limit in LIMITS if model.max_iter >= usual)
+                model.set_params(max_iter=next(few, model.max_iter))
+            yield model
+
+
+def parameter_of(model):
+    """Return the number that the model's problem is stated with."""
+    X, y = samples()
+    return float(model._sum_weight(TrainingData(X=X, y=y)))
+
+
+def kernel_of(model):
+    """Return the model's kernel in extended precision."""
+    return Kernel(model.kernel, model.gamma_) if hasattr(model, "gamma_") else Kernel("linear")
+
+
+@cache
+def certified(problem, parameter, kernel, offset, kind):
+    """Return bounds of the optimum, which the solvers of a problem share."""
+    X, y = inputs(kind)
+    labels = y if isinstance(PROBLEMS[problem], LossProblem) or problem == "nu-svc" else np.ones(N)
+    return optimum(problem, parameter, kernel, X, labels, offset)
+
+
+def values_of(model, X, y):
+    """Return what the model's problem is evaluated from, in extended precision."""
+    X = np.asarray(X, dtype=WIDE)
+    if not hasattr(model, "expansion_"):
+        w, b = model.coef_[0].astype(WIDE), WIDE(model.intercept_[0])
+        square = w @ w + ((b / model.bias) ** 2 if model.bias else 0.0)
+        return Values(f=X @ w + b, square=square, y=y)
+    found, kernel = model.expansion_, kernel_of(model)
+    points, beta = np.asarray(found.points, dtype=WIDE), found.coefficients.astype(WIDE)
+    b, rho = WIDE(found.b), WIDE(found.rho)
+    if kernel.name == "linear":
+        w = points.T @ beta
+        s, square, diagonal = X @ w, w @ w, (X * X).sum(axis=1)
+    else:
+        s, square = kernel(X, points) @ beta, beta @ kernel(points, points) @ beta
+        diagonal = np.ones(N)
+    if model.declaration.problem == "svdd":
+        return Values(f=rho - (diagonal - 2.0 * s + square), square=square, rho=rho)
+    if model.offset.kind == "absorbed":
+        square += (b / model.offset.value) ** 2
+    return Values(
+        f=s + b, square=square, y=y if model.declaration.task == "binary" else None, rho=rho
+    )
+
+
+def of_violation(model, violation):
+    """Return how far an objective can be above its optimum at this violation, in margins.
+
+    The duality gap is the sum of what each sample adds: with the hinge at most C times its
+    violation, with the quadratic losses at most C (half-squared) or 2C times its square.
+    """
+    C = parameter_of(model)
+    return {
+        "hinge": C * N * violation,
+        "hinge-no-offset": C * N * violation,
+        "squared-hinge": 2.0 * C * N * violation**2,
+        "half-squared-hinge": C * N * violation**2,
+        "least-squares": C * N * violation**2,
+    }[model.declaration.problem]
+
+
+def of_rho(model, violation):
+    """Return the same where the violation is relative to rho; to 1 in LIBSVM's scale, if less."""
+    problem, rho = model.declaration.problem, max(0.0, model.expansion_.rho)
+    nu = model.nu
+    scale, weight = (N, 1.0) if problem == "nu-svc" else (max(1.0, nu * N), max(1.0, 1.0 / nu))
+    weight = 1.0 if problem != "nu-svc" and nu * N < 1.0 else weight
+    if problem == "svdd":
+        return 2.0 * weight * violation * min(rho, 1.0 / scale)
+    return weight * violation * min(rho, 1.0 / scale)
+
+
+def allowed(model, best):
+    """Return how far above the optimum the promise lets the objective be."""
+    declared = model.declaration
+    stated = float(getattr(model, declared.promised_by, 0.0))
+    if declared.promise == "violation":
+        return of_violation(model, stated)
+    if declared.promise == "violation relative to rho":
+        return of_rho(model, stated)
+    if declared.promise == "gap relative to C n":
+        return stated * parameter_of(model) * N
+    if declared.promise == "gap relative to the objective":
+        return stated * abs(best)
+    if declared.promise == "residual":
+        # 1/2 r' (K + I/2C)^-1 r <= C r'r, and the right-hand side is the labels.
+        return parameter_of(model) * N * stated**2
+    if declared.promise == "margin":
+        # w is the optimum of the active set: 1/2 ||w||^2 - min f with min f >= (1 - theta) rho.
+        return stated * max(0.0, model.expansion_.rho)
+    assert declared.promise == "rounding"
+    return EXACT * abs(best)
+
+
+def complaints(model, kind):
+    """Return what is wrong with the model of a solver that has not warned, as sentences."""
+    X, y = inputs(kind)
+    problem, parameter, kernel = (
+        PROBLEMS[model.declaration.problem],
+        parameter_of(model),
+        kernel_of(model),
+    )
+    bounds = certified(problem.name, parameter, kernel, model.offset, kind)
+    value = float(problem.primal(values_of(model, X, y), parameter))
+    size = float(max(1.0, (X * X).sum(axis=1).max())) if kernel.name == "linear" else 1.0
+    rounding = ROUNDING * abs(bounds.upper)
+    if not isinstance(problem, LossProblem):
+        rounding += NOTHING * size
+    most = allowed(model, bounds.upper)
+    wrong = []
+    if not bounds.upper - bounds.lower <= 0.1 * most + rounding:
+        wrong.append(f"the oracle leaves open {bounds.upper - bounds.lower:.2g}")
+    if not abs(model.objective_ - value) <= 1e3 * rounding:
+        wrong.append(f"objective_ is {model.objective_:.9g}")
+    if not value <= bounds.upper + most + rounding:
+        wrong.append(f"more than the promised {most:.3g} above the optimum")
+    if isinstance(problem, LossProblem) and value > LOOSE * bounds.upper + rounding:
+        wrong.append("useless")
+    return [f"{value:.9g} for {bounds.lower:.9g} to {bounds.upper:.9g}: {each}" for each in wrong]
+
+
+def is_easy(model):
+    """Return whether a warning on samples as they come would be a defect."""
+    has_margin = getattr(model, "kernel", "rbf") == "rbf"
+    return has_margin and getattr(model, "C", 1.0) <= 1.0 and getattr(model, "nu", 0.5) > 0.2
+
+
+def judge(name, kind):
+    """Return what each fit leaves to be desired: nothing where it warned."""
+    X, y = inputs(kind)
+    found = []
+    for model in configured(name, kind):
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            model.fit(X, y)
+        told = [each for each in told if issubclass(each.category, ConvergenceWarning)]
+        if told:
+            if kind == "limits of C and nu" and is_easy(model):
+                found.append(f"{name}: {told[0].message}")
+            continue
+        said = ", ".join(
+            f"{key}={value}"
+            for key, value in model.get_params().items()
+            if key in ("C", "nu", "kernel")
+        )
+        found += [
+            f"{name}({said}): {each}; {model.stop_reason_}" for each in complaints(model, kind)
+        ]
+    return found
+
+
+def cases():
+    """Return solvers and kinds of inputs, with marks of what is not mended yet."""
+    mark = pytest.mark.xfail(strict=True, reason="keeps no promise and does not warn")
+    return [
+        pytest.param(name, kind, marks=[mark] if kind in NOT_YET.get(name, ()) else [])
+        for name in JUDGED
+        for kind in INPUTS
+    ]
+
+
+@needs_jit
+@pytest.mark.parametrize(("name", "kind"), cases())
+def test_what_is_promised_holds_or_is_warned_of(name, kind):
+    assert judge(name, kind) == []
+
+
+def test_every_promise_is_made_and_every_exact_solver_makes_one():
+    assert {REGISTRY[name].declaration.promise for name in JUDGED} == set(PROMISES)
+    # What converges to a tolerance and promises nothing draws samples, or leaves some out.
+    silent = {
+        name
+        for name, solver in REGISTRY.items()
+        if solver.__module__.startswith("svmbench.core.")
+        and not solver.declaration.promise
+        and "tol" in solver._get_param_names()
+    }
+    drawing = {"random_state", "n_basis"}
+    assert all(drawing <= set(REGISTRY[name]._get_param_names()) for name in silent)
+
+
+@needs_jit
+@pytest.mark.parametrize("name", ["svm-light", "smo", "csvc", "dcd-l1", "svm-perf", "nystrom"])
+def test_a_tolerance_that_says_nothing_of_the_objective_is_warned_of(name):
+    X, y = samples()
+    apart = X + np.outer(y, np.full(X.shape[1], 4.0))
+    solver = REGISTRY[name]
+    with pytest.warns(ConvergenceWarning, match=f"{name} kept tol=.*, which is too loose here"):
+        loose = solver(C=1e4, tol=0.5).fit(apart, y)
+    assert loose.stop_reason_ == "converged"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        solver(C=1.0, tol=1e-3).fit(*samples())
+
+
+def test_the_oracle_brackets_an_optimum_that_is_known():
+    # Two points at distance 2: w = 1, and both have the multiplier 1/2, or C where that is less.
+    X, y = np.array([[1.0], [-1.0]]), np.array([1.0, -1.0])
+    for C, expected in ((10.0, 0.5), (0.1, 0.2 - 0.02)):
+        found = optimum("hinge", C, Kernel("linear"), X, y, FREE)
+        assert found.lower <= expected + 1e-12
+        assert found.upper >= expected - 1e-12
+        assert found.upper - found.lower <= 1e-8
+    ball = optimum("svdd", 1.0, Kernel("linear"), X + 1e4, np.ones(2), FREE)
+    assert ball.upper == pytest.approx(1.0)
+    assert ball.lower == pytest.approx(1.0)
