@@ -87,14 +87,14 @@ def lagrangian(
         if violation <= tol:
             # Multipliers that are small, or below 0, can weigh much: those that count say how much.
             settled = np.where(slack > 0.0, 0.0, np.maximum(u, 0.0))
-            w = np.asarray(transposed @ (y * settled))
-            values = Values(f=np.asarray(X @ w), square=float(w @ w), y=y, alpha=settled)
+            own = np.asarray(transposed @ (y * settled))
+            values = Values(f=np.asarray(X @ own), square=float(own @ own), y=y, alpha=settled)
             primal = SQUARED_HINGE.primal(values, C)
             if primal - SQUARED_HINGE.dual(values, C) <= tol * primal:
-                return settled, w, step, "converged"
+                return settled, own, step, "converged"
         if step < max_iter:
             slack = np.maximum(slack - (STEP / nu) * u, 0.0)
-    return *best, max_iter, "max_iter"
+    return u, w, max_iter, "max_iter"
 
 
 @declare(
