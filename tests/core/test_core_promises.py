@@ -55,6 +55,10 @@ NOT_YET: dict[str, tuple[str, ...]] = {
 }
 
 
+#: Solvers that end far above the optimum without a warning on most inputs, or only after minutes.
+NOT_RUN = ("cpsp", "cpsp-tr")
+
+
 def samples():
     """Return inputs that are short in binary, so that moving them is exact, and noisy labels."""
     rng = np.random.default_rng(0)
@@ -273,11 +277,14 @@ def judge(name, kind):
 def cases():
     """Return solvers and kinds of inputs, with marks of what is not mended yet."""
     mark = pytest.mark.xfail(strict=True, reason="keeps no promise and does not warn")
-    return [
-        pytest.param(name, kind, marks=[mark] if kind in NOT_YET.get(name, ()) else [])
-        for name in JUDGED
-        for kind in INPUTS
-    ]
+    not_run = pytest.mark.xfail(run=False, reason="far above the optimum, or without an end")
+
+    def marks(name, kind):
+        if name in NOT_RUN:
+            return [not_run]
+        return [mark] if kind in NOT_YET.get(name, ()) else []
+
+    return [pytest.param(name, kind, marks=marks(name, kind)) for name in JUDGED for kind in INPUTS]
 
 
 @needs_jit
