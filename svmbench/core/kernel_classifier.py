@@ -13,8 +13,6 @@ from svmbench.core.given_kernel import PRECOMPUTED, is_given, square, values_wit
 from svmbench.core.joint_pairs import JointData, JointSolution
 from svmbench.core.kernel_base import KERNEL_PARAMETERS, KernelSolver
 from svmbench.core.multiclass import OneVsOne
-from svmbench.core.problems import Values
-from svmbench.core.registry import warn_if_loose
 from svmbench.core.several import PairModels
 from svmbench.core.shared_points import SharedPoints
 
@@ -50,13 +48,7 @@ class KernelClassifier(KernelSolver, BinaryClassifier):
         """Return the weight of the summed losses; a solver with another parameter converts it."""
         return float(self.C)
 
-    def _appraise(self, data: TrainingData, values: Values) -> Self:
-        """Set the objectives, and warn where they are far apart at the solver's tolerance."""
-        super()._appraise(data, values)
-        warn_if_loose(self, self._lower_bound())
-        return self
-
-    def _lower_bound(self) -> float:
+    def lower_bound(self) -> float:
         """Return a lower bound of the optimum, by the multipliers; -inf where there are none."""
         return float(self.dual_objective_)
 

@@ -18,7 +18,7 @@ from svmbench.core.base import (
     sum_of_counters,
 )
 from svmbench.core.problems import Offset
-from svmbench.core.registry import warn_if_loose
+from svmbench.core.useless import warn_if_loose
 
 
 @dataclass

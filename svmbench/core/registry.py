@@ -7,13 +7,9 @@ one sentence, and not by the first run that would have needed it.
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
-
-import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from svmbench.core import problems
 from svmbench.core.base import Solver
@@ -58,10 +54,6 @@ PROMISES: dict[str, str] = {
     "margin": "every training sample has at least 1 - {} of the margin",
     "rounding": "the solution is exact but for rounding",
 }
-
-
-#: A promise is loose where the dual value is below this share of the objective.
-LOOSE = 0.5
 
 
 @dataclass(frozen=True)
@@ -119,34 +111,6 @@ class Declaration:
     promise: str = ""
     promised_by: str = "tol"
     suits: str = ""
-
-
-def warn_if_loose(model: Solver, dual: float) -> None:
-    """Warn where a solver keeps a promise that says little of its objective.
-
-    A tolerance in units of the margin, or relative to C n, may be large beside the optimum.
-
-    Parameters
-    ----------
-    model : Solver
-        Trained, with its ``objective_``.
-    dual : float
-        A lower bound of the optimum; -inf where none is known.
-    """
-    declared = model.declaration
-    if not (declared.promise and model.stop_reason_ == "converged"):  # type: ignore[attr-defined]
-        return
-    value = model.objective_  # type: ignore[attr-defined]
-    if not -np.inf < dual < LOOSE * value:
-        return
-    parameter = declared.promised_by
-    warnings.warn(
-        f"{declared.name} kept {parameter}={getattr(model, parameter):g}, which is too loose here: "
-        f"its objective is {value:.3g}, the optimum may be as low as {dual:.3g}; give a smaller "
-        f"{parameter}",
-        ConvergenceWarning,
-        stacklevel=5,
-    )
 
 
 #: Every declared solver class by its name, in the order of declaration.

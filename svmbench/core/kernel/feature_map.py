@@ -173,7 +173,7 @@ class FeatureMapSVM(KernelClassifier):
         self._dual = found.dual
         return KernelSolution(coefficients, 0.0, found.n_iter, found.stop_reason, counters)
 
-    def _lower_bound(self) -> float:
+    def lower_bound(self) -> float:
         """Return the dual value of the linear SVM: a bound of the optimum in the span."""
         return self._dual
 

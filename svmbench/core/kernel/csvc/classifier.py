@@ -24,14 +24,6 @@ from svmbench.core.kernels import KERNELS, KernelSource
 from svmbench.core.registry import declare
 from svmbench.core.weights import ClassWeight, Weighted
 
-#: A duality gap above so many times the dual value is told. With the default tolerance it is at
-#: most 11 times the dual value on a9a, ijcnn1 and digits (pixels from 0 to 16) for C from 1 to 100
-#: and a linear or an RBF kernel, and hundreds to thousands of times for C = 1e8.
-LARGE_GAP = 20.0
-
-#: The warning names a tolerance for a gap of about this share of the dual value.
-GOOD_GAP = 0.1
-
 
 def along_c(
     K: np.ndarray,
@@ -282,24 +274,6 @@ class CSVC(Weighted, KernelClassifier):
         beta[rows] = self.expansion_.coefficients
         f[rows] = self.expansion_.b - exact_gradient(self._source(data), 0.0 * f, beta, rows)
         return f
-
-    def what_is_useless(self, data: TrainingData) -> str:
-        """Return the predicate of a warning of a large duality gap.
-
-        A violation within `tol` costs up to C tol a sample. Where that is many times the optimum,
-        the objective says nothing, though margins are right within `tol`.
-        """
-        primal, dual = self.objective_, self.dual_objective_
-        gap = primal - dual
-        if self.stop_reason_ != REASONS[CONVERGED] or not gap > LARGE_GAP * dual:
-            return ""
-        # Violations make the gap, which is proportional to the tolerance.
-        better = GOOD_GAP * float(self.tol) * max(dual, 0.0) / gap
-        return (
-            f"converged within tol={self.tol:g}, but at C={self.C:g} that tolerance allows for an"
-            f" objective far from the optimum, here {primal:.2g} where the optimum is at least"
-            f" {dual:.2g}" + (f"; set tol={better:.0e}" if better > 0.0 else "")
-        )
 
     def trains_pairs_together(self, sizes: np.ndarray) -> bool:
         """Whether no pair of classes is too large to be solved on rows that all pairs share."""
