@@ -429,8 +429,9 @@ def read_grown_config(content: bytes, folder: Path, reached: Reached) -> None:
     """Check a config as ``svmbench validate`` does, and plan it without any data."""
     path = folder / "x.yaml"
     path.write_bytes(content)
+    if config._read(path, ())[0] is not None:
+        reached()
     found = config.check_config(path, files=False)
-    reached()
     for profile in found.profiles:
         make_plan(config.apply_profile(found, profile), "x", profile, prepare=False).to_json()
 
