@@ -8,9 +8,8 @@ This process alone writes: points come to it as they are found, and arrays for p
 from __future__ import annotations
 
 import base64
-import binascii
 import contextlib
-import logging
+import json
 import os
 import queue
 import uuid
@@ -22,22 +21,19 @@ from pathlib import Path
 from time import monotonic
 from typing import Any, cast
 
-from svmbench.errors import ConfigError, MissingPackageError, SvmbenchError
-from svmbench.experiment import processes, remote
+from svmbench.errors import ConfigError, SvmbenchError
+from svmbench.experiment import environment, processes, remote
 from svmbench.experiment.cells import Cell, SharedArrays
 from svmbench.experiment.loop import POLL_S, Run, now, solvers_of
 from svmbench.experiment.plan import code_of
 from svmbench.experiment.records import ARTIFACTS
+from svmbench.experiment.scheduler import PATIENCE_S, connected
 from svmbench.experiment.worker import AGAIN
 from svmbench.inert import line
 from svmbench.record import Answer
 
-#: What an address begins with that asks for workers on this machine.
-LOCAL = "local:"
 #: How often it is asked which workers there are, in seconds.
 LOOK_S = 1.0
-#: So long a scheduler may take to answer, in seconds.
-PATIENCE_S = 20.0
 #: What tells that a metric is a time, or made of times.
 _TIMES = ("ratio", "_s")
 
@@ -80,6 +76,7 @@ class RemoteWork:
 
     place: Place
     future: Any
+    _heard: dict[str, Any] | None = None
 
     def is_over(self) -> bool:
         """Whether there is an answer, or none will ever come."""
@@ -89,7 +86,9 @@ class RemoteWork:
         """Return what the process beside the worker said; empty where it said nothing."""
         if self.place.is_gone or self.future.status != "finished":
             return {}
-        return dict(self.future.result(timeout=PATIENCE_S))
+        if self._heard is None:
+            self._heard = _told(self.future)
+        return self._heard
 
     def answer(self, timeout_s: float) -> Answer:
         """Return what the cell came to; that it is to be run again where its worker went away.
@@ -103,13 +102,18 @@ class RemoteWork:
             return {"status": AGAIN, "reason": "its Dask worker went away"}
         if self.future.status in ("cancelled", "lost"):
             return {"status": AGAIN, "reason": "the Dask scheduler has forgotten it"}
-        if self.future.status == "error":
-            error = self.future.exception(timeout=PATIENCE_S)
-            return {"status": AGAIN, "reason": f"beside its Dask worker: {line(error, 200)}"}
         heard = self.heard()
         if "unfit" in heard:
             raise SvmbenchError(f"{self.place.address}: {line(heard['unfit'], 300)}")
-        return cast(Answer, heard["answer"])
+        if "error" in heard:
+            return {
+                "status": AGAIN,
+                "reason": f"beside its Dask worker: {line(heard['error'], 200)}",
+            }
+        answer = heard.get("answer")
+        if not isinstance(answer, dict) or not isinstance(answer.get("status"), str):
+            return {"status": AGAIN, "reason": "its Dask worker gave an answer that is none"}
+        return cast(Answer, answer)
 
     def stop(self) -> None:
         """Have it ended; whoever waits for it beside the worker sees to that."""
@@ -288,15 +292,19 @@ class ClusterRun(Run):
 
     def _meet(self, place: Place) -> None:
         """Take what a worker says of itself; leave it alone if it is of other code."""
-        if place.greeting.status != "finished":
+        facts = _told(place.greeting)
+        if "error" in facts:
             place.is_fit = False
-            error = place.greeting.exception(timeout=PATIENCE_S)
-            reason = f"can't run cells: {line(error, 200)}"
-            if isinstance(error, ImportError):
-                reason += " (svmbench[dask] has to be installed there)"
-        elif "unfit" in (facts := place.greeting.result(timeout=PATIENCE_S)):
+            reason = f"can't run cells: {line(facts['error'], 200)}"
+        elif "unfit" in facts:
             place.is_fit = False
             reason = f"can't run cells: {line(facts['unfit'], 300)}"
+        elif not _is_introduced(facts):
+            place.is_fit = False
+            reason = (
+                "can't run cells: it does not say what it is"
+                " (svmbench[dask] has to be installed there, in the version that runs here)"
+            )
         else:
             if facts["codes"] == self.codes:
                 place.facts = facts
@@ -344,22 +352,47 @@ class ClusterRun(Run):
             while True:
                 of, text = self.streamed.get_nowait()
                 if any(cell.key == of for cell, _ in self.running.values()):
-                    self._take_point(of, text.encode())
+                    self._take_point(of, text.encode(errors="replace"))
 
     def _finish(self, work: Any, nodes: dict[str, SharedArrays]) -> None:
         """Record how a cell ended, with all that came with its answer."""
         cell, _ = self.running[work]
         heard = work.heard()
-        for text in heard.get("points", []):
-            self._take_point(cell.key, str(text).encode())
-        if heard.get("artifact"):
-            with contextlib.suppress(binascii.Error):
-                arrays = base64.b64decode(heard["artifact"], validate=True)
+        points, artifact = heard.get("points"), heard.get("artifact")
+        for text in points if isinstance(points, list) else []:
+            self._take_point(cell.key, str(text).encode(errors="replace"))
+        if artifact and isinstance(artifact, str):
+            with contextlib.suppress(ValueError):
+                arrays = base64.b64decode(artifact, validate=True)
                 self.folder.write_file(f"{cell.key}.npz", arrays, ARTIFACTS)
         super()._finish(work, nodes)
 
     def _environment_of(self, work: Any) -> str:
         return str(work.place.environment["id"])
+
+
+def _told(future: Any) -> dict[str, Any]:
+    """Return what a function beside a worker returned, as JSON; empty where that is none."""
+    if future.status != "finished":
+        return {}
+    try:
+        told = json.loads(future.result(timeout=PATIENCE_S))
+    except Exception:  # no JSON, nothing that crosses as text, or the scheduler is gone
+        return {}
+    return told if isinstance(told, dict) else {}
+
+
+def _is_introduced(facts: dict[str, Any]) -> bool:
+    """Whether a worker says all that is recorded of it, in the types that this has."""
+    about = facts.get("environment")
+    return (
+        isinstance(about, dict)
+        and isinstance(about.get("cpu"), str)
+        and isinstance(about.get("packages"), dict)
+        and about.get("id") == environment.id_of(about)
+        and isinstance(facts.get("machine"), str)
+        and isinstance(facts.get("codes"), list)
+    )
 
 
 def _codes_of(cell: Cell) -> list[tuple[str, str]]:
@@ -379,81 +412,3 @@ def timed_blocks(config: Any) -> set[str]:
         for block, metrics in asked
         if any(name.startswith(_TIMES[0]) or name.endswith(_TIMES[1]) for name in metrics)
     }
-
-
-@contextmanager
-def connected(address: str) -> Iterator[Any]:
-    """Connect to a scheduler, or start one with workers on this machine; yield its client.
-
-    Parameters
-    ----------
-    address : str
-        ``tcp://host:port``, or ``local:<workers>``.
-
-    Raises
-    ------
-    svmbench.errors.SvmbenchError
-        In a sentence, if Dask is not installed, the address is none, or nobody answers there.
-    """
-    check_address(address)
-    from distributed import Client, LocalCluster
-
-    with contextlib.ExitStack() as stack:
-        stack.enter_context(_silent("distributed"))
-        where: Any = address
-        if address.startswith(LOCAL):
-            # Cells have limits of memory of their own, outside of Dask's processes.
-            where = stack.enter_context(
-                LocalCluster(
-                    n_workers=int(address.removeprefix(LOCAL)),
-                    threads_per_worker=1,
-                    memory_limit=0,
-                    dashboard_address=None,
-                    silence_logs=logging.ERROR,
-                )
-            )
-        try:
-            client = Client(where, timeout=PATIENCE_S, set_as_default=False)
-        except (OSError, ValueError) as error:
-            said = f"no Dask scheduler answers at {address}: {line(error, 200)}"
-            raise SvmbenchError(said) from error
-        yield stack.enter_context(client)
-
-
-@contextmanager
-def _silent(package: str) -> Iterator[None]:
-    """Keep a package from logging: what matters of it is said in sentences here."""
-    names = [name for name in logging.root.manager.loggerDict if name.startswith(package)]
-    before = {name: logging.getLogger(name).level for name in names}
-    for name in names:
-        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
-    try:
-        yield
-    finally:
-        for name, level in before.items():
-            logging.getLogger(name).setLevel(level)
-
-
-def check_address(address: str) -> None:
-    """Refuse what is no address of a scheduler, and any where Dask is not installed.
-
-    Raises
-    ------
-    svmbench.errors.ConfigError, svmbench.errors.MissingPackageError
-        In a sentence.
-    """
-    number = address.removeprefix(LOCAL)
-    if address.startswith(LOCAL):
-        is_one = number.isdecimal() and int(number) > 0
-    else:
-        scheme, _, rest = address.partition("://")
-        is_one = scheme.isalpha() and bool(rest)
-    if not is_one:
-        raise ConfigError(
-            f"--cluster takes a scheduler's address, such as tcp://host:8786, or local:4 for four"
-            f" workers on this machine, not {line(address, 100)!r}"
-        )
-    from importlib.util import find_spec
-
-    if find_spec("distributed") is None:
-        raise MissingPackageError("--cluster needs Dask: pip install 'svmbench[dask]'")

@@ -65,8 +65,13 @@ def describe(threads: int) -> dict[str, Any]:
     }
     if kind := os.environ.get(KIND_VARIABLE):
         facts["kind"] = kind
-    text = json.dumps(facts, sort_keys=True)
-    return {"id": hashlib.sha256(text.encode()).hexdigest()[:8], **facts}
+    return {"id": id_of(facts), **facts}
+
+
+def id_of(facts: dict[str, Any]) -> str:
+    """Return the hash of what is stable about an environment."""
+    stable = {name: value for name, value in facts.items() if name not in ("id", "load")}
+    return hashlib.sha256(json.dumps(stable, sort_keys=True).encode()).hexdigest()[:8]
 
 
 def other_arithmetic(facts: Mapping[str, Any], core: str) -> str:

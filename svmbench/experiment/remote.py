@@ -7,6 +7,7 @@ and ends the cell.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import os
@@ -14,6 +15,7 @@ import select
 import subprocess
 import sys
 import threading
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from svmbench.paths import PACKAGE
@@ -86,23 +88,34 @@ class _Host:
         self.process.wait()
 
 
-_one_at_a_time = threading.Lock()
-_host: _Host | None = None
+class _Beside:
+    """What belongs to one Dask worker: several may be threads of one process."""
+
+    def __init__(self) -> None:
+        self.one_at_a_time = threading.Lock()
+        self.host: _Host | None = None
 
 
-def greet(setup: dict[str, Any]) -> dict[str, Any]:
+_beside: dict[str, _Beside] = {}
+
+
+def greet(setup: dict[str, Any]) -> str:
     """Start a run's process beside this worker; return what it says of its machine and code.
 
     Parameters
     ----------
     setup : dict
         ``run`` (its name), ``threads``, ``blas_core``, ``solvers`` (to be warmed) and ``codes``.
+
+    Returns
+    -------
+    told : str
+        As JSON: ``environment``, ``machine`` and ``codes``; or ``error``.
     """
-    with _turn():
-        return _started(setup)
+    return _as_text(_greet, setup)
 
 
-def run(setup: dict[str, Any], asked: dict[str, Any]) -> dict[str, Any]:
+def run(setup: dict[str, Any], asked: dict[str, Any]) -> str:
     """Run a cell beside this worker; return its answer.
 
     Parameters
@@ -112,55 +125,74 @@ def run(setup: dict[str, Any], asked: dict[str, Any]) -> dict[str, Any]:
     asked : dict
         What the process is told of the cell. Its points go to the run's topic as they come.
 
-    Raises
-    ------
-    HostDiedError
-        If the process ended.
-    UnwantedError
-        If the task was cancelled.
+    Returns
+    -------
+    told : str
+        As JSON: ``answer``, ``points`` and ``artifact``; ``unfit``; or ``error``.
     """
+    return _as_text(_run, setup, asked)
+
+
+async def end(run_name: str, dask_worker: Any) -> None:
+    """End a run's process beside a worker, whatever it does."""
+    beside = _beside.get(dask_worker.address)
+    if beside is not None and beside.host is not None and beside.host.run == run_name:
+        await asyncio.to_thread(beside.host.end)
+
+
+def _as_text(function: Callable[..., Any], *args: Any) -> str:
+    """Call a function; return what it returns, or how it failed, as JSON: the run reads no more."""
+    try:
+        return json.dumps(function(*args))
+    except Exception as error:
+        return json.dumps({"error": f"{type(error).__name__}: {error}"})
+
+
+def _greet(setup: dict[str, Any]) -> dict[str, Any]:
+    with _turn() as beside:
+        return _started(beside, setup)[1]
+
+
+def _run(setup: dict[str, Any], asked: dict[str, Any]) -> dict[str, Any]:
     from distributed import get_worker
 
-    with _turn():
-        _started(setup)
-        assert _host is not None
-        _host.say(asked)
+    with _turn() as beside:
+        host, _ = _started(beside, setup)
+        host.say(asked)
         while True:
-            heard = _heard(_host)
+            heard = _heard(host)
             if "point" not in heard:
                 return heard
             event = {"key": asked["key"], "point": heard["point"]}
             get_worker().log_event(setup["run"], event)
 
 
-def end(run_name: str) -> None:
-    """End a run's process beside this worker, whatever it does."""
-    if _host is not None and _host.run == run_name:
-        _host.end()
-
-
 @contextlib.contextmanager
-def _turn() -> Any:
+def _turn() -> Iterator[_Beside]:
     """Wait for this worker's other cells: one at a time, however many threads it has."""
-    while not _one_at_a_time.acquire(timeout=POLL_S):
+    from distributed import get_worker
+
+    beside = _beside.setdefault(get_worker().address, _Beside())
+    while not beside.one_at_a_time.acquire(timeout=POLL_S):
         if not _is_wanted():
             raise UnwantedError("the task was cancelled while it waited")
     try:
-        yield
+        yield beside
     finally:
-        _one_at_a_time.release()
+        beside.one_at_a_time.release()
 
 
-def _started(setup: dict[str, Any]) -> dict[str, Any]:
-    global _host
-    if _host is not None and (_host.run != setup["run"] or not _host.is_there()):
-        _host.end()
-        _host = None
-    if _host is None:
-        _host = _Host(setup)
-    if _host.facts is None:
-        _host.facts = _heard(_host)
-    return _host.facts
+def _started(beside: _Beside, setup: dict[str, Any]) -> tuple[_Host, dict[str, Any]]:
+    """Return the run's process beside a worker, and its facts; start it where there is none."""
+    host = beside.host
+    if host is not None and (host.run != setup["run"] or not host.is_there()):
+        host.end()
+        host = None
+    if host is None:
+        host = beside.host = _Host(setup)
+    if host.facts is None:
+        host.facts = _heard(host)
+    return host, host.facts
 
 
 def _heard(host: _Host) -> dict[str, Any]:

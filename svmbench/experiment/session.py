@@ -136,7 +136,7 @@ def look_ahead(
         For a config that is not valid, or filters that match nothing.
     """
     if request.cluster:
-        from svmbench.experiment.cluster import check_address
+        from svmbench.experiment.scheduler import check_address
 
         check_address(request.cluster)
         if request.jobs > 1:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import multiprocessing
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +25,7 @@ from runs import cells_of, lines_of, results_of, start, svmbench, wait_until, wr
 
 import svmbench as package
 from svmbench.errors import EXIT_INTERRUPTED, ConfigError, MissingPackageError, SvmbenchError
-from svmbench.experiment import cluster, host
+from svmbench.experiment import cluster, environment, host, scheduler
 from svmbench.experiment.cells import Cell
 from svmbench.experiment.models import Config
 
@@ -40,9 +44,9 @@ class Dask:
     workers: dict[str, subprocess.Popen[bytes]]
     folder: Path
 
-    def add(self, name: str, **environ: str) -> None:
+    def add(self, name: str, *more: str, **environ: str) -> None:
         words = ["dask_worker", self.address, "--no-nanny", "--nthreads", "1", "--name", name]
-        self.workers[name] = _dask(*words, WITHOUT_PAGE, folder=self.folder, **environ)
+        self.workers[name] = _dask(*words, *more, WITHOUT_PAGE, folder=self.folder, **environ)
 
     def holder_of(self, pid: int) -> str:
         """Return the worker that a process descends from: by way of the process beside it."""
@@ -188,11 +192,11 @@ def test_options_that_do_not_go_together(tmp_path: Path) -> None:
 def test_without_dask_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
     with pytest.raises(MissingPackageError, match=r"pip install 'svmbench\[dask\]'"):
-        cluster.check_address("tcp://somewhere:8786")
+        scheduler.check_address("tcp://somewhere:8786")
 
 
 def test_a_scheduler_that_does_not_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cluster, "PATIENCE_S", 1.0)
+    monkeypatch.setattr(scheduler, "PATIENCE_S", 1.0)
     config = write_config(tmp_path, ["alsvm-batch"])
     ended = svmbench("run", config, "--output", tmp_path / "out", "--cluster", "tcp://127.0.0.1:9")
     assert ended.code == 1
@@ -435,26 +439,138 @@ def test_a_cell_that_ends_what_runs_it_is_tried_thrice() -> None:
     place = cluster.Place("tcp://x", None, {"machine": "m", "environment": {"cpu": "c"}})
     assert place.kind == "c"
 
-    class Failed:
-        status = "error"
+    class Done:
+        status = "finished"
+        told: Any = ""
 
         def done(self) -> bool:
             return True
 
-        def exception(self, timeout: float) -> Exception:
-            return ValueError("gone\x1b[31m")
+        def result(self, timeout: float) -> Any:
+            return self.told
 
-    work = cluster.RemoteWork(place, Failed())
+    done = Done()
+    work = cluster.RemoteWork(place, done)
+    done.told = json.dumps({"error": "ValueError: gone\x1b[31m"})
     answer = work.answer(1.0)
     assert answer["status"] == "again"
+    assert "ValueError: gone" in answer["reason"]
     assert "\x1b" not in answer["reason"]
+    nothing = [None, 7, "", "x", "[]", "7", b"\xff", [], {"answer": {"status": "ok"}}, "[" * 10**5]
+    nothing += ["null", "{}", '{"answer": 3}', '{"answer": {"status": 4}}', '{"answer": null}']
+    for done.told in nothing:
+        work = cluster.RemoteWork(place, done)
+        said = "its Dask worker gave an answer that is none"
+        assert work.answer(1.0) == {"status": "again", "reason": said}
+    done.status = "error"
+    assert work.answer(1.0)["status"] == "again"
     place.is_gone = True
     assert work.answer(1.0) == {"status": "again", "reason": "its Dask worker went away"}
 
 
+def test_a_worker_that_introduces_itself_wrongly_is_none() -> None:
+    about = environment.describe(1)
+    facts = {"environment": {**about, "load": [1.0]}, "machine": "m", "codes": []}
+    assert cluster._is_introduced(json.loads(json.dumps(facts)))
+    for name in facts:
+        for wrong in (None, 7, {}, "../../x"):
+            if name != "machine" or not isinstance(wrong, str):
+                assert not cluster._is_introduced({**facts, name: wrong})
+    # The id names a file of the results folder.
+    assert not cluster._is_introduced({**facts, "environment": {**about, "id": "../../x"}})
+
+
+# What a hostile worker may do.
+
+HOSTILE = """
+import os, pickle
+from distributed import get_worker
+from svmbench.experiment import remote
+
+class Evil(Exception):
+    def __reduce__(self):
+        return os.system, ("echo $PPID >> " + os.environ["EVIL"],)
+
+how = os.environ["HOW"]
+
+def run_evil(setup, asked):
+    if how == "raises":
+        raise Evil
+    if how == "tells":
+        get_worker().log_event("warn", {"message": pickle.dumps(Evil())})
+        return run(setup, asked)
+    return None
+
+def greet_evil(setup):
+    return None if how == "is silent" else greet(setup)
+
+if not hasattr(remote, "is_evil"):  # Dask loads this twice
+    run, greet = remote.run, remote.greet
+    remote.run, remote.greet, remote.is_evil = run_evil, greet_evil, True
+"""
+
+
+@pytest.mark.parametrize("how", ["raises", "tells", "answers none", "is silent"])
+def test_a_hostile_worker_runs_no_code_in_the_client(tmp_path: Path, how: str) -> None:
+    (tmp_path / "hostile.py").write_text(HOSTILE)
+    config, out = write_config(tmp_path, ["alsvm-batch"]), tmp_path / "out"
+    evil = tmp_path / "evil"
+    with dask(tmp_path / "dask") as there:
+        preload = ("--preload", str(tmp_path / "hostile.py"))
+        there.add("hostile", *preload, HOW=how, EVIL=str(evil), SVMBENCH_PLUGINS="")
+        run = start("run", config, "--output", out, "--cluster", there.address)
+        said = "".join(run.communicate(timeout=200))
+    assert "Traceback" not in said
+    if how == "is silent":
+        assert (run.returncode, "it does not say what it is" in said) == (1, True), said
+    elif how == "tells":
+        assert run.returncode == 0, said
+    else:
+        assert run.returncode == 3, said
+        (cell,) = cells_of(out).values()
+        assert cell["status"] == "crashed"
+        assert cell["reason"] == "its Dask worker gave an answer that is none"
+    who = evil.read_text().split() if evil.exists() else []
+    assert str(run.pid) not in who
+
+
+def test_another_client_of_the_process_still_reads_pickles() -> None:
+    from distributed.protocol import pickle
+
+    content = pickle.dumps({1, 2})
+    with scheduler._without_pickles():
+        assert pickle.loads(content) is None
+        with ThreadPoolExecutor(1) as pool:
+            assert pool.submit(pickle.loads, content).result() == {1, 2}
+    assert pickle.loads(content) == {1, 2}
+
+
+def test_workers_of_this_machine_open_no_port() -> None:
+    def listening() -> set[str]:
+        tables = [Path(f"/proc/self/net/{name}").read_text() for name in ("tcp", "tcp6")]
+        rows = [row.split() for table in tables for row in table.splitlines()[1:]]
+        sockets = {f"socket:[{row[9]}]" for row in rows if row[3] == "0A"}
+        own = set()
+        for descriptor in Path("/proc/self/fd").iterdir():
+            with contextlib.suppress(OSError):
+                own.add(str(descriptor.readlink()))
+        return sockets & own
+
+    with socket.socket() as door:
+        door.bind(("127.0.0.1", 0))
+        door.listen()
+        before = listening()
+        assert len(before) >= 1
+        with scheduler.connected("local:2") as client:
+            assert len(client.nthreads()) == 2
+            assert client.submit(abs, -7).result(timeout=60) == 7
+            assert listening() == before
+            assert not multiprocessing.active_children()
+
+
 def test_bad_request_has_a_place() -> None:
     with pytest.raises(ConfigError, match="local:4 for four workers"):
-        cluster.check_address("\x1b[31m")
+        scheduler.check_address("\x1b[31m")
 
 
 def test_a_data_set_with_other_content_is_refused() -> None:

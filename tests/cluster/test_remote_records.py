@@ -36,8 +36,8 @@ class Answered:
     def done(self) -> bool:
         return True
 
-    def result(self, timeout: float) -> dict[str, Any]:
-        return self.heard
+    def result(self, timeout: float) -> str:
+        return json.dumps(self.heard)
 
 
 @pytest.fixture
