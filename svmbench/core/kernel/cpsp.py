@@ -99,7 +99,7 @@ def left_out(
 
 def subspace_pursuit(
     growth: Growth, *, C: float, eps: float, max_iter: int
-) -> tuple[np.ndarray, int, str, dict[str, int]]:
+) -> tuple[np.ndarray, int, str, dict[str, int], float]:
     """Solve the 1-slack problem over a basis that grows with the cuts.
 
     Parameters
@@ -122,6 +122,8 @@ def subspace_pursuit(
     stop_reason : str
         "basis full" where the gap is small in the span of the basis alone.
     counters : dict of str to int
+    dual : float
+        A lower bound of the optimum in the span of the basis.
     """
     y, basis = growth.y, growth.basis
     N = len(y)
@@ -175,7 +177,7 @@ def subspace_pursuit(
         "passes": n_passes,
         **growth.counters(),
     }
-    return basis.coefficients(cuts.w), n_cuts, reason, counters
+    return basis.coefficients(cuts.w), n_cuts, reason, counters, cuts.dual()
 
 
 #: What both solvers count beside the words that tables know.
@@ -193,6 +195,8 @@ class SubspacePursuit(KernelClassifier):
 
     n_basis: int
     random_state: Any
+    #: The dual value in the span of the basis.
+    _dual: float
 
     def __init__(
         self,
@@ -240,6 +244,10 @@ class SubspacePursuit(KernelClassifier):
             near.column(near.point(0), np.empty(3, dtype=np.float32))
             near.select(np.arange(3), np.ones(3)).sums(np.stack([near.point(0)] * 5))
 
+    def lower_bound(self) -> float:
+        """Return the dual value of the cuts: a bound of the optimum in the span."""
+        return self._dual
+
     def train(self, data: TrainingData) -> Self:
         """Add cuts and basis points until the duality gap is small enough; store the expansion."""
         n = data.X.shape[0]
@@ -259,7 +267,7 @@ class SubspacePursuit(KernelClassifier):
         # the linear kernel, whose points are in the span of the samples.
         is_free = self.has_free_points and (int(self.n_basis) < n or self.kernel == "linear")
         growth = Growth(samples, data.y, basis, near, is_free, rng)
-        beta, n_cuts, reason, counters = subspace_pursuit(
+        beta, n_cuts, reason, counters, self._dual = subspace_pursuit(
             growth, C=float(self.C), eps=float(self.tol), max_iter=int(self.max_iter)
         )
         if not self.has_free_points:

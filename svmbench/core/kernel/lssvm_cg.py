@@ -13,7 +13,8 @@ Reference
     gradients for LS-SVMs), which the SGD-LSSVM paper sets itself apart from.
 Deviations
     - The offset is absorbed, so that one system is solved instead of two.
-    - Products are in single precision. Below a tolerance of 1e-4 the residual is computed anew in
+    - Products are in single precision. Below a tolerance of 1e-4, or where rounding of products may
+      be as large as the tolerance (large multipliers: a large C), the residual is computed anew in
       double after every solution, and corrected by another (iterative refinement), until it holds.
 """
 
@@ -33,6 +34,10 @@ from svmbench.core.registry import declare
 
 #: Residuals above this need no check in double precision.
 SINGLE_ALONE = 1e-4
+
+#: Rounding of a product in single precision, as a share of the largest kernel value times the
+#: length of the multipliers, with room for sums of unlike terms.
+ROUNDING = 10.0 * float(np.finfo(np.float32).eps)
 
 #: What one solution in single precision is asked to reduce the residual to, and how often at most.
 REDUCED, ROUNDS = 1e-4, 12
@@ -122,6 +127,10 @@ def solve_system(
         )
         beta += change
         steps += n_iter
+        if exact is None and single:
+            largest = float(np.max(source.diag()))
+            if ROUNDING * largest * float(np.linalg.norm(beta)) > tol:
+                exact = KernelProduct(source, 0.0, np.float64)
         if exact is None:
             reason = "converged" if ended else "max_iter" if steps >= max_iter else "stalled"
             break
