@@ -45,6 +45,9 @@ SAFE_PATH = ("PYTHONSAFEPATH", "svmbench")
 #: Says of what kind a machine is, where its processor's model does not.
 KIND_VARIABLE = "SVMBENCH_KIND"
 
+#: What tells apart CPUs of one name, as /proc/cpuinfo has it.
+_CPU_NUMBERS = {"family": "cpu family", "model": "model", "stepping": "stepping"}
+
 #: Names the solvers whose compiled code workers inherit, separated by commas.
 PRELOAD_VARIABLE = "SVMBENCH_PRELOAD"
 
@@ -108,14 +111,17 @@ def load_average() -> list[float]:
 
 
 def cpu_model() -> str:
-    """Return the CPU's model name."""
+    """Return the CPU's model name, with its numbers: a virtual machine's name may lack them."""
+    facts: dict[str, str] = {}
     try:
         for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
+            name, _, value = line.partition(":")
+            facts.setdefault(name.strip(), value.strip())
     except OSError:
         pass
-    return platform.processor() or platform.machine()
+    name = facts.get("model name") or platform.processor() or platform.machine()
+    numbers = [f"{what} {facts[of]}" for what, of in _CPU_NUMBERS.items() if of in facts]
+    return f"{name} ({', '.join(numbers)})" if numbers else name
 
 
 def _ram_gb() -> float | None:

@@ -46,3 +46,14 @@ def test_a_machine_is_not_another_for_a_library_that_brings_its_own_blas(
     }
     monkeypatch.setattr(threadpoolctl, "threadpool_info", lambda: [*found, other])
     assert environment.describe(1)["blas"] == before != []
+
+
+def test_cpus_of_one_name_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Virtual machines on several generations of a processor all have one name."""
+    text = "processor\t: 0\ncpu family\t: 6\nmodel\t\t: {}\nmodel name\t: A CPU\nstepping\t: 1\n"
+    found = []
+    for model in (143, 167):
+        two = text.format(model) + "\n" + text.format(9)
+        monkeypatch.setattr(environment.Path, "read_text", lambda _path, said=two: said)
+        found.append(environment.cpu_model())
+    assert found == [f"A CPU (family 6, model {model}, stepping 1)" for model in (143, 167)]
