@@ -205,7 +205,8 @@ def write_run(folder: Path, records: int) -> Path:
         "plots": [{"name": "p", "kind": "scaling", "block": "sweep", "x": "rows"}],
     }
     (folder / "plan.json").write_text(json.dumps(plan))
-    (folder / "environment-4be1c0de.json").write_text('{"id": "4be1c0de", "cpu": "none"}')
+    machine = {"id": "4be1c0de", "cpu": "none", "blas": ["none"], "packages": {"numpy": "0"}}
+    (folder / "environment-4be1c0de.json").write_text(json.dumps(machine))
     return folder
 
 

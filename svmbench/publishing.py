@@ -13,6 +13,7 @@ from svmbench import __version__, terminal
 from svmbench.commands import changes_since, kept_results
 from svmbench.errors import ConfigError, ResultsError, UnknownNameError
 from svmbench.options import FOLDER, FRESHNESS, RESULTS, THRESHOLDS
+from svmbench.side_by_side import side_by_side
 
 if TYPE_CHECKING:
     from svmbench.report.claims.entries import Claim
@@ -206,6 +207,8 @@ def make_site(
 
     folders = results or (kept_results(),)
     check_place(output)
+    # In a process of its own: the classes of all solvers, with their imports, take 150 MiB.
+    (cards,) = side_by_side(_solver_cards, [_SAID_ELSEWHERE], 1)
     known = judging.read(file, list(PAPERS))
     age = _age(look=freshness)
     verdicts = _verdicts(known, folders, age)
@@ -217,8 +220,7 @@ def make_site(
             verdicts=tuple(verdicts),
             papers={key: paper.citation for key, paper in PAPERS.items()},
             solvers={
-                name: SolverFacts(facts, tuple(deviations))
-                for name, facts, deviations in _solver_cards()
+                name: SolverFacts(facts, tuple(deviations)) for name, facts, deviations in cards
             },
             freshness=age,
             version=__version__,
@@ -249,15 +251,15 @@ def _verdicts(
     return judging.judge(known, kept, age and (lambda source: age(source.run.path)))
 
 
-def _solver_cards() -> list[tuple[str, dict[str, Any], list[str]]]:
-    """Return name, facts and deviations of every declared solver."""
+def _solver_cards(left_out: tuple[str, ...]) -> list[tuple[str, dict[str, Any], list[str]]]:
+    """Return name, facts (but for some) and deviations of every declared solver."""
     from svmbench import listing
     from svmbench.catalogue import solvers
 
     cards = []
     for name in solvers():
         card = listing.describe(name)
-        facts = {key: value for key, value in card.items() if key not in _SAID_ELSEWHERE and value}
+        facts = {key: value for key, value in card.items() if key not in left_out and value}
         cards.append((name, facts, card["deviations"]))
     return cards
 
