@@ -2,7 +2,8 @@
 
 Every outcome has to be a result or one sentence with exit code 2, within two seconds of CPU time
 and 500 MB. Prints a table in Markdown; ends with code 1 where anything else was found, or where a
-mutator hardly ever came past the first check.
+mutator hardly ever came past the first check. What a kind has so far goes to the error output every
+few seconds, so that a run that is cut off has told it.
 
     python scripts/fuzz.py                         10,000 of each kind
     python scripts/fuzz.py --number 500 --kind yaml --seed 7
@@ -24,6 +25,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 import fuzzing
 
 LEAST_SHARE = 0.1
+
+#: Seconds between two rows of what a kind has so far.
+ROW_SECONDS = 10.0
 
 #: Bytes of addresses that this process may have, so that no bomb takes the machine with it.
 MOST_ADDRESSES = 6 << 30
@@ -47,6 +51,40 @@ def again(case: str) -> int:
     return 0
 
 
+def row(name: str, number: int, tally: fuzzing.Tally) -> str:
+    """Return a kind's row of the table."""
+    shares = ", ".join(f"{m} {s:.0%}" for m, s in sorted(tally.shares.items()))
+    counts = f"{tally.outcomes['read']:,} | {tally.outcomes['refused']:,}"
+    return (
+        f"| {name} | {number:,} | {counts} | {len(tally.findings)} | {shares} |"
+        f" {tally.slowest:.2f} | {tally.largest:.0f} |"
+    )
+
+
+class Progress:
+    """Print what a kind has so far, now and then, and every finding at once.
+
+    Parameters
+    ----------
+    name : str
+        Of the kind.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.findings = 0
+        self.last = time.monotonic()
+
+    def __call__(self, number: int, tally: fuzzing.Tally) -> None:
+        """Take note of one more case."""
+        for finding in tally.findings[self.findings :]:
+            print(finding, file=sys.stderr, flush=True)
+        self.findings = len(tally.findings)
+        if time.monotonic() - self.last > ROW_SECONDS:
+            print(row(self.name, number, tally), file=sys.stderr, flush=True)
+            self.last = time.monotonic()
+
+
 def main() -> int:
     """Run the command line."""
     kinds = {**fuzzing.KINDS, **fuzzing.GROWN}
@@ -61,21 +99,17 @@ def main() -> int:
         return again(chosen.case)
     folder = fuzzing.scratch()
     bad: list[str] = []
+    found = 0
     columns = "kind | inputs | read | refused | findings | past the first check"
     print(f"| {columns} | slowest, CPU s | most, MB |")
     print("| --- | ---: | ---: | ---: | ---: | --- | ---: | ---: |")
     began = time.process_time()
     try:
         for name in chosen.kind or kinds:
-            tally = fuzzing.fuzz(kinds[name], chosen.number, chosen.seed, folder)
-            shares = ", ".join(f"{m} {s:.0%}" for m, s in sorted(tally.shares.items()))
-            counts = f"{tally.outcomes['read']:,} | {tally.outcomes['refused']:,}"
-            print(
-                f"| {name} | {chosen.number:,} | {counts} | {len(tally.findings)} | {shares} |"
-                f" {tally.slowest:.2f} | {tally.largest:.0f} |",
-                flush=True,
-            )
-            bad += tally.findings
+            told = Progress(name)
+            tally = fuzzing.fuzz(kinds[name], chosen.number, chosen.seed, folder, told)
+            print(row(name, chosen.number, tally), flush=True)
+            found += len(tally.findings)
             bad += [
                 f"{name}: {mutator} came past the first check in {share:.0%} of its cases"
                 for mutator, share in tally.shares.items()
@@ -86,7 +120,7 @@ def main() -> int:
     print(f"\n{time.process_time() - began:.0f} s of CPU time")
     for line in bad:
         print(line, file=sys.stderr)
-    return 1 if bad else 0
+    return 1 if bad or found else 0
 
 
 if __name__ == "__main__":

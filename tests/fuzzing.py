@@ -637,8 +637,14 @@ def damaged(kind: Kind, seed: int, number: int) -> tuple[bytes, Mutator]:
     return content, mutate
 
 
-def fuzz(kind: Kind, number: int, seed: int, folder: Path) -> Tally:
-    """Read so many damaged files of a kind."""
+def fuzz(
+    kind: Kind,
+    number: int,
+    seed: int,
+    folder: Path,
+    told: Callable[[int, Tally], None] = lambda *_: None,
+) -> Tally:
+    """Read so many damaged files of a kind; after each, `told` gets their number and the tally."""
     tally = Tally()
     held = kind.seeds()
     kind = replace(kind, seeds=lambda: held)
@@ -646,6 +652,7 @@ def fuzz(kind: Kind, number: int, seed: int, folder: Path) -> Tally:
         content, mutate = damaged(kind, seed, i)
         tally.cases[mutate.__name__] += 1
         _one(kind, content, mutate.__name__, folder, tally, f"{kind.name} {seed} {i}")
+        told(i + 1, tally)
     return tally
 
 
