@@ -100,11 +100,16 @@ Record = CellRecord | PointRecord
 #: The most bytes of a line: a worker's answer has 16 MiB at most, and says no more than its record.
 LONGEST_LINE_BYTES = 20 << 20
 
+#: The most characters of a name, a label, a key or a reason, as of a text in a config; and of any
+#: other text (a traceback, a warning, a parameter).
+LONGEST_NAME = 4_096
+LONGEST_TEXT = 100_000
+
 _MAPPINGS = ("metrics", "spread", "counters", "params", "undefined", "dimensions")
 _NUMBERS = ("metrics", "counters")
 _TEXTS = (
     *("block", "protocol", "paper", "profile", "dataset", "solver", "kernel", "reason"),
-    *("stop_reason", "traceback", "environment", "data_sha256", "started"),
+    *("stop_reason", "environment", "data_sha256", "started"),
 )
 _WHOLE_NUMBERS = ("size", "n_features_kept", "fold", "folds")
 
@@ -136,6 +141,7 @@ def parse(line: bytes) -> Record | None:
         and isinstance(record.get("key"), str)
         and (_is_cell(record) or _is_point(record))
         and _is_well_typed(record)
+        and _is_short(record)
     )
     return cast(Record, record) if whole else None
 
@@ -164,7 +170,7 @@ def _is_well_typed(record: dict[str, Any]) -> bool:
         return all(isinstance(record.get(name), kind | None) for name in names)
 
     return (
-        are(_TEXTS, str)
+        are((*_TEXTS, "traceback"), str)
         and are(_MAPPINGS, dict)
         and are(("trace", "warnings"), list)
         and all(_is_whole(record.get(name)) for name in _WHOLE_NUMBERS)
@@ -177,6 +183,38 @@ def _is_well_typed(record: dict[str, Any]) -> bool:
         and all(_is_plain(value) for value in (record.get("dimensions") or {}).values())
         and all(map(_is_step, record.get("trace") or ()))
     )
+
+
+def shortened(record: Record) -> Record:
+    """Return a record whose reasons, traceback and warnings are no longer than they may be."""
+    held: dict[str, Any] = {**record}
+    for name in ("reason", "stop_reason"):
+        if held.get(name):
+            held[name] = held[name][:LONGEST_NAME]
+    if held.get("traceback"):
+        held["traceback"] = held["traceback"][-LONGEST_TEXT:]
+    if held.get("warnings"):
+        held["warnings"] = [said[:LONGEST_TEXT] for said in held["warnings"]]
+    return cast(Record, held)
+
+
+def _is_short(record: dict[str, Any]) -> bool:
+    """Return whether no text of a record is longer than it may be."""
+    names = [record.get(name) for name in (*_TEXTS, "key", "point", "status")]
+    todo = [value for name, value in record.items() if name != "trace"]
+    if any(isinstance(name, str) and len(name) > LONGEST_NAME for name in (*names, *record)):
+        return False
+    while todo:
+        each = todo.pop()
+        if isinstance(each, str) and len(each) > LONGEST_TEXT:
+            return False
+        if isinstance(each, dict):
+            if any(len(key) > LONGEST_NAME for key in each):
+                return False
+            todo += each.values()
+        elif isinstance(each, list):
+            todo += each
+    return True
 
 
 def _is_spread(value: Any) -> bool:

@@ -53,6 +53,8 @@ VAST = (
     *(10**4, 10**6, 10**9, 2**31 - 1, 2**31, 2**53, 2**63 - 1, 2**63, 10**18, 10**30, -1, -(10**9)),
     *(1e-300, 1e308, float("inf"), float("nan")),
 )
+#: Bytes of a grown file: beyond it, readers look at the size alone.
+MOST_BYTES = 64 << 20
 LENGTHS = (200, 201, 3_000, 60_000)
 
 
@@ -225,6 +227,6 @@ def from_schema(schema: Callable[[], Mapping[str, Any]], write: Callable[[Any], 
     """Return what grows a file, whatever it is given."""
 
     def grow(_content: bytes, chooser: Draw) -> bytes:
-        return write(grown(schema(), chooser)).encode("utf-8", "replace")
+        return write(grown(schema(), chooser)).encode("utf-8", "replace")[:MOST_BYTES]
 
     return grow

@@ -267,6 +267,7 @@ def _generated(one: Entry) -> tuple[Part, Part | None]:
         near = suggestion(one.builtin, list(synthetic.BUILTINS))
         raise DataError(f"{one.name}: there is no builtin {one.builtin!r}{near}")
     try:
+        synthetic.refuse_large(one.parameters)
         return make(**one.parameters)
     except (TypeError, ValueError, OverflowError, MemoryError) as error:
         said = " ".join(str(error).split())

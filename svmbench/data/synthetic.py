@@ -7,7 +7,7 @@ gives never changes: a change of a generator is a new name.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,48 @@ import scipy.sparse as sp
 from svmbench.data.derive import Part
 
 Parts = tuple[Part, Part | None]
+
+#: Values of a generated data set, rows times features, zeros too: twice 400 MB while it is made.
+MOST_VALUES = 50_000_000
+#: Features of one: each has a weight, however few rows there are.
+MOST_FEATURES = 1_000_000
+#: The least chance of a row of `separable` to lie outside the margin; else it draws for ever.
+LEAST_KEPT = 0.001
+
+#: Features where the parameters don't say how many.
+_USUAL_FEATURES = 300
+
+
+def refuse_large(parameters: Mapping[str, Any]) -> None:
+    """Raise for parameters of a data set that would be too large, before any of it is made.
+
+    Parameters
+    ----------
+    parameters : mapping
+        Of one of this module's functions. What is no number is left to that function.
+
+    Raises
+    ------
+    ValueError
+        For a count that is negative or no whole number, and for too many values or features.
+    """
+    counts = {key: value for key, value in parameters.items() if key.startswith("n_")}
+    for key, value in counts.items():
+        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+            raise ValueError(f"{key} should be a whole number of at least 1")
+    for key in ("n_features", "n_classes"):
+        if counts.get(key, 0) > MOST_FEATURES:
+            raise ValueError(f"{key} is {counts[key]:,}, more than {MOST_FEATURES:,}")
+    positive, negative = counts.get("n_positive", 0), counts.get("n_negative", 0)
+    n_classes = counts.get("n_classes", 1)
+    n_rows = max(counts.get("n_samples", 0), positive + negative, n_classes)
+    n_rows = max(n_rows, n_classes * counts.get("n_per_class", 0))
+    in_the_plane = "n_positive" in counts
+    n_values = n_rows * counts.get("n_features", 2 if in_the_plane else _USUAL_FEATURES)
+    if n_values > MOST_VALUES:
+        raise ValueError(
+            f"they ask for {n_values:,} values (rows times features), more than {MOST_VALUES:,}"
+        )
 
 
 def _shuffled(X: Any, y: np.ndarray, rng: np.random.Generator) -> Parts:
@@ -84,7 +126,7 @@ def _random_bits(
 
 
 def separable(
-    *, n_samples: int, n_features: int = 300, density: float = 0.1, seed: int = 0
+    *, n_samples: int, n_features: int = _USUAL_FEATURES, density: float = 0.1, seed: int = 0
 ) -> Parts:
     """Platt's linearly separable set: random bits, a random weight vector, a margin.
 
@@ -101,25 +143,34 @@ def separable(
         Share of ones.
     seed : int, default=0
         Of everything.
+
+    Raises
+    ------
+    ValueError
+        If hardly any row lies outside the margin.
     """
     rng = np.random.default_rng(seed)
     w = rng.uniform(-1, 1, n_features)
     kept: list[sp.csr_array] = []
     scores: list[np.ndarray] = []
-    have = 0
+    have = drawn = 0
     while have < n_samples:
         X = _random_bits(rng, 2048, n_features, density)
         score = X @ w
         outside = np.abs(score) > 1
         kept.append(X[outside])
         scores.append(score[outside])
-        have += int(outside.sum())
+        have, drawn = have + int(outside.sum()), drawn + len(outside)
+        if have < LEAST_KEPT * drawn:
+            raise ValueError("hardly any row lies outside the margin; raise density or n_features")
     X = sp.csr_array(sp.vstack(kept, format="csr"))[:n_samples]
     y = np.where(np.concatenate(scores)[:n_samples] > 0, 1, -1)
     return Part(X, y), None
 
 
-def noise(*, n_samples: int, n_features: int = 300, density: float = 0.1, seed: int = 0) -> Parts:
+def noise(
+    *, n_samples: int, n_features: int = _USUAL_FEATURES, density: float = 0.1, seed: int = 0
+) -> Parts:
     """Platt's noise set: random bits and random labels; nothing can be learnt from it.
 
     Parameters

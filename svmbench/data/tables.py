@@ -47,7 +47,7 @@ def read(content: bytes, name: str, reading: Reading) -> pd.DataFrame:
         For an empty file, another encoding, or rows of unequal length (with the line number).
     """
     content = check_text(content, name)
-    _refuse_many_columns(content, name, reading)
+    refuse_many_columns(content, name, reading)
     try:
         frame = pd.read_csv(
             io.BytesIO(content),
@@ -78,7 +78,7 @@ def read(content: bytes, name: str, reading: Reading) -> pd.DataFrame:
     return frame
 
 
-def _refuse_many_columns(content: bytes, name: str, reading: Reading) -> None:
+def refuse_many_columns(content: bytes, name: str, reading: Reading) -> None:
     """Raise for a first row of more columns than a table may have."""
     lines = (line for line in islice(lines_of(content), reading.skip_lines, None) if line.strip())
     first = next(lines, b"")

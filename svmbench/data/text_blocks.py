@@ -173,6 +173,10 @@ def table_blocks(
             header += b"\n"
             line += 1
         if text and not text.isspace():
+            if not begun:
+                tables.refuse_many_columns(
+                    header or text, name, reading.model_copy(update={"skip_lines": 0})
+                )
             X, labels = _fast_table(text, header, name, reading) or _slow_table(
                 text, header, name, line, reading
             )

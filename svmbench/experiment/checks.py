@@ -357,6 +357,29 @@ def cross_check(draft: Draft, findings: Findings) -> None:
             _check_grids(place, solvers, declared, findings)
             _check_programs(place, solvers, declared, findings)
         _check_scores(draft, place, block, declared, findings)
+    _check_run_folds(draft, findings)
+
+
+def _check_run_folds(draft: Draft, findings: Findings) -> None:
+    """Find blocks, as they stand and as profiles cut them, that run more folds than there are."""
+    config = draft.config
+    assert config is not None
+    for i, block in enumerate(config.blocks):
+        wanted, there = getattr(block, "run_folds", 0), getattr(block, "outer_folds", 0)
+        if not there or block.name == STAND_IN:
+            continue
+        places = [(draft.place(("blocks", i)), wanted, there)]
+        for name, profile in config.profiles.items():
+            run = wanted if profile.run_folds is None else profile.run_folds
+            of = there if profile.outer_folds is None else profile.outer_folds
+            if (run, of) != (wanted, there):
+                places.append((("profiles", name), run, of))
+        for place, run, of in places:
+            if run > of:
+                said = (
+                    f"block {block.name!r} runs {run:,} folds (run_folds) of {of:,} (outer_folds)"
+                )
+                findings.add((*place, "run_folds"), said, place)
 
 
 def _check_repeated_solvers(

@@ -21,7 +21,16 @@ from filelock import FileLock, Timeout
 
 from svmbench import files
 from svmbench.errors import ConfigError, ResultsError
-from svmbench.record import SCHEMA, CellRecord, Identity, PointRecord, Record, lines_of, parse
+from svmbench.record import (
+    SCHEMA,
+    CellRecord,
+    Identity,
+    PointRecord,
+    Record,
+    lines_of,
+    parse,
+    shortened,
+)
 
 RUNS = "runs.jsonl"
 #: Folder of the arrays that plots need, a file a cell.
@@ -116,7 +125,9 @@ class RunFolder:
             If the disk is full or the file can't be written (what was there stays readable), or
             if the folder or its file of records was removed, renamed or replaced.
         """
-        whole = {"schema": SCHEMA} | record | {"schema": SCHEMA}  # first, and this version's own
+        whole = (
+            {"schema": SCHEMA} | shortened(record) | {"schema": SCHEMA}
+        )  # first, and this version's own
         line = (json.dumps(whole, allow_nan=False) + "\n").encode()
         self.check()
         start = os.lseek(self._fd, 0, os.SEEK_END)

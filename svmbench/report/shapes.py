@@ -17,6 +17,7 @@ from typing import Any
 from svmbench.errors import DamagedResultsError
 from svmbench.files import read_bytes
 from svmbench.inert import line
+from svmbench.record import LONGEST_NAME
 
 #: A shape: types; a list of one shape; or a mapping, whose named keys may be missing or null and
 #: have the given shapes; "*" stands for every key that is not named.
@@ -128,6 +129,8 @@ def mismatch(value: Any, shape: Shape, place: str = "") -> str:
         if not isinstance(value, dict):
             return f"{place} should be a mapping of keys to values, not {_kind(value)}"
         for key, each in value.items():
+            if len(key) > LONGEST_NAME:
+                return f"{place} has a key of {len(key):,} characters, more than {LONGEST_NAME:,}"
             wanted = shape.get(key, shape.get("*"))
             if wanted is not None and each is not None:
                 said = mismatch(each, wanted, f"{place}.{line(key, 40)}".lstrip("."))
@@ -140,6 +143,8 @@ def mismatch(value: Any, shape: Shape, place: str = "") -> str:
         found = (mismatch(each, shape[0], f"{place}[{i}]") for i, each in enumerate(value))
         return next(filter(None, found), "")
     kinds = shape if isinstance(shape, tuple) else (shape,)
+    if isinstance(value, str) and str in kinds and len(value) > LONGEST_NAME:
+        return f"{place} has {len(value):,} characters, more than the {LONGEST_NAME:,} of a text"
     if isinstance(value, kinds) and (bool in kinds or not isinstance(value, bool)):
         return ""
     return f"{place} should be {' or '.join(_CALLED[kind] for kind in kinds)}, not {_kind(value)}"

@@ -33,6 +33,7 @@ from svmbench.data import (
     registry,
     store,
     tables,
+    text_blocks,
 )
 from svmbench.errors import ConfigError, DataError, DataUnavailableError
 
@@ -526,6 +527,8 @@ def test_a_table_has_no_end_of_columns(monkeypatch):
             else:
                 with pytest.raises(DataError, match="has 101 columns, more than the 100"):
                     tables.read(content, "x.csv", reading)
+                with pytest.raises(DataError, match="has 101 columns, more than the 100"):
+                    next(text_blocks.table_blocks([content[3:]], "x.csv", None, reading))
 
 
 def test_columns_are_read_all_at_once(monkeypatch):

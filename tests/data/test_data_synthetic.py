@@ -7,7 +7,8 @@ import pytest
 import scipy.sparse as sp
 
 from svmbench import data
-from svmbench.data import synthetic
+from svmbench.data import prepare, synthetic
+from svmbench.errors import DataError
 
 GENERATED = [
     name
@@ -128,3 +129,45 @@ def test_curved_sets_need_a_kernel(make):
     kernel = SVC(gamma=4, C=10).fit(part.X[::2], part.labels[::2])
     assert linear < 0.75
     assert kernel.score(part.X[1::2], part.labels[1::2]) > 0.9
+
+
+ROWS_OF_TWO_CLASSES = {"n_positive": 10, "n_negative": 10, "seed": 0}
+TOO_LARGE = [
+    ("linear", {"n_samples": 10**9, "n_features": 1, "noise": 0, "seed": 0}),
+    ("linear", {"n_samples": 10**5, "n_features": 10**5, "noise": 0, "seed": 0}),
+    ("linear", {"n_samples": 1, "n_features": 2**31, "noise": 0, "seed": 0}),
+    ("sparse_linear", {"n_samples": 10**9, "n_features": 2, "density": 0, "noise": 0, "seed": 0}),
+    ("noise", {"n_samples": 10**7}),
+    ("separable", {"n_samples": 10**30}),
+    ("circle", {**ROWS_OF_TWO_CLASSES, "n_negative": 10**12}),
+    ("clusters", {"n_classes": 10**4, "n_per_class": 10**4, "n_features": 2, "seed": 0}),
+    ("clusters", {"n_classes": 10**9, "n_per_class": 1, "n_features": 1, "seed": 0}),
+]
+
+
+@pytest.mark.parametrize(("builtin", "parameters"), TOO_LARGE)
+def test_what_would_be_too_large_is_not_begun(builtin, parameters, monkeypatch):
+    monkeypatch.setitem(synthetic.BUILTINS, builtin, lambda **_: pytest.fail("it was begun"))
+    one = data.entry(GENERATED[0])
+    one = one.model_copy(update={"builtin": builtin, "parameters": parameters})
+    with pytest.raises(DataError, match=r"can't use its parameters: .*, more than "):
+        prepare._generated(one)
+
+
+@pytest.mark.parametrize("wrong", [0, -1, 10.5, float("inf"), "10", True, None])
+def test_a_count_is_a_whole_number(wrong):
+    with pytest.raises(ValueError, match="n_positive should be a whole number of at least 1"):
+        synthetic.refuse_large({**ROWS_OF_TWO_CLASSES, "n_positive": wrong})
+
+
+@pytest.mark.parametrize("parameters", [{"density": 0.0}, {"n_features": 1}])
+def test_rows_that_are_never_kept_are_not_drawn_for_ever(parameters):
+    with pytest.raises(ValueError, match="hardly any row lies outside the margin"):
+        synthetic.separable(n_samples=10, **parameters)
+
+
+def test_what_is_registered_is_far_below_the_bounds():
+    for name in data.names():
+        one = data.entry(name)
+        if one.builtin and one.parameters:
+            synthetic.refuse_large(one.parameters)

@@ -148,3 +148,33 @@ def test_what_ships_is_far_below_the_bounds() -> None:
             assert 10 * points < counts.MOST_POINTS
     assert LONGEST_RANGE >= 1000
     assert MOST_FOLDS >= 1000
+
+
+@pytest.mark.parametrize(
+    ("of_block", "of_profile", "place"),
+    [
+        ("outer_folds: 3, run_folds: 4", "{}", "blocks[0]: block"),
+        ("run_folds: 6", "{}", "blocks[0]: block"),
+        ("outer_folds: 3", "{run_folds: 4}", "profiles.quick: block"),
+        ("outer_folds: 9, run_folds: 4", "{outer_folds: 3}", "profiles.quick: block"),
+        ("outer_folds: 3, run_folds: 3", "{run_folds: 2}", ""),
+        ("outer_folds: 4, run_folds: 0", "{outer_folds: 3, run_folds: 3}", ""),
+    ],
+)
+def test_no_more_folds_run_than_there_are(
+    tmp_path: Path, of_block: str, of_profile: str, place: str
+) -> None:
+    path = tmp_path / "c.yaml"
+    path.write_text(
+        HEAD + "solvers: [{name: csvc, grid: {C: [1, 2]}}]\nblocks:\n"
+        f"  - {{name: a, protocol: nested-cv, {of_block}}}\n"
+        f"profiles: {{paper: {{}}, quick: {of_profile}}}\n"
+    )
+    if not place:
+        load_config(path)
+        return
+    with pytest.raises(
+        ConfigError, match=r"runs \d folds \(run_folds\) of \d \(outer_folds\)"
+    ) as said:
+        load_config(path)
+    assert place in str(said.value)

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from runs import cells_of, lines_of, results_of, start, svmbench, wait_until, wr
 from svmbench import record
 from svmbench.experiment import execute, records
 from svmbench.experiment.records import RunFolder, read_records
+from svmbench.report import shapes
 from svmbench.report.records import read_run
 
 pytestmark = pytest.mark.usefixtures("workshop")
@@ -476,3 +478,68 @@ def test_a_record_holds_numbers_where_numbers_belong(
     whole = {"schema": 1, "kind": "cell", "key": "a", "status": "ok", "metrics": {"a": 1}}
     line = json.dumps({**whole, field: value}).encode()
     assert (record.parse(line) is not None) == is_whole
+
+
+def test_a_text_of_a_record_has_a_greatest_length() -> None:
+    """Names and reasons, keys of mappings, and all other texts."""
+    whole = {
+        "schema": record.SCHEMA,
+        "kind": "cell",
+        "key": "k",
+        "status": "ok",
+        "block": "b",
+        "solver": "s",
+        "reason": "r",
+        "stop_reason": "x",
+        "traceback": "t",
+        "warnings": ["w"],
+        "params": {"C": "1"},
+        "metrics": {"m": 1},
+    }
+
+    def is_read(**changed: object) -> bool:
+        return record.parse(json.dumps(whole | changed).encode()) is not None
+
+    name, text = record.LONGEST_NAME, record.LONGEST_TEXT
+    for key in ("key", "block", "solver", "reason", "stop_reason", "status"):
+        changed = {"status": "failed"} if key == "status" else {}
+        assert is_read(**changed | {key: "x" * name})
+        assert not is_read(**changed | {key: "x" * (name + 1)})
+    for said in (
+        lambda n: {"traceback": "x" * n},
+        lambda n: {"warnings": ["w", "x" * n]},
+        lambda n: {"params": {"C": {"deep": ["x" * n]}}},
+        lambda n: {"of_its_own": ["x" * n]},
+    ):
+        assert is_read(**said(text))
+        assert not is_read(**said(text + 1))
+    for key in ("metrics", "counters", "params"):
+        assert is_read(**{key: {"x" * name: 1}})
+        assert not is_read(**{key: {"x" * (name + 1): 1}})
+    assert not is_read(**{"x" * (name + 1): 1})
+
+
+def test_what_a_run_writes_is_never_too_long_to_be_read(tmp_path: Path) -> None:
+    long = "x" * 2 * record.LONGEST_TEXT
+    said = {"reason": long, "stop_reason": long, "traceback": long + "end", "warnings": [long]}
+    with RunFolder(tmp_path) as folder:
+        folder.append({"kind": "cell", "key": "k", "status": "failed", **said})  # type: ignore
+    (held,) = read_records(tmp_path)
+    assert held["key"] == "k"
+    assert held["traceback"].endswith("end")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda text: {"cells": [{"key": text}]},
+        lambda text: {"cells": [{"dimensions": {"rows": text}}]},
+        lambda text: {"config": {"blocks": [{"name": text}]}},
+        lambda text: {"protocols": {text: {}}},
+    ],
+)
+def test_a_text_of_a_plan_has_a_greatest_length(wrong: Callable[[str], object]) -> None:
+    assert shapes.mismatch(wrong("x" * record.LONGEST_NAME), shapes.PLAN) == ""
+    said = shapes.mismatch(wrong("x" * (record.LONGEST_NAME + 1)), shapes.PLAN)
+    assert "4,097 characters, more than" in said
+    assert len(said) < 200

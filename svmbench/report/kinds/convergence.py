@@ -13,7 +13,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from svmbench.errors import ResultsError
+from svmbench.errors import DamagedResultsError
 from svmbench.report.axes import COLOURS, draw_points, log_ticks
 from svmbench.report.curves import Curves, Panel, Point, Series, by_panel
 from svmbench.report.kinds import Kind
@@ -35,7 +35,7 @@ MOST_MARKED = 40
 def collect(run: Run, spec: PlotSpec) -> Curves:
     """Return a curve for each solver of each panel, of what is above the panel's best objective."""
     if spec.x not in _AXES:
-        raise ResultsError(f"plot {spec.name!r}: x of a convergence is {' or '.join(_AXES)}")
+        raise DamagedResultsError(f"plot {spec.name!r}: x of a convergence is {' or '.join(_AXES)}")
     cells = [cell for cell in run.block_cells(spec.block) if spec.dataset in (None, cell.dataset)]
     # A solver's own parameters tell the rungs of its ladder apart, not panels.
     placed = {spec.series, *(n for cell in cells for n in cell.dimensions if "." in n)}
