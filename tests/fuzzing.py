@@ -15,6 +15,7 @@ import atexit
 import bz2
 import contextlib
 import gzip
+import inspect
 import io
 import json
 import lzma
@@ -58,11 +59,13 @@ from svmbench.data import (
     on_disk,
     prepare,
     registry,
+    synthetic,
     tables,
     userfile,
 )
 from svmbench.errors import EXIT_USAGE, SvmbenchError
-from svmbench.experiment import config, records
+from svmbench.experiment import config, protocols, records
+from svmbench.experiment.blocks import RaceBlock, TrainingBlock
 from svmbench.experiment.plan import make_plan
 from svmbench.experiment.yaml_source import YamlSource
 from svmbench.record import parse
@@ -407,6 +410,80 @@ def _registry_schema() -> dict[str, Any]:
     return {"$defs": definitions, **table}
 
 
+#: Keys of blocks that name something, or fit some protocols and solvers alone.
+_REFERRING = ("datasets", "solvers", "task", "scores", "select_by", "sizes", "features", "sweep")
+_REFERRING_IN_PROFILES = ("datasets", "grid", "params", "sizes", "features", "sweep")
+
+
+def _as_config(value: Any) -> str:
+    """Return a config as YAML; of most, the names fit together, and the counts are as they grew."""
+    if isinstance(value, dict) and len(repr(value)) % 4:
+        value = _fitting(value)
+    return yaml.safe_dump(value)
+
+
+def _fitting(value: dict[str, Any]) -> dict[str, Any]:
+    searched = {"grid": {"C": [0.5, 1]}}
+    grown_grid = [
+        spec["grid"]["C"]
+        for spec in _dicts(value.get("solvers"))
+        if isinstance(spec.get("grid"), dict) and "C" in spec["grid"]
+    ]
+    if grown_grid and len(repr(value)) % 3 == 0:
+        searched = {"grid": {"C": grown_grid[0]}}
+    blocks = [
+        {key: each for key, each in block.items() if key not in _REFERRING} | {"name": f"b{i}"}
+        for i, block in enumerate(_dicts(value.get("blocks")))
+    ]
+    for block in blocks:
+        declared = protocols.protocols().get(str(block.get("protocol")))
+        if declared is None or not issubclass(declared.settings, TrainingBlock):
+            continue
+        if declared.grid == "none":
+            block["solvers"] = [{"name": "csvc", "params": {"C": 1}}, {"name": "alsvm"}]
+        if issubclass(declared.settings, RaceBlock):
+            block.pop("racers", None)
+            block |= {"pairs": [["csvc", "alsvm"]]} if "pairs" in block else {}
+    n_folds = [block.get("outer_folds", 5) for block in blocks]
+    for block, of in zip(blocks, n_folds, strict=True):
+        if isinstance(block.get("run_folds"), int) and isinstance(of, int):
+            block["run_folds"] = min(block["run_folds"], of)
+    profiles = value.get("profiles")
+    names = {key: each for key, each in profiles.items() if isinstance(each, dict)} if isinstance(
+        profiles, dict) else {}  # fmt: skip
+    fits = {
+        key: {k: v for k, v in each.items() if k not in (*_REFERRING_IN_PROFILES, "run_folds")}
+        for key, each in names.items()
+    }
+    kept = {k: v for k, v in value.items() if k not in ("profiles", "plots", "tables", "blas_core")}
+    return kept | {
+        "datasets": [{"name": "iris"}, {"name": "breast-cancer", "sizes": [50, 100]}],
+        "solvers": [{"name": "csvc", **searched}, {"name": "alsvm", **searched}],
+        "blocks": blocks or [{"name": "b0", "protocol": "cv"}],
+        "profiles": fits or {"paper": {}},
+    }
+
+
+def _dicts(value: Any) -> list[dict[str, Any]]:
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+
+
+#: Parameters of the functions that generate data, of all of them.
+_PARAMETERS = {
+    "n_samples": 60, "n_features": 40, "noise": 0.1, "density": 0.2, "seed": 1, "n_positive": 20,
+    "n_negative": 30, "n_classes": 3, "n_per_class": 9, "mean_positive": 1.0,
+    "mean_negative": -1.0, "spread": 0.2, "turns": 1.0,
+}  # fmt: skip
+
+
+def _of_a_builtin(name: Any, grown: Any) -> dict[str, Any]:
+    """Return parameters that a function takes, those that were grown among them."""
+    make = synthetic.BUILTINS.get(name) if isinstance(name, str) else None
+    takes = inspect.signature(make).parameters if make else {}
+    all_of_them = _PARAMETERS | (grown if isinstance(grown, dict) else {})
+    return {key: each for key, each in all_of_them.items() if key in takes}
+
+
 def _as_registry(value: Any) -> str:
     tables = value if isinstance(value, list) else [value]
     for i, each in enumerate(tables):
@@ -414,7 +491,17 @@ def _as_registry(value: Any) -> str:
             tables[i] = each = {**each}
             for key in ("based_on", "origin", "counts", "test_counts", "n_test", "density", "name"):
                 each.pop(key, None)
-            each.pop(("files", "builtin")[len(repr(each)) % 2], None)
+            each |= {"n_samples": 2, "n_features": 2, "task": "binary", "derivation": {}}
+            each.pop(gone := ("files", "builtin")[len(repr(each)) % 2], None)
+            if gone == "files" or not each.get("files"):
+                each.pop("files", None)
+                each["builtin"] = each.get("builtin", "circle")
+                given = _of_a_builtin(each["builtin"], each.get("parameters"))
+                of_classes = (given.get("n_positive"), given.get("n_negative"))
+                each |= {"parameters": given, "n_features": given.get("n_features", 2)}
+                each["n_samples"] = given.get("n_samples") or 50
+                if all(isinstance(count, int) for count in of_classes):
+                    each["n_samples"] = sum(of_classes)  # type: ignore[arg-type]
             if isinstance(each.get("files"), list):
                 each["files"] = [f for f in each["files"] if not isinstance(f, dict)
                                  or f.pop("part", 0) or True]  # fmt: skip
@@ -583,9 +670,7 @@ def grown_data(_content: bytes, chooser: random.Random) -> bytes:
 GROWN = {
     kind.name: kind
     for kind in (
-        _grown(
-            "grown-config", growing.from_schema(_config_schema, yaml.safe_dump), read_grown_config
-        ),
+        _grown("grown-config", growing.from_schema(_config_schema, _as_config), read_grown_config),
         _grown(
             "grown-registry",
             growing.from_schema(_registry_schema, _as_registry),

@@ -215,7 +215,9 @@ def table_text(chooser: Draw) -> bytes:
         return sign.join([*chooser.choices(words, k=columns), label])
 
     some = [row() for _ in range(min(rows, 50 if columns < 100 else 2))]
-    text = "\n".join(some[i % len(some)] for i in range(min(rows, 3_000_000 // len(some[0]) + 2)))
+    text = "\n".join(
+        some[i % len(some)] for i in range(min(rows, 3_000_000 // max(map(len, some)) + 2))
+    )
     before, after = (chooser.choice(["", "", "\n", " \n\n", "\r\n"]) for _ in range(2))
     return (before + text + after).encode()
 
