@@ -380,7 +380,10 @@ def read_scores(given: Any) -> dict[str, Mapping[str, Any]]:
     }
     own = given if isinstance(given, Mapping) else {}
     for metric, declared in own.items():
-        known[metric] = {**known.get(metric, {"caption": wording.label(metric)}), **declared}
+        known[metric] = {
+            **known.get(metric, {"caption": wording.label(metric)}),
+            **(declared or {}),
+        }
     return known
 
 

@@ -22,7 +22,7 @@ from svmbench import record
 from svmbench.experiment import execute, records
 from svmbench.experiment.records import RunFolder, read_records
 from svmbench.report import shapes
-from svmbench.report.records import read_run
+from svmbench.report.records import read_run, read_scores
 
 pytestmark = pytest.mark.usefixtures("workshop")
 
@@ -543,3 +543,10 @@ def test_a_text_of_a_plan_has_a_greatest_length(wrong: Callable[[str], object]) 
     said = shapes.mismatch(wrong("x" * (record.LONGEST_NAME + 1)), shapes.PLAN)
     assert "4,097 characters, more than" in said
     assert len(said) < 200
+
+
+def test_what_a_plan_leaves_null_is_as_if_it_were_not_there() -> None:
+    known = read_scores({})
+    (metric, *_) = known
+    assert read_scores({metric: None})[metric] == known[metric]
+    assert read_scores({"one_of_its_own": None})["one_of_its_own"]["caption"]
