@@ -251,6 +251,10 @@ def _run() -> Path:
     return run
 
 
+#: The file that says what the run was measured on.
+_ENVIRONMENT = "environment-4be1c0de.json"
+
+
 @cache
 def _run_file(name: str) -> bytes:
     (path,) = _run().glob(name)
@@ -261,13 +265,8 @@ def _in_a_run(name: str) -> Callable[[bytes, Path, Reached], None]:
     """Return what reads a run folder of which one file is given and the others are whole."""
 
     def read(content: bytes, folder: Path, reached: Reached) -> None:
-        for other in ("plan.json", "runs.jsonl"):
-            if other != name:
-                (folder / other).write_bytes(_run_file(other))
-        if name == "environment":
-            (folder / "environment-4be1c0de.json").write_bytes(content)
-        else:
-            (folder / name).write_bytes(content)
+        for other in ("plan.json", "runs.jsonl", _ENVIRONMENT):
+            (folder / other).write_bytes(content if other == name else _run_file(other))
         if name == "runs.jsonl":
             if any(parse(line) for line in content.splitlines()):
                 reached()
@@ -384,7 +383,7 @@ KINDS = {
         Kind("artifact", artifact_files, (*BYTES, *map(_in_a_member, BYTES)), read_artifact),
         Kind("baseline", baseline_files, JSON, read_baseline),
         Kind(
-            "environment", lambda: [_run_file("environment-*.json")], JSON, _in_a_run("environment")
+            "environment", lambda: [_run_file("environment-*.json")], JSON, _in_a_run(_ENVIRONMENT)
         ),
     )
 }

@@ -24,7 +24,8 @@ from svmbench.report.figures import (
     rows_behind,
     written,
 )
-from svmbench.report.records import PACKED, result_lines
+from svmbench.report.newest import PACKED
+from svmbench.report.records import result_lines
 from svmbench.report.tidy import tidy_csv
 
 ROOT = Path(__file__).resolve().parent.parent.parent
