@@ -1,6 +1,6 @@
 """Every solver of the suite: found by looking through the two rooms that hold them.
 
-A solver enters the registry of :mod:`svmbench.core.base` where its class stands; importing its
+A solver enters the registry where its class stands, by `declare`; importing its
 module is all it takes. This module imports them all, once, and after them the modules that the
 environment variable ``SVMBENCH_PLUGINS`` names (separated by commas): a solver of your own takes
 part without a change to this package.

@@ -65,7 +65,7 @@ class Declaration:
     name : str
         The paper's name in kebab case, as configs, records and tables spell it.
     problem : str
-        The entry of :data:`svmbench.core.problems.PROBLEMS` that it minimises. A solver may bring
+        The entry of `PROBLEMS` that it minimises. A solver may bring
         a problem of its own: :func:`declare` takes a `Problem` here and enters it.
     summary : str
         One line for ``svmbench list solvers``.
@@ -212,7 +212,7 @@ def lacks(cls: type, declaration: Declaration) -> list[str]:
         Such as ``"the method train"`` and ``"the parameter C"``; empty if all is there.
     """
     if not issubclass(cls, Solver):
-        return ["the base class svmbench.core.base.Solver, or one that is made for its kind"]
+        return ["the base class `Solver`, or one that is made for its kind"]
     known = cls._get_param_names()
     stated = "{}" in PROMISES.get(declaration.promise, "")
     read_by = [name for kind in declaration.reads for name in READS[kind] if not hasattr(cls, name)]

@@ -1,4 +1,4 @@
-"""Warnings of searches that ended as they should, with a model or an objective of no use."""
+"""Warn of fits that converged as asked, but whose model or objective is of no use."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NO_MARGIN = "no margin"
 
 
 def warn_if_useless(model: Any, data: Any) -> None:
-    """Warn where a trained and evaluated solver has something to say against its own solution.
+    """Warn if a converged model is useless: no margin, or an objective far from the optimum.
 
     Parameters
     ----------

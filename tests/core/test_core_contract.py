@@ -270,7 +270,7 @@ class HalfKernel(KernelClassifier):
 @pytest.mark.parametrize(
     ("half", "sentence"),
     [
-        (type("Other", (), {}), "lacks the base class svmbench.core.base.Solver"),
+        (type("Other", (), {}), "lacks the base class `Solver`"),
         (HalfLinear, "HalfLinear lacks the method train and the parameter C$"),
         (HalfKernel, "HalfKernel lacks the method solve and the parameter coef0$"),
         (type("Bare", (BinaryClassifier,), {}), "Bare lacks the method certify and the method d"),

@@ -111,7 +111,7 @@ def subspace_pursuit(
     eps : float
         Precision in units of the mean hinge loss.
     max_iter : int
-        Largest number of cuts; :data:`~svmbench.core.kernel.one_slack.STEPS_A_CUT` times it is the
+        Largest number of cuts; `STEPS_A_CUT` times it is the
         largest number of pair steps.
 
     Returns

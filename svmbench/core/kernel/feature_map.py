@@ -100,7 +100,7 @@ def project(source: KernelSource, basis: np.ndarray, L: np.ndarray, dtype: Any) 
 
 
 class FeatureMapSVM(KernelClassifier):
-    """What Nyström's method and ICF share; see :class:`svmbench.core.kernel.nystrom.Nystrom`."""
+    """What Nyström's method and ICF share; see `Nystrom`."""
 
     treats_offset = "none"
 

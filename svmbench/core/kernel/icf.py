@@ -77,7 +77,7 @@ class ICF(FeatureMapSVM):
     """Kernel SVM without an offset, restricted to the span of `n_basis` samples chosen greedily.
 
     The choice is blind to the labels: each next sample is the one that the span of those before
-    represents worst. :class:`~svmbench.core.kernel.nystrom.Nystrom` draws them at random, which is
+    represents worst. `Nystrom` draws them at random, which is
     cheaper.
 
     Parameters

@@ -160,7 +160,7 @@ class LSSVMCG(KernelClassifier):
     """Kernel least-squares SVM with the offset absorbed, by conjugate gradients.
 
     Each iteration is one product with the kernel matrix, of which as much is kept as `cache_mb`
-    allows. :class:`~svmbench.core.kernel.sgd_lssvm.SGDLSSVM` needs a few columns an iteration and
+    allows. `SGDLSSVM` needs a few columns an iteration and
     no matrix.
 
     Parameters

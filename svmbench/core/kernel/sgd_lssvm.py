@@ -312,7 +312,7 @@ class SGDLSSVM(KernelClassifier):
 
     It takes few iterations where C is moderate, and very many where C is large and the kernel
     matrix nearly singular; an end at `max_iter` is said.
-    :class:`~svmbench.core.kernel.lssvm_cg.LSSVMCG` minimises the same by products with the whole
+    `LSSVMCG` minimises the same by products with the whole
     matrix.
 
     Parameters
