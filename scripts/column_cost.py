@@ -25,10 +25,10 @@ import numpy as np
 import scipy.sparse as sp
 
 import svmbench
-from svmbench.core.bits import MOST_BITS, is_binary
-from svmbench.core.kernel.columns import columns_of, warm_up
-from svmbench.core.kernel.csvc.float32_rows import BitRows, DenseRows
-from svmbench.core.kernels import KernelFunction, KernelSource
+from svmbench.core.kernels.bits import MOST_BITS, is_binary
+from svmbench.core.kernels.columns import columns_of, warm_up
+from svmbench.core.kernels.float32_rows import BitRows, DenseRows
+from svmbench.core.kernels.kernels import KernelFunction, KernelSource
 from svmbench.experiment import environment
 
 #: Columns, and rows, of a round; rounds after one that is thrown away.

@@ -33,9 +33,9 @@ from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import MinMaxScaler
 
 from svmbench import NLSGD, SMO, Chunking, SVMLight, load
-from svmbench.core.kernel import chunking, decomposition
-from svmbench.core.kernels import KernelFunction
-from svmbench.core.seeded import generator
+from svmbench.core.kernel_svm import chunking, decomposition
+from svmbench.core.kernels.kernels import KernelFunction
+from svmbench.core.numeric.seeded import generator
 
 DATA = ("a1a", "w1a", "german.numer_scale", "breast-cancer", "splice")
 

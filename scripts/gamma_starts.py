@@ -21,14 +21,14 @@ from typing import Any
 import numpy as np
 
 import svmbench
-from svmbench.core.arrays import raw
-from svmbench.core.base import warm_up
-from svmbench.core.kernel.csvc import CSVC
-from svmbench.core.kernel.csvc.box import label_bounds
-from svmbench.core.kernel.csvc.c_path import advance
-from svmbench.core.kernel.csvc.narrowing import NO_LIMIT, narrowing_steps
-from svmbench.core.kernel.csvc.whole_matrix import gradient
-from svmbench.core.kernels import gauss_of_distances, squared_distances
+from svmbench.core.contract.base import warm_up
+from svmbench.core.csvc import CSVC
+from svmbench.core.csvc.box import label_bounds
+from svmbench.core.csvc.c_path import advance
+from svmbench.core.csvc.narrowing import NO_LIMIT, narrowing_steps
+from svmbench.core.csvc.whole_matrix import gradient
+from svmbench.core.kernels.kernels import gauss_of_distances, squared_distances
+from svmbench.core.numeric.arrays import raw
 from svmbench.experiment import folds
 
 VALUES = [4.0**c for c in range(-2, 6)]

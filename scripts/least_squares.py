@@ -26,7 +26,7 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator, cg, lsqr
 
 import svmbench
-from svmbench.core.arrays import append_bias
+from svmbench.core.numeric.arrays import append_bias
 
 #: The residual that all must reach.
 RESIDUAL = 1e-8

@@ -23,8 +23,8 @@ from sklearn.svm import SVC
 
 import svmbench
 from svmbench.baselines.libsvm import Libsvm, svm_problem, svm_train
-from svmbench.core.base import TrainingData, warm_up
-from svmbench.core.kernel.csvc import CSVC
+from svmbench.core.contract.base import TrainingData, warm_up
+from svmbench.core.csvc import CSVC
 
 #: Rounds after one that is thrown away.
 ROUNDS = 5

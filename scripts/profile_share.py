@@ -1,12 +1,12 @@
 """What share of a solver's call some of its functions take: reasons are measured, too.
 
     python scripts/profile_share.py chunking a9a:4781 \
-        svmbench.core.kernel.conjugate_gradient.maximise C=1 gamma=0.05 --output results/smo
+        svmbench.core.numeric.conjugate_gradient.maximise C=1 gamma=0.05 --output results/smo
     python scripts/profile_share.py csvc optdigits \
-        svmbench.core.kernel.csvc.all_pairs.steps_of_all C=1 gamma=scale cache_mb=1024 \
+        svmbench.core.csvc.all_pairs.steps_of_all C=1 gamma=scale cache_mb=1024 \
         --call fit --scale --repeats 15 --output results/smo
     python scripts/profile_share.py csvc a9a:4000 \
-        svmbench.core.kernel.csvc.classifier.follow stop=gap --call search --output results/smo
+        svmbench.core.csvc.classifier.follow stop=gap --call search --output results/smo
 
 Calls once to load what is compiled, then `--repeats` times with the time inside each function taken
 apart, and prints the median shares with their range; a function inside another counts in both. With
@@ -36,7 +36,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.preprocessing import minmax_scale
 
 import svmbench
-from svmbench.core.kernels import squared_distances
+from svmbench.core.kernels.kernels import squared_distances
 from svmbench.experiment import environment
 from svmbench.experiment.kernel_search import SearchRows, search
 from svmbench.experiment.yaml_source import parse_value

@@ -22,27 +22,26 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from svmbench.catalogue import solver as solver
     from svmbench.catalogue import solvers as solvers
-    from svmbench.core.kernel.bvm import BVM as BVM
-    from svmbench.core.kernel.chunking import Chunking as Chunking
-    from svmbench.core.kernel.cpsp import CPSP as CPSP
-    from svmbench.core.kernel.cpsp import CPSPTr as CPSPTr
-    from svmbench.core.kernel.csvc import CSVC as CSVC
-    from svmbench.core.kernel.cvm import CVM as CVM
-    from svmbench.core.kernel.decomposition import SVMLight as SVMLight
-    from svmbench.core.kernel.fixed_threshold import FixedThresholdSMO as FixedThresholdSMO
-    from svmbench.core.kernel.icf import ICF as ICF
-    from svmbench.core.kernel.lasvm import LASVM as LASVM
-    from svmbench.core.kernel.lssvm import LSSVM as LSSVM
-    from svmbench.core.kernel.lssvm_cg import LSSVMCG as LSSVMCG
-    from svmbench.core.kernel.mn_svm import MNSVM as MNSVM
-    from svmbench.core.kernel.nl_sgd import NLSGD as NLSGD
-    from svmbench.core.kernel.nl_sgd import KernelPegasos as KernelPegasos
-    from svmbench.core.kernel.nn_isda import NNISDA as NNISDA
-    from svmbench.core.kernel.nu_svc import NuSVC as NuSVC
-    from svmbench.core.kernel.nystrom import Nystrom as Nystrom
-    from svmbench.core.kernel.osuna import Osuna as Osuna
-    from svmbench.core.kernel.sgd_lssvm import SGDLSSVM as SGDLSSVM
-    from svmbench.core.kernel.smo import SMO as SMO
+    from svmbench.core.csvc import CSVC as CSVC
+    from svmbench.core.kernel_svm.bvm import BVM as BVM
+    from svmbench.core.kernel_svm.chunking import Chunking as Chunking
+    from svmbench.core.kernel_svm.cpsp import CPSP as CPSP
+    from svmbench.core.kernel_svm.cpsp import CPSPTr as CPSPTr
+    from svmbench.core.kernel_svm.cvm import CVM as CVM
+    from svmbench.core.kernel_svm.decomposition import SVMLight as SVMLight
+    from svmbench.core.kernel_svm.fixed_threshold import FixedThresholdSMO as FixedThresholdSMO
+    from svmbench.core.kernel_svm.icf import ICF as ICF
+    from svmbench.core.kernel_svm.lasvm import LASVM as LASVM
+    from svmbench.core.kernel_svm.lssvm import LSSVM as LSSVM
+    from svmbench.core.kernel_svm.lssvm_cg import LSSVMCG as LSSVMCG
+    from svmbench.core.kernel_svm.mn_svm import MNSVM as MNSVM
+    from svmbench.core.kernel_svm.nl_sgd import NLSGD as NLSGD
+    from svmbench.core.kernel_svm.nl_sgd import KernelPegasos as KernelPegasos
+    from svmbench.core.kernel_svm.nn_isda import NNISDA as NNISDA
+    from svmbench.core.kernel_svm.nystrom import Nystrom as Nystrom
+    from svmbench.core.kernel_svm.osuna import Osuna as Osuna
+    from svmbench.core.kernel_svm.sgd_lssvm import SGDLSSVM as SGDLSSVM
+    from svmbench.core.kernel_svm.smo import SMO as SMO
     from svmbench.core.linear.alsvm import ALSVM as ALSVM
     from svmbench.core.linear.alsvm import FALSVM as FALSVM
     from svmbench.core.linear.alsvm_batch import ALSVMBatch as ALSVMBatch
@@ -53,9 +52,10 @@ if TYPE_CHECKING:
     from svmbench.core.linear.lsvm import LSVM as LSVM
     from svmbench.core.linear.newton import NewtonL2 as NewtonL2
     from svmbench.core.linear.pegasos import Pegasos as Pegasos
-    from svmbench.core.multiclass import OneVsOne as OneVsOne
+    from svmbench.core.models.multiclass import OneVsOne as OneVsOne
     from svmbench.core.nu.c_svm import CSVMBounded as CSVMBounded
     from svmbench.core.nu.nu_path import NuPath as NuPath
+    from svmbench.core.nu.nu_svc import NuSVC as NuSVC
     from svmbench.core.nu.nu_svm import NuSVM as NuSVM
     from svmbench.core.nu.nu_svm import SRBONuSVM as SRBONuSVM
     from svmbench.core.nu.oc_svm import OCSVM as OCSVM
@@ -73,25 +73,25 @@ __version__ = "0.1.0"
 #: The public names, by the module that each is imported from when it is first used.
 _NAMES = {
     "svmbench.catalogue": ("solver", "solvers"),
-    "svmbench.core.kernel.bvm": ("BVM",),
-    "svmbench.core.kernel.chunking": ("Chunking",),
-    "svmbench.core.kernel.cpsp": ("CPSP", "CPSPTr"),
-    "svmbench.core.kernel.csvc": ("CSVC",),
-    "svmbench.core.kernel.cvm": ("CVM",),
-    "svmbench.core.kernel.decomposition": ("SVMLight",),
-    "svmbench.core.kernel.fixed_threshold": ("FixedThresholdSMO",),
-    "svmbench.core.kernel.icf": ("ICF",),
-    "svmbench.core.kernel.lasvm": ("LASVM",),
-    "svmbench.core.kernel.lssvm": ("LSSVM",),
-    "svmbench.core.kernel.lssvm_cg": ("LSSVMCG",),
-    "svmbench.core.kernel.mn_svm": ("MNSVM",),
-    "svmbench.core.kernel.nl_sgd": ("KernelPegasos", "NLSGD"),
-    "svmbench.core.kernel.nn_isda": ("NNISDA",),
-    "svmbench.core.kernel.nu_svc": ("NuSVC",),
-    "svmbench.core.kernel.nystrom": ("Nystrom",),
-    "svmbench.core.kernel.osuna": ("Osuna",),
-    "svmbench.core.kernel.sgd_lssvm": ("SGDLSSVM",),
-    "svmbench.core.kernel.smo": ("SMO",),
+    "svmbench.core.kernel_svm.bvm": ("BVM",),
+    "svmbench.core.kernel_svm.chunking": ("Chunking",),
+    "svmbench.core.kernel_svm.cpsp": ("CPSP", "CPSPTr"),
+    "svmbench.core.csvc": ("CSVC",),
+    "svmbench.core.kernel_svm.cvm": ("CVM",),
+    "svmbench.core.kernel_svm.decomposition": ("SVMLight",),
+    "svmbench.core.kernel_svm.fixed_threshold": ("FixedThresholdSMO",),
+    "svmbench.core.kernel_svm.icf": ("ICF",),
+    "svmbench.core.kernel_svm.lasvm": ("LASVM",),
+    "svmbench.core.kernel_svm.lssvm": ("LSSVM",),
+    "svmbench.core.kernel_svm.lssvm_cg": ("LSSVMCG",),
+    "svmbench.core.kernel_svm.mn_svm": ("MNSVM",),
+    "svmbench.core.kernel_svm.nl_sgd": ("KernelPegasos", "NLSGD"),
+    "svmbench.core.kernel_svm.nn_isda": ("NNISDA",),
+    "svmbench.core.nu.nu_svc": ("NuSVC",),
+    "svmbench.core.kernel_svm.nystrom": ("Nystrom",),
+    "svmbench.core.kernel_svm.osuna": ("Osuna",),
+    "svmbench.core.kernel_svm.sgd_lssvm": ("SGDLSSVM",),
+    "svmbench.core.kernel_svm.smo": ("SMO",),
     "svmbench.core.linear.alsvm": ("ALSVM", "FALSVM"),
     "svmbench.core.linear.alsvm_batch": ("ALSVMBatch",),
     "svmbench.core.linear.asvm": ("ASVM",),
@@ -100,7 +100,7 @@ _NAMES = {
     "svmbench.core.linear.lsvm": ("LSVM",),
     "svmbench.core.linear.newton": ("NewtonL2",),
     "svmbench.core.linear.pegasos": ("Pegasos",),
-    "svmbench.core.multiclass": ("OneVsOne",),
+    "svmbench.core.models.multiclass": ("OneVsOne",),
     "svmbench.core.nu.c_svm": ("CSVMBounded",),
     "svmbench.core.nu.nu_path": ("NuPath",),
     "svmbench.core.nu.nu_svm": ("NuSVM", "SRBONuSVM"),

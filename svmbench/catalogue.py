@@ -14,6 +14,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
+from svmbench.base.renames import present_name
 from svmbench.baselines.templates import is_program
 from svmbench.errors import SvmbenchError, UnknownNameError
 
@@ -22,7 +23,7 @@ from svmbench.errors import SvmbenchError, UnknownNameError
 def _registry() -> dict[str, Any]:
     _declare_own()
     load_plugins()
-    from svmbench.core.registry import REGISTRY
+    from svmbench.core.contract.registry import REGISTRY
 
     return dict(sorted(REGISTRY.items()))
 
@@ -54,11 +55,14 @@ def load_plugins() -> None:
         try:
             import_module(plugin.strip())
         except ImportError as error:
-            raise SvmbenchError(f"SVMBENCH_PLUGINS: can't import {plugin!r}: {error}") from error
+            now = present_name(error.name or "")
+            moved = "" if now == (error.name or "") else f" ({error.name} is {now} now)"
+            msg = f"SVMBENCH_PLUGINS: can't import {plugin!r}: {error}{moved}"
+            raise SvmbenchError(msg) from error
 
 
 def solvers() -> dict[str, Any]:
-    """Return every solver's :class:`~svmbench.core.base.Declaration` by its name."""
+    """Return every solver's :class:`~svmbench.core.contract.base.Declaration` by its name."""
     return {name: cls.declaration for name, cls in _registry().items()}
 
 

@@ -172,7 +172,7 @@ def _cache() -> Iterator[Finding]:
 
 
 def _compiled() -> Iterator[Finding]:
-    from svmbench.core import compiled
+    from svmbench.base import compiled
 
     if compiled.JIT_DISABLED:
         mend = "unset NUMBA_DISABLE_JIT: without it loops run as plain Python, slowly"

@@ -94,8 +94,8 @@ def describe(name: str, *, trust: bool = False) -> dict[str, Any]:
     """
     from svmbench import data
     from svmbench.catalogue import solver, solver_class, solvers
-    from svmbench.core.problems import PROBLEMS
-    from svmbench.core.registry import PROMISES
+    from svmbench.core.contract.problems import PROBLEMS
+    from svmbench.core.contract.registry import PROMISES
     from svmbench.errors import UnknownNameError
 
     declared = solvers().get(name)

@@ -61,7 +61,7 @@ def workshop(shared_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> It
     is stopped before and after.
     """
     from svmbench import catalogue
-    from svmbench.core import base
+    from svmbench.core.contract import base
 
     logs = tmp_path_factory.mktemp("sabotage")
     paths = [str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])]

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from svmbench.core.base import TrainingData
-from svmbench.core.registry import REGISTRY
+from svmbench.core.contract.base import TrainingData
+from svmbench.core.contract.registry import REGISTRY
 
 SOLVER = REGISTRY["dcd-l2"]
 FLAW = os.environ.get("FLAW", "")

@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from svmbench.core.base import TrainingData
-from svmbench.core.linear_base import LinearClassifier, LinearSolution
-from svmbench.core.registry import declare
+from svmbench.core.contract.base import TrainingData
+from svmbench.core.contract.linear_base import LinearClassifier, LinearSolution
+from svmbench.core.contract.registry import declare
 
 
 class _Nearest(LinearClassifier):

@@ -10,8 +10,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))
 import deviations
 
 from svmbench import NLSGD, SVMLight
-from svmbench.core.kernel.decomposition import steepest
-from svmbench.core.kernels import KernelFunction
+from svmbench.core.kernel_svm.decomposition import steepest
+from svmbench.core.kernels.kernels import KernelFunction
 
 
 def test_every_way_is_counted_on_the_same_problem():

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from runs import COMMAND
 
-from svmbench.core import compiled
+from svmbench.base import compiled
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -174,7 +174,7 @@ def test_the_solver_of_the_page_is_held_to_this_trees_checks(
     import lbfgs
     from sklearn.utils.estimator_checks import check_estimator
 
-    from svmbench.core.registry import REGISTRY
+    from svmbench.core.contract.registry import REGISTRY
 
     try:
         check_estimator(lbfgs.LBFGS())

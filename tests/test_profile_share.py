@@ -8,8 +8,8 @@ import pytest
 from script_loading import load_script
 from small_problems import make_problem
 
-FIT = "svmbench.core.kernel.csvc.CSVC.conclude"
-SEARCH = "svmbench.core.kernel.csvc.classifier.follow"
+FIT = "svmbench.core.csvc.CSVC.conclude"
+SEARCH = "svmbench.core.csvc.classifier.follow"
 
 
 @pytest.fixture

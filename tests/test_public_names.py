@@ -64,7 +64,7 @@ def test_a_linear_solver_brings_no_runner() -> None:
     found = after_import("svmbench.ALSVM")
     assert "svmbench.core.linear.alsvm" in found
     assert not {name for name in found if name.startswith(("svmbench.experiment", "pydantic"))}
-    assert "svmbench.core.kernel.csvc" not in found
+    assert "svmbench.core.csvc" not in found
 
 
 def test_dir_lists_all_of_it_and_a_wrong_name_is_an_attribute_error() -> None:

@@ -39,7 +39,7 @@ def _twice(train):
 
 
 for _name in ("dcd-l1", "dcd-l2"):
-    from svmbench.core.registry import REGISTRY as _solvers
+    from svmbench.core.contract.registry import REGISTRY as _solvers
 
     _solvers[_name].train = _twice(_solvers[_name].train)
 """

@@ -231,7 +231,7 @@ def make_stale(folder: Path) -> None:
     """Say of a run that it was made by other code, and of a config that is found here."""
     plan = json.loads((folder / "plan.json").read_text())
     plan["config"]["name"] = "good.yaml"
-    plan["code"]["files"]["svmbench.core.base"] = "another"
+    plan["code"]["files"]["svmbench.core.contract.base"] = "another"
     (folder / "plan.json").write_text(json.dumps(plan))
 
 

@@ -23,10 +23,10 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
-from svmbench.core.arrays import append_bias
-from svmbench.core.base import TrainingData, require_count
-from svmbench.core.linear_base import LinearClassifier, LinearSolution
-from svmbench.core.registry import declare
+from svmbench.core.contract.base import TrainingData, require_count
+from svmbench.core.contract.linear_base import LinearClassifier, LinearSolution
+from svmbench.core.contract.registry import declare
+from svmbench.core.numeric.arrays import append_bias
 
 #: Without this package nothing is declared here; the shell's completion reads it, too.
 NEEDS = "cyanure"

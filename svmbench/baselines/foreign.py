@@ -16,8 +16,8 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin, OutlierMixin
 
-from svmbench.core.base import TrainingData
-from svmbench.core.registry import Declaration
+from svmbench.core.contract.base import TrainingData
+from svmbench.core.contract.registry import Declaration
 from svmbench.errors import SvmbenchError
 
 #: Packages whose classes are taken without more.

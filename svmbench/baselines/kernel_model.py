@@ -6,9 +6,9 @@ from typing import Self
 
 import numpy as np
 
-from svmbench.core.base import TrainingData, require_positive
-from svmbench.core.kernel_base import KernelSolution
-from svmbench.core.kernel_classifier import KernelClassifier
+from svmbench.core.contract.base import TrainingData, require_positive
+from svmbench.core.models.kernel_base import KernelSolution
+from svmbench.core.models.kernel_classifier import KernelClassifier
 
 
 class KernelBaseline(KernelClassifier):

@@ -24,9 +24,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from svmbench.baselines.nodes import node_lists
-from svmbench.core.base import TrainingData
-from svmbench.core.linear_base import LinearClassifier, LinearSolution
-from svmbench.core.registry import declare
+from svmbench.core.contract.base import TrainingData
+from svmbench.core.contract.linear_base import LinearClassifier, LinearSolution
+from svmbench.core.contract.registry import declare
 
 #: The print function and the random numbers belong to the whole process: one training at a time.
 _ONE_AT_A_TIME = threading.Lock()

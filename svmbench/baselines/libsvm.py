@@ -27,9 +27,9 @@ from svmbench.baselines.libsvm_evaluation import (
     decision_values,
 )
 from svmbench.baselines.nodes import node_lists
-from svmbench.core.base import TrainingData
-from svmbench.core.kernels import KERNELS
-from svmbench.core.registry import declare
+from svmbench.core.contract.base import TrainingData
+from svmbench.core.contract.registry import declare
+from svmbench.core.kernels.kernels import KERNELS
 
 #: The print function belongs to the whole process: one training at a time.
 _ONE_AT_A_TIME = threading.Lock()

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from svmbench.baselines.nodes import node_lists
-from svmbench.core.kernels import KernelFunction
-from svmbench.core.shared_points import SharedPoints
+from svmbench.core.kernels.kernels import KernelFunction
+from svmbench.core.models.shared_points import SharedPoints
 
 #: Numbers of LIBSVM's options -s and -t.
 C_SVC, ONE_CLASS = 0, 2

@@ -17,9 +17,9 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.datasets import load_svmlight_file
 
-from svmbench.core.kernels import KERNELS, KernelFunction
-from svmbench.core.models import Expansion
-from svmbench.core.problems import PROBLEMS, Values
+from svmbench.core.contract.problems import PROBLEMS, Values
+from svmbench.core.kernels.kernels import KERNELS, KernelFunction
+from svmbench.core.models.expansion import Expansion
 from svmbench.errors import ProgramError
 from svmbench.inert import line
 

@@ -25,8 +25,8 @@ from svmbench.baselines.launching import Ended, handing_over, launch, now
 from svmbench.baselines.liblinear import iterations_of
 from svmbench.baselines.program_models import ReadModel, read_model
 from svmbench.baselines.templates import Commands
-from svmbench.core.base import TrainingData
-from svmbench.core.registry import Declaration
+from svmbench.core.contract.base import TrainingData
+from svmbench.core.contract.registry import Declaration
 from svmbench.errors import ConfigError, ProgramError
 from svmbench.inert import line
 

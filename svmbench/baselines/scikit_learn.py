@@ -15,10 +15,10 @@ from sklearn.linear_model import SGDClassifier
 from sklearn.svm import SVC, LinearSVC
 
 from svmbench.baselines.kernel_model import KernelBaseline
-from svmbench.core.base import TrainingData
-from svmbench.core.kernels import KERNELS
-from svmbench.core.linear_base import LinearClassifier, LinearSolution
-from svmbench.core.registry import declare
+from svmbench.core.contract.base import TrainingData
+from svmbench.core.contract.linear_base import LinearClassifier, LinearSolution
+from svmbench.core.contract.registry import declare
+from svmbench.core.kernels.kernels import KERNELS
 
 
 @declare(

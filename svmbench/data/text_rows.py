@@ -10,7 +10,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from svmbench.core.compiled import compiled, inlined
+from svmbench.base.compiled import compiled, inlined
 
 #: Ten to the power of k is exact in float64 up to this k.
 EXACT_POWER = 22

@@ -87,7 +87,7 @@ def _followed(config: Config, block: TrainingBlock) -> list[str]:
 def _metrics(config: Config, block: Block) -> list[str] | None:
     """Return the metrics and counters that a block's cells may have; None if nobody says so."""
     from svmbench.catalogue import solvers
-    from svmbench.core.registry import COUNTERS
+    from svmbench.core.contract.registry import COUNTERS
 
     declared = protocols()[block.protocol]
     if declared.metrics is None:

@@ -172,7 +172,7 @@ def save_arrays(
 
 def _save_distances(path: Path, X: Any, dtype: np.dtype[Any]) -> float:
     """Write the squared distances of all rows; return the CPU seconds they took."""
-    from svmbench.core.kernels import squared_distances
+    from svmbench.core.kernels.kernels import squared_distances
 
     out = np.lib.format.open_memmap(path, mode="w+", dtype=dtype, shape=(X.shape[0], X.shape[0]))
     start = time.process_time()

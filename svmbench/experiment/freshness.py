@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from svmbench.base.renames import present_name
 from svmbench.errors import DamagedResultsError, SvmbenchError
 from svmbench.experiment.keys import closure, file_hash, names_own_module, versions
 from svmbench.files import read_bytes
@@ -84,7 +85,7 @@ def changes(folder: Path) -> dict[str, str]:
 def _by_manifest(cells: Sequence[Mapping[str, Any]], recorded: Mapping[str, Any]) -> dict[str, str]:
     said: dict[int, str | None] = {}
     for number, entry in enumerate(recorded["entries"]):
-        said[number] = _change([str(module) for module in entry], recorded)
+        said[number] = _change([present_name(str(module)) for module in entry], recorded)
     found = {}
     for cell in cells:
         sentence = said.get(cell["code"]) if isinstance(cell.get("code"), int) else None

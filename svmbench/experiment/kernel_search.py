@@ -23,10 +23,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from svmbench.core.kernel_classifier import KernelClassifier
-from svmbench.core.kernels import KernelSource, gauss_of_distances, squared_distances
-from svmbench.core.pairs import Pairs, vote
-from svmbench.core.submatrix import Workspace, gather
+from svmbench.core.kernels.kernels import KernelSource, gauss_of_distances, squared_distances
+from svmbench.core.models.kernel_classifier import KernelClassifier
+from svmbench.core.models.pairs import Pairs, vote
+from svmbench.core.numeric.submatrix import Workspace, gather
 
 Splits = list[tuple[np.ndarray, np.ndarray]]
 
@@ -196,7 +196,7 @@ def score_gamma(
     values : sequence of float
         C, ascending.
     ties : {"sum", "first"}, default="sum"
-        As for :func:`svmbench.core.pairs.vote`.
+        As for :func:`svmbench.core.models.pairs.vote`.
     workspace : Workspace, optional
         Where the matrices of the problems are put, one after another.
     """
@@ -278,7 +278,7 @@ def search(
     points : sequence of dict
         The product of some values of C and some of gamma.
     ties : {"sum", "first"}, default="sum"
-        As for :func:`svmbench.core.pairs.vote`.
+        As for :func:`svmbench.core.models.pairs.vote`.
     done : dict, optional
         What an interrupted search had recorded, by the id that `emit` was told.
     emit : callable, optional

@@ -81,7 +81,7 @@ class Timing:
 def warm(solver_name: str) -> None:
     """Load and call a solver's compiled code once in this process; forks inherit it."""
     from svmbench.catalogue import solver_class
-    from svmbench.core.base import Solver, warm_up
+    from svmbench.core.contract.base import Solver, warm_up
 
     cls = solver_class(solver_name)
     if issubclass(cls, Solver):  # of a class of others, importing it is all that can be done

@@ -27,11 +27,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from svmbench.core.base import PathPoint, Splits, TrainingData, require_positive
+from svmbench.core.contract.base import PathPoint, Splits, TrainingData, require_positive
+from svmbench.core.contract.registry import Declaration
 from svmbench.core.linear import least_squares
 from svmbench.core.linear.alsvm_batch import ALSVMBatch, folds_of
 from svmbench.core.linear.statistics import Statistics, as_block
-from svmbench.core.registry import Declaration
 from svmbench.errors import DataError
 from svmbench.spark import steps
 from svmbench.spark.frames import is_arrays, predicted, to_frame

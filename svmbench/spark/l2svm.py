@@ -27,10 +27,10 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from svmbench.core.base import TrainingData
+from svmbench.core.contract.base import TrainingData
+from svmbench.core.contract.linear_base import LinearClassifier, LinearSolution
+from svmbench.core.contract.registry import Declaration
 from svmbench.core.linear import trust_region
-from svmbench.core.linear_base import LinearClassifier, LinearSolution
-from svmbench.core.registry import Declaration
 from svmbench.spark.frames import is_arrays, predicted, to_frame
 from svmbench.spark.packed import Block, Packed
 from svmbench.spark.source import Columns, Rows, rows_of

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from svmbench.core.registry import declare
+from svmbench.core.contract.registry import declare
 from svmbench.spark.alsvm import ALSVMSpark
 from svmbench.spark.l2svm import L2SVMSpark
 

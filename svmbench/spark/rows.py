@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import scipy.sparse as sp
 
-from svmbench.core.arrays import canonical_csr
 from svmbench.core.linear.statistics import mixed
+from svmbench.core.numeric.arrays import canonical_csr
 
 #: Spark's number for a dense vector.
 DENSE = 1

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from svmbench.core.base import PathPoint
+from svmbench.core.contract.base import PathPoint
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from svmbench.core.base import PathPoint
+from svmbench.core.contract.base import PathPoint
 from svmbench.core.linear.many_features import BY_STEPS, MOST_STEPS, RESIDUAL
 from svmbench.spark.packed import Block, Packed
 from svmbench.spark.source import Rows

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from svmbench.baselines.liblinear import LiblinearL1
 from svmbench.baselines.nodes import NODE, node_lists
 from svmbench.baselines.scikit_learn import LinearSVCBaseline
-from svmbench.core.problems import HINGE, linear
+from svmbench.core.contract.problems import HINGE, linear
 
 
 def make_problem(seed=0, n=200, d=10):

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
-from svmbench.core.base import TrainingData
-from svmbench.core.linear_base import LinearClassifier, LinearSolution
-from svmbench.core.registry import declare
+from svmbench.core.contract.base import TrainingData
+from svmbench.core.contract.linear_base import LinearClassifier, LinearSolution
+from svmbench.core.contract.registry import declare
 
 
 @declare(name="test-slow", problem="hinge", summary="for tests", reference="none")

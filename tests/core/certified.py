@@ -15,7 +15,7 @@ import clarabel
 import numpy as np
 import scipy.sparse as sp
 
-from svmbench.core.problems import PROBLEMS, Values
+from svmbench.core.contract.problems import PROBLEMS, Values
 
 #: numpy's widest floating-point type: 80 bits on x86, nowhere less than float64.
 WIDE = np.longdouble
@@ -250,7 +250,7 @@ def primal_values(problem, parameter, y, s, square, diagonal, is_free):
 
 
 def optimum(problem, parameter, kernel, X, y, offset):
-    """Return bounds of the optimal value of a problem of ``svmbench.core.problems``.
+    """Return bounds of the optimal value of a problem of ``svmbench.core.contract.problems``.
 
     Parameters
     ----------

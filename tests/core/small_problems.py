@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from svmbench.core.compiled import JIT_DISABLED
-from svmbench.core.problems import Values, absorbed, linear
+from svmbench.base.compiled import JIT_DISABLED
+from svmbench.core.contract.problems import Values, absorbed, linear
 
 needs_jit = pytest.mark.skipif(JIT_DISABLED, reason="too slow as plain Python")
 

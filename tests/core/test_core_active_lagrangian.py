@@ -7,9 +7,9 @@ from numpy.testing import assert_allclose
 from small_problems import linear_gap, make_problem, needs_jit
 
 from svmbench.baselines.liblinear import LiblinearL2
+from svmbench.core.contract.problems import SQUARED_HINGE
 from svmbench.core.linear.asvm import ASVM, FaceGram, active_set
 from svmbench.core.linear.lsvm import LSVM, lagrangian
-from svmbench.core.problems import SQUARED_HINGE
 
 BOTH = pytest.mark.parametrize("solver", [ASVM, LSVM])
 

@@ -13,16 +13,16 @@ from sklearn.svm import SVC
 from small_problems import needs_jit
 
 from svmbench import CSVC
-from svmbench.core.arrays import raw
-from svmbench.core.compiled import JIT_DISABLED
-from svmbench.core.crew import Crew
-from svmbench.core.joint_pairs import Layout
-from svmbench.core.kernel.csvc import all_pairs, pair_loops
-from svmbench.core.kernel.csvc.float32_rows import DenseRows, SourceRows
-from svmbench.core.kernel.csvc.pair_loops import ask_ahead, steps_of_pair, steps_of_small_pair
-from svmbench.core.kernels import KernelFunction, KernelSource
-from svmbench.core.multiclass import OneVsOne
-from svmbench.core.pairs import Pairs
+from svmbench.base.compiled import JIT_DISABLED
+from svmbench.core.csvc import all_pairs, pair_loops
+from svmbench.core.csvc.pair_loops import ask_ahead, steps_of_pair, steps_of_small_pair
+from svmbench.core.kernels.float32_rows import DenseRows, SourceRows
+from svmbench.core.kernels.kernels import KernelFunction, KernelSource
+from svmbench.core.kernels.threads import Crew
+from svmbench.core.models.joint_pairs import Layout
+from svmbench.core.models.multiclass import OneVsOne
+from svmbench.core.models.pairs import Pairs
+from svmbench.core.numeric.arrays import raw
 
 TIGHT = {"C": 3.0, "gamma": 0.4, "tol": 1e-8}
 

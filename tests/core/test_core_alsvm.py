@@ -11,10 +11,10 @@ from numpy.testing import assert_allclose
 from sklearn.exceptions import ConvergenceWarning
 from small_problems import linear_gap, make_problem, needs_jit
 
+from svmbench.core.contract.problems import LEAST_SQUARES
 from svmbench.core.linear import rank_one
 from svmbench.core.linear.alsvm import ALSVM, FALSVM
 from svmbench.core.linear.alsvm_batch import ALSVMBatch, folds_of
-from svmbench.core.problems import LEAST_SQUARES
 
 
 def closed_form(X, y, C, bias=1.0):

@@ -17,8 +17,8 @@ import pytest
 from sklearn import svm
 
 from svmbench import CSVC, DCDL2
-from svmbench.core.compiled import JIT_DISABLED
-from svmbench.core.problems import HINGE, SQUARED_HINGE
+from svmbench.base.compiled import JIT_DISABLED
+from svmbench.core.contract.problems import HINGE, SQUARED_HINGE
 
 pytestmark = pytest.mark.skipif(JIT_DISABLED, reason="the tests' problems are too large for it")
 

@@ -4,8 +4,8 @@ import numpy as np
 from numpy.testing import assert_array_equal
 from small_problems import needs_jit
 
-from svmbench.core.compiled import wide_vectors
-from svmbench.core.kernels import gauss_double, gauss_single
+from svmbench.base.compiled import wide_vectors
+from svmbench.core.kernels.kernels import gauss_double, gauss_single
 
 
 @needs_jit

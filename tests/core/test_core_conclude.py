@@ -8,12 +8,12 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 from small_problems import make_problem, needs_jit
 
-from svmbench.core import kernel_base
-from svmbench.core.kernel.csvc import CSVC, driver
-from svmbench.core.kernel.nu_svc import NuSVC
-from svmbench.core.kernel.sgd_lssvm import SGDLSSVM
-from svmbench.core.models import Expansion
-from svmbench.core.multiclass import OneVsOne
+from svmbench.core.csvc import CSVC, driver
+from svmbench.core.kernel_svm.sgd_lssvm import SGDLSSVM
+from svmbench.core.models import kernel_base
+from svmbench.core.models.expansion import Expansion
+from svmbench.core.models.multiclass import OneVsOne
+from svmbench.core.nu.nu_svc import NuSVC
 from svmbench.core.oneclass.one_class import OneClass
 
 SOLVERS = [

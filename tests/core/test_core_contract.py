@@ -12,14 +12,14 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from small_problems import make_problem
 
 from svmbench import CSVC, DCDL2, NuPath, OneVsOne, catalogue
-from svmbench.core import base, problems
-from svmbench.core.arrays import append_bias, canonical_csr
-from svmbench.core.base import BinaryClassifier, warm_up
-from svmbench.core.compiled import JIT_DISABLED
-from svmbench.core.kernel_classifier import KernelClassifier
-from svmbench.core.linear_base import LinearClassifier
-from svmbench.core.problems import HINGE, PROBLEMS, linear
-from svmbench.core.registry import COUNTERS, REGISTRY, declare
+from svmbench.base.compiled import JIT_DISABLED
+from svmbench.core.contract import base, problems
+from svmbench.core.contract.base import BinaryClassifier, warm_up
+from svmbench.core.contract.linear_base import LinearClassifier
+from svmbench.core.contract.problems import HINGE, PROBLEMS, linear
+from svmbench.core.contract.registry import COUNTERS, REGISTRY, declare
+from svmbench.core.models.kernel_classifier import KernelClassifier
+from svmbench.core.numeric.arrays import append_bias, canonical_csr
 from svmbench.errors import UnknownNameError
 
 #: The checks of weights, as scikit-learn's own solvers fail them.
@@ -293,8 +293,8 @@ def test_what_a_solver_reads_it_has_the_methods_for():
 
 
 def test_a_solver_may_bring_its_own_problem(monkeypatch):
-    monkeypatch.setattr("svmbench.core.registry.REGISTRY", {})
-    monkeypatch.setattr("svmbench.core.problems.PROBLEMS", dict(PROBLEMS))
+    monkeypatch.setattr("svmbench.core.contract.registry.REGISTRY", {})
+    monkeypatch.setattr("svmbench.core.contract.problems.PROBLEMS", dict(PROBLEMS))
     mild = replace(HINGE, name="mild-hinge", formula="half of it", loss=lambda m: 0.5 * m)
     entry(problem=mild)(type("Mine", (catalogue.solver_class("dcd-l1"),), {}))
     assert problems.PROBLEMS["mild-hinge"] is mild
@@ -304,7 +304,7 @@ def test_a_solver_may_bring_its_own_problem(monkeypatch):
 
 
 def test_a_refused_declaration_leaves_no_problem_behind(monkeypatch):
-    monkeypatch.setattr("svmbench.core.problems.PROBLEMS", dict(PROBLEMS))
+    monkeypatch.setattr("svmbench.core.contract.problems.PROBLEMS", dict(PROBLEMS))
     new = replace(HINGE, name="mild-hinge", formula="half of it")
     for refused in (entry(problem=new), entry(problem=new, name="New_Solver")):
         with pytest.raises(ValueError, match=r"lacks|kebab case"):

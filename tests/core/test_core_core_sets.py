@@ -7,12 +7,12 @@ from numpy.testing import assert_allclose
 from scipy.optimize import nnls
 from small_problems import make_problem, needs_jit
 
-from svmbench.core.kernel import core_set
-from svmbench.core.kernel.bvm import BVM
-from svmbench.core.kernel.core_set import precisions
-from svmbench.core.kernel.cvm import CVM
-from svmbench.core.kernels import KernelFunction
-from svmbench.core.seeded import generator
+from svmbench.core.kernel_svm import core_set
+from svmbench.core.kernel_svm.bvm import BVM
+from svmbench.core.kernel_svm.core_set import precisions
+from svmbench.core.kernel_svm.cvm import CVM
+from svmbench.core.kernels.kernels import KernelFunction
+from svmbench.core.numeric.seeded import generator
 
 BOTH = pytest.mark.parametrize("solver", [CVM, BVM])
 FORMS = pytest.mark.parametrize("form", [np.asarray, sp.csr_array])

@@ -11,13 +11,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import minmax_scale
 from small_problems import needs_jit
 
-from svmbench.core.kernel import basis, cpsp, one_slack, preimage, preimage_inputs
-from svmbench.core.kernel.basis import Basis
-from svmbench.core.kernel.cpsp import CPSP, CPSPTr
-from svmbench.core.kernel.one_slack import STEPS_A_CUT
-from svmbench.core.kernel.preimage import Residual, Samples, fixed_point
-from svmbench.core.kernel.preimage_inputs import near_sums
-from svmbench.core.kernels import KernelFunction
+from svmbench.core.kernel_svm import basis, cpsp, one_slack, preimage, preimage_inputs
+from svmbench.core.kernel_svm.basis import Basis
+from svmbench.core.kernel_svm.cpsp import CPSP, CPSPTr
+from svmbench.core.kernel_svm.one_slack import STEPS_A_CUT
+from svmbench.core.kernel_svm.preimage import Residual, Samples, fixed_point
+from svmbench.core.kernel_svm.preimage_inputs import near_sums
+from svmbench.core.kernels.kernels import KernelFunction
 from svmbench.core.linear import cutting_plane
 from svmbench.core.linear.cutting_plane import SVMPerf
 

@@ -10,8 +10,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 from small_problems import make_problem, needs_jit, solutions
 
-from svmbench.core.kernel.csvc import CSVC
-from svmbench.core.kernels import KERNELS, KernelFunction, KernelSource
+from svmbench.core.csvc import CSVC
+from svmbench.core.kernels.kernels import KERNELS, KernelFunction, KernelSource
 
 
 def true_gap(model, X, y):

@@ -9,20 +9,12 @@ from scipy.optimize import LinearConstraint, minimize
 from sklearn.svm import SVC, NuSVC, OneClassSVM
 from small_problems import make_problem, needs_jit
 
-from svmbench.core.compiled import JIT_DISABLED
-from svmbench.core.kernel.csvc import (
-    CSVC,
-    driver,
-    fill,
-    make_box,
-    solve_box,
-    thresholds,
-    working_sets,
-)
-from svmbench.core.kernel.csvc.box import limits
-from svmbench.core.kernel.csvc.exact import near_gap
-from svmbench.core.kernel.csvc.passes import best_in_rectangle, place
-from svmbench.core.kernels import KernelFunction, KernelSource
+from svmbench.base.compiled import JIT_DISABLED
+from svmbench.core.csvc import CSVC, driver, fill, make_box, solve_box, thresholds, working_sets
+from svmbench.core.csvc.box import limits
+from svmbench.core.csvc.exact import near_gap
+from svmbench.core.csvc.passes import best_in_rectangle, place
+from svmbench.core.kernels.kernels import KernelFunction, KernelSource
 
 KINDS = ("c-svc", "weighted c-svc", "one-class", "nu-svc", "no offset", "svdd")
 RBF = KernelFunction("rbf", 1.3)

@@ -5,19 +5,13 @@ import pytest
 from numpy.testing import assert_allclose
 from small_problems import make_problem, needs_jit, solutions
 
-from svmbench.core import problems
-from svmbench.core.kernel.csvc import CSVC, make_box, narrowing
-from svmbench.core.kernel.csvc.box import (
-    csvc_box,
-    duality_gap,
-    gap_of_box,
-    label_bounds,
-    threshold,
-)
-from svmbench.core.kernel.csvc.c_path import advance, balanced, tangent
-from svmbench.core.kernel.csvc.passes import extremes
-from svmbench.core.kernel.csvc.whole_matrix import CONVERGED, MAX_ITER, pair_steps
-from svmbench.core.kernels import KernelFunction, KernelSource
+from svmbench.core.contract import problems
+from svmbench.core.csvc import CSVC, make_box, narrowing
+from svmbench.core.csvc.box import csvc_box, duality_gap, gap_of_box, label_bounds, threshold
+from svmbench.core.csvc.c_path import advance, balanced, tangent
+from svmbench.core.csvc.passes import extremes
+from svmbench.core.csvc.whole_matrix import CONVERGED, MAX_ITER, pair_steps
+from svmbench.core.kernels.kernels import KernelFunction, KernelSource
 
 RBF = KernelFunction("rbf", 2.0)
 

@@ -10,14 +10,11 @@ from numpy.testing import assert_allclose
 from sklearn.metrics.pairwise import pairwise_kernels
 from small_problems import make_problem, needs_jit
 
-from svmbench.core.base import warm_up
-from svmbench.core.crew import SHARES, Crew, processors
-from svmbench.core.kernel import row_store
-from svmbench.core.kernel.csvc import (
+from svmbench.core.contract.base import warm_up
+from svmbench.core.csvc import (
     CSVC,
     active,
     box,
-    difference_rows,
     driver,
     exact,
     growing_matrix,
@@ -25,20 +22,22 @@ from svmbench.core.kernel.csvc import (
     whole_matrix,
     working_sets,
 )
-from svmbench.core.kernel.csvc import float32_rows as float32_rows_module
-from svmbench.core.kernel.csvc.active import Active
-from svmbench.core.kernel.csvc.box import csvc_box, limits
-from svmbench.core.kernel.csvc.difference_rows import DifferenceRows
-from svmbench.core.kernel.csvc.float32_rows import (
+from svmbench.core.csvc.active import Active
+from svmbench.core.csvc.box import csvc_box, limits
+from svmbench.core.csvc.working_sets import BlockSearch
+from svmbench.core.kernels import difference_rows, row_store
+from svmbench.core.kernels import float32_rows as float32_rows_module
+from svmbench.core.kernels.difference_rows import DifferenceRows
+from svmbench.core.kernels.float32_rows import (
     BitRows,
     DenseRows,
     SourceRows,
     exact_values,
     float32_rows,
 )
-from svmbench.core.kernel.csvc.working_sets import BlockSearch
-from svmbench.core.kernel.row_store import RowStore, forget_none
-from svmbench.core.kernels import KERNELS, MIB, KernelFunction, KernelSource
+from svmbench.core.kernels.kernels import KERNELS, MIB, KernelFunction, KernelSource
+from svmbench.core.kernels.row_store import RowStore, forget_none
+from svmbench.core.kernels.threads import SHARES, Crew, processors
 from svmbench.errors import SvmbenchError
 
 MODULES = (

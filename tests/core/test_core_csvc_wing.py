@@ -4,7 +4,7 @@ import ast
 import re
 from pathlib import Path
 
-from svmbench.core.kernel import csvc
+from svmbench.core import csvc
 
 FOLDER = Path(csvc.__file__).parent
 PAGE = csvc.__doc__

@@ -12,7 +12,7 @@ from small_problems import make_problem, needs_jit
 from svmbench.baselines.liblinear import LiblinearL1
 from svmbench.core.linear.cutting_plane import SVMPerf
 from svmbench.core.linear.dcd import DCDL1
-from svmbench.core.qp import simplex_qp
+from svmbench.core.numeric.qp import simplex_qp
 
 
 def test_qp_by_hand():

@@ -8,10 +8,10 @@ from kernel_oracles import box_qp
 from numpy.testing import assert_allclose
 from small_problems import needs_jit
 
-from svmbench.core.kernel import feature_map
-from svmbench.core.kernel.icf import ICF, icf_map
-from svmbench.core.kernel.nystrom import Nystrom, nystrom_map
-from svmbench.core.kernels import KernelFunction, KernelSource
+from svmbench.core.kernel_svm import feature_map
+from svmbench.core.kernel_svm.icf import ICF, icf_map
+from svmbench.core.kernel_svm.nystrom import Nystrom, nystrom_map
+from svmbench.core.kernels.kernels import KernelFunction, KernelSource
 
 BOTH = pytest.mark.parametrize("solver", [Nystrom, ICF])
 RBF = KernelFunction("rbf", gamma=0.7)

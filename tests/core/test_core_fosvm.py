@@ -12,9 +12,9 @@ from sklearn.exceptions import ConvergenceWarning
 from small_problems import needs_jit
 
 import svmbench
-from svmbench.core.compiled import JIT_DISABLED
-from svmbench.core.kernel import columns
-from svmbench.core.kernels import KernelFunction, KernelSource
+from svmbench.base.compiled import JIT_DISABLED
+from svmbench.core.kernels import columns
+from svmbench.core.kernels.kernels import KernelFunction, KernelSource
 from svmbench.core.oneclass import cutting
 from svmbench.core.oneclass.active_qp import ActiveSet, hard_margin
 from svmbench.core.oneclass.cutting import Drawn, Everyone, begin, go_on

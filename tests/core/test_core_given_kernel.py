@@ -11,8 +11,8 @@ from sklearn.svm import SVC
 from small_problems import make_problem
 
 from svmbench import CSVC, catalogue
-from svmbench.core.kernel_classifier import KernelClassifier
-from svmbench.core.kernels import KernelFunction
+from svmbench.core.kernels.kernels import KernelFunction
+from svmbench.core.models.kernel_classifier import KernelClassifier
 
 KERNEL = [
     name

@@ -14,8 +14,9 @@ from sklearn.svm import SVC
 from small_problems import make_problem, needs_jit
 
 from svmbench import catalogue
-from svmbench.core.kernel.csvc import CSVC
-from svmbench.core.kernels import KernelSource
+from svmbench.core.csvc import CSVC
+from svmbench.core.kernels.kernels import KernelSource
+from svmbench.core.kernels.widths import scale
 from svmbench.core.linear.alsvm import ALSVM
 from svmbench.core.linear.alsvm_batch import ALSVMBatch
 from svmbench.core.linear.asvm import ASVM
@@ -23,7 +24,6 @@ from svmbench.core.linear.cutting_plane import STEPS_A_CUT, SVMPerf
 from svmbench.core.linear.dcd import DCDL1, DCDL2
 from svmbench.core.linear.lsvm import LSVM
 from svmbench.core.linear.pegasos import Pegasos
-from svmbench.core.widths import scale
 
 
 @needs_jit

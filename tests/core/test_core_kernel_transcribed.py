@@ -10,10 +10,10 @@ import pytest
 from numpy.testing import assert_allclose
 from small_problems import make_problem, needs_jit
 
-from svmbench.core.kernel import osuna
-from svmbench.core.kernel.decomposition import SVMLight, Taking
-from svmbench.core.kernel.osuna import Osuna
-from svmbench.core.kernels import KernelFunction, KernelSource
+from svmbench.core.kernel_svm import osuna
+from svmbench.core.kernel_svm.decomposition import SVMLight, Taking
+from svmbench.core.kernel_svm.osuna import Osuna
+from svmbench.core.kernels.kernels import KernelFunction, KernelSource
 
 
 class Printed:

@@ -9,9 +9,9 @@ from small_problems import needs_jit
 #: Run in a process of its own: other tests compile too.
 CHECK = """
 import numpy as np
-from svmbench.core.base import warm_up
-from svmbench.core.kernel import hull_steps, l2svm, mn_svm, nl_sgd, nn_isda
-from svmbench.core.kernels import KernelFunction, KernelSource
+from svmbench.core.contract.base import warm_up
+from svmbench.core.kernel_svm import hull_steps, l2svm, mn_svm, nl_sgd, nn_isda
+from svmbench.core.kernels.kernels import KernelFunction, KernelSource
 
 X = np.random.default_rng(0).random((1100, 3))
 y = np.where(X[:, 0] > 0.5, 1.0, -1.0)
@@ -52,7 +52,7 @@ from sklearn.datasets import load_digits
 import scipy.sparse as sp
 import svmbench
 from svmbench.catalogue import solver_class
-from svmbench.core.base import warm_up
+from svmbench.core.contract.base import warm_up
 
 warnings.simplefilter("ignore")
 

@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 from sklearn.metrics.pairwise import euclidean_distances, pairwise_kernels
 from small_problems import make_problem
 
-from svmbench.core.kernels import (
+from svmbench.core.kernels.kernels import (
     KERNELS,
     KernelFunction,
     KernelSource,
@@ -15,7 +15,7 @@ from svmbench.core.kernels import (
     gauss_single,
     squared_distances,
 )
-from svmbench.core.submatrix import Workspace, gather
+from svmbench.core.numeric.submatrix import Workspace, gather
 
 X, _ = make_problem(n=40, d=6)
 
@@ -88,8 +88,8 @@ def test_an_entry_that_a_sparse_row_has_twice_counts_as_its_sum():
 
 def test_many_sparse_values_at_a_time_are_made_by_matrices(monkeypatch):
     source = KernelSource.from_inputs(sp.csr_array(X), KernelFunction("linear"))
-    monkeypatch.setattr("svmbench.core.sparse_products.FEW_PRODUCTS", 100)
-    monkeypatch.setattr("svmbench.core.sparse_products.multiply", None)
+    monkeypatch.setattr("svmbench.core.kernels.sparse_products.FEW_PRODUCTS", 100)
+    monkeypatch.setattr("svmbench.core.kernels.sparse_products.multiply", None)
     assert_allclose(source.rows(np.arange(5)), X[:5] @ X.T, rtol=1e-12)
 
 
@@ -149,7 +149,7 @@ def test_a_whole_matrix_is_handed_out_within_its_budget_and_in_its_precision():
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
 def test_distances_and_their_kernel_are_scikit_learns_in_single_precision(form, monkeypatch):
-    monkeypatch.setattr("svmbench.core.kernels.DISTANCE_ROWS", 17)
+    monkeypatch.setattr("svmbench.core.kernels.kernels.DISTANCE_ROWS", 17)
     distances = squared_distances(form(X))
     assert distances.dtype == np.float32
     np.testing.assert_array_equal(distances, distances.T)
@@ -173,7 +173,7 @@ def test_distances_of_bits_are_counted(form, dtype, monkeypatch, tmp_path):
     expected = ((bits[:, None, :] - bits[None, :, :]) ** 2).sum(axis=2)
     mapped = np.memmap(tmp_path / "distances", dtype=dtype, mode="w+", shape=(70, 70))
     with monkeypatch.context() as patch:
-        patch.setattr("svmbench.core.kernels.inner_products", None)
+        patch.setattr("svmbench.core.kernels.kernels.inner_products", None)
         found = squared_distances(form(bits), dtype=dtype)
         assert squared_distances(form(bits), out=mapped) is mapped
     assert found.dtype == dtype
@@ -181,7 +181,7 @@ def test_distances_of_bits_are_counted(form, dtype, monkeypatch, tmp_path):
     np.testing.assert_array_equal(mapped, expected)
     # Of other values, or more features than are counted, they are computed.
     np.testing.assert_array_equal(squared_distances(form(2.0 * bits)), 4.0 * expected)
-    monkeypatch.setattr("svmbench.core.kernels.MOST_BITS", 129)
+    monkeypatch.setattr("svmbench.core.kernels.kernels.MOST_BITS", 129)
     np.testing.assert_array_equal(squared_distances(form(bits), dtype=dtype), expected)
 
 

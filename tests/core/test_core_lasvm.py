@@ -8,9 +8,9 @@ from numpy.testing import assert_allclose
 from small_problems import make_problem, needs_jit
 
 from svmbench.baselines.libsvm import Libsvm
-from svmbench.core.kernel import lasvm
-from svmbench.core.kernel.lasvm import LASVM
-from svmbench.core.kernel.lasvm_steps import (
+from svmbench.core.kernel_svm import lasvm
+from svmbench.core.kernel_svm.lasvm import LASVM
+from svmbench.core.kernel_svm.lasvm_steps import (
     choose,
     extremes,
     insert,
@@ -18,9 +18,9 @@ from svmbench.core.kernel.lasvm_steps import (
     process,
     reprocess,
 )
-from svmbench.core.kernel.member_rows import inputs_of
-from svmbench.core.kernels import KernelFunction
-from svmbench.core.seeded import generator
+from svmbench.core.kernels.kernels import KernelFunction
+from svmbench.core.kernels.member_rows import inputs_of
+from svmbench.core.numeric.seeded import generator
 
 FORMS = pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
 RBF = KernelFunction("rbf", 0.7)

@@ -10,13 +10,13 @@ from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 from small_problems import make_problem, needs_jit, solutions
 
-from svmbench.core.kernel import lssvm, refined_solve
-from svmbench.core.kernel.lssvm import LSSVM
-from svmbench.core.kernel.refined_solve import is_worth_trying, solve_refined
-from svmbench.core.kernel.shifted_solve import Preconditioner, solve_shifted
-from svmbench.core.kernels import KernelFunction, KernelSource
+from svmbench.core.contract.problems import absorbed
+from svmbench.core.kernel_svm import lssvm, refined_solve
+from svmbench.core.kernel_svm.lssvm import LSSVM
+from svmbench.core.kernel_svm.refined_solve import is_worth_trying, solve_refined
+from svmbench.core.kernel_svm.shifted_solve import Preconditioner, solve_shifted
+from svmbench.core.kernels.kernels import KernelFunction, KernelSource
 from svmbench.core.linear.alsvm_batch import ALSVMBatch
-from svmbench.core.problems import absorbed
 from svmbench.errors import BudgetError
 
 
@@ -197,7 +197,7 @@ def test_a_path_shares_its_work_and_equals_single_fits(monkeypatch, dtype, gamma
     source, y = KernelSource.precomputed(K), y.astype(float)
     monkeypatch.setattr(lssvm, "SINGLE_FROM", 10)
     # Of any size: the forecast leaves the hardest to a factorisation.
-    monkeypatch.setattr("svmbench.core.kernel.shifted_solve.WORTH", 1.0 / 60.0)
+    monkeypatch.setattr("svmbench.core.kernel_svm.shifted_solve.WORTH", 1.0 / 60.0)
     values = [2.0**13, 2.0**-7, 1.0, 2.0**5]
     found = list(LSSVM().solve_along(source, y, "C", values))
     factorised = [solution.counters["factorisations"] for solution in found]

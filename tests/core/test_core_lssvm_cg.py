@@ -7,10 +7,10 @@ from numpy.testing import assert_allclose
 from sklearn.exceptions import ConvergenceWarning
 from small_problems import make_problem, needs_jit
 
-from svmbench.core.kernel.kernel_product import ROWS, KernelProduct
-from svmbench.core.kernel.lssvm_cg import LSSVMCG, conjugate_gradients, solve_system
-from svmbench.core.kernel.sgd_lssvm import SGDLSSVM
-from svmbench.core.kernels import KernelFunction, KernelSource
+from svmbench.core.kernel_svm.lssvm_cg import LSSVMCG, conjugate_gradients, solve_system
+from svmbench.core.kernel_svm.sgd_lssvm import SGDLSSVM
+from svmbench.core.kernels.kernel_product import ROWS, KernelProduct
+from svmbench.core.kernels.kernels import KernelFunction, KernelSource
 
 RBF = KernelFunction("rbf", gamma=0.7)
 

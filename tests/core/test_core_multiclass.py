@@ -9,10 +9,10 @@ from small_problems import needs_jit
 
 from svmbench import CSVC, DCDL1, catalogue
 from svmbench.baselines.libsvm import Libsvm
-from svmbench.core.kernel.smo import SMO
-from svmbench.core.multiclass import OneVsOne
-from svmbench.core.pairs import Pairs, values_of_classes, vote
-from svmbench.core.several import PairModels
+from svmbench.core.kernel_svm.smo import SMO
+from svmbench.core.models.multiclass import OneVsOne
+from svmbench.core.models.pairs import Pairs, values_of_classes, vote
+from svmbench.core.models.several import PairModels
 
 IRIS = X, y = load_iris(return_X_y=True)
 

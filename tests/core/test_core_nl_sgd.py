@@ -8,10 +8,10 @@ from scipy.optimize import minimize
 from sklearn.datasets import load_wine
 from small_problems import make_problem, needs_jit, solutions
 
-from svmbench.core.kernel import nl_sgd
-from svmbench.core.kernel.nl_sgd import NLSGD, KernelPegasos
-from svmbench.core.kernels import KernelFunction, KernelSource
-from svmbench.core.seeded import generator
+from svmbench.core.kernel_svm import nl_sgd
+from svmbench.core.kernel_svm.nl_sgd import NLSGD, KernelPegasos
+from svmbench.core.kernels.kernels import KernelFunction, KernelSource
+from svmbench.core.numeric.seeded import generator
 
 SOLVERS = [NLSGD, KernelPegasos]
 

@@ -10,8 +10,8 @@ from sklearn.svm import SVC, OneClassSVM
 from small_problems import make_problem, needs_jit
 
 import svmbench
-from svmbench.core.compiled import JIT_DISABLED
-from svmbench.core.kernels import MIB, KernelFunction, KernelSource
+from svmbench.base.compiled import JIT_DISABLED
+from svmbench.core.kernels.kernels import MIB, KernelFunction, KernelSource
 from svmbench.core.nu import dcdm, inner, interior, pairwise, quadratic, together
 from svmbench.core.nu.unit_box import (
     UnitProblem,

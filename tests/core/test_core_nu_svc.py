@@ -15,10 +15,10 @@ from sklearn.svm import NuSVC as Theirs
 from small_problems import make_problem, needs_jit
 
 import svmbench
-from svmbench.core.compiled import JIT_DISABLED
-from svmbench.core.kernel.csvc import driver, working_sets
-from svmbench.core.kernel.nu_svc import NuSVC, smallest_nu
-from svmbench.core.kernels import KernelFunction, KernelSource
+from svmbench.base.compiled import JIT_DISABLED
+from svmbench.core.csvc import driver, working_sets
+from svmbench.core.kernels.kernels import KernelFunction, KernelSource
+from svmbench.core.nu.nu_svc import NuSVC, smallest_nu
 
 
 def test_two_points_on_paper():

@@ -13,13 +13,13 @@ from sklearn.svm import OneClassSVM
 from small_problems import needs_jit
 
 from svmbench import catalogue
-from svmbench.core.compiled import JIT_DISABLED
-from svmbench.core.kernel.csvc import driver, working_sets
-from svmbench.core.kernels import KernelFunction, KernelSource
+from svmbench.base.compiled import JIT_DISABLED
+from svmbench.core.contract.problems import Values
+from svmbench.core.csvc import driver, working_sets
+from svmbench.core.kernels.kernels import KernelFunction, KernelSource
 from svmbench.core.oneclass.kde import KernelDensityDetector, quantile_of
 from svmbench.core.oneclass.one_class import OneClass
 from svmbench.core.oneclass.svdd import SVDD
-from svmbench.core.problems import Values
 
 DETECTORS = [name for name, said in catalogue.solvers().items() if said.task == "one-class"]
 N = 24 if JIT_DISABLED else 100

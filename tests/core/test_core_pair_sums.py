@@ -6,11 +6,12 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
 from svmbench import CSVC
-from svmbench.core import pair_sums, pairs, prediction
-from svmbench.core.kernels import KERNELS, KernelFunction
-from svmbench.core.multiclass import OneVsOne
-from svmbench.core.pairs import Pairs
-from svmbench.core.shared_points import SharedPoints
+from svmbench.core.kernels import pair_sums, prediction
+from svmbench.core.kernels.kernels import KERNELS, KernelFunction
+from svmbench.core.models import pairs
+from svmbench.core.models.multiclass import OneVsOne
+from svmbench.core.models.pairs import Pairs
+from svmbench.core.models.shared_points import SharedPoints
 
 #: Points of each class; the third class has none, and the fourth is larger than a tile.
 SIZES = [3, 5, 0, 21, 2]

@@ -7,10 +7,10 @@ from numpy.testing import assert_allclose
 from small_problems import make_problem, solutions
 
 from svmbench import catalogue
-from svmbench.core.compiled import JIT_DISABLED
-from svmbench.core.kernel_classifier import KernelClassifier
-from svmbench.core.kernels import KernelFunction, KernelSource
-from svmbench.core.multiclass import OneVsOne
+from svmbench.base.compiled import JIT_DISABLED
+from svmbench.core.kernels.kernels import KernelFunction, KernelSource
+from svmbench.core.models.kernel_classifier import KernelClassifier
+from svmbench.core.models.multiclass import OneVsOne
 
 #: Values of each parameter along which a solver may declare that it shares work.
 VALUES = {"C": [0.25, 1.0, 4.0], "nu": [0.55, 0.7, 0.85]}

@@ -6,16 +6,16 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from small_problems import make_problem, needs_jit
 
-from svmbench.core import prediction
-from svmbench.core.compiled import JIT_DISABLED
-from svmbench.core.kernel.csvc import CSVC
-from svmbench.core.kernels import KERNELS, KernelFunction, gauss_double
-from svmbench.core.models import Expansion
+from svmbench.base.compiled import JIT_DISABLED
+from svmbench.core.csvc import CSVC
+from svmbench.core.kernels import prediction
+from svmbench.core.kernels.kernels import KERNELS, KernelFunction, gauss_double
+from svmbench.core.kernels.prediction import BitTiles, DenseTiles, SparseTiles, weighted_sums
+from svmbench.core.models.expansion import Expansion
+from svmbench.core.models.pairs import Pairs
+from svmbench.core.models.shared_points import SharedPoints
 from svmbench.core.oneclass.one_class import OneClass
 from svmbench.core.oneclass.svdd import SVDD
-from svmbench.core.pairs import Pairs
-from svmbench.core.prediction import BitTiles, DenseTiles, SparseTiles, weighted_sums
-from svmbench.core.shared_points import SharedPoints
 
 #: More than a tile of points and two blocks of rows, where loops are compiled.
 N_POINTS, N_ROWS = (20, 13) if JIT_DISABLED else (1101, 301)

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from svmbench.core.compiled import compiled
-from svmbench.core.prefetch import prefetch
+from svmbench.base.compiled import compiled
+from svmbench.core.numeric.prefetch import prefetch
 
 
 @compiled

@@ -8,8 +8,7 @@ from scipy.sparse import csc_matrix
 from small_problems import make_problem
 
 from svmbench import catalogue
-from svmbench.core.multiclass import OneVsOne
-from svmbench.core.problems import (
+from svmbench.core.contract.problems import (
     FREE,
     HINGE,
     LEAST_SQUARES,
@@ -21,6 +20,7 @@ from svmbench.core.problems import (
     absorbed,
     linear,
 )
+from svmbench.core.models.multiclass import OneVsOne
 
 LOSSES = sorted(name for name, problem in PROBLEMS.items() if isinstance(problem, LossProblem))
 

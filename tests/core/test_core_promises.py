@@ -16,10 +16,10 @@ from sklearn.exceptions import ConvergenceWarning
 from small_problems import needs_jit
 
 from svmbench import catalogue
-from svmbench.core.base import TrainingData
-from svmbench.core.problems import FREE, PROBLEMS, LossProblem, Values
-from svmbench.core.registry import PROMISES, REGISTRY
-from svmbench.core.useless import LOOSE_GAP
+from svmbench.core.contract.base import TrainingData
+from svmbench.core.contract.problems import FREE, PROBLEMS, LossProblem, Values
+from svmbench.core.contract.registry import PROMISES, REGISTRY
+from svmbench.core.contract.useless import LOOSE_GAP
 
 catalogue.solvers()
 

@@ -8,8 +8,8 @@ from numpy.testing import assert_allclose
 from small_problems import make_problem, needs_jit
 
 import svmbench
-from svmbench.core.compiled import JIT_DISABLED
-from svmbench.core.kernels import KernelFunction
+from svmbench.base.compiled import JIT_DISABLED
+from svmbench.core.kernels.kernels import KernelFunction
 from svmbench.core.nu import c_svm, inner, screening, sequence
 from svmbench.core.nu.sequence import Settings
 from svmbench.core.nu.unit_box import UnitProblem

@@ -12,24 +12,24 @@ from sklearn.exceptions import ConvergenceWarning
 from small_problems import make_problem, needs_jit
 
 from svmbench import catalogue
-from svmbench.core import kernel_base
-from svmbench.core.kernel import sgd_lssvm
-from svmbench.core.kernel.columns import (
+from svmbench.core.kernel_svm import sgd_lssvm
+from svmbench.core.kernel_svm.sgd_lssvm import SGDLSSVM, Descent, descend
+from svmbench.core.kernel_svm.steepest_steps import step_and_select
+from svmbench.core.kernels.columns import (
     DoubleColumns,
     MatrixColumns,
     RowColumns,
     SingleColumns,
     columns_of,
 )
-from svmbench.core.kernel.one_column import (
+from svmbench.core.kernels.kernels import KernelFunction, KernelSource
+from svmbench.core.kernels.one_column import (
     DifferenceColumn,
     ProductColumn,
     ScatterColumn,
     one_column,
 )
-from svmbench.core.kernel.sgd_lssvm import SGDLSSVM, Descent, descend
-from svmbench.core.kernel.steepest_steps import step_and_select
-from svmbench.core.kernels import KernelFunction, KernelSource
+from svmbench.core.models import kernel_base
 
 RBF = KernelFunction("rbf", gamma=0.7)
 
@@ -250,7 +250,7 @@ def test_where_single_precision_fails_double_takes_over(monkeypatch):
         made._lengths = (1.01 * made._lengths).astype(np.float32)
         return made
 
-    monkeypatch.setattr("svmbench.core.kernel.columns.one_column", flawed)
+    monkeypatch.setattr("svmbench.core.kernels.columns.one_column", flawed)
     model = SGDLSSVM(C=2.0, gamma=0.7).fit(sp.csr_array(X), y)
     assert model.counters_["rebuilt"] == 1
     f = model.decision_function(X)

@@ -5,10 +5,10 @@ import tracemalloc
 import pytest
 from small_problems import make_problem, needs_jit
 
-from svmbench.core.kernel.bvm import BVM
-from svmbench.core.kernel.cpsp import CPSP, CPSPTr
-from svmbench.core.kernel.cvm import CVM
-from svmbench.core.kernel.lasvm import LASVM
+from svmbench.core.kernel_svm.bvm import BVM
+from svmbench.core.kernel_svm.cpsp import CPSP, CPSPTr
+from svmbench.core.kernel_svm.cvm import CVM
+from svmbench.core.kernel_svm.lasvm import LASVM
 
 #: Vectors a model may have.
 MOST = 20

@@ -9,10 +9,10 @@ from sklearn.utils.validation import has_fit_parameter
 from small_problems import make_problem, needs_jit
 
 from svmbench import CSVC, DCDL1, DCDL2, catalogue
-from svmbench.core.kernel.csvc import driver
-from svmbench.core.kernels import KernelFunction, KernelSource
-from svmbench.core.problems import FREE
-from svmbench.core.weights import Weighted, class_weights
+from svmbench.core.contract.problems import FREE
+from svmbench.core.contract.weights import Weighted, class_weights
+from svmbench.core.csvc import driver
+from svmbench.core.kernels.kernels import KernelFunction, KernelSource
 
 WEIGHTED = [
     name for name in catalogue.solvers() if issubclass(catalogue.solver_class(name), Weighted)

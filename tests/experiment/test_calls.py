@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from svmbench.core.kernel.csvc import CSVC
+from svmbench.core.csvc import CSVC
 from svmbench.errors import ConfigError
 from svmbench.experiment import clocked
 from svmbench.experiment.config import load_config
@@ -116,7 +116,7 @@ def test_first_calls_have_a_process_of_their_own(call, monkeypatch, private_cach
 def test_a_cold_call_counts_what_it_imports_and_a_first_one_does_not(private_cache):
     X = np.random.default_rng(0).normal(size=(40, 3))
     given = {
-        "solver": "csvc", "class": ("svmbench.core.kernel.csvc", "CSVC"), "params": {},
+        "solver": "csvc", "class": ("svmbench.core.csvc", "CSVC"), "params": {},
         "X": X, "y": np.sign(X[:, 0]),
     }  # fmt: skip
     cold = protocol._apart({**given, "call": "cold-fit"})
@@ -131,7 +131,7 @@ def test_a_process_keeps_bytecode_whatever_the_environment_says(
     monkeypatch.setenv("PYTHONPYCACHEPREFIX", str(tmp_path / "bytecode"))
     X = np.random.default_rng(0).normal(size=(40, 3))
     given = {
-        "call": "cold-fit", "solver": "csvc", "class": ("svmbench.core.kernel.csvc", "CSVC"),
+        "call": "cold-fit", "solver": "csvc", "class": ("svmbench.core.csvc", "CSVC"),
         "params": {}, "X": X, "y": np.sign(X[:, 0]),
     }  # fmt: skip
     protocol._apart(given)

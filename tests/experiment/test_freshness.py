@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from svmbench import experiment
+from svmbench.base.renames import RENAMED, present_name
 from svmbench.errors import DamagedResultsError, DataError
 from svmbench.experiment.freshness import OTHER_KEY, changes, manifest
 
@@ -34,7 +36,7 @@ def code() -> dict[str, Any]:
 
 
 def test_a_manifest_holds_files_and_packages(code: dict[str, Any]) -> None:
-    assert "svmbench.core.base" in code["files"]
+    assert "svmbench.core.contract.base" in code["files"]
     assert "svmbench.experiment.folds" in code["files"]
     assert not any(name.startswith("svmbench.report") for name in code["files"])
     assert code["packages"]["numpy"]
@@ -48,6 +50,22 @@ def test_what_has_not_changed_is_fresh(code: dict[str, Any], tmp_path: Path) -> 
 def test_files_that_moved_are_fresh(code: dict[str, Any], tmp_path: Path) -> None:
     named = {f"svmbench.once.{name}": content for name, content in code["files"].items()}
     assert changes(plan(tmp_path, {**code, "files": named})) == {"k0": "", "k1": ""}
+
+
+def test_a_plan_of_before_a_move_is_fresh(tmp_path: Path) -> None:
+    """Its entries have former names of modules, and what is in the files is as it was."""
+    smo = "svmbench.core.kernel_svm.smo"
+    former = {**manifest([(smo, CV)]), "entries": [["svmbench.core.kernel.smo", CV]]}
+    assert changes(plan(tmp_path, former)) == {"k0": ""}
+    gone = {**former, "entries": [["svmbench.core.kernel.gone", CV]]}
+    assert changes(plan(tmp_path, gone)) == {"k0": "its code is here no more"}
+
+
+def test_every_former_name_leads_to_a_module() -> None:
+    for former, present in RENAMED.items():
+        assert find_spec(f"svmbench.{present}") is not None, present
+        assert present_name(f"svmbench.{former}") == f"svmbench.{present}"
+    assert present_name("other.core.base") == "other.core.base"
 
 
 def test_a_file_that_one_solver_reaches_is_named(code: dict[str, Any], tmp_path: Path) -> None:

@@ -10,10 +10,10 @@ from small_problems import make_problem
 
 import svmbench
 from svmbench.catalogue import solver_class
-from svmbench.core.kernel_base import KernelSolution
-from svmbench.core.kernel_classifier import KernelClassifier
-from svmbench.core.kernels import KernelFunction, KernelSource, squared_distances
-from svmbench.core.submatrix import Workspace
+from svmbench.core.kernels.kernels import KernelFunction, KernelSource, squared_distances
+from svmbench.core.models.kernel_base import KernelSolution
+from svmbench.core.models.kernel_classifier import KernelClassifier
+from svmbench.core.numeric.submatrix import Workspace
 from svmbench.experiment.folds import outer_splits
 from svmbench.experiment.kernel_search import (
     SearchRows,

@@ -68,12 +68,12 @@ def test_no_edit_of_what_shows_results_changes_a_key(tree: Path) -> None:
 @pytest.mark.parametrize(
     ("file", "changes"),
     [
-        ("core/multiclass.py", lambda _solver, protocol: protocol != "facts"),
+        ("core/models/multiclass.py", lambda _solver, protocol: protocol != "facts"),
         ("experiment/kernel_search.py", lambda _solver, protocol: "nested" in protocol),
         ("experiment/folds.py", lambda *_: True),
         ("experiment/measure.py", lambda _s, protocol: protocol not in NOTHING_TIMED),
         ("experiment/protocols/race.py", lambda _solver, protocol: protocol == "race"),
-        ("core/kernel/nl_sgd.py", lambda solver, _: solver in {"nl-sgd", "kernel-pegasos"}),
+        ("core/kernel_svm/nl_sgd.py", lambda solver, _: solver in {"nl-sgd", "kernel-pegasos"}),
     ],
 )
 def test_an_edit_of_what_decides_a_result_changes_its_keys(
@@ -99,7 +99,7 @@ def test_an_edit_of_what_is_said_of_the_code_changes_no_key(tree: Path) -> None:
 
 def test_an_edit_of_one_solver_leaves_the_others_their_keys(tree: Path) -> None:
     before = all_hashes(solvers(), ["fit"])
-    touch(tree / "core" / "kernel" / "nl_sgd.py")
+    touch(tree / "core" / "kernel_svm" / "nl_sgd.py")
     after = all_hashes(solvers(), ["fit"])
     assert {solver for solver, _ in before if before[solver, "fit"] != after[solver, "fit"]} == {
         "nl-sgd",
@@ -125,5 +125,5 @@ def test_another_version_of_a_package_is_another_key(
 
 def test_a_solver_s_key_follows_what_it_imports() -> None:
     reached = keys.closure("svmbench.core.linear.pegasos")
-    assert {"svmbench.core.base", "svmbench.core.problems"} <= reached
+    assert {"svmbench.core.contract.base", "svmbench.core.contract.problems"} <= reached
     assert not any(name.startswith("svmbench.experiment") for name in reached)

@@ -13,7 +13,7 @@ import pytest
 from runs import cells_of, lines_of, results_of, svmbench, write_config
 
 from svmbench import catalogue
-from svmbench.core import base
+from svmbench.core.contract import base
 from svmbench.experiment import keys as key_rules
 from svmbench.experiment import prepare_plan
 from svmbench.experiment.plan import Plan
@@ -122,7 +122,7 @@ def test_keys_are_stable_and_tell_what_matters(tmp_path: Path) -> None:
 
 PLUGIN = """
 from sabotage import Works
-from svmbench.core.registry import declare
+from svmbench.core.contract.registry import declare
 
 @declare(name="test-mine", problem="hinge", summary="mine", reference="none")
 class Mine(Works):

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from runs import cells_in_process
 from script_loading import load_script
 
-from svmbench.core.compiled import JIT_DISABLED
+from svmbench.base.compiled import JIT_DISABLED
 from svmbench.core.nu import screening as rules
 from svmbench.experiment.models import Config
 from svmbench.experiment.plan import make_plan

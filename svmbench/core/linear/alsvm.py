@@ -43,14 +43,14 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from svmbench.core.arrays import append_bias, canonical_csr
-from svmbench.core.base import TrainingData
+from svmbench.core.contract.base import TrainingData
+from svmbench.core.contract.linear_base import LinearClassifier, LinearSolution
+from svmbench.core.contract.registry import declare
 from svmbench.core.linear import least_squares
 from svmbench.core.linear.ledger import LabelOrder, SampleLedger
 from svmbench.core.linear.moments import gram
 from svmbench.core.linear.rank_one import added, removed, sweep
-from svmbench.core.linear_base import LinearClassifier, LinearSolution
-from svmbench.core.registry import declare
+from svmbench.core.numeric.arrays import append_bias, canonical_csr
 
 #: Estimated relative error of w above which P and w are rebuilt from a factorisation.
 DRIFT_BOUND = 1e-9

@@ -35,13 +35,13 @@ from typing import Any, Self
 
 import numpy as np
 
-from svmbench.core.base import PathPoint, Splits, TrainingData
+from svmbench.core.contract.base import PathPoint, Splits, TrainingData
+from svmbench.core.contract.linear_base import LinearClassifier, LinearSolution
+from svmbench.core.contract.registry import declare
 from svmbench.core.linear import least_squares, many_features
 from svmbench.core.linear.moments import fold_moments
 from svmbench.core.linear.statistics import Statistics, as_block, gather, numbered
 from svmbench.core.linear.sums import CLOSED_FORM, Sums
-from svmbench.core.linear_base import LinearClassifier, LinearSolution
-from svmbench.core.registry import declare
 
 
 @dataclass

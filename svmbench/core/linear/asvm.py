@@ -29,11 +29,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from svmbench.core.base import TrainingData
+from svmbench.core.contract.base import TrainingData
+from svmbench.core.contract.linear_base import LinearClassifier, LinearSolution
+from svmbench.core.contract.registry import declare
 from svmbench.core.linear import least_squares
 from svmbench.core.linear.moments import gram
-from svmbench.core.linear_base import LinearClassifier, LinearSolution
-from svmbench.core.registry import declare
 
 
 class FaceGram:

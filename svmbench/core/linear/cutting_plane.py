@@ -26,10 +26,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from svmbench.core.base import TrainingData
-from svmbench.core.linear_base import LinearClassifier, LinearSolution
-from svmbench.core.qp import simplex_qp
-from svmbench.core.registry import declare
+from svmbench.core.contract.base import TrainingData
+from svmbench.core.contract.linear_base import LinearClassifier, LinearSolution
+from svmbench.core.contract.registry import declare
+from svmbench.core.numeric.qp import simplex_qp
 
 #: A cut that has had no weight in this many QPs in a row is dropped.
 PATIENCE = 50

@@ -31,14 +31,14 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import check_random_state
 
-from svmbench.core.arrays import csr_parts, raw
-from svmbench.core.base import TrainingData
-from svmbench.core.compiled import compiled, compiled_sums
-from svmbench.core.linear_base import LinearClassifier, LinearSolution
-from svmbench.core.prefetch import prefetch
-from svmbench.core.problems import HINGE, SQUARED_HINGE, LossProblem, Values, linear
-from svmbench.core.registry import declare
-from svmbench.core.weights import ClassWeight, Weighted
+from svmbench.base.compiled import compiled, compiled_sums
+from svmbench.core.contract.base import TrainingData
+from svmbench.core.contract.linear_base import LinearClassifier, LinearSolution
+from svmbench.core.contract.problems import HINGE, SQUARED_HINGE, LossProblem, Values, linear
+from svmbench.core.contract.registry import declare
+from svmbench.core.contract.weights import ClassWeight, Weighted
+from svmbench.core.numeric.arrays import csr_parts, raw
+from svmbench.core.numeric.prefetch import prefetch
 
 #: Columns of the array of records.
 ALPHA, DIAGONAL, LABEL = 0, 1, 2

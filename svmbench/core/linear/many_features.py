@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from svmbench.core.arrays import append_bias
 from svmbench.core.linear import least_squares
 from svmbench.core.linear.preconditioners import Diagonal, conjugate_gradients
 from svmbench.core.linear.row_products import RowProducts
+from svmbench.core.numeric.arrays import append_bias
 
 #: What `stop_reason_` says of each way but the sums'.
 BY_SAMPLES_KERNEL = "closed form, of the dual"

@@ -12,8 +12,8 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg.blas import dsyrk
 
-from svmbench.core.arrays import csr_parts, raw
-from svmbench.core.compiled import compiled
+from svmbench.base.compiled import compiled
+from svmbench.core.numeric.arrays import csr_parts, raw
 
 #: Below this number of rows one plain product is as fast as anything.
 FEW = 256

@@ -45,8 +45,10 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils import check_random_state
 
-from svmbench.core.base import PathPoint, Splits, TrainingData
-from svmbench.core.compiled import compiled_sums
+from svmbench.base.compiled import compiled_sums
+from svmbench.core.contract.base import PathPoint, Splits, TrainingData
+from svmbench.core.contract.linear_base import LinearClassifier, LinearSolution
+from svmbench.core.contract.registry import declare
 from svmbench.core.linear.preconditioners import (
     Diagonal,
     SampleHessian,
@@ -54,8 +56,6 @@ from svmbench.core.linear.preconditioners import (
     curvature_rows,
 )
 from svmbench.core.linear.row_products import RowProducts
-from svmbench.core.linear_base import LinearClassifier, LinearSolution
-from svmbench.core.registry import declare
 
 #: The first steps are those of one row in so many, if these are so many a feature.
 START_SHARE, START_A_FEATURE, START_STEPS = 8, 16, 3

@@ -16,8 +16,8 @@ import scipy.sparse as sp
 from scipy.linalg import cho_factor, cho_solve
 from scipy.linalg.blas import dgemm
 
-from svmbench.core.arrays import csr_parts, raw
-from svmbench.core.compiled import compiled, compiled_sums
+from svmbench.base.compiled import compiled, compiled_sums
+from svmbench.core.numeric.arrays import csr_parts, raw
 
 #: Updates of P that wait for each other when the samples are sparse.
 WAITING = 32

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from svmbench.core.arrays import csr_parts, raw
-from svmbench.core.compiled import compiled, compiled_sums
+from svmbench.base.compiled import compiled, compiled_sums
+from svmbench.core.numeric.arrays import csr_parts, raw
 
 
 @compiled

@@ -25,9 +25,9 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 
-from svmbench.core.arrays import canonical_csr
 from svmbench.core.linear.moments import fold_moments
 from svmbench.core.linear.sums import Sums
+from svmbench.core.numeric.arrays import canonical_csr
 
 #: A feature is shifted where its mean is more than this many standard deviations from zero.
 FAR = 100.0

@@ -27,11 +27,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from svmbench.core.arrays import raw
-from svmbench.core.kernel.csvc.whole_matrix import loose_steps
-from svmbench.core.kernel_base import KernelSolution
-from svmbench.core.kernel_classifier import KernelClassifier
-from svmbench.core.kernels import KERNELS
+from svmbench.core.contract.registry import declare
+from svmbench.core.csvc.whole_matrix import loose_steps
+from svmbench.core.kernels.kernels import KERNELS
+from svmbench.core.models.kernel_base import KernelSolution
+from svmbench.core.models.kernel_classifier import KernelClassifier
 from svmbench.core.nu import dcdm, interior, quadratic
 from svmbench.core.nu.pairwise import (
     LEAST_PAIRS,
@@ -45,8 +45,8 @@ from svmbench.core.nu.pairwise import (
 from svmbench.core.nu.screening import SLACK
 from svmbench.core.nu.unit_box import Point, UnitProblem, move
 from svmbench.core.nu.whole_matrix import OWN_COUNTERS, OnWholeMatrix, ScreenedSolution
-from svmbench.core.registry import declare
-from svmbench.core.submatrix import gather
+from svmbench.core.numeric.arrays import raw
+from svmbench.core.numeric.submatrix import gather
 
 #: Screening rules along C.
 RULES = ("none", "dvi")

@@ -24,9 +24,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from svmbench.core.arrays import raw
-from svmbench.core.compiled import compiled
+from svmbench.base.compiled import compiled
 from svmbench.core.nu.unit_box import Point, UnitProblem
+from svmbench.core.numeric.arrays import raw
 
 #: The paper's epsilon, of gradients relative to the mean diagonal and of distances to bounds.
 EPSILON = 1e-4

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils import ClassifierTags, Tags
 from sklearn.utils.validation import check_is_fitted
 
-from svmbench.core.copies import Versioned
+from svmbench.core.contract.copies import Versioned
 from svmbench.core.nu.nu_svm import SRBONuSVM
 from svmbench.core.nu.unit_box import least
 

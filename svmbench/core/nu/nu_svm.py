@@ -24,18 +24,18 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from svmbench.core.base import TrainingData
-from svmbench.core.kernel.nu_svc import no_margin, smallest_nu
-from svmbench.core.kernel_base import KERNEL_PARAMETERS, KernelSolution
-from svmbench.core.kernel_classifier import KernelClassifier
-from svmbench.core.kernels import KERNELS, KernelSource
-from svmbench.core.novelty_base import require_share
+from svmbench.core.contract.base import TrainingData
+from svmbench.core.contract.registry import declare
+from svmbench.core.contract.useless import NO_MARGIN
+from svmbench.core.kernels.kernels import KERNELS, KernelSource
+from svmbench.core.models.kernel_base import KERNEL_PARAMETERS, KernelSolution
+from svmbench.core.models.kernel_classifier import KernelClassifier
+from svmbench.core.models.novelty_base import require_share
 from svmbench.core.nu import sequence
+from svmbench.core.nu.nu_svc import no_margin, smallest_nu
 from svmbench.core.nu.sequence import RULES, Settings, Step
 from svmbench.core.nu.unit_box import margin
 from svmbench.core.nu.whole_matrix import OWN_COUNTERS, OnWholeMatrix, ScreenedSolution
-from svmbench.core.registry import declare
-from svmbench.core.useless import NO_MARGIN
 
 
 def solution_of(step: Step, y: np.ndarray, scale: float, square: float) -> ScreenedSolution:
@@ -137,7 +137,7 @@ class NuSVM(_NuSVM):
 
     Unlike ``nu-svc``, whose offset is free, any nu in (0, 1] is feasible; where the classes overlap
     by more than nu allows, the margin rho and w are 0: see "The smallest useful nu" in
-    :mod:`svmbench.core.kernel.nu_svc`, which holds for f without a free offset as well.
+    :mod:`svmbench.core.nu.nu_svc`, which holds for f without a free offset as well.
 
     Parameters
     ----------

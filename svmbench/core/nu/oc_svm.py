@@ -21,16 +21,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from svmbench.core.base import TrainingData
-from svmbench.core.kernel_base import KERNEL_PARAMETERS, KernelSolution
-from svmbench.core.kernels import KERNELS, KernelSource
-from svmbench.core.novelty_base import KernelDetector, require_share
+from svmbench.core.contract.base import TrainingData
+from svmbench.core.contract.registry import declare
+from svmbench.core.kernels.kernels import KERNELS, KernelSource
+from svmbench.core.models.kernel_base import KERNEL_PARAMETERS, KernelSolution
+from svmbench.core.models.novelty_base import KernelDetector, require_share
 from svmbench.core.nu import sequence
 from svmbench.core.nu.nu_svm import require_ascending, require_rule, solution_of
 from svmbench.core.nu.sequence import Settings
 from svmbench.core.nu.unit_box import margin
 from svmbench.core.nu.whole_matrix import OWN_COUNTERS, OnWholeMatrix
-from svmbench.core.registry import declare
 
 
 class _OCSVM(OnWholeMatrix, KernelDetector):

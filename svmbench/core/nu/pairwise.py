@@ -23,12 +23,12 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from svmbench.core.arrays import raw
-from svmbench.core.compiled import compiled
-from svmbench.core.kernel.csvc.whole_matrix import CONVERGED, pair_steps
+from svmbench.base.compiled import compiled
+from svmbench.core.csvc.whole_matrix import CONVERGED, pair_steps
 from svmbench.core.nu import interior, together
 from svmbench.core.nu.unit_box import Point, UnitProblem, mend
-from svmbench.core.submatrix import gather
+from svmbench.core.numeric.arrays import raw
+from svmbench.core.numeric.submatrix import gather
 
 #: Added to the diagonal of the free multipliers' Q, as a share of its mean.
 RIDGE = 1e-13

@@ -29,11 +29,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from svmbench.core.arrays import raw
-from svmbench.core.kernel.csvc.whole_matrix import pair_steps
+from svmbench.core.csvc.whole_matrix import pair_steps
 from svmbench.core.nu import inner, interior, pairwise, quadratic, screening
 from svmbench.core.nu.unit_box import Point, UnitProblem, mend, move
-from svmbench.core.submatrix import gather
+from svmbench.core.numeric.arrays import raw
+from svmbench.core.numeric.submatrix import gather
 
 #: Rules that a path may screen by; "corollary-2" is the unsafe print.
 RULES = ("none", "srbo", "srbo-descent", "gap-safe", "corollary-2")

@@ -27,10 +27,10 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from svmbench.core.arrays import raw
-from svmbench.core.compiled import compiled
+from svmbench.base.compiled import compiled
 from svmbench.core.nu.unit_box import Point, UnitProblem, mend
-from svmbench.core.submatrix import gather
+from svmbench.core.numeric.arrays import raw
+from svmbench.core.numeric.submatrix import gather
 
 #: The ridge, as a share of the mean diagonal of Q: the least, and the one above which a step gains
 #: less than pairs do.

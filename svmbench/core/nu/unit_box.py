@@ -24,9 +24,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from svmbench.core.arrays import raw
-from svmbench.core.compiled import compiled
-from svmbench.core.useless import NO_MARGIN
+from svmbench.base.compiled import compiled
+from svmbench.core.contract.useless import NO_MARGIN
+from svmbench.core.numeric.arrays import raw
 
 #: A gap of so many roundings of e'Qe-like sums can't be told from 0.
 ROUNDINGS = 4.0 * np.finfo(np.float64).eps

@@ -16,12 +16,12 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from svmbench.core.base import PathPoint, Splits, TrainingData
-from svmbench.core.compiled import compiled
-from svmbench.core.kernel_base import KERNEL_PARAMETERS, KernelSolution, KernelSolver
-from svmbench.core.kernels import MIB, KernelFunction, KernelSource
+from svmbench.base.compiled import compiled
+from svmbench.core.contract.base import PathPoint, Splits, TrainingData
+from svmbench.core.contract.registry import COUNTERS
+from svmbench.core.kernels.kernels import MIB, KernelFunction, KernelSource
+from svmbench.core.models.kernel_base import KERNEL_PARAMETERS, KernelSolution, KernelSolver
 from svmbench.core.nu import inner
-from svmbench.core.registry import COUNTERS
 
 #: What these solvers count beside the common words.
 OWN_COUNTERS = ("newton_steps", "screened_zero", "screened_one", "left", "unscreened_values")

@@ -19,8 +19,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from svmbench.core.arrays import raw
-from svmbench.core.compiled import compiled, compiled_sums
+from svmbench.base.compiled import compiled, compiled_sums
+from svmbench.core.numeric.arrays import raw
 
 #: How far below rho a point without weight may be, as a share of rho.
 SLACK = 1e-10

@@ -29,9 +29,9 @@ from typing import Any
 
 import numpy as np
 
-from svmbench.core.compiled import compiled, compiled_sums
-from svmbench.core.kernel.columns import SMALL, Columns, DoubleColumns, columns_of
-from svmbench.core.kernels import MIB, KernelSource
+from svmbench.base.compiled import compiled, compiled_sums
+from svmbench.core.kernels.columns import SMALL, Columns, DoubleColumns, columns_of
+from svmbench.core.kernels.kernels import MIB, KernelSource
 from svmbench.core.oneclass.active_qp import ActiveSet
 
 #: Samples of a piece of a pass: scores of it stay in the first-level cache.

@@ -20,12 +20,15 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from svmbench.core.base import TrainingData, require_count
-from svmbench.core.kernel.columns import DoubleColumns, warm_up
-from svmbench.core.kernel_base import KERNEL_PARAMETERS, KernelSolution
-from svmbench.core.kernels import KernelFunction, KernelSource
-from svmbench.core.models import Expansion
-from svmbench.core.novelty_base import KernelDetector, require_share
+from svmbench.core.contract.base import TrainingData, require_count
+from svmbench.core.contract.registry import declare
+from svmbench.core.contract.useless import warn_if_useless
+from svmbench.core.kernels.columns import DoubleColumns, warm_up
+from svmbench.core.kernels.kernels import KernelFunction, KernelSource
+from svmbench.core.models.expansion import Expansion
+from svmbench.core.models.kernel_base import KERNEL_PARAMETERS, KernelSolution
+from svmbench.core.models.novelty_base import KernelDetector, require_share
+from svmbench.core.numeric.seeded import generator
 from svmbench.core.oneclass.active_qp import SLACK
 from svmbench.core.oneclass.cutting import (
     Cut,
@@ -37,9 +40,6 @@ from svmbench.core.oneclass.cutting import (
     is_confirmed,
 )
 from svmbench.core.oneclass.hard_margin import HARD_MARGIN, iteration_bound
-from svmbench.core.registry import declare
-from svmbench.core.seeded import generator
-from svmbench.core.useless import warn_if_useless
 
 #: How FOSVM2 ends where no sample that it drew is below (1 - theta) of the margin.
 PROBABLY = "probably converged"

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from svmbench.core.problems import Problem, Values, not_one
+from svmbench.core.contract.problems import Problem, Values, not_one
 
 
 @dataclass(frozen=True)

@@ -19,12 +19,12 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from svmbench.core.base import TrainingData
-from svmbench.core.kernel_base import KernelSolution
-from svmbench.core.models import Expansion
-from svmbench.core.novelty_base import KernelDetector, require_share
-from svmbench.core.problems import Problem, Values, not_one
-from svmbench.core.registry import declare
+from svmbench.core.contract.base import TrainingData
+from svmbench.core.contract.problems import Problem, Values, not_one
+from svmbench.core.contract.registry import declare
+from svmbench.core.models.expansion import Expansion
+from svmbench.core.models.kernel_base import KernelSolution
+from svmbench.core.models.novelty_base import KernelDetector, require_share
 
 
 @dataclass(frozen=True)

@@ -24,21 +24,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from svmbench.core.base import TrainingData, most_iterations
-from svmbench.core.kernel.csvc import (
-    Box,
-    Found,
-    ShareOfMargin,
-    fill,
-    make_box,
-    solve_box,
-    thresholds,
-)
-from svmbench.core.kernel.csvc.driver import warm_up
-from svmbench.core.kernel_base import KERNEL_PARAMETERS, KernelSolution
-from svmbench.core.kernels import KERNELS, KernelSource
-from svmbench.core.novelty_base import KernelDetector, require_share
-from svmbench.core.registry import declare
+from svmbench.core.contract.base import TrainingData, most_iterations
+from svmbench.core.contract.registry import declare
+from svmbench.core.csvc import Box, Found, ShareOfMargin, fill, make_box, solve_box, thresholds
+from svmbench.core.csvc.driver import warm_up
+from svmbench.core.kernels.kernels import KERNELS, KernelSource
+from svmbench.core.models.kernel_base import KERNEL_PARAMETERS, KernelSolution
+from svmbench.core.models.novelty_base import KernelDetector, require_share
 
 #: Upper bound of the multipliers of a hard margin, which sum up to 1: it is never reached.
 BEYOND_THE_SUM = 2.0

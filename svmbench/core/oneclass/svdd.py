@@ -24,13 +24,13 @@ from typing import Any
 
 import numpy as np
 
-from svmbench.core.base import TrainingData
-from svmbench.core.kernel.csvc import ShareOfMargin, thresholds
-from svmbench.core.kernel_base import KernelSolution
-from svmbench.core.kernels import KERNELS, KernelSource
+from svmbench.core.contract.base import TrainingData
+from svmbench.core.contract.problems import Values
+from svmbench.core.contract.registry import declare
+from svmbench.core.csvc import ShareOfMargin, thresholds
+from svmbench.core.kernels.kernels import KERNELS, KernelSource
+from svmbench.core.models.kernel_base import KernelSolution
 from svmbench.core.oneclass.one_class import BoxDetector, box_and_start, scale_of
-from svmbench.core.problems import Values
-from svmbench.core.registry import declare
 
 
 @declare(

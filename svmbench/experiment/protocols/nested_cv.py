@@ -123,7 +123,7 @@ def _kernel_search(
     task: Task, inputs: Inputs, rows: np.ndarray, splits: list[tuple[np.ndarray, np.ndarray]]
 ) -> tuple[dict[str, Any], dict[str, float]]:
     """Search as `search` does, on distances that are computed once."""
-    from svmbench.core.kernels import squared_distances
+    from svmbench.core.kernels.kernels import squared_distances
     from svmbench.experiment.kernel_search import SearchRows, warm_up
     from svmbench.experiment.kernel_search import search as search_kernels
 

@@ -20,9 +20,9 @@ from typing import Any
 
 import numpy as np
 
-from svmbench.core.kernels import KernelSource, gauss_of_distances, squared_distances
-from svmbench.core.pairs import vote
-from svmbench.core.submatrix import gather
+from svmbench.core.kernels.kernels import KernelSource, gauss_of_distances, squared_distances
+from svmbench.core.models.pairs import vote
+from svmbench.core.numeric.submatrix import gather
 from svmbench.experiment import folds, measure
 from svmbench.experiment.blocks import RaceBlock
 from svmbench.experiment.cells import SolverSettings, while_searching

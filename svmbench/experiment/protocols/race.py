@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from svmbench.core.problems import Aim
+from svmbench.core.contract.problems import Aim
 from svmbench.experiment import measure
 from svmbench.experiment.blocks import RaceBlock
 from svmbench.experiment.cells import SolverSettings

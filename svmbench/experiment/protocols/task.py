@@ -91,7 +91,7 @@ class Task:
         """
         built = self.build_alone(settings, **params)
         if self.spec.get("task") == "multiclass" and built.declaration.task == "binary":
-            from svmbench.core.multiclass import OneVsOne
+            from svmbench.core.models.multiclass import OneVsOne
 
             return OneVsOne(built)
         return built

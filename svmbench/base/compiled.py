@@ -1,0 +1,147 @@
+"""Numba, set up once: the decorator of every inner loop, and a cache that can't go stale.
+
+Numba's own cache notices a changed file but not a change in a function imported from another
+one. The cache folder is therefore keyed by a hash of every source file of `core`, of the
+versions that shape the machine code, and of the CPU.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import warnings
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from svmbench.paths import cache_dir, why_not_private
+
+
+def _cpu_name() -> str:
+    try:
+        with Path("/proc/cpuinfo").open() as lines:
+            for line in lines:
+                if line.startswith("model name"):
+                    return line.split(":", 1)[1].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
+
+
+def _cache_key() -> str:
+    digest = hashlib.sha256()
+    here = Path(__file__)
+    for source in (here, *sorted((here.parents[1] / "core").rglob("*.py"))):
+        digest.update(source.name.encode())
+        digest.update(source.read_bytes())
+    for package in ("numba", "numpy"):
+        digest.update(version(package).encode())
+    digest.update(platform.python_version().encode())
+    digest.update(_cpu_name().encode())
+    return digest.hexdigest()[:16]
+
+
+def _can_be_used(folder: Path) -> bool:
+    """Whether a folder can be written, and by nobody else: what lies there is run."""
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, exist_ok=True)
+        reason = why_not_private(folder)
+    except OSError:
+        return False
+    if reason:
+        warnings.warn(
+            f"compiled code is neither read nor kept, since {reason}, and could put code there; let"
+            " SVMBENCH_CACHE name a folder that you alone can write to",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+        return False
+    return os.access(folder, os.W_OK)
+
+
+os.environ.setdefault("NUMBA_CACHE_DIR", str(cache_dir() / "numba" / _cache_key()))
+
+#: False where the folder can't be written, or other users can write there. Numba would then write
+#: beside the sources, under a key that does go stale; without a cache each process that needs them
+#: compiles the loops anew.
+CACHED: bool = _can_be_used(Path(os.environ["NUMBA_CACHE_DIR"]))
+
+import numba  # noqa: E402  (the cache folder must be named before Numba reads it)
+
+# Whoever imported Numba first (LIBLINEAR's package does) made it read the environment too early.
+numba.config.CACHE_DIR = os.environ["NUMBA_CACHE_DIR"]  # type: ignore[attr-defined]
+
+#: True under ``NUMBA_DISABLE_JIT=1``, where the same loops run as plain Python.
+JIT_DISABLED: bool = bool(vars(numba.config)["DISABLE_JIT"])
+
+
+def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile an inner loop: cached on disk, without the GIL, NaN-safe float64 arithmetic.
+
+    ``nogil`` lets a worker's watchdog threads run while the loop does. There is no fastmath:
+    convergence tests and NaN checks must mean what they say.
+    """
+    return numba.njit(cache=CACHED, nogil=True, error_model="numpy")(function)
+
+
+def _make_wide_vectors() -> Any:
+    from numba.core import types
+    from numba.extending import intrinsic
+
+    @intrinsic
+    def wide(typing_context: Any) -> Any:
+        """Let the loops of the function that this stands in use vectors of 512 bits."""
+
+        def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            # llvmlite's own list has no such attribute; LLVM reads what is written.
+            attributes = builder.function.attributes
+            if isinstance(attributes, set):
+                set.add(attributes, '"prefer-vector-width"="512"')
+            return context.get_dummy_value()
+
+        return types.void(), emit
+
+    return wide
+
+
+def _no_vectors() -> None:
+    """Stand in for what plain Python has no use for."""
+
+
+#: Called at the top of a hot loop's function: its loops may use vectors of 512 bits, where LLVM by
+#: default takes 256 of a processor that has both. Without AVX-512 it changes nothing.
+wide_vectors: Any = _no_vectors if JIT_DISABLED else _make_wide_vectors()
+
+
+def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile as :func:`compiled` does, into each caller: for small helpers of a hot loop.
+
+    A call that hands over a tuple of arrays counts a reference to every one of them, which costs
+    more than a short loop does.
+    """
+    return numba.njit(cache=CACHED, nogil=True, error_model="numpy", inline="always")(function)
+
+
+def compiled_fused(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile as :func:`compiled` does, and let a product and a sum be rounded once, as one.
+
+    Only the flag ``contract``: the order of sums is as written, so that adding a large number and
+    taking it away again rounds to an integer.
+    """
+    return numba.njit(cache=CACHED, nogil=True, error_model="numpy", fastmath={"contract"})(
+        function
+    )
+
+
+def compiled_sums(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile as :func:`compiled` does, and let sums be reordered so that they vectorise.
+
+    Only the flags ``reassoc`` and ``contract``: NaN and infinities still mean what they say, and
+    a result differs from the written order by rounding alone.
+    """
+    return numba.njit(
+        cache=CACHED, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"}
+    )(function)

@@ -1,0 +1,17 @@
+"""What a solver is: base classes, declaration, problems. No kernel code.
+
+base.py
+    `Solver`: `prepare`, `train`, `certify`; two classes of ±1 inside, any two labels outside.
+registry.py
+    `declare`, and every declared solver.
+problems.py
+    The optimisation problems: primal, dual and gap, from decision values.
+linear_base.py
+    What linear solvers share.
+weights.py, labels.py
+    Weights of classes and samples; what labels may be.
+copies.py
+    Copies without a fit, and pickles with their version.
+useless.py
+    Warnings of converged models that are of no use.
+"""

@@ -1,0 +1,494 @@
+"""The estimator contract: what every solver of the suite is, declares and leaves behind.
+
+A solver is a scikit-learn estimator in three steps, so that a benchmark can time each alone::
+
+    data = estimator.prepare(X, y)   # validate; convert to the solver's own input format
+    estimator.train(data)            # THE ALGORITHM, and nothing else: this is `train_time`
+    estimator.certify(data)          # objective_ of the declared problem at the solution
+
+``fit(X, y)`` is the three in a row, but that it may take the objective from what the solver has at
+hand (`conclude`), where a benchmark has it evaluated anew (`certify`). `train` calls one function
+on raw arrays and stores what it returns; it may be called again on the same data and then gives
+the same model.
+
+After `fit`: ``coef_`` (1, n_features) and ``intercept_`` (1,) for a linear solver,
+``n_iter_``, ``objective_``, ``stop_reason_`` and ``counters_`` (work done, in units that no
+noise touches: updates, passes, kernel evaluations). With ``trace=True``, where a solver has that
+parameter, also ``trace_``: rows of (seconds, iterations, objective).
+"""
+
+from __future__ import annotations
+
+import importlib
+import warnings
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from numbers import Integral, Real
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import ClassifierMixin, clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import Tags
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import validate_data
+
+from svmbench.core.contract.copies import Versioned, unfitted
+from svmbench.core.contract.labels import are_plain, are_several
+from svmbench.core.contract.problems import PROBLEMS, Aim, Offset, Problem
+from svmbench.core.kernels import sparse_products
+from svmbench.core.numeric.arrays import canonical_csr, require_squares
+
+if TYPE_CHECKING:
+    from svmbench.core.contract.registry import Declaration
+
+
+@dataclass
+class TrainingData:
+    """Samples in the form in which a solver's `train` wants them.
+
+    Attributes
+    ----------
+    X : ndarray or csr_array of shape (n_samples, n_features)
+        The validated inputs, float64, without a bias column: what `certify` evaluates on.
+    y : ndarray of shape (n_samples,)
+        Labels as float64 in {-1, +1}; all of them +1 where a solver learns one class.
+    native : object
+        What `train` reads: often ``X`` with the bias column, or a foreign program's structure.
+    weights : ndarray of shape (n_samples,) or None
+        Weights of the samples, for a solver that takes them; None for 1 each.
+    decisions : ndarray of shape (n_samples,) or None
+        Decision values of the samples by the solver's own bookkeeping, as the last `train` left
+        them; None where it keeps none.
+    """
+
+    X: Any
+    y: np.ndarray
+    native: Any = None
+    weights: np.ndarray | None = None
+    decisions: np.ndarray | None = None
+
+
+class PathPoint(NamedTuple):
+    """One solution of a path.
+
+    Attributes
+    ----------
+    solution : Solver or KernelSolution
+        A trained estimator, or, of a path on a kernel matrix, the bare solution.
+    own_cost_s : float
+        Wall time, seconds: its part of what it shares with others and what it took itself.
+    statistics : dict of str to int
+        Its work counters. Work that is shared stands with the first point that has it.
+    """
+
+    solution: Any
+    own_cost_s: float
+    statistics: dict[str, int]
+
+
+#: The value of `max_iter` that sets no limit, and a number of iterations that no search reaches.
+NO_LIMIT, BEYOND_REACH = -1, 1 << 62
+
+#: Training and test rows of each fold.
+Splits = Sequence[tuple[np.ndarray, np.ndarray]]
+
+
+class Solver(Versioned):
+    """Base of every solver: three-step `fit`, validation, and a declaration."""
+
+    declaration: ClassVar[Declaration]
+    #: Parameters of the tiny fits that `warm_up` makes: each kind of compiled code must be called.
+    warm_with: ClassVar[tuple[dict[str, Any], ...]] = ({},)
+
+    #: Parameters that may be None, which means "without".
+    optional: ClassVar[tuple[str, ...]] = ()
+
+    #: Whether ``max_iter=-1`` means no limit, as in the class of scikit-learn that it stands for.
+    may_run_on: ClassVar[bool] = False
+
+    #: Parameters that what is inherited reads: `declare` asks for them.
+    needs_parameters: ClassVar[tuple[str, ...]] = ()
+
+    @classmethod
+    def open_methods(cls) -> list[str]:
+        """Return the names of the methods of the contract that nobody has defined."""
+        return [
+            name for name in dir(cls) if getattr(getattr(cls, name), "__isabstractmethod__", False)
+        ]
+
+    @classmethod
+    def warm_up_rest(cls) -> None:
+        """Call the compiled code that no tiny problem gets to; most solvers have none."""
+
+    @property
+    def problem(self) -> Problem:
+        """The problem whose value `objective_` is."""
+        return PROBLEMS[self.declaration.problem]
+
+    @property
+    @abstractmethod
+    def offset(self) -> Offset:
+        """How the estimator, as it is configured, treats the offset."""
+
+    @property
+    def aim(self) -> Aim:
+        """What it minimises: objectives may be compared where the aims are equal."""
+        return self.problem.aim(self.offset)
+
+    def _validate(self, X: Any, y: Any) -> TrainingData:
+        """Check inputs and labels; return them in float64, C-ordered or CSR."""
+        raise AssertionError("a kind of solver defines _validate")
+
+    def _check_parameters(self) -> None:
+        """Raise ValueError for a parameter out of range; `C` is checked wherever there is one."""
+        for name in ("C", "tol"):
+            may_be_none = name in self.optional and getattr(self, name) is None
+            if hasattr(self, name) and not may_be_none:
+                require_positive(name, getattr(self, name))
+        if hasattr(self, "max_iter"):
+            require_count("max_iter", self.max_iter, or_none=self.may_run_on)
+        if getattr(self, "fit_intercept", False):
+            require_positive("intercept_scaling", getattr(self, "intercept_scaling", 1.0))
+
+    @abstractmethod
+    def prepare(self, X: Any, y: Any) -> TrainingData:
+        """Validate `X` and `y` and convert them to the solver's own input format."""
+        raise AssertionError("a solver defines prepare")
+
+    @abstractmethod
+    def train(self, data: TrainingData) -> Self:
+        """Run the algorithm on prepared data and store the model."""
+        raise AssertionError("a solver defines train")
+
+    @abstractmethod
+    def certify(self, data: TrainingData) -> Self:
+        """Evaluate the declared problem's objective at the solution."""
+        raise AssertionError("a solver defines certify")
+
+    def conclude(self, data: TrainingData) -> Self:
+        """Set what `certify` sets, for `fit`: from what `train` has at hand, where it has it."""
+        return self.certify(data)
+
+    def path(
+        self,
+        data: Any,
+        y: np.ndarray | None,
+        over: str,
+        values: Sequence[Any],
+        splits: Splits | None = None,
+    ) -> Iterator[PathPoint]:
+        """Solve for each value of a parameter, on all rows or on the training rows of each fold.
+
+        This is the loop of fits. A solver that can do better along a parameter declares so
+        (``paths``) and overrides this, or the hook that its base class has for it.
+
+        Parameters
+        ----------
+        data : TrainingData or KernelSource
+            What this estimator's `prepare` returned; a kernel solver also takes a kernel matrix.
+        y : ndarray of shape (n_samples,) or None
+            Labels ±1 of a kernel matrix; prepared data have their own.
+        over : str
+            Name of the parameter.
+        values : sequence
+            Of the parameter; ascending, where each solution may start from the last.
+        splits : sequence of (ndarray, ndarray), optional
+            Training and test rows of each fold.
+
+        Yields
+        ------
+        PathPoint
+            In the order of `values`, fold after fold.
+
+        Raises
+        ------
+        ValueError
+            For a value out of range, or a fold without two classes.
+        """
+        for _, part in self._parts(data, splits):
+            for value in values:
+                model = self._sibling(**{over: value})
+                own = model.prepare(part.X, part.y)
+                self._pass_on(model)
+                start = perf_counter()
+                model.train(own)
+                yield PathPoint(model, perf_counter() - start, dict(model.counters_))
+
+    def _parts(
+        self, data: TrainingData, splits: Splits | None
+    ) -> Iterator[tuple[np.ndarray | None, TrainingData]]:
+        """Yield the training rows of each fold, and data of these; None and `data` without."""
+        if data.weights is not None:
+            msg = f"a path of {self.declaration.name} takes no weights of samples or classes"
+            raise ValueError(msg)
+        if splits is None:
+            yield None, data
+            return
+        for train, _ in splits:
+            yield train, TrainingData(X=data.X[train], y=data.y[train])
+
+    def _sibling(self, **params: Any) -> Self:
+        """Return a clone with other parameters that knows what `prepare` has learnt."""
+        model = clone(self).set_params(**params)
+        self._pass_on(model)
+        return model
+
+    def _pass_on(self, model: Solver) -> None:
+        """Give another estimator what `prepare` has learnt of classes and features."""
+        for name in ("classes_", "n_features_in_", "feature_names_in_"):
+            if hasattr(self, name):
+                setattr(model, name, getattr(self, name))
+
+    def _where_it_stalls(self) -> str:
+        """Return the end of a sentence: what it means that the solver stalled."""
+        return "can make no more progress in float64"
+
+    def _warn_unless_finished(self, reason: str) -> None:
+        """Warn where a search ended before what it was to reach; for `_store` alone.
+
+        Parameters
+        ----------
+        reason : str
+            As ``stop_reason_`` has it.
+        """
+        if reason not in ("max_iter", "stalled"):
+            return
+        # A baseline's program may have a limit that is no parameter.
+        limit = f"max_iter={self.max_iter}" if hasattr(self, "max_iter") else "a limit"
+        why = f"stopped at {limit}" if reason == "max_iter" else self._where_it_stalls()
+        warnings.warn(
+            f"{self.declaration.name} {why} before the optimality conditions held within "
+            + (f"tol={self.tol:g}" if hasattr(self, "tol") else "its precision"),
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Training inputs; finite.
+        y : array-like of shape (n_samples,)
+            Labels of exactly two classes.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError
+            On NaN or infinite inputs, a single class or more than two, or a parameter out of range.
+        """
+        data = self.prepare(X, y)
+        return self.train(data).conclude(data)
+
+
+class BinaryClassifier(ClassifierMixin, Solver):
+    """A two-class solver: labels in, {-1, +1} inside, labels out.
+
+    Linear and kernel solvers `fit` more classes than two as well, by several two-class problems;
+    `prepare` and `train` are always those of one.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Labels, in order.
+    estimators_ : list of BinaryClassifier
+        The models of the two-class problems, where there are several.
+    """
+
+    classes_: np.ndarray
+    estimators_: list[Any]
+    #: The several models as one, where there are several; else None.
+    several_: Any = None
+    #: Whether what `prepare` is handed is a part of what was validated as a whole.
+    _comes_validated: bool = False
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Training inputs; finite.
+        y : array-like of shape (n_samples,)
+            Labels of two classes or more.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError
+            On NaN or infinite inputs, a single class, or a parameter out of range.
+        """
+        return self._fit_several(X, y) if are_several(y) else super().fit(X, y)
+
+    def _fit_several(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit more than two classes; a kind of solver that can do so defines this."""
+        self._validate(X, y)
+        raise AssertionError("more than two classes are refused")
+
+    def _validate(self, X: Any, y: Any) -> TrainingData:
+        """Check inputs and labels; return float64 C-ordered or CSR inputs and labels ±1."""
+        X, y = self._validate_samples(X, y)
+        classes = np.unique(y)
+        if len(classes) > 2:
+            kind = type_of_target(y)
+            msg = f"Only binary classification is supported. The type of the target is {kind}."
+            raise ValueError(msg)
+        self.classes_ = classes
+        self.__dict__.pop("several_", None)  # of an earlier fit
+        return TrainingData(X=X, y=np.where(y == classes[1], 1.0, -1.0))
+
+    def _validate_samples(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
+        """Check inputs and labels of any number of classes; float64 C-ordered or CSR, labels."""
+        if self._comes_validated:
+            self.n_features_in_ = X.shape[1]
+            return X, y
+        self._check_parameters()
+        X, y = validate_data(
+            self,
+            X,
+            y,
+            accept_sparse="csr" if self.declaration.sparse else False,
+            dtype=np.float64,
+            order="C",
+            y_numeric=False,
+        )
+        if not are_plain(y):
+            check_classification_targets(y)
+        if np.all(y == y[0]):
+            name = type(self).__name__
+            msg = f"{name} needs samples of two classes; the data has one class only: {y[0]}"
+            raise ValueError(msg)
+        require_squares(X)
+        return canonical_csr(X) if sp.issparse(X) else X, y
+
+    def _alone(self) -> Self:
+        """Return a copy for one of several problems, where weights of classes are settled."""
+        model = unfitted(self)
+        if "class_weight" in vars(model):
+            model.class_weight = None
+        return model
+
+    def _weigh(self, labels: np.ndarray, sample_weight: Any) -> np.ndarray | None:
+        """Return the weight of each sample; None where all are 1, as here."""
+        return None
+
+    def _weigh_against_rest(
+        self, labels: np.ndarray, label: Any, sample_weight: Any
+    ) -> np.ndarray | None:
+        """Return the same for the problem of one class against the rest."""
+        return None
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict the class of each row of `X`, shape (n_samples,); f = 0 is the second of two.
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            Before `fit`.
+        """
+        if self.several_ is not None:
+            return self.classes_[self._elect(X)]
+        positive = self.decision_function(X) >= 0
+        return self.classes_[positive.astype(np.intp)]
+
+    def _elect(self, X: Any) -> np.ndarray:
+        """Return the positions in ``classes_`` of several classes that are predicted."""
+        return np.argmax(self.decision_function(X), axis=1)
+
+    @abstractmethod
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return f(x) for each row of `X`, shape (n_samples,)."""
+        raise AssertionError("a solver defines decision_function")
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        several = type(self)._fit_several is not BinaryClassifier._fit_several
+        tags.classifier_tags.multi_class = several
+        tags.input_tags.sparse = self.declaration.sparse
+        return tags
+
+
+def reason_of_all(reasons: Sequence[str]) -> str:
+    """Return the stop reason of several searches: the first that is not ``"converged"``."""
+    return next((reason for reason in reasons if reason != "converged"), reasons[0])
+
+
+def sum_of_counters(models: Sequence[Any]) -> dict[str, int]:
+    """Return the work of several models, by the names that the first has."""
+    return {
+        name: sum(int(model.counters_.get(name, 0)) for model in models)
+        for name in models[0].counters_
+    }
+
+
+def require_positive(name: str, value: Any) -> None:
+    """Raise ValueError, naming the parameter, unless `value` is a finite number above 0."""
+    if not (isinstance(value, Real) and np.isfinite(float(value)) and float(value) > 0):
+        msg = f"{name} must be a positive finite number, got {name}={value!r}"
+        raise ValueError(msg)
+
+
+def most_iterations(max_iter: int) -> int:
+    """Return how many iterations a parameter `max_iter` allows."""
+    return BEYOND_REACH if max_iter == NO_LIMIT else int(max_iter)
+
+
+def require_count(name: str, value: Any, *, or_none: bool = False) -> None:
+    """Raise ValueError, naming the parameter, unless `value` is an integer of at least 1.
+
+    With `or_none` it may be -1 as well, for no limit.
+    """
+    if isinstance(value, Integral) and (int(value) >= 1 or (or_none and int(value) == NO_LIMIT)):
+        return
+    no_limit = ", or -1 for no limit" if or_none else ""
+    msg = f"{name} must be an integer of at least 1{no_limit}, got {name}={value!r}"
+    raise ValueError(msg)
+
+
+def warm_up(cls: type[Solver]) -> None:
+    """Load (or compile) everything a solver's `fit` calls, by fitting tiny dense and CSR problems.
+
+    Parameters
+    ----------
+    cls : type
+        A declared solver class; it is built with each of the parameters in its `warm_with`.
+    """
+    X = np.array([[0.0, 1.0], [0.2, 0.9], [1.0, 0.0], [0.8, 0.0], [0.1, 0.7], [0.9, 0.2]])
+    y = np.array([0, 0, 1, 1, 0, 1])
+    # The CSR problem is mostly zeros: some solvers treat a sparse matrix that is not as dense.
+    inputs = [X, sp.csr_array(np.pad(X, ((0, 0), (0, 30))))] if cls.declaration.sparse else [X]
+    for each in inputs:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for parameters in cls.warm_with:
+                cls(**parameters).fit(each, y)
+    if cls.declaration.sparse:
+        sparse_products.warm_up()
+    cls.warm_up_rest()
+
+
+#: Where names stand that plug-ins may still import from here.
+MOVED = {
+    **dict.fromkeys(("Declaration", "REGISTRY", "declare"), "registry"),
+    **dict.fromkeys(("LinearClassifier", "LinearSolution"), "linear_base"),
+    **dict.fromkeys(("append_bias", "csr_parts", "raw"), "arrays"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in MOVED:
+        msg = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(msg)
+    return getattr(importlib.import_module(f"svmbench.core.{MOVED[name]}"), name)

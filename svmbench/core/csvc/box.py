@@ -1,0 +1,280 @@
+"""The problem as arrays: linear term, bounds of every variable, and which sums are kept.
+
+Problem
+    max_beta  p'beta - 1/2 beta'K beta,   low <= beta <= high,
+    and the sum of beta over each group keeps the value that it starts with.
+Its gradient
+    v = p - K beta. The conditions hold within tol once, in every group, the largest v of those
+    that can go up is at most tol above the smallest v of those that can go down. Where no sum is
+    kept the threshold between the two is 0, as if there were one more variable with gradient 0
+    that nothing stops.
+
+============================  ====================  ====================  ===================
+problem (all in beta = y a)   p                     bounds                kept sums
+============================  ====================  ====================  ===================
+C-SVC                         y                     between 0 and C y     one (it is 0)
+C-SVC with sample weights     y                     between 0 and C_i y   one (it is 0)
+C-SVC without an offset       y                     between 0 and C y     none
+nu-SVC                        0                     between 0 and y       one a class
+one-class                     0                     0 and 1               one (it is nu n)
+SVDD                          half the diagonal     0 and C               one (it is 1)
+============================  ====================  ====================  ===================
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from svmbench.base.compiled import compiled, compiled_sums
+from svmbench.core.numeric.arrays import raw
+
+#: Rounding that a sum may have, as a share of it.
+SLACK = 1e-12
+
+
+@dataclass(frozen=True)
+class Box:
+    """What defines a problem beside its kernel matrix; made by :func:`make_box`.
+
+    Attributes
+    ----------
+    linear, low, high : ndarray of shape (n,)
+        Not to be written to.
+    group : ndarray of int of shape (n,)
+        The sum that each variable is part of, counted from 0; zeros where there is one or none.
+    n_sums : int
+        How many sums are kept.
+    """
+
+    linear: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    group: np.ndarray
+    n_sums: int
+
+    def take(self, positions: np.ndarray) -> Box:
+        """Return the box of some of the variables."""
+        linear, low, high = self.linear[positions], self.low[positions], self.high[positions]
+        return Box(linear, low, high, self.group[positions], self.n_sums)
+
+
+def make_box(
+    linear: np.ndarray, low: np.ndarray, high: np.ndarray, kept: str | np.ndarray = "sum"
+) -> Box:
+    """Return a problem's box.
+
+    Parameters
+    ----------
+    linear, low, high : ndarray of shape (n,)
+        Linear term, lower and upper bounds; a variable whose two bounds are equal never moves.
+    kept : {"sum", "none"} or ndarray of int of shape (n,)
+        Whether a step keeps the sum of all variables, no sum, or the sum of each of the groups
+        that the array numbers from 0.
+    """
+    shape = np.shape(linear)
+    for name, bound in (("low", low), ("high", high)):
+        if np.shape(bound) != shape:
+            msg = f"linear has shape {shape}, {name} has shape {np.shape(bound)}: make them equal"
+            raise ValueError(msg)
+    if np.any(np.asarray(low) > np.asarray(high)):
+        raise ValueError("a lower bound is above its upper bound: no variable can be in that box")
+    if isinstance(kept, str):
+        if kept not in ("sum", "none"):
+            msg = f"kept must be 'sum', 'none' or an array of groups, got kept={kept!r}"
+            raise ValueError(msg)
+        group, n_sums = np.zeros(shape, dtype=np.int64), int(kept == "sum")
+    else:
+        group = np.asarray(kept, dtype=np.int64)
+        n_sums = int(group.max(initial=-1)) + 1
+        if group.shape != shape or group.min(initial=0) < 0:
+            msg = f"groups must be {shape} numbers from 0 on, one a variable"
+            raise ValueError(msg)
+    p, least, most = (np.array(part, dtype=np.float64) for part in (linear, low, high))
+    return Box(p, least, most, group, n_sums)
+
+
+def fill(total: float, high: np.ndarray) -> np.ndarray:
+    """Return a start of a given sum between 0 and `high`: full from the first variable on.
+
+    Parameters
+    ----------
+    total : float
+        Not negative.
+    high : ndarray of shape (n,)
+        Not negative.
+    """
+    high = np.asarray(high, dtype=np.float64)
+    before = np.cumsum(high) - high
+    start = np.clip(total - before, 0.0, high)
+    if start.sum() < total * (1.0 - SLACK):
+        msg = f"upper bounds add up to {high.sum():g}, less than the {total:g} that must be kept"
+        raise ValueError(msg)
+    return start
+
+
+@compiled
+def label_bounds(y: np.ndarray, C: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return the bounds of a C-SVC's signed variables: [0, C] for y_i = 1, [-C, 0] for -1."""
+    n = len(y)
+    low, high = np.empty(n), np.empty(n)
+    for k in range(n):
+        low[k], high[k] = min(0.0, y[k] * C), max(0.0, y[k] * C)
+    return low, high
+
+
+def csvc_box(
+    y: np.ndarray, C: float, *, offset: bool = True, weights: np.ndarray | None = None
+) -> Box:
+    """Return the box of a C-SVC; without an offset no sum is kept.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n,)
+        Labels ±1.
+    C : float
+    offset : bool, default=True
+    weights : ndarray of shape (n,), optional
+        What multiplies C, of each sample; 1 by default. One of weight 0 never moves.
+    """
+    low, high = label_bounds(raw(y), C)
+    if weights is not None:
+        low, high = low * weights, high * weights
+    return Box(y, low, high, np.zeros(len(y), dtype=np.int64), int(offset))
+
+
+class Limits(NamedTuple):
+    """Where a problem stands.
+
+    Attributes
+    ----------
+    rising, falling : ndarray of shape (n,)
+        Gradient of what can go up (else -inf), of what can go down (else inf).
+    top, bottom : float or ndarray of shape (n,)
+        The largest of the first and the smallest of the second; where several sums are kept, for
+        each variable those of its own group.
+    """
+
+    rising: np.ndarray
+    falling: np.ndarray
+    top: float | np.ndarray
+    bottom: float | np.ndarray
+
+    @property
+    def gap(self) -> float:
+        """By how much the conditions are violated, if above 0."""
+        widths = self.top - self.bottom
+        return float(widths.max()) if isinstance(widths, np.ndarray) else widths
+
+
+@compiled
+def split(
+    low: np.ndarray,
+    high: np.ndarray,
+    beta: np.ndarray,
+    v: np.ndarray,
+    rising: np.ndarray,
+    falling: np.ndarray,
+) -> tuple[float, float]:
+    """Write `v` of what can go up (else -inf) and down (else inf); return their extremes."""
+    top, bottom = -np.inf, np.inf
+    for k in range(len(v)):
+        rising[k] = v[k] if beta[k] < high[k] else -np.inf
+        falling[k] = v[k] if beta[k] > low[k] else np.inf
+        top, bottom = max(top, rising[k]), min(bottom, falling[k])
+    return top, bottom
+
+
+def limits(box: Box, beta: np.ndarray, v: np.ndarray) -> Limits:
+    """Return the gradient of what can move, by direction, with its extremes.
+
+    Parameters
+    ----------
+    box : Box
+    beta, v : ndarray of shape (n,)
+        Variables and gradient.
+    """
+    rising, falling = np.empty(len(v)), np.empty(len(v))
+    top, bottom = split(box.low, box.high, beta, v, rising, falling)
+    if box.n_sums == 0:
+        top, bottom = max(top, 0.0), min(bottom, 0.0)
+    if box.n_sums <= 1:
+        return Limits(rising, falling, top, bottom)
+    tops, bottoms = np.full(box.n_sums, -np.inf), np.full(box.n_sums, np.inf)
+    np.maximum.at(tops, box.group, rising)
+    np.minimum.at(bottoms, box.group, falling)
+    return Limits(rising, falling, tops[box.group], bottoms[box.group])
+
+
+@compiled
+def threshold(low: np.ndarray, high: np.ndarray, beta: np.ndarray, v: np.ndarray) -> float:
+    """Return the multiplier of one kept sum: the mean gradient of what is free.
+
+    Where nothing is free: the middle of what the bounds allow, or the end of it where the other
+    end is open.
+
+    Parameters
+    ----------
+    low, high, beta, v : ndarray of shape (n,)
+        Bounds, variables and gradient of one group, at its optimum.
+    """
+    total, free = 0.0, 0
+    top, bottom = -np.inf, np.inf
+    for k in range(len(beta)):
+        if low[k] < beta[k] < high[k]:
+            total += v[k]
+            free += 1
+        if beta[k] < high[k]:
+            top = max(top, v[k])
+        if beta[k] > low[k]:
+            bottom = min(bottom, v[k])
+    if free:
+        return total / free
+    if top == -np.inf:
+        return bottom
+    return top if bottom == np.inf else 0.5 * (top + bottom)
+
+
+@compiled_sums
+def duality_gap(
+    low: np.ndarray, high: np.ndarray, beta: np.ndarray, v: np.ndarray, b: float
+) -> float:
+    """Return the primal value at the threshold b minus the dual value, where one sum is kept.
+
+    With u = v - b it is the sum of max(low u, high u) - beta u, no part of which is negative: the
+    primal value is 1/2 beta'K beta + b (sum of beta) + the sum of max(low u, high u), the dual
+    one p'beta - 1/2 beta'K beta, and p - K beta = v. For a C-SVC max(low u, high u) is
+    C max(0, 1 - y f). Where no sum is kept b is 0.
+
+    Parameters
+    ----------
+    low, high, beta, v : ndarray of shape (n,)
+        Bounds, feasible variables and their gradient.
+    b : float
+        The threshold; for a C-SVC that is its offset.
+    """
+    total = 0.0
+    for k in range(len(v)):
+        u = v[k] - b
+        total += max(low[k] * u, high[k] * u) - beta[k] * u
+    return total
+
+
+def gap_of_box(box: Box, beta: np.ndarray, v: np.ndarray) -> float:
+    """Return :func:`duality_gap` of any box, at the thresholds that a model would have."""
+    b = thresholds(box, beta, v)[box.group] if box.n_sums else np.zeros(len(v))
+    return float(duality_gap(box.low, box.high, beta, v - b, 0.0))
+
+
+def thresholds(box: Box, beta: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """Return the multiplier of each kept sum, shape (n_sums,); for a C-SVC that is its offset."""
+    if box.n_sums == 1:
+        return np.array([threshold(box.low, box.high, beta, v)])
+    found = np.empty(box.n_sums)
+    for g in range(box.n_sums):
+        own = np.flatnonzero(box.group == g)
+        part = box.take(own)
+        found[g] = threshold(part.low, part.high, beta[own], v[own])
+    return found

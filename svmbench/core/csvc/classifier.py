@@ -1,0 +1,323 @@
+"""``csvc``: what the wing solves, as an estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import Any, ClassVar
+
+import numpy as np
+
+from svmbench.core.contract.base import (
+    TrainingData,
+    most_iterations,
+    reason_of_all,
+    require_positive,
+)
+from svmbench.core.contract.registry import declare
+from svmbench.core.contract.weights import ClassWeight, Weighted
+from svmbench.core.csvc import all_pairs, driver
+from svmbench.core.csvc.box import Box, csvc_box, thresholds
+from svmbench.core.csvc.c_path import follow
+from svmbench.core.csvc.exact import exact_gradient
+from svmbench.core.csvc.narrowing import NO_LIMIT
+from svmbench.core.csvc.whole_matrix import CONVERGED, REASONS
+from svmbench.core.kernels.kernels import KERNELS, KernelSource
+from svmbench.core.kernels.threads import require_n_jobs
+from svmbench.core.models.joint_pairs import JointData, JointSolution
+from svmbench.core.models.kernel_base import KernelSolution
+from svmbench.core.models.kernel_classifier import KernelClassifier
+from svmbench.core.numeric.arrays import raw
+
+
+def along_c(
+    K: np.ndarray,
+    y: np.ndarray,
+    values: Sequence[float],
+    *,
+    tol: float,
+    max_iter: int,
+    gap: float | None = None,
+) -> list[KernelSolution]:
+    """Solve on a kernel matrix for each C of `values`, ascending; each solution starts the next.
+
+    Once no multiplier is at its bound, the bound does not matter: the same multipliers are the
+    solution for every larger C, and cost nothing.
+
+    Parameters
+    ----------
+    K : ndarray of shape (n, n)
+        Float32 or float64, C-ordered.
+    y : ndarray of shape (n,)
+        Labels ±1.
+    values : sequence of float
+    tol, max_iter : float, int
+        Tolerance of the violation, largest number of pair steps for each C.
+    gap : float, optional
+        Share of C n at which the duality gap ends a fit.
+    """
+    n_values = len(values)
+    betas, offsets = np.empty((n_values, len(y))), np.empty(n_values)
+    steps, reasons = np.empty(n_values, dtype=np.int64), np.empty(n_values, dtype=np.int64)
+    diag = raw(K.diagonal().copy())
+    C = np.array(values, dtype=np.float64)
+    found = betas, offsets, steps, reasons
+    ends = tol, max_iter, NO_LIMIT if gap is None else gap
+    follow(raw(K), diag, raw(y), C, ends, found)
+    return [
+        KernelSolution(
+            coefficients=betas[c],
+            b=float(offsets[c]),
+            n_iter=int(steps[c]),
+            stop_reason=REASONS[reasons[c]],
+            counters={"kernel_evaluations": K.size if c == 0 else 0, "updates": int(steps[c])},
+        )
+        for c in range(n_values)
+    ]
+
+
+@declare(
+    name="csvc",
+    problem="hinge",
+    promise="violation",
+    summary="C-SVC for production: second-order pairs, blocks of kernel rows, warm starts along C",
+    reference="Fan, Chen and Lin 2005; Joachims 1999",
+    paper="",
+    kernels=KERNELS,
+    paths=("C",),
+)
+class CSVC(Weighted, KernelClassifier):
+    """C-SVC with a free offset, as LIBSVM's, and faster; or without an offset.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Weight of the summed hinge losses; above 0.
+    kernel : {"linear", "rbf", "poly", "sigmoid", "precomputed"} or callable, default="rbf"
+        As a function, of two sets of samples; it returns a matrix of values.
+    gamma : float, "scale" or "auto", default="scale"
+        Width of the kernel; "scale" is 1 / (n_features * variance of X), "auto" 1 / n_features.
+    degree : int, default=3
+        Of the polynomial kernel.
+    coef0 : float, default=0.0
+        Of the polynomial and the sigmoid kernel.
+    tol : float, default=1e-3
+        Largest violation of the optimality conditions (LIBSVM's eps): margins are right within it.
+        The objective is so within about C tol for each support vector, which is told by a warning
+        where the duality gap is more than 20 times the dual value.
+    max_iter : int, default=10000000
+        Largest number of steps; -1 for no limit.
+    stop : {"kkt", "gap"}, default="kkt"
+        What ends a search: the violation alone, at `tol`; or already a duality gap, which suits
+        the many fits of a grid search whose best point is then fitted to `tol`.
+    gap : float, default=1e-3
+        With ``stop="gap"``: primal minus dual value, as a share of C n_samples (with weights, of
+        the sum of all bounds), above 0. The primal value is that at the offset of the moment, both
+        are those of the search's own kernel values.
+    cache_mb : float, default=1024.0
+        Memory for kernel rows, MiB; any amount will do, and more saves work. Beside it there are
+        a copy of the inputs in float32, some 20 MiB of scratch and, while optimality is checked,
+        a copy of the support vectors.
+    fit_intercept : bool, default=True
+        Whether f has an offset. Without one the dual has no equality constraint.
+    n_jobs : int, default=1
+        Threads that make kernel rows and update the gradient of problems of more than 2,000
+        samples, and that share the pairs of several classes; -1: one a processor. The model is the
+        same whatever their number. Sparse inputs of less than 3 % non-zeros that are not binary,
+        and stored matrices, stay on one thread.
+    class_weight : dict, "balanced" or None, default=None
+        What multiplies C for the samples of a class: by label, 1 for what is not in it; so that
+        all classes weigh the same; or 1.
+    decision_function_shape : {"ovr", "ovo"}, default="ovr"
+        What `decision_function` gives of more than two classes: a value a class, or a pair.
+    break_ties : bool, default=False
+        Whether equal votes of more than two classes go to the largest decision value ("ovr") in
+        place of the first class.
+
+    Attributes
+    ----------
+    support_ : ndarray of int of shape (n_support,)
+    support_vectors_ : ndarray or csr_array of shape (n_support, n_features)
+    dual_coef_ : ndarray of shape (1, n_support)
+        ``alpha_i y_i``.
+    intercept_ : ndarray of shape (1,)
+        0 without an offset.
+    objective_, dual_objective_ : float
+        Primal value at the offset, and dual value.
+    n_iter_ : int
+        Steps of two multipliers.
+    stop_reason_ : str
+        ``"converged"``, ``"gap"`` (by ``stop="gap"``), ``"max_iter"`` or ``"stalled"`` (no step
+        is left that float64 can see).
+    counters_ : dict
+        ``kernel_evaluations``, ``updates`` (steps), ``checks`` (of the gradient in float64),
+        ``support_vectors``, ``bounded_support_vectors``; of several classes sums over the pairs.
+    estimators_ : list of CSVC
+        The model of each pair of more than two classes. Where pairs were solved together, up to
+        4,000 samples each, their ``counters_`` are the last two alone: work is known in all.
+
+    Examples
+    --------
+    >>> from svmbench.core.csvc import CSVC
+    >>> CSVC(kernel="linear").fit([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1]).intercept_
+    array([-2.])
+    """
+
+    may_run_on: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        kernel: str = "rbf",
+        gamma: float | str = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        tol: float = 1e-3,
+        max_iter: int = 10_000_000,
+        stop: str = "kkt",
+        gap: float = 1e-3,
+        cache_mb: float = 1024.0,
+        fit_intercept: bool = True,
+        n_jobs: int = 1,
+        class_weight: ClassWeight = None,
+        decision_function_shape: str = "ovr",
+        break_ties: bool = False,
+    ) -> None:
+        self.C = C
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.tol = tol
+        self.max_iter = max_iter
+        self.stop = stop
+        self.gap = gap
+        self.cache_mb = cache_mb
+        self.fit_intercept = fit_intercept
+        self.n_jobs = n_jobs
+        self.class_weight = class_weight
+        self.decision_function_shape = decision_function_shape
+        self.break_ties = break_ties
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        require_n_jobs(self.n_jobs)
+        if self.stop not in ("kkt", "gap"):
+            msg = f"stop must be 'kkt' or 'gap', got stop={self.stop!r}"
+            raise ValueError(msg)
+        require_positive("gap", self.gap)
+
+    @property
+    def _gap(self) -> float | None:
+        """The share of C n at which the duality gap ends a search; None if it does not."""
+        return float(self.gap) if self.stop == "gap" else None
+
+    @classmethod
+    def warm_up_rest(cls) -> None:
+        """Call what only larger problems need, and problems of a given matrix."""
+        super().warm_up_rest()
+        driver.warm_up()
+        all_pairs.warm_up()
+        y = np.array([1.0, -1.0])
+        for dtype in (np.float32, np.float64):
+            source = KernelSource.precomputed(np.eye(2, dtype=dtype))
+            for fit_intercept in (True, False):
+                model = cls(fit_intercept=fit_intercept)
+                model.solve(source, y, start=np.zeros(2))
+                model.solve_along(source, y, "C", [1.0, 2.0])
+
+    def solve(
+        self,
+        source: KernelSource,
+        y: np.ndarray,
+        start: np.ndarray | None = None,
+        weights: np.ndarray | None = None,
+    ) -> KernelSolution:
+        """Solve on one kernel matrix; see the base class.
+
+        Without `weights` (n_samples,), what multiplies C for each sample, `class_weight` counts,
+        for the classes -1 and +1.
+        """
+        weights = self._weights_of(y, weights)
+        box = csvc_box(y, float(self.C), offset=bool(self.fit_intercept), weights=weights)
+        return self._solve(source, box, None if start is None else start * y)
+
+    def _solve(self, source: KernelSource, box: Box, start: np.ndarray | None) -> KernelSolution:
+        """Solve from signed multipliers, or from zero."""
+        found = driver.solve_box(
+            source,
+            box,
+            start=start,
+            tol=float(self.tol),
+            max_iter=most_iterations(self.max_iter),
+            cache_mb=float(self.cache_mb),
+            n_jobs=self.n_jobs,
+            gap=self._gap,
+        )
+        b = float(thresholds(box, found.beta, found.v).sum())
+        return KernelSolution(
+            coefficients=found.beta,
+            b=b,
+            n_iter=found.steps,
+            stop_reason=found.stop_reason,
+            counters=found.counters,
+            # v = p - K beta.
+            decisions=box.linear - found.v + b,
+        )
+
+    def _known_decisions(self, data: TrainingData) -> np.ndarray | None:
+        """Of few samples evaluate those of the support vectors anew: only they have a loss.
+
+        The search has checked in double precision which samples violate their margin.
+        """
+        f = super()._known_decisions(data)
+        if f is not None or data.decisions is None or self.stop_reason_ != REASONS[CONVERGED]:
+            return f
+        rows, f = self.support_, data.decisions.copy()
+        beta = np.zeros(len(f))
+        beta[rows] = self.expansion_.coefficients
+        f[rows] = self.expansion_.b - exact_gradient(self._source(data), 0.0 * f, beta, rows)
+        return f
+
+    def trains_pairs_together(self, sizes: np.ndarray) -> bool:
+        """Whether no pair of classes is too large to be solved on rows that all pairs share."""
+        asked = bool(self.fit_intercept) and self.stop == "kkt" and self.class_weight is None
+        return asked and all_pairs.suits(sizes)
+
+    def train_jointly(self, joint: JointData) -> JointSolution:
+        """Solve the problems of all pairs of classes on the rows of one kernel matrix."""
+        source = KernelSource.from_inputs(joint.points, self.function)
+        found = all_pairs.solve_pairs(
+            source,
+            joint.layout,
+            float(self.C),
+            joint.weights,
+            tol=float(self.tol),
+            max_iter=most_iterations(self.max_iter),
+            cache_mb=float(self.cache_mb),
+            n_jobs=self.n_jobs,
+        )
+        self._warn_unless_finished(reason_of_all(found.stop_reasons))
+        return found
+
+    def solve_along(
+        self, source: KernelSource, y: np.ndarray, over: str, values: Sequence[Any]
+    ) -> Iterable[KernelSolution]:
+        """Along ascending C each solution starts from the last, if the matrix fits `cache_mb`."""
+        ascends = all(before < C for before, C in pairwise(values))
+        shares = over == "C" and ascends and self.class_weight is None
+        K = source.whole(float(self.cache_mb)) if shares else None
+        if K is None:
+            return super().solve_along(source, y, over, values)
+        if self.fit_intercept:
+            tol, max_iter = float(self.tol), most_iterations(self.max_iter)
+            return along_c(K, y, values, tol=tol, max_iter=max_iter, gap=self._gap)
+        found: list[KernelSolution] = []
+        for C in values:
+            start = found[-1].coefficients.copy() if found else None
+            box = csvc_box(y, float(C), offset=False)
+            found.append(self._solve(KernelSource.precomputed(K), box, start))
+            # The matrix was computed for the first.
+            found[-1].counters["kernel_evaluations"] = K.size if len(found) == 1 else 0
+        return found

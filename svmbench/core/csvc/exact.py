@@ -1,0 +1,96 @@
+"""Checks in double precision of what was found in single precision.
+
+Rows in float32 carry errors of some 1e-7, and a gradient summed from them one of some 1e-5. Only
+samples near the gap are checked: a sample that is further from it than ten times the largest
+error found among those can't matter.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+
+from svmbench.core.csvc.box import Box, limits
+
+#: Samples within so many tolerances of the gap are checked at first.
+NEAR = 3.0
+
+#: Exact kernel values held in memory at a time.
+AT_ONCE = 1 << 21
+
+#: Rows of a symmetric matrix that are computed from the diagonal on.
+STRIP = 256
+
+#: Safety factor of the error that was found.
+SAFETY = 10.0
+
+
+class Blocks(Protocol):
+    """What kernel values in float64 come from: a `KernelSource`, or rows that have exact ones."""
+
+    def block(self, I: Any, J: Any) -> np.ndarray:  # noqa: E741
+        """Return the values of samples `I` with samples `J`, float64 of shape (len(I), len(J))."""
+
+
+def near_gap(box: Box, beta: np.ndarray, v: np.ndarray, width: float) -> np.ndarray:
+    """Return which samples could be part of a violation if gradients were wrong by `width`."""
+    at = limits(box, beta, v)
+    rises = at.rising >= np.minimum(at.top, at.bottom) - width
+    return rises | (at.falling <= np.maximum(at.top, at.bottom) + width)
+
+
+def exact_gradient(
+    source: Blocks, linear: np.ndarray, beta: np.ndarray, samples: np.ndarray
+) -> np.ndarray:
+    """Return ``(linear - K beta)[samples]`` in float64; `samples` are different and ascend."""
+    is_support, v = beta != 0.0, linear.copy()
+    support, own = np.flatnonzero(is_support), samples[is_support[samples]]
+    is_support[own] = False
+    others, idle = np.flatnonzero(is_support), samples[beta[samples] == 0.0]
+    for rows, columns in ((idle, support), (own, others)):
+        height = max(1, AT_ONCE // max(1, len(columns)))
+        for top in range(0, len(rows), height):
+            part = rows[top : top + height]
+            v[part] -= source.block(part, columns) @ beta[columns]
+    # Among the samples with a multiplier each value serves for both of its pair.
+    height = max(1, min(STRIP, AT_ONCE // max(1, len(own))))
+    for top in range(0, len(own), height):
+        part, later = own[top : top + height], own[top + height :]
+        K = source.block(part, own[top:])
+        v[part] -= K @ beta[own[top:]]
+        v[later] -= beta[part] @ K[:, len(part) :]
+    return v[samples]
+
+
+def correct(
+    source: Blocks, box: Box, beta: np.ndarray, v: np.ndarray, tol: float
+) -> tuple[float, np.ndarray]:
+    """Replace the gradient near the gap by its value in float64; return the true gap.
+
+    Parameters
+    ----------
+    source : Blocks
+    box : Box
+    beta, v : ndarray of shape (n_samples,)
+        Variables, and gradient (changed in place).
+    tol : float
+
+    Returns
+    -------
+    gap : float
+    checked : ndarray of int
+        The samples whose gradient is exact now.
+    """
+    done = np.zeros(len(v), dtype=bool)
+    width, error = NEAR * tol, 0.0
+    while True:
+        wanted = np.flatnonzero(near_gap(box, beta, v, width) & ~done)
+        if len(wanted):
+            found = exact_gradient(source, box.linear, beta, wanted)
+            error = max(error, float(np.max(np.abs(found - v[wanted]))))
+            v[wanted] = found
+            done[wanted] = True
+        if width >= SAFETY * error:
+            return limits(box, beta, v).gap, np.flatnonzero(done)
+        width = 2.0 * SAFETY * error

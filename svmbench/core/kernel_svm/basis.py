@@ -1,0 +1,252 @@
+"""A growing basis of free points, and cuts projected on its span.
+
+With basis points b_1 … b_k, G = K(b, b) = L L' and the samples' values K(b, x), a vector of the
+span is kept by its coordinates in the orthonormal basis L^-1 phi(b): those of a projection are
+p = L^-1 (<phi(b_j), delta>)_j, its squared length is p'p, and its coefficients are L^-T p. A new
+point adds a row to L and one coordinate to every projection, and changes none that is there.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from svmbench.base.compiled import compiled_sums
+from svmbench.core.kernel_svm.preimage_inputs import NearSums
+from svmbench.core.kernels.kernels import KernelFunction
+
+#: Squared distance of a new point from the span, relative to K(b, b), below which it is refused:
+#: what is left is rounding. With kernel values in double and in single precision.
+LEAST_PIVOT = {np.float64: 1e-10, np.float32: 1e-6}
+
+#: Up to so many kernel values of basis points with samples are kept in double precision.
+DOUBLE_UP_TO = 1 << 22
+
+
+@compiled_sums
+def most_violated(
+    values: np.ndarray,
+    n_basis: int,
+    beta: np.ndarray,
+    y: np.ndarray,
+    violated: np.ndarray,
+    products: np.ndarray,
+) -> tuple[int, float]:
+    """Find the most violated constraint at an expansion over the basis, in one pass.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_samples, at least n_basis)
+    n_basis : int
+    beta : ndarray of shape (n_basis,)
+        Coefficients, of the type of `values`.
+    y : ndarray of shape (n_samples,)
+        Labels ±1.
+    violated : ndarray of uint8 of shape (n_samples,)
+        Written: 1 where y f < 1.
+    products : ndarray of shape (n_basis,)
+        Written: sum over those of y times the sample's values.
+
+    Returns
+    -------
+    n_violated : int
+    loss : float
+        Summed hinge losses.
+    """
+    for j in range(n_basis):
+        products[j] = 0.0
+    n_violated, loss = 0, 0.0
+    for i in range(len(y)):
+        row = values[i, :n_basis]
+        f = values.dtype.type(0.0)
+        for j in range(n_basis):
+            f += row[j] * beta[j]
+        margin = y[i] * np.float64(f)
+        violated[i] = 0
+        if margin < 1.0:
+            violated[i] = 1
+            n_violated += 1
+            loss += 1.0 - margin
+            label = y[i]
+            for j in range(n_basis):
+                products[j] += label * np.float64(row[j])
+    return n_violated, loss
+
+
+@compiled_sums
+def forward(L: np.ndarray, k: int, x: np.ndarray) -> None:
+    """Replace `x` (k,) by the solution of L x = …, for the first k rows of a triangle."""
+    for i in range(k):
+        total, row = x[i], L[i]
+        for j in range(i):
+            total -= row[j] * x[j]
+        x[i] = total / row[i]
+
+
+@compiled_sums
+def backward(L: np.ndarray, k: int, x: np.ndarray) -> None:
+    """Replace `x` (k,) by the solution of L' x = …, for the first k rows of a triangle."""
+    for i in range(k - 1, -1, -1):
+        row = L[i]
+        x[i] /= row[i]
+        value = x[i]
+        for j in range(i):
+            x[j] -= row[j] * value
+
+
+@compiled_sums
+def column_products(
+    values: np.ndarray, j: int, y: np.ndarray, cuts: np.ndarray, out: np.ndarray
+) -> None:
+    """Write the sums over each cut's samples of y times their value with basis point `j`.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_samples, more than j)
+    j : int
+    y : ndarray of shape (n_samples,)
+    cuts : ndarray of uint8 of shape (n_cuts, n_samples)
+    out : ndarray of shape (n_cuts,)
+    """
+    n = len(y)
+    column = np.empty(n)
+    for i in range(n):
+        column[i] = y[i] * np.float64(values[i, j])
+    for c in range(len(cuts)):
+        total, cut = 0.0, cuts[c]
+        for i in range(n):
+            total += np.float64(cut[i]) * column[i]
+        out[c] = total
+
+
+class Basis:
+    """Basis points with their Cholesky factor and their kernel values with all samples.
+
+    Parameters
+    ----------
+    X : ndarray or csr_array of shape (n_samples, n_features)
+    function : KernelFunction
+    near : NearSums or None
+        What makes kernel values in single precision.
+    n_most : int
+        Points that it may have.
+
+    Attributes
+    ----------
+    n : int
+        Points that it has.
+    values : ndarray of shape (n_samples, n_most)
+        Kernel values, of which the first `n` columns are filled.
+    refused : int
+        Points that were not taken, as they were in the span already.
+    """
+
+    def __init__(
+        self, X: Any, function: KernelFunction, near: NearSums | None, n_most: int
+    ) -> None:
+        self._X, self.function, self.n_most = X, function, n_most
+        single = near is not None and X.shape[0] * n_most > DOUBLE_UP_TO
+        self._near = near if single else None
+        self.dtype: Any = np.float32 if single else np.float64
+        self.values = np.empty((X.shape[0], n_most), dtype=self.dtype)
+        self._L = np.zeros((n_most, n_most))
+        self._points = np.empty((0, X.shape[1]))
+        self._own = np.empty(n_most)
+        self.n, self.refused = 0, 0
+
+    @property
+    def points(self) -> np.ndarray:
+        """The points, float64 of shape (n, n_features)."""
+        return self._points[: self.n]
+
+    @property
+    def is_full(self) -> bool:
+        """Whether there is no room for another."""
+        return self.n == self.n_most
+
+    def coordinates(self, products: np.ndarray) -> np.ndarray:
+        """Return L^-1 times the products of a vector with the basis points."""
+        solved = np.array(products)
+        forward(self._L, self.n, solved)
+        return solved
+
+    def coefficients(self, coordinates: np.ndarray) -> np.ndarray:
+        """Return L^-T times coordinates: what an expansion over the points has."""
+        solved = np.array(coordinates)
+        backward(self._L, self.n, solved)
+        return solved
+
+    def distance(self, z: np.ndarray) -> tuple[float, float, np.ndarray]:
+        """Return a point's squared distance from the span, K(z, z), and its coordinates there."""
+        one = z[np.newaxis]
+        own = float(self.function.diagonal(one)[0])
+        with_others = self.function.between(one, self.points)[0] if self.n else np.empty(0)
+        row = self.coordinates(with_others)
+        return own - float(row @ row), own, row
+
+    def add(self, z: np.ndarray, near_z: np.ndarray | None, scale: float) -> bool:
+        """Take a point in, unless it is in the span; say whether it was taken.
+
+        Parameters
+        ----------
+        z : ndarray of shape (n_features,)
+        near_z : ndarray or None
+            The point in the coordinates of `near`.
+        scale : float
+            What the point's distance from the span is compared with: K(z, z), or more.
+        """
+        k = self.n
+        pivot, own, row = self.distance(z)
+        if not pivot > LEAST_PIVOT[self.dtype] * max(scale, own):
+            self.refused += 1
+            return False
+        if self._near is None or near_z is None:
+            self.values[:, k] = self.function.between(z[np.newaxis], self._X)[0]
+        else:
+            column = np.empty(len(self.values), dtype=np.float32)
+            self._near.column(near_z, column)
+            self.values[:, k] = column
+        if k == len(self._points):
+            longer = np.empty((min(self.n_most, max(16, 2 * k)), len(z)))
+            longer[:k] = self._points
+            self._points = longer
+        self._points[k] = z
+        self._L[k, :k], self._L[k, k] = row, np.sqrt(pivot)
+        self.n = k + 1
+        return True
+
+    def scan(
+        self, coordinates: np.ndarray, y: np.ndarray, violated: np.ndarray
+    ) -> tuple[np.ndarray, int, float]:
+        """Find the most violated constraint at a vector of the span.
+
+        Returns
+        -------
+        products : ndarray of shape (n,)
+            Summed over the violated samples: labels times kernel values with each point.
+        n_violated : int
+        loss : float
+        """
+        beta = self.coefficients(coordinates).astype(self.dtype)
+        products = np.empty(self.n)
+        n_violated, loss = most_violated(self.values, self.n, beta, y, violated, products)
+        return products, n_violated, loss
+
+    def last_coordinates(
+        self, y: np.ndarray, cuts: np.ndarray, coordinates: np.ndarray
+    ) -> np.ndarray:
+        """Return the newest coordinate of projections from their others, shape (n_cuts,).
+
+        Parameters
+        ----------
+        y : ndarray of shape (n_samples,)
+        cuts : ndarray of uint8 of shape (n_cuts, n_samples)
+        coordinates : ndarray of shape (n_cuts, n - 1)
+            Of the cuts' sums divided by the number of samples.
+        """
+        j = self.n - 1
+        products = np.empty(len(cuts))
+        column_products(self.values, j, y, cuts, products)
+        row = self._L[j, :j]
+        return (products / len(y) - coordinates @ row) / self._L[j, j]

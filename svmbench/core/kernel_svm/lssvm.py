@@ -1,0 +1,276 @@
+"""The kernel least-squares SVM by a direct solve.
+
+Problem
+    min_{w,b}  1/2 (||w||^2 + (b/s)^2) + C sum_i (1 - y_i f(x_i))^2,   f(x) = w'phi(x) + b:
+    the offset is absorbed as a constant feature of value s.
+Given
+    A kernel matrix K (n, n), y in {-1, +1}, C; nu = 1 / (2C).
+Returned
+    Signed coefficients beta with  (K + s^2 + nu I) beta = y  and  b = s^2 sum_i beta_i;
+    the multipliers beta_i y_i may have any sign, and none is 0 but by chance.
+Reference
+    Suykens and Vandewalle 1999, with the offset absorbed as in the SGD-LSSVM paper, Section 2
+    (there Q alpha = e with Q_ij = y_i y_j K_ij + nu delta_ij and s^2 in K).
+Deviations
+    Above a thousand samples the factorisation is in single precision, and conjugate gradients in
+    double make up for it, to a residual of 1e-10 (``refined_solve.py``); where they do not, it is
+    done again in double. counters_["refinements"] counts their rounds. The values of a path over C
+    that need few iterations take no factorisation: they are solved side by side
+    (``shifted_solve.py``), to the same residual; counters_["shared_steps"] counts the iterations.
+    Every residual is computed anew from the solution. Where rounding keeps it above 1e-10 (nu small
+    beside the rounding of K), counters_["uncertified"] is 1.
+    Where rounding has left the matrix without a Cholesky factor (duplicate samples at huge C), an
+    eigendecomposition takes its place, without the directions that carry nothing but rounding:
+    f has no part in them. counters_["fallbacks"] counts it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from scipy.linalg import eigh
+from scipy.linalg.lapack import dpotrf, dpotrs
+
+from svmbench.core.contract.registry import declare
+from svmbench.core.kernel_svm.l2svm import MERCER
+from svmbench.core.kernel_svm.refined_solve import RESIDUAL, is_worth_trying, solve_refined, times
+from svmbench.core.kernel_svm.shifted_solve import Shifted, solve_shifted
+from svmbench.core.kernels.kernel_product import dense_source
+from svmbench.core.kernels.kernels import MIB, KernelSource
+from svmbench.core.models.kernel_base import KernelSolution
+from svmbench.core.models.kernel_classifier import KernelClassifier
+from svmbench.errors import BudgetError
+
+#: From so many samples on single precision pays.
+SINGLE_FROM = 1000
+
+#: Bytes for each value of the matrix with which an eigendecomposition may be the fast one: the
+#: matrix, the eigenvectors, and two matrices to work in.
+ROOMY = 4 * 8
+
+
+class Solved(NamedTuple):
+    """A solution, and what it took.
+
+    Attributes
+    ----------
+    beta : ndarray of shape (n,)
+    factorisations : int
+    refinements : int
+        Rounds of conjugate gradients in float64.
+    fell_back : bool
+        Whether an eigendecomposition took the place of a factor.
+    certified : bool
+        Whether the residual, computed from beta, is at most 1e-10 of the right-hand side.
+    """
+
+    beta: np.ndarray
+    factorisations: int = 1
+    refinements: int = 0
+    fell_back: bool = False
+    certified: bool = True
+
+
+def solve(K: np.ndarray, y: np.ndarray, nu: float, constant: float, roomy: bool = True) -> Solved:
+    """Return the solution of ``(K + constant + nu I) beta = y``.
+
+    Parameters
+    ----------
+    K : ndarray of shape (n, n)
+        Symmetric, float32 or float64; left as it is.
+    y : ndarray of shape (n,)
+    nu : float
+        Above 0.
+    constant : float
+        Added to every entry.
+    roomy : bool, default=True
+        Whether an eigendecomposition may take the memory of two matrices more; it takes several
+        times as long without.
+    """
+    tried = 0
+    if len(y) >= SINGLE_FROM and is_worth_trying(K, nu, constant):
+        refined = solve_refined(K, y, nu, constant)
+        if refined is not None:
+            beta, rounds, certified = refined
+            return Solved(beta, refinements=rounds, certified=certified)
+        tried = 1
+    # Of a symmetric matrix rows are columns: LAPACK's order costs no transposition.
+    A = np.array(K.T, dtype=np.float64, order="F")
+    A += constant
+    A.flat[:: len(A) + 1] += nu
+    factor, info = dpotrf(A, lower=1, overwrite_a=1, clean=0)
+
+    def residual(beta: np.ndarray) -> np.ndarray:
+        return np.asarray(y - times(K, beta) - constant * beta.sum() - nu * beta)
+
+    aim = RESIDUAL * float(np.linalg.norm(y))
+    if info == 0:
+        beta, _ = dpotrs(factor, y, lower=1)
+        rest = residual(beta)
+        if not np.linalg.norm(rest) <= aim:
+            beta += dpotrs(factor, rest, lower=1)[0]
+            rest = residual(beta)
+        certified = bool(np.linalg.norm(rest) <= aim)
+        return Solved(beta, factorisations=tried + 1, certified=certified)
+    A[:] = K.T
+    A += constant
+    eigenvalues, V = eigh(A, driver="evd" if roomy else "ev", overwrite_a=True, check_finite=False)
+    seen = eigenvalues > len(A) * np.finfo(float).eps * eigenvalues[-1]
+    along = np.zeros(len(y))
+    np.divide(V.T @ y, eigenvalues + nu, out=along, where=seen)
+    beta = V @ along
+    certified = bool(np.linalg.norm(residual(beta)) <= aim)
+    return Solved(beta, factorisations=tried + 1, fell_back=True, certified=certified)
+
+
+@declare(
+    name="lssvm",
+    problem="least-squares",
+    promise="rounding",
+    summary="the kernel least-squares SVM by one Cholesky factorisation",
+    reference="Suykens and Vandewalle 1999; SGD-LSSVM paper, Section 2",
+    paper="sgdlssvm",
+    kernels=MERCER,
+    paths=("C",),
+    counters=("shared_steps", "uncertified"),
+)
+class LSSVM(KernelClassifier):
+    """Least-squares SVM with the offset absorbed, by solving its linear system.
+
+    Exact, in O(n^3) operations on a matrix of n^2 values; with the linear kernel it is the model
+    of :class:`~svmbench.core.linear.alsvm.ALSVM`, at whatever number of features.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Weight of the summed squared losses; above 0.
+    kernel : {"linear", "rbf", "poly"}, default="rbf"
+    gamma : float, "scale" or "auto", default="scale"
+        Width of the kernel; "scale" is 1 / (n_features * variance of X), "auto" 1 / n_features.
+    degree : int, default=3
+        Of the polynomial kernel.
+    coef0 : float, default=0.0
+        Of the polynomial kernel.
+    cache_mb : float, default=4096.0
+        Memory for the kernel matrix and its factor, MiB; a problem that needs more is refused.
+    fit_intercept : bool, default=True
+        Whether f has an offset.
+    intercept_scaling : float, default=1.0
+        Value s of the constant feature that absorbs it.
+
+    Attributes
+    ----------
+    support_ : ndarray of int of shape (n_support,)
+    support_vectors_ : ndarray or csr_array of shape (n_support, n_features)
+    dual_coef_ : ndarray of shape (1, n_support)
+        ``alpha_i y_i``; alpha may be negative.
+    intercept_ : ndarray of shape (1,)
+    objective_, dual_objective_ : float
+        Primal and dual value.
+    n_iter_ : int
+        1.
+    counters_ : dict
+        ``kernel_evaluations``, ``factorisations``, ``refinements`` (rounds in double precision),
+        ``shared_steps`` (iterations side by side with other values of C), ``fallbacks`` to an
+        eigendecomposition, ``uncertified`` (1 where rounding keeps the residual above 1e-10),
+        ``support_vectors``, ``bounded_support_vectors`` (0).
+
+    Examples
+    --------
+    >>> from svmbench.core.kernel_svm.lssvm import LSSVM
+    >>> LSSVM(gamma=1.0).fit([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1]).predict([[3.5]])
+    array([1])
+    """
+
+    treats_offset: ClassVar[str] = "absorbed"
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        kernel: str = "rbf",
+        gamma: float | str = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        cache_mb: float = 4096.0,
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1.0,
+    ) -> None:
+        self.C = C
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.cache_mb = cache_mb
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+
+    def solve(
+        self, source: KernelSource, y: np.ndarray, start: np.ndarray | None = None
+    ) -> KernelSolution:
+        """Solve on one kernel matrix; there is nothing to start from."""
+        return self._at_each(source, y, [self.C])[0]
+
+    def solve_along(
+        self, source: KernelSource, y: np.ndarray, over: str, values: Sequence[Any]
+    ) -> Iterable[KernelSolution]:
+        """Along C every solution is on one matrix in memory; the first counts its values."""
+        if over != "C":
+            return super().solve_along(source, y, over, values)
+        return self._at_each(source, y, values)
+
+    def _at_each(
+        self, source: KernelSource, y: np.ndarray, values: Sequence[float]
+    ) -> list[KernelSolution]:
+        K = self._matrix(source)
+        constant = self.offset.value**2
+        nu = 1.0 / (2.0 * np.array(values, dtype=np.float64))
+        roomy = ROOMY * K.size / MIB <= float(self.cache_mb)
+        shared = [Shifted() for _ in nu]
+        if len(nu) > 1 and len(y) >= SINGLE_FROM:
+            shared = solve_shifted(K, y, nu, constant, RESIDUAL)
+        found: list[KernelSolution] = []
+        for each, (beta, n_steps, certified) in zip(nu, shared, strict=True):
+            solved = (
+                solve(K, y, float(each), constant, roomy)
+                if beta is None
+                else Solved(beta, factorisations=0, certified=certified)
+            )
+            found.append(
+                KernelSolution(
+                    coefficients=solved.beta,
+                    b=constant * float(solved.beta.sum()),
+                    n_iter=1,
+                    stop_reason="closed form",
+                    counters={
+                        "kernel_evaluations": 0 if found else K.size,
+                        "factorisations": solved.factorisations,
+                        "refinements": solved.refinements,
+                        "shared_steps": n_steps,
+                        "fallbacks": int(solved.fell_back),
+                        "uncertified": int(not solved.certified),
+                    },
+                )
+            )
+        return found
+
+    def _matrix(self, source: KernelSource) -> np.ndarray:
+        """Return the kernel matrix.
+
+        Raises
+        ------
+        svmbench.errors.BudgetError
+            If it does not fit the budget together with a factor; nothing has been computed then.
+        """
+        # Twice: the values, and the factor in float64.
+        needed, budget = 2 * 8 * source.n_samples**2 / MIB, float(self.cache_mb)
+        K = dense_source(source).whole(budget / 2.0) if needed <= budget else None
+        if K is None:
+            msg = (
+                f"lssvm needs {needed:.0f} MiB for the kernel matrix of {source.n_samples} samples "
+                f"and its factor, and cache_mb is {budget:g}"
+            )
+            raise BudgetError(msg)
+        return K

@@ -1,0 +1,237 @@
+"""LSSVM-CG: the kernel least-squares SVM by conjugate gradients.
+
+Problem
+    (K + 1 1' + nu I) beta = y,   nu = 1 / (2C),   f(x) = sum_j beta_j (K(x_j, x) + 1):
+    the optimality conditions of 1/2 (||w||^2 + b^2) + C sum_i (1 - y_i f(x_i))^2
+    ("bias absorbed"), in beta_i = y_i alpha_i.
+Given
+    products with the kernel matrix, y in {-1, +1}, C, tol, max_iter.
+Returned
+    beta, once the residual's length is at most tol times that of y.
+Reference
+    Suykens, Lukas, Van Dooren, De Moor and Vandewalle 1999 (Hestenes and Stiefel's conjugate
+    gradients for LS-SVMs), which the SGD-LSSVM paper sets itself apart from.
+Deviations
+    - The offset is absorbed, so that one system is solved instead of two.
+    - Products are in single precision. Below a tolerance of 1e-4, or where rounding of products may
+      be as large as the tolerance (large multipliers: a large C), the residual is computed anew in
+      double after every solution, and corrected by another (iterative refinement), until it holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from svmbench.core.contract.registry import declare
+from svmbench.core.kernels import columns
+from svmbench.core.kernels.kernel_product import KernelProduct
+from svmbench.core.kernels.kernels import KernelSource
+from svmbench.core.models.kernel_base import KernelSolution
+from svmbench.core.models.kernel_classifier import KernelClassifier
+
+#: Residuals above this need no check in double precision.
+SINGLE_ALONE = 1e-4
+
+#: Rounding of a product in single precision, as a share of the largest kernel value times the
+#: length of the multipliers, with room for sums of unlike terms.
+ROUNDING = 10.0 * float(np.finfo(np.float32).eps)
+
+#: What one solution in single precision is asked to reduce the residual to, and how often at most.
+REDUCED, ROUNDS = 1e-4, 12
+
+#: Above this gamma a product with it overflows in single precision.
+LARGEST_GAMMA = 1e30
+
+
+def conjugate_gradients(
+    multiply: Callable[[np.ndarray], np.ndarray],
+    right: np.ndarray,
+    reached: float,
+    max_iter: int,
+) -> tuple[np.ndarray, int, bool]:
+    """Solve a positive definite system from zero.
+
+    Parameters
+    ----------
+    multiply : callable
+        The matrix times a vector.
+    right : ndarray of shape (n,)
+        Right-hand side.
+    reached : float
+        Length of the residual at which to stop.
+    max_iter : int
+        Largest number of products.
+
+    Returns
+    -------
+    x : ndarray of shape (n,)
+    n_iter : int
+    converged : bool
+    """
+    x, r = np.zeros_like(right), right.copy()
+    p, square = r.copy(), float(r @ r)
+    for step in range(max_iter):
+        if square <= reached * reached:
+            return x, step, True
+        Ap = multiply(p)
+        curvature = float(p @ Ap)
+        # Rounding can make a nearly singular matrix indefinite: no further step is to be trusted.
+        if not curvature > 0.0:
+            return x, step, False
+        a = square / curvature
+        x += a * p
+        r -= a * Ap
+        before, square = square, float(r @ r)
+        p = r + (square / before) * p
+    return x, max_iter, square <= reached * reached
+
+
+def solve_system(
+    source: KernelSource, y: np.ndarray, C: float, tol: float, max_iter: int, cache_mb: float
+) -> tuple[np.ndarray, int, str, dict[str, int]]:
+    """Return beta, the number of iterations, how it ended, and the work done.
+
+    Parameters
+    ----------
+    source : KernelSource
+    y : ndarray of shape (n_samples,)
+        Labels ±1.
+    C, tol : float
+    max_iter : int
+        Largest number of products in single precision.
+    cache_mb : float
+        Budget for kernel values, MiB.
+    """
+    nu = 1.0 / (2.0 * C)
+    inputs = source.inputs()
+    single = inputs is not None and inputs[1].gamma <= LARGEST_GAMMA
+    fast = KernelProduct(source, cache_mb, np.float32 if single else np.float64)
+    exact = KernelProduct(source, 0.0, np.float64) if single and tol < SINGLE_ALONE else None
+
+    def times(product: KernelProduct, v: np.ndarray) -> np.ndarray:
+        return product.times(v) + np.sum(v) + nu * v
+
+    aim = tol * float(np.linalg.norm(y))
+    beta, residual, steps, reason = np.zeros(len(y)), y.astype(np.float64), 0, "max_iter"
+    for _ in range(ROUNDS):
+        length = float(np.linalg.norm(residual))
+        if length <= aim:
+            reason = "converged"
+            break
+        inner = max(0.5 * aim, REDUCED * length) if exact else aim
+        change, n_iter, ended = conjugate_gradients(
+            lambda v: times(fast, v), residual, inner, max_iter - steps
+        )
+        beta += change
+        steps += n_iter
+        if exact is None and single:
+            largest = float(np.max(source.diag()))
+            if ROUNDING * largest * float(np.linalg.norm(beta)) > tol:
+                exact = KernelProduct(source, 0.0, np.float64)
+        if exact is None:
+            reason = "converged" if ended else "max_iter" if steps >= max_iter else "stalled"
+            break
+        before, residual = length, y - times(exact, beta)
+        if not np.linalg.norm(residual) < 0.5 * before and steps < max_iter:
+            reason = "stalled" if np.linalg.norm(residual) > aim else "converged"
+            break
+        if steps >= max_iter:
+            break
+    if np.linalg.norm(residual) <= aim and exact is not None:
+        reason = "converged"
+    products = fast.products + (exact.products if exact else 0)
+    made = fast.values_made + (exact.values_made if exact else 0)
+    return beta, steps, reason, {"products": products, "kernel_evaluations": made}
+
+
+@declare(
+    name="lssvm-cg",
+    problem="least-squares",
+    promise="residual",
+    paper="sgdlssvm",
+    summary="kernel least-squares SVM by conjugate gradients",
+    reference="Suykens et al. 1999 (Hestenes and Stiefel), as in the SGD-LSSVM paper, Section 2",
+    kernels=("linear", "rbf", "poly"),
+)
+class LSSVMCG(KernelClassifier):
+    """Kernel least-squares SVM with the offset absorbed, by conjugate gradients.
+
+    Each iteration is one product with the kernel matrix, of which as much is kept as `cache_mb`
+    allows. `SGDLSSVM` needs a few columns an iteration and
+    no matrix.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Weight of the summed squared losses; above 0.
+    kernel : {"linear", "rbf", "poly"}, default="rbf"
+    gamma : float, "scale" or "auto", default="scale"
+        Width of the kernel; "scale" is 1 / (n_features * variance of X), "auto" 1 / n_features.
+    degree : int, default=3
+        Of the polynomial kernel.
+    coef0 : float, default=0.0
+        Of the polynomial kernel.
+    tol : float, default=1e-3
+        Length of the residual at the end, relative to that of the right-hand side.
+    max_iter : int, default=10000
+        Largest number of iterations.
+    cache_mb : float, default=1024.0
+        Memory for kernel values, MiB.
+
+    Attributes
+    ----------
+    support_ : ndarray of int of shape (n_support,)
+    dual_coef_ : ndarray of shape (1, n_support)
+        ``alpha_i y_i``; alpha has both signs.
+    intercept_ : ndarray of shape (1,)
+        The sum of ``dual_coef_``.
+    n_iter_ : int
+        Iterations.
+    counters_ : dict
+        ``products`` with the kernel matrix, ``kernel_evaluations``.
+
+    Examples
+    --------
+    >>> from svmbench.core.kernel_svm.lssvm_cg import LSSVMCG
+    >>> LSSVMCG(gamma=1.0).fit([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1]).predict([[3.5]])
+    array([1])
+    """
+
+    treats_offset = "absorbed"
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        kernel: str = "rbf",
+        gamma: float | str = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        tol: float = 1e-3,
+        max_iter: int = 10000,
+        cache_mb: float = 1024.0,
+    ) -> None:
+        self.C = C
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.tol = tol
+        self.max_iter = max_iter
+        self.cache_mb = cache_mb
+
+    @classmethod
+    def warm_up_rest(cls) -> None:
+        """Call the makers of kernel values that a tiny problem does not choose."""
+        super().warm_up_rest()
+        columns.warm_up()
+
+    def solve(self, source: KernelSource, y: np.ndarray, start: Any = None) -> KernelSolution:
+        """Solve the system on one kernel matrix."""
+        beta, steps, reason, counters = solve_system(
+            source, y, float(self.C), float(self.tol), int(self.max_iter), float(self.cache_mb)
+        )
+        return KernelSolution(beta, float(np.sum(beta)), steps, reason, counters)

@@ -1,0 +1,500 @@
+"""NL-SGD: kernel sub-gradient steps over a shuffled cycle of the samples; Pegasos draws instead.
+
+Problem
+    min_w  lambda/2 ||w||^2 + 1/N sum_i max(0, 1 - y_i f(x_i)),   lambda = 1/C,   f(x) = w'phi(x):
+    no offset. Its sum form has the weight C/N, so that this C is N times the C-SVC's.
+Given
+    a kernel matrix, y in {-1, +1}, C, T = epochs * N steps.
+Returned
+    the mean of alpha^(t) = beta_t / (lambda t) over the last 50 % or 25 % of the steps, or
+    alpha^(T) alone, where for t = 1 .. T, with i = perm[(t-1) mod N]:
+        if y_i sum_j beta_j K_ji / (lambda t) < 1:   beta_i += y_i
+Reference
+    Melki and Kecman 2016, Algorithms A and B; kernel Pegasos: Shalev-Shwartz,
+    Singer and Srebro 2007, section 4, whose i is drawn uniformly with replacement.
+Deviations
+    - The printed step 1/(lambda m) is 1/(lambda t), as in the book that the paper cites.
+    - "The last 50 % of the updates" is read as the last half of the steps t, whether they change
+      beta or not: alpha^(t) changes with t in each of them.
+    - All sums_j beta_j K_ji are kept: a step without a violation costs nothing, and one with a
+      violation adds a row of K to them; in the last cycle only to those that are still needed.
+    - beta does not change between two violations: an update at step u adds to the mean the sum
+      of 1/(lambda t) over the averaged t >= u, which is tabulated.
+    - Where kernel values must be computed, the steps go by blocks: the block's own small kernel
+      matrix tells which of its samples violate, and only their rows are computed, together.
+    - With |K| <= 1 all |f| <= C: for C <= 1 every step updates, and C changes the scale alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from numbers import Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from svmbench.base.compiled import compiled
+from svmbench.core.contract.base import TrainingData, require_count
+from svmbench.core.contract.problems import Values
+from svmbench.core.contract.registry import declare
+from svmbench.core.kernels.kernels import KERNELS, KernelSource
+from svmbench.core.kernels.row_store import RowStore, forget_none
+from svmbench.core.models.kernel_base import KernelSolution
+from svmbench.core.models.kernel_classifier import KernelClassifier
+from svmbench.core.numeric.arrays import raw
+from svmbench.core.numeric.seeded import generator
+
+#: Steps of which the violators are found together where kernel values must be computed.
+BLOCK = 128
+
+#: Up to so many samples the whole matrix costs less than looking for the rows to leave out.
+SMALL = 1024
+
+
+@compiled
+def walk(
+    K: np.ndarray,
+    order: np.ndarray,
+    y: np.ndarray,
+    C: np.ndarray,
+    t: int,
+    weights: np.ndarray,
+    ahead: bool,
+    F: np.ndarray,
+    alpha: np.ndarray,
+    counts: np.ndarray,
+) -> None:
+    """Take the steps ``t + 1 ... t + len(order)`` for every C at a time.
+
+    Parameters
+    ----------
+    K : ndarray of shape (n, n)
+        Kernel values, float64 or float32.
+    order : ndarray of int of shape (m,)
+        The sample of each step.
+    y : ndarray of shape (n,)
+    C : ndarray of shape (k,)
+    t : int
+        Steps taken before.
+    weights : ndarray of shape (T,)
+        What an update at each step is worth in the result, times 1/C.
+    ahead : bool
+        Whether `order` ascends and no sample is asked for again.
+    F : ndarray of shape (k, n)
+        The sums ``sum_j beta_j K_ji``, kept up to date; with `ahead` only where they will be read.
+    alpha : ndarray of shape (k, n)
+        The result over C, added to.
+    counts : ndarray of int of shape (k, n)
+        Updates of each sample, added to.
+    """
+    for p in range(len(order)):
+        i = order[p]
+        row, sign = K[i], y[i]
+        for c in range(len(C)):
+            f = F[c]
+            if sign * f[i] * C[c] < t + p + 1:
+                alpha[c, i] += weights[t + p]
+                counts[c, i] += 1
+                first = i + 1 if ahead else 0
+                sums, kernel = f[first:], row[first:]
+                for j in range(len(sums)):
+                    sums[j] += sign * np.float64(kernel[j])
+
+
+@compiled
+def add_rows(
+    values: np.ndarray, slots: np.ndarray, factors: np.ndarray, F: np.ndarray, first: int
+) -> None:
+    """Add ``factors @ values[slots]`` to the columns of `F` from `first` on, without a copy."""
+    for c in range(len(F)):
+        f = F[c, first:]
+        for m in range(len(slots)):
+            factor, row = factors[c, m], values[slots[m], first:]
+            if factor != 0.0:
+                for j in range(len(f)):
+                    f[j] += factor * row[j]
+
+
+def add_rows_of(
+    source: KernelSource,
+    store: RowStore,
+    F: np.ndarray,
+    rows: np.ndarray,
+    factors: np.ndarray,
+    first: int,
+) -> None:
+    """Add ``factors @ K[rows]`` to the columns of `F` from `first` on; 0 keeps the new rows.
+
+    From the last column on there is nothing to add, and nothing is computed.
+
+    Parameters
+    ----------
+    source, store : KernelSource, RowStore
+        Rows, and those that are kept.
+    F : ndarray of shape (k, n_samples)
+    rows : ndarray of int of shape (m,)
+    factors : ndarray of shape (k, m)
+    first : int
+    """
+    slots = store.find(rows)
+    known = slots >= 0
+    add_rows(raw(store.rows), slots[known], factors[:, known], F, first)
+    missing = rows[~known]
+    if len(missing) == 0:
+        return
+    new = source.block(missing, slice(first, None))
+    F[:, first:] += factors[:, ~known] @ new
+    if first == 0:
+        places = store.place(missing)
+        store.rows[places] = new[: len(places)]
+
+
+@dataclass(frozen=True)
+class Course:
+    """All T steps of a run.
+
+    Attributes
+    ----------
+    order : ndarray of int of shape (T,)
+        The sample of each step.
+    weights : ndarray of shape (T,)
+        What an update at each step is worth in the result, times 1/C.
+    last : int
+        The step after which `order` ascends and no sample is asked for again; T if there is none.
+    """
+
+    order: np.ndarray
+    weights: np.ndarray
+    last: int
+
+
+def walk_by_blocks(
+    source: KernelSource,
+    course: Course,
+    y: np.ndarray,
+    C: np.ndarray,
+    cache_mb: float,
+    alpha: np.ndarray,
+    counts: np.ndarray,
+) -> None:
+    """Take all steps, computing the rows of violators only.
+
+    Parameters
+    ----------
+    source : KernelSource
+    course : Course
+    y, C, alpha, counts
+        As :func:`walk` has them.
+    cache_mb : float
+        Memory for rows that are used again, MiB.
+    """
+    order = course.order
+    T = len(order)
+    F = np.zeros(alpha.shape)
+    n = source.n_samples
+    kept = RowStore(n, n, cache_mb, rule=forget_none)
+    for t in range(0, T, BLOCK):
+        members = order[t : t + BLOCK]
+        steps = np.arange(t + 1, t + len(members) + 1)
+        if not np.any(y[members] * F[:, members] * C[:, None] < steps):
+            continue
+        # A sample may have been drawn twice.
+        rows, inside = np.unique(members, return_inverse=True)
+        K, signs, f = source.block(rows, rows), y[rows], F[:, rows]
+        gained, updates = np.zeros(f.shape), np.zeros(f.shape, dtype=np.int64)
+        walk(raw(K), inside, raw(signs), C, t, course.weights, False, f, gained, updates)
+        alpha[:, rows] += gained
+        counts[:, rows] += updates
+        hit = np.flatnonzero(updates.any(axis=0))
+        first = int(members[-1]) + 1 if t >= course.last else 0
+        first = first if t + len(members) < T else len(y)
+        add_rows_of(source, kept, F, rows[hit], updates[:, hit] * signs[hit], first)
+
+
+def worth_of_updates(T: int, share: float) -> np.ndarray:
+    """Return what an update at each of T steps adds to the result, times lambda; shape (T,).
+
+    The mean over the last m = max(1, share T) steps s of beta_s / s: an update at step t is part
+    of beta_s from s = t on.
+    """
+    m = max(1, round(share * T))
+    tails = np.cumsum(1.0 / np.arange(T, T - m, -1))[::-1] / m
+    return np.concatenate([np.full(T - m, tails[0]), tails])
+
+
+class _SubGradient(KernelClassifier):
+    """What the two orders of the samples have in common."""
+
+    # Without memory, rows are computed on demand, as they are for many samples.
+    warm_with: ClassVar[tuple[dict[str, Any], ...]] = ({}, {"cache_mb": 0.0})
+    treats_offset: ClassVar[str] = "none"
+
+    epochs: int
+    average: float
+    random_state: Any
+
+    def __init__(
+        self,
+        C: float = 100.0,
+        *,
+        kernel: str = "rbf",
+        gamma: float | str = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        epochs: int = 2,
+        average: float = 0.5,
+        cache_mb: float = 1024.0,
+        random_state: Any = 0,
+    ) -> None:
+        self.C = C
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.epochs = epochs
+        self.average = average
+        self.cache_mb = cache_mb
+        self.random_state = random_state
+
+    def _appraise(self, data: TrainingData, values: Values) -> Self:
+        return super()._appraise(data, replace(values, alpha=None))
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        require_count("epochs", self.epochs)
+        if not (isinstance(self.average, Real) and 0.0 <= float(self.average) <= 1.0):
+            msg = f"average must be a share of the steps from 0 to 1, got average={self.average!r}"
+            raise ValueError(msg)
+
+    def _sum_weight(self, data: TrainingData) -> float:
+        return float(self.C) / len(data.y)
+
+    def solve(
+        self, source: KernelSource, y: np.ndarray, start: np.ndarray | None = None
+    ) -> KernelSolution:
+        """Take epochs * N steps; there is no warm start."""
+        return self._at_each(source, y, [self.C])[0]
+
+    def solve_along(
+        self, source: KernelSource, y: np.ndarray, over: str, values: Sequence[Any]
+    ) -> Iterable[KernelSolution]:
+        """Along C every kernel value is read once for all; the first counts its computation."""
+        if over != "C":
+            return super().solve_along(source, y, over, values)
+        return self._at_each(source, y, values)
+
+    def _at_each(
+        self, source: KernelSource, y: np.ndarray, values: Sequence[float]
+    ) -> list[KernelSolution]:
+        """Return the solution at each C."""
+        raise AssertionError("a subclass defines the order of its steps")
+
+    def _result(
+        self, alpha: np.ndarray, y: np.ndarray, counts: np.ndarray, evaluations: int
+    ) -> list[KernelSolution]:
+        T = int(self.epochs) * alpha.shape[1]
+        return [
+            KernelSolution(
+                coefficients=alpha[c] * y,
+                b=0.0,
+                n_iter=T,
+                stop_reason="epochs",
+                counters={
+                    "steps": T,
+                    "updates": int(counts[c].sum()),
+                    "kernel_rows": int(np.count_nonzero(counts[c])),
+                    "kernel_evaluations": evaluations if c == 0 else 0,
+                },
+            )
+            for c in range(len(alpha))
+        ]
+
+
+@declare(
+    name="nl-sgd",
+    problem="mean-hinge",
+    summary="kernel sub-gradient steps in a shuffled cyclic order, averaged",
+    reference="Melki and Kecman 2016, Algorithms A and B",
+    paper="nlsgd",
+    kernels=KERNELS,
+    paths=("C",),
+)
+class NLSGD(_SubGradient):
+    """Kernel Pegasos that goes through the samples in one shuffled order, epoch after epoch.
+
+    Unlike :class:`KernelPegasos`, it sees every sample once an epoch.
+
+    Parameters
+    ----------
+    C : float, default=100.0
+        1/lambda; above 0. The C-SVC's C is this one over the number of samples; up to 1, the
+        result depends on it by its scale alone.
+    kernel : {"linear", "rbf", "poly", "sigmoid"}, default="rbf"
+    gamma : float, "scale" or "auto", default="scale"
+        Width of the kernel; "scale" is 1 / (n_features * variance of X), "auto" 1 / n_features.
+    degree : int, default=3
+        Of the polynomial kernel.
+    coef0 : float, default=0.0
+        Of the polynomial and the sigmoid kernel.
+    epochs : int, default=2
+        Times every sample is seen.
+    average : float, default=0.5
+        Share of the steps, the last ones, whose mean is the model: the paper has 0.5 and 0.25;
+        0 takes the last step alone.
+    cache_mb : float, default=1024.0
+        Memory for kernel rows, MiB; less costs time only.
+    random_state : int, RandomState or None, default=0
+        Seed of the order.
+
+    Attributes
+    ----------
+    support_ : ndarray of int of shape (n_support,)
+    support_vectors_ : ndarray or csr_array of shape (n_support, n_features)
+    dual_coef_ : ndarray of shape (1, n_support)
+        ``alpha_i y_i``.
+    intercept_ : ndarray of shape (1,)
+        0.
+    objective_ : float
+        1/2 ||w||^2 + C/N times the summed hinge losses: C times the problem's value.
+    dual_objective_ : float
+        -inf: multipliers above C/N are feasible in no dual problem.
+    n_iter_ : int
+        Steps, epochs * N.
+    counters_ : dict
+        ``steps``, ``updates`` (steps with a violation), ``kernel_rows`` (different samples that
+        had one), ``kernel_evaluations``, ``support_vectors``, ``bounded_support_vectors``.
+
+    Examples
+    --------
+    >>> from svmbench.core.kernel_svm.nl_sgd import NLSGD
+    >>> NLSGD(C=4.0, gamma=1.0).fit([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1]).predict([[3.5]])
+    array([1])
+    """
+
+    def _at_each(
+        self, source: KernelSource, y: np.ndarray, values: Sequence[float]
+    ) -> list[KernelSolution]:
+        """Return the solution at each C: each row of the kernel matrix is read once for all.
+
+        The solutions are those of `solve` but for rounding. ``kernel_evaluations`` of the first
+        counts what all of them took together, the other counters what each would take alone.
+        """
+        n, epochs = len(y), int(self.epochs)
+        C = np.array(values, dtype=np.float64)
+        before = source.kernel_evaluations
+        order = generator(self.random_state).permutation(n)
+        weights = worth_of_updates(epochs * n, float(self.average))
+        # In the order of the steps, so that what is still to come stands together.
+        source, signs = source.subset(order), y[order]
+        known = source.is_stored or n <= SMALL
+        K = source.whole(float(self.cache_mb)) if known else None
+        gained, counts = np.zeros((len(C), n)), np.zeros((len(C), n), dtype=np.int64)
+        if K is not None:
+            F = np.zeros((len(C), n))
+            cycle = np.arange(n)
+            for epoch in range(epochs):
+                ahead = epoch == epochs - 1
+                walk(raw(K), cycle, raw(signs), C, epoch * n, weights, ahead, F, gained, counts)
+        else:
+            course = Course(np.tile(np.arange(n), epochs), weights, last=(epochs - 1) * n)
+            walk_by_blocks(source, course, signs, C, float(self.cache_mb), gained, counts)
+        alpha = np.empty((len(C), n))
+        alpha[:, order] = gained * C[:, None]
+        return self._result(alpha, y, counts, source.kernel_evaluations - before)
+
+
+@declare(
+    name="kernel-pegasos",
+    problem="mean-hinge",
+    summary="kernel sub-gradient steps on uniformly drawn samples",
+    reference="Shalev-Shwartz, Singer and Srebro 2007, section 4",
+    paper="nlsgd",
+    kernels=KERNELS,
+    paths=("C",),
+)
+class KernelPegasos(_SubGradient):
+    """Pegasos with a kernel: every step draws one sample uniformly, with replacement.
+
+    Parameters
+    ----------
+    C : float, default=100.0
+        1/lambda; above 0. The C-SVC's C is this one over the number of samples; up to 1, the
+        result depends on it by its scale alone.
+    kernel : {"linear", "rbf", "poly", "sigmoid"}, default="rbf"
+    gamma : float, "scale" or "auto", default="scale"
+        Width of the kernel; "scale" is 1 / (n_features * variance of X), "auto" 1 / n_features.
+    degree : int, default=3
+        Of the polynomial kernel.
+    coef0 : float, default=0.0
+        Of the polynomial and the sigmoid kernel.
+    epochs : int, default=2
+        Steps over the number of samples.
+    average : float, default=0.0
+        Share of the steps, the last ones, whose mean is the model; 0 takes the last step alone.
+    cache_mb : float, default=1024.0
+        Memory for kernel rows, MiB; less costs time only.
+    random_state : int, RandomState or None, default=0
+        Seed of the draws.
+
+    Attributes
+    ----------
+    support_, support_vectors_, dual_coef_, intercept_, objective_, dual_objective_, n_iter_
+        As :class:`NLSGD` has them.
+    counters_ : dict
+        As :class:`NLSGD` has them.
+
+    Examples
+    --------
+    >>> from svmbench.core.kernel_svm.nl_sgd import KernelPegasos
+    >>> model = KernelPegasos(C=4.0, gamma=1.0, epochs=5)
+    >>> model.fit([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1]).predict([[3.5]])
+    array([1])
+    """
+
+    def __init__(
+        self,
+        C: float = 100.0,
+        *,
+        kernel: str = "rbf",
+        gamma: float | str = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        epochs: int = 2,
+        average: float = 0.0,
+        cache_mb: float = 1024.0,
+        random_state: Any = 0,
+    ) -> None:
+        super().__init__(
+            C,
+            kernel=kernel,
+            gamma=gamma,
+            degree=degree,
+            coef0=coef0,
+            epochs=epochs,
+            average=average,
+            cache_mb=cache_mb,
+            random_state=random_state,
+        )
+
+    def _at_each(
+        self, source: KernelSource, y: np.ndarray, values: Sequence[float]
+    ) -> list[KernelSolution]:
+        """Return the solution at each C, on the same draws; counters as :class:`NLSGD` has them."""
+        n = len(y)
+        T = int(self.epochs) * n
+        C = np.array(values, dtype=np.float64)
+        before = source.kernel_evaluations
+        order = (generator(self.random_state).random(T) * n).astype(np.int64)
+        weights = worth_of_updates(T, float(self.average))
+        known = source.is_stored or n <= SMALL
+        K = source.whole(float(self.cache_mb)) if known else None
+        gained, counts = np.zeros((len(C), n)), np.zeros((len(C), n), dtype=np.int64)
+        if K is not None:
+            F = np.zeros((len(C), n))
+            walk(raw(K), order, raw(y), C, 0, weights, False, F, gained, counts)
+        else:
+            course = Course(order, weights, last=T)
+            walk_by_blocks(source, course, y, C, float(self.cache_mb), gained, counts)
+        evaluations = source.kernel_evaluations - before
+        return self._result(gained * C[:, None], y, counts, evaluations)

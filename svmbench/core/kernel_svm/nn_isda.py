@@ -1,0 +1,417 @@
+"""NN-ISDA: one multiplier at a time on the L2-SVM's dual, where only signs are constrained.
+
+Problem
+    min_alpha  1/2 alpha' Q alpha - e'alpha,   alpha >= 0,
+    Q_ij = y_i y_j (K_ij + 1) + delta_ij / C;   f(x) = sum_j alpha_j y_j (K(x_j, x) + 1):
+    the dual of 1/2 (||w||^2 + b^2) + C/2 sum_i max(0, 1 - y_i f(x_i))^2 (C is twice LIBLINEAR's).
+Given
+    a kernel matrix, y in {-1, +1}, C, tol.
+Returned
+    alpha, once every component of the projected gradient is at most tol:
+    |g_i| where alpha_i > 0, -g_i where alpha_i = 0, with g = Q alpha - e.
+Reference
+    Kecman and Zigic 2014 (non-negative iterative single data algorithm), with which Melki and
+    Kecman 2016 compare: the worst violator i takes alpha_i <- max(0, alpha_i - g_i / Q_ii).
+Deviations
+    - The authors' program was not found: this is what its name and the papers' text say.
+    - The loop keeps beta_i = y_i alpha_i and u_i = y_i g_i, which change by a kernel row without
+      the labels.
+    - Where rows are computed, samples at 0 whose gradient is larger than the worst violation are
+      left out; at the end all are looked at again, and stay in (shrinking, as LIBSVM does it).
+    - Along a path of C the start is the best point of the last solution's ray, or zero where that
+      takes fewer steps.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from svmbench.base.compiled import compiled
+from svmbench.core.contract.registry import declare
+from svmbench.core.csvc.passes import larger
+from svmbench.core.kernel_svm.l2svm import MERCER, TINY, L2Classifier, add_weighted_rows
+from svmbench.core.kernels.fetched_rows import FetchedRows
+
+#: Steps a sample, and share of support vectors, up to and from which a solution is a good start.
+FEW_STEPS, MOST = 4.0, 0.5
+
+#: Steps between two looks at what can be left out, and the share of samples that may be left then.
+PERIOD, WORTH = 1000, 0.5
+
+#: Samples between two looks at the worst violation so far: the worst is searched in one piece.
+PIECE = 256
+
+#: How a run of the loop can end, and what that is called.
+CONVERGED, MAX_ITER, STALLED, MISSING, PAUSED = 0, 1, 2, 3, 4
+REASONS = ("converged", "max_iter", "stalled")
+
+#: Entries of the array of changing numbers: steps taken, and the sample of the next one.
+STEPS, NEXT = 0, 1
+
+
+@compiled
+def step_and_find_worst(
+    u: np.ndarray, row: np.ndarray, t: float, down: np.ndarray, up: np.ndarray
+) -> tuple[int, float]:
+    """Add ``t (row + 1)`` to the gradient; return the worst violator and its violation.
+
+    Parameters
+    ----------
+    u : ndarray of shape (n,)
+        Gradient for beta, changed in place.
+    row : ndarray of shape (n,)
+        Kernel values of the sample that moved by t.
+    down, up : ndarray of float32 of shape (n,)
+        0 where beta can be lowered (raised), else -inf.
+    """
+    n = len(u)
+    worst, piece = -np.inf, 0
+    for start in range(0, n, PIECE):
+        values, kernel = u[start : start + PIECE], row[start : start + PIECE]
+        lowered, raised = down[start : start + PIECE], up[start : start + PIECE]
+        best = -np.inf
+        for k in range(len(values)):
+            w = values[k] + t * (np.float64(kernel[k]) + 1.0)
+            values[k] = w
+            best = larger(best, larger(np.float64(lowered[k]) + w, np.float64(raised[k]) - w))
+        if best > worst:
+            worst, piece = best, start
+    i = piece
+    while i < n - 1 and max(np.float64(down[i]) + u[i], np.float64(up[i]) - u[i]) != worst:
+        i += 1
+    return i, worst
+
+
+@compiled
+def descend(
+    values: np.ndarray,
+    slots: np.ndarray,
+    last_use: np.ndarray,
+    clock: int,
+    C: float,
+    tol: float,
+    max_iter: int,
+    pause: int,
+    curvature: np.ndarray,
+    y: np.ndarray,
+    beta: np.ndarray,
+    u: np.ndarray,
+    down: np.ndarray,
+    up: np.ndarray,
+    state: np.ndarray,
+) -> int:
+    """Take steps until the conditions hold or a row is missing; return how it ended.
+
+    Parameters
+    ----------
+    values, slots, last_use, clock
+        Rows, as :class:`~svmbench.core.kernels.fetched_rows.FetchedRows` has them.
+    C, tol, max_iter
+        As :class:`NNISDA` has them.
+    pause : int
+        Number of steps at which to return for a look at what can be left out.
+    curvature, y, beta, u, down, up : ndarray of shape (n,)
+        As :class:`Samples` has them; changed in place.
+    state : ndarray of int of shape (2,)
+        Steps taken; the worst violator, at the start and at the end.
+    """
+    steps, i = state[STEPS], state[NEXT]
+    violation = max(np.float64(down[i]) + u[i], np.float64(up[i]) - u[i])
+    end = CONVERGED
+    while violation > tol:
+        if steps >= max_iter:
+            end = MAX_ITER
+            break
+        if steps >= pause:
+            end = PAUSED
+            break
+        slot = slots[i]
+        if slot < 0:
+            end = MISSING
+            break
+        new = beta[i] - u[i] / curvature[i]
+        if new * y[i] <= 0.0:
+            new = 0.0
+        t = new - beta[i]
+        if t == 0.0:
+            end = STALLED
+            break
+        beta[i] = new
+        u[i] += t / C
+        down[i] = 0.0 if new != 0.0 or y[i] < 0.0 else -np.inf
+        up[i] = 0.0 if new != 0.0 or y[i] > 0.0 else -np.inf
+        steps += 1
+        last_use[slot] = clock + steps
+        i, violation = step_and_find_worst(u, values[slot], t, down, up)
+    state[STEPS], state[NEXT] = steps, i
+    return end
+
+
+class Samples(NamedTuple):
+    """What the loop knows of each sample, by position in the store; arrays of shape (n,).
+
+    Attributes
+    ----------
+    curvature : ndarray
+        Q_ii.
+    y : ndarray
+        Labels ±1.
+    beta, u : ndarray
+        Signed multipliers and their gradient.
+    down, up : ndarray of float32
+        As :func:`step_and_find_worst` has them.
+    """
+
+    curvature: np.ndarray
+    y: np.ndarray
+    beta: np.ndarray
+    u: np.ndarray
+    down: np.ndarray
+    up: np.ndarray
+
+    def first(self, n: int) -> Samples:
+        """Return views of the first n."""
+        return Samples(*(array[:n] for array in self))
+
+    def violations(self) -> np.ndarray:
+        """Return by how much each sample violates its condition; negative where it does not."""
+        return np.maximum(self.down + self.u, self.up - self.u)
+
+
+def fetch(store: FetchedRows, samples: Samples, state: np.ndarray, tol: float) -> None:
+    """Bring the row of the next step, and those of the other worst violators."""
+    violation = samples.violations()
+    violation[store.slots[: store.n_active] >= 0] = -np.inf
+    violation[state[NEXT]] = np.inf
+    n, m = len(violation), min(store.batch, len(violation))
+    wanted = np.argpartition(violation, n - m)[n - m :]
+    store.clock += int(state[STEPS])
+    store.bring(wanted[violation[wanted] > tol])
+
+
+def shrink(store: FetchedRows, samples: Samples, state: np.ndarray) -> None:
+    """Leave out samples at 0 whose gradient keeps them there, if they are many."""
+    n = store.n_active
+    active = samples.first(n)
+    violation = active.violations()
+    kept = (active.beta != 0.0) | (violation >= -violation.max())
+    if np.count_nonzero(kept) > WORTH * n:
+        return
+    moved = store.shrink(kept)
+    for array in active:
+        array[:] = array[moved]
+    state[NEXT] = np.argmax(violation[moved[: store.n_active]])
+
+
+def unshrink(store: FetchedRows, samples: Samples, state: np.ndarray) -> None:
+    """Take all samples in again, with their gradient as it has become."""
+    n = store.n_active
+    f = np.zeros(len(samples.y) - n)
+    support = np.flatnonzero(samples.beta)
+    for start in range(0, len(support), store.batch):
+        rows = support[start : start + store.batch]
+        store.complete(rows)
+        add_weighted_rows(store.values, store.slots, rows, samples.beta, n, f)
+    samples.u[n:] = f - samples.y[n:]
+    store.unshrink()
+    state[NEXT] = np.argmax(samples.violations())
+
+
+def minimise(
+    store: FetchedRows,
+    diag: np.ndarray,
+    y: np.ndarray,
+    C: float,
+    tol: float,
+    max_iter: int,
+    beta: np.ndarray,
+    f: np.ndarray,
+) -> tuple[int, int]:
+    """Solve from `beta`, whose outputs are `f`, changing both in place.
+
+    Parameters
+    ----------
+    store : FetchedRows
+    diag : ndarray of shape (n,)
+        Of the kernel matrix.
+    y : ndarray of shape (n,)
+        Labels ±1.
+    C, tol, max_iter
+        As :class:`NNISDA` has them.
+    beta, f : ndarray of shape (n,)
+        Signed multipliers ``y alpha``, and ``(K + 1) beta``.
+
+    Returns
+    -------
+    n_steps : int
+    end : int
+        Position in `REASONS`.
+    """
+    curvature = np.maximum(diag + (1.0 + 1.0 / C), TINY)
+    free = beta != 0.0
+    down = np.where(free | (y < 0.0), 0.0, -np.inf).astype(np.float32)
+    up = np.where(free | (y > 0.0), 0.0, -np.inf).astype(np.float32)
+    samples = Samples(curvature, y.copy(), beta, f + beta / C - y, down, up)
+    # Only rows that are computed come to stand in another order.
+    place = store.order if store.K is None else slice(None)
+    samples = Samples(*(array[place] for array in samples))
+    state = np.array([0, np.argmax(samples.violations())])
+    pause = PERIOD if store.K is None else max_iter
+    while True:
+        active = samples.first(store.n_active)
+        end = descend(
+            store.values,
+            store.slots,
+            store.last_use,
+            store.clock,
+            C,
+            tol,
+            max_iter,
+            pause,
+            *active,
+            state,
+        )
+        if end == MISSING:
+            fetch(store, active, state, tol)
+        elif end == PAUSED:
+            pause = int(state[STEPS]) + PERIOD
+            shrink(store, samples, state)
+        elif store.n_active < len(y):
+            unshrink(store, samples, state)
+            # All of them take part from here on, or the same could leave again and again.
+            pause = max_iter
+        else:
+            break
+    place = store.order if store.K is None else slice(None)
+    beta[place] = samples.beta
+    f[place] = samples.u + samples.y - samples.beta / C
+    return int(state[STEPS]), end
+
+
+def restart(y: np.ndarray, C: float, beta: np.ndarray, f: np.ndarray, steps: int) -> None:
+    """Turn the solution of one C into the start for the next, in place.
+
+    Where it took few steps, and most samples are support vectors, that is the point of its ray that
+    is best for the new C. Elsewhere it is zero: single steps unlearn a wrong support more slowly
+    than they find the right one (with small gamma and large C, in twice the steps).
+
+    Parameters
+    ----------
+    y : ndarray of shape (n,)
+        Labels ±1.
+    C : float
+    beta, f : ndarray of shape (n,)
+        Signed multipliers and their outputs, which scale with them: no kernel value is needed.
+    steps : int
+        What the solution took.
+    """
+    n, square = len(y), float(beta @ f + beta @ beta / C)
+    few = steps <= FEW_STEPS * n and np.count_nonzero(beta) >= MOST * n
+    factor = float(y @ beta) / square if few and square > 0.0 else 0.0
+    beta *= factor
+    f *= factor
+
+
+@declare(
+    name="nn-isda",
+    problem="half-squared-hinge",
+    promise="violation",
+    summary="non-negative coordinate descent on the L2-SVM's dual, the worst violator first",
+    reference="Kecman and Zigic 2014, as in Melki and Kecman 2016",
+    paper="nlsgd",
+    kernels=MERCER,
+    paths=("C",),
+)
+class NNISDA(L2Classifier):
+    """L2-SVM with the offset absorbed, by exact steps on the multiplier that violates most.
+
+    One coordinate at a time is slow where the kernel matrix is nearly singular and the ridge 1/C
+    small: the steps are counted, and an end at `max_iter` is said.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Weight of half the summed squared hinge losses, above 0: twice LIBLINEAR's C.
+    kernel : {"linear", "rbf", "poly"}, default="rbf"
+    gamma : float, "scale" or "auto", default="scale"
+        Width of the kernel; "scale" is 1 / (n_features * variance of X), "auto" 1 / n_features.
+    degree : int, default=3
+        Of the polynomial kernel.
+    coef0 : float, default=0.0
+        Of the polynomial kernel.
+    tol : float, default=1e-3
+        Largest component of the projected gradient, in units of the margin.
+    max_iter : int, default=10000000
+        Largest number of steps.
+    cache_mb : float, default=1024.0
+        Memory for kernel rows, MiB.
+
+    Attributes
+    ----------
+    support_ : ndarray of int of shape (n_support,)
+    support_vectors_ : ndarray or csr_array of shape (n_support, n_features)
+    dual_coef_ : ndarray of shape (1, n_support)
+        ``alpha_i y_i``.
+    intercept_ : ndarray of shape (1,)
+        The sum of ``dual_coef_``.
+    objective_, dual_objective_ : float
+        Primal and dual value.
+    n_iter_ : int
+        Steps.
+    stop_reason_ : str
+        ``"converged"``, ``"max_iter"`` or ``"stalled"`` (no step is left that float64 can see).
+    counters_ : dict
+        ``updates`` (steps), ``kernel_rows`` (computed; all, of a matrix that was there),
+        ``kernel_evaluations``, ``support_vectors``, ``bounded_support_vectors`` (0).
+
+    Examples
+    --------
+    >>> from svmbench.core.kernel_svm.nn_isda import NNISDA
+    >>> NNISDA(gamma=1.0).fit([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1]).predict([[3.5]])
+    array([1])
+    """
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        kernel: str = "rbf",
+        gamma: float | str = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        tol: float = 1e-3,
+        max_iter: int = 10_000_000,
+        cache_mb: float = 1024.0,
+    ) -> None:
+        self.C = C
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.tol = tol
+        self.max_iter = max_iter
+        self.cache_mb = cache_mb
+
+    def _minimise(
+        self,
+        store: FetchedRows,
+        diag: np.ndarray,
+        y: np.ndarray,
+        C: float,
+        tol: float,
+        beta: np.ndarray,
+        f: np.ndarray,
+    ) -> tuple[str, dict[str, int]]:
+        before = store.n_computed if store.K is None else 0
+        steps, end = minimise(store, diag, y, C, tol, int(self.max_iter), beta, f)
+        return REASONS[end], {"updates": steps, "kernel_rows": store.n_computed - before}
+
+    def _restart(
+        self, y: np.ndarray, C: float, beta: np.ndarray, f: np.ndarray, steps: int
+    ) -> None:
+        restart(y, C, beta, f, steps)
+
+    def _margin_tolerance(self, diag: np.ndarray, C: float, beta: np.ndarray) -> float:
+        return float(self.tol)

@@ -1,0 +1,241 @@
+"""Osuna's decomposition: a working set of fixed size, as many examples leave it as enter.
+
+Problem
+    max_beta  y'beta - 1/2 beta'K beta,   low <= beta <= high,   e'beta = 0
+    with beta_i = y_i alpha_i and the bounds [0, C] for y_i = 1, [-C, 0] for y_i = -1.
+Given
+    A kernel source, y in {-1, +1}, C, tol; perhaps a start.
+Returned
+    beta and the offset b, once no example is further than tol from its side of the margin.
+Reference
+    Osuna, Freund and Girosi 1997, as Platt 1998 (MSR-TR-98-14), section 1.2 describes it: a matrix
+    of constant size, and any set that holds a violator makes progress.
+Deviations
+    - Whom to exchange is left open there. The worst violators enter, at most half of the set at a
+      time; those leave first that are at a bound and farthest inside the conditions, and then,
+      since free examples keep them best, the free ones that have been there for longest.
+    - The pair of examples that violates most is always in the set: with the equality constraint,
+      one violator alone can't move.
+    - The inner quadratic program is solved by pair steps.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from svmbench.core.contract.base import require_count
+from svmbench.core.contract.registry import declare
+from svmbench.core.kernel_svm.working_set import (
+    Variables,
+    combination,
+    first_of_both,
+    solve_inner,
+    worst_of,
+)
+from svmbench.core.kernels.kernels import KERNELS, MIB, KernelSource
+from svmbench.core.models.kernel_base import KernelSolution
+from svmbench.core.models.kernel_classifier import KernelClassifier
+from svmbench.errors import BudgetError
+
+
+class WorkingSet:
+    """The examples that are optimised, with the matrix of their kernel values.
+
+    Attributes
+    ----------
+    members : ndarray of int of shape (q,)
+        Their positions.
+    since : ndarray of int of shape (q,)
+        The step at which each of them entered.
+    K : ndarray of shape (q, q)
+    """
+
+    def __init__(self, source: KernelSource, members: np.ndarray) -> None:
+        self.source, self.members = source, members
+        self.since = np.zeros(len(members), dtype=np.int64)
+        self.K = source.block(members, members)
+
+    def exchange(self, variables: Variables, tol: float, step: int) -> None:
+        """Let the worst violators enter, and as many leave."""
+        rising, falling, _, _ = variables.limits()
+        pair = np.array([np.argmax(rising), np.argmin(falling)])
+        violation, _ = variables.violations()
+        stays = np.isin(self.members, pair)
+        outside = violation.copy()
+        outside[self.members] = -np.inf
+        # The pair comes first, whatever else would.
+        outside[pair[~np.isin(pair, self.members)]] = np.inf
+        most = min(max(2, len(self.members) // 2), int(np.count_nonzero(~stays)))
+        entering = worst_of(outside, tol, most)
+        members = self.members
+        free = (variables.beta > variables.low) & (variables.beta < variables.high)
+        # lexsort's last key counts most: the pair stays, then bound before free, then the order.
+        order = np.where(free[members], self.since, violation[members])
+        leaving = np.lexsort((order, free[members], stays))[: len(entering)]
+        self.members[leaving], self.since[leaving] = entering, step
+        block = self.source.block(entering, self.members)
+        self.K[leaving] = block
+        self.K[:, leaving] = block.T
+
+    def optimise(self, variables: Variables, C: float, tol: float) -> int:
+        """Optimise the members and bring everyone's gradient up to date; return pair steps."""
+        members = self.members
+        before = variables.beta[members]
+        part = Variables(variables.y[members], C, before.copy(), variables.v[members])
+        steps = solve_inner(self.K, part, C, tol)
+        moved = np.flatnonzero(part.beta != before)
+        variables.beta[members] = part.beta
+        variables.v -= combination(self.source, members[moved], (part.beta - before)[moved])
+        return steps
+
+
+def optimise(
+    source: KernelSource, variables: Variables, *, C: float, tol: float, max_iter: int, q: int
+) -> KernelSolution:
+    """Exchange and optimise until the conditions hold within `tol`.
+
+    Parameters
+    ----------
+    source : KernelSource
+    variables : Variables
+        A feasible start; changed in place.
+    C, tol, max_iter : float, float, int
+        Bound of the multipliers, tolerance, largest number of working sets.
+    q : int
+        Size of the working set.
+    """
+    before = source.kernel_evaluations
+    size = min(q, source.n_samples)
+    chosen = WorkingSet(source, first_of_both(variables.y, size))
+    iteration, steps, reason = 0, 0, ""
+    while not reason:
+        _, _, top, bottom = variables.limits()
+        if top - bottom <= 2.0 * tol:
+            reason = "converged"
+        elif iteration >= max_iter:
+            reason = "max_iter"
+        else:
+            if iteration > 0 or np.any(variables.beta):
+                chosen.exchange(variables, tol, iteration)
+            done = chosen.optimise(variables, C, tol)
+            if done == 0:
+                reason = "stalled"
+            steps, iteration = steps + done, iteration + 1
+    return variables.solution(
+        iteration,
+        reason,
+        {"kernel_evaluations": source.kernel_evaluations - before, "updates": steps},
+    )
+
+
+@declare(
+    name="osuna",
+    problem="hinge",
+    promise="violation",
+    summary="decomposition with a working set of fixed size, as many leaving as entering",
+    reference="Osuna, Freund and Girosi 1997; Platt 1998, section 1.2",
+    paper="smo",
+    kernels=KERNELS,
+)
+class Osuna(KernelClassifier):
+    """Osuna's decomposition.
+
+    Where :class:`~svmbench.core.kernel_svm.chunking.Chunking` lets its set grow to all support
+    vectors, this one has a matrix of constant size; it keeps no rows.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Weight of the summed hinge losses; above 0.
+    kernel : {"linear", "rbf", "poly", "sigmoid"}, default="rbf"
+    gamma : float, "scale" or "auto", default="scale"
+        Width of the kernel; "scale" is 1 / (n_features * variance of X), "auto" 1 / n_features.
+    degree : int, default=3
+        Of the polynomial kernel.
+    coef0 : float, default=0.0
+        Of the polynomial and the sigmoid kernel.
+    tol : float, default=1e-3
+        How far f may be from where the conditions want it; the gap at the end is at most twice
+        that (LIBSVM's eps bounds the gap).
+    max_iter : int, default=100000
+        Largest number of working sets.
+    cache_mb : float, default=200.0
+        Memory that the matrix of the working set may take, MiB.
+    q : int, default=500
+        Size of the working set, at least 2.
+
+    Attributes
+    ----------
+    support_ : ndarray of int of shape (n_support,)
+    support_vectors_ : ndarray or csr_array of shape (n_support, n_features)
+    dual_coef_ : ndarray of shape (1, n_support)
+        ``alpha_i y_i``.
+    intercept_ : ndarray of shape (1,)
+    objective_, dual_objective_ : float
+        Primal value at the offset, and dual value.
+    n_iter_ : int
+        Working sets.
+    stop_reason_ : str
+        ``"converged"``, ``"max_iter"`` or ``"stalled"`` (no step is left that float64 can see).
+    counters_ : dict
+        ``kernel_evaluations``, ``updates`` (pair steps in working sets), ``support_vectors``,
+        ``bounded_support_vectors``.
+
+    Raises
+    ------
+    svmbench.errors.BudgetError
+        If `cache_mb` does not hold the matrix; says how much does.
+
+    Examples
+    --------
+    >>> from svmbench.core.kernel_svm.osuna import Osuna
+    >>> Osuna(kernel="linear").fit([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1]).intercept_
+    array([-2.])
+    """
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        kernel: str = "rbf",
+        gamma: float | str = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        tol: float = 1e-3,
+        max_iter: int = 100_000,
+        cache_mb: float = 200.0,
+        q: int = 500,
+    ) -> None:
+        self.C = C
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.tol = tol
+        self.max_iter = max_iter
+        self.cache_mb = cache_mb
+        self.q = q
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        require_count("q", self.q)
+        if self.q < 2:
+            msg = f"q must be at least 2, since a step moves two multipliers, got q={self.q}"
+            raise ValueError(msg)
+
+    def solve(
+        self, source: KernelSource, y: np.ndarray, start: np.ndarray | None = None
+    ) -> KernelSolution:
+        """Decompose, from `start` or from zero."""
+        C, size = float(self.C), min(self.q, source.n_samples)
+        needed = size**2 * 8 / MIB
+        if needed > self.cache_mb:
+            msg = (
+                f"osuna keeps the kernel values of its {size} working examples, {needed:.3g} MiB, "
+                f"but may use cache_mb={self.cache_mb:g}: give more, or a smaller q"
+            )
+            raise BudgetError(msg)
+        variables = Variables.at_zero(y, C) if start is None else Variables.at(source, y, C, start)
+        return optimise(
+            source, variables, C=C, tol=float(self.tol), max_iter=self.max_iter, q=self.q
+        )

@@ -1,0 +1,213 @@
+"""What Platt's two algorithms keep of the examples, and the estimator around them.
+
+Besides multipliers and errors they keep two lists, of the non-bound examples and of the support
+vectors, so that a step costs as many operations as there are of those, whatever N is.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from svmbench.base.compiled import compiled, inlined
+from svmbench.core.contract.base import TrainingData
+from svmbench.core.kernels.storage import (
+    EVALUATIONS,
+    LINEAR,
+    STEPS,
+    SWEEPS,
+    Storage,
+    kernel_values,
+    product,
+    require_storage,
+    store,
+    with_matrix,
+)
+from svmbench.core.models.kernel_base import KernelSolution
+from svmbench.core.models.kernel_classifier import KernelClassifier
+
+#: Which of the two lists: 0 < alpha < C, and alpha > 0.
+FREE, SUPPORT = 0, 1
+
+#: Share of C within which a multiplier counts as at a bound.
+AT_BOUND = 1e-12
+
+
+class Examples(NamedTuple):
+    """The changing arrays of one problem of n examples with d features.
+
+    Attributes
+    ----------
+    y, alpha, errors : ndarray of shape (n,)
+        Labels ±1, multipliers, and f(x_i) - y_i where it is kept.
+    w : ndarray of shape (d,)
+        The weight vector, with the linear kernel.
+    members : ndarray of int of shape (2, n)
+        The list of `FREE` examples and that of `SUPPORT` vectors, in no order.
+    place : ndarray of int of shape (2, n)
+        Where an example stands in each list; -1 where it does not.
+    sizes : ndarray of int of shape (2,)
+        Lengths of the lists.
+    counters : ndarray of int of shape (3,)
+        Kernel evaluations, steps and sweeps.
+    second : ndarray of shape (d,)
+        The second example of the pair that is looked for, spread out; else zeros.
+    work, values : ndarray of shape (d,), (n,)
+        Scratch; `work` is zeros between calls.
+    """
+
+    y: np.ndarray
+    alpha: np.ndarray
+    errors: np.ndarray
+    w: np.ndarray
+    members: np.ndarray
+    place: np.ndarray
+    sizes: np.ndarray
+    counters: np.ndarray
+    second: np.ndarray
+    work: np.ndarray
+    values: np.ndarray
+
+
+def at_zero(y: np.ndarray, n_features: int) -> Examples:
+    """Return the state of alpha = 0, where f = 0 and every error is -y."""
+    n = len(y)
+    return Examples(
+        y=np.array(y, dtype=np.float64),
+        alpha=np.zeros(n),
+        errors=-y,
+        w=np.zeros(n_features),
+        members=np.zeros((2, n), dtype=np.int64),
+        place=np.full((2, n), -1, dtype=np.int64),
+        sizes=np.zeros(2, dtype=np.int64),
+        counters=np.zeros(3, dtype=np.int64),
+        second=np.zeros(n_features),
+        work=np.zeros(n_features),
+        values=np.empty(n),
+    )
+
+
+@compiled
+def enlist(v: Examples, which: int, i: int, belongs: bool) -> None:
+    """Put example i on a list, or take it off, as it `belongs` there or not."""
+    p = v.place[which, i]
+    if belongs and p < 0:
+        size = v.sizes[which]
+        v.members[which, size] = i
+        v.place[which, i] = size
+        v.sizes[which] = size + 1
+    elif p >= 0 and not belongs:
+        size = v.sizes[which] - 1
+        last = v.members[which, size]
+        v.members[which, p] = last
+        v.place[which, last] = p
+        v.place[which, i] = -1
+        v.sizes[which] = size
+
+
+@compiled
+def settle(v: Examples, i: int, value: float, C: float) -> None:
+    """Give example i its new multiplier, and its places on the lists."""
+    v.alpha[i] = value
+    enlist(v, FREE, i, 0.0 < value < C)
+    enlist(v, SUPPORT, i, value > 0.0)
+
+
+@compiled
+def to_bound(value: float, C: float) -> float:
+    """Return `value`, or the bound that it is within rounding of."""
+    if value < AT_BOUND * C:
+        return 0.0
+    if value > C - AT_BOUND * C:
+        return C
+    return value
+
+
+@compiled
+def summed_output(s: Storage, v: Examples, i: int) -> float:
+    """Return sum_j alpha_j y_j K(x_j, x_i) over the support vectors."""
+    support, n_support = v.members[SUPPORT], v.sizes[SUPPORT]
+    kernel_values(s, i, support, n_support, v.work, v.values, v.counters)
+    total = 0.0
+    for m in range(n_support):
+        j = support[m]
+        total += v.alpha[j] * v.y[j] * v.values[m]
+    return total
+
+
+@inlined
+def output(s: Storage, v: Examples, i: int) -> float:
+    """Return sum_j alpha_j y_j K(x_j, x_i): from the weight vector where there is one."""
+    if s.kind == LINEAR:
+        v.counters[EVALUATIONS] += 1
+        total = product(s, v.w, i)
+    else:
+        total = summed_output(s, v, i)
+    return total
+
+
+def solution(v: Examples, b: float, stop_reason: str) -> KernelSolution:
+    """Return what an estimator stores, with the offset `b` of f = sum + b."""
+    return KernelSolution(
+        coefficients=v.alpha * v.y,
+        b=b,
+        n_iter=int(v.counters[SWEEPS]),
+        stop_reason=stop_reason,
+        counters={
+            "kernel_evaluations": int(v.counters[EVALUATIONS]),
+            "updates": int(v.counters[STEPS]),
+            "sweeps": int(v.counters[SWEEPS]),
+        },
+    )
+
+
+class PlattClassifier(KernelClassifier):
+    """A solver that works on the inputs themselves, example by example.
+
+    Subclasses define `optimise`.
+    """
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        kernel: str = "rbf",
+        gamma: float | str = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        tol: float = 1e-3,
+        max_iter: int = 100_000,
+        cache_mb: float = 0.0,
+        storage: str = "sparse",
+    ) -> None:
+        self.C = C
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.tol = tol
+        self.max_iter = max_iter
+        self.cache_mb = cache_mb
+        self.storage = storage
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        require_storage(self.storage)
+
+    def prepare(self, X: Any, y: Any) -> TrainingData:
+        """Validate, and bring the inputs into the chosen storage."""
+        data = super().prepare(X, y)
+        data.native = store(data.X, self.function, self.storage)
+        return data
+
+    def train(self, data: TrainingData) -> Self:
+        """Sweep until no example violates the optimality conditions by more than `tol`."""
+        s = with_matrix(data.native, data.X, self.function, float(self.cache_mb))
+        v = at_zero(data.y, data.X.shape[1])
+        v.counters[EVALUATIONS] = s.K.size
+        return self._store(self.optimise(s, v), data)
+
+    def optimise(self, s: Storage, v: Examples) -> KernelSolution:
+        """Solve from `v`, which is at alpha = 0, with the estimator's own parameters."""
+        raise AssertionError("a subclass defines optimise")

@@ -1,0 +1,449 @@
+"""Sums over samples that are near a free point: what the search for pre-images asks of the inputs.
+
+For weights g_i of some samples and a point z, with k_i = exp(-gamma ||x_i - z||^2):
+
+    pull(z) = sum_i g_i k_i x_i   and   height(z) = sum_i g_i k_i.
+
+A sample is read once for both, piece by piece, while it is in the cache. Dense inputs are kept in
+float32, shifted to a central sample so that distances lose no digits; sparse ones of few zeros are
+kept so unshifted (whole vectors at a time are faster than their non-zeros one by one), and the
+rest are read as they are. Points are in the shifted coordinates (`to_points` shifts them back).
+"""
+
+from __future__ import annotations
+
+from math import e
+from typing import Any, Protocol
+
+import numpy as np
+import scipy.sparse as sp
+
+from svmbench.base.compiled import compiled, compiled_sums
+from svmbench.core.kernels.float32_rows import COPIED
+from svmbench.core.kernels.kernels import squared_lengths
+from svmbench.core.kernels.one_column import LARGEST_INPUT, SPARSE_BELOW, central_row, gauss
+from svmbench.core.numeric.arrays import csr_parts, raw
+
+#: Samples of a piece: their kernel values stay in the first-level cache.
+PIECE = 512
+
+#: Dense values of a piece.
+CACHED = 1 << 17
+
+#: Above this gamma a product with it overflows in single precision.
+LARGEST_GAMMA = 1e30
+
+
+class Selected(Protocol):
+    """What makes the sums over some weighted samples, again and again."""
+
+    def sums(self, Z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return pulls (m, n_features) and heights (m,) of points (m, n_features)."""
+
+
+class NearSums(Protocol):
+    """What gives the sums of one problem's samples."""
+
+    def point(self, i: int) -> np.ndarray:
+        """Return sample `i` as a point, float64 of shape (n_features,)."""
+
+    def to_points(self, Z: np.ndarray) -> np.ndarray:
+        """Return points (m, n_features) in the coordinates of the inputs."""
+
+    def select(self, rows: np.ndarray, weights: np.ndarray) -> Selected:
+        """Return what makes the sums over some samples.
+
+        Parameters
+        ----------
+        rows, weights : ndarray of shape (n,)
+            Samples, and the weights of these.
+        """
+
+    def column(self, z: np.ndarray, out: np.ndarray) -> None:
+        """Write the kernel values of a point with all samples to `out`, float32 (n_samples,)."""
+
+
+@compiled_sums
+def weigh(
+    values: np.ndarray,
+    lengths: np.ndarray,
+    own: np.ndarray,
+    weights: np.ndarray,
+    factor: np.float32,
+    power: np.ndarray,
+    height: np.ndarray,
+) -> None:
+    """Turn inner products into weighted kernel values, in place, and add these to the heights.
+
+    Parameters
+    ----------
+    values : ndarray of float32 of shape (m, n)
+        Products of m points with n samples.
+    lengths, own : ndarray of float32 of shape (n,), (m,)
+        Squared lengths of samples and points.
+    weights : ndarray of float32 of shape (n,)
+    factor : float32
+        As `gauss` has it.
+    power : ndarray of int32 of shape (n,)
+        Scratch.
+    height : ndarray of shape (m,)
+    """
+    n = len(lengths)
+    squares = np.empty(n, dtype=np.float32)
+    for q in range(len(values)):
+        row, length, total = values[q], own[q], 0.0
+        for k in range(n):
+            squares[k] = length + lengths[k] - np.float32(2.0) * row[k]
+        gauss(squares, factor, power, row)
+        for k in range(n):
+            row[k] *= weights[k]
+            total += np.float64(row[k])
+        height[q] += total
+
+
+@compiled_sums
+def column_dense(
+    X: np.ndarray, lengths: np.ndarray, z: np.ndarray, factor: np.float32, out: np.ndarray
+) -> None:
+    """Write the kernel values of a point with all dense samples."""
+    n, d = X.shape
+    squares, power = np.empty(PIECE, dtype=np.float32), np.empty(PIECE, dtype=np.int32)
+    own = np.float32(0.0)
+    for j in range(d):
+        own += z[j] * z[j]
+    for first in range(0, n, PIECE):
+        m = min(PIECE, n - first)
+        for k in range(m):
+            x = X[first + k]
+            product = np.float32(0.0)
+            for j in range(d):
+                product += x[j] * z[j]
+            squares[k] = own + lengths[first + k] - np.float32(2.0) * product
+        gauss(squares[:m], factor, power[:m], out[first : first + m])
+
+
+@compiled
+def copy_rows(
+    data: np.ndarray,
+    indices: np.ndarray,
+    starts: np.ndarray,
+    rows: np.ndarray,
+    values: np.ndarray,
+    features: np.ndarray,
+    ends: np.ndarray,
+) -> None:
+    """Write the non-zeros of some CSR samples one behind the other; `values` may be left out."""
+    to = 0
+    for k in range(len(rows)):
+        i = rows[k]
+        for p in range(starts[i], starts[i + 1]):
+            features[to] = indices[p]
+            if len(values) > 0:
+                values[to] = data[p]
+            to += 1
+        ends[k] = to
+
+
+@compiled
+def add_sparse(
+    values: np.ndarray,
+    features: np.ndarray,
+    ends: np.ndarray,
+    lengths: np.ndarray,
+    weights: np.ndarray,
+    z: np.ndarray,
+    factor: np.float32,
+    pull: np.ndarray,
+) -> float:
+    """Add the pull of CSR samples to a point, shape (n_features,); return its height.
+
+    Without `values` the non-zeros are 1.
+    """
+    kernel, power = np.empty(PIECE, dtype=np.float32), np.empty(PIECE, dtype=np.int32)
+    squares = np.empty(PIECE, dtype=np.float32)
+    of_ones = len(values) == 0
+    own, height = 0.0, 0.0
+    for j in range(len(z)):
+        own += z[j] * z[j]
+    top = np.uint64(0)
+    for first in range(0, len(ends), PIECE):
+        m = min(PIECE, len(ends) - first)
+        start = top
+        for k in range(m):
+            product, end = 0.0, np.uint64(ends[first + k])
+            if of_ones:
+                for p in range(start, end):
+                    product += z[np.uint32(features[p])]
+            else:
+                for p in range(start, end):
+                    product += np.float64(values[p]) * z[np.uint32(features[p])]
+            squares[k] = np.float32(own + lengths[first + k] - 2.0 * product)
+            start = end
+        gauss(squares[:m], factor, power[:m], kernel[:m])
+        start = top
+        for k in range(m):
+            weight, end = weights[first + k] * np.float64(kernel[k]), np.uint64(ends[first + k])
+            height += weight
+            if of_ones:
+                for p in range(start, end):
+                    pull[np.uint32(features[p])] += weight
+            else:
+                for p in range(start, end):
+                    pull[np.uint32(features[p])] += weight * np.float64(values[p])
+            start = end
+        top = start
+    return height
+
+
+@compiled
+def add_sparse_of_four(
+    values: np.ndarray,
+    features: np.ndarray,
+    ends: np.ndarray,
+    lengths: np.ndarray,
+    weights: np.ndarray,
+    Z: np.ndarray,
+    factor: np.float32,
+    pull: np.ndarray,
+    height: np.ndarray,
+) -> None:
+    """Do what `add_sparse` does for four points, the columns of `Z` and `pull`, at once."""
+    kernel = np.empty((4, PIECE), dtype=np.float32)
+    squares, power = np.empty((4, PIECE), dtype=np.float32), np.empty(PIECE, dtype=np.int32)
+    of_ones = len(values) == 0
+    own = np.zeros(4)
+    for j in range(len(Z)):
+        for q in range(4):
+            own[q] += Z[j, q] * Z[j, q]
+    top, v = np.uint64(0), 1.0
+    for first in range(0, len(ends), PIECE):
+        m = min(PIECE, len(ends) - first)
+        start = top
+        for k in range(m):
+            a, b, c, d, end = 0.0, 0.0, 0.0, 0.0, np.uint64(ends[first + k])
+            for p in range(start, end):
+                i = np.uint32(features[p])
+                if not of_ones:
+                    v = np.float64(values[p])
+                a += v * Z[i, 0]
+                b += v * Z[i, 1]
+                c += v * Z[i, 2]
+                d += v * Z[i, 3]
+            length = lengths[first + k]
+            squares[0, k] = np.float32(own[0] + length - 2.0 * a)
+            squares[1, k] = np.float32(own[1] + length - 2.0 * b)
+            squares[2, k] = np.float32(own[2] + length - 2.0 * c)
+            squares[3, k] = np.float32(own[3] + length - 2.0 * d)
+            start = end
+        for q in range(4):
+            gauss(squares[q, :m], factor, power[:m], kernel[q, :m])
+        start = top
+        for k in range(m):
+            g, end = weights[first + k], np.uint64(ends[first + k])
+            a, b = g * np.float64(kernel[0, k]), g * np.float64(kernel[1, k])
+            c, d = g * np.float64(kernel[2, k]), g * np.float64(kernel[3, k])
+            height[0] += a
+            height[1] += b
+            height[2] += c
+            height[3] += d
+            for p in range(start, end):
+                i = np.uint32(features[p])
+                if not of_ones:
+                    v = np.float64(values[p])
+                pull[i, 0] += v * a
+                pull[i, 1] += v * b
+                pull[i, 2] += v * c
+                pull[i, 3] += v * d
+            start = end
+        top = start
+
+
+@compiled
+def column_sparse(
+    data: np.ndarray,
+    indices: np.ndarray,
+    starts: np.ndarray,
+    lengths: np.ndarray,
+    z: np.ndarray,
+    factor: np.float32,
+    out: np.ndarray,
+) -> None:
+    """Write the kernel values of a point with all CSR samples."""
+    squares, power = np.empty(PIECE, dtype=np.float32), np.empty(PIECE, dtype=np.int32)
+    n, own = len(lengths), 0.0
+    for j in range(len(z)):
+        own += z[j] * z[j]
+    for first in range(0, n, PIECE):
+        m = min(PIECE, n - first)
+        for k in range(m):
+            i = first + k
+            product = 0.0
+            for p in range(np.uint32(starts[i]), np.uint32(starts[i + 1])):
+                product += data[p] * z[np.uint32(indices[p])]
+            squares[k] = np.float32(own + lengths[i] - 2.0 * product)
+        gauss(squares[:m], factor, power[:m], out[first : first + m])
+
+
+class DenseSelected:
+    """Sums over dense samples; see :class:`Selected`.
+
+    Parameters
+    ----------
+    X : ndarray of float32 of shape (n, n_features)
+    lengths : ndarray of float32 of shape (n,)
+        Their squared lengths.
+    weights : ndarray of shape (n,)
+    factor : float32
+    """
+
+    def __init__(
+        self, X: np.ndarray, lengths: np.ndarray, weights: np.ndarray, factor: np.float32
+    ) -> None:
+        self._X, self._lengths, self._factor = X, lengths, factor
+        self._weights = weights.astype(np.float32)
+        # So many samples that a piece stays in the second-level cache between its two products.
+        self._piece = max(PIECE, CACHED // max(1, X.shape[1]))
+
+    def sums(self, Z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Multiply, transform, and multiply back."""
+        points = np.ascontiguousarray(Z, dtype=np.float32)
+        own = squared_lengths(points)
+        pull, height = np.zeros(Z.shape), np.zeros(len(Z))
+        for first in range(0, len(self._X), self._piece):
+            piece = slice(first, first + self._piece)
+            X = self._X[piece]
+            values = np.matmul(points, X.T)
+            power = np.empty(values.shape[1], dtype=np.int32)
+            weigh(
+                values, self._lengths[piece], own, self._weights[piece], self._factor, power, height
+            )
+            pull += np.matmul(values, X)
+        return pull, height
+
+
+class SparseSelected:
+    """Sums over CSR samples; see :class:`Selected`.
+
+    They are copied together, in half the bytes or, where all non-zeros are 1, in a quarter: each
+    sum reads them twice, and a pre-image takes about twenty sums.
+
+    Parameters
+    ----------
+    X : SparseSums
+        All samples.
+    rows, weights : ndarray of shape (n,)
+        The samples that are summed over, and their weights.
+    """
+
+    def __init__(self, X: SparseSums, rows: np.ndarray, weights: np.ndarray) -> None:
+        data, indices, starts = X.parts
+        n_values = int(np.sum(starts[rows + 1] - starts[rows]))
+        self._values = np.empty(0 if X.is_of_ones else n_values, dtype=np.float32)
+        self._features = np.empty(n_values, dtype=np.int32)
+        self._ends = np.empty(len(rows), dtype=np.int64)
+        copy_rows(data, indices, starts, raw(rows), self._values, self._features, self._ends)
+        self._lengths, self._weights = X.lengths[rows], raw(weights)
+        self._factor = X.factor
+
+    def sums(self, Z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Go over the samples' non-zeros twice, piece by piece: for four points, or for one."""
+        pull, height = np.zeros(Z.shape), np.zeros(len(Z))
+        fixed = self._values, self._features, self._ends, self._lengths, self._weights
+        for first in range(0, len(Z) - 3, 4):
+            four = slice(first, first + 4)
+            across, pulls = raw(np.ascontiguousarray(Z[four].T)), np.zeros((Z.shape[1], 4))
+            add_sparse_of_four(*fixed, across, self._factor, pulls, height[four])
+            pull[four] = pulls.T
+        for q in range(len(Z) - len(Z) % 4, len(Z)):
+            height[q] = add_sparse(*fixed, raw(Z[q]), self._factor, pull[q])
+        return pull, height
+
+
+class DenseSums:
+    """Sums over dense inputs; see :class:`NearSums`.
+
+    Parameters
+    ----------
+    X : ndarray or csr_array of shape (n_samples, n_features)
+        A CSR matrix is copied to a dense array.
+    gamma : float
+    """
+
+    def __init__(self, X: Any, gamma: float) -> None:
+        shifted = np.empty(X.shape, dtype=np.float32)
+        if sp.issparse(X):
+            self._shift = np.zeros(X.shape[1])
+            for top in range(0, X.shape[0], COPIED):
+                shifted[top : top + COPIED] = X[top : top + COPIED].toarray()
+        else:
+            self._shift = central_row(X)
+            np.subtract(X, self._shift, out=shifted, casting="same_kind")
+        self._X, self._lengths = raw(shifted), raw(squared_lengths(shifted))
+        self._factor = _factor(gamma)
+
+    def point(self, i: int) -> np.ndarray:
+        """Return a copy."""
+        return self._X[i].astype(np.float64)
+
+    def to_points(self, Z: np.ndarray) -> np.ndarray:
+        """Shift."""
+        return Z + self._shift
+
+    def select(self, rows: np.ndarray, weights: np.ndarray) -> Selected:
+        """Copy the samples together: they are read many times."""
+        return DenseSelected(self._X[rows], self._lengths[rows], weights, self._factor)
+
+    def column(self, z: np.ndarray, out: np.ndarray) -> None:
+        """Compute."""
+        column_dense(self._X, self._lengths, raw(z.astype(np.float32)), self._factor, out)
+
+
+class SparseSums:
+    """Sums over CSR inputs; see :class:`NearSums`.
+
+    Parameters
+    ----------
+    X : csr_array of shape (n_samples, n_features)
+    gamma : float
+    """
+
+    def __init__(self, X: sp.csr_array, gamma: float) -> None:
+        self._X, self.parts = X, csr_parts(X)
+        self.lengths = raw(squared_lengths(X))
+        self.factor = _factor(gamma)
+        self.is_of_ones = bool(np.all(X.data == 1.0))
+
+    def point(self, i: int) -> np.ndarray:
+        """Return a dense copy."""
+        return np.asarray(self._X[[i]].toarray()).ravel()
+
+    def to_points(self, Z: np.ndarray) -> np.ndarray:
+        """Return them as they are."""
+        return Z
+
+    def select(self, rows: np.ndarray, weights: np.ndarray) -> Selected:
+        """Copy the samples together: they are read many times."""
+        return SparseSelected(self, rows, weights)
+
+    def column(self, z: np.ndarray, out: np.ndarray) -> None:
+        """Compute."""
+        column_sparse(*self.parts, self.lengths, raw(z), self.factor, out)
+
+
+def _factor(gamma: float) -> np.float32:
+    return np.float32(-gamma * np.log2(e))
+
+
+def near_sums(X: Any, gamma: float) -> NearSums | None:
+    """Return what gives the sums; None where single precision can't hold inputs or gamma.
+
+    Parameters
+    ----------
+    X : ndarray or csr_array of shape (n_samples, n_features)
+    gamma : float
+    """
+    values = X.data if sp.issparse(X) else X
+    if gamma > LARGEST_GAMMA or np.abs(values).max(initial=0.0) > LARGEST_INPUT:
+        return None
+    is_sparse = sp.issparse(X) and X.nnz < SPARSE_BELOW * X.shape[0] * X.shape[1]
+    return SparseSums(X, gamma) if is_sparse else DenseSums(X, gamma)

@@ -1,0 +1,215 @@
+"""Systems of one kernel matrix and many shifts, by conjugate gradients side by side.
+
+Problem
+    (K + c + nu_k I) beta_k = y   for k = 1 … m,   nu_k > 0: the least-squares SVM at m values of C.
+Given
+    K (n, n) positive semidefinite, c, y, the shifts nu_k, a residual to reach.
+Returned
+    beta_k with ||y - (K + c + nu_k I) beta_k|| <= residual ||y||, as computed anew from beta_k, or
+    as small as rounding allows; or nothing, where a factorisation of that one matrix is cheaper.
+Reference
+    Hestenes and Stiefel 1952, preconditioned by Nyström's approximation of K from some of its rows
+    (Frangella, Tropp and Udell 2023, with sampled rows for their random projections):
+        P_k = F'F + nu_k I,   F = L^-1 K_J,   L L' = K_JJ.
+What is shared
+    The rows J, F and F F' serve every shift. An iteration reads K and F once for all shifts that
+    are not done: as products of matrices they cost hardly more than for one. The eigenvalues of RBF
+    kernels fall fast, so that few iterations are left where nu_k is not tiny.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg.blas import dtrsm
+from scipy.linalg.lapack import dpstrf
+
+from svmbench.core.kernel_svm.refined_solve import BACKWARD, DRIFTS
+
+#: Share of the rows that the preconditioner is made of, and their largest number.
+SHARE, MOST_ROWS = 0.1, 1024
+
+#: Pivots below this, relative to the largest, are rounding: their rows are left out.
+LEAST_PIVOT = {np.float64: 1e-10, np.float32: 1e-6}
+
+#: Iterations before the first forecast, and from one to the next.
+FORECAST = 6
+
+#: A factorisation costs as much as so many iterations for each row of the matrix.
+WORTH = 1.0 / 200.0
+
+
+class Shifted(NamedTuple):
+    """What was done for one shift.
+
+    Attributes
+    ----------
+    beta : ndarray of shape (n,) or None
+        The solution; None where a factorisation is to be preferred.
+    steps : int
+        Iterations, those in vain included.
+    certified : bool
+        Whether the residual is what was asked for; if not, rounding allows no less.
+    """
+
+    beta: np.ndarray | None = None
+    steps: int = 0
+    certified: bool = False
+
+
+class Preconditioner:
+    """Nyström's approximation of a matrix plus any shift, inverted.
+
+    Parameters
+    ----------
+    K : ndarray of shape (n, n)
+        Float64.
+    constant : float
+        Added to every entry.
+    least : float
+        Smallest pivot, relative to the largest.
+    """
+
+    def __init__(self, K: np.ndarray, constant: float, least: float) -> None:
+        n = len(K)
+        m = min(MOST_ROWS, max(1, int(SHARE * n)))
+        J = np.sort(np.random.default_rng(0).permutation(n)[:m])
+        K_J = K[J] + constant
+        own = K_J[:, J]
+        L, order, rank, _ = dpstrf(own, lower=1, tol=least * float(np.max(np.diag(own))))
+        # The transpose of C-ordered rows is a Fortran matrix, which is solved for in place.
+        rows = K_J[order[:rank] - 1].T
+        factor = np.tril(L[:rank, :rank])
+        self._F = dtrsm(1.0, factor, rows, side=1, lower=1, trans_a=1, overwrite_b=1).T
+        self._square = self._F @ self._F.T
+
+    def at(self, nu: np.ndarray) -> None:
+        """Factorise for these shifts, in whose order right-hand sides come from now on."""
+        self._nu, self._factors = nu[:, np.newaxis], []
+        for each in nu:
+            shifted = self._square.copy()
+            shifted.flat[:: len(shifted) + 1] += each
+            self._factors.append(cho_factor(shifted, lower=True, overwrite_a=True)[0])
+
+    def keep(self, some: np.ndarray) -> None:
+        """Go on with some of the shifts, marked in `some`."""
+        self._nu = self._nu[some]
+        self._factors = [L for L, wanted in zip(self._factors, some, strict=True) if wanted]
+
+    def solve(self, R: np.ndarray) -> np.ndarray:
+        """Return ``P_k^-1 R_k`` for each row of `R`, by Sherman, Morrison and Woodbury."""
+        inner = R @ self._F.T
+        for k, factor in enumerate(self._factors):
+            inner[k] = cho_solve((factor, True), inner[k], check_finite=False)
+        return np.asarray((R - inner @ self._F) / self._nu)
+
+
+def solve_shifted(
+    K: np.ndarray, y: np.ndarray, nu: np.ndarray, constant: float, residual: float
+) -> list[Shifted]:
+    """Return the solutions of ``(K + constant + nu_k I) beta_k = y``, where that is worth it.
+
+    Parameters
+    ----------
+    K : ndarray of shape (n, n)
+        Symmetric, float32 or float64; left as it is.
+    y : ndarray of shape (n,)
+    nu : ndarray of shape (m,)
+        Above 0.
+    constant : float
+        Added to every entry.
+    residual : float
+        Length of the residual that is reached, relative to that of `y`.
+    """
+    least = LEAST_PIVOT[K.dtype.type]
+    K = np.asarray(K, dtype=np.float64)
+    found = [Shifted() for _ in nu]
+    preconditioner = Preconditioner(K, constant, least)
+    preconditioner.at(nu)
+    length_y = float(np.linalg.norm(y))
+    aim, worth = residual * length_y, WORTH * len(y)
+
+    # Of a matrix without large negative entries, a vector of ones finds the norm.
+    norm = (
+        float(np.linalg.norm(_multiply(K, constant, np.ones((1, len(y))), nu[:1]))) / len(y) ** 0.5
+    )
+    # What is left, by its place in `nu`: rows of all that follows.
+    left = np.arange(len(nu))
+    R = np.tile(np.asarray(y, dtype=np.float64), (len(nu), 1))
+    B = np.zeros_like(R)
+    P = preconditioner.solve(R)
+    slope, step = _dots(R, P), 0
+    drifts = np.zeros(len(nu), dtype=np.int64)
+    while len(left):
+        step += 1
+        AP = _multiply(K, constant, P, nu[left])
+        a = slope / _dots(P, AP)
+        B += a * P
+        before, R = R, R - a * AP
+        length = np.sqrt(_dots(R, R)[:, 0])
+        keep = np.isfinite(length)
+        again = np.flatnonzero(length <= aim)
+        if len(again):
+            # The recurrence drifts from the residual: this is what counts.
+            R[again] = y - _multiply(K, constant, B[again], nu[left[again]])
+            length[again] = np.sqrt(_dots(R[again], R[again])[:, 0])
+            sizes = np.sqrt(_dots(B[again], B[again])[:, 0])
+            near = length[again] <= np.maximum(aim, BACKWARD * (norm * sizes + length_y))
+            for k in again[near]:
+                found[left[k]] = Shifted(B[k].copy(), step, bool(length[k] <= aim))
+            drifts[left[again]] += 1
+            keep[again] &= ~near & (drifts[left[again]] <= DRIFTS)
+        if step % FORECAST == 0:
+            keep &= _worthwhile(length / length_y, residual, step, worth, keep)
+        for k in left[~keep]:
+            found[k] = found[k]._replace(steps=step)
+        if not keep.all():
+            left, R, before, B, P = left[keep], R[keep], before[keep], B[keep], P[keep]
+            slope = slope[keep]
+            preconditioner.keep(keep)
+        if len(left):
+            Z = preconditioner.solve(R)
+            # Polak and Ribiere's form: a residual computed anew may have jumped.
+            P = Z + _dots(Z, R - before) / slope * P
+            slope = _dots(R, Z)
+    return found
+
+
+def _multiply(K: np.ndarray, constant: float, V: np.ndarray, nu: np.ndarray) -> np.ndarray:
+    """Return ``(K + constant + nu_k I) v_k`` for each row of `V`."""
+    AV = V @ K
+    AV += constant * V.sum(axis=1, keepdims=True)
+    AV += nu[:, np.newaxis] * V
+    return np.asarray(AV)
+
+
+def _dots(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+    """Return the inner products of rows, shape (k, 1)."""
+    return np.einsum("ij,ij->i", A, B)[:, np.newaxis]
+
+
+def _worthwhile(
+    lengths: np.ndarray, residual: float, step: int, worth: float, left: np.ndarray
+) -> np.ndarray:
+    """Return whether each will be there before factorisations of all that are left would be.
+
+    Parameters
+    ----------
+    lengths : ndarray of shape (k,)
+        Relative lengths of the residuals.
+    residual, step, worth : float, int, float
+        What is to be reached, iterations so far, and what a factorisation is worth.
+    left : ndarray of bool of shape (k,)
+        Which ones count.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        rate = np.log(lengths) / step
+        ahead = np.where(rate < 0.0, np.log(residual / lengths) / rate, np.inf)
+    keep = left.copy()
+    # The hardest go first: without them, less is shared by the others.
+    for k in np.argsort(-ahead):
+        if keep[k] and ahead[k] > worth * np.count_nonzero(keep):
+            keep[k] = False
+    return keep

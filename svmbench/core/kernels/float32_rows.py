@@ -1,0 +1,419 @@
+"""Rows of a kernel matrix in single precision, fast enough to be computed again when forgotten.
+
+A maker of rows is asked for `columns` once, the samples that rows are wanted at, and then fills
+pieces of rows into someone else's memory. Which maker serves a problem follows from its inputs:
+
+- `BitRows`, all values 0 or 1: a sample is a few machine words, an inner product a population
+  count, a kernel value a look into a table;
+- `DifferenceRows`, RBF of few features, and of more where products would lose digits;
+- `DenseRows`: one product of matrices, transformed while it is in the cache;
+- `SourceRows`: whatever a `KernelSource` gives, in either precision (very sparse inputs, stored
+  matrices, and the fallback where single precision does not suffice).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+import scipy.sparse as sp
+
+from svmbench.base.compiled import compiled
+from svmbench.core.csvc.exact import Blocks
+from svmbench.core.kernels.bits import MOST_BITS, count_pieces, is_binary, pack, table_of
+from svmbench.core.kernels.difference_rows import DifferenceRows, MadeRows, Part, suits, take_off
+from svmbench.core.kernels.kernels import KernelFunction, KernelSource, gauss_single
+from svmbench.core.kernels.row_store import subtract_rows
+from svmbench.core.numeric.arrays import raw
+
+#: Columns and rows of a piece: product, norms and result stay in the second-level cache.
+WIDTH, HEIGHT = 512, 256
+
+#: Sparse inputs are multiplied as dense ones from this share of non-zeros on.
+DENSE_FROM = 0.03
+
+#: Rows of the inputs that are brought into their form at a time.
+COPIED = 4096
+
+#: Dense inputs of so many values are no burden, however many of them are zero.
+SMALL = 1 << 22
+
+
+class Rows(Protocol):
+    """What makes rows of one kernel matrix.
+
+    Attributes
+    ----------
+    n_samples : int
+    dtype : type
+        Of the values: float32 or float64.
+    diagonal : ndarray of shape (n_samples,)
+        K(x, x) of every sample, of that type.
+    effort : float
+        About what a value costs, in units of reading a stored one from memory.
+    height : int
+        How many rows to ask for at a time where there is a choice.
+    evaluations : int
+        Values made so far, but for those that a `KernelSource` counts.
+    shares : bool
+        Whether several threads may fill rows at a time.
+    """
+
+    n_samples: int
+    dtype: Any
+    diagonal: np.ndarray
+    effort: float
+    height: int
+    shares: bool
+
+    @property
+    def evaluations(self) -> int:
+        """Values made so far."""
+
+    def columns(self, J: np.ndarray | None) -> Any:
+        """Return the samples `J` (None: all) in the form that `fill` wants."""
+
+    def fill(
+        self,
+        samples: np.ndarray,
+        columns: Any,
+        start: int,
+        stop: int,
+        out: np.ndarray,
+        at: np.ndarray,
+        left: int = 0,
+    ) -> None:
+        """Write the values of sample ``samples[m]`` to ``out[at[m], left : left + stop - start]``.
+
+        Parameters
+        ----------
+        samples, at : ndarray of int of shape (m,)
+            Samples, and the rows of `out` that they go to.
+        columns : object
+            From `columns`.
+        start, stop : int
+            The part of the columns that is wanted.
+        out : ndarray of shape (any, at least left + stop - start)
+        left : int, default=0
+        """
+
+    def take_off(
+        self, samples: np.ndarray, factors: np.ndarray, columns: Any, part: Part, v: np.ndarray
+    ) -> None:
+        """Take ``factors @ K[samples][:, columns]`` off `v`, by rows that are never written out.
+
+        Parameters
+        ----------
+        samples, factors : ndarray of shape (m,)
+        columns : object
+            From `columns`.
+        part : tuple of int
+            From which column on, and before which, they are wanted.
+        v : ndarray of float64 of shape (n_columns,)
+            One value a column; changed in place, in that part.
+        """
+
+    def whole(self) -> np.ndarray:
+        """Return the whole matrix, shape (n_samples, n_samples)."""
+
+
+def float32_rows(source: KernelSource) -> Rows:
+    """Return the fastest maker of float32 rows for a source."""
+    inputs = source.inputs()
+    if inputs is None:
+        return SourceRows(source, np.float32)
+    X, function = inputs
+    if X.shape[1] <= MOST_BITS and is_binary(X):
+        return BitRows(X, function)
+    if sp.issparse(X):
+        size = X.shape[0] * X.shape[1]
+        if size > SMALL and X.nnz < DENSE_FROM * size:
+            return SourceRows(source, np.float32)
+    return DifferenceRows(X, function) if suits(X, function) else DenseRows(X, function)
+
+
+def exact_values(source: KernelSource, rows: Rows) -> Blocks:
+    """Return what computes values in float64 fastest: bits, where rows are made of them."""
+    return rows if isinstance(rows, BitRows) else source
+
+
+@compiled
+def fill_gauss(
+    samples: tuple[np.ndarray, np.ndarray],
+    columns: tuple[np.ndarray, np.ndarray],
+    part: Part,
+    gamma: float,
+    height: int,
+    out: np.ndarray,
+    at: np.ndarray,
+    left: int,
+) -> None:
+    """Write RBF values, by products of pieces that stay in the cache.
+
+    Parameters
+    ----------
+    samples, columns : (ndarray of shape (m, d), ndarray of shape (m,)), both of float32
+        Inputs and their squared lengths.
+    part : tuple of int
+        Which of the columns.
+    gamma : float
+    height : int
+        Rows of a piece.
+    out, at, left
+        As for ``Rows.fill``.
+    """
+    (A, lengths), (X, squares), (start, stop) = samples, columns, part
+    scratch = np.empty(min(height, len(A)) * WIDTH, dtype=np.float32)
+    for top in range(0, len(A), height):
+        some = A[top : top + height]
+        for first in range(start, stop, WIDTH):
+            end = min(first + WIDTH, stop)
+            P = scratch[: len(some) * (end - first)].reshape(len(some), end - first)
+            np.dot(some, X[first:end].T, P)
+            target = out[:, left + first - start : left + end - start]
+            a, b = lengths[top : top + height], squares[first:end]
+            gauss_single(P, a, b, gamma, target, at[top : top + height])
+
+
+@compiled
+def take_off_gauss(
+    samples: tuple[np.ndarray, np.ndarray],
+    factors: np.ndarray,
+    columns: tuple[np.ndarray, np.ndarray],
+    part: Part,
+    gamma: float,
+    height: int,
+    v: np.ndarray,
+) -> None:
+    """Take a sum of RBF rows off `v`; parameters as for :func:`fill_gauss` and ``Rows.take_off``.
+
+    Threads that come back to Python after every piece wait for each other there; this comes back
+    once.
+    """
+    A, lengths = samples
+    K, places = np.empty((min(height, len(A)), WIDTH), dtype=np.float32), np.arange(height)
+    for first in range(part[0], part[1], WIDTH):
+        end = min(first + WIDTH, part[1])
+        for top in range(0, len(A), height):
+            some = A[top : top + height], lengths[top : top + height]
+            at = places[: len(some[0])]
+            fill_gauss(some, columns, (first, end), gamma, height, K, at, 0)
+            subtract_rows(K, at, factors[top : top + height], v[first:end], 0, end - first)
+
+
+class DenseRows(MadeRows):
+    """Rows from dense inputs in float32; see :class:`Rows`.
+
+    Parameters
+    ----------
+    X : ndarray or csr_array of shape (n_samples, n_features)
+        CSR inputs are copied to a dense array.
+    function : KernelFunction
+    """
+
+    def __init__(self, X: Any, function: KernelFunction) -> None:
+        super().__init__()
+        self.function = function
+        self.n_samples, d = X.shape
+        # Distances don't change by a shift, and small inputs lose fewer digits in them.
+        shift = np.asarray(X.mean(axis=0)).ravel() if function.name == "rbf" else np.zeros(d)
+        self.X = np.empty((self.n_samples, d), dtype=np.float32)
+        for top in range(0, self.n_samples, COPIED):
+            piece = X[top : top + COPIED]
+            dense = piece.toarray() if sp.issparse(piece) else piece
+            np.subtract(dense, shift, out=self.X[top : top + COPIED], casting="same_kind")
+        self.squares = np.einsum("ij,ij->i", self.X, self.X)
+        self.effort = 4.0 + d / 20.0
+        # Where the product is most of the work, it is faster with taller pieces.
+        self.height = HEIGHT if d < HEIGHT else 2 * HEIGHT
+        self.diagonal = function.diagonal(X).astype(np.float32)
+
+    def columns(self, J: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+        """Return inputs and squared lengths of the samples `J`."""
+        return (self.X, self.squares) if J is None else (self.X[J], self.squares[J])
+
+    def fill(
+        self,
+        samples: np.ndarray,
+        columns: Any,
+        start: int,
+        stop: int,
+        out: np.ndarray,
+        at: np.ndarray,
+        left: int = 0,
+    ) -> None:
+        """Multiply, transform and write; see :class:`Rows`."""
+        if self.function.name == "rbf":
+            some, part = (self.X[samples], self.squares[samples]), (start, stop)
+            fill_gauss(some, columns, part, self.function.gamma, self.height, out, at, left)
+        else:
+            self._fill_products(samples, columns[0], start, stop, out[:, left:], at)
+        self._tally.add(len(samples) * (stop - start))
+
+    def _fill_products(
+        self, samples: np.ndarray, X: np.ndarray, start: int, stop: int, out: np.ndarray, at: Any
+    ) -> None:
+        """Fill rows of a kernel of inner products."""
+        for top in range(0, len(samples), self.height):
+            A, places = self.X[samples[top : top + self.height]], at[top : top + self.height]
+            for first in range(start, stop, WIDTH):
+                end = min(first + WIDTH, stop)
+                values = self.function.of_products(A @ X[first:end].T)
+                out[places, first - start : end - start] = values
+
+    def take_off(
+        self, samples: np.ndarray, factors: np.ndarray, columns: Any, part: Part, v: np.ndarray
+    ) -> None:
+        """Take a sum of rows off `v`, those of an RBF kernel in one call; see :class:`Rows`."""
+        if self.function.name != "rbf":
+            super().take_off(samples, factors, columns, part, v)
+            return
+        some = self.X[samples], self.squares[samples]
+        take_off_gauss(some, factors, columns, part, self.function.gamma, self.height, v)
+        self._tally.add(len(samples) * (part[1] - part[0]))
+
+
+@compiled
+def take_off_counts(
+    words: np.ndarray,
+    factors: np.ndarray,
+    columns: np.ndarray,
+    part: Part,
+    differing: bool,
+    table: np.ndarray,
+    v: np.ndarray,
+) -> None:
+    """Take a sum of rows off `v`, of samples as bits; in one call, as :func:`take_off_gauss`.
+
+    Parameters
+    ----------
+    words : ndarray of uint64 of shape (m, n_words)
+        Samples.
+    factors : ndarray of shape (m,)
+    columns, differing, table
+        As for :func:`~svmbench.core.kernels.bits.count_pieces`.
+    part : tuple of int
+        Which of the columns.
+    v : ndarray of shape (n,)
+        Changed in place, in that part.
+    """
+    scratch, places = np.empty((HEIGHT, WIDTH), dtype=table.dtype), np.arange(HEIGHT)
+    for first in range(part[0], part[1], WIDTH):
+        end = min(first + WIDTH, part[1])
+        for top in range(0, len(words), HEIGHT):
+            some, change = words[top : top + HEIGHT], factors[top : top + HEIGHT]
+            at = places[: len(some)]
+            count_pieces(some, columns, first, end, differing, table, scratch, at, 0)
+            subtract_rows(scratch, at, change, v[first:end], 0, end - first)
+
+
+class BitRows(MadeRows):
+    """Rows from inputs whose values are all 0 or 1; see :class:`Rows`.
+
+    Parameters
+    ----------
+    X : ndarray or csr_array of shape (n_samples, n_features)
+    function : KernelFunction
+    """
+
+    def __init__(self, X: Any, function: KernelFunction) -> None:
+        super().__init__()
+        self.n_samples, n_features = X.shape
+        self.words = pack(X)
+        self.effort = 2.5 + 0.5 * self.words.shape[1]
+        self.differing = function.name == "rbf"
+        #: The kernel's value at every count: in float32, and in float64, where it has no rounding
+        #: but that of the kernel itself.
+        self.exact_table = raw(table_of(function, n_features))
+        self.table = raw(self.exact_table.astype(np.float32))
+        self.diagonal = function.diagonal(X).astype(np.float32)
+
+    def columns(self, J: np.ndarray | None) -> np.ndarray:
+        """Return the words of the samples `J`, word by word."""
+        return np.ascontiguousarray((self.words if J is None else self.words[J]).T)
+
+    def fill(
+        self,
+        samples: np.ndarray,
+        columns: Any,
+        start: int,
+        stop: int,
+        out: np.ndarray,
+        at: np.ndarray,
+        left: int = 0,
+    ) -> None:
+        """Count, look up and write; see :class:`Rows`."""
+        words = self.words[samples]
+        count_pieces(words, columns, start, stop, self.differing, self.table, out, at, left)
+        self._tally.add(len(samples) * (stop - start))
+
+    def take_off(
+        self, samples: np.ndarray, factors: np.ndarray, columns: Any, part: Part, v: np.ndarray
+    ) -> None:
+        """Count, look up and take off, all in one call; see :class:`Rows`."""
+        words = self.words[samples]
+        take_off_counts(words, factors, columns, part, self.differing, self.table, v)
+        self._tally.add(len(samples) * (part[1] - part[0]))
+
+    def block(self, I: np.ndarray, J: np.ndarray) -> np.ndarray:  # noqa: E741
+        """Return the kernel values of samples `I` with samples `J`, in float64, shape (I, J)."""
+        values, others = np.empty((len(I), len(J))), self.columns(J)
+        count_pieces(
+            *(self.words[I], others, 0, len(J), self.differing),
+            *(self.exact_table, values, np.arange(len(I)), 0),
+        )
+        self._tally.add(values.size)
+        return values
+
+
+class SourceRows:
+    """Rows from any source, rounded to `dtype`; see :class:`Rows`.
+
+    Parameters
+    ----------
+    source : KernelSource
+    dtype : type
+        float32 or float64.
+    """
+
+    effort = 20.0
+    height = HEIGHT
+    shares = False
+    #: The source counts its own.
+    evaluations = 0
+
+    def __init__(self, source: KernelSource, dtype: Any) -> None:
+        self.source, self.dtype = source, dtype
+        self.n_samples = source.n_samples
+        self.diagonal = source.diag().astype(dtype)
+
+    def columns(self, J: np.ndarray | None) -> np.ndarray:
+        """Return the positions `J`."""
+        return np.arange(self.n_samples) if J is None else J
+
+    def fill(
+        self,
+        samples: np.ndarray,
+        columns: Any,
+        start: int,
+        stop: int,
+        out: np.ndarray,
+        at: np.ndarray,
+        left: int = 0,
+    ) -> None:
+        """Ask the source, in pieces of bounded size; see :class:`Rows`."""
+        J = columns[start:stop]
+        height = max(1, (1 << 22) // max(1, len(J)))
+        for top in range(0, len(samples), height):
+            rows = slice(top, top + height)
+            out[at[rows], left : left + len(J)] = self.source.block(samples[rows], J)
+
+    def take_off(
+        self, samples: np.ndarray, factors: np.ndarray, columns: Any, part: Part, v: np.ndarray
+    ) -> None:
+        """Fill pieces and take them off; see :class:`Rows`."""
+        take_off(self, samples, factors, columns, part, v)
+
+    def whole(self) -> np.ndarray:
+        """Return the whole matrix, which a small problem is solved on."""
+        return self.source.rows(np.arange(self.n_samples)).astype(self.dtype, copy=False)

@@ -1,0 +1,102 @@
+"""Products of a kernel matrix with a vector, the matrix kept as far as a budget allows.
+
+The matrix is symmetric: of each block of rows only what is on the diagonal and right of it is made,
+kept and read, and serves twice. What does not fit is made anew for every product.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from svmbench.core.kernels.float32_rows import SourceRows, float32_rows
+from svmbench.core.kernels.kernels import MIB, KernelSource
+
+#: Rows of a block, and columns of the tiles that it is multiplied by: a tile stays in the cache
+#: between its two products.
+ROWS, TILE = 512, 1024
+
+#: Sparse inputs of up to so many values, zeros included, are dense ones in double precision.
+DENSE_UP_TO = 1 << 25
+
+
+def dense_source(source: KernelSource) -> KernelSource:
+    """Return the source over dense inputs, where these are no burden: products cost less."""
+    inputs = source.inputs()
+    if inputs is None or not sp.issparse(inputs[0]):
+        return source
+    X, function = inputs
+    if X.shape[0] * X.shape[1] > DENSE_UP_TO:
+        return source
+    return KernelSource.from_inputs(X.toarray(), function)
+
+
+class KernelProduct:
+    """A kernel matrix that can be multiplied with.
+
+    Parameters
+    ----------
+    source : KernelSource
+    cache_mb : float
+        Budget for kernel values, MiB.
+    dtype : type
+        float32 or float64, of the values and the products; sums over tiles are in float64.
+
+    Attributes
+    ----------
+    values_made : int
+        Kernel values computed so far.
+    products : int
+    """
+
+    def __init__(self, source: KernelSource, cache_mb: float, dtype: Any) -> None:
+        self.n_samples, self.dtype = source.n_samples, dtype
+        self.values_made = self.products = 0
+        self._left = int(cache_mb * MIB)
+        self._kept: dict[int, np.ndarray] = {}
+        self._matrix = source.whole(np.inf) if source.is_stored else None
+        if self._matrix is None:
+            single = dtype is np.float32
+            self._rows = float32_rows(source) if single else SourceRows(dense_source(source), dtype)
+            self._columns = self._rows.columns(None)
+
+    def _blocks(self) -> Iterator[tuple[int, np.ndarray]]:
+        """Yield the first row of each block, and its values from the diagonal on."""
+        n = self.n_samples
+        for start in range(0, n, ROWS):
+            block = self._kept.get(start)
+            if block is None:
+                some = np.arange(start, min(start + ROWS, n))
+                block = np.empty((len(some), n - start), dtype=self.dtype)
+                self._rows.fill(some, self._columns, start, n, block, some - start)
+                self.values_made += block.size
+                if block.nbytes <= self._left:
+                    self._left -= block.nbytes
+                    self._kept[start] = block
+            yield start, block
+
+    def times(self, v: np.ndarray) -> np.ndarray:
+        """Return the matrix times `v`, float64.
+
+        Parameters
+        ----------
+        v : ndarray of shape (n_samples,) or (n_samples, k)
+        """
+        self.products += 1
+        if self._matrix is not None:
+            return np.asarray(self._matrix @ v.astype(self._matrix.dtype), dtype=np.float64)
+        out = np.zeros(v.shape)
+        given = v.astype(self.dtype)
+        for start, block in self._blocks():
+            height, width = block.shape
+            own = slice(start, start + height)
+            out[own] += block[:, :height] @ given[own]
+            for left in range(height, width, TILE):
+                tile = block[:, left : left + TILE]
+                others = slice(start + left, start + left + tile.shape[1])
+                out[own] += tile @ given[others]
+                out[others] += tile.T @ given[own]
+        return out

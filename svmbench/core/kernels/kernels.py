@@ -1,0 +1,499 @@
+"""Kernel values: blocks and rows for solvers, from inputs, from distances, or precomputed.
+
+`KernelFunction` is the formula. `KernelSource` is what a solver is handed: rows and blocks of one
+kernel matrix by position, wherever they come from, and a count of the values that were asked for.
+Rows that stay in memory within a budget are in ``kernel/row_store.py``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from svmbench.base.compiled import compiled_fused, compiled_sums, wide_vectors
+from svmbench.core.kernels.bits import MOST_BITS, count_pieces, is_binary, pack
+from svmbench.core.kernels.differences import minus_half_distances
+from svmbench.core.kernels.sparse_products import SparseProducts
+from svmbench.core.numeric.arrays import raw
+from svmbench.core.numeric.submatrix import Workspace, gather
+
+#: Names of the kernels, as scikit-learn has them.
+KERNELS = ("linear", "rbf", "poly", "sigmoid")
+
+#: Values converted at a time: two scratch blocks of them stay in the first-level cache.
+SCRATCH = 512
+
+#: Rows of a distance matrix that are computed at a time.
+DISTANCE_ROWS = 512
+
+#: Sparse rows that are multiplied with the whole matrix at a time, as dense columns.
+SPARSE_ROWS = 256
+
+#: Where rounding of inner products may move an RBF value by more, differences are squared instead.
+ROUNDING = 1e-9
+
+MIB = 1 << 20
+
+LOG2_E = 1.4426950408889634
+# ln 2 in two parts: the first has zeros at its end, so that k times it is exact.
+LN2_HIGH, LN2_LOW = 0.693145751953125, 1.42860682030941723e-6
+
+#: Added to a number below 2^51 it rounds that to an integer, which then stands in the last bits.
+TO_INTEGER = 6755399441055744.0
+
+#: e^r = 1 + r + sum_k EXP[k] r^(k + 2) for |r| <= ln(2) / 2, to 1e-17: what interpolates
+#: (e^r - 1 - r) / r^2 at the ten Chebyshev nodes.
+EXP = (
+    0.5000000000000001,
+    0.16666666666666669,
+    0.04166666666662413,
+    0.008333333333330062,
+    0.0013888888917213717,
+    0.00019841269863053618,
+    2.4801521295954376e-05,
+    2.7557268459997064e-06,
+    2.7620088445409746e-07,
+    2.510038549551032e-08,
+)
+
+
+@compiled_fused
+def gauss_double(P: np.ndarray, a: np.ndarray, b: np.ndarray, gamma: float) -> None:
+    """Replace inner products by exp(-gamma * squared distance), in place, to about 2e-16.
+
+    Parameters
+    ----------
+    P : ndarray of shape (m, n)
+        Inner products ``x_i . z_j``.
+    a, b : ndarray of shape (m,), (n,)
+        Squared lengths of the x_i and of the z_j.
+    gamma : float
+    """
+    wide_vectors()
+    # exp(t) = 2^k e^r with |r| <= ln(2)/2: a polynomial, which vectorises where a call does not.
+    values, shifted = np.empty(SCRATCH), np.empty(SCRATCH)
+    bits, power, out = values.view(np.int64), shifted.view(np.int64), P.view(np.int64)
+    n = P.shape[1]
+    for i in range(P.shape[0]):
+        length = a[i]
+        for start in range(0, n, SCRATCH):
+            row, others = P[i, start : start + SCRATCH], b[start : start + SCRATCH]
+            for j in range(len(row)):
+                distance = length + others[j] - 2.0 * row[j]
+                t = -gamma * distance if distance > 0.0 else 0.0
+                t = t if t > -708.0 else -708.0
+                # The last bits of the sum are those of the nearest integer.
+                z = t * LOG2_E + TO_INTEGER
+                k = z - TO_INTEGER
+                r = (t - k * LN2_HIGH) - k * LN2_LOW
+                # By Estrin: half a dozen steps that wait for each other instead of eleven.
+                r2 = r * r
+                r4 = r2 * r2
+                low = r2 * (EXP[0] + EXP[1] * r)
+                middle = (EXP[2] + EXP[3] * r) + r2 * (EXP[4] + EXP[5] * r)
+                high = (EXP[6] + EXP[7] * r) + r2 * (EXP[8] + EXP[9] * r)
+                # The largest part comes last: its rounding is the only one of its size.
+                values[j] = 1.0 + (r + (low + r4 * (middle + r4 * high)))
+                shifted[j] = z
+            target = out[i, start : start + SCRATCH]
+            for j in range(len(row)):
+                # k goes to the exponent.
+                target[j] = bits[j] + (power[j] << 52)
+
+
+@compiled_sums
+def gauss_single(
+    P: np.ndarray,
+    a: np.ndarray,
+    b: np.ndarray,
+    gamma: float,
+    out: np.ndarray,
+    at: np.ndarray,
+) -> None:
+    """Write exp(-gamma * squared distance) of inner products, in float32, to about 2e-7.
+
+    Parameters
+    ----------
+    P : ndarray of float32 of shape (m, n)
+        Inner products ``x_i . z_j``.
+    a, b : ndarray of float32 of shape (m,), (n,)
+        Squared lengths of the x_i and of the z_j.
+    gamma : float
+    out, at : ndarray
+        Row i goes to ``out[at[i], :n]``.
+    """
+    wide_vectors()
+    # exp(t) = 2^k 2^r with |r| <= 1/2: a polynomial, which vectorises where a call does not.
+    n = P.shape[1]
+    power, part = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.float32)
+    two_to_k = power.view(np.float32)
+    zero, one, two, half = np.float32(0.0), np.float32(1.0), np.float32(2.0), np.float32(0.5)
+    lowest, factor = np.float32(-126.0), np.float32(-gamma * LOG2_E)
+    c1, c2, c3 = np.float32(0.6931472), np.float32(0.24022651), np.float32(0.05550411)
+    c4, c5, c6 = np.float32(0.0096181291), np.float32(0.0013333558), np.float32(0.000154035)
+    for i in range(P.shape[0]):
+        row, length, target = P[i], a[i], out[at[i]]
+        for j in range(n):
+            distance = length + b[j] - two * row[j]
+            t = factor * (distance if distance > zero else zero)
+            t = t if t > lowest else lowest
+            k = np.int32(t - half)
+            r = t - np.float32(k)
+            e = c5 + r * c6
+            e = c4 + r * e
+            e = c3 + r * e
+            e = c2 + r * e
+            e = c1 + r * e
+            part[j] = one + r * e
+            power[j] = (k + np.int32(127)) << np.int32(23)
+        for j in range(n):
+            target[j] = part[j] * two_to_k[j]
+
+
+def squared_lengths(X: Any) -> np.ndarray:
+    """Return the squared length of each row of a dense or CSR matrix, shape (n_samples,)."""
+    if sp.issparse(X):
+        return np.asarray(X.multiply(X).sum(axis=1), dtype=X.dtype).ravel()
+    return np.einsum("ij,ij->i", X, X)
+
+
+def squared_distances(X: Any, out: np.ndarray | None = None, dtype: Any = np.float32) -> np.ndarray:
+    """Return the squared distances of all pairs of rows, symmetric, with a zero diagonal.
+
+    Computed in float64 by blocks and rounded once, so that float32 costs a kernel value at most
+    about 1e-7; counted, where all inputs are 0 or 1.
+
+    Parameters
+    ----------
+    X : ndarray or csr_array of shape (n_samples, n_features)
+        CSR without duplicates.
+    out : ndarray of shape (n_samples, n_samples), optional
+        Where to write; may be memory-mapped. In memory by default.
+    dtype : type, default=float32
+        Of what is returned without `out`; float64 for kernel values that are to be exact.
+    """
+    n = X.shape[0]
+    distances = np.empty((n, n), dtype=dtype) if out is None else out
+    if X.shape[1] <= MOST_BITS and is_binary(X):
+        words, table = pack(X), np.arange(X.shape[1] + 1, dtype=distances.dtype)
+        others, everyone = np.ascontiguousarray(words.T), np.arange(n)
+        counted = raw(table), np.asarray(distances), everyone, 0
+        count_pieces(words, others, 0, n, True, *counted)
+        return distances
+    lengths = squared_lengths(X)
+    for start in range(0, n, DISTANCE_ROWS):
+        rows = slice(start, start + DISTANCE_ROWS)
+        P = inner_products(X[rows], X[start:])
+        P *= -2.0
+        P += lengths[rows, np.newaxis]
+        P += lengths[start:]
+        np.maximum(P, 0.0, out=P)
+        own = P[:, : P.shape[0]]
+        np.minimum(own, own.T.copy(), out=own)
+        np.fill_diagonal(own, 0.0)
+        distances[rows, start:] = P
+        distances[start:, rows] = P.T
+    return distances
+
+
+def gauss_of_distances(
+    distances: np.ndarray, gamma: float, out: np.ndarray | None = None
+) -> np.ndarray:
+    """Return exp(-gamma * distances), of the precision and the shape (m, n) of `distances`.
+
+    Parameters
+    ----------
+    distances : ndarray of shape (m, n)
+    gamma : float
+    out : ndarray of that shape and precision, optional
+        Where to write, C-ordered.
+    """
+    m, n = distances.shape
+    K = np.empty((m, n), dtype=distances.dtype) if out is None else out
+    if distances.dtype == np.float64:
+        np.multiply(distances, -0.5, out=K)
+        gauss_double(K, np.zeros(m), np.zeros(n), gamma)
+        return K
+    halves = np.empty((min(m, DISTANCE_ROWS), n), dtype=np.float32)
+    zeros = np.zeros(max(m, n), dtype=np.float32)
+    places = np.arange(len(halves))
+    for start in range(0, m, DISTANCE_ROWS):
+        rows = slice(start, start + DISTANCE_ROWS)
+        part = halves[: len(distances[rows])]
+        np.multiply(distances[rows], np.float32(-0.5), out=part)
+        gauss_single(part, zeros[: len(part)], zeros[:n], gamma, K[rows], places)
+    return K
+
+
+@dataclass(frozen=True)
+class KernelFunction:
+    """A kernel with its parameters.
+
+    Attributes
+    ----------
+    name : {"linear", "rbf", "poly", "sigmoid"}
+        x'z; exp(-gamma ||x - z||^2); (gamma x'z + coef0)^degree; tanh(gamma x'z + coef0).
+    gamma, degree, coef0 : float, int, float
+    """
+
+    name: str = "rbf"
+    gamma: float = 1.0
+    degree: int = 3
+    coef0: float = 0.0
+
+    def take(self, X: Any, rows: np.ndarray) -> Any:
+        """Return what stands for some training samples in `between`: their rows."""
+        return X[rows]
+
+    def between(self, A: Any, B: Any) -> np.ndarray:
+        """Return the kernel values of all pairs, float64 of shape (len(A), len(B)).
+
+        Parameters
+        ----------
+        A, B : ndarray or CSR of shape (m, n_features), (n, n_features)
+        """
+        if self.name != "rbf":
+            return self.of_products(inner_products(A, B))
+        a, b = squared_lengths(A), squared_lengths(B)
+        if self.cancels(a, b):
+            halves = minus_half_distances(A, B)
+            return self.of_lengths(halves, np.zeros_like(a), np.zeros_like(b))
+        return self.of_lengths(inner_products(A, B), a, b)
+
+    def cancels(self, a: np.ndarray, b: np.ndarray) -> bool:
+        """Return whether RBF values by products of rows of these squared lengths lose digits."""
+        longest = max(float(np.max(each, initial=0.0)) for each in (a, b))
+        return 2.0 * self.gamma * longest * float(np.finfo(float).eps) > ROUNDING
+
+    def of_lengths(self, P: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """Turn inner products (m, n) into values of the RBF kernel, by squared lengths a and b."""
+        gauss_double(P, a, b, self.gamma)
+        return P
+
+    def of_products(self, P: np.ndarray) -> np.ndarray:
+        """Turn inner products into values of a kernel that needs nothing else (not RBF)."""
+        if self.name == "linear":
+            return P
+        P *= P.dtype.type(self.gamma)
+        P += P.dtype.type(self.coef0)
+        return P**self.degree if self.name == "poly" else np.tanh(P, out=P)
+
+    def diagonal(self, A: Any) -> np.ndarray:
+        """Return K(x, x) of each row, float64 of shape (len(A),)."""
+        if self.name == "rbf":
+            return np.ones(A.shape[0])
+        return self.of_products(np.array(squared_lengths(A), dtype=np.float64))
+
+
+def inner_products(A: Any, B: Any) -> np.ndarray:
+    """Return ``A @ B.T`` as a C-ordered dense array; either may be CSR."""
+    if not sp.issparse(A) and not sp.issparse(B):
+        return A @ B.T
+    P = np.empty((A.shape[0], B.shape[0]), dtype=B.dtype)
+    # Sparse times a few dense columns is several times faster than sparse times sparse.
+    for start in range(0, A.shape[0], SPARSE_ROWS):
+        rows = A[start : start + SPARSE_ROWS]
+        dense = rows.toarray() if sp.issparse(rows) else rows
+        P[start : start + SPARSE_ROWS] = (B @ np.ascontiguousarray(dense.T)).T
+    return P
+
+
+class KernelSource:
+    """One kernel matrix, by rows and blocks, with a count of the values computed.
+
+    Made by `from_inputs`, `from_distances` or `precomputed`; never an N x N matrix of its own.
+
+    Attributes
+    ----------
+    n_samples : int
+    kernel_evaluations : int
+        Values handed out so far, by this source and its subsets.
+    """
+
+    def __init__(self, n_samples: int, counter: list[int] | None = None) -> None:
+        self.n_samples = n_samples
+        self._counter = [0] if counter is None else counter
+
+    @property
+    def kernel_evaluations(self) -> int:
+        """Kernel values handed out so far."""
+        return self._counter[0]
+
+    @staticmethod
+    def from_inputs(X: Any, function: KernelFunction) -> KernelSource:
+        """Return a source that computes from inputs, ndarray or CSR (n_samples, n_features)."""
+        return _Inputs(X, function)
+
+    @staticmethod
+    def from_distances(distances: np.ndarray, gamma: float) -> KernelSource:
+        """Return an RBF source over squared distances (n, n), which may be memory-mapped."""
+        return _Matrix(distances, gamma)
+
+    @staticmethod
+    def precomputed(K: np.ndarray, workspace: Workspace | None = None) -> KernelSource:
+        """Return a source over a kernel matrix.
+
+        Parameters
+        ----------
+        K : ndarray of shape (n, n)
+            May be memory-mapped.
+        workspace : Workspace, optional
+            Where the whole matrix of a subset is put; see `whole`.
+        """
+        return _Matrix(K, None, workspace=workspace)
+
+    def rows(self, I: Any) -> np.ndarray:  # noqa: E741
+        """Return the rows at positions `I`, float64 of shape (len(I), n_samples)."""
+        return self.block(I, slice(None))
+
+    def block(self, I: Any, J: Any) -> np.ndarray:  # noqa: E741
+        """Return the values of positions `I` with positions `J`, float64 (len(I), len(J))."""
+        raise AssertionError("a source defines block")
+
+    def whole(self, budget_mb: float) -> np.ndarray | None:
+        """Return the whole matrix (n, n), C-ordered, if it fits a budget; else None.
+
+        Parameters
+        ----------
+        budget_mb : float
+            MiB that it may take.
+
+        Returns
+        -------
+        ndarray or None
+            Float64; float32 where a matrix of that precision was handed in. Not to be written to;
+            of a source with a workspace it is valid until the next one of any subset is asked for.
+        """
+        itemsize = np.dtype(self._stored).itemsize
+        if self.n_samples**2 * itemsize > budget_mb * MIB:
+            return None
+        return self._whole()
+
+    #: Precision of `whole`.
+    _stored: Any = np.float64
+
+    #: Whether values are looked up; if not, each one costs its computation.
+    is_stored: bool = False
+
+    def _whole(self) -> np.ndarray:
+        return self.rows(np.arange(self.n_samples))
+
+    def inputs(self) -> tuple[Any, KernelFunction] | None:
+        """Return the samples (ndarray or CSR) and their kernel; None where only values are kept."""
+        return None
+
+    def diag(self) -> np.ndarray:
+        """Return the diagonal, float64 of shape (n_samples,)."""
+        raise AssertionError("a source defines diag")
+
+    def subset(self, indices: np.ndarray) -> KernelSource:
+        """Return a source over the samples at `indices`, in that order; it shares the counter."""
+        raise AssertionError("a source defines subset")
+
+    def _count(self, values: np.ndarray) -> np.ndarray:
+        self._counter[0] += values.size
+        return values
+
+
+def _positions(indices: Any, n: int) -> np.ndarray:
+    """Return positions among `n` as int64, from these, a slice or a mask."""
+    if isinstance(indices, slice):
+        return np.arange(*indices.indices(n))
+    indices = np.asarray(indices)
+    return np.flatnonzero(indices) if indices.dtype == np.bool_ else indices.astype(np.int64)
+
+
+class _Inputs(KernelSource):
+    def __init__(self, X: Any, function: KernelFunction, counter: list[int] | None = None) -> None:
+        super().__init__(X.shape[0], counter)
+        self.X, self.function = X, function
+        self._products: SparseProducts | None = None
+
+    def block(self, I: Any, J: Any) -> np.ndarray:  # noqa: E741
+        if sp.issparse(self.X):
+            few = self._few_values(I, J)
+            if few is not None:
+                return self._count(few)
+        others = self.X if isinstance(J, slice) and slice(None) == J else self.X[J]
+        return self._count(self.function.between(self.X[I], others))
+
+    def _few_values(self, I: Any, J: Any) -> np.ndarray | None:  # noqa: E741
+        """Return a block of CSR samples without making matrices; None where these are better."""
+        if self._products is None:
+            self._products = SparseProducts(self.X)
+        products = self._products
+        rows, others = (_positions(each, self.n_samples) for each in (I, J))
+        if not products.pays_for(len(rows), len(others)):
+            return None
+        if self.function.name != "rbf":
+            return self.function.of_products(products.between(rows, others))
+        a, b = products.squared_lengths(rows), products.squared_lengths(others)
+        if self.function.cancels(a, b):
+            return None
+        return self.function.of_lengths(products.between(rows, others), a, b)
+
+    def inputs(self) -> tuple[Any, KernelFunction] | None:
+        return self.X, self.function
+
+    def diag(self) -> np.ndarray:
+        return self._count(self.function.diagonal(self.X))
+
+    def subset(self, indices: np.ndarray) -> KernelSource:
+        return _Inputs(self.X[indices], self.function, self._counter)
+
+
+class _Matrix(KernelSource):
+    """Over a stored matrix: of kernel values, or of squared distances where `gamma` is given."""
+
+    def __init__(
+        self,
+        matrix: np.ndarray,
+        gamma: float | None,
+        indices: np.ndarray | None = None,
+        counter: list[int] | None = None,
+        workspace: Workspace | None = None,
+    ) -> None:
+        if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+            msg = f"a kernel or distance matrix must be square, got shape {matrix.shape}"
+            raise ValueError(msg)
+        self.indices = np.arange(matrix.shape[0]) if indices is None else indices
+        super().__init__(len(self.indices), counter)
+        self.matrix, self.gamma, self.is_all = matrix, gamma, indices is None
+        self.is_stored, self.workspace = gamma is None, workspace
+        if gamma is None and matrix.dtype == np.float32:
+            self._stored = np.float32
+
+    def _whole(self) -> np.ndarray:
+        if self.gamma is not None:
+            return super()._whole()
+        if not self.matrix.flags.c_contiguous:
+            K = self.matrix[np.ix_(self.indices, self.indices)].astype(self._stored, copy=False)
+        elif self.is_all:
+            K = self.matrix.astype(self._stored, copy=False)
+        else:
+            K = gather(self.matrix, self.indices, self.indices, self._stored, self.workspace)
+        return self._count(K)
+
+    def _values(self, values: np.ndarray) -> np.ndarray:
+        """Return kernel values of what was stored, float64, in its place."""
+        if self.gamma is not None:
+            values *= -self.gamma
+            np.exp(values, out=values)
+        return self._count(values)
+
+    def block(self, I: Any, J: Any) -> np.ndarray:  # noqa: E741
+        rows, columns = self.indices[I], self.indices[J]
+        if self.matrix.flags.c_contiguous:
+            return self._values(gather(self.matrix, rows, columns, np.float64))
+        return self._values(np.array(self.matrix[np.ix_(rows, columns)], dtype=np.float64))
+
+    def diag(self) -> np.ndarray:
+        return self._values(np.array(self.matrix[self.indices, self.indices], dtype=np.float64))
+
+    def subset(self, indices: np.ndarray) -> KernelSource:
+        return _Matrix(
+            self.matrix, self.gamma, self.indices[indices], self._counter, self.workspace
+        )

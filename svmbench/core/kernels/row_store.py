@@ -1,0 +1,272 @@
+"""The store of kernel rows within a memory budget that all kernel solvers share.
+
+Which rows give way to new ones is its `rule`: `forget_oldest` or `forget_none`. A compiled loop
+may read ``rows[slots[i]]`` itself and note in `last_use` that it did. Columns can be cut while
+the store is full: the rows then move together, so that the same memory holds more of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from svmbench.base.compiled import compiled
+from svmbench.core.kernels.kernels import MIB
+from svmbench.core.numeric.arrays import raw
+from svmbench.errors import SvmbenchError
+
+#: More slots than this are never made: looking for the oldest would cost more than a row.
+MOST_SLOTS = 1 << 16
+
+#: Columns whose sums stay in the first-level cache while rows pass by.
+SPAN = 1024
+
+
+@compiled
+def move_together(memory: np.ndarray, width: int, rows: np.ndarray, columns: np.ndarray) -> None:
+    """Keep some rows and columns of the rows of length `width`, from the memory's start on.
+
+    Parameters
+    ----------
+    memory : ndarray of shape (size,)
+    width : int
+    rows, columns : ndarray of int
+        What is kept, ascending.
+    """
+    n = len(columns)
+    for m in range(len(rows)):
+        # Never to the right of where it is read from, as rows and columns ascend.
+        source, target = rows[m] * width, m * n
+        for k in range(n):
+            memory[target + k] = memory[source + columns[k]]
+
+
+@compiled
+def subtract_rows(
+    rows: np.ndarray,
+    slots: np.ndarray,
+    factors: np.ndarray,
+    v: np.ndarray,
+    first: int,
+    end: int,
+) -> None:
+    """Take ``factors @ rows[slots]`` off `v`, in float64.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (any, at least n)
+    slots, factors : ndarray of shape (m,)
+    v : ndarray of shape (n,)
+        Changed in place, from `first` to before `end`.
+    """
+    m = len(slots)
+    for start in range(first, end, SPAN):
+        stop = min(start + SPAN, end)
+        values = v[start:stop]
+        q = 0
+        while q + 4 <= m:
+            f0, f1, f2, f3 = factors[q], factors[q + 1], factors[q + 2], factors[q + 3]
+            r0, r1 = rows[slots[q], start:stop], rows[slots[q + 1], start:stop]
+            r2, r3 = rows[slots[q + 2], start:stop], rows[slots[q + 3], start:stop]
+            for k in range(len(values)):
+                values[k] -= (f0 * np.float64(r0[k]) + f1 * np.float64(r1[k])) + (
+                    f2 * np.float64(r2[k]) + f3 * np.float64(r3[k])
+                )
+            q += 4
+        while q < m:
+            f0, r0 = factors[q], rows[slots[q], start:stop]
+            for k in range(len(values)):
+                values[k] -= f0 * np.float64(r0[k])
+            q += 1
+
+
+def forget_oldest(last_use: np.ndarray, clock: int, wanted: int) -> np.ndarray:
+    """Return up to `wanted` slots that have waited longest for a use, none of them used just now.
+
+    Parameters
+    ----------
+    last_use : ndarray of int of shape (n,)
+        When each slot was used last.
+    clock, wanted : int
+    """
+    wanted = min(wanted, int(np.count_nonzero(last_use < clock)))
+    return np.argpartition(last_use, wanted - 1)[:wanted] if wanted > 0 else np.arange(0)
+
+
+def forget_none(last_use: np.ndarray, clock: int, wanted: int) -> np.ndarray:
+    """Return no slot: rows that came first stay.
+
+    In a cyclic order the row that was used last is the one that is needed latest, so that
+    forgetting the oldest would forget each just before it is asked for.
+    """
+    return np.arange(0)
+
+
+class RowStore:
+    """Slots for the kernel rows of named samples.
+
+    Parameters
+    ----------
+    n_names : int
+        Samples are named by the numbers below this.
+    width : int
+        Length of a row at first, and largest number of different rows.
+    budget_mb : float
+        MiB for all rows.
+    least : int, default=0
+        Rows that must fit at the same time, if there are so many.
+    dtype : type, default=float64
+    rule : callable, default=forget_oldest
+        ``rule(last_use, clock, wanted)`` returns the slots, at most `wanted`, that give way.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n_slots, width)
+        Row of a slot.
+    slots : ndarray of int of shape (n_names,)
+        Slot of each sample's row; -1 if it has none.
+    last_use : ndarray of int of shape (n_slots,)
+        When each slot was used last, as `clock` counts.
+    clock : int
+        At least as high as every number in `last_use`.
+    filled : int
+        Slots that have had a row; the others come after them.
+
+    Raises
+    ------
+    svmbench.errors.SvmbenchError
+        If the budget does not hold `least` rows; says how much does.
+    """
+
+    def __init__(
+        self,
+        n_names: int,
+        width: int,
+        budget_mb: float,
+        *,
+        least: int = 0,
+        dtype: Any = np.float64,
+        rule: Callable[[np.ndarray, int, int], np.ndarray] = forget_oldest,
+    ) -> None:
+        itemsize = np.dtype(dtype).itemsize
+        least = min(least, width)
+        size = int(budget_mb * MIB // itemsize)
+        if size < least * width:
+            needed = int(np.ceil(least * width * itemsize / MIB))
+            msg = (
+                f"cache_mb={budget_mb:g} holds {size // width} kernel rows of {width} "
+                f"samples; {least} are needed at a time: give cache_mb={needed} or more"
+            )
+            raise SvmbenchError(msg)
+        self.rule, self.clock = rule, 0
+        self.slots = np.full(n_names, -1, dtype=np.int64)
+        self._most = min(width, MOST_SLOTS)
+        # Pages that no row has reached yet cost nothing.
+        self._memory = np.empty(min(size, width**2), dtype=dtype)
+        self._shape(width, np.empty(0, dtype=np.int64))
+
+    @classmethod
+    def of_matrix(cls, K: np.ndarray) -> RowStore:
+        """Return a store in which every row of a matrix that is there already has its slot."""
+        store, n = cls(len(K), len(K), 0.0, dtype=K.dtype), len(K)
+        store.rows, store.filled = raw(K), n
+        store.slots, store.last_use = np.arange(n), np.zeros(n, dtype=np.int64)
+        return store
+
+    def _shape(self, width: int, owners: np.ndarray) -> None:
+        """Lay the memory out in rows of `width`, of which the first belong to `owners`."""
+        n_slots = min(len(self._memory) // max(1, width), self._most)
+        self.rows = self._memory[: n_slots * width].reshape(n_slots, width)
+        self._owner = np.full(n_slots, -1, dtype=np.int64)
+        self.last_use = np.zeros(n_slots, dtype=np.int64)
+        self.filled = len(owners)
+        self._owner[: len(owners)] = owners
+
+    def find(self, samples: np.ndarray) -> np.ndarray:
+        """Return the slot of each sample's row, -1 where there is none; it is used just now.
+
+        Parameters
+        ----------
+        samples : ndarray of int of shape (m,)
+        """
+        self.clock += 1
+        slots = self.slots[samples]
+        self.last_use[slots[slots >= 0]] = self.clock
+        return slots
+
+    def claim(self, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Give every sample of `wanted` a slot.
+
+        Parameters
+        ----------
+        wanted : ndarray of int of shape (m,)
+            Different samples, at most as many as there are slots.
+
+        Returns
+        -------
+        slots : ndarray of int of shape (m,)
+        missing : ndarray of bool of shape (m,)
+            Where the caller must now write the row into its slot.
+        """
+        slots = self.find(wanted)
+        missing = slots < 0
+        slots[missing] = self.place(wanted[missing])
+        return slots, missing
+
+    def place(self, samples: np.ndarray) -> np.ndarray:
+        """Make room for rows that `find` did not find; the rows that it did find stay.
+
+        Parameters
+        ----------
+        samples : ndarray of int of shape (m,)
+            Different samples without a slot.
+
+        Returns
+        -------
+        slots : ndarray of int of shape (at most m,)
+            For the first of the samples, as many as there is room for; the caller writes the rows.
+        """
+        fresh = min(len(samples), len(self.rows) - self.filled)
+        gone = self.rule(self.last_use[: self.filled], self.clock, len(samples) - fresh)
+        owners = self._owner[gone]
+        self.slots[owners[owners >= 0]] = -1
+        slots = np.concatenate([np.arange(self.filled, self.filled + fresh), gone])
+        self.filled += fresh
+        self.slots[samples[: len(slots)]] = slots
+        self._owner[slots] = samples[: len(slots)]
+        self.last_use[slots] = self.clock
+        return slots
+
+    def forget(self, samples: np.ndarray) -> None:
+        """Give up the slots of samples that have one; they are the first to be used again."""
+        slots = self.slots[samples]
+        self.last_use[slots], self._owner[slots], self.slots[samples] = -1, -1, -1
+
+    def rename(self, before: np.ndarray) -> None:
+        """Call sample ``before[m]`` m from now on; `before` permutes the first names."""
+        slots = self.slots[before]
+        self.slots[: len(before)] = slots
+        known = np.flatnonzero(slots >= 0)
+        self._owner[slots[known]] = known
+
+    def cut(self, keep: np.ndarray, is_kept: np.ndarray) -> None:
+        """Drop columns, and the rows of samples that are no longer active.
+
+        Parameters
+        ----------
+        keep : ndarray of int
+            Columns that stay, ascending.
+        is_kept : ndarray of bool of shape (n_names,)
+            Which samples stay active.
+        """
+        owners = self._owner[: self.filled]
+        stays = (owners >= 0) & is_kept[owners]
+        rows, kept = np.flatnonzero(stays), owners[stays]
+        move_together(self._memory, self.rows.shape[1], rows, keep)
+        last_use = self.last_use[rows]
+        self.slots.fill(-1)
+        self.slots[kept] = np.arange(len(kept))
+        self._shape(len(keep), kept)
+        self.last_use[: len(kept)] = last_use

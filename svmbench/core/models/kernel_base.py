@@ -1,0 +1,498 @@
+"""The contract of kernel solvers: a dual problem, and a model that is an expansion over points."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from numbers import Real
+from time import perf_counter
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from svmbench.core.contract.base import (
+    PathPoint,
+    Solver,
+    Splits,
+    TrainingData,
+    require_count,
+    require_positive,
+    require_squares,
+)
+from svmbench.core.contract.problems import FREE, NO_OFFSET, Offset, Values, absorbed
+from svmbench.core.contract.useless import warn_if_useless
+from svmbench.core.kernels import differences, prediction
+from svmbench.core.kernels.given_kernel import GivenKernel, is_given, require_kernel
+from svmbench.core.kernels.kernels import KERNELS, KernelFunction, KernelSource
+from svmbench.core.kernels.prediction import require_precision
+from svmbench.core.kernels.threads import require_n_jobs
+from svmbench.core.kernels.widths import RULES, width
+from svmbench.core.models.expansion import Expansion
+from svmbench.core.numeric.arrays import canonical_csr
+
+#: Parameters of the kernel itself.
+KERNEL_PARAMETERS = ("kernel", "gamma", "degree", "coef0")
+
+#: Up to so many samples `fit` evaluates its objective in double precision: milliseconds.
+EXACT_UP_TO = 2000
+
+
+@dataclass
+class KernelSolution:
+    """What a kernel solver's inner function returns.
+
+    Attributes
+    ----------
+    coefficients : ndarray of shape (n_samples,), or (n_points,) with `points`
+        Signed: beta_i = alpha_i y_i where there are labels.
+    b : float
+        Offset: f(x) = sum_i beta_i K(x_i, x) + b.
+    n_iter : int
+        Iterations in the solver's own unit.
+    stop_reason : str
+        ``"converged"``, ``"max_iter"`` or ``"stalled"``; ``"epochs"`` where a number of steps was
+        all that was asked for.
+    counters : dict of str to int
+        Work done.
+    points : ndarray or csr_array of shape (n_points, n_features) or None
+        What stands for the x_i above where they are no training rows.
+    rho : float
+        The margin of nu-svc and one-class, the squared radius of svdd; else 0.
+    decisions : ndarray of shape (n_samples,) or None
+        f of the training samples, where the search ends with it.
+    """
+
+    coefficients: np.ndarray
+    b: float
+    n_iter: int
+    stop_reason: str
+    counters: dict[str, int] = field(default_factory=dict)
+    points: Any = None
+    rho: float = 0.0
+    decisions: np.ndarray | None = None
+
+    @property
+    def alpha(self) -> np.ndarray:
+        """Multipliers of a problem in which none is negative: the coefficients without signs."""
+        return np.abs(self.coefficients)
+
+
+class KernelSolver(Solver):
+    """A solver of a dual problem with a kernel, whatever it learns: two classes, or one.
+
+    Subclasses have the parameters `kernel`, `gamma`, `degree`, `coef0`, `tol`, `max_iter` and
+    `cache_mb`, and define `solve`; one that works on the inputs themselves defines `train` instead.
+    """
+
+    #: What is done with the offset: "free"; "absorbed", where the square of `intercept_scaling`
+    #: (1 without such a parameter) is added to the kernel; or "none", as with fit_intercept=False.
+    treats_offset: ClassVar[str] = "free"
+
+    needs_parameters: ClassVar[tuple[str, ...]] = KERNEL_PARAMETERS
+
+    kernel: Any
+    gamma: float | str
+    degree: int
+    coef0: float
+    tol: float
+    max_iter: int
+    cache_mb: float
+    n_iter_: Any
+    #: The model; ``support_``, ``dual_coef_`` … are views of it.
+    expansion_: Expansion
+
+    @property
+    def offset(self) -> Offset:
+        """What is done with the offset, by the class and its parameters."""
+        if not getattr(self, "fit_intercept", True):
+            return NO_OFFSET
+        if self.treats_offset == "absorbed":
+            return absorbed(getattr(self, "intercept_scaling", 1.0))
+        return FREE if self.treats_offset == "free" else NO_OFFSET
+
+    @property
+    def _model(self) -> Any:
+        """What is known of the solution: an expansion, or those of several classes as one."""
+        return self.expansion_
+
+    @property
+    def support_(self) -> np.ndarray:
+        """Positions of the support vectors in the training samples, ascending in each class."""
+        if self._model.rows is None:
+            msg = "the points of this model are no training rows"
+            raise AttributeError(msg)
+        return self._model.rows
+
+    @property
+    def support_vectors_(self) -> Any:
+        """The support vectors, or the points of the model that are no rows."""
+        return self._model.points
+
+    @property
+    def dual_coef_(self) -> np.ndarray:
+        """Signed coefficients of the support vectors, shape (1 or n_classes - 1, n_support)."""
+        return self._model.dual_coef
+
+    @property
+    def intercept_(self) -> np.ndarray:
+        """The offset, shape (1,); of more than two classes that of each pair, (n_pairs,)."""
+        return self._model.intercept
+
+    @property
+    def coef_(self) -> np.ndarray:
+        """The normal vectors of a linear kernel, shape (1 or n_pairs, n_features); read-only."""
+        if self.kernel != "linear":
+            msg = f"only a linear kernel has coef_, and this one is {self.kernel!r}"
+            raise AttributeError(msg)
+        (found := self._model.normals()).flags.writeable = False
+        return found
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if is_given(self.kernel):
+            self._require_solve()
+        else:
+            require_kernel(self.declaration.name, self.declaration.kernels, self.kernel)
+        if isinstance(self.gamma, str) and self.gamma not in RULES:
+            msg = f"gamma must be a positive number, 'scale' or 'auto', got gamma={self.gamma!r}"
+            raise ValueError(msg)
+        if self.gamma not in RULES:
+            require_positive("gamma", self.gamma)
+        require_count("degree", self.degree)
+        if not (isinstance(self.coef0, Real) and np.isfinite(float(self.coef0))):
+            msg = f"coef0 must be a finite number, got coef0={self.coef0!r}"
+            raise ValueError(msg)
+        mb = getattr(self, "cache_mb", 0.0)
+        if not (isinstance(mb, Real) and 0.0 <= float(mb) < np.inf):
+            msg = f"cache_mb must be a number of MiB, finite and at least 0, got cache_mb={mb!r}"
+            raise ValueError(msg)
+
+    def _require_solve(self) -> None:
+        """Raise ValueError where a kernel that is given is not what the solver works on."""
+        if not self.takes_given_kernel():
+            msg = (
+                f"{self.declaration.name} works on inputs, not on a given kernel: kernel must be "
+                f"one of {', '.join(KERNELS)}"
+            )
+            raise ValueError(msg)
+
+    @classmethod
+    def takes_given_kernel(cls) -> bool:
+        """Whether `kernel` may be ``"precomputed"`` or a function; a classifier says so."""
+        return False
+
+    def prepare(self, X: Any, y: Any) -> TrainingData:
+        """Validate, and settle gamma: see :func:`svmbench.core.kernels.widths.width`."""
+        data = self._validate(X, y)
+        if is_given(self.kernel):
+            self.gamma_ = 0.0
+        else:
+            self.gamma_ = width(self.gamma, data.X)
+        data.native = data.X
+        return data
+
+    def solve(
+        self, source: KernelSource, y: np.ndarray, start: np.ndarray | None = None
+    ) -> KernelSolution:
+        """Run the algorithm on one kernel matrix, wherever it comes from.
+
+        Nothing is validated, so that a protocol can call it for thousands of small problems.
+
+        Parameters
+        ----------
+        source : KernelSource
+        y : ndarray of shape (source.n_samples,)
+            Labels ±1, both present.
+        start : ndarray of shape (source.n_samples,), optional
+            Multipliers to start from, feasible for this C; a solver without a warm start ignores
+            them.
+        """
+        msg = f"{self.declaration.name} works on inputs, not on a kernel matrix"
+        raise NotImplementedError(msg)
+
+    def solve_along(
+        self, source: KernelSource, y: np.ndarray, over: str, values: Sequence[Any]
+    ) -> Iterable[KernelSolution]:
+        """Return the solution at each value of a parameter, on one kernel matrix.
+
+        This is the loop, lazily. A solver that shares work returns a list: no part of what that
+        took can then be told from another, and each solution is charged an equal one.
+
+        Parameters
+        ----------
+        source, y
+            As for `solve`.
+        over : str
+            Name of a parameter that the kernel does not have.
+        values : sequence
+        """
+        for value in values:
+            yield clone(self).set_params(**{over: value}).solve(source, y)
+
+    def path(
+        self,
+        data: Any,
+        y: np.ndarray | None,
+        over: str,
+        values: Sequence[Any],
+        splits: Splits | None = None,
+    ) -> Iterator[PathPoint]:
+        """Solve for each value of a parameter; see the base class.
+
+        Along a parameter that the kernel does not have, all solutions of a fold are on one kernel
+        matrix: the one that is handed in, or that of the inputs.
+        """
+        of_kernel = over in KERNEL_PARAMETERS
+        if is_given(self.kernel) and not isinstance(data, KernelSource):
+            msg = "a path on a given kernel takes KernelSource.precomputed(K) in place of samples"
+            raise ValueError(msg)
+        if isinstance(data, KernelSource):
+            if of_kernel:
+                msg = f"a kernel matrix has one {over}; its path needs prepared inputs"
+                raise ValueError(msg)
+            assert y is not None, "a kernel matrix comes with its labels"
+            # No generator within a generator: a search asks for thousands of short paths.
+            if splits is None:
+                return self._points(data, y, over, values)
+            return chain.from_iterable(
+                self._points(data.subset(train), y[train], over, values) for train, _ in splits
+            )
+        # A `train` of its own leaves more behind than a solution on a kernel matrix has.
+        if of_kernel or type(self).train is not KernelSolver.train:
+            return super().path(data, y, over, values, splits)
+        return self._path_of_inputs(data, over, values, splits)
+
+    def _path_of_inputs(
+        self, data: TrainingData, over: str, values: Sequence[Any], splits: Splits | None
+    ) -> Iterator[PathPoint]:
+        """Yield trained estimators, fold by fold on one source of kernel values."""
+        models = [self._sibling(**{over: value}) for value in values]
+        for model in models:
+            model._check_parameters()
+        for train, part in self._parts(data, splits):
+            first = self._sibling()
+            if train is None:
+                first.gamma_ = self.gamma_
+            else:
+                first.prepare(part.X, part.y)
+            source = KernelSource.from_inputs(part.X, first.function)
+            points = first._points(source, part.y, over, values)
+            for one, (solution, cost, statistics) in zip(models, points, strict=True):
+                model = one._sibling()
+                model.gamma_ = first.gamma_
+                yield PathPoint(model._store(solution, part), cost, statistics)
+
+    def _points(
+        self, source: KernelSource, y: np.ndarray, over: str, values: Sequence[Any]
+    ) -> Iterator[PathPoint]:
+        """Yield the solutions on one kernel matrix with what each cost."""
+        start = perf_counter()
+        found = self.solve_along(source, y, over, values)
+        share = (perf_counter() - start) / max(1, len(values))
+        if isinstance(found, list):
+            for solution in found:
+                yield PathPoint(solution, share, solution.counters)
+            return
+        start = perf_counter()
+        for solution in found:
+            yield PathPoint(solution, share + perf_counter() - start, solution.counters)
+            start = perf_counter()
+
+    @classmethod
+    def takes_kernel_matrix(cls) -> bool:
+        """Whether `solve` is there, so that a protocol may hand in a shared kernel matrix."""
+        return cls.solve is not KernelSolver.solve
+
+    @classmethod
+    def warm_up_rest(cls) -> None:
+        """Call what evaluates kernels and models; subclasses add their own."""
+        super().warm_up_rest()
+        differences.warm_up()
+        prediction.warm_up()
+
+    @classmethod
+    def open_methods(cls) -> list[str]:
+        """Return what nobody has defined: `solve` or a `train` of its own is needed."""
+        open_ones = super().open_methods()
+        if cls.train is KernelSolver.train and not cls.takes_kernel_matrix():
+            open_ones.append("solve")
+        return open_ones
+
+    def train(self, data: TrainingData) -> Self:
+        """Solve on the kernel matrix of the samples, and store the model."""
+        weighted = {} if data.weights is None else {"weights": data.weights}
+        return self._store(self.solve(self._source(data), data.y, **weighted), data)
+
+    def _source(self, data: TrainingData) -> KernelSource:
+        """Return the kernel matrix of the samples."""
+        if is_given(self.kernel):
+            return KernelSource.precomputed(data.X)
+        return KernelSource.from_inputs(data.X, self.function)
+
+    @property
+    def function(self) -> KernelFunction:
+        """The kernel with its settled parameters."""
+        if is_given(self.kernel):
+            return GivenKernel()
+        return KernelFunction(self.kernel, self.gamma_, int(self.degree), float(self.coef0))
+
+    def _store(self, solution: KernelSolution, data: TrainingData) -> Self:
+        if not (np.all(np.isfinite(solution.coefficients)) and np.isfinite(solution.b)):
+            msg = f"{type(self).__name__} produced a solution with NaN or infinite coefficients"
+            raise FloatingPointError(msg)
+        data.decisions = solution.decisions
+        coefficients, b, rho = solution.coefficients, float(solution.b), float(solution.rho)
+        bounded = 0
+        if solution.points is not None:
+            self.expansion_ = Expansion(self.function, solution.points, coefficients, b, rho=rho)
+        else:
+            self.expansion_ = Expansion.over_rows(self.function, data.X, coefficients, b, rho)
+            _, upper = self.problem.bounds(self._sum_weight(data), len(data.y))
+            rows = self.expansion_.rows
+            share = 1.0 if data.weights is None else data.weights[rows]
+            bounded = int(np.sum(np.abs(coefficients[rows]) >= upper * share))
+        return self._note(solution.n_iter, solution.stop_reason, solution.counters, bounded)
+
+    def _note(self, n_iter: int, reason: str, counters: dict[str, int], bounded: int) -> Self:
+        """Keep what a search says of itself, and warn where it has not converged.
+
+        Parameters
+        ----------
+        n_iter, reason, counters
+            As `KernelSolution` has them.
+        bounded : int
+            Support vectors at their bound.
+        """
+        self.n_iter_ = max(1, n_iter)
+        self.stop_reason_ = reason
+        self.counters_ = {
+            **counters,
+            "support_vectors": len(self.expansion_.coefficients),
+            "bounded_support_vectors": bounded,
+        }
+        self._warn_unless_finished(reason)
+        return self
+
+    def certify(self, data: TrainingData) -> Self:
+        """Set ``objective_`` (primal, at the returned offset) and ``dual_objective_``.
+
+        Decision values are evaluated in double precision from the model and the samples alone. A
+        model over points that are no rows has no multipliers, and -inf for a dual value.
+        """
+        return self._appraise(data, self._values(data))
+
+    def conclude(self, data: TrainingData) -> Self:
+        """Set what `certify` sets, of more than 2,000 samples from the search's own gradient.
+
+        Where a search ends with one, as `csvc` does, it is exact at the free multipliers and of
+        single-precision rows elsewhere: the objective is then right to about 1e-6 of it.
+        """
+        f = self._known_decisions(data)
+        return self.certify(data) if f is None else self._appraise(data, self._values(data, f))
+
+    def _known_decisions(self, data: TrainingData) -> np.ndarray | None:
+        return data.decisions if len(data.y) > EXACT_UP_TO else None
+
+    def _appraise(self, data: TrainingData, values: Values) -> Self:
+        """Set the objectives."""
+        weight = self._sum_weight(data)
+        self.objective_ = self.problem.primal(values, weight)
+        has_dual = values.alpha is not None
+        self.dual_objective_ = self.problem.dual(values, weight) if has_dual else -np.inf
+        if not np.isfinite(self.objective_):
+            name = f"{type(self).__name__} has decision values that are NaN or infinite on its own"
+            msg = f"{name} training samples: the {self.kernel} kernel overflows there"
+            raise FloatingPointError(msg)
+        warn_if_useless(self, data)
+        return self
+
+    def _values(self, data: TrainingData, f: np.ndarray | None = None) -> Values:
+        """Return what the problem is evaluated from, by values `f` or new ones; keep ||w||^2."""
+        f = self.expansion_.decide(data.X) if f is None else f
+        model, alpha = self.expansion_, None
+        if model.rows is None:
+            square = model.squared_norm()
+        else:
+            square = float(model.coefficients @ (f[model.rows] - model.b))
+            alpha = np.zeros(len(f))
+            alpha[model.rows] = model.coefficients * data.y[model.rows]
+        self.expansion_ = replace(model, square=square)
+        if self.offset.kind == "absorbed":
+            square += (model.b / self.offset.value) ** 2
+        return Values(
+            f=f, square=square, y=data.y, alpha=alpha, rho=model.rho, weights=data.weights
+        )
+
+    def _sum_weight(self, data: TrainingData) -> float:
+        """Return the number that the problem is stated with, made of the solver's parameter."""
+        raise AssertionError("a kind of kernel solver defines _sum_weight")
+
+    def decision_function(
+        self, X: Any, *, precision: str = "double", n_jobs: int | None = None
+    ) -> np.ndarray:
+        """Return f(x) for each row of `X`.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Finite.
+        precision : {"double", "single"}, default="double"
+            Of RBF values on dense inputs; sums, and all else, are double. In single precision a
+            value is right to 2e-6, most to 2e-7, and double where float32 could not keep that.
+        n_jobs : int, optional
+            Threads; -1: one a processor. By default the estimator's own `n_jobs`, or 1 without
+            one. The values are the same, bit by bit, whatever their number.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            Before `fit`.
+        ValueError
+            On inputs that are not finite, what overflows, or an option out of range.
+        """
+        return self._guarded(self._decide, X, precision, n_jobs)
+
+    def _guarded(
+        self, decide: Callable[..., np.ndarray], X: Any, precision: str, n_jobs: int | None
+    ) -> np.ndarray:
+        """Return what `decide` makes of inputs and options, which are checked, as is the result."""
+        check_is_fitted(self)
+        require_precision(precision)
+        n_jobs = getattr(self, "n_jobs", 1) if n_jobs is None else n_jobs
+        require_n_jobs(n_jobs)
+        X = self._validate_more(X)
+        with np.errstate(over="ignore", invalid="ignore"):
+            values = decide(X, precision=precision, n_jobs=n_jobs)
+        if not np.all(np.isfinite(values)):
+            msg = f"the {self.kernel} kernel overflows on these inputs; scale the features"
+            raise ValueError(msg)
+        return values
+
+    def _decide(self, X: Any, *, precision: str = "double", n_jobs: int = 1) -> np.ndarray:
+        """Return f of validated inputs."""
+        return self.expansion_.decide(X, precision=precision, n_jobs=n_jobs)
+
+    def _validate_more(self, X: Any) -> Any:
+        """Return inputs to be decided on in float64, C-ordered or CSR."""
+        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, order="C", reset=False)
+        if not is_given(self.kernel):
+            require_squares(X)
+        return canonical_csr(X) if sp.issparse(X) else X
+
+
+def __getattr__(name: str) -> Any:
+    """Return what has moved and plug-ins may still import from here."""
+    if name != "KernelClassifier":
+        msg = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(msg)
+    from svmbench.core.models.kernel_classifier import KernelClassifier
+
+    return KernelClassifier

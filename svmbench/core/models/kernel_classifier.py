@@ -1,0 +1,181 @@
+"""The contract of kernel classifiers: two classes, or more by pairs; weights; given kernels."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.utils import Tags
+
+from svmbench.core.contract.base import BinaryClassifier, TrainingData
+from svmbench.core.kernels.given_kernel import PRECOMPUTED, is_given, square, values_with
+from svmbench.core.models import pairs, shared_points
+from svmbench.core.models.joint_pairs import JointData, JointSolution
+from svmbench.core.models.kernel_base import KERNEL_PARAMETERS, KernelSolver
+from svmbench.core.models.multiclass import OneVsOne
+from svmbench.core.models.several import PairModels
+from svmbench.core.models.shared_points import SharedPoints
+
+
+class KernelClassifier(KernelSolver, BinaryClassifier):
+    """A two-class solver of a dual problem with a kernel, with the parameter `C`.
+
+    More than two classes are fitted one against one. ``support_``, ``dual_coef_``, ``intercept_``
+    and ``coef_`` are then laid out, and signed, as scikit-learn's SVC has them, and ``n_iter_`` has
+    a number for each pair.
+    """
+
+    needs_parameters: ClassVar[tuple[str, ...]] = ("C", *KERNEL_PARAMETERS)
+
+    #: How the models of several classes are evaluated together.
+    shared_points: ClassVar[type[SharedPoints]] = SharedPoints
+
+    C: float
+    #: What `decision_function` gives of more than two classes: "ovr", a value a class, or "ovo".
+    decision_function_shape: str = "ovr"
+    #: Whether equal votes are decided by the decision values, which must be those of classes.
+    break_ties: bool = True
+    several_: PairModels | None
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.decision_function_shape not in ("ovr", "ovo"):
+            shape = self.decision_function_shape
+            msg = f"decision_function_shape must be 'ovr' or 'ovo', got {shape!r}"
+            raise ValueError(msg)
+
+    def _sum_weight(self, data: TrainingData) -> float:
+        """Return the weight of the summed losses; a solver with another parameter converts it."""
+        return float(self.C)
+
+    def lower_bound(self) -> float:
+        """Return a lower bound of the optimum, by the multipliers; -inf where there are none."""
+        return float(self.dual_objective_)
+
+    @classmethod
+    def takes_given_kernel(cls) -> bool:
+        """Whether all that `train` does is to `solve` on a kernel matrix."""
+        return cls.takes_kernel_matrix() and cls.train is KernelSolver.train
+
+    def _validate_samples(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
+        """Check inputs and labels; of a given kernel return the matrix of the samples' values."""
+        if callable(self.kernel):
+            self._require_solve()
+            self._fitted_on = X
+            X = values_with(self.kernel, X, X)
+        elif is_given(self.kernel):
+            X = square(X)
+        return super()._validate_samples(X, y)
+
+    def _validate_more(self, X: Any) -> Any:
+        if callable(self.kernel):
+            X = values_with(self.kernel, X, self._fitted_on)
+        return super()._validate_more(X)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.kernel == PRECOMPUTED
+        tags.input_tags.sparse = tags.input_tags.sparse and not is_given(self.kernel)
+        return tags
+
+    def _fit_several(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit a model for each pair of classes, all with the kernel of the whole problem."""
+        X, y = self._validate_samples(X, y)
+        classes = np.unique(y)
+        alone = self._alone()
+        if callable(self.kernel):
+            # What was validated is the matrix of its values.
+            alone.set_params(kernel=PRECOMPUTED)
+        pairs = OneVsOne(alone)
+        data = pairs.prepare_validated(X, y, self._weigh(y, sample_weight))
+        pairs.train(data).conclude(data)
+        self.classes_, self.several_ = classes, PairModels(pairs)
+        self.gamma_ = pairs.gamma_
+        self.n_iter_ = pairs.iterations
+        self.objective_, self.dual_objective_ = pairs.objective_, pairs.dual_objective_
+        self.stop_reason_, self.counters_ = pairs.stop_reason_, pairs.counters_
+        return self
+
+    def trains_pairs_together(self, sizes: np.ndarray) -> bool:
+        """Whether `train_jointly` is there for all pairs of classes of these sizes."""
+        return False
+
+    def train_jointly(self, joint: JointData) -> JointSolution:
+        """Solve the problems of all pairs of classes; a solver that shares work defines this."""
+        raise AssertionError("a solver that trains pairs together defines train_jointly")
+
+    @classmethod
+    def warm_up_rest(cls) -> None:
+        """Also evaluate the models of pairs, and count their votes."""
+        super().warm_up_rest()
+        pairs.warm_up()
+        shared_points.warm_up()
+
+    @property
+    def estimators_(self) -> list[Any]:  # type: ignore[override]
+        """The model of each pair, where there are more than two classes."""
+        if self.several_ is None:
+            msg = "there are several models of more than two classes only"
+            raise AttributeError(msg)
+        return self.several_.models
+
+    @property
+    def _model(self) -> Any:
+        return self.expansion_ if self.several_ is None else self.several_
+
+    @property
+    def n_support_(self) -> np.ndarray:
+        """Number of support vectors of each class, int32 of shape (n_classes,)."""
+        if self.several_ is None:
+            is_second = self.expansion_.coefficients > 0.0
+            return np.array([np.sum(~is_second), np.sum(is_second)], dtype=np.int32)
+        return self.several_.n_support
+
+    def decision_function(
+        self, X: Any, *, precision: str = "double", n_jobs: int | None = None
+    ) -> np.ndarray:
+        """Return f(x) for each row of `X`, shape (n_samples,), or what several classes have.
+
+        Of more than two classes, by ``decision_function_shape``: (n_samples, n_classes), votes and
+        a share of the decision values that changes no vote; or (n_samples, n_pairs), positive for
+        the first class of a pair.
+
+        Parameters
+        ----------
+        X, precision, n_jobs
+            As for :meth:`KernelSolver.decision_function`, which also says what is raised.
+        """
+        if self.several_ is None:
+            return super().decision_function(X, precision=precision, n_jobs=n_jobs)
+        if self.decision_function_shape == "ovo":
+            return -self._guarded(self.several_.decide, X, precision, n_jobs)
+        return self._guarded(self.several_.decide_by_class, X, precision, n_jobs)
+
+    def decide_together(self, shared: SharedPoints, X: Any) -> np.ndarray:
+        """Return the decision values of all pairs that this model is one of, (n, n_pairs)."""
+        return self._guarded(shared.decide, X, "double", None)
+
+    def predict(
+        self, X: Any, *, precision: str = "double", n_jobs: int | None = None
+    ) -> np.ndarray:
+        """Predict the class of each row of `X`, shape (n_samples,); f = 0 is the second of two.
+
+        Parameters
+        ----------
+        X, precision, n_jobs
+            As for :meth:`decision_function`, which also says what is raised.
+        """
+        if self.several_ is not None:
+            return self.classes_[self._elect(X, precision=precision, n_jobs=n_jobs)]
+        f = self.decision_function(X, precision=precision, n_jobs=n_jobs)
+        return self.classes_[(f >= 0.0).astype(np.intp)]
+
+    def _elect(self, X: Any, *, precision: str = "double", n_jobs: int | None = None) -> np.ndarray:
+        assert self.several_ is not None, "two classes need no vote"
+        if not self.break_ties:
+            return self._guarded(self.several_.elect, X, precision, n_jobs)
+        if self.decision_function_shape == "ovo":
+            msg = "break_ties must be False when decision_function_shape is 'ovo'"
+            raise ValueError(msg)
+        f = self.decision_function(X, precision=precision, n_jobs=n_jobs)
+        return np.argmax(f, axis=1)

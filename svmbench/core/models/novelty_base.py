@@ -1,0 +1,159 @@
+"""The contract of novelty detectors: trained on one class, without labels; +1 normal, -1 not.
+
+As scikit-learn has it: ``decision_function`` is ``score_samples`` minus ``offset_``, and
+``predict`` says +1 where it is not negative. What is inside is a solver like any other
+(`prepare`, `train`, `certify`), whose training data have the label +1 everywhere.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from numbers import Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import OutlierMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import validate_data
+
+from svmbench.core.contract.base import PathPoint, Solver, Splits, TrainingData, require_squares
+from svmbench.core.contract.useless import NO_MARGIN
+from svmbench.core.kernels.kernels import KernelSource
+from svmbench.core.models.kernel_base import KERNEL_PARAMETERS, KernelSolver
+from svmbench.core.numeric.arrays import canonical_csr
+
+
+class NoveltyDetector(OutlierMixin, Solver):
+    """A solver that learns what is normal from normal samples alone.
+
+    Subclasses define `prepare`, `train`, `certify`, `decision_function` and ``offset_``.
+
+    Attributes
+    ----------
+    offset_ : float
+        The score from which on a sample counts as normal.
+    """
+
+    offset_: float
+
+    def _validate(self, X: Any, y: Any = None) -> TrainingData:
+        """Check the inputs; return them in float64, C-ordered or CSR. `y` is not looked at."""
+        self._check_parameters()
+        X = validate_data(
+            self,
+            X,
+            accept_sparse="csr" if self.declaration.sparse else False,
+            dtype=np.float64,
+            order="C",
+        )
+        require_squares(X)
+        return TrainingData(X=canonical_csr(X) if sp.issparse(X) else X, y=np.ones(X.shape[0]))
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Normal samples; finite.
+        y : ignored
+            There for scikit-learn's pipelines.
+
+        Raises
+        ------
+        ValueError
+            On NaN or infinite inputs, or a parameter out of range.
+        """
+        return super().fit(X, y)
+
+    @abstractmethod
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return f(x) for each row of `X`, shape (n_samples,): 0 or more for what is normal."""
+        raise AssertionError("a detector defines decision_function")
+
+    def score_samples(self, X: Any) -> np.ndarray:
+        """Return the score of each row of `X`, shape (n_samples,): the higher the more normal."""
+        return self.decision_function(X) + self.offset_
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return +1 (normal) or -1 for each row of `X`, shape (n_samples,); f = 0 is normal."""
+        return np.where(self.decision_function(X) >= 0.0, 1, -1)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.declaration.sparse
+        return tags
+
+
+class KernelDetector(KernelSolver, NoveltyDetector):
+    """A novelty detector whose model is an expansion over samples: f(x) = <w, phi(x)> - rho.
+
+    Subclasses have the parameters of the kernel and define `solve`, which is handed labels that
+    are all +1 (or none), or a `train` of their own.
+    """
+
+    needs_parameters: ClassVar[tuple[str, ...]] = KERNEL_PARAMETERS
+
+    @property
+    def offset_(self) -> float:  # type: ignore[override]
+        """rho: the score <w, phi(x)> from which on a sample counts as normal."""
+        return float(self.expansion_.rho)
+
+    @property
+    def n_support_(self) -> np.ndarray:
+        """Number of support vectors, int32 of shape (1,)."""
+        return np.array([len(self.expansion_.coefficients)], dtype=np.int32)
+
+    def what_is_useless(self, data: TrainingData) -> str:
+        """Return the predicate of a warning where there is no margin, else ""."""
+        if self.stop_reason_ != NO_MARGIN:
+            return ""
+        given, wider = "", ""
+        if hasattr(self, "nu"):
+            given, wider = f" at nu={self.nu:g}", "a larger nu or "
+        return (
+            f"finds no margin{given}: no plane separates the samples from the origin, and the model"
+            f" is w = 0; take {wider}a kernel whose values are all positive, like RBF"
+        )
+
+    def prepare(self, X: Any, y: Any = None) -> TrainingData:
+        """Validate, and settle gamma; see the base class. `y` is not looked at."""
+        return super().prepare(X, y)
+
+    def path(
+        self,
+        data: Any,
+        y: np.ndarray | None,
+        over: str,
+        values: Sequence[Any],
+        splits: Splits | None = None,
+    ) -> Iterator[PathPoint]:
+        """Solve for each value of a parameter; see the base class. No labels are needed."""
+        if y is None and isinstance(data, KernelSource):
+            y = np.ones(data.n_samples)
+        return super().path(data, y, over, values, splits)
+
+    def predict(
+        self, X: Any, *, precision: str = "double", n_jobs: int | None = None
+    ) -> np.ndarray:
+        """Return +1 (normal) or -1 for each row of `X`, shape (n_samples,); f = 0 is normal.
+
+        Parameters
+        ----------
+        X, precision, n_jobs
+            As for :meth:`decision_function`, which also says what is raised.
+        """
+        f = self.decision_function(X, precision=precision, n_jobs=n_jobs)
+        return np.where(f >= 0.0, 1, -1)
+
+
+def require_share(name: str, value: Any, *, below_one: bool = False) -> None:
+    """Raise ValueError, naming the parameter, unless `value` is above 0 and at most (below) 1."""
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
+    if is_number and 0.0 < float(value) <= 1.0 and not (below_one and float(value) == 1.0):
+        return
+    end = "below 1" if below_one else "at most 1"
+    msg = f"{name} must be a number above 0 and {end}, got {name}={value!r}"
+    raise ValueError(msg)

@@ -1,0 +1,189 @@
+"""Pairs of classes, and the votes that they cast.
+
+Ties
+    The class with most votes wins; among equals, the one with the largest sum of decision values
+    over its pairs; among equals still, the first. (LIBSVM takes the first at once.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import overload
+
+import numpy as np
+
+from svmbench.base.compiled import compiled
+from svmbench.core.numeric.arrays import raw
+
+#: Decision values that a vote holds at a time: 64 MiB. With hundreds of classes a row has tens of
+#: thousands.
+HELD = 1 << 23
+
+
+@dataclass(frozen=True)
+class Pair:
+    """The two-class problem of two classes.
+
+    Attributes
+    ----------
+    negative, positive : int
+        Codes of the classes; ``negative < positive``.
+    members : tuple of two ndarrays of int
+        Positions of the samples of each, ascending.
+    """
+
+    negative: int
+    positive: int
+    members: tuple[np.ndarray, np.ndarray]
+
+    # With hundreds of classes few pairs are ever asked for theirs.
+    @cached_property
+    def rows(self) -> np.ndarray:
+        """Positions of their samples, ascending, int of shape (n_pair,)."""
+        return np.sort(np.concatenate(self.members))
+
+    @cached_property
+    def signs(self) -> np.ndarray:
+        """-1.0 and +1.0, shape (n_pair,)."""
+        return np.where(np.isin(self.rows, self.members[1], assume_unique=True), 1.0, -1.0)
+
+
+class Pairs(Sequence[Pair]):
+    """The problem of every pair of the classes that are present, made when it is asked for.
+
+    In the order of ``itertools.combinations``. (Hundreds of classes have tens of thousands.)
+
+    Parameters
+    ----------
+    codes : ndarray of int of shape (n_samples,)
+        Classes as numbers from 0. A class without a sample has no pairs and gets no vote.
+
+    Attributes
+    ----------
+    negative, positive : ndarray of int of shape (n_pairs,)
+        Codes of the classes of each.
+    """
+
+    def __init__(self, codes: np.ndarray) -> None:
+        present = np.unique(codes)
+        self._members = {code: np.flatnonzero(codes == code) for code in present.tolist()}
+        first, second = np.triu_indices(len(present), 1)
+        self.negative, self.positive = present[first], present[second]
+
+    def __len__(self) -> int:
+        """Return the number of pairs."""
+        return len(self.negative)
+
+    @overload
+    def __getitem__(self, p: int) -> Pair: ...
+    @overload
+    def __getitem__(self, p: slice) -> list[Pair]: ...
+    def __getitem__(self, p: int | slice) -> Pair | list[Pair]:
+        """Return one pair, or some."""
+        if isinstance(p, slice):
+            return [self[each] for each in range(*p.indices(len(self)))]
+        a, b = int(self.negative[p]), int(self.positive[p])
+        return Pair(a, b, (self._members[a], self._members[b]))
+
+
+def row_blocks(n_rows: int, pairs: Pairs) -> Iterator[slice]:
+    """Yield blocks of rows, of which the decision values of all pairs are held at a time."""
+    height = max(1, HELD // len(pairs))
+    for top in range(0, n_rows, height):
+        yield slice(top, top + height)
+
+
+def vote(decisions: np.ndarray, pairs: Pairs, n_classes: int, *, ties: str = "sum") -> np.ndarray:
+    """Return the class that wins most pairs, of each sample.
+
+    Parameters
+    ----------
+    decisions : ndarray of shape (n_pairs, ...)
+        Decision values, in the order of `pairs`; 0 goes to the positive class, as in `predict`.
+    pairs : Pairs
+    n_classes : int
+    ties : {"sum", "first"}, default="sum"
+        Among classes with equal votes: the largest sum of decision values, or the first.
+
+    Returns
+    -------
+    ndarray of int of shape (...)
+    """
+    if ties not in ("sum", "first"):
+        msg = f"ties must be 'sum' or 'first', got ties={ties!r}"
+        raise ValueError(msg)
+    shape = decisions.shape[1:]
+    winners = np.empty(int(np.prod(shape)), dtype=np.int64)
+    by_samples = np.ascontiguousarray(decisions.reshape(len(pairs), -1).T)
+    classes = raw(pairs.negative), raw(pairs.positive)
+    _elect(raw(by_samples), *classes, n_classes, ties == "sum", winners)
+    return winners.reshape(shape)
+
+
+def values_of_classes(decisions: np.ndarray, pairs: Pairs, n_classes: int) -> np.ndarray:
+    """Return votes and, for less than half a vote, sums of decision values, (n, n_classes).
+
+    Parameters
+    ----------
+    decisions : ndarray of shape (n, n_pairs)
+        Decision values; 0 goes to the negative class, as in scikit-learn.
+    pairs : Pairs
+    n_classes : int
+    """
+    values = np.empty((len(decisions), n_classes))
+    classes = raw(pairs.negative), raw(pairs.positive)
+    _count(raw(np.ascontiguousarray(decisions)), *classes, values)
+    return values
+
+
+@compiled
+def _elect(
+    decisions: np.ndarray,
+    negative: np.ndarray,
+    positive: np.ndarray,
+    n_classes: int,
+    sums_decide: bool,
+    winners: np.ndarray,
+) -> None:
+    votes, sums = np.empty(n_classes, dtype=np.int64), np.empty(n_classes)
+    for i in range(len(winners)):
+        votes[:] = 0
+        sums[:] = 0.0
+        for k in range(len(negative)):
+            value = decisions[i, k]
+            votes[positive[k] if value >= 0.0 else negative[k]] += 1
+            sums[positive[k]] += value
+            sums[negative[k]] -= value
+        best = 0
+        for c in range(1, n_classes):
+            more = votes[c] > votes[best]
+            if more or (sums_decide and votes[c] == votes[best] and sums[c] > sums[best]):
+                best = c
+        winners[i] = best
+
+
+@compiled
+def _count(
+    decisions: np.ndarray, negative: np.ndarray, positive: np.ndarray, out: np.ndarray
+) -> None:
+    sums = np.empty(out.shape[1])
+    for i in range(len(out)):
+        votes = out[i]
+        votes[:] = 0.0
+        sums[:] = 0.0
+        for k in range(len(negative)):
+            value = decisions[i, k]
+            votes[positive[k] if value > 0.0 else negative[k]] += 1.0
+            sums[positive[k]] += value
+            sums[negative[k]] -= value
+        for c in range(len(sums)):
+            votes[c] += sums[c] / (3.0 * (abs(sums[c]) + 1.0))
+
+
+def warm_up() -> None:
+    """Call what counts the votes of pairs."""
+    pairs = Pairs(np.array([0, 1]))
+    values_of_classes(np.ones((1, 1)), pairs, 2)
+    vote(np.ones((1, 1)), pairs, 2)

@@ -1,0 +1,171 @@
+"""The models of all pairs of classes as one, over points that they share.
+
+    d_ab(x) = sum_{k of a} B_bk K(z_k, x) + sum_{k of b} B_ak K(z_k, x) + b_ab
+
+The points z_k are the support vectors of all pairs, each once, so that a kernel value serves every
+pair that its point is part of. As in LIBSVM they stand class by class, and each has as many
+coefficients as there are other classes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from svmbench.core.kernels.kernels import KernelFunction
+from svmbench.core.kernels.pair_sums import AllPairs, OwnPairs, drop
+from svmbench.core.kernels.prediction import add_rows, add_up
+from svmbench.core.models.expansion import Expansion
+from svmbench.core.models.pairs import Pairs
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+#: A decision value below this is 0, and its pair even: values of narrow kernels end at 1e-308.
+NOTHING = 1e-300
+
+
+@dataclass(frozen=True)
+class SharedPoints:
+    """The expansions of all pairs over the rows that are support vectors of any.
+
+    Attributes
+    ----------
+    function : KernelFunction
+    points : ndarray or csr_array of shape (n_points, n_features)
+    rows : ndarray of int of shape (n_points,)
+        Positions of the points in the training samples, class by class, ascending.
+    starts : ndarray of int of shape (n_classes + 1,)
+        Where the points of each class begin.
+    coefficients : ndarray of shape (n_classes - 1, n_points)
+        A point of class c has one with each other class, in the order of these: signed, positive
+        for the second class of a pair. (LIBSVM's are positive for the first.)
+    b : ndarray of shape (n_pairs,)
+    pairs : Pairs
+        All pairs of the classes, in the order of ``itertools.combinations``.
+    """
+
+    function: Any
+    points: Any
+    rows: np.ndarray
+    starts: np.ndarray
+    coefficients: np.ndarray
+    b: np.ndarray
+    pairs: Pairs
+
+    @classmethod
+    def of(cls, models: Sequence[Any], pairs: Pairs, X: Any, codes: np.ndarray) -> Self:
+        """Return the points of several models, each trained on the rows of its pair.
+
+        Parameters
+        ----------
+        models : sequence of KernelClassifier
+            Fitted, over training rows.
+        pairs : Pairs
+        X : ndarray or csr_array of shape (n_samples, n_features)
+        codes : ndarray of int of shape (n_samples,)
+            Classes, as positions in ``classes_``.
+        """
+        where = [pair.rows[m.support_] for pair, m in zip(pairs, models, strict=True)]
+        rows = np.unique(np.concatenate(where))
+        rows = rows[np.argsort(codes[rows], kind="stable")]
+        place = np.empty(len(codes), dtype=np.int64)
+        place[rows] = np.arange(len(rows))
+        n_classes = int(pairs.positive[-1]) + 1
+        coefficients = np.zeros((n_classes - 1, len(rows)))
+        for pair, at, model in zip(pairs, where, models, strict=True):
+            # Where the other class of the pair is among those that are not the point's own.
+            other = np.where(codes[at] == pair.negative, pair.positive - 1, pair.negative)
+            coefficients[other, place[at]] = model.expansion_.coefficients
+        b = np.array([model.expansion_.b for model in models])
+        function = models[0].expansion_.function
+        starts = np.searchsorted(codes[rows], np.arange(n_classes + 1))
+        return cls(function, function.take(X, rows), rows, starts, coefficients, b, pairs)
+
+    def expansion(self, p: int) -> Expansion:
+        """Return the model of pair `p` alone, over rows of its own samples."""
+        pair, starts = self.pairs[p], self.starts
+        a, b = pair.negative, pair.positive
+        places = np.r_[starts[a] : starts[a + 1], starts[b] : starts[b + 1]]
+        other = np.repeat([b - 1, a], [starts[a + 1] - starts[a], starts[b + 1] - starts[b]])
+        coefficients = self.coefficients[other, places]
+        used = np.flatnonzero(coefficients)
+        used = used[np.argsort(self.rows[places[used]])]
+        return Expansion(
+            self.function,
+            self.function.take(self.points, places[used]),
+            coefficients[used],
+            float(self.b[p]),
+            rows=np.searchsorted(pair.rows, self.rows[places[used]]),
+        )
+
+    def decide(self, X: Any, **options: Any) -> np.ndarray:
+        """Return the decision values of each row of `X` for each pair, (n_samples, n_pairs).
+
+        Options are those of :func:`~svmbench.core.kernels.prediction.weighted_sums`.
+        """
+        values = np.empty((X.shape[0], len(self.b)))
+        values[:] = self.b
+        if self.function.name == "linear":
+            values += X @ self._normals()
+        else:
+            sums = AllPairs(self.coefficients, self.starts, values)
+            add_up(self.function, self.points, X, sums, **options)
+        drop(values, NOTHING)
+        return values
+
+    def decide_own(self, X: Any, codes: np.ndarray) -> np.ndarray:
+        """Return the decision values of rows in the pairs of their own class.
+
+        Parameters
+        ----------
+        X : ndarray or csr_array of shape (n_samples, n_features)
+        codes : ndarray of int of shape (n_samples,)
+            Their classes.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes - 1)
+            One for each other class, in the order of these.
+        """
+        n_classes = len(self.starts) - 1
+        b = np.empty((n_classes, n_classes - 1))
+        negative, positive = self.pairs.negative, self.pairs.positive
+        b[negative, positive - 1] = b[positive, negative] = self.b
+        values = b[codes]
+        if self.function.name == "linear":
+            normals = self._normals()
+            for c in np.unique(codes):
+                own, rows = np.flatnonzero((negative == c) | (positive == c)), codes == c
+                values[rows] += X[rows] @ normals[:, own]
+        else:
+            sums = OwnPairs(self.coefficients, self.starts, codes, values)
+            add_up(self.function, self.points, X, sums)
+        drop(values, NOTHING)
+        return values
+
+    def _normals(self) -> np.ndarray:
+        """Return the normal vectors of a linear kernel, shape (n_features, n_pairs)."""
+        columns = self.points.T
+        normals = np.zeros((columns.shape[0], len(self.b)))
+        sums = AllPairs(self.coefficients, self.starts, normals)
+        add_rows(sums, len(normals), lambda rows: columns[rows])
+        return normals
+
+
+def warm_up() -> None:
+    """Evaluate the models of three classes, a point of each."""
+    X, codes = np.array([[0.0, 0.1], [1.0, 1.2], [0.0, 2.0]]), np.arange(3)
+    shared = SharedPoints(
+        function=KernelFunction("rbf", 1.0),
+        points=X,
+        rows=np.arange(3),
+        starts=np.arange(4),
+        coefficients=np.ones((2, 3)),
+        b=np.zeros(3),
+        pairs=Pairs(codes),
+    )
+    shared.decide(X)
+    shared.decide_own(X, codes)
