@@ -25,7 +25,7 @@ from typing import Any
 
 import yaml
 
-from svmbench.experiment.session import Request, carry_out, look_ahead
+from svmbench.experiment.run.session import Request, carry_out, look_ahead
 
 CELLS, LONGER_CELLS = 24, 12
 

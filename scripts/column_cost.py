@@ -29,7 +29,7 @@ from svmbench.core.kernels.bits import MOST_BITS, is_binary
 from svmbench.core.kernels.columns import columns_of, warm_up
 from svmbench.core.kernels.float32_rows import BitRows, DenseRows
 from svmbench.core.kernels.kernels import KernelFunction, KernelSource
-from svmbench.experiment import environment
+from svmbench.experiment.measuring import environment
 
 #: Columns, and rows, of a round; rounds after one that is thrown away.
 HEIGHT, ROUNDS = 256, 7

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from svmbench import inert
+from svmbench.base import inert
 from svmbench.data import card
 from svmbench.data.entries import PAPERS, Entry, Statement
 from svmbench.data.registry import registry

@@ -14,7 +14,7 @@ import difflib
 import sys
 from pathlib import Path
 
-from svmbench.errors import ResultsError
+from svmbench.base.errors import ResultsError
 from svmbench.report import figures
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -29,7 +29,7 @@ from svmbench.core.csvc.narrowing import NO_LIMIT, narrowing_steps
 from svmbench.core.csvc.whole_matrix import gradient
 from svmbench.core.kernels.kernels import gauss_of_distances, squared_distances
 from svmbench.core.numeric.arrays import raw
-from svmbench.experiment import folds
+from svmbench.experiment.protocols import folds
 
 VALUES = [4.0**c for c in range(-2, 6)]
 

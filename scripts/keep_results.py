@@ -15,8 +15,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from svmbench.errors import ResultsError
-from svmbench.files import read_text
+from svmbench.base.errors import ResultsError
+from svmbench.base.files import read_text
 from svmbench.report import kept
 
 

@@ -31,9 +31,10 @@ from typing import Any
 
 import yaml
 
-from svmbench.experiment import execute, prepare_plan, session
-from svmbench.experiment.cells import Cell
-from svmbench.record import CellRecord
+from svmbench.experiment.plan.planner import prepare_plan
+from svmbench.experiment.run import execute, session
+from svmbench.experiment.settings.cells import Cell
+from svmbench.schema.record import CellRecord
 
 #: Parts of the run that are set beside each other.
 PARTS = 10

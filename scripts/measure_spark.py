@@ -29,7 +29,7 @@ import numpy as np
 from scipy.stats import linregress
 from scipy.stats import t as student
 
-from svmbench.experiment.environment import describe
+from svmbench.experiment.measuring.environment import describe
 from svmbench.spark import ALSVMSpark, L2SVMSpark, local_session
 
 #: Rows that come of one seed.

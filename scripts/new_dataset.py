@@ -20,11 +20,11 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+from svmbench.base.errors import SvmbenchError
 from svmbench.data import archives, prepare
 from svmbench.data.derive import derive
 from svmbench.data.entries import Derivation, Entry, Reading, SourceFile
 from svmbench.data.fetch import Fetched
-from svmbench.errors import SvmbenchError
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -37,9 +37,9 @@ from sklearn.preprocessing import minmax_scale
 
 import svmbench
 from svmbench.core.kernels.kernels import squared_distances
-from svmbench.experiment import environment
-from svmbench.experiment.kernel_search import SearchRows, search
-from svmbench.experiment.yaml_source import parse_value
+from svmbench.experiment.config.yaml_source import parse_value
+from svmbench.experiment.measuring import environment
+from svmbench.experiment.protocols.kernel_search import SearchRows, search
 
 FIELDS = (
     "solver", "data", "rows", "params", "call", "function", "share_pct", "low_pct", "high_pct",

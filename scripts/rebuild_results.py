@@ -14,8 +14,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from svmbench.errors import ResultsError
-from svmbench.files import restore_below
+from svmbench.base.errors import ResultsError
+from svmbench.base.files import restore_below
 from svmbench.report import kept
 
 RESULTS = Path(__file__).resolve().parent.parent / "results"

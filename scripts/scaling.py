@@ -197,7 +197,7 @@ def measure() -> dict[str, Any]:
     import svmbench
     from svmbench.core.linear.statistics import Statistics
     from svmbench.data import open_blocks
-    from svmbench.experiment.environment import cpu_model
+    from svmbench.experiment.measuring.environment import cpu_model
 
     with tempfile.TemporaryDirectory(prefix="svmbench-scaling-") as name:
         X, y, files = _sample(Path(name))

@@ -22,7 +22,7 @@ import numpy as np
 from scipy import stats
 
 import svmbench
-from svmbench.experiment import environment
+from svmbench.experiment.measuring import environment
 
 DIMENSIONS = (50, 100, 200, 400, 800, 1600, 3200)
 #: Below it the fixed cost of a call is of the size of the update.

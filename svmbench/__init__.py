@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 # For type checkers and editors alone; a test holds these lines and the table below to each other.
 if TYPE_CHECKING:
-    from svmbench.catalogue import solver as solver
-    from svmbench.catalogue import solvers as solvers
+    from svmbench.baselines.catalogue import solver as solver
+    from svmbench.baselines.catalogue import solvers as solvers
     from svmbench.core.csvc import CSVC as CSVC
     from svmbench.core.kernel_svm.bvm import BVM as BVM
     from svmbench.core.kernel_svm.chunking import Chunking as Chunking
@@ -66,13 +66,13 @@ if TYPE_CHECKING:
     from svmbench.core.oneclass.one_class import OneClass as OneClass
     from svmbench.core.oneclass.svdd import SVDD as SVDD
     from svmbench.data import load as load
-    from svmbench.experiment import run as run
+    from svmbench.experiment.run.session import run as run
 
 __version__ = "0.1.0"
 
 #: The public names, by the module that each is imported from when it is first used.
 _NAMES = {
-    "svmbench.catalogue": ("solver", "solvers"),
+    "svmbench.baselines.catalogue": ("solver", "solvers"),
     "svmbench.core.kernel_svm.bvm": ("BVM",),
     "svmbench.core.kernel_svm.chunking": ("Chunking",),
     "svmbench.core.kernel_svm.cpsp": ("CPSP", "CPSPTr"),
@@ -110,7 +110,7 @@ _NAMES = {
     "svmbench.core.oneclass.one_class": ("OneClass",),
     "svmbench.core.oneclass.svdd": ("SVDD",),
     "svmbench.data": ("load",),
-    "svmbench.experiment": ("run",),
+    "svmbench.experiment.run.session": ("run",),
 }
 _HOMES = {name: module for module, names in _NAMES.items() for name in names}
 

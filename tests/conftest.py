@@ -60,7 +60,7 @@ def workshop(shared_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> It
     Workers are forked from a server that keeps the environment it was started in, so the server
     is stopped before and after.
     """
-    from svmbench import catalogue
+    from svmbench.baselines import catalogue
     from svmbench.core.contract import base
 
     logs = tmp_path_factory.mktemp("sabotage")

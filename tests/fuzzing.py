@@ -48,7 +48,8 @@ from damaged_runs import every_kind
 from matplotlib.figure import Figure
 from mutators import BYTES, JSON, TEXT, Mutator, change_value
 
-from svmbench import record, schema
+from svmbench.base.errors import EXIT_USAGE, SvmbenchError
+from svmbench.cli import config_schema as schema
 from svmbench.data import (
     archives,
     derive,
@@ -63,12 +64,12 @@ from svmbench.data import (
     tables,
     userfile,
 )
-from svmbench.errors import EXIT_USAGE, SvmbenchError
-from svmbench.experiment import config, protocols, records
-from svmbench.experiment.blocks import RaceBlock, TrainingBlock
-from svmbench.experiment.plan import make_plan
-from svmbench.experiment.yaml_source import YamlSource
-from svmbench.record import parse
+from svmbench.experiment import protocols
+from svmbench.experiment.config import loader as config
+from svmbench.experiment.config.yaml_source import YamlSource
+from svmbench.experiment.plan.planner import make_plan
+from svmbench.experiment.run import records
+from svmbench.experiment.settings.blocks import RaceBlock, TrainingBlock
 from svmbench.report import claims, compare, shapes, sides
 from svmbench.report.claims import written
 from svmbench.report.claims.entries import CLAIMS
@@ -77,7 +78,9 @@ from svmbench.report.kinds import decision
 from svmbench.report.records import read_run
 from svmbench.report.tables import lay_out, markdown, read_spec, wide_csv
 from svmbench.report.tidy import tidy_csv
-from svmbench.specs import PlotSpec, TableSpec
+from svmbench.schema import record
+from svmbench.schema.record import parse
+from svmbench.schema.specs import PlotSpec, TableSpec
 
 ROOT = Path(__file__).resolve().parent.parent
 CPU_SECONDS = 2.0

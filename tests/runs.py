@@ -132,8 +132,8 @@ def results_of(folder: Path) -> list[dict[str, Any]]:
 
 def cells_in_process(solvers: list[Any], block: dict[str, Any], **top: Any) -> list[dict[str, Any]]:
     """Plan a config of one block and run its cells in this process; return their outcomes."""
-    from svmbench.experiment.models import Config
-    from svmbench.experiment.plan import make_plan
+    from svmbench.experiment.config.models import Config
+    from svmbench.experiment.plan.planner import make_plan
     from svmbench.experiment.protocols import protocols
     from svmbench.experiment.protocols.task import Task
 

@@ -341,7 +341,7 @@ class WritesEverywhere(_Nearest):
 
     def misbehave(self, data: TrainingData) -> None:
         if len(data.y) > 10:
-            from svmbench.experiment import processes
+            from svmbench.experiment.run import processes
 
             os.write(processes._to_parent, b"progress: 10 %\n")
             time.sleep(600)
@@ -353,7 +353,7 @@ class SaysHalf(_Nearest):
 
     def misbehave(self, data: TrainingData) -> None:
         if len(data.y) > 10:
-            from svmbench.experiment import answers, processes
+            from svmbench.experiment.run import answers, processes
 
             os.write(processes._to_parent, answers.encode({"status": "ok"})[:-4])
             os._exit(0)
@@ -365,7 +365,7 @@ class SaysHalfAndHangs(_Nearest):
 
     def misbehave(self, data: TrainingData) -> None:
         if len(data.y) > 10:
-            from svmbench.experiment import answers, processes
+            from svmbench.experiment.run import answers, processes
 
             os.write(processes._to_parent, answers.encode({"status": "ok"})[:-4])
             time.sleep(600)

@@ -21,10 +21,10 @@ from rich.console import Console
 from runs import COMMAND, cells_of, svmbench, write_config
 
 import svmbench as package
+from svmbench.base.errors import ConfigError
 from svmbench.cli import cli
+from svmbench.cli.progress import Fetching, Watcher
 from svmbench.data.many import Event, Outcome
-from svmbench.errors import ConfigError
-from svmbench.progress import Fetching, Watcher
 
 pytestmark = pytest.mark.usefixtures("workshop")
 
@@ -295,7 +295,7 @@ def test_debug_shows_where_wherever_it_stands() -> None:
 
 
 def test_an_error_nobody_foresaw_is_one_sentence_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    from svmbench import listing
+    from svmbench.cli import listing
 
     def fail() -> list[dict[str, Any]]:
         raise ZeroDivisionError("no\nsuch luck")
@@ -347,7 +347,7 @@ def test_a_reader_that_leaves_is_no_error() -> None:
 
 
 def test_ctrl_c_before_the_first_cell_is_130(monkeypatch: pytest.MonkeyPatch) -> None:
-    from svmbench import listing
+    from svmbench.cli import listing
 
     monkeypatch.setitem(listing.LISTS, "papers", lambda: os.kill(os.getpid(), signal.SIGINT))
     ended = svmbench("list", "papers")

@@ -16,10 +16,11 @@ import pytest
 import yaml
 from runs import COMMAND, svmbench, write_config
 
-from svmbench import catalogue, completion, data, doctor, duel
-from svmbench.cli import cli
-from svmbench.experiment.config import shipped_configs
-from svmbench.schema import config_schema
+from svmbench import data
+from svmbench.baselines import catalogue
+from svmbench.cli import cli, completion, doctor, duel
+from svmbench.cli.config_schema import config_schema
+from svmbench.experiment.config.loader import shipped_configs
 
 pytestmark = pytest.mark.usefixtures("workshop")
 
@@ -230,7 +231,7 @@ def test_the_doctor_tells_a_plugin_that_is_not_there() -> None:
 
 
 def test_the_doctor_looks_on_when_a_look_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    from svmbench.experiment import environment
+    from svmbench.experiment.measuring import environment
 
     def fail() -> str:
         raise ZeroDivisionError("no\ncpu")

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from runs import COMMAND, Ended, svmbench
 
-from svmbench.experiment import prepare_plan
+from svmbench.experiment.plan.planner import prepare_plan
 
 HERE = Path(__file__).parent
 CONFIG = HERE.parent / "configs" / "regress.yaml"

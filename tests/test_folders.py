@@ -20,9 +20,9 @@ import pytest
 from runs import Ended, svmbench, write_config
 from script_loading import load_script
 
-from svmbench import files
-from svmbench.errors import ResultsError, SvmbenchError
-from svmbench.experiment.keys import names_own_module
+from svmbench.base import files
+from svmbench.base.errors import ResultsError, SvmbenchError
+from svmbench.experiment.plan.keys import names_own_module
 from svmbench.report import kept, newest
 from svmbench.report.builder import read_content
 from svmbench.report.folders import run_folders
@@ -244,7 +244,7 @@ def test_what_is_hidden_is_no_run(tmp_path: Path, made: Path) -> None:
 def test_a_plan_names_no_file_outside_the_package(
     tmp_path: Path, made: Path, monkeypatch: pytest.MonkeyPatch, entry: str
 ) -> None:
-    from svmbench.experiment import freshness, keys
+    from svmbench.experiment.plan import freshness, keys
 
     assert not names_own_module(entry)
     run = shutil.copytree(made, tmp_path / "run")
@@ -284,7 +284,7 @@ def test_a_counter_that_is_no_number_damages_its_record(tmp_path: Path, made: Pa
 
 
 def test_a_line_without_end_is_damaged_and_takes_little(tmp_path: Path, made: Path) -> None:
-    from svmbench.record import LONGEST_LINE_BYTES
+    from svmbench.schema.record import LONGEST_LINE_BYTES
 
     run = shutil.copytree(made, tmp_path / "run")
     whole = (run / "runs.jsonl").read_bytes()
@@ -323,8 +323,17 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
 
 
 #: Modules that read or write files of results folders, and what else they open, and why.
-OPENERS = ("report/**/*.py", "experiment/records.py", "experiment/loop.py", "experiment/execute.py")
-OPENERS += ("experiment/forecast.py", "experiment/freshness.py", "experiment/cluster.py")
+OPENERS = (
+    "report/**/*.py",
+    "experiment/run/records.py",
+    "experiment/run/loop.py",
+    "experiment/run/execute.py",
+)
+OPENERS += (
+    "experiment/run/forecast.py",
+    "experiment/plan/freshness.py",
+    "experiment/run/cluster.py",
+)
 MAY_OPEN = {
     "report/published.py": {"open"},  # the papers' numbers, which ship with the package
     "report/claims/entries.py": {"read_bytes"},  # so do the claims; or a file that the user names
@@ -359,7 +368,7 @@ def test_files_of_results_folders_are_opened_in_one_place() -> None:
     for module in sorted({path for pattern in OPENERS for path in package.glob(pattern)}):
         name = module.relative_to(package).as_posix()
         found = opened(module.read_text(encoding="utf-8"))
-        assert found <= MAY_OPEN.get(name, set()), f"{name}: open it with svmbench.files"
+        assert found <= MAY_OPEN.get(name, set()), f"{name}: open it with svmbench.base.files"
     assert opened("open(x); p.read_text(); files.read_bytes(p); shutil.copytree(a, b)") == {
         *("open", "read_text", "copytree")
     }

@@ -18,8 +18,8 @@ import pandas as pd
 import pytest
 from fuzzing import GROWN, KINDS, Kind, Reached, fuzz
 
-from svmbench.errors import ConfigError, DataUnavailableError
-from svmbench.experiment.yaml_source import YamlSource
+from svmbench.base.errors import ConfigError, DataUnavailableError
+from svmbench.experiment.config.yaml_source import YamlSource
 
 #: So few that all kinds together take some twenty seconds.
 CASES = 72
@@ -141,13 +141,13 @@ BROKEN: dict[str, tuple[str, Any, str]] = {
     "libsvm": ("svmbench.data.libsvm._number", float, "internal"),
     "csv": ("svmbench.data.tables._numbers", trusting, "internal"),
     "archive": ("svmbench.data.archives._stream_pieces", unending, "slow"),
-    "yaml": ("svmbench.experiment.yaml_source.YamlSource.read", unguarded_text, "internal"),
+    "yaml": ("svmbench.experiment.config.yaml_source.YamlSource.read", unguarded_text, "internal"),
     "toml": ("svmbench.data.registry._parsed", unguarded_toml, "internal"),
     "artifact": ("svmbench.report.kinds.decision.read_arrays", unguarded_arrays, "internal"),
     "baseline": ("svmbench.report.sides._check_kept", lambda *_: None, "internal"),
     "environment": ("svmbench.report.shapes.read_json", unguarded_json, "internal"),
     "idx": ("svmbench.data.idx.read", read_as_is, "internal"),
-    "records": ("svmbench.record._is_well_typed", lambda _: True, "internal"),
+    "records": ("svmbench.schema.record._is_well_typed", lambda _: True, "internal"),
     "plan": ("svmbench.report.shapes.mismatch", lambda *_: "", "internal"),
 }
 

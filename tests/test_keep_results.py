@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 from script_loading import load_script
 
-from svmbench import files
-from svmbench.errors import ResultsError
+from svmbench.base import files
+from svmbench.base.errors import ResultsError
 from svmbench.report import build, kept, newest, records
 from svmbench.report.compare import compare, read_side
 from svmbench.report.records import read_run

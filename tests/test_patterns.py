@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from svmbench.experiment import yaml_source
+from svmbench.experiment.config import yaml_source
 
 PACKAGE = Path(__file__).resolve().parent.parent / "svmbench"
 

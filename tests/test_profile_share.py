@@ -33,7 +33,9 @@ def run(tmp_path, monkeypatch):
 def test_shares_are_entered_and_renewed(run):
     assert list(run(FIT, "C=2", "--call=fit")) == [("fit", "C=2", FIT)]
     lines = run(
-        f"{SEARCH},svmbench.experiment.kernel_search.score_gamma", "stop=gap", "--call=search"
+        f"{SEARCH},svmbench.experiment.protocols.kernel_search.score_gamma",
+        "stop=gap",
+        "--call=search",
     )
     assert len(lines) == 3
     again = run(FIT, "C=2", "--call=fit")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import svmbench
-from svmbench import catalogue
+from svmbench.baselines import catalogue
 
 SOURCE = Path(svmbench.__file__).read_text(encoding="utf-8")
 

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 from runs import svmbench, write_config
 
-from svmbench.errors import SvmbenchError
-from svmbench.experiment import campaign
-from svmbench.experiment.campaign import PER_CONFIG_S, Campaign, Errand, Hooks
-from svmbench.experiment.session import Request
+from svmbench.base.errors import SvmbenchError
+from svmbench.experiment.run import campaign
+from svmbench.experiment.run.campaign import PER_CONFIG_S, Campaign, Errand, Hooks
+from svmbench.experiment.run.session import Request
 from svmbench.report import kept
 from svmbench.report.records import read_run
 

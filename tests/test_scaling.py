@@ -41,7 +41,7 @@ def test_costs_by_hand(scaling: ModuleType) -> None:
 
 
 def test_every_linear_solver_of_ours_is_there(scaling: ModuleType) -> None:
-    from svmbench.catalogue import solver_class, solvers
+    from svmbench.baselines.catalogue import solver_class, solvers
 
     counters = json.loads(scaling.MEASURED.read_text())["counters"]
     own = {

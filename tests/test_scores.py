@@ -16,9 +16,9 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC, NuSVC, OneClassSVM
 
-from svmbench import scores
-from svmbench.errors import UnknownNameError
-from svmbench.scores import SCORES, Exam, Score, evaluate, mark
+from svmbench.base.errors import UnknownNameError
+from svmbench.schema import scores
+from svmbench.schema.scores import SCORES, Exam, Score, evaluate, mark
 
 ALL = list(SCORES)
 

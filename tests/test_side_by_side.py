@@ -16,12 +16,12 @@ from pathlib import Path
 import pytest
 from runs import wait_until
 
-from svmbench.errors import SvmbenchError
-from svmbench.side_by_side import side_by_side
+from svmbench.base.errors import SvmbenchError
+from svmbench.base.side_by_side import side_by_side
 
 SLEEPERS = """
 import time
-from svmbench.side_by_side import side_by_side
+from svmbench.base.side_by_side import side_by_side
 
 if __name__ == "__main__":
     for found in side_by_side(time.sleep, [0.0, 60.0, 60.0, 60.0], 2):
@@ -31,7 +31,7 @@ if __name__ == "__main__":
 
 GREEDY = """
 import ctypes, os
-from svmbench.side_by_side import side_by_side
+from svmbench.base.side_by_side import side_by_side
 
 def hold(number):
     if number:

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from runs import COMMAND, write_config
 
-from svmbench import terminal
-from svmbench.errors import SvmbenchError
+from svmbench.base.errors import SvmbenchError
+from svmbench.cli import terminal
 
 SHELL = Path("/bin/sh")
 FULL = Path("/dev/full")

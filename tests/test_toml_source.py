@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from svmbench import toml_source
-from svmbench.errors import ConfigError
-from svmbench.toml_source import count_values, read_toml
+from svmbench.base import toml_source
+from svmbench.base.errors import ConfigError
+from svmbench.base.toml_source import count_values, read_toml
 
 ROOT = Path(__file__).resolve().parent.parent
 LONG = ".".join(["a"] * 20_000)

@@ -16,7 +16,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from svmbench.paths import cache_dir, why_not_private
+from svmbench.base.paths import cache_dir, why_not_private
 
 
 def _cpu_name() -> str:

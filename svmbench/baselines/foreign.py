@@ -16,9 +16,9 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin, OutlierMixin
 
+from svmbench.base.errors import SvmbenchError
 from svmbench.core.contract.base import TrainingData
 from svmbench.core.contract.registry import Declaration
-from svmbench.errors import SvmbenchError
 
 #: Packages whose classes are taken without more.
 TRUSTED = ("sklearn",)
@@ -64,7 +64,7 @@ def adapted(path: str) -> Any:
 
     Raises
     ------
-    svmbench.errors.SvmbenchError
+    svmbench.base.errors.SvmbenchError
         If there is no such class, or it is neither a classifier nor a novelty detector.
     """
     module, _, name = path.rpartition(".")

@@ -19,8 +19,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from svmbench.errors import ProgramError
-from svmbench.inert import line
+from svmbench.base.errors import ProgramError
+from svmbench.base.inert import line
 
 _LAUNCHER = Path(__file__).with_name("launcher.py")
 
@@ -93,7 +93,7 @@ def launch(words: list[str]) -> Ended:
 
     Raises
     ------
-    svmbench.errors.ProgramError
+    svmbench.base.errors.ProgramError
         If it can't be started, ends badly, or leaves processes behind, in a sentence.
     """
     name = Path(words[0]).name

@@ -17,11 +17,11 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.datasets import load_svmlight_file
 
+from svmbench.base.errors import ProgramError
+from svmbench.base.inert import line
 from svmbench.core.contract.problems import PROBLEMS, Values
 from svmbench.core.kernels.kernels import KERNELS, KernelFunction
 from svmbench.core.models.expansion import Expansion
-from svmbench.errors import ProgramError
-from svmbench.inert import line
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def read_model(path: Path, n_features: int) -> ReadModel | None:
 
     Raises
     ------
-    svmbench.errors.ProgramError
+    svmbench.base.errors.ProgramError
         If it begins as one of the formats and goes on as none.
     """
     content = path.read_bytes()

@@ -20,6 +20,8 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin
 
+from svmbench.base.errors import ConfigError, ProgramError
+from svmbench.base.inert import line
 from svmbench.baselines import templates
 from svmbench.baselines.launching import Ended, handing_over, launch, now
 from svmbench.baselines.liblinear import iterations_of
@@ -27,8 +29,6 @@ from svmbench.baselines.program_models import ReadModel, read_model
 from svmbench.baselines.templates import Commands
 from svmbench.core.contract.base import TrainingData
 from svmbench.core.contract.registry import Declaration
-from svmbench.errors import ConfigError, ProgramError
-from svmbench.inert import line
 
 #: Rows whose text is made at a time.
 _ROWS = 4096
@@ -67,7 +67,7 @@ class Program(ClassifierMixin, BaseEstimator):
         ------
         ValueError
             For a place in the commands that has no value, or a single class.
-        svmbench.errors.ProgramError
+        svmbench.base.errors.ProgramError
             If the program is not here.
         """
         missing = [name for name in self.commands.parameters if getattr(self, name) is None]
@@ -97,7 +97,7 @@ class Program(ClassifierMixin, BaseEstimator):
 
         Raises
         ------
-        svmbench.errors.ProgramError
+        svmbench.base.errors.ProgramError
             If it fails, or writes no model.
         """
         self.folder_ = Folder()
@@ -144,7 +144,7 @@ class Program(ClassifierMixin, BaseEstimator):
 
         Raises
         ------
-        svmbench.errors.ProgramError
+        svmbench.base.errors.ProgramError
             If the command fails, or does not write a prediction for each row.
         """
         if not self.commands.predict:
@@ -229,7 +229,7 @@ def program(name: str) -> Any:
 
     Raises
     ------
-    svmbench.errors.ConfigError
+    svmbench.base.errors.ConfigError
         If these are none.
     """
     try:

@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Iterator
 from typing import Protocol
 
-from svmbench.errors import DataError
+from svmbench.base.errors import DataError
 
 SUFFIXES = ("", ".xz", ".bz2", ".gz")
 

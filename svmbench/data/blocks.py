@@ -23,10 +23,10 @@ from typing import IO, Any
 
 import numpy as np
 
+from svmbench.base.errors import DataError
 from svmbench.data import store, text_blocks
 from svmbench.data.entries import Reading
 from svmbench.data.userfile import ending_of, reading_of
-from svmbench.errors import DataError
 
 #: Bytes of text that are read at once.
 PIECE = 4 << 20

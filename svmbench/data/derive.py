@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
+from svmbench.base.errors import DataError
 from svmbench.data.entries import Derivation, Novelty
-from svmbench.errors import DataError
 
 #: Narrower data are always stored dense: CSR pays off where most of many columns are zero.
 DENSE_BELOW_FEATURES = 65

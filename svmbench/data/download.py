@@ -17,9 +17,9 @@ import requests
 import urllib3
 from filelock import FileLock
 
-from svmbench import paths
+from svmbench.base import paths
+from svmbench.base.errors import DataUnavailableError
 from svmbench.data.entries import file_name, shown_address
-from svmbench.errors import DataUnavailableError
 
 #: ``progress(done, total)`` in bytes; `total` is None where the server doesn't say.
 Progress = Callable[[int, int | None], None]

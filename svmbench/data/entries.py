@@ -8,7 +8,7 @@ from urllib.parse import unquote, urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from svmbench import paths
+from svmbench.base import paths
 
 #: The seven papers, in the order in which the suite lists them.
 PAPERS = ("smo", "alsvm", "sgdlssvm", "fosvm", "nlsgd", "srbo", "cpsp")
@@ -22,7 +22,7 @@ def is_web_address(text: str) -> bool:
 def file_name(url: str) -> str:
     """Return the file name that a URL's path ends in.
 
-    It is the last part of the path once escapes are resolved; :func:`svmbench.paths.why_unfit`
+    It is the last part of the path once escapes are resolved; :func:`svmbench.base.paths.why_unfit`
     says whether it can be one.
     """
     try:

@@ -20,12 +20,12 @@ from urllib.parse import quote
 
 from filelock import FileLock
 
-from svmbench import paths
+from svmbench.base import paths
+from svmbench.base.errors import DataError, DataUnavailableError
 from svmbench.data import archives, download
 from svmbench.data.archives import SUFFIXES, decompressed
 from svmbench.data.download import NotThereError, Progress
 from svmbench.data.entries import Entry, SourceFile, shown_address
-from svmbench.errors import DataError, DataUnavailableError
 
 _SHA256_LENGTH = 64
 _MOST_HASHES = 1 << 22

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from svmbench.errors import DataError
+from svmbench.base.errors import DataError
 
 _UNSIGNED_BYTES = 8
 

@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.datasets import load_svmlight_file
 
-from svmbench.errors import DataError
+from svmbench.base.errors import DataError
 
 MAX_INDEX = 2**31 - 1
 

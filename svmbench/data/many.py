@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from svmbench.base.errors import DataError, DataUnavailableError
+from svmbench.base.side_by_side import side_by_side
 from svmbench.data import prepare
 from svmbench.data.entries import shown_address
 from svmbench.data.registry import entry, parse_name
-from svmbench.errors import DataError, DataUnavailableError
-from svmbench.side_by_side import side_by_side
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from svmbench.base.errors import DataError
 from svmbench.data.derive import Derived, coded, thinned
 from svmbench.data.entries import Novelty
 from svmbench.data.prepare import Dataset, described
-from svmbench.errors import DataError
 
 
 def as_novelty(

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from svmbench.base.errors import DataError
 from svmbench.data import archives
 from svmbench.data.blocks import open_blocks
 from svmbench.data.prepare import Dataset
 from svmbench.data.userfile import ending_of
-from svmbench.errors import DataError
 
 #: Labels of so many kinds are no classes: another column was taken for them.
 MOST_CLASSES = 1000

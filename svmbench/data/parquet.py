@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from svmbench.base.errors import DataError, MissingPackageError, suggestion
 from svmbench.data.derive import refuse_long_labels
-from svmbench.errors import DataError, MissingPackageError, suggestion
 
 #: Bytes of the arrays of one block, and the fewest rows that are read at once.
 BLOCK_BYTES, FEWEST_ROWS = 4 << 20, 256

@@ -18,12 +18,12 @@ import numpy as np
 import scipy.sparse as sp
 from filelock import FileLock
 
-from svmbench import paths
+from svmbench.base import paths
+from svmbench.base.errors import CacheError, DataError, DataUnavailableError, suggestion
 from svmbench.data import fetch, idx, libsvm, store, synthetic, tables
 from svmbench.data.derive import Derived, Part, density, derive
 from svmbench.data.entries import Entry, Reading
 from svmbench.data.registry import Selection, entry, parse_name
-from svmbench.errors import CacheError, DataError, DataUnavailableError, suggestion
 
 
 @dataclass(frozen=True)

@@ -17,11 +17,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from svmbench import paths
+from svmbench.base import paths
+from svmbench.base.errors import ConfigError, UnknownNameError
+from svmbench.base.misfits import sentence
+from svmbench.base.toml_source import count_values, read_toml
 from svmbench.data.entries import PAPERS, Entry, Strict
-from svmbench.errors import ConfigError, UnknownNameError
-from svmbench.misfits import sentence
-from svmbench.toml_source import count_values, read_toml
 
 #: Names files with entries of one's own, separated as in ``PATH``.
 FURTHER = "SVMBENCH_DATASETS"

@@ -22,9 +22,9 @@ from uuid import uuid4
 import numpy as np
 import scipy.sparse as sp
 
-from svmbench import paths
+from svmbench.base import paths
+from svmbench.base.errors import CacheError
 from svmbench.data.derive import Derived
-from svmbench.errors import CacheError
 
 #: What to do about a cache that can't be written.
 ELSEWHERE = " (SVMBENCH_CACHE names another place)"

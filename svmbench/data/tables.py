@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from svmbench.base.errors import DataError, suggestion
 from svmbench.data.derive import MOST_DENSE_BYTES, refuse_long_labels
 from svmbench.data.entries import Reading
 from svmbench.data.libsvm import check_text, lines_of
-from svmbench.errors import DataError, suggestion
 
 #: Columns of a table: each takes a tenth of a millisecond, however few rows there are.
 MOST_COLUMNS = 100_000

@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
+from svmbench.base.errors import DataError
 from svmbench.data import libsvm, tables
 from svmbench.data.derive import refuse_long_labels
 from svmbench.data.entries import Reading
 from svmbench.data.text_rows import MOST_A_BYTE, parse_rows
-from svmbench.errors import DataError
 
 #: How many times the values of the last piece there is room for in the next.
 MORE = 1.05

@@ -6,13 +6,13 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
-from svmbench import paths
+from svmbench.base import paths
+from svmbench.base.errors import DataError
 from svmbench.data import fetch, libsvm, store, tables
 from svmbench.data.archives import SUFFIXES, decompressed
 from svmbench.data.derive import Part, derive
 from svmbench.data.entries import Derivation, Reading
 from svmbench.data.prepare import Dataset, described, writing
-from svmbench.errors import DataError
 
 _TABLE_ENDINGS = {".csv": ",", ".tsv": "\t", ".data": ","}
 

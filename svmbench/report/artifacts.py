@@ -11,9 +11,9 @@ from pathlib import Path
 
 import numpy as np
 
-from svmbench.errors import DamagedResultsError
-from svmbench.files import read_bytes
-from svmbench.inert import line
+from svmbench.base.errors import DamagedResultsError
+from svmbench.base.files import read_bytes
+from svmbench.base.inert import line
 
 #: The most bytes that a file of arrays may have, as stored and unpacked; a grid of 1,000 × 1,000
 #: values has 8 MB.
@@ -25,7 +25,7 @@ def read_arrays(path: Path) -> dict[str, np.ndarray]:
 
     Raises
     ------
-    svmbench.errors.DamagedResultsError
+    svmbench.base.errors.DamagedResultsError
         If it can't be read, is no archive of arrays of numbers, words or truth values, or unpacks
         to more than `MOST_BYTES`.
     """

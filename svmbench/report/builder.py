@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from svmbench import inert
-from svmbench.errors import DamagedResultsError
-from svmbench.files import remove, write_bytes, write_text
+from svmbench.base import inert
+from svmbench.base.errors import DamagedResultsError
+from svmbench.base.files import remove, write_bytes, write_text
 from svmbench.report.curves import Curves, exponents_csv, read_plot, trace_curves
 from svmbench.report.kinds import kind_of
 from svmbench.report.plots import ENDINGS, draw

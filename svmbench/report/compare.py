@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from svmbench.errors import NotComparableError, ResultsError
+from svmbench.base.errors import NotComparableError, ResultsError
 from svmbench.report.sides import KeptCell, Side, SideRun, read_side, where_of, write_baseline
 from svmbench.report.trends import Trends, kind_of
 
@@ -122,9 +122,9 @@ def compare(base: Side, new: Side, *, slowdown: float = SLOWDOWN) -> Comparison:
 
     Raises
     ------
-    svmbench.errors.ResultsError
+    svmbench.base.errors.ResultsError
         If the two sides have no cell in common, or `base` has no result.
-    svmbench.errors.NotComparableError
+    svmbench.base.errors.NotComparableError
         If they are of other data, or of another config, profile or seed.
     """
     ours, theirs = base.cells, new.cells

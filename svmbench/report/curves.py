@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from svmbench import inert
-from svmbench.errors import DamagedResultsError
+from svmbench.base import inert
+from svmbench.base.errors import DamagedResultsError
 from svmbench.report import published
 from svmbench.report.kinds import kind_of
 from svmbench.report.provenance import missing_short
@@ -21,7 +21,7 @@ from svmbench.report.statistics import Crossing, PowerLaw, crossing, fit_power_l
 from svmbench.report.summary import Summary, by_machine, group, measured, summarise
 from svmbench.report.tables import read_checked, varying_fields
 from svmbench.report.wording import label
-from svmbench.specs import IDENTITY, PlotSpec, canonical, is_dimension
+from svmbench.schema.specs import IDENTITY, PlotSpec, canonical, is_dimension
 
 
 @dataclass(frozen=True)

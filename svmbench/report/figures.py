@@ -45,9 +45,9 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from svmbench.errors import ResultsError
-from svmbench.files import read_text
-from svmbench.specs import canonical
+from svmbench.base.errors import ResultsError
+from svmbench.base.files import read_text
+from svmbench.schema.specs import canonical
 
 if TYPE_CHECKING:
     from svmbench.report.claims import Evidence

@@ -16,13 +16,21 @@ from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from svmbench.errors import ResultsError
-from svmbench.files import copy, is_there, make_folder, read_bytes, read_text, replaced, write_text
-from svmbench.record import Record
+from svmbench.base.errors import ResultsError
+from svmbench.base.files import (
+    copy,
+    is_there,
+    make_folder,
+    read_bytes,
+    read_text,
+    replaced,
+    write_text,
+)
 from svmbench.report import newest
 from svmbench.report.builder import build
 from svmbench.report.newest import PACKED, RECORDS
 from svmbench.report.records import read_run, result_lines
+from svmbench.schema.record import Record
 
 #: What of a run folder tables and plots are made of, apart from environments and artifacts.
 _SOURCES = ("plan.json", PACKED)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from svmbench import inert
+from svmbench.base import inert
 from svmbench.report.builder import Content
 from svmbench.report.grids import Box, Grid, grid_of
 from svmbench.report.media import LATEX, Sentence

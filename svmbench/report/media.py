@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from svmbench import inert
+from svmbench.base import inert
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Generic, TypeVar
 
-from svmbench.errors import DamagedResultsError, ResultsError
-from svmbench.files import is_there, open_file
-from svmbench.record import Record, lines_of, parse
-from svmbench.specs import canonical
+from svmbench.base.errors import DamagedResultsError, ResultsError
+from svmbench.base.files import is_there, open_file
+from svmbench.schema.record import Record, lines_of, parse
+from svmbench.schema.specs import canonical
 
 #: The records of a run as they are written, and as they are kept.
 RECORDS, PACKED = "runs.jsonl", "runs.jsonl.xz"
@@ -61,7 +61,7 @@ class Found(Generic[_Kept]):
 
         Raises
         ------
-        svmbench.errors.ResultsError
+        svmbench.base.errors.ResultsError
             If the file can't be read.
         """
         path = next(filter(is_there, (run_dir / RECORDS, run_dir / PACKED)), None)

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from svmbench import inert
+from svmbench.base import inert
 from svmbench.report.curves import Curves, Series
 from svmbench.report.kinds import kind_of
 from svmbench.report.provenance import describe_cpu, used_environments

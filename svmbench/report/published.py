@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from svmbench import paths
+from svmbench.base import paths
 
 
 @dataclass(frozen=True)

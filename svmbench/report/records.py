@@ -13,13 +13,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from svmbench import inert
-from svmbench.errors import DamagedResultsError, ResultsError
-from svmbench.record import Record, parse
+from svmbench.base import inert
+from svmbench.base.errors import DamagedResultsError, ResultsError
 from svmbench.report import shapes, wording
 from svmbench.report.newest import Found, Once, Shown, dimensions_of, one_line, plural
-from svmbench.scores import SCORES
-from svmbench.specs import IDENTITY
+from svmbench.schema.record import Record, parse
+from svmbench.schema.scores import SCORES
+from svmbench.schema.specs import IDENTITY
 
 #: What stands before the metric of a score that is of the rows that were trained on.
 TRAIN = "train_"

@@ -14,10 +14,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from svmbench.errors import DamagedResultsError
-from svmbench.files import read_bytes
-from svmbench.inert import line
-from svmbench.record import LONGEST_NAME
+from svmbench.base.errors import DamagedResultsError
+from svmbench.base.files import read_bytes
+from svmbench.base.inert import line
+from svmbench.schema.record import LONGEST_NAME
 
 #: A shape: types; a list of one shape; or a mapping, whose named keys may be missing or null and
 #: have the given shapes; "*" stands for every key that is not named.
@@ -79,7 +79,7 @@ def read_json(path: Path) -> Any:
 
     Raises
     ------
-    svmbench.errors.DamagedResultsError
+    svmbench.base.errors.DamagedResultsError
         If it isn't JSON in UTF-8, or holds NaN, a number that is too large, or too deep a nesting.
     OSError
         If it can't be read.

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NotRequired, TypedDict, cast
 
-from svmbench.errors import DamagedResultsError, ResultsError
-from svmbench.files import write_text
+from svmbench.base.errors import DamagedResultsError, ResultsError
+from svmbench.base.files import write_text
 from svmbench.report import shapes
 from svmbench.report.newest import dimensions_of
 from svmbench.report.provenance import place
@@ -115,7 +115,7 @@ def read_side(path: Path) -> Side:
 
     Raises
     ------
-    svmbench.errors.ResultsError
+    svmbench.base.errors.ResultsError
         If it is none of the three, or can't be read.
     """
     try:
@@ -145,7 +145,7 @@ def summarise(run_dir: Path) -> KeptRun:
 
     Raises
     ------
-    svmbench.errors.DamagedResultsError
+    svmbench.base.errors.DamagedResultsError
         If what its results were measured on is not known.
     """
     run = read_run(run_dir)
@@ -178,7 +178,7 @@ def write_baseline(run_dir: Path, target: Path) -> Path:
 
     Raises
     ------
-    svmbench.errors.ResultsError
+    svmbench.base.errors.ResultsError
         If a cell of the run has no result (a baseline with holes would hide regressions), or
         `target` can't be written.
     """

@@ -10,9 +10,9 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from svmbench import inert
-from svmbench.errors import DamagedResultsError
-from svmbench.misfits import sentence, shown
+from svmbench.base import inert
+from svmbench.base.errors import DamagedResultsError
+from svmbench.base.misfits import sentence, shown
 from svmbench.report import captions, wording
 from svmbench.report.media import MARKDOWN
 from svmbench.report.provenance import missing, undefined
@@ -21,7 +21,7 @@ from svmbench.report.records import Cell, Run
 from svmbench.report.summary import Comparison, Summary, by_machine, compare, group, summarise
 from svmbench.report.units import SECONDS, Unit
 from svmbench.report.wording import CONTENDED_MARK, DISTURBED_MARK, PARTIAL_MARK
-from svmbench.specs import IDENTITY, Spec, TableSpec
+from svmbench.schema.specs import IDENTITY, Spec, TableSpec
 
 
 @dataclass(frozen=True)

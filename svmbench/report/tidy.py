@@ -5,13 +5,13 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterator, Sequence
 
-from svmbench import inert
+from svmbench.base import inert
 from svmbench.report import wording
 from svmbench.report.races import take_apart
 from svmbench.report.records import Cell, Run
 from svmbench.report.summary import by_machine, compare, group, metric_names, summarise
 from svmbench.report.tables import Table
-from svmbench.specs import TableSpec
+from svmbench.schema.specs import TableSpec
 
 COLUMNS = (
     "paper", "table", "block", "dataset", "kernel", "rows", "features", "dimensions", "solver",

@@ -27,12 +27,12 @@ from typing import Any, Self
 
 import numpy as np
 
+from svmbench.base.errors import DataError
 from svmbench.core.contract.base import PathPoint, Splits, TrainingData, require_positive
 from svmbench.core.contract.registry import Declaration
 from svmbench.core.linear import least_squares
 from svmbench.core.linear.alsvm_batch import ALSVMBatch, folds_of
 from svmbench.core.linear.statistics import Statistics, as_block
-from svmbench.errors import DataError
 from svmbench.spark import steps
 from svmbench.spark.frames import is_arrays, predicted, to_frame
 from svmbench.spark.passes import TooWideError, fold_rows
@@ -189,10 +189,10 @@ class ALSVMSpark(ALSVMBatch):
 
         Raises
         ------
-        svmbench.errors.DataError
+        svmbench.base.errors.DataError
             In one sentence: labels other than two, null, NaN or infinite values, a feature beyond
             `n_features`, a column that is not there, no rows.
-        svmbench.errors.MissingPackageError
+        svmbench.base.errors.MissingPackageError
             If PySpark or Java is missing here, or a package on the executors.
         """
         if is_arrays(X, y):

@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 import scipy.sparse as sp
 
+from svmbench.base.errors import DataError, SvmbenchError
 from svmbench.core.linear.statistics import as_block
-from svmbench.errors import DataError, SvmbenchError
 from svmbench.spark.passes import Merge, Refusal, merged, opened
 from svmbench.spark.session import told
 from svmbench.spark.source import Rows
@@ -208,7 +208,7 @@ class Packed:
 
     Raises
     ------
-    svmbench.errors.DataError
+    svmbench.base.errors.DataError
         In one sentence, for rows that can't be used, or a single class.
     """
 

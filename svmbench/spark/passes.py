@@ -15,8 +15,8 @@ import numpy as np
 import pyarrow as pa
 import scipy.sparse as sp
 
+from svmbench.base.errors import DataError, SvmbenchError
 from svmbench.core.linear.statistics import as_block
-from svmbench.errors import DataError, SvmbenchError
 
 #: CSR rows that are added at a time, at least: an addition goes over all sums, and of wide sparse
 #: rows that costs more than the rows do.
@@ -154,7 +154,7 @@ def fold_rows(
 
     Raises
     ------
-    svmbench.errors.DataError
+    svmbench.base.errors.DataError
         What a partition, or two together, were refused for.
     """
     visits = frame.sparkSession.sparkContext.accumulator(0)
@@ -168,7 +168,7 @@ def merged(results: Any, merge: Callable[[T, T], T]) -> T | None:
 
     Raises
     ------
-    svmbench.errors.DataError
+    svmbench.base.errors.DataError
         If one of them is a refusal, or two can't be merged.
     """
     both = Merge(merge)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import svmbench
-from svmbench.errors import MissingPackageError, SvmbenchError
+from svmbench.base.errors import MissingPackageError, SvmbenchError
 
 #: Packages that executors need, in the order in which their absence is noticed.
 NEEDED = ("svmbench", "numba", "scipy", "sklearn", "pyarrow", "numpy")
@@ -25,7 +25,7 @@ def require_spark() -> None:
 
     Raises
     ------
-    svmbench.errors.MissingPackageError
+    svmbench.base.errors.MissingPackageError
     """
     for package in ("pyspark", "pyarrow"):
         if find_spec(package) is None:
@@ -63,9 +63,9 @@ def local_session(
 
     Raises
     ------
-    svmbench.errors.MissingPackageError
+    svmbench.base.errors.MissingPackageError
         If PySpark, PyArrow or a Java runtime is missing.
-    svmbench.errors.SvmbenchError
+    svmbench.base.errors.SvmbenchError
         If Java does not start Spark.
     """
     require_spark()
@@ -136,7 +136,7 @@ def told() -> Iterator[None]:
 
     Raises
     ------
-    svmbench.errors.SvmbenchError
+    svmbench.base.errors.SvmbenchError
     """
     from py4j.protocol import Py4JError
     from pyspark.errors import AnalysisException, PySparkException

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from os import PathLike, fspath
 from typing import Any
 
-from svmbench.errors import DataError
+from svmbench.base.errors import DataError
 from svmbench.spark.rows import NO_FOLDS, Folds, VectorRows
 from svmbench.spark.session import present_session, require_spark, told
 from svmbench.spark.text import TextRows
@@ -68,7 +68,7 @@ def rows_of(data: Any, columns: Columns, folds: Folds = NO_FOLDS) -> Rows:
 
     Raises
     ------
-    svmbench.errors.DataError
+    svmbench.base.errors.DataError
         For a column that is not there or of another type, or data that are neither.
     """
     require_spark()

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from small_problems import make_problem
 
+from svmbench.base.errors import SvmbenchError
 from svmbench.baselines.foreign import adapted, is_trusted
-from svmbench.errors import SvmbenchError
 
 
 @pytest.mark.parametrize(

@@ -24,10 +24,11 @@ import pytest
 from runs import cells_of, lines_of, results_of, start, svmbench, wait_until, write_config
 
 import svmbench as package
-from svmbench.errors import EXIT_INTERRUPTED, ConfigError, MissingPackageError, SvmbenchError
-from svmbench.experiment import cluster, environment, host, scheduler
-from svmbench.experiment.cells import Cell
-from svmbench.experiment.models import Config
+from svmbench.base.errors import EXIT_INTERRUPTED, ConfigError, MissingPackageError, SvmbenchError
+from svmbench.experiment.config.models import Config
+from svmbench.experiment.measuring import environment
+from svmbench.experiment.run import cluster, host, scheduler
+from svmbench.experiment.settings.cells import Cell
 
 beyond.need(package="distributed", install="pip install 'svmbench[dask]'")
 
@@ -162,7 +163,7 @@ def is_running(pid: int) -> bool:
 
 def test_nothing_of_dask_is_imported_before_it_is_asked_for() -> None:
     code = (
-        "import sys, svmbench, svmbench.cli, svmbench.experiment.session\n"
+        "import sys, svmbench, svmbench.cli, svmbench.experiment.run.session\n"
         "assert not {'dask', 'distributed', 'tornado'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
@@ -485,7 +486,7 @@ def test_a_worker_that_introduces_itself_wrongly_is_none() -> None:
 HOSTILE = """
 import os, pickle
 from distributed import get_worker
-from svmbench.experiment import remote
+from svmbench.experiment.run import remote
 
 class Evil(Exception):
     def __reduce__(self):

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 from runs import lines_of
 
-from svmbench.experiment import cluster, host, processes, worker
-from svmbench.experiment.cells import Cell
-from svmbench.experiment.loop import Options, Silent
-from svmbench.experiment.models import Config
-from svmbench.experiment.records import RunFolder, artifact_of
+from svmbench.experiment.config.models import Config
+from svmbench.experiment.run import cluster, host, processes, worker
+from svmbench.experiment.run.loop import Options, Silent
+from svmbench.experiment.run.records import RunFolder, artifact_of
+from svmbench.experiment.settings.cells import Cell
 
 IDENTITY = {
     "block": "b", "protocol": "path", "paper": "", "profile": "quick", "dataset": "d", "size": None,

@@ -10,7 +10,7 @@ from sklearn import svm
 from sklearn.exceptions import NotFittedError
 from small_problems import make_problem
 
-from svmbench import catalogue
+from svmbench.baselines import catalogue
 from svmbench.core.contract.linear_base import LinearClassifier
 from svmbench.core.kernels.kernels import KERNELS
 

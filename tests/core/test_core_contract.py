@@ -11,8 +11,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from small_problems import make_problem
 
-from svmbench import CSVC, DCDL2, NuPath, OneVsOne, catalogue
+from svmbench import CSVC, DCDL2, NuPath, OneVsOne
 from svmbench.base.compiled import JIT_DISABLED
+from svmbench.base.errors import UnknownNameError
+from svmbench.baselines import catalogue
 from svmbench.core.contract import base, problems
 from svmbench.core.contract.base import BinaryClassifier, warm_up
 from svmbench.core.contract.linear_base import LinearClassifier
@@ -20,7 +22,6 @@ from svmbench.core.contract.problems import HINGE, PROBLEMS, linear
 from svmbench.core.contract.registry import COUNTERS, REGISTRY, declare
 from svmbench.core.models.kernel_classifier import KernelClassifier
 from svmbench.core.numeric.arrays import append_bias, canonical_csr
-from svmbench.errors import UnknownNameError
 
 #: The checks of weights, as scikit-learn's own solvers fail them.
 REPEATED = dict.fromkeys(

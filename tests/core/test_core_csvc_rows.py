@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose
 from sklearn.metrics.pairwise import pairwise_kernels
 from small_problems import make_problem, needs_jit
 
+from svmbench.base.errors import SvmbenchError
 from svmbench.core.contract.base import warm_up
 from svmbench.core.csvc import (
     CSVC,
@@ -38,7 +39,6 @@ from svmbench.core.kernels.float32_rows import (
 from svmbench.core.kernels.kernels import KERNELS, MIB, KernelFunction, KernelSource
 from svmbench.core.kernels.row_store import RowStore, forget_none
 from svmbench.core.kernels.threads import SHARES, Crew, processors
-from svmbench.errors import SvmbenchError
 
 MODULES = (
     *(active, box, difference_rows, float32_rows_module, passes, row_store, whole_matrix),

@@ -10,7 +10,8 @@ from sklearn.model_selection import cross_val_predict
 from sklearn.svm import SVC
 from small_problems import make_problem
 
-from svmbench import CSVC, catalogue
+from svmbench import CSVC
+from svmbench.baselines import catalogue
 from svmbench.core.kernels.kernels import KernelFunction
 from svmbench.core.models.kernel_classifier import KernelClassifier
 

@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from small_problems import make_problem, needs_jit
 
-from svmbench import catalogue
+from svmbench.baselines import catalogue
 from svmbench.core.csvc import CSVC
 from svmbench.core.kernels.kernels import KernelSource
 from svmbench.core.kernels.widths import scale

@@ -9,7 +9,7 @@ import pytest
 from kernel_oracles import assert_same_as_libsvm
 from small_problems import needs_jit
 
-from svmbench import catalogue
+from svmbench.baselines import catalogue
 
 SOLVERS = ["smo", "osuna", "svm-light", "chunking", "csvc"]
 

@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose
 from sklearn.exceptions import ConvergenceWarning
 from small_problems import make_problem, needs_jit
 
+from svmbench.base.errors import BudgetError, SvmbenchError
 from svmbench.core.kernel_svm import chunking, osuna
 from svmbench.core.kernel_svm.chunking import Chunking
 from svmbench.core.kernel_svm.decomposition import SVMLight
@@ -15,7 +16,6 @@ from svmbench.core.kernel_svm.osuna import Osuna
 from svmbench.core.kernel_svm.working_set import Variables
 from svmbench.core.kernels.kernels import KERNELS, KernelFunction, KernelSource
 from svmbench.core.numeric import conjugate_gradient
-from svmbench.errors import BudgetError, SvmbenchError
 
 #: Working sets far smaller than the problems below, so that there are many of them.
 SOLVERS = [

@@ -51,7 +51,7 @@ from numba.core import caching
 from sklearn.datasets import load_digits
 import scipy.sparse as sp
 import svmbench
-from svmbench.catalogue import solver_class
+from svmbench.baselines.catalogue import solver_class
 from svmbench.core.contract.base import warm_up
 
 warnings.simplefilter("ignore")

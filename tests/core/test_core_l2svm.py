@@ -10,13 +10,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 from small_problems import make_problem, needs_jit, solutions
 
+from svmbench.base.errors import SvmbenchError
 from svmbench.core.kernel_svm import hull_steps, l2svm, nn_isda
 from svmbench.core.kernel_svm.mn_svm import MNSVM
 from svmbench.core.kernel_svm.nn_isda import NNISDA
 from svmbench.core.kernels import fetched_rows
 from svmbench.core.kernels.kernels import KernelFunction, KernelSource
 from svmbench.core.numeric.seeded import generator
-from svmbench.errors import SvmbenchError
 
 #: Each solver with parameters that make it as exact as the comparison needs.
 TIGHT = {"nn-isda": (NNISDA, {"tol": 1e-8}), "mn-svm": (MNSVM, {"tol": 1e-9})}

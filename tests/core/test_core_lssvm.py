@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 from small_problems import make_problem, needs_jit, solutions
 
+from svmbench.base.errors import BudgetError
 from svmbench.core.contract.problems import absorbed
 from svmbench.core.kernel_svm import lssvm, refined_solve
 from svmbench.core.kernel_svm.lssvm import LSSVM
@@ -17,7 +18,6 @@ from svmbench.core.kernel_svm.refined_solve import is_worth_trying, solve_refine
 from svmbench.core.kernel_svm.shifted_solve import Preconditioner, solve_shifted
 from svmbench.core.kernels.kernels import KernelFunction, KernelSource
 from svmbench.core.linear.alsvm_batch import ALSVMBatch
-from svmbench.errors import BudgetError
 
 
 def test_two_samples_by_hand():

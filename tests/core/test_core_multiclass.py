@@ -7,7 +7,8 @@ from sklearn.datasets import load_iris, load_wine
 from sklearn.svm import SVC, LinearSVC
 from small_problems import needs_jit
 
-from svmbench import CSVC, DCDL1, catalogue
+from svmbench import CSVC, DCDL1
+from svmbench.baselines import catalogue
 from svmbench.baselines.libsvm import Libsvm
 from svmbench.core.kernel_svm.smo import SMO
 from svmbench.core.models.multiclass import OneVsOne

@@ -13,6 +13,7 @@ from sklearn.preprocessing import scale
 from small_problems import linear_gap, make_problem, needs_jit
 
 from svmbench.baselines.liblinear import LiblinearL2, LiblinearL2Dual
+from svmbench.cli.listing import describe
 from svmbench.core.contract.problems import SQUARED_HINGE
 from svmbench.core.linear.newton import (
     Course,
@@ -29,7 +30,6 @@ from svmbench.core.linear.preconditioners import (
     upper_gram,
 )
 from svmbench.core.linear.row_products import RowProducts
-from svmbench.listing import describe
 
 FORMS = pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
 

@@ -12,8 +12,8 @@ from sklearn.neighbors import KernelDensity
 from sklearn.svm import OneClassSVM
 from small_problems import needs_jit
 
-from svmbench import catalogue
 from svmbench.base.compiled import JIT_DISABLED
+from svmbench.baselines import catalogue
 from svmbench.core.contract.problems import Values
 from svmbench.core.csvc import driver, working_sets
 from svmbench.core.kernels.kernels import KernelFunction, KernelSource

@@ -6,8 +6,8 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose
 from small_problems import make_problem, solutions
 
-from svmbench import catalogue
 from svmbench.base.compiled import JIT_DISABLED
+from svmbench.baselines import catalogue
 from svmbench.core.kernels.kernels import KernelFunction, KernelSource
 from svmbench.core.models.kernel_classifier import KernelClassifier
 from svmbench.core.models.multiclass import OneVsOne

@@ -7,7 +7,7 @@ from scipy.optimize import minimize
 from scipy.sparse import csc_matrix
 from small_problems import make_problem
 
-from svmbench import catalogue
+from svmbench.baselines import catalogue
 from svmbench.core.contract.problems import (
     FREE,
     HINGE,

@@ -15,7 +15,7 @@ from certified import WIDE, Kernel, optimum
 from sklearn.exceptions import ConvergenceWarning
 from small_problems import needs_jit
 
-from svmbench import catalogue
+from svmbench.baselines import catalogue
 from svmbench.core.contract.base import TrainingData
 from svmbench.core.contract.problems import FREE, PROBLEMS, LossProblem, Values
 from svmbench.core.contract.registry import PROMISES, REGISTRY

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose
 from sklearn.exceptions import ConvergenceWarning
 from small_problems import make_problem, needs_jit
 
-from svmbench import catalogue
+from svmbench.baselines import catalogue
 from svmbench.core.kernel_svm import sgd_lssvm
 from svmbench.core.kernel_svm.sgd_lssvm import SGDLSSVM, Descent, descend
 from svmbench.core.kernel_svm.steepest_steps import step_and_select

@@ -11,7 +11,8 @@ from sklearn.exceptions import InconsistentVersionWarning
 from small_problems import make_problem
 
 import svmbench
-from svmbench import CSVC, NuPath, OneVsOne, catalogue
+from svmbench import CSVC, NuPath, OneVsOne
+from svmbench.baselines import catalogue
 
 ESTIMATORS = {name: catalogue.solver(name) for name in sorted(catalogue.solvers())}
 ESTIMATORS |= {"one-vs-one": OneVsOne(CSVC()), "nu-path": NuPath()}

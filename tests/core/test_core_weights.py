@@ -8,7 +8,8 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.utils.validation import has_fit_parameter
 from small_problems import make_problem, needs_jit
 
-from svmbench import CSVC, DCDL1, DCDL2, catalogue
+from svmbench import CSVC, DCDL1, DCDL2
+from svmbench.baselines import catalogue
 from svmbench.core.contract.problems import FREE
 from svmbench.core.contract.weights import Weighted, class_weights
 from svmbench.core.csvc import driver

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from svmbench import paths
+from svmbench.base import paths
 
 MIRROR = os.environ.get("SVMBENCH_MIRROR")
 

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from svmbench import ALSVMBatch, data
+from svmbench.base.errors import DataError, MissingPackageError
 from svmbench.data import blocks as blocks_module
 from svmbench.data import libsvm
 from svmbench.data.text_blocks import libsvm_blocks
-from svmbench.errors import DataError, MissingPackageError
 
 
 def rows(n=300, d=7, density=1.0, seed=0):

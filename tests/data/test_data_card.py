@@ -10,8 +10,8 @@ import pytest
 from misbehaving_server import Server
 
 from svmbench import data
+from svmbench.base.errors import DataError, UnknownNameError
 from svmbench.data import fetch
-from svmbench.errors import DataError, UnknownNameError
 
 
 def test_describe_says_everything_that_can_be_printed():

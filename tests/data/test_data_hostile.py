@@ -21,7 +21,9 @@ import pytest
 import scipy.sparse as sp
 from test_data_fetch import SHA, TEXT, registry_text
 
-from svmbench import data, paths
+from svmbench import data
+from svmbench.base import paths
+from svmbench.base.errors import ConfigError, DataError, DataUnavailableError
 from svmbench.data import (
     archives,
     derive,
@@ -35,7 +37,6 @@ from svmbench.data import (
     tables,
     text_blocks,
 )
-from svmbench.errors import ConfigError, DataError, DataUnavailableError
 
 
 @pytest.fixture(autouse=True)

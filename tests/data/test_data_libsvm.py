@@ -14,8 +14,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_svmlight_file
 
+from svmbench.base.errors import DataError
 from svmbench.data import archives, libsvm
-from svmbench.errors import DataError
 
 FUZZ = int(os.environ.get("SVMBENCH_FUZZ", "0")) or 1_000
 

@@ -7,9 +7,10 @@ import time
 import numpy as np
 import pytest
 
-from svmbench import data, paths
+from svmbench import data
+from svmbench.base import paths
+from svmbench.base.errors import DataUnavailableError
 from svmbench.data import fetch
-from svmbench.errors import DataUnavailableError
 
 pytestmark = pytest.mark.mirror
 

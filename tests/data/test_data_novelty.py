@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from svmbench import data
-from svmbench.errors import DataError
+from svmbench.base.errors import DataError
 
 
 @pytest.fixture(scope="module")

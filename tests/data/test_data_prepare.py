@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from svmbench import data, paths
+from svmbench import data
+from svmbench.base import paths
+from svmbench.base.errors import DataError
 from svmbench.data import derive as derivation
 from svmbench.data import prepare, store
 from svmbench.data.derive import Part, derive
 from svmbench.data.entries import Derivation, Novelty
-from svmbench.errors import DataError
 
 TRAIN = b"1 1:1 3:2\n2 2:5\n7 1:4\n2 1:6 2:7\n"
 TEST = b"2 1:9\n1 2:8\n"

@@ -7,9 +7,10 @@ import os
 
 import pytest
 
-from svmbench import data, paths
+from svmbench import data
+from svmbench.base import paths
+from svmbench.base.errors import ConfigError, UnknownNameError
 from svmbench.data import card, registry
-from svmbench.errors import ConfigError, UnknownNameError
 
 TINY = """
 [tiny]

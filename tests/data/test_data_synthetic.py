@@ -7,8 +7,8 @@ import pytest
 import scipy.sparse as sp
 
 from svmbench import data
+from svmbench.base.errors import DataError
 from svmbench.data import prepare, synthetic
-from svmbench.errors import DataError
 
 GENERATED = [
     name

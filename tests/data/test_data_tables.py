@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from svmbench import data, paths
+from svmbench import data
+from svmbench.base import paths
+from svmbench.base.errors import DataError
 from svmbench.data import idx, tables
 from svmbench.data.entries import Reading
-from svmbench.errors import DataError
 
 FUZZ = int(os.environ.get("SVMBENCH_FUZZ", "0")) or 300
 

@@ -14,8 +14,10 @@ from typing import Any
 import pytest
 from runs import cells_of, svmbench, write_config
 
-from svmbench.errors import SvmbenchError
-from svmbench.experiment import environment, prepare_plan, processes, remote
+from svmbench.base.errors import SvmbenchError
+from svmbench.experiment.measuring import environment
+from svmbench.experiment.plan.planner import prepare_plan
+from svmbench.experiment.run import processes, remote
 
 ROOT = Path(__file__).resolve().parents[2]
 #: Every x86-64 processor that NumPy runs on computes as this one does.
@@ -158,7 +160,7 @@ def test_the_process_beside_a_dask_worker_is_of_the_package_of_that_worker(
 ) -> None:
     greet = (
         "import json\n"
-        "from svmbench.experiment import remote\n"
+        "from svmbench.experiment.run import remote\n"
         "setup = {'run': 'r', 'threads': 1, 'blas_core': None, 'solvers': [], 'codes': []}\n"
         "host = remote._Host(setup)\n"
         "while (facts := host.hear()) is None: pass\n"

@@ -10,13 +10,13 @@ import pytest
 from runs import cells_in_process, cells_of, svmbench, write_config
 
 from svmbench import data
+from svmbench.base.errors import DataError
 from svmbench.data import written
-from svmbench.errors import DataError
-from svmbench.experiment.models import Config
-from svmbench.experiment.plan import make_plan
+from svmbench.experiment.config.models import Config
+from svmbench.experiment.plan.planner import make_plan
 from svmbench.experiment.protocols import protocols
+from svmbench.experiment.protocols.row_blocks import open_rows
 from svmbench.experiment.protocols.task import Task
-from svmbench.experiment.row_blocks import open_rows
 
 FIT = {"protocol": "fit", "scaling": "none"}
 

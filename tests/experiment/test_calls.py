@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from svmbench.base.errors import ConfigError
 from svmbench.core.csvc import CSVC
-from svmbench.errors import ConfigError
-from svmbench.experiment import clocked
-from svmbench.experiment.config import load_config
+from svmbench.experiment.config.loader import load_config
+from svmbench.experiment.measuring import clocked
 from svmbench.experiment.protocols import calls as protocol
 from svmbench.experiment.protocols.task import Task
 

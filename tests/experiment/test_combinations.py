@@ -21,15 +21,15 @@ import yaml
 from runs import cells_in_process
 from sklearn.preprocessing import MinMaxScaler
 
-from svmbench.catalogue import solver_class, solvers
-from svmbench.errors import ConfigError
-from svmbench.experiment import folds, measure
-from svmbench.experiment.blocks import TaskName
-from svmbench.experiment.config import load_config
-from svmbench.experiment.protocols import protocols
-from svmbench.paths import PACKAGE
-from svmbench.scores import SCORES
-from svmbench.specs import plot_kinds
+from svmbench.base.errors import ConfigError
+from svmbench.base.paths import PACKAGE
+from svmbench.baselines.catalogue import solver_class, solvers
+from svmbench.experiment.config.loader import load_config
+from svmbench.experiment.measuring import measure
+from svmbench.experiment.protocols import folds, protocols
+from svmbench.experiment.settings.blocks import TaskName
+from svmbench.schema.scores import SCORES
+from svmbench.schema.specs import plot_kinds
 
 N, SEED, NAME = 45, 7, "tiny.csv"
 TASKS = get_args(TaskName)

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from runs import write_config
 
-from svmbench.catalogue import solvers
+from svmbench.base.errors import ConfigError, suggestion
+from svmbench.baselines.catalogue import solvers
 from svmbench.core.nu import quadratic
 from svmbench.data import registry
-from svmbench.errors import ConfigError, suggestion
-from svmbench.experiment.config import (
+from svmbench.experiment.config.loader import (
     apply_profile,
     check_config,
     find_config,

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from svmbench.errors import ConfigError
-from svmbench.experiment import counts
-from svmbench.experiment.blocks import SolverSpec, TrainingBlock
-from svmbench.experiment.config import apply_profile, load_config, shipped_configs
-from svmbench.experiment.counts import _of_block
-from svmbench.experiment.plan import make_plan
+from svmbench.base.errors import ConfigError
+from svmbench.experiment.config import counts
+from svmbench.experiment.config.counts import _of_block
+from svmbench.experiment.config.loader import apply_profile, load_config, shipped_configs
+from svmbench.experiment.plan.planner import make_plan
 from svmbench.experiment.protocols import protocols
-from svmbench.experiment.values import LONGEST_RANGE, MOST_FOLDS
+from svmbench.experiment.settings.blocks import SolverSpec, TrainingBlock
+from svmbench.experiment.settings.values import LONGEST_RANGE, MOST_FOLDS
 
 HEAD = "title: t\ndatasets: [breast-cancer]\n"
 SWEPT = "{base: 1.01, exponents: {start: 0, stop: 199}}"

@@ -18,11 +18,11 @@ from typing import Any
 import pytest
 from runs import cells_of, lines_of, results_of, start, svmbench, wait_until, write_config
 
-from svmbench import record
-from svmbench.experiment import execute, records
-from svmbench.experiment.records import RunFolder, read_records
+from svmbench.experiment.run import execute, records
+from svmbench.experiment.run.records import RunFolder, read_records
 from svmbench.report import shapes
 from svmbench.report.records import read_run, read_scores
+from svmbench.schema import record
 
 pytestmark = pytest.mark.usefixtures("workshop")
 

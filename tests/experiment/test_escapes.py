@@ -13,10 +13,10 @@ import pytest
 from runs import cells_of, lines_of, start, svmbench, wait_until, write_config
 from test_durability import alive, children_of
 
-from svmbench.errors import ResultsError
-from svmbench.experiment import answers
-from svmbench.experiment.answers import BadAnswerError, Inbox
-from svmbench.experiment.records import RunFolder
+from svmbench.base.errors import ResultsError
+from svmbench.experiment.run import answers
+from svmbench.experiment.run.answers import BadAnswerError, Inbox
+from svmbench.experiment.run.records import RunFolder
 
 pytestmark = pytest.mark.usefixtures("workshop")
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from svmbench.experiment import folds
+from svmbench.experiment.protocols import folds
 
 Y = np.array([-1] * 70 + [1] * 30)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from runs import svmbench, write_config
 
-from svmbench.experiment import prepare_plan
+from svmbench.experiment.plan.planner import prepare_plan
 
 pytestmark = pytest.mark.usefixtures("workshop")
 

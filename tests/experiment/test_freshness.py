@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from svmbench import experiment
+from svmbench.base.errors import DamagedResultsError, DataError
 from svmbench.base.renames import RENAMED, present_name
-from svmbench.errors import DamagedResultsError, DataError
-from svmbench.experiment.freshness import OTHER_KEY, changes, manifest
+from svmbench.experiment.plan.freshness import OTHER_KEY, changes, manifest
 
 ALSVM, CV = "svmbench.core.linear.alsvm", "svmbench.experiment.protocols.cv"
 ENTRIES = [(ALSVM, CV), ("svmbench.core.linear.pegasos", CV), ("a_plug_in", CV)]
@@ -37,7 +37,7 @@ def code() -> dict[str, Any]:
 
 def test_a_manifest_holds_files_and_packages(code: dict[str, Any]) -> None:
     assert "svmbench.core.contract.base" in code["files"]
-    assert "svmbench.experiment.folds" in code["files"]
+    assert "svmbench.experiment.protocols.folds" in code["files"]
     assert not any(name.startswith("svmbench.report") for name in code["files"])
     assert code["packages"]["numpy"]
 

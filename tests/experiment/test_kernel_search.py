@@ -9,13 +9,13 @@ from sklearn.svm import SVC
 from small_problems import make_problem
 
 import svmbench
-from svmbench.catalogue import solver_class
+from svmbench.baselines.catalogue import solver_class
 from svmbench.core.kernels.kernels import KernelFunction, KernelSource, squared_distances
 from svmbench.core.models.kernel_base import KernelSolution
 from svmbench.core.models.kernel_classifier import KernelClassifier
 from svmbench.core.numeric.submatrix import Workspace
-from svmbench.experiment.folds import outer_splits
-from svmbench.experiment.kernel_search import (
+from svmbench.experiment.protocols.folds import outer_splits
+from svmbench.experiment.protocols.kernel_search import (
     SearchRows,
     make_folds,
     search,

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from svmbench.catalogue import solver_class, solvers
-from svmbench.experiment import keys
+from svmbench.base.paths import PACKAGE
+from svmbench.baselines.catalogue import solver_class, solvers
+from svmbench.experiment.plan import keys
 from svmbench.experiment.protocols import protocols
-from svmbench.paths import PACKAGE
 
 
 @pytest.fixture
@@ -69,9 +69,9 @@ def test_no_edit_of_what_shows_results_changes_a_key(tree: Path) -> None:
     ("file", "changes"),
     [
         ("core/models/multiclass.py", lambda _solver, protocol: protocol != "facts"),
-        ("experiment/kernel_search.py", lambda _solver, protocol: "nested" in protocol),
-        ("experiment/folds.py", lambda *_: True),
-        ("experiment/measure.py", lambda _s, protocol: protocol not in NOTHING_TIMED),
+        ("experiment/protocols/kernel_search.py", lambda _solver, protocol: "nested" in protocol),
+        ("experiment/protocols/folds.py", lambda *_: True),
+        ("experiment/measuring/measure.py", lambda _s, protocol: protocol not in NOTHING_TIMED),
         ("experiment/protocols/race.py", lambda _solver, protocol: protocol == "race"),
         ("core/kernel_svm/nl_sgd.py", lambda solver, _: solver in {"nl-sgd", "kernel-pegasos"}),
     ],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import threadpoolctl
 
-from svmbench.experiment import environment, measure
+from svmbench.experiment.measuring import environment, measure
 
 
 def repeats(seconds: float) -> int:

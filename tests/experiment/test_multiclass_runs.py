@@ -13,7 +13,7 @@ from sklearn.datasets import load_iris
 from sklearn.preprocessing import minmax_scale
 from sklearn.svm import SVC
 
-from svmbench.experiment.folds import derive_seed, outer_splits
+from svmbench.experiment.protocols.folds import derive_seed, outer_splits
 
 pytestmark = pytest.mark.usefixtures("workshop")
 

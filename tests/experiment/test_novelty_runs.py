@@ -8,15 +8,15 @@ import pytest
 from runs import cells_in_process, svmbench, write_config
 from scipy.stats import hypergeom
 
-from svmbench import scores
-from svmbench.catalogue import solver as svmbench_solver
-from svmbench.experiment.models import Config
-from svmbench.experiment.plan import make_plan
+from svmbench.baselines.catalogue import solver as svmbench_solver
+from svmbench.experiment.config.models import Config
+from svmbench.experiment.plan.planner import make_plan
 from svmbench.experiment.protocols import protocols
 from svmbench.experiment.protocols.task import Task
 from svmbench.report.kinds import frequency
 from svmbench.report.records import read_run
-from svmbench.specs import PlotSpec
+from svmbench.schema import scores
+from svmbench.schema.specs import PlotSpec
 
 GAUSS = [{"name": "gauss-oneclass-c", "novelty": {"ratio": 0.1}}]
 NOVELTY = {"task": "one-class", "scores": ["auc", "f1"], "select_by": "auc", "max_samples": 600}

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
-from svmbench.errors import ConfigError
-from svmbench.experiment.config import check_config, shipped_configs
+from svmbench.base.errors import ConfigError
+from svmbench.experiment.config.loader import check_config, shipped_configs
 
 WRONG = """\
 titel: A test

@@ -11,12 +11,11 @@ import pytest
 from runs import svmbench, write_config
 
 from svmbench import data
-from svmbench.experiment import prepare_plan
-from svmbench.experiment.config import apply_profile, load_config, shipped_configs
-from svmbench.experiment.filters import filters_of
-from svmbench.experiment.filters import only as choose
-from svmbench.experiment.freshness import changes
-from svmbench.experiment.plan import make_plan
+from svmbench.experiment.config.loader import apply_profile, load_config, shipped_configs
+from svmbench.experiment.plan.filters import filters_of
+from svmbench.experiment.plan.filters import only as choose
+from svmbench.experiment.plan.freshness import changes
+from svmbench.experiment.plan.planner import make_plan, prepare_plan
 from svmbench.experiment.protocols import protocols
 
 CV = {"protocol": "cv", "folds": 3}

@@ -13,7 +13,7 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.svm import SVC, NuSVC
 
-from svmbench.experiment import folds
+from svmbench.experiment.protocols import folds
 from svmbench.experiment.protocols.path import path
 from svmbench.experiment.protocols.task import Task
 from svmbench.report.curves import read_plot, trace_curves
@@ -131,8 +131,8 @@ def test_a_plane_of_other_than_two_features_is_a_sentence() -> None:
 
 
 def test_an_interrupted_path_goes_on_where_it_was() -> None:
-    from svmbench.experiment.models import Config
-    from svmbench.experiment.plan import make_plan
+    from svmbench.experiment.config.models import Config
+    from svmbench.experiment.plan.planner import make_plan
 
     top = {"datasets": ["breast-cancer"], "title": "t", "solvers": [SOLVER]}
     config = Config.model_validate({**top, "blocks": [{"name": "p", "protocol": "path"}]})

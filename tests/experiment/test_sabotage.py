@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from runs import COMMAND, Ended, cells_of, lines_of, svmbench, write_config
 
-from svmbench.experiment import worker
+from svmbench.experiment.run import worker
 
 pytestmark = pytest.mark.usefixtures("workshop")
 
@@ -57,7 +57,7 @@ def test_tracebacks_that_are_recorded_name_no_folder_of_this_machine(gone_wrong:
     found = [cell["traceback"] for cell in gone_wrong.cells.values() if "traceback" in cell]
     assert len(found) >= 2
     for text in found:
-        assert 'File "svmbench/experiment/worker.py", line' in text
+        assert 'File "svmbench/experiment/run/worker.py", line' in text
         assert 'File "/' not in text
         assert str(Path.home()) not in text
 
@@ -144,7 +144,7 @@ def test_a_hang_costs_its_timeout_and_no_more(tmp_path: Path) -> None:
 
 
 def test_a_worker_over_its_memory_ends_itself() -> None:
-    code = "from svmbench.experiment import worker; worker._watch_memory(0.0, 1.0)"
+    code = "from svmbench.experiment.run import worker; worker._watch_memory(0.0, 1.0)"
     done = subprocess.run([sys.executable, "-c", code], timeout=60, check=False)
     assert done.returncode == 77
 

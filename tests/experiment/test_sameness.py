@@ -12,11 +12,10 @@ from typing import Any
 import pytest
 from runs import cells_of, lines_of, results_of, svmbench, write_config
 
-from svmbench import catalogue
+from svmbench.baselines import catalogue
 from svmbench.core.contract import base
-from svmbench.experiment import keys as key_rules
-from svmbench.experiment import prepare_plan
-from svmbench.experiment.plan import Plan
+from svmbench.experiment.plan import keys as key_rules
+from svmbench.experiment.plan.planner import Plan, prepare_plan
 
 pytestmark = pytest.mark.usefixtures("workshop")
 

@@ -14,8 +14,8 @@ from script_loading import load_script
 
 from svmbench.base.compiled import JIT_DISABLED
 from svmbench.core.nu import screening as rules
-from svmbench.experiment.models import Config
-from svmbench.experiment.plan import make_plan
+from svmbench.experiment.config.models import Config
+from svmbench.experiment.plan.planner import make_plan
 from svmbench.experiment.protocols import check, screening
 from svmbench.experiment.protocols.check import check as run_check
 from svmbench.experiment.protocols.path import path

@@ -6,8 +6,8 @@ import ast
 
 import pytest
 
-from svmbench.experiment import statements
-from svmbench.paths import PACKAGE
+from svmbench.base.paths import PACKAGE
+from svmbench.experiment.plan import statements
 
 PLAIN = '''
 """What it is for."""

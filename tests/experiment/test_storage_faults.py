@@ -19,8 +19,8 @@ import pytest
 from runs import Ended, cells_of, lines_of, start, svmbench, write_config
 
 from svmbench.data import download
-from svmbench.experiment import loop, worker
-from svmbench.experiment.cells import SharedArrays
+from svmbench.experiment.run import loop, worker
+from svmbench.experiment.settings.cells import SharedArrays
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "data"))
 from misbehaving_server import Server

@@ -14,9 +14,9 @@ import pytest
 from runs import cells_of, start, svmbench, write_config
 
 import svmbench as package
+from svmbench.base.errors import ConfigError
+from svmbench.base.paths import why_not_private
 from svmbench.baselines import foreign
-from svmbench.errors import ConfigError
-from svmbench.paths import why_not_private
 
 MODULE = """
 from pathlib import Path

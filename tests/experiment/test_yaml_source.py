@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from svmbench.errors import ConfigError
-from svmbench.experiment.yaml_source import YamlSource, parse_value
+from svmbench.base.errors import ConfigError
+from svmbench.experiment.config.yaml_source import YamlSource, parse_value
 
 
 @pytest.mark.parametrize(

@@ -20,10 +20,10 @@ from runs import cells_of, lines_of, start, svmbench, wait_until, write_config
 from sklearn.datasets import load_svmlight_file
 
 import svmbench as package
+from svmbench.base.errors import ConfigError, ProgramError
 from svmbench.baselines import launching, programs, templates
 from svmbench.baselines.program_models import read_model
-from svmbench.errors import ConfigError, ProgramError
-from svmbench.experiment import prepare_plan
+from svmbench.experiment.plan.planner import prepare_plan
 
 FEW_ROWS = {"max_samples": 60, "scaling": "all-rows"}
 

@@ -7,7 +7,7 @@ import shutil
 import pytest
 from claimed_runs import SCENES, Kept, wobble, write_run, write_updates
 
-from svmbench.errors import ConfigError, ResultsError
+from svmbench.base.errors import ConfigError, ResultsError
 from svmbench.papers import PAPERS
 from svmbench.report import claims as judging
 from svmbench.report.claims import completed, written
@@ -61,7 +61,7 @@ def test_every_claim_has_a_check_a_scene_and_a_command():
 
 
 def test_every_config_that_a_claim_names_ships():
-    from svmbench.paths import asset
+    from svmbench.base.paths import asset
 
     for claim in ALL.values():
         for config in claim.configs:

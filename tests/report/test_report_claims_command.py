@@ -36,7 +36,7 @@ def test_one_claim_is_shown_with_all_its_parts(kept: Path) -> None:
 def test_results_older_than_the_code_are_marked(
     kept: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from svmbench.experiment import freshness
+    from svmbench.experiment.plan import freshness
 
     asked: list[Path] = []
 

@@ -14,8 +14,8 @@ from runs import svmbench
 from script_loading import load_script
 from synthetic_runs import ENVIRONMENT, planned, record, write_run
 
-from svmbench import files
-from svmbench.errors import ResultsError
+from svmbench.base import files
+from svmbench.base.errors import ResultsError
 from svmbench.report import compare as comparing
 from svmbench.report.compare import Change, Comparison
 

@@ -12,7 +12,7 @@ from claimed_runs import SCENES, Kept
 from script_loading import load_script
 from synthetic_runs import planned, race_run, record, smo_run, write_run
 
-from svmbench.errors import ResultsError
+from svmbench.base.errors import ResultsError
 from svmbench.report import build, kept
 from svmbench.report.builder import read_content
 from svmbench.report.figures import (

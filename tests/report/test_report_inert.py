@@ -13,7 +13,8 @@ from xml.etree import ElementTree as ET
 import pytest
 from synthetic_runs import sweep_run
 
-from svmbench import inert, progress
+from svmbench.base import inert
+from svmbench.cli import progress
 from svmbench.report import build
 
 EVIL = [

@@ -16,14 +16,14 @@ import synthetic_runs as runs
 import yaml
 from PIL import Image
 
-from svmbench import specs
-from svmbench.errors import DamagedResultsError, ResultsError
+from svmbench.base.errors import DamagedResultsError, ResultsError
 from svmbench.report import artifacts, build, kinds
 from svmbench.report.curves import Curves, read_plot, trace_curves
 from svmbench.report.kinds import Kind, kind_of
 from svmbench.report.kinds.curve import grows_by_factors
 from svmbench.report.records import read_run
-from svmbench.specs import PlotSpec, plot_kinds
+from svmbench.schema import specs
+from svmbench.schema.specs import PlotSpec, plot_kinds
 
 ROOT = Path(__file__).resolve().parents[2]
 

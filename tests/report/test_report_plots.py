@@ -9,7 +9,7 @@ import pytest
 import synthetic_runs as runs
 from PIL import Image
 
-from svmbench.errors import ResultsError
+from svmbench.base.errors import ResultsError
 from svmbench.report import build, plots
 from svmbench.report.curves import read_plot, trace_curves
 from svmbench.report.kinds import bars, curve

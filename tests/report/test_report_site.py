@@ -18,7 +18,7 @@ from PIL import Image
 from runs import svmbench
 from synthetic_runs import alsvm_run, planned, race_run, record, sweep_run, write_run
 
-from svmbench.errors import ResultsError
+from svmbench.base.errors import ResultsError
 from svmbench.report import claims
 from svmbench.report.site import MARKER, Material, SolverFacts, build_site, folder
 from svmbench.report.site.runs import lighter

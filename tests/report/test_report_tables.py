@@ -7,8 +7,8 @@ import statistics
 import pytest
 import synthetic_runs as runs
 
-from svmbench.errors import ResultsError
-from svmbench.files import write_text
+from svmbench.base.errors import ResultsError
+from svmbench.base.files import write_text
 from svmbench.report import build
 from svmbench.report.records import read_run
 

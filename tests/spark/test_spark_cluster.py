@@ -16,8 +16,8 @@ from numpy.testing import assert_allclose
 
 need_spark()
 
+from svmbench.base.errors import MissingPackageError  # noqa: E402
 from svmbench.core.linear.alsvm_batch import ALSVMBatch  # noqa: E402
-from svmbench.errors import MissingPackageError  # noqa: E402
 from svmbench.spark import ALSVMSpark, ship  # noqa: E402
 from svmbench.spark.rows import folds_by_content  # noqa: E402
 
@@ -45,7 +45,7 @@ from pathlib import Path
 from conftest import framed, problem
 from pyspark import SparkContext
 
-from svmbench.errors import SvmbenchError
+from svmbench.base.errors import SvmbenchError
 from svmbench.spark import ALSVMSpark, L2SVMSpark, local_session
 
 mark = Path(sys.argv[1])

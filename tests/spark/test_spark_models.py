@@ -14,10 +14,10 @@ from sklearn.datasets import dump_svmlight_file
 
 need_spark()
 
+from svmbench.base.errors import DataError, SvmbenchError  # noqa: E402
 from svmbench.baselines.liblinear import LiblinearL2  # noqa: E402
 from svmbench.core.linear import least_squares  # noqa: E402
 from svmbench.core.linear.alsvm_batch import ALSVMBatch  # noqa: E402
-from svmbench.errors import DataError, SvmbenchError  # noqa: E402
 from svmbench.spark import ALSVMSpark, L2SVMSpark  # noqa: E402
 from svmbench.spark.rows import folds_by_content  # noqa: E402
 from svmbench.spark.text import LineError, located  # noqa: E402

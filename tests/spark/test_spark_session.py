@@ -13,7 +13,7 @@ import pytest
 from conftest import INSTALL
 from runs import COMMAND
 
-from svmbench.errors import MissingPackageError
+from svmbench.base.errors import MissingPackageError
 from svmbench.spark.session import ended_by, require_spark
 
 

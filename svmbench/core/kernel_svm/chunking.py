@@ -29,6 +29,7 @@ from typing import Any, Self
 import numpy as np
 
 from svmbench.base.compiled import compiled
+from svmbench.base.errors import BudgetError
 from svmbench.core.contract.base import TrainingData, require_count
 from svmbench.core.contract.registry import declare
 from svmbench.core.kernel_svm.working_set import Variables, combination, first_of_both, worst_of
@@ -37,7 +38,6 @@ from svmbench.core.kernels.storage import require_storage, stored
 from svmbench.core.models.kernel_base import KernelSolution
 from svmbench.core.models.kernel_classifier import KernelClassifier
 from svmbench.core.numeric import conjugate_gradient
-from svmbench.errors import BudgetError
 
 #: The relative improvement at which the conjugate gradient first stops, and the least tried.
 FIRST_THRESHOLD, LEAST_THRESHOLD = 3e-10, 1e-30
@@ -87,7 +87,7 @@ class Chunk:
 
         Raises
         ------
-        svmbench.errors.BudgetError
+        svmbench.base.errors.BudgetError
             If the matrix would not fit; nothing has been allocated for it then.
         """
         keep = np.delete(np.arange(len(self.members)), leaving)
@@ -257,7 +257,7 @@ class Chunking(KernelClassifier):
 
     Raises
     ------
-    svmbench.errors.BudgetError
+    svmbench.base.errors.BudgetError
         If a chunk's matrix would not fit into `cache_mb`.
 
     Examples

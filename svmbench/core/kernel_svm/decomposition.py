@@ -269,7 +269,7 @@ class SVMLight(KernelClassifier):
 
     Raises
     ------
-    svmbench.errors.SvmbenchError
+    svmbench.base.errors.SvmbenchError
         If `cache_mb` does not hold `q` rows; says how much does.
 
     Examples

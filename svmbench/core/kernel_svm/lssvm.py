@@ -33,6 +33,7 @@ import numpy as np
 from scipy.linalg import eigh
 from scipy.linalg.lapack import dpotrf, dpotrs
 
+from svmbench.base.errors import BudgetError
 from svmbench.core.contract.registry import declare
 from svmbench.core.kernel_svm.l2svm import MERCER
 from svmbench.core.kernel_svm.refined_solve import RESIDUAL, is_worth_trying, solve_refined, times
@@ -41,7 +42,6 @@ from svmbench.core.kernels.kernel_product import dense_source
 from svmbench.core.kernels.kernels import MIB, KernelSource
 from svmbench.core.models.kernel_base import KernelSolution
 from svmbench.core.models.kernel_classifier import KernelClassifier
-from svmbench.errors import BudgetError
 
 #: From so many samples on single precision pays.
 SINGLE_FROM = 1000
@@ -261,7 +261,7 @@ class LSSVM(KernelClassifier):
 
         Raises
         ------
-        svmbench.errors.BudgetError
+        svmbench.base.errors.BudgetError
             If it does not fit the budget together with a factor; nothing has been computed then.
         """
         # Twice: the values, and the factor in float64.

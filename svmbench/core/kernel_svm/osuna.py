@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from svmbench.base.errors import BudgetError
 from svmbench.core.contract.base import require_count
 from svmbench.core.contract.registry import declare
 from svmbench.core.kernel_svm.working_set import (
@@ -35,7 +36,6 @@ from svmbench.core.kernel_svm.working_set import (
 from svmbench.core.kernels.kernels import KERNELS, MIB, KernelSource
 from svmbench.core.models.kernel_base import KernelSolution
 from svmbench.core.models.kernel_classifier import KernelClassifier
-from svmbench.errors import BudgetError
 
 
 class WorkingSet:
@@ -183,7 +183,7 @@ class Osuna(KernelClassifier):
 
     Raises
     ------
-    svmbench.errors.BudgetError
+    svmbench.base.errors.BudgetError
         If `cache_mb` does not hold the matrix; says how much does.
 
     Examples

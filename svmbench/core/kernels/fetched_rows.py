@@ -75,7 +75,7 @@ class FetchedRows:
 
     Raises
     ------
-    svmbench.errors.SvmbenchError
+    svmbench.base.errors.SvmbenchError
         If the budget does not hold 32 rows; says how much does.
     """
 

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from svmbench.base.compiled import compiled
+from svmbench.base.errors import SvmbenchError
 from svmbench.core.kernels.kernels import MIB
 from svmbench.core.numeric.arrays import raw
-from svmbench.errors import SvmbenchError
 
 #: More slots than this are never made: looking for the oldest would cost more than a row.
 MOST_SLOTS = 1 << 16
@@ -136,7 +136,7 @@ class RowStore:
 
     Raises
     ------
-    svmbench.errors.SvmbenchError
+    svmbench.base.errors.SvmbenchError
         If the budget does not hold `least` rows; says how much does.
     """
 

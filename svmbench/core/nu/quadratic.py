@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from svmbench.base.errors import MissingPackageError
 from svmbench.core.nu.unit_box import Point, UnitProblem, mend
-from svmbench.errors import MissingPackageError
 
 #: Nearer to a bound than this is on it.
 ON_BOUND = 1e-9
@@ -135,7 +135,7 @@ def solve(problem: UnitProblem, *, name: str, tol: float) -> Point:
 
     Raises
     ------
-    svmbench.errors.MissingPackageError
+    svmbench.base.errors.MissingPackageError
         If the library is not installed.
     """
     require(name)

@@ -15,7 +15,7 @@ from svmbench.experiment.protocols.declare import REGISTRY, Protocol
 
 @cache
 def _found() -> dict[str, Protocol]:
-    from svmbench.catalogue import load_plugins
+    from svmbench.baselines.catalogue import load_plugins
 
     for module in pkgutil.iter_modules(__path__, prefix=f"{__name__}."):
         import_module(module.name)

@@ -30,14 +30,15 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
-from svmbench.experiment import clocked, folds, measure
-from svmbench.experiment.blocks import RaceBlock
-from svmbench.experiment.cells import SolverSettings
+from svmbench.experiment.measuring import clocked, measure
+from svmbench.experiment.protocols import folds
 from svmbench.experiment.protocols.declare import ALL_ROWS, UNSCALED, Scaled, protocol
 from svmbench.experiment.protocols.held_out import kept_rows, testing_part
 from svmbench.experiment.protocols.outcomes import compare
 from svmbench.experiment.protocols.task import Outcome, Task, inputs_of
-from svmbench.experiment.values import MaxSamples, Params, Repeats
+from svmbench.experiment.settings.blocks import RaceBlock
+from svmbench.experiment.settings.cells import SolverSettings
+from svmbench.experiment.settings.values import MaxSamples, Params, Repeats
 
 Call = Literal["train", "fit", "predict", "first-train", "first-fit", "cold-fit"]
 

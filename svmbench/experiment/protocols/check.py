@@ -14,11 +14,11 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
-from svmbench.experiment import folds
-from svmbench.experiment.blocks import TrainingBlock
+from svmbench.experiment.protocols import folds
 from svmbench.experiment.protocols.declare import ALL_ROWS, UNSCALED, protocol
 from svmbench.experiment.protocols.task import Outcome, Task, inputs_of
-from svmbench.experiment.values import Samples
+from svmbench.experiment.settings.blocks import TrainingBlock
+from svmbench.experiment.settings.values import Samples
 
 #: Counterexamples that a record quotes; all are counted.
 QUOTED = 5

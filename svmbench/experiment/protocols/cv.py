@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from svmbench.experiment import folds, measure
-from svmbench.experiment.blocks import TrainingBlock
-from svmbench.experiment.protocols import in_blocks
+from svmbench.experiment.measuring import measure
+from svmbench.experiment.protocols import folds, in_blocks
 from svmbench.experiment.protocols.declare import ALL_ROWS, ITSELF, UNSCALED, protocol
 from svmbench.experiment.protocols.outcomes import (
     FITTED,
@@ -15,7 +14,8 @@ from svmbench.experiment.protocols.outcomes import (
 )
 from svmbench.experiment.protocols.search import SEARCHED, Ground, search
 from svmbench.experiment.protocols.task import Outcome, Task, inputs_of
-from svmbench.experiment.values import Folds
+from svmbench.experiment.settings.blocks import TrainingBlock
+from svmbench.experiment.settings.values import Folds
 
 
 class CV(TrainingBlock):

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import create_model
 
-from svmbench.experiment.cells import NodeSpec
+from svmbench.experiment.settings.cells import NodeSpec
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from svmbench.experiment.blocks import Block
     from svmbench.experiment.protocols.task import Outcome, Task
+    from svmbench.experiment.settings.blocks import Block
 
 
 def _everything(_spec: NodeSpec, _y: np.ndarray) -> None:
@@ -113,7 +113,7 @@ class Protocol:
 
     def settings_of(self, block: Block) -> dict[str, Any]:
         """Return the block's settings of this protocol alone, which are part of its cells' keys."""
-        from svmbench.experiment.blocks import Block, RaceBlock, TrainingBlock
+        from svmbench.experiment.settings.blocks import Block, RaceBlock, TrainingBlock
 
         known = {*Block.model_fields, *TrainingBlock.model_fields, *RaceBlock.model_fields}
         own = [f for f in self.settings.model_fields if f not in known]

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from svmbench.experiment.blocks import Block
 from svmbench.experiment.protocols.declare import protocol
+from svmbench.experiment.protocols.row_blocks import open_rows
 from svmbench.experiment.protocols.task import Outcome, Task, open_dataset
-from svmbench.experiment.row_blocks import open_rows
+from svmbench.experiment.settings.blocks import Block
 
 
 class Facts(Block):

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from svmbench import scores
-from svmbench.experiment import folds
-from svmbench.experiment.blocks import TrainingBlock
-from svmbench.experiment.protocols import fit_in_blocks, outcomes, plane
+from svmbench.experiment.protocols import fit_in_blocks, folds, outcomes, plane
 from svmbench.experiment.protocols.declare import ALL_ROWS, UNSCALED, protocol
 from svmbench.experiment.protocols.task import Outcome, Task, inputs_of
+from svmbench.experiment.settings.blocks import TrainingBlock
+from svmbench.schema import scores
 
 
 class Fit(TrainingBlock):

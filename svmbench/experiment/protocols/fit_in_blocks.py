@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from svmbench import data, scores
+from svmbench import data
 from svmbench.core.linear.statistics import as_block
 from svmbench.data import written
-from svmbench.experiment import folds, measure
-from svmbench.experiment.protocols import outcomes
+from svmbench.experiment.measuring import measure
+from svmbench.experiment.protocols import folds, outcomes
+from svmbench.experiment.protocols.row_blocks import decision_values
 from svmbench.experiment.protocols.task import Outcome, Task, open_dataset
-from svmbench.experiment.row_blocks import decision_values
+from svmbench.schema import scores
 
 #: What is reported beside what every fit reports.
 METRICS = (

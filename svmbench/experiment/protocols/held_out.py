@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from svmbench.experiment import folds
-from svmbench.experiment.cells import NodeSpec, own_settings
+from svmbench.experiment.protocols import folds
 from svmbench.experiment.protocols.task import Inputs, Task
+from svmbench.experiment.settings.cells import NodeSpec, own_settings
 
 
 def kept_rows(spec: NodeSpec, y: np.ndarray) -> np.ndarray | None:

@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from svmbench import scores
-from svmbench.experiment import folds, measure
-from svmbench.experiment.protocols import outcomes
+from svmbench.experiment.measuring import measure
+from svmbench.experiment.protocols import folds, outcomes
+from svmbench.experiment.protocols.row_blocks import Rows, open_rows
 from svmbench.experiment.protocols.search import Tally, shares_grid
 from svmbench.experiment.protocols.task import Outcome, Task
-from svmbench.experiment.row_blocks import Rows, open_rows
+from svmbench.schema import scores
 
 
 def cv(task: Task) -> Outcome:

@@ -7,15 +7,14 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from svmbench.experiment import folds
-from svmbench.experiment.blocks import TrainingBlock
-from svmbench.experiment.cells import NodeSpec, own_settings
-from svmbench.experiment.protocols import in_blocks
+from svmbench.experiment.protocols import folds, in_blocks
 from svmbench.experiment.protocols.declare import ALL_ROWS, ITSELF, UNSCALED, Scaled, protocol
 from svmbench.experiment.protocols.outcomes import TESTED, fit_and_test, sizes
 from svmbench.experiment.protocols.search import SEARCHED, Ground, scaled_apart, search
 from svmbench.experiment.protocols.task import Inputs, Outcome, Task, inputs_of
-from svmbench.experiment.values import Folds, RunFolds
+from svmbench.experiment.settings.blocks import TrainingBlock
+from svmbench.experiment.settings.cells import NodeSpec, own_settings
+from svmbench.experiment.settings.values import Folds, RunFolds
 
 
 class NestedCV(TrainingBlock):
@@ -104,8 +103,8 @@ def _whole_cpu_time(task: Task, metrics: dict[str, Any]) -> float:
 
 def _searches_kernels(task: Task) -> bool:
     """Return whether the search can run on one kernel matrix a gamma."""
-    from svmbench.catalogue import solver_class
-    from svmbench.experiment.kernel_search import takes_part
+    from svmbench.baselines.catalogue import solver_class
+    from svmbench.experiment.protocols.kernel_search import takes_part
 
     spec = task.spec
     several = len(spec["grid"]) > 1 and spec["scaling"] != "every-fold"
@@ -124,8 +123,8 @@ def _kernel_search(
 ) -> tuple[dict[str, Any], dict[str, float]]:
     """Search as `search` does, on distances that are computed once."""
     from svmbench.core.kernels.kernels import squared_distances
-    from svmbench.experiment.kernel_search import SearchRows, warm_up
-    from svmbench.experiment.kernel_search import search as search_kernels
+    from svmbench.experiment.protocols.kernel_search import SearchRows, warm_up
+    from svmbench.experiment.protocols.kernel_search import search as search_kernels
 
     build = task.searching().build_alone
     warm_up(build)

@@ -23,14 +23,21 @@ import numpy as np
 from svmbench.core.kernels.kernels import KernelSource, gauss_of_distances, squared_distances
 from svmbench.core.models.pairs import vote
 from svmbench.core.numeric.submatrix import gather
-from svmbench.experiment import folds, measure
-from svmbench.experiment.blocks import RaceBlock
-from svmbench.experiment.cells import SolverSettings, while_searching
-from svmbench.experiment.kernel_search import SearchRows, make_folds, search, takes_part, warm_up
+from svmbench.experiment.measuring import measure
+from svmbench.experiment.protocols import folds
 from svmbench.experiment.protocols.declare import ALL_ROWS, ITSELF, UNSCALED, protocol
+from svmbench.experiment.protocols.kernel_search import (
+    SearchRows,
+    make_folds,
+    search,
+    takes_part,
+    warm_up,
+)
 from svmbench.experiment.protocols.outcomes import compare
 from svmbench.experiment.protocols.task import Outcome, Task, inputs_of
-from svmbench.experiment.values import Folds, Repeats, RunFolds
+from svmbench.experiment.settings.blocks import RaceBlock
+from svmbench.experiment.settings.cells import SolverSettings, while_searching
+from svmbench.experiment.settings.values import Folds, Repeats, RunFolds
 
 #: Votes for a class that came first among equals, as LIBSVM counts.
 TIES = "first"
@@ -199,7 +206,7 @@ def _run(task: Task, settings: SolverSettings, problem: Problem) -> Result:
 
 
 def _shares(settings: SolverSettings) -> bool:
-    from svmbench.catalogue import solver_class
+    from svmbench.baselines.catalogue import solver_class
 
     return takes_part(solver_class(settings["name"]), settings["params"], settings["grid"])
 

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from svmbench import scores
-from svmbench.experiment import measure
+from svmbench.experiment.measuring import measure
 from svmbench.experiment.protocols.task import Inputs, Outcome, Task
+from svmbench.schema import scores
 
 #: What `outcome_of` reports of every fitted model, and `sizes` and `test` of the rows.
 FITTED = (

@@ -15,12 +15,12 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import Field
 
-from svmbench.experiment import folds, measure
-from svmbench.experiment.blocks import TrainingBlock
-from svmbench.experiment.protocols import in_blocks, outcomes, plane
+from svmbench.experiment.measuring import measure
+from svmbench.experiment.protocols import folds, in_blocks, outcomes, plane
 from svmbench.experiment.protocols.declare import ALL_ROWS, UNSCALED, Scaled, protocol
 from svmbench.experiment.protocols.held_out import kept_rows, testing_part
 from svmbench.experiment.protocols.task import Outcome, Task, inputs_of
+from svmbench.experiment.settings.blocks import TrainingBlock
 
 
 class Path(TrainingBlock):

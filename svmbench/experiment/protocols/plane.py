@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from svmbench.experiment import folds
+from svmbench.experiment.protocols import folds
 
 #: Nodes of the grid over the plane along each axis, and how far it goes beyond the rows.
 RESOLUTION, BORDER = 160, 0.05

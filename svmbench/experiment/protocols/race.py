@@ -23,13 +23,13 @@ from typing import Any
 import numpy as np
 
 from svmbench.core.contract.problems import Aim
-from svmbench.experiment import measure
-from svmbench.experiment.blocks import RaceBlock
-from svmbench.experiment.cells import SolverSettings
+from svmbench.experiment.measuring import measure
 from svmbench.experiment.protocols.declare import ALL_ROWS, UNSCALED, protocol
 from svmbench.experiment.protocols.outcomes import compare
 from svmbench.experiment.protocols.task import Outcome, Task, inputs_of
-from svmbench.experiment.values import Limit, Repeats
+from svmbench.experiment.settings.blocks import RaceBlock
+from svmbench.experiment.settings.cells import SolverSettings
+from svmbench.experiment.settings.values import Limit, Repeats
 
 
 class Race(RaceBlock):

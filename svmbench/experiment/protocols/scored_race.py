@@ -17,16 +17,17 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import Field
 
-from svmbench import scores
-from svmbench.experiment import folds, measure
-from svmbench.experiment.blocks import RaceBlock
-from svmbench.experiment.cells import SolverSettings
+from svmbench.experiment.measuring import measure
+from svmbench.experiment.protocols import folds
 from svmbench.experiment.protocols.declare import ALL_ROWS, UNSCALED, Scaled, protocol
 from svmbench.experiment.protocols.held_out import kept_rows, testing_part
 from svmbench.experiment.protocols.outcomes import compare
 from svmbench.experiment.protocols.task import Task, inputs_of
-from svmbench.experiment.values import Repeats
-from svmbench.record import Outcome
+from svmbench.experiment.settings.blocks import RaceBlock
+from svmbench.experiment.settings.cells import SolverSettings
+from svmbench.experiment.settings.values import Repeats
+from svmbench.schema import scores
+from svmbench.schema.record import Outcome
 
 
 class ScoredRace(RaceBlock):

@@ -17,12 +17,13 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
-from svmbench import scores
-from svmbench.experiment import folds, measure
-from svmbench.experiment.blocks import RaceBlock
+from svmbench.experiment.measuring import measure
+from svmbench.experiment.protocols import folds
 from svmbench.experiment.protocols.declare import ALL_ROWS, UNSCALED, Scaled, protocol
 from svmbench.experiment.protocols.held_out import kept_rows, testing_part
 from svmbench.experiment.protocols.task import Outcome, Task, inputs_of
+from svmbench.experiment.settings.blocks import RaceBlock
+from svmbench.schema import scores
 
 
 class Screening(RaceBlock):

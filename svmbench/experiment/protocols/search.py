@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from svmbench import scores
-from svmbench.experiment import folds, measure
-from svmbench.experiment.kernel_search import BY_GAP, UNFINISHED
+from svmbench.experiment.measuring import measure
+from svmbench.experiment.protocols import folds
+from svmbench.experiment.protocols.kernel_search import BY_GAP, UNFINISHED
+from svmbench.experiment.protocols.row_blocks import decision_values
 from svmbench.experiment.protocols.task import Task
-from svmbench.experiment.row_blocks import decision_values
+from svmbench.schema import scores
 
 Splits = list[tuple[np.ndarray, np.ndarray]]
 
@@ -139,7 +140,7 @@ def best_of(values: np.ndarray, score: str) -> int:
 
 def shares_grid(task: Task) -> bool:
     """Return whether the solver shares work along the grid's one parameter, over all folds."""
-    from svmbench.catalogue import solver_class
+    from svmbench.baselines.catalogue import solver_class
 
     declared = solver_class(task.spec["name"]).declaration.paths
     names = {name for point in task.spec["grid"] for name in point}

@@ -14,11 +14,11 @@ import numpy as np
 from pydantic import Field
 from scipy.stats import beta, hypergeom
 
-from svmbench.experiment.blocks import TrainingBlock
 from svmbench.experiment.protocols.declare import ALL_ROWS, UNSCALED, protocol
 from svmbench.experiment.protocols.task import Task, inputs_of
-from svmbench.experiment.values import Repeats
-from svmbench.record import Outcome
+from svmbench.experiment.settings.blocks import TrainingBlock
+from svmbench.experiment.settings.values import Repeats
+from svmbench.schema.record import Outcome
 
 
 class Simulate(TrainingBlock):

@@ -10,8 +10,9 @@ from typing import Any, cast
 
 import numpy as np
 
-from svmbench.experiment import folds
-from svmbench.experiment.cells import (
+from svmbench.experiment.protocols import folds
+from svmbench.experiment.protocols.declare import REGISTRY
+from svmbench.experiment.settings.cells import (
     CellSpec,
     DatasetChoice,
     NodeSpec,
@@ -19,8 +20,7 @@ from svmbench.experiment.cells import (
     own_settings,
     while_searching,
 )
-from svmbench.experiment.protocols.declare import REGISTRY
-from svmbench.record import Outcome
+from svmbench.schema.record import Outcome
 
 __all__ = ["NORMAL", "Inputs", "Outcome", "Task", "inputs_of", "make_inputs", "open_dataset"]
 
@@ -98,7 +98,7 @@ class Task:
 
     def build_alone(self, settings: SolverSettings | None = None, **params: Any) -> Any:
         """Return the solver itself."""
-        from svmbench.catalogue import solver, solver_class
+        from svmbench.baselines.catalogue import solver, solver_class
 
         chosen = settings or cast(SolverSettings, self.spec)
         wanted = {**chosen["params"], **params}

@@ -25,7 +25,7 @@ from svmbench.report.claims.verdict import (
     Verdict,
     decide,
 )
-from svmbench.scores import SCORES
+from svmbench.schema.scores import SCORES
 
 __all__ = ["Claim", "Evidence", "Part", "Verdict", "completed", "gather", "judge", "read"]
 
@@ -47,7 +47,7 @@ def read(path: Path | None = None, papers: Collection[str] | None = None) -> lis
 
     Raises
     ------
-    svmbench.errors.ConfigError
+    svmbench.base.errors.ConfigError
         For a file that says what no check understands.
     """
     return read_claims(

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from svmbench.errors import ConfigError, suggestion
-from svmbench.inert import line
-from svmbench.toml_source import read_toml
+from svmbench.base.errors import ConfigError, suggestion
+from svmbench.base.inert import line
+from svmbench.base.toml_source import read_toml
 
 #: The file that ships with the package.
 CLAIMS = Path(__file__).with_name("claims.toml")
@@ -102,7 +102,7 @@ def read_claims(
 
     Raises
     ------
-    svmbench.errors.ConfigError
+    svmbench.base.errors.ConfigError
         If it can't be read, or says what no check understands: all its mistakes at once.
     """
     try:

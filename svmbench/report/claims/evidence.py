@@ -16,8 +16,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from svmbench.errors import ResultsError
-from svmbench.files import read_text
+from svmbench.base.errors import ResultsError
+from svmbench.base.files import read_text
 from svmbench.report.folders import folders_with_tables, run_folders
 from svmbench.report.newest import PACKED, RECORDS
 from svmbench.report.races import take_apart
@@ -126,7 +126,7 @@ def gather(folders: Sequence[Path], *, only_kept: bool = False) -> Evidence:
 
     Raises
     ------
-    svmbench.errors.ResultsError
+    svmbench.base.errors.ResultsError
         If a folder is not there or a run can't be read.
     """
     runs: dict[Path, Run] = {}

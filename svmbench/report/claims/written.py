@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 
-from svmbench import inert
+from svmbench.base import inert
 from svmbench.report.claims.verdict import STATES, Part, Verdict
 
 _HOLDS = {True: "yes", False: "no", None: "open"}

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from svmbench.specs import PlotSpec
+from svmbench.schema.specs import PlotSpec
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

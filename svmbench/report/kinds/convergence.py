@@ -13,13 +13,13 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from svmbench.errors import DamagedResultsError
+from svmbench.base.errors import DamagedResultsError
 from svmbench.report.axes import COLOURS, draw_points, log_ticks
 from svmbench.report.curves import Curves, Panel, Point, Series, by_panel
 from svmbench.report.kinds import Kind
 from svmbench.report.records import Cell, Run
 from svmbench.report.summary import measured
-from svmbench.specs import PlotSpec
+from svmbench.schema.specs import PlotSpec
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -22,7 +22,7 @@ from svmbench.report.axes import COLOURS, MARKERS
 from svmbench.report.curves import Curves, Grid, Panel, Point, Series, by_panel
 from svmbench.report.kinds import Kind
 from svmbench.report.records import Run
-from svmbench.specs import PlotSpec
+from svmbench.schema.specs import PlotSpec
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -85,7 +85,7 @@ def panel_of(title: str, path: Path) -> Panel:
 
     Raises
     ------
-    svmbench.errors.DamagedResultsError
+    svmbench.base.errors.DamagedResultsError
         If it is none, or its arrays make no picture.
     """
     arrays = read_arrays(path)

@@ -13,7 +13,7 @@ from svmbench.report.curves import Curves, Panel, Point, Series, by_panel
 from svmbench.report.kinds import Kind
 from svmbench.report.records import Cell, Run
 from svmbench.report.summary import measured
-from svmbench.specs import PlotSpec
+from svmbench.schema.specs import PlotSpec
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

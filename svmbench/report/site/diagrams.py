@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from svmbench import inert
+from svmbench.base import inert
 from svmbench.report.axes import COLOURS
 
 #: Lengths are in pixels of a page.

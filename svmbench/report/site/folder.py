@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from svmbench.errors import ResultsError
-from svmbench.files import read_text, replaced
+from svmbench.base.errors import ResultsError
+from svmbench.base.files import read_text, replaced
 from svmbench.report.folders import SITE as MARKER
 
 
@@ -16,7 +16,7 @@ def check_place(target: Path) -> Path:
 
     Raises
     ------
-    svmbench.errors.ResultsError
+    svmbench.base.errors.ResultsError
         If there is something that no site of this program holds.
     """
     place = target.resolve()
@@ -53,7 +53,7 @@ def placed(target: Path) -> Iterator[Path]:
 
     Raises
     ------
-    svmbench.errors.ResultsError
+    svmbench.base.errors.ResultsError
         If something else stands there, or it can't be written.
     """
     place = check_place(target)

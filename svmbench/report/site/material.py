@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from svmbench.errors import ResultsError
+from svmbench.base.errors import ResultsError
 from svmbench.report.claims.verdict import Verdict
 from svmbench.report.folders import bare_folders, run_folders
 
@@ -68,7 +68,7 @@ def find_runs(folders: Iterable[Path]) -> tuple[list[Path], list[Path]]:
 
     Raises
     ------
-    svmbench.errors.ResultsError
+    svmbench.base.errors.ResultsError
         If a folder is not there, or there is nothing in any.
     """
     runs: dict[Path, Path] = {}

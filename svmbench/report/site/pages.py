@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from svmbench import inert
+from svmbench.base import inert
 from svmbench.report.builder import Content, read_content
 from svmbench.report.claims.verdict import STATES
 from svmbench.report.claims.written import summary
@@ -63,7 +63,7 @@ def build_site(material: Material, target: Path) -> Site:
 
     Raises
     ------
-    svmbench.errors.ResultsError
+    svmbench.base.errors.ResultsError
         If there is no run, a run can't be read, or `target` is something else.
     """
     folders, bare = find_runs(material.folders)

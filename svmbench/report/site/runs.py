@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from svmbench.files import copy, is_there, write_text
+from svmbench.base.files import copy, is_there, write_text
 from svmbench.report.builder import Content, exponents
 from svmbench.report.curves import Curves, exponents_csv
 from svmbench.report.grids import Grid, grid_of

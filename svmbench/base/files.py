@@ -1,0 +1,307 @@
+"""The files of results folders, which may be other people's: read and written past no link.
+
+A results folder may be a clone, an archive or a colleague's. The folder that a command is given is
+followed wherever it leads. Below that folder no link is followed, and only regular files are
+opened: a pipe would make its reader wait for ever, ``/dev/zero`` would fill the memory, and a link
+would show, or overwrite, a file that lies elsewhere. All commands open such files here.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import fcntl
+import os
+import secrets
+import shutil
+import stat
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO
+
+from svmbench.base.errors import ResultsError
+from svmbench.base.paths import opened_regular
+
+#: The most bytes of a file that is read as a whole: a plan of 100,000 cells has 36 MB.
+MOST_BYTES_WHOLE = 128 << 20
+#: The most bytes of a file that is read piece by piece: records, and what is copied.
+MOST_BYTES_STREAMED = 8 << 30
+#: What the temporary files are called by whom a folder's files are written.
+_PARTIAL = ".partial-"
+_LINK = "it is a link, and no link in a results folder is followed"
+#: renameat2's flag to exchange two paths, and the folder that paths are relative to.
+_RENAME_EXCHANGE, _AT_FDCWD = 2, -100
+
+
+def open_file(
+    path: Path, most: int = MOST_BYTES_STREAMED, *, within: Path | None = None
+) -> BinaryIO:
+    """Open a regular file of a results folder for reading.
+
+    Parameters
+    ----------
+    path : Path
+    most : int, default 8 GiB
+        The most bytes that it may have.
+    within : Path, optional
+        The folder below which no link is followed; the file's own by default.
+
+    Raises
+    ------
+    OSError
+        If it can't be read, is a link or no regular file, or is larger; `strerror` says so.
+    """
+    with _folder_of(path, within) as folder:
+        flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW
+        with _links_named(path):
+            descriptor = os.open(path.name, flags, dir_fd=folder)
+    return opened_regular(descriptor, path, most)
+
+
+def read_bytes(path: Path, most: int = MOST_BYTES_WHOLE, *, within: Path | None = None) -> bytes:
+    """Return what a regular file of a results folder holds; errors are those of `open_file`."""
+    with open_file(path, most, within=within) as stream:
+        # Not more, though it may grow meanwhile; and a reader takes as much memory as it asks for.
+        return stream.read(os.fstat(stream.fileno()).st_size)
+
+
+def read_text(path: Path, most: int = MOST_BYTES_WHOLE) -> str:
+    """Return the text of a file (UTF-8), with its line ends as they are.
+
+    Raises
+    ------
+    OSError, UnicodeDecodeError
+        If it can't be read, or is no text.
+    """
+    return read_bytes(path, most).decode("utf-8")
+
+
+def open_to_append(path: Path) -> int:
+    """Return a descriptor that reads a regular file and writes at its end; make it if need be.
+
+    Raises
+    ------
+    OSError
+        If it can't be opened, or is a link or no regular file; `strerror` says so.
+    """
+    flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW
+    with _links_named(path):
+        descriptor = os.open(path, flags, 0o644)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "not a regular file", str(path))
+    return descriptor
+
+
+def is_there(path: Path) -> bool:
+    """Return whether something has a name in a results folder, be it a link that leads nowhere."""
+    return os.path.lexists(path)
+
+
+def make_folder(path: Path) -> Path:
+    """Make a folder in a results folder, unless it is there; return it.
+
+    Raises
+    ------
+    OSError
+        If it can't be made, or is a link or no folder; `strerror` says so.
+    """
+    with suppress(FileExistsError):
+        path.mkdir()
+    mode = path.lstat().st_mode
+    if stat.S_ISLNK(mode):
+        raise OSError(errno.ELOOP, _LINK, str(path))
+    if not stat.S_ISDIR(mode):
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path))
+    return path
+
+
+def write_bytes(
+    path: Path, content: bytes | Iterable[bytes], *, within: Path | None = None
+) -> Path:
+    """Replace `path` by `content`, which may come in pieces, in one step; return `path`.
+
+    A reader (or a killed writer) never leaves half a file behind: the bytes go to a new file in the
+    same folder, which is then renamed. Whatever had the name before, a link too, is replaced.
+
+    Raises
+    ------
+    ResultsError
+        If the folder can't be written.
+    """
+    partial = f"{_PARTIAL}{secrets.token_hex(8)}"
+    try:
+        with _folder_of(path, within) as folder:
+            try:
+                flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+                with os.fdopen(os.open(partial, flags, 0o644, dir_fd=folder), "wb") as stream:
+                    stream.writelines([content] if isinstance(content, bytes) else content)
+                os.replace(partial, path.name, src_dir_fd=folder, dst_dir_fd=folder)
+            except BaseException:
+                with suppress(OSError):
+                    os.unlink(partial, dir_fd=folder)
+                raise
+    except OSError as error:
+        raise ResultsError(f"can't write {path}: {error.strerror or error}") from error
+    return path
+
+
+def write_text(path: Path, content: str | Iterable[str]) -> Path:
+    """Replace `path` by `content` (UTF-8, line ends as given) as :func:`write_bytes` does."""
+    pieces = [content] if isinstance(content, str) else content
+    return write_bytes(path, (piece.encode("utf-8") for piece in pieces))
+
+
+def copy(source: Path, target: Path, *, within: Path | None = None) -> None:
+    """Copy a regular file of a results folder to a new file.
+
+    Parameters
+    ----------
+    source, target : Path
+    within : Path, optional
+        As for :func:`open_file`, of the source.
+
+    Raises
+    ------
+    OSError
+        If the source can't be read, as for :func:`open_file`, or the target is there already.
+    """
+    with open_file(source, within=within) as stream, target.open("xb") as made:
+        shutil.copyfileobj(stream, made, 1 << 20)
+
+
+def remove(*paths: Path) -> None:
+    """Remove the files that are there.
+
+    Raises
+    ------
+    ResultsError
+        If one can't be removed.
+    """
+    for path in paths:
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as error:
+            raise ResultsError(f"can't remove {path}: {error.strerror or error}") from error
+
+
+def clear_of_links(folder: Path) -> None:
+    """Remove what is neither a regular file nor a folder, and what killed writers left behind.
+
+    Raises
+    ------
+    OSError
+        If something can't be removed.
+    """
+    for root, folders, names in os.walk(folder):
+        for path in (Path(root, name) for name in (*folders, *names)):
+            mode = path.lstat().st_mode
+            if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)) or path.name.startswith(_PARTIAL):
+                path.unlink()
+
+
+@contextmanager
+def replaced(target: Path) -> Iterator[Path]:
+    """Hand out an empty folder that takes the place of `target`, unless something goes wrong.
+
+    Both are exchanged in one step where the system can (Linux, most file systems), so that whoever
+    is killed leaves the former folder or the new one at `target`. Elsewhere the former one is moved
+    away first, and the next call for the same target puts back what a kill left so.
+    """
+    target.parent.mkdir(parents=True, exist_ok=True)
+    restore(target)
+    scratch = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
+    made, former = scratch / "made", scratch / "former"
+    scratch.mkdir(mode=0o700)
+    held = os.open(scratch, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(held, fcntl.LOCK_EX)  # says that its process lives
+        made.mkdir()
+        yield made
+        if not is_there(target):
+            made.rename(target)
+        elif not _exchange(made, target):
+            target.rename(former)
+            try:
+                made.rename(target)
+            except BaseException:
+                former.rename(target)
+                raise
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+        os.close(held)
+
+
+def restore(target: Path) -> None:
+    """Put back the folder that a killed :func:`replaced` moved away; remove what else it left."""
+    for scratch in sorted(target.parent.glob(f".{_plain(target.name)}.{'[0-9a-f]' * 8}")):
+        if scratch.is_symlink() or not scratch.is_dir():
+            continue
+        held = os.open(scratch, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if (scratch / "former").is_dir() and not is_there(target):
+                (scratch / "former").rename(target)
+            shutil.rmtree(scratch, ignore_errors=True)
+        except OSError:  # another process is at it, or nobody can tell
+            continue
+        finally:
+            os.close(held)
+
+
+def restore_below(root: Path) -> None:
+    """Put back all folders at any depth that killed processes moved away."""
+    for former in sorted(root.rglob(f".*.{'[0-9a-f]' * 8}/former")):
+        name = former.parent.name[1:].rpartition(".")[0]
+        restore(former.parent.with_name(name))
+
+
+def _plain(name: str) -> str:
+    """Return a name as a pattern that matches it alone."""
+    return "".join(f"[{sign}]" if sign in "*?[" else sign for sign in name)
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    """Exchange two paths in one step; return whether the system can."""
+    rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    if rename is None:
+        return False
+    names = os.fsencode(one), os.fsencode(other)
+    if rename(_AT_FDCWD, names[0], _AT_FDCWD, names[1], _RENAME_EXCHANGE) == 0:
+        return True
+    number = ctypes.get_errno()
+    if number in (errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP, errno.EPERM):
+        return False
+    raise OSError(number, os.strerror(number), str(other))
+
+
+@contextmanager
+def _folder_of(path: Path, within: Path | None) -> Iterator[int]:
+    """Open the folder of a file, past no link below `within`."""
+    top = path.parent if within is None else within
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+    descriptor = os.open(top, flags)
+    try:
+        place = top
+        for name in path.parent.relative_to(top).parts:
+            place = place / name
+            with _links_named(place):
+                below = os.open(name, flags | os.O_NOFOLLOW, dir_fd=descriptor)
+            os.close(descriptor)
+            descriptor = below
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _links_named(path: Path) -> Iterator[None]:
+    """Say of a link that it is one: the system says that there are too many, or no folder."""
+    try:
+        yield
+    except OSError as error:
+        if path.is_symlink():
+            raise OSError(errno.ELOOP, _LINK, str(path)) from error
+        raise OSError(error.errno, error.strerror, str(path)) from error

@@ -1,0 +1,86 @@
+"""What pydantic finds wrong with a value, in this program's own words, which show the value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from svmbench.base.errors import suggestion
+from svmbench.base.inert import line
+
+#: What a value should be, by the beginning of an error's type.
+_SHOULD_BE = {
+    "finite_number": "a finite number",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "string_type": "text",
+    "string_unicode": "text",
+    "list": "a list",
+    "tuple": "a list",
+    "dict": "a mapping of keys to values",
+    "mapping": "a mapping of keys to values",
+    "model": "a mapping of keys to values",
+}
+_BOUNDS = {
+    "greater_than_equal": ("ge", "at least"),
+    "greater_than": ("gt", "above"),
+    "less_than_equal": ("le", "at most"),
+    "less_than": ("lt", "below"),
+}
+
+
+def shown(value: Any) -> str:
+    """Return a value as a config would write it, short enough for a sentence."""
+    if value is None or isinstance(value, bool):
+        return {None: "nothing", True: "true", False: "false"}[value]
+    if isinstance(value, Mapping):
+        return f"a mapping ({', '.join(line(key, 20) for key in list(value)[:3])})"
+    if isinstance(value, list | tuple):
+        return f"a list of {len(value)}"
+    return line(repr(value) if isinstance(value, str) else value, 60)
+
+
+def sentence(error: Mapping[str, Any]) -> str:
+    """Return what is wrong with a value: one of the ``errors()`` of a `ValidationError`."""
+    kind, given, context = str(error["type"]), error.get("input"), error.get("ctx") or {}
+    if kind in ("value_error", "assertion_error", "of_a_key"):  # the models' own validators
+        said = str(error["msg"])
+        return said.removeprefix("Value error, ").removeprefix("Assertion failed, ")
+    if kind == "missing":
+        return f"the key {line(error['loc'][-1], 60)!r} is missing"
+    if kind == "extra_forbidden":
+        return f"unknown key {line(error['loc'][-1], 60)!r}"
+    if kind == "literal_error":
+        return none_of(given, _options(str(context.get("expected", ""))))
+    if kind in _BOUNDS:
+        name, words = _BOUNDS[kind]
+        return f"should be {words} {context[name]:g}, not {shown(given)}"
+    if kind == "string_too_long":
+        return f"should have at most {context['max_length']} characters, not {len(str(given))}"
+    if kind in ("too_short", "too_long"):
+        few = kind == "too_short"
+        bound = context["min_length" if few else "max_length"]
+        much = "at least" if few else "at most"
+        return f"should have {much} {bound} item{'s'[: bound != 1]}, not {context['actual_length']}"
+    if kind == "string_pattern_mismatch":  # only names of files have a pattern
+        return (
+            "should begin with a letter or a digit and hold letters, digits, '_', '-' and '.'"
+            f" alone, not {shown(given)}"
+        )
+    wanted = next((words for start, words in _SHOULD_BE.items() if kind.startswith(start)), "")
+    if not wanted:
+        return f"{shown(given)} can't stand here"
+    quotes = "; text that looks like another value stands in quotes" if wanted == "text" else ""
+    plain = not isinstance(given, Mapping | list)
+    return f"should be {wanted}, not {shown(given)}{quotes if plain else ''}"
+
+
+def none_of(given: Any, options: list[str]) -> str:
+    """Say that a value is none of those that it might be, with the nearest of them."""
+    return f"{shown(given)} is none of {', '.join(options)}{suggestion(str(given), options)}"
+
+
+def _options(expected: str) -> list[str]:
+    """Return the words of ``'a', 'b' or 'c'``."""
+    return [part.strip("' ") for part in expected.replace(" or ", ", ").split(", ")]

@@ -1,0 +1,140 @@
+"""The same for each of several items, in processes of their own, that end with the command."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import multiprocessing
+import os
+import signal
+import threading
+import traceback
+from collections.abc import Callable, Iterable, Iterator
+from multiprocessing.connection import Connection, wait
+from typing import Any, TypeVar
+
+from svmbench.base.errors import SvmbenchError
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+#: fcntl's command to choose the signal that a pipe sends; the module has no name for it.
+_F_SETSIG = 10
+
+
+def side_by_side(
+    function: Callable[[Item], Result], items: Iterable[Item], jobs: int
+) -> Iterator[Result]:
+    """Call a function with each item, in up to `jobs` processes.
+
+    Whatever ends the loop over the results (Ctrl-C, an error of one of the calls), or this process
+    (SIGTERM, SIGHUP, SIGKILL), ends the others too, where they are: what they write has to bear
+    that. Pipes alone connect the processes: named semaphores, which an executor takes, would stay
+    behind where a signal ends all processes of a terminal.
+
+    Parameters
+    ----------
+    function : callable
+        Can be pickled; so can what it takes and returns.
+    items : iterable
+    jobs : int
+
+    Yields
+    ------
+    result : object
+        As soon as there is one, in no order.
+
+    Raises
+    ------
+    svmbench.base.errors.SvmbenchError
+        If one of the processes dies.
+    """
+    waiting = list(items)[::-1]
+    # Not forked: a parent that has BLAS or Numba threads can't be forked safely.
+    context = multiprocessing.get_context("spawn")
+    others: dict[Connection, Any] = {}
+    try:
+        with deaf_to_interrupts():
+            for _ in range(min(max(jobs, 1), len(waiting))):
+                ours, theirs = context.Pipe()
+                others[ours] = context.Process(target=_work, args=(theirs, function), daemon=True)
+                others[ours].start()
+                theirs.close()
+        for pipe in others:
+            pipe.send(waiting.pop())
+        busy = set(others)
+        while busy:
+            ready = wait([*busy])
+            for pipe in [each for each in busy if each in ready]:
+                try:
+                    result, error = pipe.recv()
+                except (EOFError, ConnectionError):
+                    others[pipe].join()
+                    code = others[pipe].exitcode
+                    raise SvmbenchError(f"a process of this command died (code {code})") from None
+                if error is not None:
+                    raise error
+                if waiting:
+                    pipe.send(waiting.pop())
+                else:
+                    busy.remove(pipe)
+                yield result
+    finally:
+        for pipe, process in others.items():
+            pipe.close()
+            if process.pid is not None:
+                process.kill()
+                process.join()
+
+
+def _work(pipe: Connection, function: Callable[[Any], Any]) -> None:
+    """Call a function with each item that comes through a pipe; send results or errors back."""
+    end_with_parent()
+    with contextlib.suppress(EOFError, ConnectionError):
+        while True:
+            item = pipe.recv()
+            try:
+                pipe.send((function(item), None))
+            except Exception as error:
+                error.add_note(traceback.format_exc())
+                pipe.send((None, error))
+
+
+@contextlib.contextmanager
+def deaf_to_interrupts() -> Iterator[None]:
+    """Ignore SIGINT while a process is started, which inherits that: Ctrl-C is the parent's."""
+    try:
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    except ValueError:  # not the main thread, which alone may say what a signal does
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def end_with_parent() -> None:
+    """Have this process end once its parent has, with what it forked where it leads a group.
+
+    The kernel sends a signal when the pipe from the parent closes, so that a call that holds the
+    GIL for ever is ended too. Where a pipe sends no signals, a thread does the same.
+    """
+    parent = multiprocessing.parent_process()
+    if parent is None:
+        return
+    group = -os.getpid() if os.getpgrp() == os.getpid() else os.getpid()
+    with contextlib.suppress(OSError, AttributeError):
+        fcntl.fcntl(parent.sentinel, fcntl.F_SETOWN, group)
+        fcntl.fcntl(parent.sentinel, _F_SETSIG, signal.SIGKILL)
+        flags = fcntl.fcntl(parent.sentinel, fcntl.F_GETFL)
+        fcntl.fcntl(parent.sentinel, fcntl.F_SETFL, flags | os.O_ASYNC)
+
+    def watch(seconds: float | None = None) -> None:
+        if wait([parent.sentinel], seconds):
+            if group < 0:
+                os.killpg(-group, signal.SIGKILL)
+            os._exit(1)
+
+    watch(0.0)  # a pipe that closed before sends no signal
+    threading.Thread(target=watch, daemon=True).start()

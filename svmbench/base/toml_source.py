@@ -1,0 +1,146 @@
+"""TOML of other people's making, within bounds that no registry and no file of claims needs.
+
+The standard library's parser takes the square of a dotted key's length, in time and in memory, and
+one level of recursion a part; so the parts are counted before it sees the text.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from svmbench.base import paths
+from svmbench.base.errors import ConfigError
+from svmbench.base.inert import line
+
+#: A file of more bytes is not read; the registry that ships has 92 kB.
+MOST_BYTES = 1 << 20
+
+#: Dots of a key; the registry's have two.
+MOST_DOTS = 16
+
+#: Values of a file, its tables and lists counted; the registry that ships has 3,800.
+MOST_VALUES = 50_000
+
+#: Characters of a text, or of a key.
+LONGEST_TEXT = 4_096
+
+#: Strings, comments, dots, what ends a key, and the rest. Every character is looked at once.
+_TOKEN = re.compile(
+    r'"""(?:[^"\\]|\\.|"(?!""))*+(?:"{3,5}+)?'
+    r"|'''(?:[^']|'(?!''))*+(?:'{3,5}+)?"
+    r'|"(?:[^"\\\n]|\\.)*+"?'
+    r"|'[^'\n]*+'?"
+    r"|\#[^\n]*+"
+    r"|(?P<dot>\.)"
+    r"|(?P<end>[=,{}\[\]\n])"
+    r"""|[^"'#.=,{}\[\]\n]++""",
+    re.DOTALL,
+)
+
+
+def read_toml(place: Path, shown: str) -> dict[str, Any]:
+    """Read a file whose every text is fit for a terminal.
+
+    Parameters
+    ----------
+    place : Path
+    shown : str
+        What sentences call the file.
+
+    Raises
+    ------
+    svmbench.base.errors.ConfigError
+        If it isn't TOML in UTF-8, or holds more than it may: too many bytes or values, a key of too
+        many parts, a text that is too long or has a control character, a number beyond 64 bits.
+    OSError
+        If it can't be read, or is no regular file.
+    """
+    content = paths.read_regular(place, MOST_BYTES)
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        number = content.count(b"\n", 0, error.start) + 1
+        raise ConfigError(f"{shown}, line {number}: not encoded as UTF-8") from None
+    _check_keys(text, shown)
+    try:
+        found = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{shown}: {line(' '.join(str(error).split()), 300)}") from None
+    except ValueError as error:  # an integer of thousands of digits
+        raise ConfigError(f"{shown}: {line(error, 300)}") from None
+    except RecursionError:
+        raise ConfigError(f"{shown}: is nested too deep") from None
+    problem = _unfit(found)
+    if problem:
+        raise ConfigError(f"{shown}: {problem}")
+    return found
+
+
+def _check_keys(text: str, shown: str) -> None:
+    """Refuse a text with a key of too many parts, in time in proportion to its length."""
+    dots = 0
+    for token in _TOKEN.finditer(text):
+        if token.lastgroup == "dot":
+            dots += 1
+        elif token.lastgroup == "end":
+            dots = 0
+        if dots > MOST_DOTS:
+            number = text.count("\n", 0, token.start()) + 1
+            raise ConfigError(f"{shown}, line {number}: a key of more than {MOST_DOTS + 1} parts")
+
+
+def count_values(value: Any) -> int:
+    """Return how many values there are in one, itself, its tables and its lists counted."""
+    number, todo = 0, [value]
+    while todo:
+        each = todo.pop()
+        number += 1
+        if isinstance(each, dict | list):
+            todo += each.values() if isinstance(each, dict) else each
+    return number
+
+
+def _unfit(value: dict[str, Any]) -> str:
+    """Return a sentence on the first value that no file may hold; empty if there is none."""
+    if count_values(value) > MOST_VALUES:
+        return f"holds more than {MOST_VALUES:,} values"
+    # A place is (place around it, part): as texts, those of a long key's values would be long each.
+    todo: list[tuple[Any, Any]] = [((), value)]
+    while todo:
+        place, each = todo.pop()
+        if isinstance(each, dict):
+            for key in each:
+                said = _unfit_text(key)
+                if said:
+                    return f"{_dotted(place) or 'the file'}: the key {_shown(key)} {said}"
+            todo += [((place, f".{key}"), one) for key, one in reversed(each.items())]
+        elif isinstance(each, list):
+            todo += [((place, f"[{i}]"), one) for i, one in reversed([*enumerate(each)])]
+        elif isinstance(each, str) and each != "\t":
+            said = _unfit_text(each)
+            if said:
+                return f"{_dotted(place)}: {_shown(each)} {said}"
+        elif isinstance(each, int) and abs(each) >= 2**63:
+            return f"{_dotted(place)}: the integer is beyond 64 bits"
+    return ""
+
+
+def _dotted(place: Any) -> str:
+    parts: list[str] = []
+    while place:
+        place, part = place
+        parts.append(part)
+    return line("".join(reversed(parts)).lstrip("."), 200)
+
+
+def _unfit_text(text: str) -> str:
+    if len(text) > LONGEST_TEXT:
+        return f"is longer than {LONGEST_TEXT:,} characters"
+    return "" if text.isprintable() else "holds a control character"
+
+
+def _shown(value: Any) -> str:
+    return line(repr(value), 60)

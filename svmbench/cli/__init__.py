@@ -1,0 +1,457 @@
+"""The command line: each command imports what it needs when it runs, so that help is instant."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from svmbench import __version__
+from svmbench.base import inert
+from svmbench.base.errors import (
+    EXIT_ERROR,
+    EXIT_FAILED_CELLS,
+    EXIT_INTERRUPTED,
+    EXIT_OK,
+    ConfigError,
+    SvmbenchError,
+)
+from svmbench.cli import logs, publishing, reproducing, terminal
+from svmbench.cli.commands import datasets_named, register, why_missing
+from svmbench.cli.completion import CardName, ConfigName, DatasetName
+from svmbench.cli.options import CLUSTER, JOBS, KIND, MIRROR, POSITIVE, RETRY, TRUST, jobs_option
+
+_QUIET = click.option("-q", "--quiet", is_flag=True, help="Say only what went wrong.")
+
+
+def _with_line_breaks(text: str | None) -> str | None:
+    # Click wants a backspace character before lines to keep; in a raw docstring it is two others.
+    return text.replace("\\b", "\b") if text else text
+
+
+class _Commands(click.Group):
+    """A group in the order of a user's work, whose errors are sentences."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.help = _with_line_breaks(self.help)
+
+    def add_command(self, cmd: click.Command, name: str | None = None) -> None:
+        """Add a command, whose help keeps its examples line by line."""
+        cmd.help = _with_line_breaks(cmd.help)
+        super().add_command(cmd, name)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the commands in the order in which they were defined."""
+        return list(self.commands)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find a command, or name the nearest one."""
+        from svmbench.base.errors import suggestion
+
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            nearest = suggestion(args[0], list(self.commands))
+            raise click.UsageError(error.message.rstrip(".") + nearest, ctx) from error
+
+
+@click.group(
+    cls=_Commands,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.version_option(__version__, prog_name="svmbench")
+@click.option("-v", "--verbose", is_flag=True, help="Tell each step, with the time of day.")
+@click.option(
+    "--log-file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Append each step, and tracebacks of errors, to a file.",
+)
+@click.option("--debug", is_flag=True, expose_value=False, help="Show tracebacks of errors.")
+def cli(verbose: bool, log_file: Path | None) -> None:
+    r"""Re-run the experiments of seven SVM-training papers and compare the numbers.
+
+    \b
+    First steps:
+      svmbench run quickstart                      a small experiment that needs no download
+      svmbench list configs                        the tables and figures that can be re-run
+      svmbench fetch @alsvm                        the data sets of one paper
+      svmbench run alsvm_table2 --profile quick    one table, cut to minutes
+
+    \b
+    Exit codes: 0 done, 1 error, 2 usage or config error, 3 finished with failed cells,
+    4 regression found, 130 interrupted (the same command goes on from there).
+
+    The options below may stand before or after the command.
+    """
+    logs.begin(verbose=verbose, file=log_file)
+
+
+@cli.command("list")
+@click.argument("what", type=click.Choice(["solvers", "datasets", "configs", "papers"]))
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+def list_(what: str, as_json: bool) -> None:
+    r"""List the solvers, data sets, configs or papers.
+
+    \b
+    Examples:
+      svmbench list solvers
+      svmbench list datasets --json
+    """
+    from svmbench.cli import listing
+
+    rows = listing.LISTS[what]()
+    if as_json:
+        terminal.hand_over(json.dumps(rows, indent=1))
+        return
+    listing.print_table(rows, terminal.console())
+    terminal.check()
+
+
+@cli.command()
+@click.argument("name", type=CardName())
+@TRUST
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
+def describe(name: str, trust: bool, as_json: bool) -> None:
+    r"""Describe a solver or a data set: parameters and reference, or derivation and counts.
+
+    A solver is one of 'svmbench list solvers', or a class by its dotted path.
+
+    \b
+    Examples:
+      svmbench describe alsvm
+      svmbench describe a9a
+      svmbench describe sklearn.svm.NuSVC
+    """
+    from svmbench.cli import listing
+
+    facts = listing.describe(name, trust=trust)
+    if as_json:
+        terminal.hand_over(json.dumps(facts, indent=1, default=str))
+        return
+    listing.print_card(facts)
+    terminal.check()
+
+
+@cli.command()
+@click.argument("configs", nargs=-1, required=True, type=ConfigName())
+@TRUST
+def validate(configs: tuple[str, ...], trust: bool) -> None:
+    r"""Check config files: every error at once, with file, line, column and a suggestion.
+
+    \b
+    Example:
+      svmbench validate configs/*.yaml
+    """
+    from svmbench.experiment.config.loader import apply_profile, check_config, find_config
+
+    problems: list[str] = []
+    for name in configs:
+        try:
+            config = check_config(find_config(name), trust=trust, files=True)
+            for profile in config.profiles:
+                apply_profile(config, profile)
+        except ConfigError as error:
+            problems += error.problems
+        else:
+            n_blocks = len(config.blocks)
+            terminal.say(
+                f"{name}: ok ({n_blocks} block{'s' if n_blocks > 1 else ''}, "
+                f"profiles {', '.join(config.profiles)})"
+            )
+    if problems:
+        raise ConfigError(problems)
+
+
+@cli.command()
+@click.argument("names", nargs=-1, metavar="NAME|@PAPER ...", type=DatasetName(papers=True))
+@click.option("--all", "all_", is_flag=True, help="Every data set that is known.")
+@MIRROR
+@jobs_option("Data sets prepared at a time.")
+@_QUIET
+def fetch(names: tuple[str, ...], all_: bool, mirror: str | None, jobs: int, quiet: bool) -> None:
+    r"""Get data sets and prepare them: download, verify, derive, check the counts, cache.
+
+    A file is looked for in the mirror first, then at its official address. What is cached
+    already is not fetched again.
+
+    \b
+    Examples:
+      svmbench fetch adult
+      svmbench fetch a9a ijcnn1
+      svmbench fetch @alsvm
+      svmbench fetch --all --mirror /data/svm
+    """
+    from svmbench import data
+    from svmbench.cli.progress import Fetching
+
+    wanted = datasets_named(names, all_)
+    # Asked for by name, a file may come from its official address, unless that was ruled out.
+    official = None if os.environ.get("SVMBENCH_OFFLINE") else True
+    with Fetching(terminal.console(quiet=quiet), len(wanted)) as fetching:
+        outcomes = data.fetch_many(
+            wanted, mirror=mirror, official=official, jobs=jobs, on_event=fetching.event
+        )
+    missing = [outcome for outcome in outcomes if not outcome.ok]
+    if missing:
+        where = [f"  {why_missing(outcome, quiet)}" for outcome in missing]
+        raise SvmbenchError(
+            "\n".join([f"{len(missing)} of {len(outcomes)} data sets could not be had:", *where])
+        )
+
+
+@cli.command()
+@click.argument("config", type=ConfigName())
+@click.option(
+    "--profile",
+    default="quick",
+    show_default=True,
+    help="How much of it: 'quick' for minutes, 'paper' for the full protocol.",
+)
+@JOBS
+@CLUSTER
+@KIND
+@click.option(
+    "--only",
+    metavar="KEY=VALUE,…",
+    multiple=True,
+    help="Only the cells of these solvers, data sets, blocks, folds or values of a dimension"
+    " (solver=falsvm,dataset=a9a,rows=1000,solver.nu=0.2).",
+)
+@click.option(
+    "--timeout",
+    type=POSITIVE,
+    metavar="S",
+    help="Seconds that one cell may take.  [default: the config's]",
+)
+@click.option(
+    "--memory",
+    type=POSITIVE,
+    metavar="GB",
+    help="GiB of memory that one cell may use.  [default: the config's]",
+)
+@click.option(
+    "--budget",
+    type=POSITIVE,
+    metavar="MINUTES",
+    help="Start no new cell after so many minutes; the rest is marked 'not run'.",
+)
+@RETRY
+@click.option(
+    "--fresh", is_flag=True, help="Start anew; the earlier records are set aside as runs-N.jsonl."
+)
+@click.option(
+    "--reuse",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    metavar="DIR",
+    multiple=True,
+    help="Take over results of the very same cells from another run's folder.",
+)
+@click.option(
+    "--dry-run",
+    is_flag=True,
+    help="Print cells, what has to be fetched and a rough duration; fetch, run and write nothing.",
+)
+@click.option(
+    "--set",
+    "overrides",
+    metavar="KEY=VALUE",
+    multiple=True,
+    help="Change one value of the config (--set blocks.cv.folds=3).",
+)
+@click.option(
+    "--output",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Results folder.  [default: results/<config>-<profile>]",
+)
+@MIRROR
+@TRUST
+@_QUIET
+def run(
+    config: str,
+    profile: str,
+    jobs: int,
+    cluster: str,
+    kind: str,
+    only: tuple[str, ...],
+    timeout: float | None,
+    memory: float | None,
+    budget: float | None,
+    retry: str,
+    fresh: bool,
+    reuse: tuple[Path, ...],
+    dry_run: bool,
+    overrides: tuple[str, ...],
+    output: Path | None,
+    mirror: str | None,
+    trust: bool,
+    quiet: bool,
+) -> None:
+    r"""Run a config: a file, or the name of one that ships with svmbench.
+
+    Each cell (data set × solver × size × fold) runs in a process of its own and is recorded before
+    the next begins. Interrupted or killed, the same command goes on where it was; a changed config
+    or solver runs only what changed. Data sets that can't be had are marked as not available.
+
+    \b
+    Examples:
+      svmbench run quickstart
+      svmbench run configs/alsvm_table2.yaml --profile quick
+      svmbench run alsvm_table2 --profile paper --budget 60 --only solver=alsvm,solver=falsvm
+      svmbench run nlsgd_table3 --reuse results/nlsgd_table2-quick
+      svmbench run alsvm_table2 --profile paper --dry-run
+    """
+    from svmbench.cli.progress import Narrator
+    from svmbench.experiment.plan.filters import filters_of
+    from svmbench.experiment.run.session import Request, carry_out, look_ahead
+
+    console = terminal.console()
+    narrator = Narrator(console, quiet=quiet)
+    request = Request(
+        config=config,
+        profile=profile,
+        output=output,
+        mirror=mirror,
+        overrides=overrides,
+        only=filters_of(only),
+        trust=trust,
+        jobs=jobs,
+        cluster=cluster,
+        kind=kind,
+        timeout_s=timeout,
+        memory_gb=memory,
+        budget_s=budget * 60 if budget else float("inf"),
+        retry=retry,
+        fresh=fresh,
+        reuse=reuse,
+    )
+    prospect = look_ahead(request, prepare=not dry_run, say=narrator.say)
+    plan, cells, path = prospect.plan, prospect.cells, prospect.path
+    if dry_run:
+        from svmbench.experiment.run.forecast import forecast
+
+        for line in forecast(plan, cells, path, mirror=mirror, jobs=jobs):
+            terminal.say(line)
+        terminal.check()
+        return
+    summary = carry_out(
+        prospect, say=narrator.say, note=narrator.note, watch=narrator.watch
+    ).summary
+    if summary.interrupted:
+        narrator.note("interrupted; the same command goes on from here")
+        sys.exit(EXIT_INTERRUPTED)
+    publishing.rebuild(path, console, quiet=quiet)
+    parts = [f"{n} {status}" for status, n in sorted(summary.counts.items())]
+    narrator.note(f"cells: {', '.join(parts)}")
+    if not any(cell.status == "planned" for cell in cells):
+        reasons = dict.fromkeys(cell.reason for cell in cells if cell.reason)
+        for line in ("nothing could run:", *(f"  {reason}" for reason in reasons)):
+            narrator.note(line)
+        sys.exit(EXIT_FAILED_CELLS)
+    if summary.failed:
+        narrator.note("run again with --retry failed (or timeout, all) to try them once more")
+        sys.exit(EXIT_FAILED_CELLS)
+
+
+publishing.register(cli)
+reproducing.register(cli)
+register(cli)
+
+
+def _hoisted(words: list[str]) -> tuple[list[str], bool]:
+    """Move what may stand anywhere to the front: who adds it to a line that failed, adds it last.
+
+    Returns the words without ``--debug``, and whether that was among them.
+    """
+    front, rest = [], []
+    left = iter(words)
+    for word in left:
+        if word in {"-v", "--verbose"} or word.startswith("--log-file="):
+            front.append(word)
+        elif word == "--log-file":
+            value = next(left, None)
+            if value is None:
+                return [word], False  # Click says that a value is missing
+            front += [word, value]
+        elif word == "--":
+            rest += [word, *left]
+        elif word != "--debug":
+            rest.append(word)
+    return [*front, *rest], "--debug" in words
+
+
+def main() -> None:
+    """Run the command line; every error is a sentence on standard error and an exit code."""
+    words, debug = _hoisted(sys.argv[1:])
+    with terminal.steady():
+        code = _main(words, debug or os.environ.get("SVMBENCH_DEBUG") == "1")
+    sys.exit(code)
+
+
+def _usage(error: click.ClickException) -> str:
+    """Return in a sentence what is wrong with the words that were given, and where to look."""
+    from svmbench.base.errors import suggestion
+
+    said = " ".join(inert.line(error.format_message(), 400).split()).rstrip(".")
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    if context is None:
+        return said
+    if isinstance(error, click.NoSuchOption):
+        known = [
+            name
+            for each in context.command.get_params(context)
+            for name in (*each.opts, *each.secondary_opts)
+        ]
+        name = inert.line(error.option_name, 80)
+        said = f"there is no option {name!r}{suggestion(name, known)}"
+    return f"{said} ('{context.command_path} --help' shows what there is)"
+
+
+def _main(words: list[str], debug: bool) -> int:
+    """Run a command; return its exit code."""
+    try:
+        code = cli.main(words, prog_name="svmbench", standalone_mode=False)
+    except click.exceptions.NoArgsIsHelpError as error:
+        error.show()
+        return error.exit_code
+    except click.ClickException as error:
+        terminal.complain(f"svmbench: {_usage(error)}")
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        terminal.complain("interrupted")
+        return EXIT_INTERRUPTED
+    except SvmbenchError as error:
+        logs.LOG.error("%s", error, exc_info=True)
+        if debug:
+            raise
+        terminal.complain(f"svmbench: {error}" if "\n" not in str(error) else str(error))
+        return error.exit_code
+    except Exception as error:
+        logs.LOG.exception("%s", type(error).__name__)
+        if debug:
+            raise
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+            place = f"can't write {inert.line(error.filename, 400)}: " if error.filename else ""
+            terminal.complain(f"svmbench: {place}{error.strerror}")
+            return EXIT_ERROR
+        if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
+            terminal.complain(
+                "svmbench: this process may not open as many files as it needs; a larger number"
+                " for 'ulimit -n' (such as 1024) lets it"
+            )
+            return EXIT_ERROR
+        text = " ".join(str(error).split())
+        terminal.complain(f"svmbench: {type(error).__name__}: {text} (--debug shows where)")
+        return EXIT_ERROR
+    finally:
+        logs.end()
+    return code if isinstance(code, int) else EXIT_OK

@@ -1,0 +1,41 @@
+"""The JSON schema of a config, from the models that check one: for editors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from svmbench.cli import completion
+
+
+def config_schema() -> dict[str, Any]:
+    """Return the JSON schema (draft 2020-12) of a config file.
+
+    Solvers and data sets are offered by name; a name that is not among them is left to
+    ``svmbench validate``, which also knows plug-ins, prefixes and parts.
+    """
+    from svmbench.experiment.config.models import Config
+    from svmbench.experiment.settings.blocks import SolverSpec
+
+    schema = Config.model_json_schema()
+    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+    schema["title"] = "svmbench config"
+    # A block is one of several forms; which, its protocol says: that is marked by itself.
+    blocks = schema["properties"]["blocks"]["items"]
+    blocks["properties"] = {"protocol": {"enum": list(blocks["discriminator"]["mapping"])}}
+    definitions = schema["$defs"]
+    for kind, names in (
+        ("SolverSpec", completion.solver_names()),
+        ("DatasetSpec", completion.dataset_names()),
+    ):
+        model = definitions[kind]
+        name = {"anyOf": [{"enum": names}, {"type": "string"}], "title": "Name"}
+        model["properties"]["name"] = name
+        # A file needs no name, nor does a class of others or a program.
+        others = {"DatasetSpec": ("file",), "SolverSpec": SolverSpec.NAMED_BY}[kind]
+        model["required"] = []
+        for other in others:
+            model["properties"].setdefault(other, {"type": "string", "title": other.title()})
+        whole = {**model, "anyOf": [{"required": [key]} for key in ("name", *others)]}
+        is_set = kind == "DatasetSpec"  # of which a name alone is enough
+        definitions[kind] = {"anyOf": [name, whole], "title": kind} if is_set else whole
+    return schema

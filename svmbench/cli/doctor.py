@@ -1,0 +1,248 @@
+"""What this machine has, what it lacks, and how to mend that: ``svmbench doctor``."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import platform
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from svmbench.base import paths
+from svmbench.cli import terminal
+
+#: Less room than this in the cache, in GiB, is worth a word: the largest prepared set takes 2.
+ROOM_GB = 4.0
+GB = 2**30
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at.
+
+    Attributes
+    ----------
+    what : str
+        Its name.
+    found : str
+        What there is.
+    status : str
+        ``"ok"``, ``"note"`` (works, but …) or ``"broken"``.
+    mend : str
+        What to do about it, where it is not ``"ok"``.
+    """
+
+    what: str
+    found: str
+    status: str = "ok"
+    mend: str = ""
+
+
+def examine() -> list[Finding]:
+    """Look at everything; nothing is changed and nothing is downloaded.
+
+    Returns
+    -------
+    findings : list of Finding
+        In the order in which a person would mend them.
+    """
+    looks: list[Callable[[], Iterator[Finding]]] = [
+        _versions,
+        _solvers,
+        _machine,
+        _cache,
+        _mirror,
+        _datasets,
+        _measuring,
+    ]
+    findings: list[Finding] = []
+    for look in looks:
+        try:
+            findings += look()
+        except Exception as error:  # what breaks a look is itself a finding
+            what = look.__name__.strip("_")
+            said = " ".join(f"{type(error).__name__}: {error}".split())
+            findings.append(Finding(what, said, "broken", "--debug with any command shows where"))
+    return findings
+
+
+def to_json(findings: list[Finding]) -> dict[str, Any]:
+    """Return the findings as what JSON can hold, with ``ok`` over all of them."""
+    return {"ok": is_well(findings), "findings": [asdict(finding) for finding in findings]}
+
+
+def is_well(findings: list[Finding]) -> bool:
+    """Return whether nothing is broken."""
+    return all(finding.status != "broken" for finding in findings)
+
+
+def print_findings(findings: list[Finding]) -> None:
+    """Print a line for each finding, and below it how to mend what is not well."""
+    signs = {"ok": "ok", "note": "note", "broken": "BROKEN"}
+    width = max(len(finding.what) for finding in findings)
+    for finding in findings:
+        terminal.say(f"{signs[finding.status]:<6}  {finding.what:<{width}}  {finding.found}")
+        if finding.mend:
+            terminal.say(" " * (width + 10) + f"→ {finding.mend}")
+
+
+def _versions() -> Iterator[Finding]:
+    from svmbench import __version__
+    from svmbench.experiment.measuring import environment
+
+    yield Finding("svmbench", f"{__version__} in {paths.PACKAGE}")
+    yield Finding("python", f"{platform.python_version()} in {sys.prefix}")
+    facts = environment.describe(1)
+    lacking = [name for name, version in facts["packages"].items() if version == "not installed"]
+    has = ", ".join(f"{name} {version}" for name, version in facts["packages"].items())
+    if lacking:
+        mend = f"python -m pip install {' '.join(lacking)}"
+        yield Finding("packages", has, "broken", mend)
+    else:
+        yield Finding("packages", has)
+    yield Finding("BLAS", "; ".join(facts["blas"]) or "none that can be told")
+
+
+def _solvers() -> Iterator[Finding]:
+    for module, built_from in (
+        ("liblinear.liblinear", "liblinear-official"),
+        ("libsvm.svm", "libsvm-official"),
+    ):
+        try:
+            importlib.import_module(module)
+        except Exception as error:
+            mend = f"python -m pip install --force-reinstall {built_from} (it needs g++ and make)"
+            yield Finding(built_from, f"can't be loaded: {error}", "broken", mend)
+    plugins = os.environ.get("SVMBENCH_PLUGINS", "")
+    try:
+        from svmbench.baselines.catalogue import solvers
+
+        number = len(solvers())
+    except Exception as error:
+        mend = "install svmbench again (in a checkout: make setup)"
+        if plugins:
+            mend = "check SVMBENCH_PLUGINS, and that PYTHONPATH names the folder of your modules"
+        yield Finding("solvers", " ".join(str(error).split()), "broken", mend)
+        return
+    yield Finding("solvers", f"{number}" + (f", with those of {plugins}" if plugins else ""))
+
+
+def _machine() -> Iterator[Finding]:
+    from svmbench.experiment.measuring import environment
+
+    cores = os.cpu_count() or 1
+    yield Finding("CPU", f"{environment.cpu_model()}, {cores} cores")
+    load = environment.load_average()
+    if load and load[0] > cores / 2:
+        mend = "times will spread; claims about speed are races, which bear it"
+        yield Finding("load", f"{load[0]:g} on {cores} cores", "note", mend)
+    elif load:
+        yield Finding("load", f"{load[0]:g} on {cores} cores")
+    said = [
+        f"{name}={os.environ[name]}" for name in environment.THREAD_VARIABLES if name in os.environ
+    ]
+    yield Finding(
+        "threads",
+        f"{', '.join(said) or 'not set'}; in a run, cells have as many as the config says",
+    )
+    if not sys.platform.startswith("linux"):
+        mend = "memory limits and the clean-up after a killed run need Linux"
+        yield Finding("system", platform.platform(), "note", mend)
+
+
+def _cache() -> Iterator[Finding]:
+    cache = paths.cache_dir()
+    place = next(path for path in (cache, *cache.parents) if path.exists())
+    if not os.access(place, os.W_OK):
+        mend = "make it writable, or name another place by SVMBENCH_CACHE"
+        yield Finding("cache", f"{cache} can't be written", "broken", mend)
+        return
+    free = shutil.disk_usage(place).free / GB
+    size = sum(file.stat().st_size for file in cache.rglob("*") if file.is_file()) / GB
+    found = f"{cache}, {size:.1f} GiB, {free:.1f} GiB free"
+    if free < ROOM_GB:
+        mend = "make room, or name another place by SVMBENCH_CACHE"
+        yield Finding("cache", found, "note", mend)
+    else:
+        yield Finding("cache", found)
+    yield from _compiled()
+
+
+def _compiled() -> Iterator[Finding]:
+    from svmbench.base import compiled
+
+    if compiled.JIT_DISABLED:
+        mend = "unset NUMBA_DISABLE_JIT: without it loops run as plain Python, slowly"
+        yield Finding("compiled code", "off", "note", mend)
+        return
+    held = list(Path(os.environ["NUMBA_CACHE_DIR"]).rglob("*.nbi"))
+    if held:
+        yield Finding("compiled code", f"{len(held)} loops kept for these versions and this CPU")
+    else:
+        mend = "'svmbench warmup' compiles now what the first run would compile otherwise"
+        yield Finding("compiled code", "none kept for these versions and this CPU", "note", mend)
+
+
+def _mirror() -> Iterator[Finding]:
+    from svmbench.data.entries import shown_address
+    from svmbench.data.fetch import configured_mirror, is_url
+
+    mirror = configured_mirror()
+    if mirror is None:
+        offline = os.environ.get("SVMBENCH_OFFLINE")
+        found = "none; and SVMBENCH_OFFLINE rules the official addresses out" if offline else "none"
+        mend = "SVMBENCH_MIRROR names a folder or URL that holds the files; without it they are "
+        mend += "got from their official addresses"
+        yield Finding("mirror", found, "note", mend)
+    elif is_url(mirror):
+        yield _mirror_url(mirror)
+    elif not paths.expanded(mirror).is_dir():
+        mend = "let SVMBENCH_MIRROR name a folder that exists, or unset it"
+        yield Finding("mirror", f"{shown_address(mirror)} is not a folder", "broken", mend)
+    else:
+        yield Finding("mirror", mirror)
+
+
+def _mirror_url(mirror: str) -> Finding:
+    import requests
+
+    from svmbench.data.download import answered
+    from svmbench.data.entries import shown_address
+
+    shown = shown_address(mirror)
+    try:
+        answered(mirror, {}, head_only=True).close()
+    except requests.RequestException as error:
+        mend = "check the address in SVMBENCH_MIRROR and the way there, or unset it"
+        return Finding("mirror", f"{shown}: {type(error).__name__}", "broken", mend)
+    return Finding("mirror", f"{shown} answers")
+
+
+def _datasets() -> Iterator[Finding]:
+    from svmbench import data
+
+    where: dict[str, list[str]] = {}
+    for name in data.names():
+        where.setdefault(data.status(name), []).append(name)
+    kinds = ("cached", "built-in", "mirror", "official", "nowhere")
+    found = ", ".join(f"{len(where[kind])} {kind}" for kind in kinds if kind in where)
+    lacking = where.get("nowhere", [])
+    if lacking:
+        mend = f"these need a mirror that holds them: {', '.join(lacking)}"
+        yield Finding("data sets", found, "note", mend)
+    else:
+        yield Finding("data sets", found)
+
+
+def _measuring() -> Iterator[Finding]:
+    from svmbench.experiment.measuring.measure import CLEAR_REFS
+
+    if os.access(CLEAR_REFS, os.W_OK):
+        yield Finding("memory peaks", "can be measured")
+    else:
+        mend = "peak_memory_mb stays empty; nothing else depends on it"
+        yield Finding("memory peaks", f"{CLEAR_REFS} can't be written", "note", mend)

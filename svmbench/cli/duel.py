@@ -1,0 +1,311 @@
+"""A race of one line: ``svmbench time DATASET --solver NAME … --vs NAME …``, without a config."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypedDict
+
+from svmbench.base.errors import ConfigError, SvmbenchError
+from svmbench.cli import terminal
+from svmbench.schema.record import CellRecord
+
+
+@dataclass
+class Racer:
+    """One solver of the race, as the command line names it.
+
+    Attributes
+    ----------
+    name : str
+    params : dict
+        Fixed parameters.
+    ladder : dict
+        At most one parameter with several values, from loose to tight.
+    label : str
+        What the result calls it: its words, so that one solver may race itself.
+    """
+
+    name: str
+    params: dict[str, Any] = field(default_factory=dict)
+    ladder: dict[str, list[Any]] = field(default_factory=dict)
+    label: str = ""
+
+
+class Times(TypedDict):
+    """What a race found of one solver: seconds, their range, and its objective.
+
+    `solver` is its label. The objective is None where it is of no known problem; `excess_objective`
+    is how far above the best one it came, relative.
+    """
+
+    solver: str
+    problem: str
+    cpu_time_s: float | None
+    cpu_range_s: list[float] | None
+    train_time_s: float | None
+    objective: float | None
+    excess_objective: float | None
+
+
+class Ratio(TypedDict):
+    """How many times the CPU time of the first solver another one took; None if it never came."""
+
+    solver: str
+    times: float | None
+    range: list[float] | None
+
+
+class Result(TypedDict):
+    """A race, as it is printed and as JSON has it."""
+
+    dataset: str
+    n_train: int
+    rounds: int
+    solvers: list[Times]
+    ratios: list[Ratio]
+    note: str
+
+
+def parse_racer(words: str, *, trust: bool = False) -> Racer:
+    """Read ``NAME KEY=VALUE KEY=VALUE,VALUE``, where a name may be a class's dotted path.
+
+    Parameters
+    ----------
+    words : str
+    trust : bool, default=False
+        Whether a class is imported that comes from elsewhere than scikit-learn.
+
+    Raises
+    ------
+    svmbench.base.errors.ConfigError
+        For an unknown solver or parameter (with the nearest), a class that can't be taken, a word
+        that is no ``KEY=VALUE``, or a value out of range.
+    """
+    from svmbench.baselines.catalogue import solver
+    from svmbench.baselines.foreign import why_not_taken
+    from svmbench.experiment.config.yaml_source import parse_value
+
+    if not words.strip():
+        raise ConfigError("a solver's name is empty ('svmbench list solvers' shows them)")
+    name, *settings = words.split()
+    if "." in name and (reason := why_not_taken(name, trust=trust)):
+        raise ConfigError(reason)
+    racer = Racer(name, label=" ".join([name, *settings]))
+    for setting in settings:
+        key, separator, value = setting.partition("=")
+        if not separator or not key or not value:
+            raise ConfigError(f"{name}: {setting!r} is not of the form KEY=VALUE")
+        values = [parse_value(part) for part in value.split(",")]
+        if len(values) > 1:
+            racer.ladder[key] = values
+        else:
+            racer.params[key] = values[0]
+    solver(name, **racer.params, **{key: values[0] for key, values in racer.ladder.items()})
+    _spec(racer)
+    return racer
+
+
+def _spec(racer: Racer) -> Any:
+    """Return the racer as configs have it, with their checks of its values."""
+    from pydantic import ValidationError
+
+    from svmbench.base.misfits import sentence
+    from svmbench.experiment.settings.blocks import SolverSpec
+
+    try:
+        return SolverSpec.model_validate(
+            {
+                "name": racer.name,
+                "label": racer.label,
+                "params": racer.params,
+                "grid": racer.ladder,
+            }
+        )
+    except ValidationError as error:
+        raise ConfigError(f"{racer.label}: {sentence(error.errors()[0])}") from error
+
+
+def race(
+    dataset: str,
+    racers: list[Racer],
+    *,
+    rounds: int,
+    rows: int = 0,
+    tolerance: float | None = None,
+    scaling: str = "all-rows",
+    timeout_s: float = 600.0,
+    mirror: str | None = None,
+) -> Result:
+    """Race solvers on a data set in one process of their own; the first is compared to the others.
+
+    Parameters
+    ----------
+    dataset : str
+        A registered name, or the path of a file.
+    racers : list of Racer
+        At least two; the first is the one in question.
+    rounds : int
+        Each solver trains once a round, in turn.
+    rows : int
+        At most so many, drawn by class; 0 for all.
+    tolerance : float, optional
+        Compare the cost of coming so near to the best objective (relative); without it, compare
+        the solvers at the settings they are given.
+    scaling : str
+        ``"all-rows"`` (features to [0, 1]) or ``"none"``.
+    timeout_s : float
+        Seconds after which the race is given up.
+    mirror : str, optional
+        As for :func:`svmbench.data.ensure`.
+
+    Returns
+    -------
+    Result
+
+    Raises
+    ------
+    svmbench.base.errors.SvmbenchError
+        If the race could not be run; with the reason.
+    """
+    from svmbench.experiment.plan.planner import make_plan
+    from svmbench.experiment.run.execute import Options, execute
+    from svmbench.experiment.run.records import RunFolder
+
+    labels = [racer.label for racer in racers]
+    if len(set(labels)) < len(labels):
+        raise ConfigError(f"{labels[0]} against itself needs other parameters on one side")
+    config = _config(dataset, racers, rounds, rows, tolerance, scaling)
+    plan = make_plan(config, "time", "only", mirror=mirror)
+    (cell,) = plan.cells
+    if cell.status != "planned":
+        raise SvmbenchError(cell.reason)
+    with tempfile.TemporaryDirectory() as folder, RunFolder(Path(folder)) as records:
+        summary = execute(plan, plan.cells, records, Options(timeout_s=timeout_s))
+        if summary.interrupted:
+            raise KeyboardInterrupt
+        record = records.cells[cell.key]
+    if record["status"] != "ok":
+        raise SvmbenchError(f"the race ended without a result: {record['reason']}")
+    return _result(dataset, racers, rounds, record)
+
+
+def _config(
+    dataset: str,
+    racers: list[Racer],
+    rounds: int,
+    rows: int,
+    tolerance: float | None,
+    scaling: str,
+) -> Any:
+    from svmbench.data import parse_name
+    from svmbench.experiment.config.models import Config
+
+    try:
+        is_file = Path(dataset).is_file()
+    except OSError:  # a name too long for a file
+        is_file = False
+    if not is_file:
+        parse_name(dataset)
+    first, *others = [racer.label for racer in racers]
+    return Config.model_validate(
+        {
+            "title": "A race of one line",
+            "seed": 1,
+            "datasets": [{"file": dataset} if is_file else dataset],
+            "solvers": [_spec(racer) for racer in racers],
+            "blocks": [
+                {
+                    "name": "race",
+                    "protocol": "race",
+                    "repeats": rounds,
+                    "max_samples": rows,
+                    "tolerance": tolerance,
+                    "scaling": scaling,
+                    "pairs": [[first, other] for other in others],
+                }
+            ],
+            "profiles": {"only": {}},
+        }
+    )
+
+
+def _result(dataset: str, racers: list[Racer], rounds: int, record: CellRecord) -> Result:
+    from svmbench.baselines.catalogue import solver_class
+
+    metrics, spread = record["metrics"], record["spread"]
+    shown: list[Times] = []
+    for racer in racers:
+        cpu = f"cpu_time_s:{racer.label}"
+        shown.append(
+            {
+                "solver": racer.label,
+                "problem": solver_class(racer.name).declaration.problem,
+                "cpu_time_s": metrics.get(cpu),
+                "cpu_range_s": spread.get(cpu),
+                "train_time_s": metrics.get(f"train_time_s:{racer.label}"),
+                "objective": metrics.get(f"objective:{racer.label}"),
+                "excess_objective": metrics.get(f"excess_objective:{racer.label}"),
+            }
+        )
+    first = racers[0].label
+    ratios: list[Ratio] = [
+        {
+            "solver": racer.label,
+            "times": metrics[f"ratio:{first}:{racer.label}"],
+            "range": spread.get(f"ratio:{first}:{racer.label}"),
+        }
+        for racer in racers[1:]
+    ]
+    return {
+        "dataset": dataset,
+        "n_train": metrics["n_train"],
+        "rounds": rounds,
+        "solvers": shown,
+        "ratios": ratios,
+        "note": record["stop_reason"],
+    }
+
+
+def print_result(result: Result) -> None:
+    """Print a race as a table, a line a ratio, and what to keep in mind."""
+    terminal.say(
+        f"{result['dataset']}: {result['n_train']:,} rows, {result['rounds']} rounds, one thread"
+    )
+    rows = [("solver", "problem", "cpu s", "lowest to highest", "objective")]
+    for one in result["solvers"]:
+        low, high = one["cpu_range_s"] or (None, None)
+        span = f"{low:.4g} to {high:.4g}" if low is not None else "-"
+        rows.append(
+            (
+                one["solver"],
+                one["problem"],
+                _number(one["cpu_time_s"], ".4g"),
+                span,
+                _number(one["objective"], ".8g"),
+            )
+        )
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    for row in rows:
+        cells = (f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True))
+        terminal.say("  ".join(cells).rstrip())
+    first = result["solvers"][0]["solver"]
+    for ratio in result["ratios"]:
+        if ratio["times"] is None or ratio["range"] is None:
+            continue
+        low, high = ratio["range"]
+        terminal.say(
+            f"{ratio['solver']} takes {ratio['times']:.3g} times the CPU time of {first}"
+            f" ({low:.3g} to {high:.3g})"
+        )
+    if result["note"]:
+        terminal.say(f"note: {result['note']}")
+    if len({one["problem"] for one in result["solvers"]}) > 1:
+        terminal.say(
+            "note: they minimise different problems, so their objectives can't be compared"
+        )
+
+
+def _number(value: float | None, form: str) -> str:
+    return "-" if value is None else format(value, form)

@@ -1,0 +1,216 @@
+"""What ``svmbench list`` and ``svmbench describe`` print: rows as a table, a card as lines."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from typing import Any
+
+from svmbench.base import inert
+from svmbench.cli import terminal
+
+INDENT = 2
+
+
+def list_solvers() -> list[dict[str, Any]]:
+    """Return one row for each solver, by name."""
+    from svmbench.baselines.catalogue import solvers
+
+    return [
+        {
+            "solver": name,
+            "problem": d.problem,
+            "kernels": ", ".join(d.kernels),
+            "sparse": "yes" if d.sparse else "no",
+            "paper": d.paper or "baseline",
+            "what": d.summary,
+        }
+        for name, d in solvers().items()
+    ]
+
+
+def list_datasets() -> list[dict[str, Any]]:
+    """Return one row for each data set, in the registry's order."""
+    from svmbench import data
+
+    return data.list_rows()
+
+
+def list_configs() -> list[dict[str, Any]]:
+    """Return one row for each config that ships with the package, by name."""
+    from svmbench.experiment.config.loader import load_config, shipped_configs
+
+    rows = []
+    for path in shipped_configs():
+        config = load_config(path)
+        rows.append(
+            {
+                "config": path.stem,
+                "paper": config.paper or "-",
+                "profiles": ", ".join(config.profiles),
+                "title": config.title,
+            }
+        )
+    return rows
+
+
+def list_papers() -> list[dict[str, Any]]:
+    """Return one row for each paper, with the configs that re-run its tables and figures."""
+    from svmbench.papers import PAPERS
+
+    configs = list_configs()
+    return [
+        {
+            "paper": key,
+            "configs": ", ".join(c["config"] for c in configs if c["paper"] == key) or "-",
+            "citation": paper.citation,
+        }
+        for key, paper in PAPERS.items()
+    ]
+
+
+LISTS = {
+    "solvers": list_solvers,
+    "datasets": list_datasets,
+    "configs": list_configs,
+    "papers": list_papers,
+}
+
+
+def describe(name: str, *, trust: bool = False) -> dict[str, Any]:
+    """Return the card of a solver, of a class at a dotted path, or of a data set.
+
+    Parameters
+    ----------
+    name : str
+    trust : bool, default=False
+        Whether a class is imported that comes from elsewhere than scikit-learn.
+
+    Raises
+    ------
+    svmbench.base.errors.ConfigError
+        If the class can't be taken.
+    svmbench.base.errors.UnknownNameError
+        With the nearest solver or data set.
+    """
+    from svmbench import data
+    from svmbench.base.errors import UnknownNameError
+    from svmbench.baselines.catalogue import solver, solver_class, solvers
+    from svmbench.core.contract.problems import PROBLEMS
+    from svmbench.core.contract.registry import PROMISES
+
+    declared = solvers().get(name)
+    if declared is None:
+        try:
+            return data.describe(name)
+        except UnknownNameError as error:
+            if "." in name:
+                return _describe_class(name, trust)
+            known = [*solvers(), *data.names()]
+            raise UnknownNameError("solver or data set", name, known) from error
+    return {
+        "solver": name,
+        "what": declared.summary,
+        **({"suits": declared.suits} if declared.suits else {}),
+        "paper": declared.paper or "none: a baseline",
+        "reference": declared.reference,
+        "minimises": f"{declared.problem}: {PROBLEMS[declared.problem].formula}",
+        "offset": str(solver(name).offset),
+        "promises": PROMISES.get(declared.promise, "").replace("{}", declared.promised_by),
+        "kernels": ", ".join(declared.kernels),
+        "reads": ", ".join(declared.reads),
+        "inputs": "dense, CSR" if declared.sparse else "dense",
+        "task": declared.task,
+        "parameters": [f"{key} = {value}" for key, value in solver(name).get_params().items()],
+        "deviations": deviations(solver_class(name)),
+    }
+
+
+def deviations(cls: type) -> list[str]:
+    """Return what the head of a solver's file says under Deviations, a paragraph each.
+
+    Parameters
+    ----------
+    cls : type
+        Its class; of one that says nothing the list is empty.
+    """
+    text = inspect.cleandoc(sys.modules[cls.__module__].__doc__ or "")
+    found: list[str] = []
+    inside = False
+    for line in text.splitlines():
+        if line[:1].strip():
+            inside = "deviations" in line.lower()
+        elif inside and line.strip():
+            words = " ".join(line.split())
+            if words.startswith("- ") or not found:
+                found.append(words.removeprefix("- "))
+            else:
+                found[-1] += f" {words}"
+    return found
+
+
+def _describe_class(path: str, trust: bool) -> dict[str, Any]:
+    """Return the card of a class of others, which says what this suite knows of it."""
+    from svmbench.base.errors import ConfigError
+    from svmbench.baselines.catalogue import solver, solver_class
+    from svmbench.baselines.foreign import why_not_taken
+
+    if reason := why_not_taken(path, trust=trust):
+        raise ConfigError(f"no data set is called {path!r}, and as a class {reason}")
+    declared = solver_class(path).declaration
+    return {
+        "solver": path,
+        "what": declared.summary,
+        "reference": declared.reference,
+        "minimises": "not known: it is compared by scores and times, never by objective",
+        "kernels": ", ".join(declared.kernels),
+        "task": declared.task,
+        "parameters": [f"{key} = {value}" for key, value in solver(path).get_params().items()],
+    }
+
+
+def print_card(facts: dict[str, Any]) -> None:
+    """Print a card: one line a fact, what has several parts in lines of its own below."""
+    facts = {key: value for key, value in facts.items() if value not in ("", None, [], {})}
+    width = max(len(key) for key in facts) + INDENT
+    for key, value in facts.items():
+        lines = _lines(value)
+        terminal.say(f"{key:<{width}}{lines[0]}")
+        for line in lines[1:]:
+            terminal.say(" " * width + line)
+
+
+def _lines(value: Any) -> list[str]:
+    if isinstance(value, dict):
+        return [f"{key}: {part}" for key, part in value.items()]
+    if isinstance(value, list | tuple):
+        if all(isinstance(part, int | float) for part in value):
+            return [", ".join(_number(part) for part in value)]
+        return [str(part) for part in value]
+    return [_number(value)]
+
+
+def _number(value: Any) -> str:
+    is_count = isinstance(value, int) and not isinstance(value, bool)
+    return f"{value:,}" if is_count else str(value)
+
+
+def print_table(rows: list[dict[str, Any]], console: Any) -> None:
+    """Print rows as aligned columns; on a terminal long cells wrap."""
+    from rich import box
+    from rich.markup import escape
+    from rich.table import Table
+
+    rows = [{column: inert.line(value) for column, value in row.items()} for row in rows]
+    columns = list(rows[0]) if rows else []
+    if not console.is_terminal:
+        widths = {c: max(len(c), *(len(str(r[c])) for r in rows)) for c in columns}
+        for row in [{c: c for c in columns}, *rows]:
+            terminal.say("  ".join(f"{row[c]!s:<{widths[c]}}" for c in columns).rstrip())
+        return
+    shown = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for column in columns:
+        shown.add_column(column, overflow="fold")
+    for row in rows:
+        shown.add_row(*(escape(value) for value in row.values()))
+    console.print(shown)

@@ -1,0 +1,250 @@
+"""What a person sees while a run goes on: a bar on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import time
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TransferSpeedColumn,
+)
+
+from svmbench.base import inert
+from svmbench.cli import terminal
+from svmbench.cli.logs import LOG
+
+if TYPE_CHECKING:
+    from svmbench.data import Event, Outcome
+    from svmbench.experiment.settings.cells import Cell
+    from svmbench.schema.record import CellRecord
+
+
+def cell_name(cell: Cell) -> str:
+    """Return a cell's name in one line: data set, size, solver, fold, block."""
+    shown = cell.shown
+    parts = [str(shown["dataset"])]
+    if shown["size"] is not None:
+        parts.append(f"n={shown['size']}")
+    if shown["n_features_kept"] is not None:
+        parts.append(f"d={shown['n_features_kept']}")
+    if shown["solver"]:
+        parts.append(str(shown["solver"]).replace("|", " / "))
+    if shown["fold"] is not None:
+        parts.append(f"fold {shown['fold'] + 1}")
+    return inert.line(" · ".join([*parts, str(shown["block"])]))
+
+
+class Watcher:
+    """A listener for a run of so many cells.
+
+    Parameters
+    ----------
+    console : rich.console.Console
+        Where to write; its ``is_terminal`` decides between bar and lines.
+    cells : list of Cell
+        Those that will run.
+    quiet : bool
+        Say nothing but what went wrong.
+    """
+
+    def __init__(self, console: Console, cells: list[Cell], *, quiet: bool = False) -> None:
+        self.console = console
+        self.total = len(cells)
+        self.quiet = quiet
+        self.done = 0
+        self._work = sum(c.cost for c in cells) or 1.0
+        self._work_done = 0.0
+        self._start = time.monotonic()
+        self._bar: Progress | None = None
+        if console.is_terminal and not quiet and cells:
+            self._bar = Progress(
+                TextColumn("{task.description}", markup=False),
+                BarColumn(),
+                MofNCompleteColumn(),
+                TextColumn("{task.fields[left]}"),
+                console=console,
+                transient=True,
+            )
+            self._task = self._bar.add_task("starting", total=self.total, left="")
+
+    def __enter__(self) -> Self:
+        if self._bar:
+            self._bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._bar:
+            self._bar.stop()
+
+    def started(self, cell: Cell) -> None:
+        """Show the cell that begins."""
+        LOG.info("start: %s", cell_name(cell))
+        if self._bar:
+            self._bar.update(self._task, description=cell_name(cell))
+
+    def finished(self, cell: Cell, record: CellRecord) -> None:
+        """Count the cell, and print it where there is no bar or where it went wrong."""
+        self.done += 1
+        self._work_done += cell.cost
+        what = record["reason"] or _result(record)
+        LOG.info("%s: %s: %s", record["status"], cell_name(cell), what)
+        if self._bar:
+            self._bar.update(self._task, completed=self.done, left=self._time_left())
+        if record["status"] != "ok":
+            self._print(f"{record['status']}: {cell_name(cell)}: {record['reason']}")
+        elif not self._bar and not self.quiet:
+            self._print(f"[{self.done}/{self.total}] {cell_name(cell)}: {_result(record)}")
+
+    def note(self, text: str) -> None:
+        """Print a sentence."""
+        LOG.info("%s", text)
+        self._print(text)
+
+    def _print(self, text: str) -> None:
+        terminal.tell(self.console, text)
+
+    def _time_left(self) -> str:
+        """Estimate what is left from the work done so far (small cells run first)."""
+        if self.done < 3:
+            return ""
+        per_cell = 0.15
+        spent = max(1e-3, time.monotonic() - self._start - per_cell * self.done)
+        share = self._work_done / self._work
+        seconds = (self.total - self.done) * per_cell + spent * (1 - share) / max(share, 1e-6)
+        return (
+            f"about {seconds:.0f} s left" if seconds < 120 else f"about {seconds / 60:.0f} min left"
+        )
+
+
+class Narrator:
+    """Who tells a person of what goes on in a run.
+
+    Parameters
+    ----------
+    console : rich.console.Console
+    quiet : bool
+        Tell nothing but what went wrong.
+    """
+
+    def __init__(self, console: Console, *, quiet: bool = False) -> None:
+        self.console, self.quiet = console, quiet
+
+    def note(self, text: str) -> None:
+        """Tell what nobody should miss."""
+        terminal.tell(self.console, text)
+
+    def say(self, text: str) -> None:
+        """Tell of a step, and log it."""
+        LOG.info("%s", text)
+        if not self.quiet:
+            self.note(text)
+
+    def watch(self, cells: list[Cell]) -> Watcher:
+        """Return a listener for some cells that will run."""
+        return Watcher(self.console, cells, quiet=self.quiet)
+
+
+def _result(record: CellRecord) -> str:
+    metrics = record.get("metrics", {})
+    parts = []
+    if metrics.get("train_time_s") is not None:
+        parts.append(f"{metrics['train_time_s']:.3g} s")
+    if metrics.get("accuracy_pct") is not None:
+        parts.append(f"{metrics['accuracy_pct']:.2f} %")
+    # A ratio has no value where a solver never came to what it was timed to.
+    ratios = {k: v for k, v in metrics.items() if k.startswith("ratio:") and v is not None}
+    parts += [f"{k.removeprefix('ratio:')} {v:.3g}×" for k, v in ratios.items()]
+    return ", ".join(parts) or "ok"
+
+
+class Fetching:
+    """What a person sees while data sets are fetched: one line each, and a bar of a download.
+
+    Parameters
+    ----------
+    console : rich.console.Console
+        Where to write; only a terminal gets a bar.
+    total : int
+        How many data sets were asked for.
+    """
+
+    def __init__(self, console: Console, total: int) -> None:
+        self.console = console
+        self.total = total
+        self._bar: Progress | None = None
+        if console.is_terminal:
+            self._bar = Progress(
+                TextColumn("{task.description}", markup=False),
+                BarColumn(),
+                DownloadColumn(),
+                TransferSpeedColumn(),
+                console=console,
+                transient=True,
+            )
+            self._task = self._bar.add_task("", total=None, visible=False)
+
+    def __enter__(self) -> Self:
+        if self._bar:
+            self._bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._bar:
+            self._bar.stop()
+
+    def event(self, event: Event) -> None:
+        """Show a step of :func:`svmbench.data.fetch_many`."""
+        if event.kind != "bytes":
+            LOG.info("%s", fetched(event.outcome) if event.outcome else f"{event.name}: preparing")
+        if event.outcome is not None:
+            if self._bar:
+                self._bar.update(self._task, visible=False)
+            terminal.tell(self.console, fetched(event.outcome))
+        elif self._bar and event.kind == "start":
+            self._bar.reset(
+                self._task,
+                description=inert.line(f"{event.name}: preparing"),
+                total=None,
+                visible=True,
+            )
+        elif self._bar and event.kind == "bytes":
+            self._bar.update(
+                self._task,
+                description=inert.line(f"{event.name}: {event.file}"),
+                completed=event.done,
+                total=event.total,
+                visible=True,
+            )
+
+
+def fetched(outcome: Outcome) -> str:
+    """Return what became of a data set, in one line."""
+    if not outcome.ok:
+        reason = outcome.reason.removeprefix(f"{outcome.name}: ")
+        return f"{outcome.name}: not available: {reason}"
+    facts = outcome.facts
+    checked = {
+        "sha256": "sha256 verified",
+        "md5": "md5 verified",
+        "generated": f"{facts['source']}, counts checked",
+    }.get(facts["verified"], "counts checked, bytes unverified")
+    test = f" + {facts['n_test']:,} test rows" if facts["n_test"] else ""
+    shape = f"{facts['n_samples']:,} × {facts['n_features']:,}{test}"
+    return f"{outcome.name}: ready ({shape}, {checked})"

@@ -1,0 +1,271 @@
+"""Commands that show results: tables, verdicts, pages. Each imports what it needs when it runs."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from svmbench import __version__
+from svmbench.base.errors import ConfigError, ResultsError, UnknownNameError
+from svmbench.base.side_by_side import side_by_side
+from svmbench.cli import terminal
+from svmbench.cli.commands import changes_since, kept_results
+from svmbench.cli.options import FOLDER, FRESHNESS, RESULTS, THRESHOLDS
+
+if TYPE_CHECKING:
+    from svmbench.report.claims.entries import Claim
+    from svmbench.report.claims.verdict import Verdict
+    from svmbench.report.site.material import Freshness
+
+#: What of a solver's card the head of its page says anyway.
+_SAID_ELSEWHERE = ("solver", "deviations")
+
+
+@click.command()
+@click.argument("results", type=FOLDER)
+@click.option(
+    "--allow-contended", is_flag=True, help="Use times that were measured while other cells ran."
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["markdown", "latex"]),
+    default="markdown",
+    show_default=True,
+    help="Markdown, CSV, SVG and PNG in the folder; or LaTeX and PDF, for papers.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=FOLDER,
+    metavar="DIR",
+    help="Where LaTeX and PDF go.  [default: the folder latex in RESULTS]",
+)
+def table(results: Path, allow_contended: bool, form: str, output: Path | None) -> None:
+    r"""Rebuild the tables and plots of a results folder from its records alone.
+
+    For papers there are LaTeX tables (booktabs), with one unit a column and the best in bold, and
+    plots as PDF, with what their footers say as captions in a .tex beside each.
+
+    \b
+    Examples:
+      svmbench table results/alsvm_table2-quick
+      svmbench table results/alsvm/alsvm_table2 --format latex -o thesis/tables
+    """
+    console = terminal.console()
+    if form == "markdown":
+        if output is not None:
+            raise ConfigError("-o is for --format latex: other files go to the results folder")
+        rebuild(results, console, allow_contended=allow_contended)
+        return
+    from svmbench.base.files import make_folder, write_bytes
+    from svmbench.report.builder import read_content
+    from svmbench.report.latex import paper_files
+
+    content = read_content(results, allow_contended=allow_contended)
+    target = output or results / "latex"
+    made = paper_files(content, allow_contended=allow_contended)
+    try:
+        if output is None:
+            make_folder(target)
+        target.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ResultsError(f"can't write {target}: {error.strerror or error}") from error
+    for name, text in made.items():
+        terminal.tell(console, write_bytes(target / name, text))
+
+
+def rebuild(
+    path: Path, console: Any, *, quiet: bool = False, allow_contended: bool = False
+) -> None:
+    """Make the tables and plots of a results folder, and name the files unless it is quiet."""
+    from svmbench.report import build
+
+    built = build(path, allow_contended=allow_contended)
+    for file in () if quiet else built.files:
+        terminal.tell(console, file)
+
+
+@click.command()
+@RESULTS
+@THRESHOLDS
+@FRESHNESS
+@click.option("--paper", "papers", multiple=True, metavar="PAPER", help="Its claims alone.")
+@click.option("--claim", "names", multiple=True, metavar="ID", help="This claim alone, with all.")
+@click.option("--details", is_flag=True, help="Show every part of every verdict.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["terminal", "json", "markdown", "latex"]),
+    default="terminal",
+    show_default=True,
+)
+def claims(
+    results: tuple[Path, ...],
+    papers: tuple[str, ...],
+    names: tuple[str, ...],
+    details: bool,
+    form: str,
+    file: Path | None,
+    freshness: bool,
+) -> None:
+    r"""Judge what the papers claim, from kept records alone.
+
+    RESULTS are run folders, or folders that hold some: the folder results unless others are named.
+    Each claim comes out as reproduced, partly, not reproduced or not tested, with the measured
+    numbers, the threshold, what is uncertain, and the command that makes the records.
+
+    \b
+    Examples:
+      svmbench claims --paper smo
+      svmbench claims --claim alsvm-4 results/alsvm
+      svmbench claims --format markdown > verdicts.md
+    """
+    from svmbench.papers import PAPERS
+    from svmbench.report import claims as judging
+    from svmbench.report.claims import written
+
+    for paper in papers:
+        if paper not in PAPERS:
+            raise UnknownNameError("paper", paper, list(PAPERS))
+    known = judging.read(file, list(PAPERS))
+    for name in names:
+        if name not in [one.id for one in known]:
+            raise UnknownNameError("claim", name, [one.id for one in known])
+    asked = [
+        one
+        for one in known
+        if (not papers or one.paper in papers) and (not names or one.id in names)
+    ]
+    verdicts = _verdicts(asked, results or (kept_results(),), _age(look=freshness))
+    if form == "terminal":
+        for text in written.as_terminal(verdicts, details=details or bool(names)):
+            terminal.say(text)
+        terminal.check()
+        return
+    shown = {"json": written.as_json, "markdown": written.as_markdown, "latex": written.as_latex}
+    terminal.hand_over(shown[form](verdicts))
+
+
+@click.command()
+@RESULTS
+@THRESHOLDS
+@FRESHNESS
+@click.option(
+    "-o",
+    "--output",
+    type=FOLDER,
+    metavar="DIR",
+    default=Path("site"),
+    show_default=True,
+    help="Where the pages go: a new or empty folder, or a former site, which they replace.",
+)
+def site(results: tuple[Path, ...], output: Path, file: Path | None, freshness: bool) -> None:
+    r"""Make a site of results: verdicts, a page a paper, a page a solver; static, without network.
+
+    RESULTS are run folders, or folders that hold some: the folder results unless others are named.
+    Everything is made from the records, and the pages link them.
+
+    \b
+    Examples:
+      svmbench site
+      svmbench site results/alsvm results/smo_adult_rbf-quick -o pages
+    """
+    index, _ = make_site(results, output, file=file, freshness=freshness)
+    terminal.say(index)
+
+
+def make_site(
+    results: tuple[Path, ...],
+    output: Path,
+    *,
+    file: Path | None = None,
+    freshness: bool = True,
+    beside: Path | None = None,
+) -> tuple[Path, str]:
+    """Make a site of some results; return its first page, and the verdicts in a sentence.
+
+    Parameters
+    ----------
+    results : tuple of Path
+        Folders; none for those that are kept.
+    output : Path
+    file : Path, optional
+        The claims; those that ship with the package by default.
+    freshness : bool, default=True
+        Whether to look for results that are older than the code.
+    beside : Path, optional
+        A folder of kept records, which decide where `results` leave a claim open.
+    """
+    from svmbench.papers import PAPERS
+    from svmbench.report import claims as judging
+    from svmbench.report.claims.written import summary
+    from svmbench.report.site import Material, SolverFacts, build_site, check_place
+
+    folders = results or (kept_results(),)
+    check_place(output)
+    # In a process of its own: the classes of all solvers, with their imports, take 150 MiB.
+    (cards,) = side_by_side(_solver_cards, [_SAID_ELSEWHERE], 1)
+    known = judging.read(file, list(PAPERS))
+    age = _age(look=freshness)
+    verdicts = _verdicts(known, folders, age)
+    if beside is not None:
+        verdicts = judging.completed(verdicts, _verdicts(known, [beside], age))
+    made = build_site(
+        Material(
+            folders=tuple(folders),
+            verdicts=tuple(verdicts),
+            papers={key: paper.citation for key, paper in PAPERS.items()},
+            solvers={
+                name: SolverFacts(facts, tuple(deviations)) for name, facts, deviations in cards
+            },
+            freshness=age,
+            version=__version__,
+        ),
+        output,
+    )
+    return made.index, summary(verdicts)
+
+
+def _age(*, look: bool) -> Freshness | None:
+    """Return what says, once for each run folder, what has changed since its cells were measured.
+
+    None where nobody shall look.
+    """
+    if not look:
+        return None
+    found = functools.cache(changes_since)
+    return lambda folder: found(folder.resolve())
+
+
+def _verdicts(
+    known: Sequence[Claim], folders: Sequence[Path], age: Freshness | None
+) -> list[Verdict]:
+    """Judge some claims from some folders."""
+    from svmbench.report import claims as judging
+
+    kept = judging.gather(list(folders))
+    return judging.judge(known, kept, age and (lambda source: age(source.run.path)))
+
+
+def _solver_cards(left_out: tuple[str, ...]) -> list[tuple[str, dict[str, Any], list[str]]]:
+    """Return name, facts (but for some) and deviations of every declared solver."""
+    from svmbench.baselines.catalogue import solvers
+    from svmbench.cli import listing
+
+    cards = []
+    for name in solvers():
+        card = listing.describe(name)
+        facts = {key: value for key, value in card.items() if key not in left_out and value}
+        cards.append((name, facts, card["deviations"]))
+    return cards
+
+
+def register(group: click.Group) -> None:
+    """Add the commands of this module to the command line."""
+    for command in (table, claims, site):
+        group.add_command(command)

@@ -1,0 +1,381 @@
+"""Commands that run many configs: everything of a profile, or what is older than the code."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from svmbench.base import inert
+from svmbench.base.errors import EXIT_FAILED_CELLS, EXIT_INTERRUPTED, ResultsError, SvmbenchError
+from svmbench.cli import terminal
+from svmbench.cli.commands import changes_since, kept_results
+from svmbench.cli.completion import ConfigName
+from svmbench.cli.options import FOLDER, JOBS, MIRROR, POSITIVE, RESULTS, RETRY
+
+if TYPE_CHECKING:
+    from svmbench.experiment.run.campaign import Campaign, Errand, Outcome
+    from svmbench.experiment.run.session import Request
+    from svmbench.experiment.settings.cells import Cell
+
+_BUDGET = click.option(
+    "--budget",
+    type=POSITIVE,
+    metavar="MINUTES",
+    help="Start no cell after so many minutes in all, shared out among what is left to run.",
+)
+_OUTPUT = click.option(
+    "--output",
+    type=FOLDER,
+    metavar="DIR",
+    default=Path("results"),
+    show_default=True,
+    help="Where each run has its folder, <name>-<profile>.",
+)
+_QUIET = click.option("-q", "--quiet", is_flag=True, help="Say only what went wrong, and the end.")
+#: How many reasons for failed cells are named of one config.
+_MOST_REASONS = 3
+
+
+@click.command()
+@click.argument("configs", nargs=-1, type=ConfigName())
+@click.option(
+    "--profile",
+    default="quick",
+    show_default=True,
+    help="How much of each config: 'quick' for minutes, 'paper' for the full protocol.",
+)
+@JOBS
+@_BUDGET
+@RETRY
+@_OUTPUT
+@click.option(
+    "--site",
+    "pages",
+    type=FOLDER,
+    metavar="DIR",
+    help="Where the pages go.  [default: site-<profile>]",
+)
+@MIRROR
+@_QUIET
+def reproduce(
+    configs: tuple[str, ...],
+    profile: str,
+    jobs: int,
+    budget: float | None,
+    retry: str,
+    output: Path,
+    pages: Path | None,
+    mirror: str | None,
+    quiet: bool,
+) -> None:
+    r"""Reproduce everything: fetch, run, make tables, judge the claims, make the site.
+
+    CONFIGS are all that ship with svmbench unless some are named. A claim that these runs leave
+    open is judged from kept records, where there are any, and the pages say so. Killed or
+    interrupted, the same command goes on where it was. What failed stands at the end, and the
+    command then ends with code 3; data sets that can't be had, and what a budget did not reach,
+    are no failure.
+
+    \b
+    Examples:
+      svmbench reproduce --profile quick --budget 120
+      svmbench reproduce alsvm_table1 alsvm_table2 --profile paper
+    """
+    from svmbench.cli.publishing import make_site
+    from svmbench.experiment.config.loader import find_config, load_config, shipped_configs
+    from svmbench.experiment.run.campaign import Errand
+    from svmbench.experiment.run.session import Request
+    from svmbench.report.site import check_place
+
+    target = pages or Path(f"site-{profile}")
+    check_place(target)
+    errands, without = [], []
+    for name in configs or tuple(path.stem for path in shipped_configs()):
+        path = find_config(name)
+        if not configs and profile not in load_config(path).profiles:
+            without.append(path.stem)
+            continue
+        request = Request(
+            config=name,
+            profile=profile,
+            output=output / f"{path.stem}-{profile}",
+            mirror=mirror,
+            jobs=jobs,
+            retry=retry,
+        )
+        errands.append(Errand(request, _expected(request)))
+    if without:
+        terminal.say(f"without a profile {profile}: {', '.join(without)}")
+    campaign = _campaign(errands, budget, quiet=quiet)
+    outcomes = campaign.run()
+    _stop_if_interrupted(campaign)
+    made = [one.path for one in outcomes if one.path is not None]
+    if made:
+        index, summary = make_site(tuple(made), target, beside=_kept())
+        terminal.say(summary)
+        terminal.say(index)
+    _end(outcomes)
+
+
+def _kept() -> Path | None:
+    """Return where results are kept, if there is such a folder."""
+    try:
+        return kept_results()
+    except ResultsError:
+        return None
+
+
+@click.command()
+@RESULTS
+@_BUDGET
+@_OUTPUT
+@click.option(
+    "--keep",
+    is_flag=True,
+    help="Put what was measured in the place of what was stale, once a run is complete.",
+)
+@click.option("--dry-run", is_flag=True, help="Print what is stale; run and write nothing.")
+@MIRROR
+@_QUIET
+def refresh(
+    results: tuple[Path, ...],
+    budget: float | None,
+    output: Path,
+    keep: bool,
+    dry_run: bool,
+    mirror: str | None,
+    quiet: bool,
+) -> None:
+    r"""Measure again what is older than the code that made it: races first, then the quickest.
+
+    RESULTS are run folders, or folders that hold some: the folder results unless others are named.
+    Of each stale run those cells run again that have a result there, by the config and the profile
+    as they are today; results that are as they were are taken over. Stopped, the same command goes
+    on.
+
+    \b
+    Examples:
+      svmbench refresh --dry-run
+      svmbench refresh results/smo --budget 30 --keep
+    """
+    from svmbench.experiment.run.campaign import Errand
+    from svmbench.experiment.run.session import Request
+    from svmbench.report import kept
+
+    found = _stale_runs(results or (kept_results(),))
+    for one in found:
+        terminal.say(one.sentence())
+    if not found:
+        terminal.say("nothing is older than the code")
+    if dry_run or not found:
+        terminal.check()
+        return
+    with tempfile.TemporaryDirectory(prefix="svmbench-refresh-") as scratch:
+        errands = []
+        for number, one in enumerate(found):
+            fresh = kept.unpack(one.folder, Path(scratch) / str(number), without=one.stale)
+            request = Request(
+                config=one.config,
+                profile=one.profile,
+                output=output / f"{one.folder.name}-{one.profile}",
+                mirror=mirror,
+                reuse=(fresh,) if one.n_results > len(one.stale) else (),
+            )
+            errands.append(Errand(request, one.seconds, one.wants))
+        campaign = _campaign(errands, budget, quiet=quiet)
+        outcomes = campaign.run()
+        _stop_if_interrupted(campaign)
+    for one, outcome in zip(found, outcomes, strict=True):
+        _settle(one, outcome, keep=keep)
+    _end(outcomes)
+
+
+@dataclass(frozen=True)
+class StaleRun:
+    """A run with results that are older than the code.
+
+    Attributes
+    ----------
+    folder, config, profile : Path, str, str
+        Where it is kept, and what made it.
+    stale : frozenset of str
+        The keys of those results.
+    places : frozenset of str
+        What identifies the cells that have a result, stale or not, in any plan of the config.
+    n_results : int
+    is_race : bool
+        Whether some of the stale ones are races.
+    seconds : float
+        What the stale ones took.
+    why : str
+        What has changed, of most of them.
+    """
+
+    folder: Path
+    config: str
+    profile: str
+    stale: frozenset[str]
+    places: frozenset[str]
+    n_results: int
+    is_race: bool
+    seconds: float
+    why: str
+
+    def wants(self, cell: Cell) -> bool:
+        """Return whether a cell of today's plan is one of those that have a result."""
+        from svmbench.experiment.plan.freshness import place_of
+
+        return place_of(cell.shown) in self.places
+
+    def sentence(self) -> str:
+        """Return what is stale, in a line."""
+        from svmbench.experiment.run.forecast import in_words
+
+        kind = "races, " if self.is_race else ""
+        return (
+            f"{self.folder}: {len(self.stale)} of {self.n_results} results are stale "
+            f"({kind}profile {self.profile}, they took {in_words(self.seconds)}): {self.why}"
+        )
+
+
+def _stale_runs(folders: Sequence[Path]) -> list[StaleRun]:
+    """Return the runs with stale results: races first, then those that took the least."""
+    from svmbench.report.folders import run_folders
+
+    runs: dict[Path, Path] = {}
+    for folder in folders:
+        if not folder.is_dir():
+            raise SvmbenchError(f"{folder} is no folder of results")
+        for run in run_folders(folder):
+            runs.setdefault(run.resolve(), run)
+    found = [one for folder in runs.values() if (one := _stale_run(folder)) is not None]
+    return sorted(found, key=lambda one: (not one.is_race, one.seconds))
+
+
+def _stale_run(folder: Path) -> StaleRun | None:
+    from svmbench.experiment.plan.freshness import place_of
+    from svmbench.report.records import read_run, result_lines
+
+    run = read_run(folder)
+    done = {
+        line["key"]: line
+        for line in result_lines(folder)
+        if line["kind"] == "cell" and line["status"] == "ok"
+    }
+    said = {key: text for key, text in changes_since(folder).items() if text and key in done}
+    if not said:
+        return None
+    walls = [done[key].get("wall_s") for key in said]
+    return StaleRun(
+        folder=folder,
+        config=run.name,
+        profile=run.profile,
+        stale=frozenset(said),
+        places=frozenset(place_of(line) for line in done.values()),
+        n_results=len(done),
+        is_race=any(cell.is_race for cell in run.cells if cell.key in said),
+        seconds=sum(float(wall) for wall in walls if isinstance(wall, int | float)),
+        why=Counter(said.values()).most_common(1)[0][0],
+    )
+
+
+def _settle(one: StaleRun, outcome: Outcome, *, keep: bool) -> None:
+    """Say what became of a stale run, and keep it where that was asked for and nothing is lost."""
+    from svmbench.experiment.plan.freshness import place_of
+    from svmbench.report import kept
+    from svmbench.report.records import result_lines
+
+    if outcome.path is None or outcome.error:
+        return
+    now = {
+        place_of(line)
+        for line in result_lines(outcome.path)
+        if line["kind"] == "cell" and line["status"] == "ok"
+    }
+    lost = len(one.places - now)
+    if lost:
+        terminal.say(
+            f"{one.folder}: stays as it is, {lost} of its {one.n_results} results are not in "
+            f"{outcome.path}"
+        )
+    elif keep:
+        kept.keep(outcome.path, one.folder)
+        terminal.say(f"{one.folder}: measured again, and kept")
+    else:
+        terminal.say(f"{one.folder}: measured again in {outcome.path}; --keep puts it in its place")
+
+
+def _campaign(errands: Sequence[Errand], budget: float | None, *, quiet: bool) -> Campaign:
+    from svmbench.cli.progress import Narrator
+    from svmbench.cli.publishing import rebuild
+    from svmbench.experiment.run.campaign import Campaign, Hooks
+
+    console = terminal.console()
+    narrator = Narrator(console, quiet=quiet)
+    hooks = Hooks(
+        say=narrator.say,
+        note=narrator.note,
+        watch=narrator.watch,
+        finish=lambda path: rebuild(path, console, quiet=True),
+    )
+    return Campaign(errands, budget * 60 if budget else float("inf"), hooks)
+
+
+def _expected(request: Request) -> float:
+    """Return how long a config is thought to take; 0 where it can't even be planned."""
+    from svmbench.experiment.run.forecast import expected_seconds
+    from svmbench.experiment.run.session import look_ahead
+
+    try:
+        prospect = look_ahead(request, prepare=False)
+    except SvmbenchError:
+        return 0.0
+    return expected_seconds(prospect.cells, prospect.path, jobs=request.jobs)
+
+
+def _stop_if_interrupted(campaign: Campaign) -> None:
+    if campaign.interrupted:
+        terminal.tell(terminal.console(), "interrupted; the same command goes on from here")
+        sys.exit(EXIT_INTERRUPTED)
+
+
+def _end(outcomes: Sequence[Outcome]) -> None:
+    """Say what was not reached and, last, what failed; end with its code."""
+    not_reached = [one.name for one in outcomes if one.is_open]
+    if not_reached:
+        terminal.say(
+            f"not finished within the budget: {', '.join(not_reached)}; "
+            "the same command goes on from here"
+        )
+    failures = [line for one in outcomes for line in _failures(one)]
+    if failures:
+        terminal.say("failed:")
+        for line in failures:
+            terminal.say(f"  {line}")
+        sys.exit(EXIT_FAILED_CELLS)
+    terminal.check()
+
+
+def _failures(outcome: Outcome) -> Iterator[str]:
+    if outcome.error:
+        yield f"{outcome.name}: {inert.line(outcome.error, 400)}"
+    reasons: list[tuple[str, Any]] = sorted(outcome.reasons.items(), key=lambda pair: -pair[1])
+    for reason, count in reasons[:_MOST_REASONS]:
+        cells = "cell" if count == 1 else "cells"
+        yield f"{outcome.name}: {count} {cells} {inert.line(reason, 300)}"
+    if len(reasons) > _MOST_REASONS:
+        rest = sum(count for _, count in reasons[_MOST_REASONS:])
+        yield f"{outcome.name}: {rest} more for other reasons"
+
+
+def register(group: click.Group) -> None:
+    """Add the commands of this module to the command line."""
+    for command in (reproduce, refresh):
+        group.add_command(command)

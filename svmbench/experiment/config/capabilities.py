@@ -1,0 +1,187 @@
+"""What can't be done, known before a minute is spent: one sentence each."""
+
+from __future__ import annotations
+
+import contextlib
+import weakref
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from svmbench.base.errors import MissingPackageError
+from svmbench.baselines.templates import is_program
+from svmbench.experiment.protocols.declare import Protocol
+from svmbench.experiment.protocols.folds import derive_seed, subset_rows
+from svmbench.experiment.protocols.task import NORMAL
+from svmbench.experiment.settings.blocks import DatasetSpec, SolverSpec, TrainingBlock
+
+Y = np.ndarray
+
+
+def task_of(block: TrainingBlock, y: Y) -> str:
+    """Return the kind of task that a block makes of some labels."""
+    if block.task == "one-class":
+        return "one-class"
+    return "multiclass" if n_classes(y) > 2 else "binary"
+
+
+#: How many classes an array of labels has, by the array's identity while it lives.
+_counted: dict[int, tuple[weakref.ref[Y], int]] = {}
+
+
+def n_classes(y: Y) -> int:
+    """Return how many classes some labels have; a plan asks the same array for each cell."""
+    held, number = _counted.get(id(y), (None, 0))
+    if held is None or held() is not y:
+        number = len(np.unique(y))
+        if len(_counted) > 100:
+            _counted.clear()
+        _counted[id(y)] = (weakref.ref(y), number)
+    return number
+
+
+def is_here(spec: SolverSpec) -> bool:
+    """Return whether a solver, and the package that its parameters ask for, are installed."""
+    from svmbench.baselines.catalogue import solver_class, solvers
+
+    if is_program(spec.name):
+        return not solver_class(spec.name).commands.missing()
+    if spec.name not in solvers():
+        return False
+    with contextlib.suppress(ValueError, TypeError):  # what is wrong with them is said elsewhere
+        model = solver_class(spec.name)(**spec.params)
+        try:
+            model._check_parameters()
+        except MissingPackageError:
+            return False
+    return True
+
+
+def why_not_borne(
+    declared: Protocol, block: TrainingBlock, dataset: str, y: Y, n_rows: int | None, seed: int
+) -> str:
+    """Return why a data set's rows can't bear a protocol; empty if they can.
+
+    Parameters
+    ----------
+    declared : Protocol
+    block : TrainingBlock
+    dataset : str
+    y : ndarray of shape (n_samples,)
+        Labels of all rows.
+    n_rows : int or None
+        How many of them the sweep keeps.
+    seed : int
+        The config's.
+    """
+    labels = np.unique(y)
+    if len(labels) < 2:
+        return f"data set {dataset!r} has one class only; a classifier needs two"
+    if block.task == "binary" and len(labels) > 2:
+        return f"data set {dataset!r} has {len(labels)} classes; the task is binary"
+    if block.task == "one-class" and (len(labels) > 2 or NORMAL not in labels):
+        return (
+            f"data set {dataset!r} has the classes {', '.join(map(str, labels))};"
+            f" the task one-class needs two, of which {NORMAL} is the normal one"
+        )
+    if (task := task_of(block, y)) not in declared.tasks:
+        return (
+            f"protocol {declared.name!r} can't do the task {task}, which data set {dataset!r} with"
+            f" {len(labels)} classes asks for (it can: {', '.join(declared.tasks)})"
+        )
+    if n_rows is not None and n_rows > len(y):
+        return f"data set {dataset!r} has {len(y)} rows, fewer than the size {n_rows}"
+    limit = min(x for x in (n_rows, block.max_samples or None, len(y)) if x is not None)
+    rows = subset_rows(y, limit, derive_seed(seed, "rows", dataset), block.subset)
+    too_small = _smallest_class(y[rows], declared.splits(block))
+    return f"data set {dataset!r}, block {block.name!r}: {too_small}" if too_small else ""
+
+
+def _smallest_class(y: Y, splits: tuple[int, ...]) -> str:
+    """Return a sentence if the smallest class can't be split into folds, one inside the other."""
+    labels, counts = np.unique(y, return_counts=True)
+    label, left = labels[np.argmin(counts)], int(counts.min())
+    if left < (splits[0] if splits else 2):
+        what = f"{splits[0]} folds" if splits else "2 a split needs"
+        return f"class {label} has {left} samples, fewer than the {what}"
+    if len(splits) > 1:
+        outer, inner = splits
+        remaining = left - -(-left // outer)
+        if remaining < inner:
+            return (
+                f"class {label} has {left} samples; an outer fold leaves {remaining} for training,"
+                f" fewer than the {inner} inner folds"
+            )
+    return ""
+
+
+def why_not_in_blocks(
+    solver: SolverSpec,
+    declared: Protocol,
+    block: TrainingBlock,
+    dataset: DatasetSpec,
+    place: Mapping[str, Any],
+    y: Y,
+) -> str:
+    """Return why a solver can't take rows that are read in blocks; empty if it can.
+
+    Parameters
+    ----------
+    solver : SolverSpec
+    declared : Protocol
+    block : TrainingBlock
+    dataset : DatasetSpec
+    place : mapping of str to object
+        What the sweep keeps of the data set.
+    y : ndarray of shape (n_samples,)
+        Labels of all rows.
+    """
+    from svmbench.baselines.catalogue import solver_class
+
+    if "blocks" not in solver_class(solver.name).declaration.reads:
+        return f"{solver.shown} needs arrays; the rows of this data set are read in blocks"
+    if "blocks" not in declared.reads:
+        return f"protocol {declared.name!r} needs arrays; rows of this data set come in blocks"
+    if dataset.written is not None and "written" not in declared.reads:
+        return (
+            f"a set is 'written' to see what reading costs, which protocol {declared.name!r} does"
+            " not measure; 'read: blocks' reads it in blocks"
+        )
+    if block.scaling != "none":
+        return f"rows that are read in blocks can't be scaled (scaling: {block.scaling})"
+    if not takes_whole_sets(block, place):
+        return "rows that are read in blocks are taken whole: no sizes, features or max_samples"
+    if getattr(block, "plane", False):
+        return "rows that are read in blocks are not kept, as 'plane' asks"
+    if (number := n_classes(y)) > 2:
+        return f"rows that are read in blocks are of two classes; this data set has {number}"
+    return ""
+
+
+def takes_whole_sets(block: TrainingBlock, place: Mapping[str, Any]) -> bool:
+    """Return whether no row and no feature is left out."""
+    return not (block.max_samples or {"rows", "features"} & {*place})
+
+
+def why_not(solver: SolverSpec, source: Any, block: TrainingBlock) -> str:
+    """Return why a solver can't take a data set; empty if it can."""
+    from svmbench.baselines.catalogue import solver_class
+
+    declared = solver_class(solver.name).declaration
+    if sp.issparse(source.X) and not declared.sparse and block.inputs != "dense":
+        return f"{solver.name} takes dense inputs only"
+    task = task_of(block, source.y)
+    if task == "one-class" and declared.task != "one-class":
+        return f"{solver.name} needs labels of two classes; the task is one-class"
+    if task != "one-class" and declared.task == "one-class":
+        return f"{solver.name} learns one class without labels; the task is {task}"
+    number = n_classes(source.y)
+    if declared.task == "binary" and number > 2 and block.multiclass == "skip":
+        return f"{solver.name} separates two classes; this data set has {number}"
+    kernel = solver.params.get("kernel")
+    # A class of others may have kernels that nobody here knows of.
+    if kernel is not None and declared.kernels and kernel not in declared.kernels:
+        return f"{solver.name} has no {kernel} kernel (it has: {', '.join(declared.kernels)})"
+    return ""

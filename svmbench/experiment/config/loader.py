@@ -1,0 +1,169 @@
+"""One YAML file says one experiment: reading it, cutting it, and errors that name the place.
+
+A config holds *blocks*. A block is one protocol over data sets and solvers; a table or a plot shows
+one block. What is common (data sets, solvers, seed) stands once at the top; a block may have its
+own. A *profile* cuts sizes, grids and folds so that the same experiment fits another budget.
+"""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+from svmbench.base.errors import ConfigError, suggestion
+from svmbench.base.paths import asset
+from svmbench.experiment.config.asked import check_asked
+from svmbench.experiment.config.checks import check_files, check_names, cross_check
+from svmbench.experiment.config.counts import check_counts
+from svmbench.experiment.config.drafts import Draft, read_draft
+from svmbench.experiment.config.findings import Findings
+from svmbench.experiment.config.models import Config
+from svmbench.experiment.config.profiles import apply_profile
+from svmbench.experiment.config.yaml_source import Place, YamlSource, fit, parse_value
+
+__all__ = ["apply_profile", "check_config", "find_config", "load_config", "shipped_configs"]
+
+
+def find_config(name: str) -> Path:
+    """Return the path of a config: a file, or the name of one that ships with the package.
+
+    Raises
+    ------
+    svmbench.base.errors.ConfigError
+        If there is neither, with the nearest shipped name.
+    """
+    path = Path(name)
+    try:
+        if path.is_file():
+            return path
+    except OSError as error:  # a name too long for a file, say
+        raise ConfigError(f"{name}: {error.strerror or error}") from error
+    shipped = {p.stem: p for p in shipped_configs()}
+    if path.stem in shipped and path.parent.name in {"", "configs"}:
+        return shipped[path.stem]
+    raise ConfigError(
+        f"{name}: no such config file{suggestion(path.stem, list(shipped))}"
+        " ('svmbench list configs' shows those that ship with svmbench)"
+    )
+
+
+def shipped_configs() -> list[Path]:
+    """Return the paths of the configs that ship with the package, by name."""
+    return sorted(asset("configs").glob("*.yaml"))
+
+
+def load_config(path: Path, overrides: tuple[str, ...] = ()) -> Config:
+    """Read, override and validate a config, by itself: no solver or data set is looked for.
+
+    Parameters
+    ----------
+    path : Path
+    overrides : tuple of str
+        ``key=value`` pairs of the command line; a dotted key descends, list items by index or,
+        where they have one, by name (``blocks.cv.folds=3``).
+
+    Raises
+    ------
+    svmbench.base.errors.ConfigError
+        With every problem at once, each with file, line and column.
+    """
+    config, findings, _ = _read(path, overrides)
+    return _whole(config, findings)
+
+
+def check_config(
+    path: Path, overrides: tuple[str, ...] = (), *, trust: bool = False, files: bool = False
+) -> Config:
+    """Read, override and validate a config, with all that it names: solvers, data sets, metrics.
+
+    Parameters
+    ----------
+    path : Path
+    overrides : tuple of str
+        As of :func:`load_config`.
+    trust : bool, default=False
+        Whether classes are imported that come from elsewhere than scikit-learn.
+    files : bool, default=False
+        Whether a data file that is not there is a mistake; a run opens those that it is asked for.
+
+    Raises
+    ------
+    svmbench.base.errors.ConfigError
+        With every problem at once: what can't be read, what refers to nothing, what there is not.
+        Each with its place (an override is named as it was given) and, where something is near,
+        what may have been meant.
+    """
+    config, findings, draft = _read(path, overrides)
+    if config is not None:
+        check_names(draft, findings, trust=trust)
+        if files:
+            check_files(draft, findings)
+    return _whole(config, findings)
+
+
+def _read(path: Path, overrides: tuple[str, ...]) -> tuple[Config | None, Findings, Draft]:
+    """Return what could be read of a config, and what is wrong with it by itself."""
+    source = YamlSource.read(path)
+    data = copy.deepcopy(source.data)
+    findings = Findings(source)
+    if not isinstance(data, dict):
+        raise ConfigError([*findings] or f"{path}:1:1: a config is a mapping of keys to values")
+    for override in overrides:
+        said = _override(data, override, source)
+        if said:
+            findings.of_the_command(said)
+    draft = read_draft(data, findings)
+    if draft.config is not None and check_counts(draft, findings):
+        cross_check(draft, findings)
+        check_asked(draft, findings)
+    return draft.config, findings, draft
+
+
+def _whole(config: Config | None, findings: Findings) -> Config:
+    if len(findings) or config is None:
+        raise ConfigError(list(findings))
+    return config
+
+
+def _override(data: dict[str, Any], text: str, source: YamlSource) -> str:
+    """Change one value as ``--set`` asks for; return why that can't be, or nothing."""
+    key, separator, value = text.partition("=")
+    if not separator or not key:
+        return f"--set {fit(text)}: expected key=value"
+    try:
+        parsed = parse_value(value)
+        place = _place_of(data, key)
+    except ConfigError as error:
+        return f"--set {fit(text)}: {str(error).removeprefix('--set:1:')}"
+    holder: Any = data
+    for part in place[:-1]:
+        holder = holder.setdefault(part, {}) if isinstance(holder, dict) else holder[part]
+    holder[place[-1]] = parsed
+    source.override(place, text)
+    return ""
+
+
+def _place_of(data: Any, key: str) -> Place:
+    """Return the place that a dotted key means."""
+    place: Place = ()
+    target: Any = data
+    for part in key.split("."):
+        if isinstance(target, dict) or target is None:
+            place = (*place, part)
+            target = (target or {}).get(part)
+        elif isinstance(target, list):
+            named = {
+                str(item[key]): i
+                for key in ("name", "label")
+                for i, item in reversed(list(enumerate(target)))
+                if isinstance(item, dict) and key in item
+            }
+            index = int(part) if part.isdecimal() and len(part) < 10 else named.get(part, -1)
+            if not 0 <= index < len(target):
+                known = list(named) or [str(i) for i in range(len(target))]
+                raise ConfigError(f"there is no item {fit(part)!r}{suggestion(part, known)}")
+            place, target = (*place, index), target[index]
+        else:
+            raise ConfigError(f"{fit(part)!r} can't be looked up inside a plain value")
+    return place

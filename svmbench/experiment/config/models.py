@@ -1,0 +1,96 @@
+"""What a config file may say as a whole: blocks of declared protocols, tables, plots, profiles."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Union
+
+from pydantic import Field
+
+from svmbench.experiment.protocols import protocols
+from svmbench.experiment.settings.blocks import Block, DatasetSpec, SolverSpec, TrainingBlock
+from svmbench.experiment.settings.values import (
+    LARGEST_LIMIT,
+    MOST_THREADS,
+    Features,
+    Folds,
+    Grid,
+    Limit,
+    MaxSamples,
+    Model,
+    Name,
+    Params,
+    Repeats,
+    RunFolds,
+    Samples,
+    Sizes,
+    Sweep,
+)
+from svmbench.schema.specs import FILE_NAME, LONGEST_NAME, PlotSpec, TableSpec
+
+if TYPE_CHECKING:
+    AnyBlock = TrainingBlock
+else:
+    # A block's keys are those of its protocol: which one, its `protocol` says.
+    AnyBlock = Annotated[
+        Union[tuple(one.settings for one in protocols().values())],  # noqa: UP007
+        Field(discriminator="protocol"),
+    ]
+
+
+# It becomes a part of a folder's name.
+ProfileName = Annotated[str, Field(pattern=FILE_NAME, max_length=LONGEST_NAME)]
+
+#: Profiles of a config.
+MOST_PROFILES = 50
+
+
+class Profile(Model):
+    """What a named budget cuts; whatever is not set stays as the config has it."""
+
+    note: str = ""
+    max_samples: MaxSamples | None = None
+    outer_folds: Folds | None = None
+    inner_folds: Folds | None = None
+    run_folds: RunFolds | None = None
+    folds: Folds | None = None
+    repeats: Repeats | None = None
+    gammas: list[Annotated[float, Field(gt=0)]] | None = None
+    samples: Samples | None = None
+    sample_rows: Annotated[int, Field(ge=4)] | None = None
+    sizes: Sizes | None = None
+    features: Features | None = None
+    sweep: Sweep = {}
+    datasets: Annotated[list[str], Field(min_length=1)] | None = None
+    grid: Grid = {}
+    params: dict[str, Params] = {}
+    timeout_s: Limit | None = None
+
+
+class Config(Model):
+    """A whole experiment."""
+
+    paper: Name = ""
+    title: str
+    seed: Annotated[int, Field(ge=0)] = 0
+    timeout_s: Limit = 3600.0
+    memory_gb: Limit = 4.0
+    scratch_gb: Annotated[float, Field(ge=0, le=LARGEST_LIMIT, allow_inf_nan=False)] = 8.0
+    threads: Annotated[int, Field(ge=1, le=MOST_THREADS)] = 1
+    #: OpenBLAS's core type that all cells compute under; None for the one that it chooses itself.
+    blas_core: Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9]*$")] | None = None
+    datasets: list[DatasetSpec] = []
+    solvers: list[SolverSpec] = []
+    blocks: Annotated[list[AnyBlock], Field(min_length=1)]
+    tables: list[TableSpec] = []
+    plots: list[PlotSpec] = []
+    profiles: Annotated[
+        dict[ProfileName, Profile], Field(min_length=1, max_length=MOST_PROFILES)
+    ] = {"paper": Profile()}
+
+    def datasets_of(self, block: Block) -> list[DatasetSpec]:
+        """Return the block's own data sets, or the config's."""
+        return block.datasets or self.datasets
+
+    def solvers_of(self, block: Block) -> list[SolverSpec]:
+        """Return the block's own solvers, or the config's."""
+        return getattr(block, "solvers", []) or self.solvers

@@ -1,0 +1,321 @@
+"""YAML as people mean it, with the place of every value.
+
+PyYAML implements YAML 1.1, where ``1e-6`` is text and ``no`` is false, and where the second of two
+equal keys silently wins. Here ``1e-6`` is a number, ``no`` is text, a repeated key is an error, and
+every value remembers the line and column it stands at.
+
+A document may be no larger, no deeper and, with its aliases expanded, no longer than any config has
+reason to be: a few hundred bytes of aliases could otherwise stand for gigabytes.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from svmbench.base import inert
+from svmbench.base.errors import ConfigError
+
+#: A value's place in the document: keys and list indices from the root.
+Place = tuple[str | int, ...]
+
+
+_COLLECTIONS = ("tag:yaml.org,2002:seq", "tag:yaml.org,2002:map")
+
+
+#: The most characters of a document, levels of nesting, and values with its aliases expanded.
+MOST_CHARACTERS = 1 << 17
+DEEPEST = 50
+MOST_VALUES = 5_000
+
+#: Characters of a text: a title, a sentence, a program's command.
+LONGEST_TEXT = 4_096
+
+_SCALARS = tuple(f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float", "bool", "null"))
+#: What a text may hold beside what can be printed.
+_BLANKS = str.maketrans("", "", "\n\t")
+
+
+class _Loader(yaml.SafeLoader):
+    """SafeLoader with the scalars of YAML 1.2's core schema, and bounds."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self._depth = 0
+        self._values = 0
+        self._sizes: dict[int, int] = {}
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        """Compose a value, unless it is one too many or lies too deep.
+
+        An alias counts as what it stands for, so that nothing without measure is ever built.
+        """
+        self._depth += 1
+        self._values += 1
+        before = self._values
+        mark = self.peek_event().start_mark
+        is_alias = self.check_event(yaml.AliasEvent)
+        if self._depth > DEEPEST:
+            raise yaml.composer.ComposerError(
+                problem=f"it is nested more than {DEEPEST} levels deep", problem_mark=mark
+            )
+        if self._values <= MOST_VALUES:
+            try:
+                node = super().compose_node(parent, index)
+            finally:
+                self._depth -= 1
+            if is_alias:  # one that refers to what it stands in has no size yet
+                self._values += self._sizes.get(id(node), 0)
+            else:
+                self._sizes[id(node)] = self._values - before
+        if self._values > MOST_VALUES:
+            raise yaml.composer.ComposerError(problem=_TOO_LONG, problem_mark=mark)
+        return node
+
+
+_TOO_LONG = f"it holds more than {MOST_VALUES:,} values, those of its aliases counted"
+
+
+_Loader.yaml_implicit_resolvers = {}
+for tag, pattern, first in (
+    ("bool", r"(?:true|True|TRUE|false|False|FALSE)", "tTfF"),
+    ("int", r"[-+]?[0-9]+", "-+0123456789"),
+    (
+        "float",
+        r"(?:[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))",
+        "-+0123456789.",
+    ),
+    ("null", r"(?:~|null|Null|NULL|)", "~nN\0"),
+    ("merge", r"<<", "<"),
+):
+    _Loader.add_implicit_resolver(
+        f"tag:yaml.org,2002:{tag}",
+        re.compile(f"^{pattern}$"),
+        [*first.replace("\0", ""), ""] if "\0" in first else list(first),
+    )
+
+
+def _decimal_int(loader: _Loader, node: yaml.ScalarNode) -> int:
+    return int(str(loader.construct_scalar(node)), 10)
+
+
+_Loader.add_constructor("tag:yaml.org,2002:int", _decimal_int)
+
+
+class YamlSource:
+    """A parsed YAML document: its data, and where each value stands.
+
+    Attributes
+    ----------
+    name : str
+        The file's name, as errors print it.
+    data : object
+        The document as plain Python values.
+    problems : dict of tuple to str
+        What is wrong with single values and keys, by place: the rest can be read without them.
+    """
+
+    def __init__(self, text: str, name: str) -> None:
+        self.name = name
+        self._marks: dict[Place, tuple[int, int]] = {}
+        self._overrides: dict[Place, str] = {}
+        self.problems: dict[Place, str] = {}
+        if len(text) > MOST_CHARACTERS:
+            raise ConfigError(
+                f"{name}: has more than the {MOST_CHARACTERS:,} characters that it may have"
+            )
+        try:
+            loader = _Loader(text)
+        except yaml.reader.ReaderError as error:
+            raise ConfigError(_unprintable(text, name, error)) from error
+        try:
+            node = loader.get_single_node()
+            self.data = None if node is None else self._build(loader, node, (), ())
+        except yaml.MarkedYAMLError as error:
+            mark = error.problem_mark or error.context_mark
+            where = f"{name}:{mark.line + 1}:{mark.column + 1}" if mark else name
+            said = " ".join(str(error.problem).split())
+            raise ConfigError(f"{where}: not valid YAML: {fit(said)}") from error
+        except yaml.reader.ReaderError as error:
+            raise ConfigError(_unprintable(text, name, error)) from error
+        except (yaml.YAMLError, ValueError) as error:  # a version such as %YAML 9…9.1
+            said = " ".join(str(error).split())
+            raise ConfigError(f"{name}: not valid YAML: {fit(said)}") from error
+        finally:
+            loader.dispose()
+
+    @classmethod
+    def read(cls, path: Path) -> YamlSource:
+        """Read and parse a file.
+
+        Raises
+        ------
+        svmbench.base.errors.ConfigError
+            If it can't be read, is not UTF-8, or is not YAML.
+        """
+        try:
+            with path.open("rb") as stream:  # no more of it: it may be a device without end
+                content = stream.read(4 * MOST_CHARACTERS + 1)
+            text = content.decode("utf-8")
+        except UnicodeDecodeError as error:
+            if error.reason == "unexpected end of data" and len(content) > 4 * MOST_CHARACTERS:
+                text = "\n" * len(content)  # cut off there: it is too long
+            else:
+                line = content.count(b"\n", 0, error.start) + 1
+                raise ConfigError(f"{path}:{line}: not a UTF-8 text file") from error
+        except (OSError, ValueError) as error:  # a zero byte in its name
+            said = getattr(error, "strerror", None) or str(error)
+            raise ConfigError(f"{fit(str(path))}: {said}") from error
+        return cls(text, str(path))
+
+    def checked(self) -> YamlSource:
+        """Return itself.
+
+        Raises
+        ------
+        svmbench.base.errors.ConfigError
+            If a key is repeated, or a value is none.
+        """
+        if self.problems:
+            raise ConfigError(list(self.problems.values()))
+        return self
+
+    def override(self, place: Place, text: str) -> None:
+        """Remember that the value at `place` was given on the command line, by ``--set text``."""
+        self._overrides[place] = text
+        for each in [each for each in self._marks if each[: len(place)] == place]:
+            del self._marks[each]
+        for each in [each for each in self.problems if each[: len(place)] == place]:
+            del self.problems[each]
+
+    @property
+    def is_overridden(self) -> bool:
+        """Whether anything was given on the command line."""
+        return bool(self._overrides)
+
+    def where(self, place: Place) -> str:
+        """Return ``file:line:column`` of the value at `place`, or of what encloses it.
+
+        Of what was given on the command line: ``--set``, with what was given.
+        """
+        known = self._nearest(place)
+        if known in self._overrides:
+            return f"--set {fit(self._overrides[known])}"
+        return ":".join(map(str, (self.name, *self._marks.get(known, ()))))
+
+    def position(self, place: Place) -> tuple[int, int]:
+        """Return line and column of what :meth:`where` names; (0, 0) on the command line."""
+        # The place of a wrong key is its own line and column.
+        if place and str(place[-1]).startswith("\0"):
+            line, _, column = str(place[-1])[1:].partition(":")
+            return int(line), int(column)
+        return self._marks.get(self._nearest(place), (0, 0))
+
+    def _nearest(self, place: Place) -> Place:
+        """Return the innermost place around a place of which it is known where it stands."""
+        around = (place[:length] for length in range(len(place), 0, -1))
+        return next((p for p in around if p in self._overrides or p in self._marks), ())
+
+    def _build(
+        self, loader: _Loader, node: yaml.Node, place: Place, inside: tuple[int, ...]
+    ) -> Any:
+        self._marks.setdefault(place, (node.start_mark.line + 1, node.start_mark.column + 1))
+        if id(node) in inside:
+            return self._problem(place, "an anchor refers to itself")
+        inside = (*inside, id(node))
+        if isinstance(node, yaml.CollectionNode) and node.tag not in _COLLECTIONS:
+            return self._problem(place, f"the tag {fit(node.tag)!r} means nothing here")
+        if isinstance(node, yaml.SequenceNode):
+            return [self._build(loader, n, (*place, i), inside) for i, n in enumerate(node.value)]
+        if isinstance(node, yaml.MappingNode):
+            return self._build_mapping(loader, node, place, inside)
+        return self._scalar(loader, node, place)
+
+    def _problem(self, place: Place, said: str) -> None:
+        """Remember what is wrong with a value, in whose place nothing stands."""
+        self.problems[place] = f"{self.where(place)}: {said}"
+
+    def _scalar(self, loader: _Loader, node: yaml.Node, place: Place) -> Any:
+        if node.tag not in _SCALARS:
+            return self._problem(place, f"the tag {fit(node.tag)!r} means nothing here")
+        kind = node.tag.rpartition(":")[2]
+        try:
+            value = loader.construct_object(node)
+        except (ValueError, KeyError, TypeError, OverflowError, IndexError):
+            return self._problem(place, f"{fit(str(node.value))!r} is no {_KINDS[kind]}")
+        if isinstance(value, int) and abs(value) >= 2**63:
+            return self._problem(place, "the integer is beyond 64 bits")
+        if isinstance(value, str) and len(value) > LONGEST_TEXT:
+            said = f"a text of {len(value):,} characters, more than the {LONGEST_TEXT:,} of one"
+            return self._problem(place, said)
+        if isinstance(value, str) and not _is_printable(value):
+            return self._problem(place, f"{fit(value)!r} holds a control character")
+        return value
+
+    def _build_mapping(
+        self, loader: _Loader, node: yaml.MappingNode, place: Place, inside: tuple[int, ...]
+    ) -> dict[str, Any]:
+        merged: dict[str, Any] = {}
+        own: dict[str, Any] = {}
+        for key_node, value_node in node.value:
+            if key_node.tag == "tag:yaml.org,2002:merge":
+                parts = (
+                    value_node.value if isinstance(value_node, yaml.SequenceNode) else [value_node]
+                )
+                for part in reversed(parts):
+                    values = self._build(loader, part, (*place, "<<"), inside)
+                    if isinstance(values, dict):
+                        merged.update(values)
+                continue
+            mark = key_node.start_mark
+            if not isinstance(key_node, yaml.ScalarNode) or not _is_printable(key_node.value):
+                self._wrong_key(place, key_node, "a key should be plain text")
+                continue
+            key = str(key_node.value)
+            if len(key) > LONGEST_TEXT:
+                self._wrong_key(place, key_node, f"the key {fit(key)!r} is too long")
+                continue
+            if key in own:
+                self._wrong_key(place, key_node, f"the key {fit(key)!r} is given twice")
+                continue
+            # An error about a value names the place of its key: that is where one looks for it.
+            self._marks[(*place, key)] = (mark.line + 1, mark.column + 1)
+            own[key] = self._build(loader, value_node, (*place, key), inside)
+        return {**merged, **own}
+
+    def _wrong_key(self, place: Place, node: yaml.Node, said: str) -> None:
+        # A place of its own: what stands there under another key is no less wrong for it.
+        mark = f"{node.start_mark.line + 1}:{node.start_mark.column + 1}"
+        self.problems[(*place, f"\0{mark}")] = f"{self.name}:{mark}: {said}"
+
+
+_KINDS = {
+    "int": "whole number",
+    "float": "number",
+    "bool": "true or false",
+    "null": "null",
+    "str": "text",
+}
+
+
+def _is_printable(text: str) -> bool:
+    return text.translate(_BLANKS).isprintable()
+
+
+def fit(text: str) -> str:
+    """Return a text as one line of 80 characters at most that a terminal shows, not obeys."""
+    return inert.line(text, 80)
+
+
+def _unprintable(text: str, name: str, error: yaml.reader.ReaderError) -> str:
+    line = text.count("\n", 0, error.position) + 1
+    column = error.position - text.rfind("\n", 0, error.position)
+    return f"{name}:{line}:{column}: the character {error.character:#04x} is not allowed in YAML"
+
+
+def parse_value(text: str) -> Any:
+    """Read one command-line value (``--set key=VALUE``) as YAML would."""
+    return YamlSource(text, "--set").checked().data

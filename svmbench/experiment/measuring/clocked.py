@@ -1,0 +1,80 @@
+"""A call and its seconds; run as a program, the first call of a solver in its process.
+
+``python clocked.py FILE`` reads from a pickle that the caller wrote what is to be called (see
+`protocols/calls.py`), calls it, and writes its seconds as JSON. It imports nothing of the suite
+before it has to: what a cold call imports is part of what it costs.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+import resource
+import sys
+import time
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NamedTuple
+
+
+class Seconds(NamedTuple):
+    """What a call took: CPU time of the process in user and in system mode, and wall time."""
+
+    user: float
+    system: float
+    wall: float
+
+    @property
+    def cpu(self) -> float:
+        """User and system time."""
+        return self.user + self.system
+
+
+def seconds(work: Callable[[], Any]) -> Seconds:
+    """Return what a call took."""
+    before, start = resource.getrusage(resource.RUSAGE_SELF), time.perf_counter()
+    work()
+    wall, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF)
+    return Seconds(after.ru_utime - before.ru_utime, after.ru_stime - before.ru_stime, wall)
+
+
+def fitted(estimator: Any, X: Any, y: Any) -> Any:
+    """Return an estimator after its `fit`, with labels where it wants them."""
+    return estimator.fit(X) if y is None else estimator.fit(X, y)
+
+
+def first_call(described: Mapping[str, Any]) -> Seconds:
+    """Return what the first call of a solver in this process took.
+
+    Parameters
+    ----------
+    described : mapping
+        ``call``, the ``solver`` by its name and its ``class`` by module and name, its ``params``,
+        and the inputs ``X`` and labels ``y``.
+    """
+    import sklearn.svm  # noqa: F401  what a user of either has imported
+
+    X, y, params = described["X"], described["y"], described["params"]
+    if described["call"] == "cold-fit":
+        module, name = described["class"]
+        return seconds(lambda: fitted(getattr(import_module(module), name)(**params), X, y))
+    from svmbench.baselines.catalogue import solver
+    from svmbench.experiment.measuring.measure import warm
+
+    warm(described["solver"])
+    estimator = solver(described["solver"], **params)
+    if described["call"] == "first-fit":
+        return seconds(lambda: fitted(estimator, X, y))
+    data = estimator.prepare(X, y)
+    return seconds(lambda: estimator.train(data))
+
+
+def main(path: str) -> None:
+    """Make the call that a file describes, and write its seconds to standard output."""
+    found = first_call(pickle.loads(Path(path).read_bytes()))
+    sys.stdout.write(json.dumps(found._asdict()))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

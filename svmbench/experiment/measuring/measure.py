@@ -1,0 +1,180 @@
+"""What is timed, and how: the algorithm alone, warmed up, one thread, repeated while short.
+
+``train_time`` is the wall time of a solver's `train` on data already in its own format;
+``cpu_time`` is the process's CPU time over the same span, several times steadier on a busy
+machine; ``conversion_time`` is `prepare` (validation and the solver's input format). The garbage
+collector is off while the clock runs, and mapped pages are touched before it starts. Of a program
+the clock is its own: from its start to its end, with the CPU time of its processes (`now`).
+"""
+
+from __future__ import annotations
+
+import gc
+import statistics
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from svmbench.baselines.launching import now
+
+__all__ = [
+    "Timing",
+    "fit_once",
+    "fit_repeatedly",
+    "now",
+    "peak_since",
+    "quiet",
+    "read_status",
+    "reset_peak",
+    "since",
+    "warm",
+]
+
+#: Short fits are repeated until their sum reaches this many seconds …
+MIN_TOTAL_S = 0.1
+#: … or until there are so many.
+MAX_REPEATS = 50
+#: There are at least so many, unless they would take longer than `PATIENCE_S` in all.
+MIN_REPEATS = 3
+PATIENCE_S = 10.0
+
+_STATUS = Path("/proc/self/status")
+#: Writing to it forgets a process's peak of memory so far.
+CLEAR_REFS = Path("/proc/self/clear_refs")
+
+
+@dataclass
+class Timing:
+    """Repeated measurements of one fit, in seconds; memory in MiB (NaN where it can't be read)."""
+
+    wall: list[float] = field(default_factory=list)
+    cpu: list[float] = field(default_factory=list)
+    conversion: float = 0.0
+    peak_memory: float = float("nan")
+
+    @property
+    def wall_s(self) -> float:
+        """Median wall time."""
+        return statistics.median(self.wall)
+
+    @property
+    def cpu_s(self) -> float:
+        """Median CPU time."""
+        return statistics.median(self.cpu)
+
+    def spread(self, values: list[float]) -> float | None:
+        """Return half the interquartile range, which a few disturbed repeats do not move.
+
+        A single value has none.
+        """
+        if len(values) < 2:
+            return None
+        lower, _, upper = statistics.quantiles(values, n=4, method="inclusive")
+        return (upper - lower) / 2
+
+
+@cache
+def warm(solver_name: str) -> None:
+    """Load and call a solver's compiled code once in this process; forks inherit it."""
+    from svmbench.baselines.catalogue import solver_class
+    from svmbench.core.contract.base import Solver, warm_up
+
+    cls = solver_class(solver_name)
+    if issubclass(cls, Solver):  # of a class of others, importing it is all that can be done
+        warm_up(cls)
+
+
+def fit_once(estimator: Any, X: Any, y: Any) -> tuple[Any, Timing]:
+    """Fit once and time it; returns the prepared data, for `certify`, and the timing."""
+    timing = Timing()
+    data = _prepare(estimator, X, y, timing)
+    with quiet():
+        _train(estimator, data, timing)
+    return data, timing
+
+
+def fit_repeatedly(estimator: Any, X: Any, y: Any) -> tuple[Any, Timing]:
+    """Fit at least thrice, more often if short, once if long; also the first fit's peak memory."""
+    timing = Timing()
+    data = _prepare(estimator, X, y, timing)
+    with quiet():
+        before = reset_peak()
+        _train(estimator, data, timing)
+        # A program's memory is its own, of which it tells.
+        its_own = getattr(estimator, "peak_memory_mb_", None)
+        timing.peak_memory = peak_since(before) if its_own is None else its_own
+        while _too_few(timing.wall):
+            _train(estimator, data, timing)
+    return data, timing
+
+
+def _too_few(seconds: list[float]) -> bool:
+    """Return whether one more repeat would make the median steadier at little cost."""
+    total, n = sum(seconds), len(seconds)
+    if n < MIN_REPEATS:
+        return total + total / n <= PATIENCE_S
+    return total < MIN_TOTAL_S and n < MAX_REPEATS
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Keep the garbage collector out of a measured span."""
+    was_on = gc.isenabled()
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+def _prepare(estimator: Any, X: Any, y: Any, timing: Timing) -> Any:
+    start = time.perf_counter()
+    data = estimator.prepare(X, y)
+    timing.conversion = time.perf_counter() - start
+    return data
+
+
+def _train(estimator: Any, data: Any, timing: Timing) -> None:
+    start = now()
+    estimator.train(data)
+    wall, cpu = since(start)
+    timing.wall.append(wall)
+    timing.cpu.append(cpu)
+
+
+def since(start: tuple[float, float]) -> tuple[float, float]:
+    """Return the wall and CPU seconds since `now` was asked, those of programs among them."""
+    wall, cpu = now()
+    return wall - start[0], cpu - start[1]
+
+
+def read_status(field_name: str) -> float:
+    """Return a memory field of this process's status in MiB, or NaN where there is none."""
+    try:
+        for line in _STATUS.read_text().splitlines():
+            if line.startswith(field_name + ":"):
+                return int(line.split()[1]) / 1024.0
+    except OSError:
+        pass
+    return float("nan")
+
+
+def reset_peak() -> float:
+    """Forget the peak so far; return the resident memory that the new peak is counted from."""
+    try:
+        CLEAR_REFS.write_text("5")
+    except OSError:
+        return float("nan")
+    return read_status("VmRSS")
+
+
+def peak_since(before: float) -> float:
+    """Return by how much the peak has grown since `reset_peak` was asked, MiB."""
+    # Mapped pages were touched before, so what the peak grew by is the solver's own memory.
+    return max(0.0, read_status("VmHWM") - before) if before == before else float("nan")

@@ -1,0 +1,1 @@
+"""From a config to cells: `planner` lists them, `keys` says what code and data each stands for."""

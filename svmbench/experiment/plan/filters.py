@@ -1,0 +1,117 @@
+"""Which of a plan's cells were asked for: ``--only``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from svmbench.base.errors import ConfigError, SvmbenchError
+
+if TYPE_CHECKING:
+    from svmbench.experiment.config.models import Config
+    from svmbench.experiment.settings.cells import Cell
+
+#: Values by key.
+Filters = Mapping[str, list[str]]
+
+
+#: What a cell is known by beside its dimensions, of which ``size`` is another name of ``rows``.
+FIELDS = ("solver", "dataset", "block", "fold")
+DIMENSIONS = ("rows", "features")
+PARAMETER = "solver."
+
+
+def filters_of(words: Sequence[str]) -> dict[str, list[str]]:
+    """Return the filters that ``--only`` was given: values by key.
+
+    Raises
+    ------
+    svmbench.base.errors.ConfigError
+        For a key that is none.
+    """
+    filters: dict[str, list[str]] = {}
+    for part in ",".join(words).split(",") if words else []:
+        key, separator, value = part.partition("=")
+        key = "rows" if key == "size" else key
+        is_parameter = key.startswith(PARAMETER) and key != PARAMETER
+        if not separator or not (key in {*FIELDS, *DIMENSIONS} or is_parameter):
+            raise ConfigError(
+                f"--only {part}: expected solver=…, dataset=…, block=…, fold=…, or a dimension:"
+                " rows=… (or size=…), features=…, solver.<parameter>=…"
+            )
+        filters.setdefault(key, []).append(value)
+    return filters
+
+
+def only(cells: list[Cell], filters: Filters, config: Config | None = None) -> list[Cell]:
+    """Return the cells that match every filter (``solver=…,dataset=…,rows=…,solver.nu=…``).
+
+    Parameters
+    ----------
+    cells : list of Cell
+    filters : mapping of str to list of str
+    config : Config, optional
+        What they were planned from, to say where a grid stands.
+
+    Raises
+    ------
+    svmbench.base.errors.SvmbenchError
+        If a filter's value matches nothing in the plan.
+    """
+    chosen = cells
+    for name, values in filters.items():
+        known = dict.fromkeys(v for v in (_value(c, name) for c in cells) if v is not None)
+        wanted = set()
+        for value in values:
+            meant = {one for one in known if _is(one, value)}
+            if not meant:
+                if not known and (instead := _within_cells(chosen, name, value, config)):
+                    raise SvmbenchError(f"--only {name}={value}: {instead}")
+                there = ", ".join(map(str, sorted(known, key=_order)))
+                there = there or f"no {name!r} to choose cells by"
+                raise SvmbenchError(f"--only {name}={value}: the plan has {there}")
+            wanted |= meant
+        chosen = [c for c in chosen if _value(c, name) in wanted]
+    return chosen
+
+
+def _within_cells(cells: list[Cell], name: str, value: str, config: Config | None) -> str:
+    """Return what to write instead where a parameter runs inside cells; empty if it does not.
+
+    A path carries state from point to point, and a search compares them: a cell runs all of its
+    grid or is another cell. So its values are chosen in the config, not by a filter.
+    """
+    parameter = name.removeprefix(PARAMETER)
+    for cell in cells:
+        if not any(parameter in point for point in cell.spec.get("grid", [])):
+            continue
+        block, solver = cell.shown["block"], cell.shown["solver"]
+        own = config and any(getattr(b, "solvers", ()) for b in config.blocks if b.name == block)
+        place = f"blocks.{block}.solvers" if own else "solvers"
+        return (
+            f"a cell of {block} runs all values of {parameter}, one after another; to run some,"
+            f" write --set {place}.{solver}.grid.{parameter}=[{value}]"
+        )
+    return ""
+
+
+def _value(cell: Cell, name: str) -> Any:
+    """Return what a cell has by a filter's name; None where it has nothing."""
+    if name in FIELDS:
+        return cell.shown.get(name)
+    return cell.shown.get("dimensions", {}).get(name)
+
+
+def _is(value: Any, text: str) -> bool:
+    """Whether a word means a value: as it is written in YAML, or the same number (1 is 1.0)."""
+    if isinstance(value, str | bool):
+        return str(value) == text or (isinstance(value, bool) and str(value).lower() == text)
+    try:
+        return float(value) == float(text)
+    except ValueError:
+        return False
+
+
+def _order(value: Any) -> tuple[bool, float, str]:
+    is_number = isinstance(value, int | float)
+    return not is_number, value if is_number else 0, str(value)

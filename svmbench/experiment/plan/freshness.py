@@ -1,0 +1,152 @@
+"""Whether results are older than the code that made them.
+
+A plan says of what code its cells are (`manifest`): for each cell the modules of its solvers and of
+its protocol, and for every file and package that these reach its content or version. What a kept
+plan says is compared with the files that are here, whatever their names are by now. A plan without
+a manifest is compared by its cells' keys, which hold their code: its config is planned once more,
+without fetching anything.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from svmbench.base.errors import DamagedResultsError, SvmbenchError
+from svmbench.base.files import read_bytes
+from svmbench.base.renames import present_name
+from svmbench.experiment.plan.keys import closure, file_hash, names_own_module, versions
+
+#: How many files a sentence names.
+_NAMED = 3
+
+#: What identifies a cell in two plans of one config.
+_IDENTITY = ("block", "protocol", "dataset", "solver", "kernel", "fold", "dimensions")
+
+#: Said of a cell of which no more is known than that its key is another one now.
+OTHER_KEY = "its code, its settings or its packages have changed since"
+
+
+def manifest(entries: Iterable[Sequence[str]]) -> dict[str, Any]:
+    """Return what some cells' code is: their modules, files and packages.
+
+    Parameters
+    ----------
+    entries : iterable of sequences of str
+        For each kind of cell the modules that decide it: those of its solvers and its protocol.
+
+    Returns
+    -------
+    dict
+        ``entries``, as they were given; ``files``, a hash of each module that they reach;
+        ``packages``, the versions of the other packages that these call.
+    """
+    listed = [list(entry) for entry in entries]
+    reached = closure(*sorted({module for entry in listed for module in entry}))
+    return {
+        "entries": listed,
+        "files": {module: file_hash(module) for module in sorted(reached)},
+        "packages": dict(sorted(versions(reached).items())),
+    }
+
+
+def changes(folder: Path) -> dict[str, str]:
+    """Return of each cell of a run folder what has changed since it was measured.
+
+    Parameters
+    ----------
+    folder : Path
+        A run folder with its plan.
+
+    Returns
+    -------
+    dict of str to str
+        By the cell's key a sentence without its end, empty where nothing has changed. A key of
+        which nothing can be told is not in it.
+
+    Raises
+    ------
+    svmbench.base.errors.DamagedResultsError
+        If the plan can't be read.
+    """
+    try:
+        plan = json.loads(read_bytes(folder / "plan.json").decode("utf-8"))
+        cells, config = list(plan["cells"]), str(plan["config"]["name"])
+        if plan.get("code") is not None:
+            return _by_manifest(cells, plan["code"])
+        profile = str(plan["profile"])
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise DamagedResultsError(f"can't read {folder / 'plan.json'}: {error!r}") from error
+    return _by_keys(cells, config, profile)
+
+
+def _by_manifest(cells: Sequence[Mapping[str, Any]], recorded: Mapping[str, Any]) -> dict[str, str]:
+    said: dict[int, str | None] = {}
+    for number, entry in enumerate(recorded["entries"]):
+        said[number] = _change([present_name(str(module)) for module in entry], recorded)
+    found = {}
+    for cell in cells:
+        sentence = said.get(cell["code"]) if isinstance(cell.get("code"), int) else None
+        if sentence is not None:
+            found[str(cell["key"])] = sentence
+    return found
+
+
+def _change(entry: Sequence[str], recorded: Mapping[str, Any]) -> str | None:
+    """Return what has changed of what one kind of cell is made by; None where it can't be told."""
+    files, packages = set(recorded["files"].values()), recorded["packages"]
+    # A plug-in's module lies elsewhere, and may not be here at all.
+    if not all(names_own_module(module) for module in entry):
+        return None
+    try:
+        now = closure(*entry)
+        other = [module for module in sorted(now) if file_hash(module) not in files]
+        installed = versions(now)
+    except FileNotFoundError:
+        return "its code is here no more"
+    said = []
+    if other:
+        names = [module.removeprefix("svmbench.") for module in other]
+        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        verb = "has" if len(names) == 1 else "have"
+        said.append(f"{', '.join(names[:_NAMED])}{more} {verb} changed since")
+    moved = [
+        f"{name} {packages.get(name) or 'none'} is {version or 'not installed'} now"
+        for name, version in sorted(installed.items())
+        if version != packages.get(name)
+    ]
+    return "; ".join([*said, *moved])
+
+
+def _by_keys(cells: Sequence[Mapping[str, Any]], config: str, profile: str) -> dict[str, str]:
+    """Compare a plan with that of the same config today, as far as its data sets are here."""
+    from svmbench.experiment.plan.planner import prepare_plan
+
+    try:
+        today = prepare_plan(config, profile, prepare=False)
+    except SvmbenchError:
+        return {}
+    keys = {cell.key for cell in today.cells if cell.status == "planned"}
+    places = {place_of(cell.shown) for cell in today.cells if cell.status == "planned"}
+    found = {}
+    for cell in cells:
+        if cell["key"] in keys:
+            found[str(cell["key"])] = ""
+        elif place_of(cell) in places:
+            found[str(cell["key"])] = OTHER_KEY
+    return found
+
+
+def place_of(cell: Mapping[str, Any]) -> str:
+    """Return what identifies a cell in any plan of its config.
+
+    Plans and records of older versions say of a sweep in other fields.
+    """
+    swept = cell.get("dimensions")
+    if swept is None:
+        old = {"rows": cell.get("size"), "features": cell.get("n_features_kept")}
+        swept = {name: value for name, value in old.items() if value is not None}
+    named = {name: cell.get(name) for name in _IDENTITY}
+    return json.dumps({**named, "dimensions": swept}, sort_keys=True, default=str)

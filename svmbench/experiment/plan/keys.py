@@ -1,0 +1,163 @@
+"""What a cell's key stands for: its settings, the data, the code that decides its result.
+
+The same key means the same result, so that a cell is not run again and `--reuse` may take it over
+from another run. A key therefore covers the files of the solver and of the protocol with all that
+they import from this package, and the versions of the other packages that those files call. It
+leaves out what decides nothing: comments, docstrings and layout of those files (`statements.py`
+hashes the rest), how data come to be (the content's hash stands for them), how a config is read
+(its resolved settings stand for it), and everything that only shows results.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from functools import cache
+from importlib.metadata import PackageNotFoundError, packages_distributions, version
+from pathlib import Path
+from typing import Any
+
+from svmbench.base.paths import PACKAGE
+from svmbench.experiment.plan import statements
+
+#: Modules that a solver or a protocol may import and that decide none of its results.
+DECIDES_NOTHING = (
+    "svmbench.data",
+    "svmbench.base.errors",
+    "svmbench.base.paths",
+    "svmbench.baselines.catalogue",
+    "svmbench.experiment.settings.values",
+    "svmbench.experiment.settings.blocks",
+    "svmbench.experiment.settings.cells",
+    "svmbench.schema.record",
+)
+#: The same of other people's packages: they read settings.
+READS_SETTINGS = {"pydantic", "yaml"}
+#: Packages whose modules have another name; to look it up takes most of a second.
+INSTALLED_BY = {
+    "sklearn": "scikit-learn",
+    "sklearnex": "scikit-learn-intelex",
+    "liblinear": "liblinear-official",
+    "libsvm": "libsvm-official",
+}
+
+
+def hash_of(value: Any) -> str:
+    """Return a short hash of what JSON can hold."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:20]
+
+
+@cache
+def code_hash(*modules: str) -> str:
+    """Return a hash of what some modules do: their statements, what they import, and versions.
+
+    Parameters
+    ----------
+    *modules : str
+        Dotted names: the module of a solver's class, that of a protocol's function.
+    """
+    digest = hashlib.sha256()
+    names = closure(*modules)
+    # Sorted by what they do, not by name: a module may be moved.
+    for one in sorted(_read(name).digest for name in names):
+        digest.update(one.encode())
+    for package, number in sorted(versions(names).items()):
+        digest.update(f"{package} {number}\n".encode())
+    return digest.hexdigest()[:20]
+
+
+def file_hash(module: str) -> str:
+    """Return a short hash of what a module's file decides.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    """
+    return _read(module).digest[:16]
+
+
+def closure(*modules: str) -> set[str]:
+    """Return the modules and all those of this package that they reach by imports."""
+    seen: set[str] = set()
+    todo = list(modules)
+    while todo:
+        name = todo.pop()
+        if name not in seen:
+            seen.add(name)
+            todo += filter(_decides, _imports(name))
+    return seen
+
+
+def versions(modules: set[str]) -> dict[str, str]:
+    """Return the versions of the packages outside this one that some modules import."""
+    named = {*modules, *(name for module in modules for name in _imports(module))}
+    called = {name.partition(".")[0] for name in named}
+    outside = called - {"svmbench", "__future__"} - READS_SETTINGS - sys.stdlib_module_names
+    return {package: _version(package) for name in outside for package in _distributions(name)}
+
+
+def _distributions(name: str) -> list[str]:
+    """Return what installs a top-level module."""
+    if name in INSTALLED_BY:
+        return [INSTALLED_BY[name]]
+    if _version(name):
+        return [name]
+    return sorted(set(packages_distributions().get(name, []))) or [name]
+
+
+@cache
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return ""
+
+
+def _decides(module: str) -> bool:
+    left_out = any(module == name or module.startswith(f"{name}.") for name in DECIDES_NOTHING)
+    return _is_own(module) and not left_out
+
+
+@cache
+def _imports(module: str) -> tuple[str, ...]:
+    """Return the modules that a module's file imports, wherever in it."""
+    found: list[str] = []
+    for imported, names in _read(module).imports:
+        inside = [f"{imported}.{name}" for name in names] or [imported]
+        found += [name if _is_own(name) else imported for name in inside]
+    return tuple(found)
+
+
+@cache
+def _read(module: str) -> statements.Source:
+    return statements.read(_source(module).read_bytes())
+
+
+@cache
+def _is_own(module: str) -> bool:
+    return names_own_module(module) and _source(module).exists()
+
+
+def names_own_module(name: str) -> bool:
+    """Return whether a dotted name is one of this package; no other part leads to its files."""
+    package, *parts = name.split(".")
+    return package == "svmbench" and bool(parts) and all(map(str.isidentifier, parts))
+
+
+def forget() -> None:
+    """Read files anew: they have changed while this process ran."""
+    for cached in (code_hash, _imports, _read, _is_own, _source, _version):
+        cached.cache_clear()
+
+
+@cache
+def _source(module: str) -> Path:
+    # A plug-in lies wherever it was imported from.
+    if not module.startswith("svmbench."):
+        return Path(str(sys.modules[module].__file__))
+    path = PACKAGE.parent.joinpath(*module.split("."))
+    file = path.with_suffix(".py")
+    return file if file.exists() else path / "__init__.py"

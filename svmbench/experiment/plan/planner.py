@@ -1,0 +1,458 @@
+"""From a config to the list of cells: what will run, and what can't and why."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property
+from typing import Any, cast
+
+import numpy as np
+import scipy.sparse as sp
+
+from svmbench.base.errors import CacheError, DataError
+from svmbench.baselines.templates import is_program
+from svmbench.experiment.config.capabilities import (
+    takes_whole_sets,
+    task_of,
+    why_not,
+    why_not_borne,
+    why_not_in_blocks,
+)
+from svmbench.experiment.config.loader import apply_profile, check_config, find_config
+from svmbench.experiment.config.models import Config
+from svmbench.experiment.plan.filters import Filters
+from svmbench.experiment.plan.freshness import manifest
+from svmbench.experiment.plan.keys import code_hash, hash_of
+from svmbench.experiment.plan.sharing import distances_of, searches_by_distances, shared_arrays
+from svmbench.experiment.protocols import protocols
+from svmbench.experiment.protocols.declare import Protocol
+from svmbench.experiment.protocols.task import open_chosen
+from svmbench.experiment.settings.blocks import Block, DatasetSpec, SolverSpec, TrainingBlock
+from svmbench.experiment.settings.cells import Cell, CellSpec, SolverSettings
+from svmbench.schema import scores
+from svmbench.schema.record import Dimensions, Identity
+
+
+@dataclass
+class Plan:
+    """All cells in table order, and the config they come from."""
+
+    name: str
+    profile: str
+    config: Config
+    cells: list[Cell] = field(default_factory=list)
+
+    def to_json(self) -> str:
+        """Return what the report needs to lay out tables, as JSON text."""
+        config = self.config
+        content = {
+            "schema": 1,
+            "profile": self.profile,
+            "profile_note": config.profiles[self.profile].note,
+            "config": {
+                "name": self.name,
+                "paper": config.paper,
+                "title": config.title,
+                "seed": config.seed,
+                "threads": config.threads,
+                "blas_core": config.blas_core,
+                "blocks": [
+                    block.model_dump(mode="json", exclude={"datasets", "solvers"})
+                    for block in config.blocks
+                ],
+            },
+            "protocols": {
+                name: declared.for_plan()
+                for name, declared in protocols().items()
+                if name in {block.protocol for block in config.blocks}
+            },
+            "scores": scores.describe(
+                dict.fromkeys(
+                    name
+                    for block in config.blocks
+                    for name in getattr(block, "scores", ["accuracy"])
+                )
+            ),
+            "tables": [table.model_dump(mode="json") for table in config.tables],
+            "plots": [plot.model_dump(mode="json") for plot in config.plots],
+            **self._code(),
+        }
+        return json.dumps(content, indent=1) + "\n"
+
+    def _code(self) -> dict[str, Any]:
+        """Return the cells, each with the place of its modules in the manifest of their code."""
+        entries: dict[tuple[str, ...], int] = {}
+        cells = []
+        for cell in self.cells:
+            shown = {"key": cell.key, "status": cell.status, "reason": cell.reason, **cell.shown}
+            if cell.spec:
+                deciding = modules_of(cell.spec)
+                cells.append({**shown, "code": entries.setdefault(deciding, len(entries))})
+            else:
+                cells.append(shown)
+        return {"code": manifest(entries), "cells": cells}
+
+
+def prepare_plan(
+    config: str,
+    profile: str,
+    *,
+    mirror: str | None = None,
+    overrides: tuple[str, ...] = (),
+    trust: bool = False,
+    only: Any = None,
+    prepare: bool = True,
+    on_event: Any = None,
+) -> Plan:
+    """Load, check, cut and resolve a config: everything that comes before the first cell."""
+    path = find_config(config)
+    loaded = check_config(path, overrides, trust=trust)
+    cut = apply_profile(loaded, profile)
+    return make_plan(
+        cut, path.stem, profile, mirror=mirror, only=only, prepare=prepare, on_event=on_event
+    )
+
+
+def make_plan(
+    config: Config,
+    name: str,
+    profile: str,
+    *,
+    mirror: str | None = None,
+    only: Filters | None = None,
+    prepare: bool = True,
+    on_event: Callable[[str], None] | None = None,
+) -> Plan:
+    """Resolve a config (already cut by its profile) into cells.
+
+    A data set that can't be had, or can't bear the protocol (one class, fewer samples of a class
+    than folds), costs its own cells.
+
+    Parameters
+    ----------
+    config : Config
+    name : str
+        The config's name, for the results folder and the tables.
+    profile : str
+        Printed on every table.
+    mirror : str, optional
+        Where data files are looked for.
+    only : mapping of str to list of str, optional
+        Filters of the command line. A data set outside them is not prepared: if it is not in the
+        cache, its cells are planned without rows or keys, as ``not run``.
+    prepare : bool, default=True
+        Whether data sets that are not in the cache are fetched and prepared; otherwise they are
+        planned as if they were outside `only`.
+    on_event : callable, optional
+        Told in one sentence of each data set that is being prepared, can't be had, or can't bear
+        the protocol.
+
+    Raises
+    ------
+    svmbench.base.errors.DataError
+        If a user's own file can't be read.
+    """
+    plan = Plan(name=name, profile=profile, config=config)
+    told: set[str] = set()
+
+    def tell(reason: str) -> None:
+        if on_event and reason not in told:
+            on_event(reason)
+        told.add(reason)
+
+    for block in config.blocks:
+        for given in config.datasets_of(block):
+            spec = _as_read(given, config.memory_gb)
+            row = Row(config, block, spec, profile, protocols()[block.protocol])
+            wanted = prepare and _is_asked_for(only or {}, block, spec)
+            try:
+                source = _open(spec, mirror, on_event if wanted else None, prepare=wanted)
+            except CacheError:
+                raise
+            except DataError as error:
+                # A file of the user's own is theirs to mend, before anything runs.
+                if spec.file and wanted:
+                    raise
+                if wanted:
+                    tell(str(error))
+                    plan.cells += row.without_data("unavailable", str(error))
+                else:
+                    plan.cells += row.without_data(
+                        "not run", "outside --only" if prepare else "not yet here"
+                    )
+                continue
+            for cell in row.of(_as_opened(spec, source, block, config.memory_gb)).cells(source):
+                plan.cells.append(cell)
+                if wanted and not cell.spec:
+                    tell(cell.reason)
+    return plan
+
+
+def _as_read(spec: DatasetSpec, memory_gb: float) -> DatasetSpec:
+    """Return a data set that says how its rows are read: a large file's in blocks."""
+    from svmbench import data
+
+    if spec.file and spec.read == "auto" and data.does_not_fit(spec.file, memory_gb):
+        return spec.model_copy(update={"read": "blocks"})
+    return spec
+
+
+def _as_opened(spec: DatasetSpec, source: Any, block: Block, memory_gb: float) -> DatasetSpec:
+    """Return a registered set that says how its rows are read: in blocks if they can't be held."""
+    from svmbench import data
+
+    whole = isinstance(block, TrainingBlock) and takes_whole_sets(block, block.swept(spec))
+    if spec.file or spec.in_blocks or spec.read != "auto" or spec.novelty is not None or not whole:
+        return spec
+    if data.ArrayBlocks(source.X, source.y).n_bytes <= memory_gb * 2**30:
+        return spec
+    return spec.model_copy(update={"read": "blocks"})
+
+
+def _is_asked_for(only: Filters, block: Block, dataset: DatasetSpec) -> bool:
+    """Return whether the filters leave anything of a data set in a block."""
+    names = {"block": block.name, "dataset": dataset.name}
+    return all(name in only.get(of, [name]) for of, name in names.items())
+
+
+def _open(
+    spec: DatasetSpec,
+    mirror: str | None,
+    on_event: Callable[[str], None] | None,
+    *,
+    prepare: bool,
+) -> Any:
+    from svmbench import data
+
+    if spec.file:
+        if on_event and spec.in_blocks:
+            on_event(f"reading {spec.name} in blocks")
+        return open_chosen(spec.choice)
+    cached = data.status(spec.name) == "cached"
+    if not cached and not prepare:
+        raise DataError(f"data set {spec.name!r} is not prepared")
+    if on_event and not cached:
+        on_event(f"preparing {spec.name}")
+    data.ensure(spec.name, mirror=mirror)
+    return open_chosen(spec.choice)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One data set in one block: where cells come from."""
+
+    config: Config
+    block: Any
+    dataset: DatasetSpec
+    profile: str
+    declared: Protocol
+
+    def of(self, dataset: DatasetSpec) -> Row:
+        """Return the same of a data set that is read in another way."""
+        return replace(self, dataset=dataset)
+
+    def without_data(self, status: str, reason: str) -> Iterator[Cell]:
+        """Yield one cell a solver for a data set that is not open."""
+        for solver in self._solvers():
+            shown = self._shown(solver)
+            yield Cell(hash_of({status: shown}), shown, spec={}, status=status, reason=reason)
+
+    def cells(self, source: Any) -> Iterator[Cell]:
+        """Yield the cells of an opened data set: sizes, features, other dimensions, solvers, folds.
+
+        Parameters
+        ----------
+        source : Dataset
+        """
+        if self.declared.cell == "data set":
+            yield self._facts(source)
+            return
+        y = np.asarray(source.y)
+        swept = self.block.swept(self.dataset)
+        borne: dict[int | None, str] = {}
+        for values in itertools.product(*swept.values()):
+            place = dict(zip(swept, values, strict=True))
+            if "rows" in place:
+                place["rows"] = _resolve_size(place["rows"], len(y))
+            n_rows = place.get("rows")
+            if n_rows not in borne:
+                borne[n_rows] = why_not_borne(
+                    self.declared, self.block, self.dataset.name, y, n_rows, self.config.seed
+                )
+            for solver in self._solvers():
+                for fold in self.declared.outer_folds(self.block):
+                    if reason := borne[n_rows]:
+                        shown = self._shown(solver, place, fold)
+                        yield Cell(hash_of({"skipped": shown}), shown, {}, "skipped", reason)
+                    else:
+                        yield self._cell(source, solver, place, fold)
+
+    def _solvers(self) -> list[SolverSpec | None]:
+        """Return whose cells there are: each solver's, or None for a cell of all or of none."""
+        if self.declared.cell != "solver":
+            return [None]
+        return [spec.on(self.dataset) for spec in self.config.solvers_of(self.block)]
+
+    @cached_property
+    def _by_distances(self) -> bool:
+        return searches_by_distances(self.declared, self.config, self.block)
+
+    def _facts(self, source: Any) -> Cell:
+        spec = self._with_own_settings(
+            {
+                "protocol": self.declared.name,
+                "dataset": self.dataset.choice,
+                "data_sha256": source.sha256,
+            }
+        )
+        key = hash_of({**spec, "code": code_hash(self.declared.module)})
+        return Cell(key=key, shown=self._shown(None), spec=spec)
+
+    def _with_own_settings(self, spec: CellSpec) -> CellSpec:
+        return cast(CellSpec, {**spec, **self.declared.settings_of(self.block)})
+
+    def _cell(
+        self, source: Any, solver: SolverSpec | None, place: Dimensions, fold: int | None
+    ) -> Cell:
+        block, config = self.block, self.config
+        n_samples, n_features = source.X.shape
+        limits = (place.get("rows"), block.max_samples or None, n_samples)
+        spec: CellSpec = {
+            "protocol": self.declared.name,
+            "dataset": self.dataset.choice,
+            "data_sha256": source.sha256,
+            "n_rows": min(x for x in limits if x is not None),
+            "n_features_kept": place.get("features"),
+            "has_test_part": source.X_test is not None,
+            "seed": config.seed,
+            "threads": config.threads,
+            "subset": block.subset,
+            "scaling": block.scaling,
+            "scaler": block.scaler,
+            "task": task_of(block, source.y),
+            "scores": list(block.scores),
+            "select_by": block.select_by,
+            "fold": fold,
+        }
+        if block.inputs == "dense":
+            spec["inputs"] = "dense"
+        # Another core type may give another result, so that the cell's key holds it.
+        if config.blas_core is not None:
+            spec["blas_core"] = config.blas_core
+        if solver is None:
+            racers = [s.on(self.dataset).at(place) for s in config.solvers_of(block)]
+            spec["racers"] = [_solver_settings(s) for s in racers]
+            spec["pairs"] = block.pairs
+        else:
+            racers = [solver := solver.at(place)]
+            spec.update(_solver_settings(solver))
+        spec = self._with_own_settings(spec)
+        names = [racer.name for racer in racers]
+        code = [code_of(name, self.declared.name) for name in names]
+        key = hash_of({**spec, "code": code})
+        shown = self._shown(solver, place, fold)
+        # A race without one of its racers would be another race.
+        reasons = [why_not(racer, source, block) for racer in racers]
+        if self.dataset.in_blocks:
+            how = (self.declared, block, self.dataset, place, source.y)
+            reasons += [why_not_in_blocks(racer, *how) for racer in racers]
+        if reason := "; ".join(dict.fromkeys(filter(None, reasons))):
+            return Cell(key=key, shown=shown, spec=spec, status="skipped", reason=reason)
+        density = source.X.nnz / max(1, n_samples) if sp.issparse(source.X) else n_features
+        cost = spec["n_rows"] * density * max(1, len(spec.get("grid", [])))
+        size = distances_of(config, spec) if self._by_distances else 0
+        shared = shared_arrays(self.declared, spec, source, size)
+        return Cell(key=key, shown=shown, spec=spec, shared=shared, cost=cost)
+
+    def _shown(
+        self,
+        solver: SolverSpec | None,
+        place: Dimensions | None = None,
+        fold: int | None = None,
+    ) -> Identity:
+        """Return the fields by which records and tables know a cell."""
+        place = place or {}
+        racers: list[SolverSpec] = []
+        if self.declared.cell != "data set":
+            racers = [solver] if solver else self.config.solvers_of(self.block)
+        return {
+            "block": self.block.name,
+            "protocol": self.declared.name,
+            "paper": self.config.paper,
+            "profile": self.profile,
+            "dataset": self.dataset.name,
+            "size": place.get("rows"),
+            "n_features_kept": place.get("features"),
+            "dimensions": place,
+            "solver": "|".join(one.shown for one in racers),
+            "kernel": "|".join(sorted({_kernel(one) for one in racers} - {""})),
+            "fold": fold,
+        }
+
+
+def _resolve_size(size: int | str, n_samples: int) -> int:
+    """Return a number of rows, of which a percentage may be given."""
+    return size if isinstance(size, int) else round(n_samples * int(size[:-1]) / 100)
+
+
+def modules_of(spec: CellSpec) -> tuple[str, ...]:
+    """Return the modules that decide a cell: those of its solvers, and its protocol's."""
+    names = [racer["name"] for racer in spec.get("racers", [])]
+    names += [spec["name"]] if "name" in spec else []
+    solvers = dict.fromkeys(module for name in names for module in _modules(name))
+    return (*solvers, protocols()[spec["protocol"]].module)
+
+
+def _modules(solver: str) -> list[str]:
+    """Return where a solver's class stands, and where that which it wraps does."""
+    from svmbench.baselines.catalogue import solver_class
+
+    cls = solver_class(solver)
+    return [cls.__module__, *({cls.wrapped.__module__} if hasattr(cls, "wrapped") else ())]
+
+
+def code_of(solver: str, protocol: str) -> str:
+    """Return a hash of the code of a solver in a protocol; of a program also one of its files.
+
+    Parameters
+    ----------
+    solver : str
+        Its name; empty where nothing is trained.
+    protocol : str
+        Its name.
+    """
+    from svmbench.baselines.catalogue import solver_class
+
+    own = code_hash(*(_modules(solver) if solver else ()), protocols()[protocol].module)
+    return f"{own} {solver_class(solver).commands.fingerprint()}" if is_program(solver) else own
+
+
+def _kernel(solver: SolverSpec) -> str:
+    """Return the kernel that a solver will use: the config's, its own default, or its only one.
+
+    Empty for a class of others that says of no kernel.
+    """
+    from svmbench.baselines.catalogue import solver_class
+
+    return str(solver.params.get("kernel", _default_kernel(solver_class(solver.name))))
+
+
+@cache
+def _default_kernel(cls: type) -> Any:
+    default = inspect.signature(cls).parameters.get("kernel")
+    kernels: tuple[str, ...] = cls.declaration.kernels  # type: ignore[attr-defined]
+    return default.default if default and kernels else "".join(kernels[:1])
+
+
+def _solver_settings(solver: SolverSpec) -> SolverSettings:
+    settings: SolverSettings = {
+        "name": solver.name,
+        "shown": solver.shown,
+        "params": dict(solver.params),
+        "grid": solver.grid_points(),
+    }
+    return {**settings, "search": dict(solver.search)} if solver.search else settings

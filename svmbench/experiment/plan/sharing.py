@@ -1,0 +1,86 @@
+"""What cells have in common: the node of the plan that holds their scaled inputs and distances."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import scipy.sparse as sp
+
+from svmbench.experiment.config.models import Config
+from svmbench.experiment.plan.keys import hash_of
+from svmbench.experiment.protocols import folds
+from svmbench.experiment.protocols.declare import Protocol
+from svmbench.experiment.settings.blocks import TrainingBlock
+from svmbench.experiment.settings.cells import CellSpec, NodeSpec, SharedArrays, own_settings
+
+#: What decides a node's arrays, whatever the protocol.
+FIELDS = (
+    "protocol",
+    "dataset",
+    "data_sha256",
+    "n_rows",
+    "n_features_kept",
+    "seed",
+    "subset",
+    "scaling",
+    "scaler",
+    "inputs",
+    "precision",
+    "task",
+    "blas_core",
+)
+
+
+def shared_arrays(
+    declared: Protocol, spec: CellSpec, source: Any, distance_bytes: int
+) -> SharedArrays | None:
+    """Return the node that holds what cells share; None where they read the data set itself.
+
+    Parameters
+    ----------
+    declared : Protocol
+    spec : dict
+        A cell's specification.
+    source : Dataset
+    distance_bytes : int
+        Size of the squared distances that go with the inputs; 0 without any.
+    """
+    scaled = declared.scalings[spec["scaling"]]
+    whole = spec["n_rows"] == source.X.shape[0] and spec["n_features_kept"] is None
+    if not scaled.before and whole and not distance_bytes:
+        return None
+    given = own_settings(spec)
+    deciding = {name: given[name] for name in (*FIELDS, *scaled.by) if name in given}
+    wanted = cast(NodeSpec, deciding)
+    wanted["distances"] = distance_bytes > 0
+    share = spec["n_rows"] / max(1, source.X.shape[0])
+    sparse = sp.issparse(source.X) and "inputs" not in spec
+    stored = source.X.nnz * 12 if sparse else source.X.shape[0] * source.X.shape[1] * 8
+    size = int(stored * share) + distance_bytes
+    return SharedArrays(key=hash_of(wanted), spec=wanted, bytes=size)
+
+
+def searches_by_distances(declared: Protocol, config: Config, block: TrainingBlock) -> bool:
+    """Whether any search of a block starts from squared distances that others share."""
+    from svmbench.baselines.catalogue import solver_class
+    from svmbench.experiment.protocols.kernel_search import takes_part
+
+    # What a protocol scales by itself, fold by fold, has no distances in common.
+    scaled_once = declared.scalings[block.scaling].before or block.scaling == "none"
+    return (
+        "distances" in declared.shares
+        and scaled_once
+        and any(
+            takes_part(solver_class(s.name), dict(s.params), s.grid_points())
+            for s in config.solvers_of(block)
+        )
+    )
+
+
+def distances_of(config: Config, spec: CellSpec) -> int:
+    """Return the size of the squared distances of a cell's rows; 0 where they are not made.
+
+    Past half of a cell's memory they are not: there would be no room for a kernel matrix.
+    """
+    size = folds.distance_bytes(spec)
+    return size if size <= config.memory_gb * 2**30 / 2 else 0

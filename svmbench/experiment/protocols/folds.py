@@ -1,0 +1,206 @@
+"""Which rows a cell sees, and how they are scaled: fixed by the seed alone.
+
+The same data set, size, seed and fold give the same rows whatever the solver, the order of the
+cells or the number of workers, so that solvers are compared on equal terms.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
+
+from svmbench.experiment.settings.cells import NodeSpec
+
+Index = np.ndarray
+
+
+def derive_seed(base: int, *parts: object) -> int:
+    """Return a seed in [0, 2**31) that depends on `base` and `parts` and on nothing else."""
+    text = json.dumps([base, *parts], sort_keys=True, default=str)
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big") >> 1
+
+
+def subset_rows(y: np.ndarray, n_rows: int | None, seed: int, kind: str = "stratified") -> Index:
+    """Return sorted row numbers of a subset.
+
+    Subsets are nested: the rows of a smaller size are among those of a larger one.
+
+    Parameters
+    ----------
+    y : array of shape (n_samples,)
+        Class labels.
+    n_rows : int or None
+        How many rows; None, or as many as there are, for all.
+    seed : int
+        Decides which.
+    kind : {"stratified", "first"}, default="stratified"
+        Drawn with every class in proportion, or the first rows.
+    """
+    n_samples = len(y)
+    if n_rows is None or n_rows >= n_samples:
+        return np.arange(n_samples)
+    if kind == "first":
+        return np.arange(n_rows)
+    rng = np.random.default_rng(seed)
+    # A random place inside its class, as a share of the class: the first n_rows of these shares
+    # hold every class in proportion, for any n_rows.
+    share = np.empty(n_samples)
+    for label in np.unique(y):
+        members = np.flatnonzero(y == label)
+        share[rng.permutation(members)] = (np.arange(len(members)) + 0.5) / len(members)
+    tie_break = rng.permutation(n_samples)
+    return np.sort(np.lexsort((tie_break, share))[:n_rows])
+
+
+def subset_features(X: Any, n_kept: int | None) -> Index | None:
+    """Return sorted column numbers: the `n_kept` most often nonzero ones, or None for all.
+
+    The papers that vary the dimension do not say which features they keep; on text, the first
+    columns would leave most rows empty.
+    """
+    if n_kept is None or n_kept >= X.shape[1]:
+        return None
+    if sp.issparse(X):
+        counts = np.bincount(X.indices, minlength=X.shape[1])
+    else:
+        counts = np.count_nonzero(X, axis=0)
+    return np.sort(np.argsort(-counts, kind="stable")[:n_kept])
+
+
+def outer_splits(y: np.ndarray, n_folds: int, seed: int) -> list[tuple[Index, Index]]:
+    """Return (training rows, test rows) of each stratified fold, both sorted."""
+    splitter = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
+    return [(train, test) for train, test in splitter.split(np.zeros(len(y)), y)]
+
+
+def holdout_split(y: np.ndarray, share: float, seed: int) -> tuple[Index, Index]:
+    """Return sorted (kept rows, held-out rows) with every class in proportion."""
+    splitter = StratifiedShuffleSplit(1, test_size=share, random_state=seed)
+    kept, held_out = next(splitter.split(np.zeros(len(y)), y))
+    return np.sort(kept), np.sort(held_out)
+
+
+def take(X: Any, rows: Index) -> Any:
+    """Return the rows as a new float64 array in memory: dense C-ordered, or CSR."""
+    part = X[rows]
+    if sp.issparse(part):
+        part = sp.csr_array(part)
+        return part if part.dtype == np.float64 else part.astype(np.float64)
+    return np.ascontiguousarray(part, dtype=np.float64)
+
+
+def dense(X: Any) -> np.ndarray:
+    """Return inputs as a dense C-ordered array."""
+    return np.ascontiguousarray(X.toarray() if sp.issparse(X) else X)
+
+
+def make_scaler(kind: str, sparse: bool) -> Any:
+    """Return the scikit-learn scaler of a config's name.
+
+    CSR inputs must stay sparse: there ``minmax`` divides by the largest magnitude, which for
+    non-negative features with zeros among them is the same scaling to [0, 1].
+    """
+    if kind == "standard":
+        return StandardScaler(with_mean=not sparse)
+    if kind == "maxabs" or sparse:
+        return MaxAbsScaler()
+    return MinMaxScaler()
+
+
+def scale(X: Any, kind: str, fitted_on: Index | None = None) -> Any:
+    """Return `X` scaled, the scaler fitted on some of its rows (None: on all)."""
+    scaler = make_scaler(kind, sp.issparse(X))
+    scaler.fit(X if fitted_on is None else X[fitted_on])
+    scaled = scaler.transform(X)
+    return sp.csr_array(scaled) if sp.issparse(scaled) else np.ascontiguousarray(scaled)
+
+
+def distance_type(spec: NodeSpec) -> np.dtype[Any]:
+    """Return the type of the distances that a cell's fits share: float32 unless it asks."""
+    return np.dtype(np.float64 if spec.get("precision") == "double" else np.float32)
+
+
+def distance_bytes(spec: NodeSpec) -> int:
+    """Return what the distances of all pairs of a cell's rows take, bytes."""
+    return distance_type(spec).itemsize * int(spec["n_rows"]) ** 2
+
+
+def save_arrays(
+    folder: Path, X: Any, seconds: float, *, distances: np.dtype[Any] | None = None
+) -> None:
+    """Write inputs so that they can be mapped: to a temporary folder, then renamed.
+
+    Parameters
+    ----------
+    folder : Path
+    X : ndarray or csr_array of shape (n_samples, n_features)
+    seconds : float
+        What scaling took.
+    distances : dtype, optional
+        Type in which the squared distances of all pairs of rows are written too; none without.
+    """
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    partial = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+    try:
+        if sp.issparse(X):
+            for name in ("data", "indices", "indptr"):
+                np.save(partial / f"{name}.npy", getattr(X, name))
+        else:
+            np.save(partial / "dense.npy", X)
+        facts = {"shape": list(X.shape), "seconds": seconds}
+        if distances is not None:
+            facts["distances_cpu_s"] = _save_distances(partial / "distances.npy", X, distances)
+        (partial / "meta.json").write_text(json.dumps(facts), encoding="utf-8")
+        try:
+            partial.replace(folder)
+        except OSError:
+            if not (folder / "meta.json").exists():
+                raise
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def _save_distances(path: Path, X: Any, dtype: np.dtype[Any]) -> float:
+    """Write the squared distances of all rows; return the CPU seconds they took."""
+    from svmbench.core.kernels.kernels import squared_distances
+
+    out = np.lib.format.open_memmap(path, mode="w+", dtype=dtype, shape=(X.shape[0], X.shape[0]))
+    start = time.process_time()
+    squared_distances(X, out=out)
+    seconds = time.process_time() - start
+    out.flush()
+    return seconds
+
+
+def open_distances(folder: Path) -> tuple[np.ndarray, float] | None:
+    """Return the mapped squared distances and the CPU seconds they took, if they were made."""
+    path = folder / "distances.npy"
+    if not path.exists():
+        return None
+    meta = json.loads((folder / "meta.json").read_text(encoding="utf-8"))
+    return np.load(path, mmap_mode="r"), float(meta["distances_cpu_s"])
+
+
+def open_arrays(folder: Path) -> tuple[Any, float]:
+    """Return the mapped inputs and the seconds that scaling them took.
+
+    Raises
+    ------
+    OSError
+        If the folder is not there.
+    """
+    meta = json.loads((folder / "meta.json").read_text(encoding="utf-8"))
+    if (folder / "dense.npy").exists():
+        return np.load(folder / "dense.npy", mmap_mode="r"), meta["seconds"]
+    parts = [np.load(folder / f"{n}.npy", mmap_mode="r") for n in ("data", "indices", "indptr")]
+    return sp.csr_array(tuple(parts), shape=tuple(meta["shape"]), copy=False), meta["seconds"]

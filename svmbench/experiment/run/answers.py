@@ -1,0 +1,144 @@
+"""How a worker's result crosses the pipe: framed, checked, and no larger than a record may be.
+
+A worker's pipe is open to whatever a solver does to its process: it may write to every descriptor
+it finds, end in the middle of a message, or leave children behind that keep the pipe open. So a
+message says how long it is and what it sums up to, and its reader never waits for the rest of it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import struct
+import zlib
+from typing import Any, cast
+
+import numpy as np
+
+from svmbench.schema.record import Answer
+
+#: The most bytes that one record may have.
+MOST_BYTES = 16 << 20
+
+_HEAD = struct.Struct("<8sII")
+_SIGN = b"svmbench"
+#: Whole numbers beyond this are no counts of anything, and many readers of JSON can't hold them.
+_LARGEST = 2**63
+
+
+class BadAnswerError(Exception):
+    """What came through the pipe is no result; its text says why, in a sentence."""
+
+
+def plain(value: Any, place: str = "") -> Any:
+    """Return a result as JSON values: NaN becomes null, NumPy's numbers become Python's.
+
+    Raises
+    ------
+    BadAnswerError
+        If it holds something that JSON can't, with its place.
+    """
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, bool | str):
+        return value
+    if isinstance(value, int) and abs(value) < _LARGEST:
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        for name in value:
+            if not isinstance(name, str):
+                raise BadAnswerError(f"{place or 'the result'} has {_shown(name)} for a name")
+        return {name: plain(each, f"{place}.{name}".lstrip(".")) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(each, f"{place}[{i}]") for i, each in enumerate(value)]
+    raise BadAnswerError(f"{place or 'the result'} can't be recorded: {_shown(value)}")
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, int) and abs(value) >= _LARGEST:
+        return "a number of more than 63 bits"
+    return f"an object of type {type(value).__name__}"
+
+
+def encode(result: Answer) -> bytes:
+    """Return a result's bytes, or those of one that says why it can't be recorded."""
+    try:
+        body = json.dumps(plain(result), allow_nan=False).encode()
+        if len(body) > MOST_BYTES:
+            raise BadAnswerError(
+                f"its result has {len(body):,} bytes where a record may have {MOST_BYTES:,}"
+            )
+    except (BadAnswerError, UnicodeEncodeError, RecursionError) as error:
+        said = "its result is nested too deep" if isinstance(error, RecursionError) else str(error)
+        body = json.dumps({"status": "failed", "reason": said}).encode()
+    return _HEAD.pack(_SIGN, len(body), zlib.crc32(body)) + body
+
+
+def send(descriptor: int, message: bytes) -> None:
+    """Write a whole message to a pipe."""
+    while message:
+        message = message[os.write(descriptor, message) :]
+
+
+class Inbox:
+    """The reading end of a worker's pipe; nothing here waits.
+
+    Parameters
+    ----------
+    descriptor : int
+        Of a pipe; it is set not to block.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        self.descriptor = descriptor
+        self.is_closed = False
+        self._held = bytearray()
+        os.set_blocking(descriptor, False)
+
+    def take(self) -> Answer | None:
+        """Return the result if all of it is there, or None if more may come.
+
+        Raises
+        ------
+        BadAnswerError
+            If what is there is no result, and never will be.
+        """
+        while not self.is_closed and not self._is_whole():
+            try:
+                piece = os.read(self.descriptor, 1 << 16)
+            except BlockingIOError:
+                return None
+            self.is_closed = not piece
+            self._held += piece
+        if self._is_whole():
+            return self._decoded()
+        if self._held:
+            raise BadAnswerError("the worker's result was cut off")
+        return None
+
+    def _is_whole(self) -> bool:
+        held = len(self._held)
+        if self._held[: len(_SIGN)] != _SIGN[: min(held, len(_SIGN))]:
+            raise BadAnswerError("something else than a result was written to the worker's pipe")
+        if held < _HEAD.size:
+            return False
+        _, length, _ = _HEAD.unpack_from(self._held)
+        if length > MOST_BYTES:
+            raise BadAnswerError("something else than a result was written to the worker's pipe")
+        return held >= _HEAD.size + int(length)
+
+    def _decoded(self) -> Answer:
+        _, length, checksum = _HEAD.unpack_from(self._held)
+        body = bytes(self._held[_HEAD.size : _HEAD.size + length])
+        if zlib.crc32(body) != checksum:
+            raise BadAnswerError("the worker's result was damaged on its way")
+        try:
+            result = json.loads(body)
+        except (ValueError, RecursionError):
+            result = None
+        if not isinstance(result, dict) or not isinstance(result.get("status"), str):
+            raise BadAnswerError("the worker's result is none")
+        return cast(Answer, result)

@@ -1,0 +1,212 @@
+"""Several configs within one budget of time: each runs until it is done or its share is spent.
+
+The budget is shared out evenly among the configs that are left; what one doesn't need the others
+get, and those that ran out of theirs go on in another round while there is some. Every result is on
+disk before the next cell begins, so that the same command goes on wherever it was stopped.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from svmbench.base.errors import SvmbenchError
+from svmbench.experiment.run.forecast import in_words
+from svmbench.experiment.run.session import Prospect, Request, Watch, carry_out, look_ahead
+from svmbench.experiment.settings.cells import Cell
+
+#: What starting a config costs, in seconds, beside its cells.
+PER_CONFIG_S = 3.0
+#: States of cells that were run without a result.
+FAILED = ("failed", "crashed", "memory", "timeout")
+
+
+@dataclass(frozen=True)
+class Errand:
+    """One config of a campaign.
+
+    Attributes
+    ----------
+    request : Request
+        What is to be run, apart from its share of the budget.
+    expected_s : float
+        Seconds that it is thought to take; 0 where nobody knows.
+    wanted : callable or None
+        Whether a cell of its plan is run; all of them by default.
+    """
+
+    request: Request
+    expected_s: float = 0.0
+    wanted: Callable[[Cell], bool] | None = None
+
+
+@dataclass
+class Outcome:
+    """What became of a config.
+
+    Attributes
+    ----------
+    errand : Errand
+    path : Path or None
+        Its results folder, once there is one.
+    counts : Counter of str
+        How many of its cells are in each state.
+    reasons : dict of str to int
+        Why cells failed, and how many.
+    error : str
+        Why the config could not be run or its tables not be made.
+    is_open : bool
+        Whether cells are left that were not reached.
+    """
+
+    errand: Errand
+    path: Path | None = None
+    counts: Counter[str] = field(default_factory=Counter)
+    reasons: dict[str, int] = field(default_factory=dict)
+    error: str = ""
+    is_open: bool = True
+
+    @property
+    def name(self) -> str:
+        """The config's name."""
+        return Path(self.errand.request.config).stem
+
+
+@dataclass(frozen=True)
+class Hooks:
+    """Who is told of what goes on.
+
+    Attributes
+    ----------
+    say : callable
+        Told in a sentence of each step.
+    note : callable
+        Told what nobody should miss.
+    watch : callable
+        Told of each cell of a config.
+    finish : callable
+        Makes tables of a results folder, whenever a config has run.
+    """
+
+    say: Callable[[str], None]
+    note: Callable[[str], None]
+    watch: Watch
+    finish: Callable[[Path], None]
+
+
+class Campaign:
+    """Configs that run one after the other.
+
+    Parameters
+    ----------
+    errands : sequence of Errand
+        In the order in which they run.
+    budget_s : float
+        No cell is started after so many seconds.
+    hooks : Hooks
+    clock : callable, default=time.monotonic
+        Seconds since some moment.
+    """
+
+    def __init__(
+        self,
+        errands: Sequence[Errand],
+        budget_s: float,
+        hooks: Hooks,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.outcomes = [Outcome(errand) for errand in errands]
+        self.hooks, self.clock = hooks, clock
+        self.started = clock()
+        self.end = self.started + budget_s
+        self.interrupted = False
+        self._prospects: dict[int, Prospect] = {}
+        self._spent: dict[int, float] = {}
+
+    def run(self) -> list[Outcome]:
+        """Run everything, as far as the budget reaches; return what became of each config."""
+        left = list(range(len(self.outcomes)))
+        while left:
+            ran = False
+            for place, number in enumerate(left):
+                remaining = self.end - self.clock()
+                if remaining <= 0 or self.interrupted:
+                    return self.outcomes
+                self.hooks.say(self._headline(number))
+                ran |= self._run_one(number, remaining / (len(left) - place))
+            left = [number for number in left if self.outcomes[number].is_open]
+            if not ran:
+                break
+        return self.outcomes
+
+    def seconds_left(self) -> float:
+        """Return how long the rest is thought to take: as expected, by how long the first took."""
+        expected = [outcome.errand.expected_s + PER_CONFIG_S for outcome in self.outcomes]
+        done = [number for number in self._spent if not self.outcomes[number].is_open]
+        rate = 1.0
+        if done:
+            rate = sum(self._spent[number] for number in done) / sum(expected[n] for n in done)
+        rest = sum(
+            max(0.0, expected[number] * rate - self._spent.get(number, 0.0))
+            for number, outcome in enumerate(self.outcomes)
+            if outcome.is_open
+        )
+        return min(rest, max(0.0, self.end - self.clock()))
+
+    def _headline(self, number: int) -> str:
+        open_ones = sum(outcome.is_open for outcome in self.outcomes)
+        return (
+            f"{self.outcomes[number].name}: {open_ones} of {len(self.outcomes)} configs left, "
+            f"roughly {in_words(self.seconds_left())}"
+        )
+
+    def _run_one(self, number: int, share_s: float) -> bool:
+        """Run one config for its share of the time; return whether anything was run."""
+        outcome = self.outcomes[number]
+        begun = self.clock()
+        try:
+            ran = self._carry_out(number, share_s)
+        except SvmbenchError as error:
+            outcome.error, outcome.is_open, ran = str(error), False, False
+            self.hooks.note(f"{outcome.name}: {error}")
+        self._spent[number] = self._spent.get(number, 0.0) + self.clock() - begun
+        return ran
+
+    def _carry_out(self, number: int, share_s: float) -> bool:
+        outcome = self.outcomes[number]
+        errand = outcome.errand
+        again = number in self._prospects
+        if not again:
+            prospect = look_ahead(errand.request, say=self.hooks.say)
+            if errand.wanted is not None:
+                prospect = replace(prospect, cells=[c for c in prospect.cells if errand.wanted(c)])
+            self._prospects[number] = prospect
+        prospect = self._prospects[number]
+        # What failed in the first round is not tried a second time.
+        retry = "none" if again else errand.request.retry
+        request = replace(errand.request, budget_s=share_s, retry=retry, fresh=False)
+        hooks = self.hooks
+        found = carry_out(
+            replace(prospect, request=request), say=hooks.say, note=hooks.note, watch=hooks.watch
+        )
+        before = outcome.counts.total() - outcome.counts["not run"] if again else -1
+        outcome.path = prospect.path
+        outcome.counts, outcome.reasons = Counter(), {}
+        for cell in prospect.cells:
+            record = found.records.get(cell.key)
+            status = cell.status if cell.status != "planned" else "not run"
+            reason = cell.reason
+            if record is not None:
+                status, reason = str(record["status"]), str(record.get("reason") or "")
+            outcome.counts[status] += 1
+            if status in FAILED:
+                said = f"{status}: {reason}" if reason else status
+                outcome.reasons[said] = outcome.reasons.get(said, 0) + 1
+        outcome.is_open = outcome.counts["not run"] > 0
+        self.interrupted = found.summary.interrupted
+        if not self.interrupted:
+            hooks.finish(prospect.path)
+        return outcome.counts.total() - outcome.counts["not run"] > before

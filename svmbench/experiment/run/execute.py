@@ -1,0 +1,127 @@
+"""Running a plan: a process a cell, hard limits, and every result on disk before the next.
+
+The parent alone writes the records. A hang, a crash or a cell without end costs that cell and
+nothing else.
+"""
+
+from __future__ import annotations
+
+import shutil
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import FrameType
+
+from svmbench.experiment.plan.planner import Plan
+from svmbench.experiment.run.loop import Listener, Options, Run, Silent, handled
+from svmbench.experiment.run.records import RunFolder
+from svmbench.experiment.settings.cells import Cell
+
+__all__ = ["RETRY", "Listener", "Options", "Silent", "Summary", "due", "execute"]
+
+#: Statuses by what ``--retry`` calls them.
+RETRY = {
+    "none": set(),
+    "failed": {"failed", "crashed", "memory"},
+    "timeout": {"timeout"},
+    "all": {"failed", "crashed", "memory", "timeout"},
+}
+
+
+@dataclass
+class Summary:
+    """How a run ended: cells by status, and whether it was interrupted."""
+
+    counts: dict[str, int] = field(default_factory=dict)
+    interrupted: bool = False
+
+    @property
+    def failed(self) -> int:
+        """How many cells have no result though they were run."""
+        return sum(self.counts.get(s, 0) for s in ("failed", "crashed", "memory", "timeout"))
+
+
+def execute(
+    plan: Plan,
+    cells: list[Cell],
+    folder: RunFolder,
+    options: Options,
+    listener: Listener | None = None,
+) -> Summary:
+    """Run the cells that have no result yet; return how all of the plan's cells stand.
+
+    Parameters
+    ----------
+    plan : Plan
+    cells : list of Cell
+        Those of the plan to run now (``--only``).
+    folder : RunFolder
+        Open for writing.
+    options : Options
+    listener : Listener, optional
+    """
+    run = _kind_of_run(options)(plan, folder, options, listener or Silent())
+    wanted = due(cells, folder, options.retry)
+    interrupted = False
+    if wanted:
+        try:
+            with _terminate_as_interrupt():
+                run.all(sorted(wanted, key=lambda c: c.cost))
+        except KeyboardInterrupt:
+            interrupted = True
+    counts: dict[str, int] = {}
+    for cell in plan.cells:
+        status = cell.status
+        if status == "planned":
+            status = _recorded(folder, cell) or "not run"
+        counts[status] = counts.get(status, 0) + 1
+    if not interrupted and not counts.get("not run"):
+        shutil.rmtree(folder.scratch / "shared", ignore_errors=True)
+    return Summary(counts=counts, interrupted=interrupted)
+
+
+def _kind_of_run(options: Options) -> type[Run]:
+    if not options.cluster:
+        return Run
+    from svmbench.experiment.run.cluster import ClusterRun
+
+    return ClusterRun
+
+
+def _recorded(folder: RunFolder, cell: Cell) -> str | None:
+    """Return the status of a cell's newest record, if it has one."""
+    record = folder.cells.get(cell.key)
+    return None if record is None else record["status"]
+
+
+def due(cells: list[Cell], folder: RunFolder, retry: str = "none") -> list[Cell]:
+    """Return the cells that have no result yet, or one that is to be tried again.
+
+    Two blocks may ask for the same work: cells of one key are run once.
+
+    Parameters
+    ----------
+    cells : list of Cell
+    folder : RunFolder
+        With the records so far.
+    retry : str
+        A key of `RETRY`.
+    """
+    again = {None, "not run"} | RETRY[retry]
+    chosen: dict[str, Cell] = {}
+    for cell in cells:
+        if cell.status == "planned" and _recorded(folder, cell) in again:
+            chosen.setdefault(cell.key, cell)
+    return list(chosen.values())
+
+
+@contextmanager
+def _terminate_as_interrupt() -> Iterator[None]:
+    """Let SIGTERM end a run as Ctrl-C does: records kept, workers gone."""
+
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    with handled(signal.SIGTERM, interrupt):
+        yield

@@ -1,0 +1,154 @@
+"""What a run would do, before it does any of it: cells, what has to be fetched, and how long.
+
+Nothing is fetched, prepared or written for it.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from svmbench import data
+from svmbench.base.errors import SvmbenchError
+from svmbench.base.files import is_there
+from svmbench.experiment.plan.planner import Plan
+from svmbench.experiment.run.records import RUNS, records_of
+from svmbench.experiment.settings.cells import Cell
+from svmbench.schema.record import CellRecord, Identity
+
+#: A process of its own, a record on disk and what is left of the preparation, in seconds.
+PER_CELL_S = 0.15
+#: Seconds for each value of the inputs that a linear solver reads, over all its passes: a guess to
+#: a factor of ten, for cells of which nothing has been measured yet.
+PER_VALUE_S = 1e-6
+
+
+def forecast(
+    plan: Plan, cells: list[Cell], folder: Path, *, mirror: str | None = None, jobs: int = 1
+) -> list[str]:
+    """Return what a run of these cells would do, a line each.
+
+    Parameters
+    ----------
+    plan : Plan
+        Made without preparing data sets.
+    cells : list of Cell
+        Those of the plan that were asked for.
+    folder : Path
+        The results folder; what it holds already is not done again.
+    mirror : str, optional
+        Where data files are looked for.
+    jobs : int, default=1
+        Cells at a time.
+    """
+    records = _records(folder)
+    done = {key for key, record in records.items() if record.get("status") != "not run"}
+    todo = [cell for cell in cells if cell.status == "planned" and cell.key not in done]
+    unknown = [cell for cell in cells if cell.status != "planned" and not cell.spec]
+    lines = [
+        f"{plan.name} ({plan.profile}): {len(cells):,} cells, {len(todo):,} to run,"
+        f" {sum(cell.key in done for cell in cells):,} with a result"
+    ]
+    lines += [f"  {line}" for line in _counted(cells)]
+    missing = dict.fromkeys(cell.shown["dataset"] for cell in unknown)
+    lines += [f"to fetch or prepare first: {line}" for line in _missing(missing, mirror)]
+    if missing:
+        lines.append("their cells are counted once a solver, whatever their sizes and folds")
+    measured = _medians(records)
+    known = sum(_like(cell.shown) in measured for cell in todo)
+    seconds = _seconds(todo, measured) / jobs
+    if not todo:
+        return [*lines, "nothing to run of what is here"]
+    lines.append(
+        f"roughly {in_words(seconds)} for what is to run"
+        + (f", from {known:,} like cells here" if known else "")
+        + (", a guess from the sizes of the inputs" if known < len(todo) else "")
+        + f"; a cell ends after {in_words(plan.config.timeout_s)} at the latest"
+    )
+    return lines
+
+
+def expected_seconds(cells: list[Cell], folder: Path, *, jobs: int = 1) -> float:
+    """Return how long the cells of a plan are thought to take that have no result yet.
+
+    Parameters
+    ----------
+    cells : list of Cell
+    folder : Path
+        The results folder.
+    jobs : int, default=1
+        Cells at a time.
+    """
+    records = _records(folder)
+    done = {key for key, record in records.items() if record.get("status") != "not run"}
+    todo = [cell for cell in cells if cell.status == "planned" and cell.key not in done]
+    return _seconds(todo, _medians(records)) / jobs
+
+
+def _seconds(cells: list[Cell], measured: dict[str, float]) -> float:
+    return sum(
+        PER_CELL_S + measured.get(_like(cell.shown), cell.cost * PER_VALUE_S) for cell in cells
+    )
+
+
+def _records(folder: Path) -> dict[str, CellRecord]:
+    if not is_there(folder / RUNS):
+        return {}
+    return {r["key"]: r for r in records_of(folder) if r["kind"] == "cell"}
+
+
+def _counted(cells: list[Cell]) -> Iterator[str]:
+    """Yield a line for each block and data set: how many cells, and whose."""
+    counts: dict[tuple[str, str, str], Counter[str]] = {}
+    for cell in cells:
+        place = (cell.shown["block"], cell.shown["dataset"], cell.status)
+        solver = str(cell.shown["solver"]).replace("|", " / ")
+        counts.setdefault(place, Counter())[solver] += 1
+    for (block, dataset, status), solvers in counts.items():
+        number = sum(solvers.values())
+        said = "" if status == "planned" else f", {status}"
+        whose = f" ({', '.join(filter(None, solvers))})" if any(solvers) else ""
+        yield f"{block} · {dataset}: {number:,} cell{'' if number == 1 else 's'}{said}{whose}"
+
+
+def _missing(names: dict[str, None], mirror: str | None) -> Iterator[str]:
+    sources = {
+        "built-in": "generated here, or scikit-learn's",
+        "mirror": "from the mirror",
+        "official": "from its official address, by 'svmbench fetch'",
+        "nowhere": "which can't be had here",
+    }
+    for name in names:
+        try:
+            status = data.status(name, mirror)
+        except SvmbenchError:
+            continue  # a file of the user's own: there is nothing to fetch
+        if status in sources:
+            yield f"{name}, {sources[status]}"
+
+
+def _like(fields: Identity) -> str:
+    """Return what makes two cells alike: all that records show of them but the fold."""
+    names = ("block", "dataset", "solver", "kernel", "size", "n_features_kept", "dimensions")
+    return json.dumps([fields.get(name) for name in names], sort_keys=True)
+
+
+def _medians(records: dict[str, CellRecord]) -> dict[str, float]:
+    """Return how long cells took here, the median of those that are alike."""
+    walls: dict[str, list[float]] = {}
+    for record in records.values():
+        if isinstance(record.get("wall_s"), int | float):
+            walls.setdefault(_like(record), []).append(float(record["wall_s"]))
+    return {like: statistics.median(each) for like, each in walls.items()}
+
+
+def in_words(seconds: float) -> str:
+    """Return a time as one would say it."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    if seconds < 90 * 60:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.0f} h"

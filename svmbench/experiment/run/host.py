@@ -1,0 +1,171 @@
+"""A process beside a Dask worker that runs cells there, in the same fences as at home.
+
+A Dask worker can't fork them itself: it is full of threads, and daemonic. So it starts this process
+(``remote.py``), and both speak in lines of JSON: the set-up and then cells to standard input;
+facts, points and answers from standard output. The end of its input is the end of the worker, or of
+what it was asked for: with this process its cell ends.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import os
+import platform
+import select
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from svmbench.base.errors import SvmbenchError
+from svmbench.experiment.measuring import environment
+from svmbench.experiment.run import processes, worker
+from svmbench.experiment.run.points import Stream
+
+#: How often it looks for points, and for the end of its worker, in seconds.
+POLL_S = 0.25
+#: So long it waits for the next cell before it ends: nobody needs it any more.
+IDLE_S = 900.0
+
+
+def main() -> None:
+    """Run the cells that standard input asks for, one after another."""
+    # Whatever prints here prints elsewhere than into the conversation.
+    talk = os.dup(1)
+    os.dup2(2, 1)
+    said = _Lines(0)
+    setup = said.wait(IDLE_S)
+    if setup is None:
+        return
+    with (
+        tempfile.TemporaryDirectory(prefix="svmbench-") as scratch,
+        processes.warm_server(setup["threads"], setup["solvers"], setup["blas_core"]),
+    ):
+        try:
+            facts = _facts(setup)
+        except SvmbenchError as error:
+            facts = {"unfit": str(error)}
+        _tell(talk, facts)
+        while (asked := said.wait(IDLE_S)) is not None:
+            try:
+                answer = _run(asked, Path(scratch), said, talk)
+            except SvmbenchError as error:
+                answer = {"unfit": str(error)}
+            _tell(talk, answer)
+
+
+def _facts(setup: dict[str, Any]) -> dict[str, Any]:
+    """Return what this machine is, and of what code it is."""
+    return {
+        "environment": {
+            **processes.describe_worker(setup["threads"]),
+            "load": environment.load_average(),
+        },
+        "machine": platform.node(),
+        "codes": [_code(solver, protocol) for solver, protocol in setup["codes"]],
+    }
+
+
+def _code(solver: str, protocol: str) -> str:
+    """Return a hash of the code of a solver in a protocol; or why there is none here."""
+    from svmbench.experiment.plan.planner import code_of
+
+    try:
+        return code_of(solver, protocol)
+    except (SvmbenchError, OSError, ImportError, KeyError) as error:
+        return f"{type(error).__name__}: {error}"
+
+
+def _run(asked: dict[str, Any], scratch: Path, said: _Lines, talk: int) -> dict[str, Any]:
+    """Run one cell; return its answer, the points it streamed, and what it kept for a plot."""
+    _check_data(asked["spec"], asked["mirror"])
+    folder = scratch / asked["key"]
+    folder.mkdir()
+    points, artifact = folder / "points.jsonl", folder / "artifacts" / "arrays.npz"
+    limits = asked["limits"]
+    work = processes.start(
+        worker.run_cell,
+        (asked["spec"], None, str(points), asked["done"], limits, str(artifact)),
+        asked["timeout_s"],
+    )
+    stream, absence, streamed = Stream(points), processes.Absence(), []
+    try:
+        is_over = False
+        while not is_over:
+            is_over = bool(processes.wait_for([work], POLL_S, absence))
+            for line in stream.take():
+                streamed.append(line.decode(errors="replace"))
+                _tell(talk, {"point": streamed[-1]})
+            if not is_over and said.has_come():  # its end: nothing is said while a cell runs
+                return {"unfit": "nobody wants this cell any more"}
+        answer = work.answer(asked["timeout_s"])
+        kept = base64.b64encode(artifact.read_bytes()).decode() if artifact.exists() else None
+        return {"answer": answer, "points": streamed, "artifact": kept}
+    finally:
+        work.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+#: The content of each data set that was looked at, by what a config says of it.
+_contents: dict[str, str] = {}
+
+
+def _check_data(spec: dict[str, Any], mirror: str | None) -> None:
+    """Have the data set here, and see that it is the one that the cell is of; once a run.
+
+    Raises
+    ------
+    svmbench.base.errors.SvmbenchError
+        If it can't be had, or is another.
+    """
+    from svmbench import data
+    from svmbench.experiment.protocols.task import open_chosen
+
+    chosen = spec["dataset"]
+    wanted = json.dumps(chosen, sort_keys=True)
+    if wanted not in _contents:
+        if not chosen["file"]:
+            data.ensure(chosen["name"], mirror=mirror)
+        _contents[wanted] = open_chosen(chosen).sha256
+    if _contents[wanted] != spec["data_sha256"]:
+        raise SvmbenchError(
+            f"data set {chosen['name']!r} has other content on {platform.node()} than where the run"
+            " was started"
+        )
+
+
+class _Lines:
+    """Lines of JSON from a pipe."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._held = b""
+
+    def has_come(self) -> bool:
+        """Whether something can be read without waiting."""
+        return bool(self._held) or bool(select.select([self._descriptor], [], [], 0.0)[0])
+
+    def wait(self, seconds: float) -> Any:
+        """Return the next value; None at the end of all, and after so many seconds."""
+        while b"\n" not in self._held:
+            if not select.select([self._descriptor], [], [], seconds)[0]:
+                return None
+            piece = os.read(self._descriptor, 1 << 20)
+            if not piece:
+                return None
+            self._held += piece
+        line, _, self._held = self._held.partition(b"\n")
+        return json.loads(line)
+
+
+def _tell(descriptor: int, value: Any) -> None:
+    line = json.dumps(value).encode() + b"\n"
+    with contextlib.suppress(BrokenPipeError):
+        while line:
+            line = line[os.write(descriptor, line) :]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,425 @@
+"""The loop of a run: cells are started as there is room, and recorded as they end.
+
+Here they run in processes of this machine. What another place of execution does otherwise it
+overrides: ``cluster.py`` hands them to the workers of a Dask scheduler.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from time import monotonic
+from types import FrameType
+from typing import Any, Protocol
+
+from svmbench.base.errors import ResultsError
+from svmbench.base.files import read_text, remove
+from svmbench.experiment.measuring import environment
+from svmbench.experiment.plan.planner import Plan
+from svmbench.experiment.run import processes, worker
+from svmbench.experiment.run.points import Stream, point_of
+from svmbench.experiment.run.processes import Work
+from svmbench.experiment.run.records import RunFolder
+from svmbench.experiment.settings.cells import Cell, Limits, SharedArrays
+from svmbench.schema.record import Answer, CellRecord
+
+#: How often the parent looks for streamed points, in seconds.
+POLL_S = 0.25
+#: How often a cell is run whose shared arrays are removed under it.
+MOST_TRIES = 3
+
+
+class Listener(Protocol):
+    """What is told of a run's progress (the command line's progress bar, or nothing)."""
+
+    def started(self, cell: Cell) -> None:
+        """Tell that a cell was handed to a worker."""
+
+    def finished(self, cell: Cell, record: CellRecord) -> None:
+        """Tell that a cell's record is on disk."""
+
+    def note(self, text: str) -> None:
+        """Tell something in a sentence."""
+
+
+class Silent:
+    """A listener that does nothing."""
+
+    def started(self, cell: Cell) -> None:
+        """Ignore it."""
+
+    def finished(self, cell: Cell, record: CellRecord) -> None:
+        """Ignore it."""
+
+    def note(self, text: str) -> None:
+        """Ignore it."""
+
+
+@dataclass
+class Options:
+    """How to run, apart from what.
+
+    Attributes
+    ----------
+    jobs : int
+        Cells at a time; above one, times are marked as contended.
+    timeout_s, memory_gb, scratch_gb : float
+        Limits of a cell, and of the arrays that cells share on disk.
+    retry : str
+        Which unfinished results of an earlier run to try again: a key of `RETRY`.
+    cluster, kind : str
+        A Dask scheduler's address, or ``local:<workers>``, whose workers run the cells, and the
+        kind of those that timings are left to; empty for this machine.
+    budget_s : float
+        Start no new cell after so many seconds; the rest is marked ``not run``.
+    """
+
+    jobs: int = 1
+    timeout_s: float = 3600.0
+    memory_gb: float = 4.0
+    scratch_gb: float = 8.0
+    retry: str = "none"
+    budget_s: float = float("inf")
+    cluster: str = ""
+    kind: str = ""
+
+
+class Run:
+    """The state of one call of `execute`."""
+
+    def __init__(self, plan: Plan, folder: RunFolder, options: Options, listener: Listener) -> None:
+        self.plan = plan
+        self.folder = folder
+        self.options = options
+        self.listener = listener
+        self.limits: Limits = {"memory_gb": options.memory_gb, "threads": plan.config.threads}
+        self.points = folder.scratch / "points"
+        self.environment = environment.describe(plan.config.threads)
+        self.streams: dict[str, Stream] = {}
+        self.contended: set[str] = set()
+        self.running: dict[Work, tuple[Cell, str]] = {}
+        self.making: dict[Work, str] = {}
+        self.waiting: deque[Cell] = deque()
+        self.tries: dict[str, int] = {}
+        self.server_deaths = 0
+
+    def all(self, cells: list[Cell]) -> None:
+        """Run nodes and cells, each cell as soon as its node is there."""
+        self._make_points()
+        for cell in cells:
+            # A worker that was killed may have left half a line: what is whole is recorded now,
+            # and the next worker of this cell starts a file of its own.
+            self._collect_points(cell.key)
+            self._forget_points(cell.key)
+        deadline = monotonic() + self.options.budget_s
+        with self._workers(cells), self._stopped_with_its_workers():
+            try:
+                self._describe_workers()
+                self._loop(cells, deadline)
+            finally:
+                for work in [*self.running, *self.making]:
+                    work.stop()
+                for cell, _ in self.running.values():
+                    self._collect_points(cell.key)
+        self._write_environments()
+
+    def _workers(self, cells: list[Cell]) -> AbstractContextManager[None]:
+        """Have workers while the cells run."""
+        config = self.plan.config
+        return processes.warm_server(config.threads, solvers_of(cells), config.blas_core)
+
+    def _describe_workers(self) -> None:
+        """Have a worker say on what this run is measured; say where that isn't what was asked."""
+        config = self.plan.config
+        try:
+            self.environment = processes.describe_worker(config.threads)
+        except processes.ServerDiedError as error:
+            self._start_server_again(error)
+            self.environment = processes.describe_worker(config.threads)
+        self._check_arithmetic(self.environment)
+        self._write_environment(self.environment)
+
+    def _check_arithmetic(self, facts: dict[str, Any], where: str = "") -> None:
+        """Say in a sentence if a worker computes under another core type than the config asks."""
+        core = self.plan.config.blas_core
+        if core is not None and (said := environment.other_arithmetic(facts, core)):
+            self.listener.note(where + said)
+
+    def _loop(self, cells: list[Cell], deadline: float) -> None:
+        self.waiting = waiting = deque(cells)
+        nodes = self._nodes(cells)
+        running, making = self.running, self.making
+        absence = processes.Absence()
+        while waiting or running or making:
+            if monotonic() > deadline and waiting:
+                self._give_up(list(waiting))
+                waiting.clear()
+            try:
+                self._start_what_can(nodes)
+            except processes.ServerDiedError as error:
+                self._start_server_again(error)
+                continue
+            self._note_contended()
+            ended = self._wait(absence)
+            for cell, _ in running.values():
+                self._collect_points(cell.key)
+            for work in ended:
+                try:
+                    self._finish(work, nodes)
+                except processes.ServerDiedError as error:
+                    self._start_server_again(error)
+                    break
+
+    def _note_contended(self) -> None:
+        """Mark the cells that others run beside."""
+        if len(self.running) + len(self.making) > 1:
+            self.contended |= {cell.key for cell, _ in self.running.values()}
+
+    def _wait(self, absence: processes.Absence) -> list[Work]:
+        """Wait a moment, or until work is over; return what is."""
+        works = [*self.running, *self.making]
+        return processes.wait_for(works, POLL_S, absence) if works else []
+
+    def _start_what_can(self, nodes: dict[str, SharedArrays]) -> None:
+        """Start nodes and cells until there are as many as may run at a time."""
+        while self.waiting and len(self.running) + len(self.making) < self.options.jobs:
+            cell = self.waiting[0]
+            node = nodes.get(cell.shared.key) if cell.shared else None
+            if node is None or self._is_made(node):
+                self.running[self._start(cell, node)] = (cell, now())
+                self.waiting.popleft()
+            elif node.key not in self.making.values():
+                self.making[self._start_node(node)] = node.key
+            else:
+                return
+
+    def _finish(self, work: Work, nodes: dict[str, SharedArrays]) -> None:
+        """Record how a cell's process ended; or note that a node is made."""
+        if work in self.making:
+            key = self.making.pop(work)
+            # Made or not, its cells go on: without it they scale for themselves.
+            if not self._is_made(nodes[key]):
+                folder = nodes.pop(key).folder(self.folder.scratch)
+                for left in folder.parent.glob(f".{folder.name}-*"):
+                    shutil.rmtree(left, ignore_errors=True)
+            work.answer(self.options.timeout_s)
+            return
+        cell, started = self.running[work]
+        result = work.answer(self.options.timeout_s)
+        del self.running[work]
+        if result["status"] == worker.AGAIN:
+            self.tries[cell.key] = self.tries.get(cell.key, 0) + 1
+            self.folder.check()
+            self._collect_points(cell.key)
+            self._forget_points(cell.key)
+            if self.tries[cell.key] < MOST_TRIES:
+                self._make_points()
+                self.waiting.appendleft(cell)
+                return
+            result = {"status": "crashed", "reason": result["reason"]}
+        if result["status"] == worker.NOT_RUN:
+            raise ResultsError(
+                f"{result['reason']}, so that cells can't be run; everything recorded before is"
+                " safe, and the same command goes on from there"
+            )
+        self._record(cell, started, result, self._environment_of(work))
+
+    def _environment_of(self, work: Work) -> str:
+        """Return the id of what a cell was measured on."""
+        return str(self.environment["id"])
+
+    def _start_server_again(self, error: processes.ServerDiedError) -> None:
+        """Replace the server of workers once, and have what ran begin again."""
+        self.server_deaths += 1
+        for work in [*self.running, *self.making]:
+            work.stop()
+        for cell, _ in self.running.values():
+            self._collect_points(cell.key)
+            self._forget_points(cell.key)
+            self.waiting.appendleft(cell)
+        self.running.clear()
+        self.making.clear()
+        if self.server_deaths > 1:
+            raise processes.ServerDiedError(
+                f"{error} a second time (was it killed, or is the memory full?);"
+                " everything recorded before is safe, and the same command goes on from there"
+            ) from error
+        self.listener.note(f"{error}; it is started again, and the cells that ran begin again")
+        processes.start_server_again()
+
+    @contextmanager
+    def _stopped_with_its_workers(self) -> Iterator[None]:
+        """Have Ctrl-Z stop the workers, too, which a terminal does not reach in their sessions.
+
+        Their wall time went on meanwhile, so it is marked as times are that others disturbed.
+        """
+
+        def stop(_number: int, _frame: FrameType | None) -> None:
+            works = [*self.running, *self.making]
+            self.contended |= {cell.key for cell, _ in self.running.values()}
+            for work in works:
+                work.stop_for_now()
+            os.kill(os.getpid(), signal.SIGSTOP)
+            for work in works:
+                work.go_on()
+
+        with handled(signal.SIGTSTP, stop):
+            yield
+
+    def _nodes(self, cells: list[Cell]) -> dict[str, SharedArrays]:
+        """Return the shared arrays worth making: used by several cells, within the disk budget."""
+        uses: dict[str, int] = {}
+        for cell in cells:
+            if cell.shared:
+                uses[cell.shared.key] = uses.get(cell.shared.key, 0) + 1
+        room = self.options.scratch_gb * 2**30
+        with contextlib.suppress(OSError):
+            # A mapped array beyond the end of a disk ends its writer, without an error to catch.
+            room = min(room, shutil.disk_usage(self.folder.scratch).free)
+        nodes: dict[str, SharedArrays] = {}
+        for cell in cells:
+            node = cell.shared
+            if node is None or node.key in nodes or uses[node.key] < 2 or node.bytes > room:
+                continue
+            nodes[node.key] = node
+            room -= node.bytes
+        return nodes
+
+    def _is_made(self, node: SharedArrays) -> bool:
+        return (node.folder(self.folder.scratch) / "meta.json").exists()
+
+    def _start_node(self, node: SharedArrays) -> Work:
+        target = str(node.folder(self.folder.scratch))
+        return processes.start(
+            worker.run_node, (node.spec, target, self.limits), self.options.timeout_s
+        )
+
+    def _start(self, cell: Cell, node: SharedArrays | None) -> Work:
+        self.listener.started(cell)
+        done = self.folder.points.get(cell.key, {})
+        shared = str(node.folder(self.folder.scratch)) if node else None
+        points = str(self._points_file(cell.key))
+        return processes.start(
+            worker.run_cell,
+            (cell.spec, shared, points, done, self.limits, str(self._artifact_file(cell.key))),
+            self.options.timeout_s,
+        )
+
+    def _record(self, cell: Cell, started: str, result: Answer, measured_on: str) -> None:
+        self._collect_points(cell.key)
+        # Before the record: a finished cell is not run again for what lies beside it.
+        self.folder.take_artifact(cell.key, self._artifact_file(cell.key))
+        self.folder.append(
+            {
+                "kind": "cell",
+                "key": cell.key,
+                **cell.shown,
+                **result,
+                "contended": cell.key in self.contended,
+                "environment": measured_on,
+                "data_sha256": cell.spec["data_sha256"],
+                "started": started,
+            }
+        )
+        self._forget_points(cell.key)
+        self.listener.finished(cell, self.folder.cells[cell.key])
+
+    def _give_up(self, cells: list[Cell]) -> None:
+        minutes = self.options.budget_s / 60
+        for cell in cells:
+            self.folder.append(
+                {
+                    "kind": "cell",
+                    "key": cell.key,
+                    **cell.shown,
+                    "status": "not run",
+                    "reason": f"budget of {minutes:g} minutes",
+                    "environment": self.environment["id"],
+                }
+            )
+        self.listener.note(
+            f"the budget of {minutes:g} minutes is spent: {len(cells)} cells not run"
+        )
+
+    def _make_points(self) -> None:
+        """Make the folder of points, which something may have removed."""
+        try:
+            self.points.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ResultsError(f"can't write {self.points}: {error.strerror or error}") from error
+
+    def _points_file(self, key: str) -> Path:
+        return self.points / f"{key}.jsonl"
+
+    def _artifact_file(self, key: str) -> Path:
+        """Return where a worker leaves the arrays that a plot needs: it writes to scratch alone."""
+        return self.points / f"{key}.npz"
+
+    def _forget_points(self, key: str) -> None:
+        remove(*(self.points / f"{key}.{ending}" for ending in ("jsonl", "npz", "partial")))
+        shutil.rmtree(worker.files_of(self._points_file(key)), ignore_errors=True)
+        self.streams.pop(key, None)
+
+    def _collect_points(self, key: str) -> None:
+        """Append what a worker has streamed since the last look to the records."""
+        stream = self.streams.setdefault(key, Stream(self._points_file(key)))
+        for line in stream.take():
+            self._take_point(key, line)
+
+    def _take_point(self, key: str, line: bytes) -> None:
+        """Append a point to the records, if it is one, and is not there yet."""
+        point = point_of(key, line)
+        if point is not None and point["point"] not in self.folder.points.get(key, {}):
+            self.folder.append(point)
+
+    def _write_environments(self) -> None:
+        """Write what this run is measured on."""
+        self._write_environment(self.environment)
+
+    def _write_environment(self, facts: dict[str, Any]) -> None:
+        """Write what a machine is that this run was measured on, and its load now and before."""
+        name = f"environment-{facts['id']}.json"
+        path = self.folder.path / name
+        content = dict(facts)
+        content["seed"] = self.plan.config.seed
+        try:
+            sessions = list(json.loads(read_text(path))["load"])
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+            sessions = []
+        load = content.get("load", environment.load_average())
+        content["load"] = [*sessions, {"at": now(), "average": load}]
+        self.folder.write_file(name, json.dumps(content, indent=1) + "\n")
+
+
+def solvers_of(cells: list[Cell]) -> list[str]:
+    """Return the names of the solvers that the cells use."""
+    names = {cell.spec["name"] for cell in cells if "name" in cell.spec}
+    return sorted(names | {r["name"] for cell in cells for r in cell.spec.get("racers", [])})
+
+
+@contextmanager
+def handled(number: signal.Signals, handler: Callable[[int, FrameType | None], None]) -> Any:
+    """Handle a signal, unless this is not the main thread: then it is someone else's business."""
+    try:
+        before = signal.signal(number, handler)
+    except ValueError:
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(number, before)
+
+
+def now() -> str:
+    """Return the time as records have it: UTC, to the second."""
+    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,0 +1,386 @@
+"""The record file: one line a finished cell or point, written by one process, never half-lost.
+
+A line is appended whole, flushed and synced. A line that a power cut or a full disk tore is
+cut off at the next start; a line that something else damaged, or that another version wrote, is
+passed over with a note, and its cell runs again.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from filelock import FileLock, Timeout
+
+from svmbench.base import files
+from svmbench.base.errors import ConfigError, ResultsError
+from svmbench.schema.record import (
+    SCHEMA,
+    CellRecord,
+    Identity,
+    PointRecord,
+    Record,
+    lines_of,
+    parse,
+    shortened,
+)
+
+RUNS = "runs.jsonl"
+#: Folder of the arrays that plots need, a file a cell.
+ARTIFACTS = "artifacts"
+_ENVIRONMENT = re.compile(r"[0-9a-f]+")
+#: How much of the records is looked through at a time for the end of the last whole line.
+_PIECE_BYTES = 1 << 20
+
+
+class RunFolder:
+    """A results folder that one run writes to.
+
+    Use it as a context manager: it holds the folder's lock while it is open.
+
+    Parameters
+    ----------
+    path : Path
+    config : str, optional
+        The name of the config that it is for; a folder of another one is refused.
+
+    Attributes
+    ----------
+    path : Path
+    cells : dict of str to CellRecord
+        The newest record of each cell key.
+    points : dict of str to dict of str to PointRecord
+        The recorded points of each cell key, by the point's own id.
+    notes : list of str
+        What was mended or passed over while reading.
+
+    Raises
+    ------
+    svmbench.base.errors.ResultsError
+        If the folder can't be written, or another run is writing to it.
+    svmbench.base.errors.ConfigError
+        If it holds the results of another config.
+    """
+
+    def __init__(self, path: Path, config: str | None = None) -> None:
+        if config is not None:
+            _refuse_another(path, config)
+        self.path = path
+        self.cells: dict[str, CellRecord] = {}
+        self.points: dict[str, dict[str, PointRecord]] = {}
+        self.notes: list[str] = []
+        self._fd = -1
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            files.make_folder(self.scratch)
+            # The lock file is opened by another package, which would follow a link.
+            os.close(files.open_to_append(path / ".lock"))
+        except OSError as error:
+            raise _cant_write(path, error) from error
+        self._lock = FileLock(path / ".lock")
+
+    @property
+    def scratch(self) -> Path:
+        """Folder for shared arrays and the points of running cells; emptied after a full run."""
+        return self.path / ".scratch"
+
+    def __enter__(self) -> Self:
+        try:
+            self._lock.acquire(timeout=0)
+        except Timeout as error:
+            raise _in_use(self.path) from error
+        except OSError as error:
+            raise _cant_write(self.path, error) from error
+        try:
+            self._open()
+        except BaseException:
+            self._lock.release()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+        self._lock.release()
+
+    def append(self, record: Record) -> None:
+        """Write one record, whole or not at all.
+
+        Raises
+        ------
+        svmbench.base.errors.ResultsError
+            If the disk is full or the file can't be written (what was there stays readable), or
+            if the folder or its file of records was removed, renamed or replaced.
+        """
+        whole = (
+            {"schema": SCHEMA} | shortened(record) | {"schema": SCHEMA}
+        )  # first, and this version's own
+        line = (json.dumps(whole, allow_nan=False) + "\n").encode()
+        self.check()
+        start = os.lseek(self._fd, 0, os.SEEK_END)
+        try:
+            written = 0
+            while written < len(line):
+                written += os.write(self._fd, line[written:])
+            os.fsync(self._fd)
+        except OSError as error:
+            os.ftruncate(self._fd, start)
+            raise ResultsError(
+                f"can't write {self.path / RUNS}: {error.strerror or error};"
+                " everything recorded before is safe, and the same command goes on from there"
+            ) from error
+        self._remember(record)
+
+    def check(self) -> None:
+        """Make sure that what is written can be found where the folder's path says.
+
+        Raises
+        ------
+        svmbench.base.errors.ResultsError
+            If the folder or its file of records was removed, renamed or replaced.
+        """
+        ours = os.fstat(self._fd)
+        try:
+            there = (self.path / RUNS).lstat()
+        except OSError:
+            there = None
+        if there is None or (there.st_dev, there.st_ino) != (ours.st_dev, ours.st_ino):
+            what = "is not there any more" if there is None else "is another file now"
+            raise ResultsError(
+                f"{self.path / RUNS} {what}: the results folder was removed, renamed or replaced"
+                " while the run went on; nothing further is computed"
+            )
+
+    def start_afresh(self) -> None:
+        """Set the records aside (``runs-1.jsonl`` …) and begin with none."""
+        if not self.cells and not self.points:
+            shutil.rmtree(self.scratch / "points", ignore_errors=True)
+            return
+        number = 1
+        while files.is_there(self.path / f"runs-{number}.jsonl"):
+            number += 1
+        os.close(self._fd)
+        (self.path / RUNS).rename(self.path / f"runs-{number}.jsonl")
+        # What a killed run streamed and did not record belongs to the records set aside.
+        shutil.rmtree(self.scratch / "points", ignore_errors=True)
+        self.cells.clear()
+        self.points.clear()
+        self._open()
+
+    def take_over(self, source: Path, wanted: dict[str, Identity]) -> int:
+        """Copy another folder's results of the same cells; return how many cells got one.
+
+        A key stands for the data, the settings and the solver's code, so its result is this run's
+        as well, measured in the environment that the record names. What is here stays.
+
+        Parameters
+        ----------
+        source : Path
+            A run folder; it is read only.
+        wanted : dict of str to Identity
+            The identifying fields, as this run knows them, of each cell key that has no result.
+
+        Raises
+        ------
+        svmbench.base.errors.ResultsError
+            If `source` holds no records, or they can't be written here.
+        """
+        records = records_of(source, self.notes)
+        newest = {r["key"]: r for r in records if r["kind"] == "cell" and r["key"] in wanted}
+        finished: dict[str, CellRecord] = {}
+        for key, found in newest.items():
+            if found["status"] != "ok":
+                continue
+            # Its file's name is made of it, and a result must say what it was measured on.
+            name = found.get("environment")
+            if isinstance(name, str) and _ENVIRONMENT.fullmatch(name):
+                finished[key] = found
+            else:
+                self.notes.append(f"{source / RUNS}: passed over cell {key}: it has no environment")
+        for record in records:
+            if record["kind"] != "point" or record["key"] not in finished:
+                continue
+            if record["point"] not in self.points.get(record["key"], {}):
+                self.append(record)
+        for name in sorted({found["environment"] for found in finished.values()}):
+            self._copy(
+                source / f"environment-{name}.json",
+                "what its results were measured on is not known here",
+            )
+        for key, found in finished.items():
+            # Before the record: a finished cell is not run again for what lies beside it.
+            if files.is_there(kept := artifact_of(source, key)):
+                self._copy(kept, "its plot lacks this cell", ARTIFACTS)
+            self.append({**found, **wanted[key]})
+        return len(finished)
+
+    def _copy(self, file: Path, otherwise: str, folder: str = "") -> None:
+        """Copy a file of another folder, unless there is one of its name; or note why not."""
+        if files.is_there(self.path / folder / file.name):
+            return
+        try:
+            content = files.read_bytes(file, within=file.parents[bool(folder)])
+        except OSError as error:
+            self.notes.append(f"can't read {file}: {error.strerror or error}; {otherwise}")
+        else:
+            self.write_file(file.name, content, folder)
+
+    def write_file(self, name: str, content: str | bytes, folder: str = "") -> None:
+        """Write a whole file atomically, below `folder` if one is named.
+
+        Raises
+        ------
+        svmbench.base.errors.ResultsError
+            If it can't be written; an earlier version stays.
+        """
+        target = self.path / folder / name
+        try:
+            files.make_folder(target.parent)
+        except OSError as error:
+            raise ResultsError(f"can't write {target}: {error.strerror or error}") from error
+        written = content.encode() if isinstance(content, str) else content
+        files.write_bytes(target, written, within=self.path)
+
+    def take_artifact(self, key: str, made: Path) -> None:
+        """Move the arrays that a cell has left in the scratch folder to their place, if it has.
+
+        Raises
+        ------
+        svmbench.base.errors.ResultsError
+            If they can't be moved.
+        """
+        if not files.is_there(made):
+            return
+        target = artifact_of(self.path, key)
+        try:
+            files.make_folder(target.parent)
+            made.replace(target)
+        except OSError as error:
+            raise ResultsError(f"can't write {target}: {error.strerror or error}") from error
+
+    def _open(self) -> None:
+        try:
+            self._fd = files.open_to_append(self.path / RUNS)
+            self._lock_records()
+            files.clear_of_links(self.scratch)
+            self._mend_last_line()
+            for record in read_records(self.path, self.notes):
+                self._remember(record)
+        except OSError as error:
+            raise ResultsError(
+                f"can't open {self.path / RUNS}: {error.strerror or error}"
+            ) from error
+
+    def _lock_records(self) -> None:
+        """Lock the file of records itself: the lock file beside it may have been removed."""
+        try:
+            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(self._fd)
+            self._fd = -1
+            raise _in_use(self.path) from None
+        except OSError:  # a file system without locks: the lock file has to do
+            return
+
+    def _mend_last_line(self) -> None:
+        """Cut off a last line without its newline: the run was killed while it wrote it."""
+        end = size = os.fstat(self._fd).st_size
+        keep = 0
+        while end and not keep:
+            start = max(0, end - _PIECE_BYTES)
+            found = os.pread(self._fd, end - start, start).rfind(b"\n")
+            keep, end = start + found + 1 if found >= 0 else 0, start
+        if keep < size:
+            os.ftruncate(self._fd, keep)
+            self.notes.append(
+                f"{self.path / RUNS}: cut off an unfinished last line; its cell runs again"
+            )
+
+    def _remember(self, record: Record) -> None:
+        if record["kind"] == "point":
+            self.points.setdefault(record["key"], {})[record["point"]] = record
+        else:
+            self.cells[record["key"]] = record
+
+
+def artifact_of(folder: Path, key: str) -> Path:
+    """Return where a run folder holds the arrays of a cell that plots need."""
+    return folder / ARTIFACTS / f"{key}.npz"
+
+
+def _cant_write(path: Path, error: OSError) -> ResultsError:
+    place = error.filename or path
+    return ResultsError(f"can't write to {place}: {error.strerror or error}")
+
+
+def _in_use(path: Path) -> ResultsError:
+    return ResultsError(f"another run is writing to {path}; wait for it, or name another --output")
+
+
+def _refuse_another(path: Path, config: str) -> None:
+    """Refuse a folder whose plan is another config's: its tables would be written over."""
+    try:
+        held = json.loads(files.read_bytes(path / "plan.json"))["config"]["name"]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return  # no plan, or a damaged one, which is written again
+    if isinstance(held, str) and held != config:
+        raise ConfigError(
+            f"{path} holds the results of the config {held!r}, not of {config!r}; name another"
+            " --output"
+        )
+
+
+def read_records(folder: Path, notes: list[str] | None = None) -> Iterator[Record]:
+    """Yield the records of a folder in the order in which they were written.
+
+    Damaged lines, and those of another schema, are passed over; each adds a sentence to `notes`.
+    """
+    with files.open_file(folder / RUNS) as stream:
+        for number, line in lines_of(stream):
+            record = parse(line)
+            if record is not None:
+                yield record
+            elif notes is not None and line.strip():
+                notes.append(f"{folder / RUNS}:{number}: passed over a damaged line")
+
+
+def check_reusable(source: Path, output: Path) -> None:
+    """Make sure that results can be taken over from one folder into another.
+
+    Raises
+    ------
+    svmbench.base.errors.SvmbenchError
+        If `source` holds no readable records, or is `output`.
+    """
+    if source.resolve() == output.resolve():
+        raise ConfigError(f"--reuse {source}: this is the run's own results folder")
+    records_of(source)
+
+
+def records_of(source: Path, notes: list[str] | None = None) -> list[Record]:
+    """Return the records of another run's folder.
+
+    Raises
+    ------
+    svmbench.base.errors.ResultsError
+        If it holds none, or they can't be read.
+    """
+    try:
+        return list(read_records(source, notes))
+    except FileNotFoundError as error:
+        raise ResultsError(f"{source} is no run folder: it holds no {RUNS}") from error
+    except OSError as error:
+        raise ResultsError(f"can't read {source / RUNS}: {error.strerror or error}") from error

@@ -1,0 +1,294 @@
+"""One run, from what was asked for to its records: the command and `svmbench.run` both do this."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+
+from svmbench.base.errors import ConfigError
+from svmbench.experiment.plan.filters import Filters
+from svmbench.experiment.plan.filters import only as choose
+from svmbench.experiment.plan.planner import Plan, prepare_plan
+from svmbench.experiment.run.execute import Listener, Options, Silent, Summary, due, execute
+from svmbench.experiment.run.records import RunFolder, check_reusable
+from svmbench.experiment.settings.cells import Cell
+from svmbench.schema.record import CellRecord
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def default_output(config: str, profile: str) -> Path:
+    """Return the results folder of a config and profile."""
+    return Path("results") / f"{config}-{profile}"
+
+
+@dataclass(frozen=True)
+class Request:
+    """What was asked of a run.
+
+    Attributes
+    ----------
+    config : str
+        Path of a config file, or the name of one that ships with svmbench.
+    profile : str
+    output : Path or None
+        Results folder; None for ``results/<config>-<profile>``.
+    mirror : str or None
+        Folder or URL with data files.
+    overrides : tuple of str
+        ``key=value`` pairs that change the config.
+    only : mapping of str to list of str
+        Which cells run (see `filters_of`); the others are planned alone.
+    trust : bool
+        Whether classes are imported that come from elsewhere than scikit-learn.
+    jobs : int
+        Cells at a time.
+    cluster, kind : str
+        A Dask scheduler, or ``local:<workers>``, whose workers run the cells, and the kind of those
+        that measure times; empty for this machine.
+    timeout_s, memory_gb : float or None
+        Limits of one cell; None for the config's.
+    budget_s : float
+        No new cell is started after so many seconds.
+    retry : str
+        ``none``, ``failed``, ``timeout`` or ``all``.
+    fresh : bool
+        Whether earlier records are set aside.
+    reuse : tuple of Path
+        Folders of other runs, whose results of the very same cells are taken over.
+    """
+
+    config: str
+    profile: str = "quick"
+    output: Path | None = None
+    mirror: str | None = None
+    overrides: tuple[str, ...] = ()
+    only: Filters = field(default_factory=dict)
+    trust: bool = False
+    jobs: int = 1
+    cluster: str = ""
+    kind: str = ""
+    timeout_s: float | None = None
+    memory_gb: float | None = None
+    budget_s: float = float("inf")
+    retry: str = "none"
+    fresh: bool = False
+    reuse: tuple[Path, ...] = ()
+
+    def options(self, plan: Plan) -> Options:
+        """Return how cells are run: as it was asked for, else as the config says."""
+        settings = plan.config
+        return Options(
+            jobs=self.jobs,
+            timeout_s=self.timeout_s or settings.timeout_s,
+            memory_gb=self.memory_gb or settings.memory_gb,
+            scratch_gb=settings.scratch_gb,
+            retry=self.retry,
+            budget_s=self.budget_s,
+            cluster=self.cluster,
+            kind=self.kind,
+        )
+
+
+@dataclass(frozen=True)
+class Prospect:
+    """What a request comes to: the plan, those of its cells that were asked for, and the folder."""
+
+    request: Request
+    plan: Plan
+    cells: list[Cell]
+    path: Path
+
+
+@dataclass(frozen=True)
+class Finished:
+    """How a run ended, and the newest record of each cell by its key."""
+
+    summary: Summary
+    records: dict[str, CellRecord]
+
+
+#: From the cells that are to run to who is told of them while they do.
+Watch = Callable[[list[Cell]], AbstractContextManager[Listener]]
+
+
+@contextmanager
+def _unwatched(_cells: list[Cell]) -> Iterator[Listener]:
+    yield Silent()
+
+
+def _unheard(_text: str) -> None:
+    return None
+
+
+def look_ahead(
+    request: Request, *, prepare: bool = True, say: Callable[[str], None] = _unheard
+) -> Prospect:
+    """Plan a run, and write nothing but prepared data sets.
+
+    Parameters
+    ----------
+    request : Request
+    prepare : bool, default=True
+        Whether data sets that are not here are fetched.
+    say : callable
+        Told in one sentence of each data set.
+
+    Raises
+    ------
+    svmbench.base.errors.SvmbenchError
+        For a config that is not valid, or filters that match nothing.
+    """
+    if request.cluster:
+        from svmbench.experiment.run.scheduler import check_address
+
+        check_address(request.cluster)
+        if request.jobs > 1:
+            raise ConfigError("--jobs is for this machine; a worker of a --cluster runs one cell")
+    elif request.kind:
+        raise ConfigError("--kind chooses among the workers of a --cluster")
+    plan = prepare_plan(
+        request.config,
+        request.profile,
+        mirror=request.mirror,
+        overrides=request.overrides,
+        trust=request.trust,
+        only=request.only,
+        prepare=prepare,
+        on_event=say,
+    )
+    path = request.output or default_output(plan.name, request.profile)
+    return Prospect(request, plan, choose(plan.cells, request.only, plan.config), path)
+
+
+def carry_out(
+    prospect: Prospect,
+    *,
+    say: Callable[[str], None] = _unheard,
+    note: Callable[[str], None] = _unheard,
+    watch: Watch = _unwatched,
+) -> Finished:
+    """Run what a request came to; what an earlier run finished is not run again.
+
+    Parameters
+    ----------
+    prospect : Prospect
+    say : callable
+        Told what is going on.
+    note : callable
+        Told what was mended or passed over in the folder, which nobody should miss.
+    watch : callable
+        Told of each cell.
+
+    Raises
+    ------
+    svmbench.base.errors.SvmbenchError
+        For a folder that can't be written or reused.
+    """
+    request, plan, cells, path = prospect.request, prospect.plan, prospect.cells, prospect.path
+    for other in request.reuse:
+        check_reusable(other, path)
+    with RunFolder(path, plan.name) as folder:
+        if request.fresh:
+            folder.start_afresh()
+        folder.write_file("plan.json", plan.to_json())
+        for other in request.reuse:
+            wanted = {cell.key: cell.shown for cell in due(cells, folder, "all")}
+            say(f"{_counted(folder.take_over(other, wanted), 'result')} taken over from {other}")
+        for text in folder.notes:
+            note(text)
+        todo = due(cells, folder, request.retry)
+        so_far = f"{plan.name} ({request.profile}): {_counted(len(plan.cells), 'cell')}"
+        say(f"{so_far}, {len(todo)} to run")
+        with watch(todo) as listener:
+            summary = execute(plan, cells, folder, request.options(plan), listener)
+        return Finished(summary, dict(folder.cells))
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+class Where(TypedDict, total=False):
+    """Where the cells of a run are run; see `run`."""
+
+    jobs: int
+    cluster: str
+    kind: str
+
+
+def run(
+    config: str,
+    profile: str = "quick",
+    *,
+    output: str | Path | None = None,
+    mirror: str | None = None,
+    overrides: tuple[str, ...] = (),
+    trust: bool = False,
+    **where: Unpack[Where],
+) -> pd.DataFrame:
+    """Run a config and return its records; what an earlier run finished is not run again.
+
+    In a script, call it under ``if __name__ == "__main__":``: workers are started by importing the
+    main module.
+
+    Parameters
+    ----------
+    config : str
+        Path of a config file, or the name of one that ships with svmbench.
+    profile : str
+        One of the config's profiles.
+    output : path, optional
+        Results folder; default ``results/<config>-<profile>``.
+    mirror : str, optional
+        Folder or URL with data files; default the environment variable ``SVMBENCH_MIRROR``.
+    overrides : tuple of str
+        ``key=value`` pairs that change the config.
+    trust : bool, default=False
+        Whether classes that the config names (``class: …``) are imported from elsewhere than
+        scikit-learn, and its programs run, which runs their code.
+    jobs : int, default=1
+        Cells at a time; above one, times are marked as contended.
+    cluster : str, optional
+        A Dask scheduler's address, or ``local:<workers>``, whose workers run the cells.
+    kind : str, optional
+        The kind of those workers that times belong to: their processor, or ``SVMBENCH_KIND`` there.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a cell, in table order, the metrics as columns.
+
+    Raises
+    ------
+    svmbench.base.errors.SvmbenchError
+        For a config that is not valid, or a results folder that can't be written.
+    TypeError
+        For a keyword that is none of these.
+    """
+    import pandas as pd
+
+    prospect = look_ahead(
+        Request(
+            config=config,
+            profile=profile,
+            output=Path(output) if output else None,
+            mirror=mirror,
+            overrides=overrides,
+            trust=trust,
+            **where,
+        )
+    )
+    records = carry_out(prospect).records
+    return pd.DataFrame([_row(cell, records.get(cell.key)) for cell in prospect.plan.cells])
+
+
+def _row(cell: Any, record: CellRecord | None) -> dict[str, Any]:
+    status = {"status": cell.status if cell.status != "planned" else "not run"}
+    found = record or {**status, "reason": cell.reason}
+    shared = {k: found.get(k) for k in ("status", "reason", "params", "stop_reason", "counters")}
+    return {**cell.shown, **shared, **found.get("metrics", {})}

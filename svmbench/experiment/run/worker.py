@@ -1,0 +1,311 @@
+"""Inside a worker process: one cell, fenced in, and never left behind.
+
+A worker ends itself when its parent is gone, and when it holds more memory than it may. Both are
+watched by threads: compiled loops release the GIL, so a long fit does not hide from them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import math
+import os
+import re
+import resource
+import shutil
+import signal
+import sys
+import sysconfig
+import tempfile
+import threading
+import time
+import traceback
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from svmbench.base.errors import BudgetError, ProgramError
+from svmbench.base.paths import PACKAGE, cache_dir
+from svmbench.base.side_by_side import end_with_parent
+from svmbench.data import store
+from svmbench.experiment.run import answers, processes
+from svmbench.experiment.settings.cells import CellSpec, Limits, NodeSpec
+from svmbench.schema.record import Answer, PointRecord
+
+#: Exit code of a worker that ends itself; its parent goes by what it was told before.
+EXIT_MEMORY = 77
+
+_POLL_S = 0.05
+#: What the system says of a disk, or of a user's share of it, that is full.
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+#: In each so many looks at its own memory, one at that of the processes that a solver forked.
+_FAMILY_EACH = 10
+_SHARED_WORTH_A_LOOK = 32 << 20
+
+#: The status of a cell that is to be run again, since what the run gave it went away.
+AGAIN = "again"
+#: The status of a cell that a full disk kept from its result, as a run shows what it has not run.
+NOT_RUN = "not run"
+#: A disk that doesn't take so many bytes is full.
+_LEAST_ROOM_BYTES = 1 << 20
+
+
+def run_node(spec: NodeSpec, folder: str, limits: Limits) -> Answer:
+    """Make the arrays that several cells share; the folder appears whole or not at all.
+
+    What goes wrong becomes the answer's status: the cells then scale for themselves.
+    """
+    _fence(limits)
+    try:
+        _make_node(spec, Path(folder))
+    except MemoryError:
+        return {"status": "memory", "reason": memory_reason(limits["memory_gb"])}
+    except Exception as error:
+        return {"status": "failed", "reason": _in_a_line(error)}
+    return {"status": "ok"}
+
+
+def _make_node(spec: NodeSpec, target: Path) -> None:
+    from svmbench.experiment.protocols import folds, protocols
+    from svmbench.experiment.protocols.task import make_inputs
+
+    protocols()
+    inputs = make_inputs(spec)
+    if inputs.X_test is not None:
+        folds.save_arrays(target.with_name(target.name + "-test"), inputs.X_test, 0.0)
+    wanted = folds.distance_type(spec) if spec.get("distances", False) else None
+    folds.save_arrays(target, inputs.X, inputs.scaling_s, distances=wanted)
+
+
+def run_cell(
+    spec: CellSpec,
+    shared: str | None,
+    points: str,
+    done: Mapping[str, PointRecord],
+    limits: Limits,
+    artifact: str | None = None,
+) -> Answer:
+    """Run one cell and return its record's fields; what goes wrong becomes its status.
+
+    Parameters
+    ----------
+    spec : dict
+        The cell's specification.
+    shared : str or None
+        Folder of scaled inputs.
+    points : str
+        File to which finished points are streamed, one JSON line each.
+    done : dict
+        Points finished earlier.
+    limits : dict
+        ``memory_gb`` and ``threads``.
+    artifact : str or None
+        File for the arrays that a plot needs.
+    """
+    _fence(limits)
+    start = time.perf_counter()
+    try:
+        outcome = _run(spec, shared, points, done, limits, artifact)
+        bad = [k for k, v in outcome["metrics"].items() if k != "peak_memory_mb" and not _finite(v)]
+        if bad:
+            outcome = {
+                "status": "failed",
+                "reason": f"the solver returned NaN or infinity: {bad[0]}",
+            }
+    except BudgetError as error:
+        outcome = {"status": "memory", "reason": str(error)}
+    except MemoryError:
+        outcome = {"status": "memory", "reason": memory_reason(limits["memory_gb"])}
+    except Exception as error:  # whatever a solver raises is its result
+        if _scratch_is_gone(shared, points):
+            return {"status": AGAIN, "reason": "the folder of shared arrays was removed"}
+        said = without_folders(traceback.format_exc(limit=-8))
+        if full := _full_disk(error, points):
+            return {"status": NOT_RUN, "reason": f"the disk that holds {full} is full"}
+        outcome = {"status": "failed", "reason": _in_a_line(error), "traceback": said}
+    outcome["wall_s"] = round(time.perf_counter() - start, 4)
+    return outcome
+
+
+def _in_a_line(error: Exception) -> str:
+    text = without_folders(" ".join(str(error).split()))[:500]
+    kind = "" if isinstance(error, ProgramError) else type(error).__name__
+    return ": ".join(filter(None, (kind, text)))
+
+
+def _full_disk(error: BaseException | None, points: str) -> Path | None:
+    """Return where a disk is full, if an error says so and it is, apart from what the cell wrote.
+
+    A cell that fills a disk by itself has failed; one that finds it full has not been run.
+    """
+    # NumPy's error for a short write has no number.
+    while error is not None and getattr(error, "errno", 0) not in (None, *_NO_ROOM):
+        error = error.__cause__ or error.__context__
+    if error is None:
+        return None
+    shutil.rmtree(files_of(points), ignore_errors=True)
+    named = (Path(points).parent, cache_dir(), Path(os.environ.get("TMPDIR") or "/tmp"))
+    return next((place for place in named if not _has_room(place)), None)
+
+
+def _has_room(folder: Path) -> bool:
+    try:
+        with tempfile.TemporaryFile(dir=folder, buffering=0) as stream:
+            left = _LEAST_ROOM_BYTES
+            while left > 0:
+                left -= stream.write(bytes(left))
+    except OSError as error:
+        return error.errno not in _NO_ROOM
+    return True
+
+
+def without_folders(text: str) -> str:
+    """Return text without the folders of this machine and user: records are published.
+
+    A file of a package is named from the package on; any other file of a traceback by its own name.
+    """
+    ours = [*sys.path, sysconfig.get_path("stdlib"), sys.prefix, str(PACKAGE.parent)]
+    ours += [tempfile.tempdir or "", os.path.expanduser("~")]  # noqa: PTH111 - never an error
+    for folder in sorted({each.rstrip("/") for each in ours}, key=len, reverse=True):
+        if folder.startswith("/"):
+            text = text.replace(f"{folder}/", "")
+    return re.sub(r'File "/[^"\n]*/([^"/\n]+)"', r'File "\1"', text)
+
+
+def _scratch_is_gone(shared: str | None, points: str) -> bool:
+    """Whether the run's own files went away under a solver, which then is not to blame."""
+    arrays = shared is not None and not (Path(shared) / "meta.json").exists()
+    return arrays or not Path(points).parent.is_dir()
+
+
+def memory_reason(memory_gb: float) -> str:
+    """Return the sentence for a cell that wanted more memory than it may have."""
+    return f"needed more than the limit of {memory_gb:g} GiB of memory"
+
+
+def _run(
+    spec: CellSpec,
+    shared: str | None,
+    points: str,
+    done: Mapping[str, PointRecord],
+    limits: Limits,
+    artifact: str | None,
+) -> Answer:
+    import threadpoolctl
+
+    from svmbench.experiment.measuring import measure
+    from svmbench.experiment.protocols import protocols
+    from svmbench.experiment.protocols.task import Task
+
+    def emit(point_id: str, values: Mapping[str, Any]) -> None:
+        line = json.dumps(answers.plain({"point": point_id, **values}))
+        if len(line) > answers.MOST_BYTES:
+            raise answers.BadAnswerError(f"the point {point_id} is too large to be recorded")
+        with Path(points).open("a", encoding="utf-8") as stream:
+            stream.write(line + "\n")
+
+    # What a solver writes goes with its cell, however that ends.
+    own = files_of(points)
+    own.mkdir(exist_ok=True)
+    tempfile.tempdir = str(own)
+    for settings in spec.get("racers", [spec] if "name" in spec else []):
+        measure.warm(settings["name"])
+    task = Task(
+        spec=spec,
+        shared=None if shared is None else Path(shared),
+        memory_gb=limits["memory_gb"],
+        done=done,
+        emit=emit,
+        artifact=None if artifact is None else Path(artifact),
+    )
+    with (
+        threadpoolctl.threadpool_limits(limits["threads"]),
+        warnings.catch_warnings(record=True) as caught,
+    ):
+        warnings.simplefilter("always")
+        outcome = protocols()[spec["protocol"]].run(task)
+    said = (without_folders(" ".join(str(w.message).split()))[:200] for w in caught)
+    messages = list(dict.fromkeys(said))
+    return {"status": "ok", "reason": "", **outcome, "warnings": messages[:5]}
+
+
+def files_of(points: str | Path) -> Path:
+    """Return the folder for a cell's temporary files, beside its points."""
+    return Path(points).with_suffix(".files")
+
+
+def _fence(limits: Limits) -> None:
+    """Set the limits that end this process, and start the threads that watch them."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    store.trust_large_sets()
+    end_with_parent()
+    memory_gb = float(limits["memory_gb"])
+    allowed = int(memory_gb * 2**30)
+    # RLIMIT_DATA, not RLIMIT_AS: the latter would count the mapped arrays that cells share.
+    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    ceiling = _status_bytes()["VmData"] + allowed
+    if hard != resource.RLIM_INFINITY:
+        ceiling = min(ceiling, hard)
+    resource.setrlimit(resource.RLIMIT_DATA, (ceiling, hard))
+    threading.Thread(
+        target=_watch_memory, args=(_own_bytes() + allowed, memory_gb), daemon=True
+    ).start()
+
+
+def _watch_memory(ceiling: float, memory_gb: float) -> None:
+    looks = 0
+    while True:
+        looks += 1
+        held = _own_bytes()
+        if looks % _FAMILY_EACH == 0:
+            held += sum(map(_own_bytes, processes.descendants(os.getpid())))
+        if held > ceiling:
+            # Said, not told by an exit code, which a solver may choose as well.
+            processes.tell({"status": "memory", "reason": memory_reason(memory_gb)})
+            os._exit(EXIT_MEMORY)
+        time.sleep(_POLL_S)
+
+
+def _status_bytes(pid: int | str = "self") -> dict[str, int]:
+    """Return the sizes that the kernel tells of a process, in bytes."""
+    sizes: dict[str, int] = {}
+    with contextlib.suppress(OSError), Path(f"/proc/{pid}/status").open() as lines:
+        for line in lines:
+            name, _, rest = line.partition(":")
+            if rest.endswith(" kB\n"):
+                sizes[name] = int(rest.split()[0]) * 1024
+    return sizes
+
+
+def _own_bytes(pid: int | str = "self") -> int:
+    """Return a process's resident memory that is no file's: private, and shared without a file.
+
+    The kernel counts mapped files of a memory file system among the shared. Those are the run's
+    arrays, in a scratch folder there, so they are taken off where they matter.
+    """
+    sizes = _status_bytes(pid)
+    shared = sizes.get("RssShmem", 0)
+    if shared > _SHARED_WORTH_A_LOOK:
+        shared = _shared_without_arrays(pid)
+    return sizes.get("RssAnon", 0) + shared
+
+
+def _shared_without_arrays(pid: int | str) -> int:
+    total, counts = 0, False
+    with contextlib.suppress(OSError), Path(f"/proc/{pid}/smaps").open(errors="replace") as lines:
+        for line in lines:
+            words = line.split()
+            if "-" in words[0] and not words[0].endswith(":"):
+                name = " ".join(words[5:])
+                # "s" for shared; what has a name is /dev/zero, /memfd:…, /dev/shm/… or a file.
+                counts = words[1].endswith("s") and not name.endswith(".npy")
+                counts &= name.startswith(("/dev/zero", "/memfd:", "/dev/shm/", "/SYSV"))
+            elif counts and words[0] == "Rss:":
+                total += int(words[1]) * 1024
+    return total
+
+
+def _finite(value: Any) -> bool:
+    return not isinstance(value, float) or math.isfinite(value)

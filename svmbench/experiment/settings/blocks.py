@@ -1,0 +1,389 @@
+"""What stands in a block: solvers, data sets, and the settings that protocols have in common.
+
+A protocol's own settings are a class derived from one of these, in the protocol's file.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal, cast
+
+from pydantic import BeforeValidator, Field, field_validator, model_validator
+
+from svmbench.base.misfits import shown as said
+from svmbench.baselines import templates
+from svmbench.experiment.settings.cells import DatasetChoice, NoveltyChoice, WrittenChoice
+from svmbench.experiment.settings.values import (
+    Features,
+    Grid,
+    MaxSamples,
+    Model,
+    Name,
+    Params,
+    Repeats,
+    Scalar,
+    Sizes,
+    Sweep,
+    count_of,
+    dimension_values,
+    values_of,
+)
+
+Scaler = Literal["minmax", "maxabs", "standard"]
+TaskName = Literal["binary", "multiclass", "one-class"]
+
+
+class SolverSpec(Model):
+    """A solver with fixed parameters and a grid to search.
+
+    Attributes
+    ----------
+    name : str
+        As ``svmbench list solvers`` shows it; of a class of others (the key ``class``), its path;
+        of a program (``program`` and ``predict``), its commands.
+    label : str
+        What tables call it, where one solver stands in a block more than once.
+    params : dict
+        Fixed parameters.
+    grid : dict
+        Parameter → values to search, in the order in which ties are broken (first wins).
+    search : dict
+        Parameters that the fits of a search have instead: ``{stop: gap, gap: 1e-3}`` of csvc, or a
+        looser tolerance. The chosen point is fitted without them.
+    optional : bool
+        Left out, with the pairs that name it, where the package that it needs is not installed.
+    """
+
+    #: Keys that give the name in other ways.
+    NAMED_BY: ClassVar[tuple[str, ...]] = ("class", "program", "predict")
+
+    name: str
+    label: Name = ""
+    optional: bool = False
+    params: Params = {}
+    grid: Grid = {}
+    search: Params = {}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_class(cls, value: Any) -> Any:
+        if isinstance(value, dict) and "class" in value:
+            path = value["class"]
+            if "name" in value:
+                msg = "a solver has a name or a class, not both"
+                raise ValueError(msg)
+            if not (isinstance(path, str) and "." in path.strip(".")):
+                msg = (
+                    f"a class is given by its dotted path, such as sklearn.svm.NuSVC: {said(path)}"
+                )
+                raise ValueError(msg)
+            rest = {key: given for key, given in value.items() if key != "class"}
+            return {"name": path, "label": path.rpartition(".")[2], **rest}
+        return value
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_program(cls, value: Any) -> Any:
+        if not (isinstance(value, dict) and {"program", "predict"} & {*value}):
+            return value
+        if "name" in value:
+            msg = "a solver has a name, a class or a program, not several of them"
+            raise ValueError(msg)
+        given = {key: value.get(key, "") for key in ("program", "predict")}
+        for key, command in given.items():
+            if not isinstance(command, str):
+                msg = f"{key!r} is a command in one line of text: {said(command)}"
+                raise ValueError(msg)  # noqa: TRY004 - what pydantic takes for a finding
+        made = templates.commands(**given)
+        rest = {key: given for key, given in value.items() if key not in ("program", "predict")}
+        return {"name": made.name, "label": made.program, **rest}
+
+    @field_validator("name")
+    @classmethod
+    def _whole_commands(cls, name: str) -> str:
+        if templates.is_program(name):
+            templates.read(name)
+        return name
+
+    @field_validator("label")
+    @classmethod
+    def _no_separators(cls, label: str) -> str:
+        if any(mark in label for mark in ":|"):
+            marks = "a label holds no ':' and no '|', which separate solvers in races"
+            msg = f"{marks}: {said(label)}"
+            raise ValueError(msg)
+        return label
+
+    @property
+    def shown(self) -> str:
+        """The name that tables and records use."""
+        return self.label or self.name
+
+    @property
+    def called(self) -> str:
+        """What profiles call it: its name, and a program, whose name is two commands, as shown."""
+        return self.shown if templates.is_program(self.name) else self.name
+
+    def on(self, dataset: DatasetSpec) -> SolverSpec:
+        """Return the solver as it is set for one data set."""
+        own = dataset.params.get(self.shown)
+        return self.model_copy(update={"params": {**self.params, **own}}) if own else self
+
+    def at(self, dimensions: dict[str, Any]) -> SolverSpec:
+        """Return the solver as it is set at one place of a sweep."""
+        own = {
+            name.removeprefix("solver."): value
+            for name, value in dimensions.items()
+            if name.startswith("solver.")
+        }
+        return self.model_copy(update={"params": {**self.params, **own}}) if own else self
+
+    @property
+    def n_grid_points(self) -> int:
+        """Number of combinations of the grid, of which no list is made."""
+        return math.prod(map(count_of, self.grid.values()))
+
+    def grid_points(self) -> list[dict[str, Scalar]]:
+        """Return every combination of the grid, the last parameter varying fastest."""
+        points: list[dict[str, Scalar]] = [{}]
+        for name, given in self.grid.items():
+            points = [{**point, name: value} for point in points for value in values_of(given)]
+        return points
+
+
+class NoveltySpec(Model):
+    """What makes a data set one for novelty detection, whatever its registry entry says.
+
+    Attributes
+    ----------
+    normal : list of str
+        The class or classes, as the data names them, that are normal (+1); by default the class
+        that is +1 already.
+    ratio : float
+        How many abnormal rows are kept for each normal one.
+    seed : int
+        Of their choice.
+    """
+
+    normal: list[Annotated[str, BeforeValidator(str)]] = []
+    ratio: Annotated[float, Field(gt=0, allow_inf_nan=False)]
+    seed: Annotated[int, Field(ge=0)] = 0
+
+
+class WrittenSpec(Model):
+    """A file that a registered set is written to, outside the clock, and read in blocks from.
+
+    Attributes
+    ----------
+    format : str
+        ``libsvm``, ``csv`` or ``parquet`` (which needs ``svmbench[blocks]``).
+    copies : int
+        How many times the rows are written, one time after the other.
+    repeats : int
+        How many times the file is read in each way.
+    """
+
+    format: Literal["libsvm", "csv", "parquet"]
+    copies: Repeats = 1
+    repeats: Repeats = 5
+
+
+class DatasetSpec(Model):
+    """A data set by its registered name, or a user's own file.
+
+    Attributes
+    ----------
+    name : str
+        As ``svmbench list datasets`` shows it; for a file, what tables call it.
+    file : str
+        Path of a LIBSVM or CSV file instead of a registered set.
+    label_column : str
+        Column of a CSV or Parquet file that holds the class.
+    read : str
+        How the rows reach a solver: as ``arrays``; in ``blocks``, of which one at a time is in
+        memory, by solvers that read these; ``auto`` for blocks where the arrays would not fit into
+        the config's ``memory_gb``.
+    written : dict or None
+        Write a registered set to a file (`WrittenSpec`) and read that in blocks, to see what it
+        costs beside reading alone.
+    sizes : list of int or str
+        Sizes to sweep for this set, instead of the block's.
+    features : list of int
+        Numbers of features to sweep for this set, instead of the block's.
+    params : dict of str to dict
+        Fixed parameters of some solvers (by the name that tables show) on this set alone.
+    novelty : dict or None
+        Which classes are normal and how many of the others are kept, instead of what the registry's
+        entry says.
+    """
+
+    name: Name
+    file: str = ""
+    label_column: str = ""
+    read: Literal["auto", "arrays", "blocks"] = "auto"
+    written: WrittenSpec | None = None
+    sizes: Sizes = []
+    features: Features = []
+    params: dict[str, Params] = {}
+    novelty: NoveltySpec | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_text(cls, value: Any) -> Any:
+        if isinstance(value, str):
+            return {"name": value}
+        if isinstance(value, dict) and "file" in value and "name" not in value:
+            return {**value, "name": Path(str(value["file"])).name}
+        return value
+
+    @model_validator(mode="after")
+    def _blocks_are_of_whole_sets(self) -> DatasetSpec:
+        if self.written is not None and self.file:
+            msg = "'written' makes a file of a registered set; a file of your own is one already"
+            raise ValueError(msg)
+        if self.in_blocks and self.novelty is not None:
+            msg = "'novelty' draws rows, and rows in blocks are taken whole"
+            raise ValueError(msg)
+        return self
+
+    @property
+    def in_blocks(self) -> bool:
+        """Whether its rows are read in blocks."""
+        return self.read == "blocks" or self.written is not None
+
+    @property
+    def choice(self) -> DatasetChoice:
+        """What a cell needs to open it."""
+        chosen: DatasetChoice = {
+            "name": self.name,
+            "file": self.file,
+            "label_column": self.label_column,
+        }
+        if self.novelty is not None:
+            chosen["novelty"] = cast(NoveltyChoice, self.novelty.model_dump(mode="json"))
+        if self.in_blocks:
+            chosen["read"] = "blocks"
+        if self.written is not None:
+            chosen["written"] = cast(WrittenChoice, self.written.model_dump(mode="json"))
+        return chosen
+
+
+class Block(Model):
+    """One protocol over data sets.
+
+    Attributes
+    ----------
+    name : str
+        What tables and plots refer to.
+    title : str
+    protocol : str
+        The name of a declared protocol, whose settings this block has.
+    datasets : list
+        Instead of the config's own.
+    """
+
+    #: Settings that say which cells there are, and decide nothing inside one.
+    plan_only: ClassVar[tuple[str, ...]] = ()
+
+    name: Name
+    title: str = ""
+    protocol: str
+    datasets: list[DatasetSpec] = []
+
+
+class TrainingBlock(Block):
+    """One protocol over data sets and solvers.
+
+    Attributes
+    ----------
+    scaling : str
+        Which rows the scaler is fitted on, as far as the protocol can do it: ``outer-fold`` (the
+        training rows of the outer fold; of ``cv``, of each of its folds), ``all-rows``,
+        ``every-fold`` (each inner fold anew), or ``none``.
+    scaler : str
+        ``minmax`` (to [0, 1]), ``maxabs`` or ``standard``.
+    task : str or None
+        ``binary``, ``multiclass`` or ``one-class`` (training rows of the normal class, +1, without
+        labels; test rows of both); None for what the labels say.
+    multiclass : str
+        What happens where a data set has more than two classes and a solver separates two:
+        ``skip`` the cell, or ``one-vs-one`` (every pair of classes, and a vote).
+    scores : list of str
+        What models are scored by, on rows that they have not seen.
+    select_by : str
+        The score that chooses a point of the grid.
+    inputs : str
+        ``as-stored`` (sparse where the data set is), or ``dense`` arrays for every solver.
+    subset : str
+        Which rows a size keeps: ``stratified`` (drawn, every class in proportion) or ``first``
+        (the first rows of the file, as several papers' subsets are).
+    sweep : dict
+        Dimensions to sweep, with their values: ``rows`` (numbers or percentages), ``features``
+        (numbers), ``solver.<parameter>`` (of every solver of the block).
+    sizes, features : list
+        The same as ``sweep: {rows: …, features: …}``.
+    max_samples : int
+        At most so many rows of each set, drawn by class; 0 for all.
+    solvers : list
+        Instead of the config's own.
+    """
+
+    scaling: str = "none"
+    scaler: Scaler = "minmax"
+    task: TaskName | None = None
+    multiclass: Literal["skip", "one-vs-one"] = "skip"
+    scores: Annotated[list[str], Field(min_length=1)] = ["accuracy"]
+    select_by: str = "accuracy"
+    inputs: Literal["as-stored", "dense"] = "as-stored"
+    subset: Literal["stratified", "first"] = "stratified"
+    sweep: Sweep = {}
+    sizes: Sizes = []
+    features: Features = []
+    max_samples: MaxSamples = 0
+    solvers: list[SolverSpec] = []
+
+    @model_validator(mode="after")
+    def _one_name_a_dimension(self) -> TrainingBlock:
+        for alias, name in (("sizes", "rows"), ("features", "features")):
+            if getattr(self, alias) and name in self.sweep:
+                msg = f"'{alias}' and 'sweep.{name}' are the same; give one of them"
+                raise ValueError(msg)
+        return self
+
+    def swept(self, dataset: DatasetSpec) -> dict[str, list[Any]]:
+        """Return the values of every dimension that is swept on a data set, the slowest first."""
+        given = {name: dimension_values(values) for name, values in self.sweep.items()}
+        rows = dataset.sizes or self.sizes or given.pop("rows", [])
+        features = dataset.features or self.features or given.pop("features", [])
+        given = {name: values for name, values in given.items() if name.startswith("solver.")}
+        both = {"rows": [*rows], "features": [*features]}
+        return {**{name: values for name, values in both.items() if values}, **given}
+
+    def n_swept(self, dataset: DatasetSpec) -> int:
+        """Return at how many places a data set is swept, without a list of them."""
+        counts = {name: count_of(values) for name, values in self.sweep.items()}
+        for name in ("rows", "features"):
+            alias = "sizes" if name == "rows" else name
+            own = len(getattr(dataset, alias)) or len(getattr(self, alias))
+            counts[name] = own or counts.get(name, 1)
+        return math.prod(counts.values())
+
+
+class RaceBlock(TrainingBlock):
+    """One protocol whose cells are all solvers in turn.
+
+    Attributes
+    ----------
+    pairs : list of [str, str]
+        The ratios that are reported: cost of the second over cost of the first.
+    """
+
+    pairs: list[Annotated[list[str], Field(min_length=2, max_length=2)]] = []
+
+    def named(self) -> Iterator[tuple[tuple[str | int, ...], str]]:
+        """Yield the solvers that settings name, by what tables call them, and where they stand."""
+        for j, pair in enumerate(self.pairs):
+            for name in pair:
+                yield ("pairs", j), name
