@@ -18,7 +18,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, OutlierMixin
 
 from svmbench.base.errors import SvmbenchError
 from svmbench.core.contract.base import TrainingData
-from svmbench.core.contract.registry import Declaration
+from svmbench.core.contract.declaration import Declaration
 
 #: Packages whose classes are taken without more.
 TRUSTED = ("sklearn",)

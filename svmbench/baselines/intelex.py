@@ -14,8 +14,8 @@ import scipy.sparse as sp
 
 from svmbench.baselines.kernel_model import KernelBaseline
 from svmbench.core.contract.base import TrainingData
+from svmbench.core.contract.declaration import KERNELS
 from svmbench.core.contract.registry import declare
-from svmbench.core.kernels.kernels import KERNELS
 
 #: Without this package nothing is declared here; the shell's completion reads it, too.
 NEEDS = "sklearnex"

@@ -28,8 +28,8 @@ from svmbench.baselines.libsvm_evaluation import (
 )
 from svmbench.baselines.nodes import node_lists
 from svmbench.core.contract.base import TrainingData
+from svmbench.core.contract.declaration import KERNELS
 from svmbench.core.contract.registry import declare
-from svmbench.core.kernels.kernels import KERNELS
 
 #: The print function belongs to the whole process: one training at a time.
 _ONE_AT_A_TIME = threading.Lock()

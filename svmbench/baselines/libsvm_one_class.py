@@ -18,8 +18,8 @@ import numpy as np
 from svmbench.baselines.libsvm import svm_problem, svm_train
 from svmbench.baselines.libsvm_evaluation import ONE_CLASS, decision_values
 from svmbench.core.contract.base import TrainingData, require_positive
+from svmbench.core.contract.declaration import KERNELS
 from svmbench.core.contract.registry import declare
-from svmbench.core.kernels.kernels import KERNELS
 from svmbench.core.models.kernel_base import KERNEL_PARAMETERS, KernelSolution
 from svmbench.core.models.novelty_base import KernelDetector, require_share
 

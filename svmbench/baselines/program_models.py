@@ -19,8 +19,9 @@ from sklearn.datasets import load_svmlight_file
 
 from svmbench.base.errors import ProgramError
 from svmbench.base.inert import line
+from svmbench.core.contract.declaration import KERNELS
 from svmbench.core.contract.problems import PROBLEMS, Values
-from svmbench.core.kernels.kernels import KERNELS, KernelFunction
+from svmbench.core.kernels.kernels import KernelFunction
 from svmbench.core.models.expansion import Expansion
 
 

@@ -28,7 +28,7 @@ from svmbench.baselines.liblinear import iterations_of
 from svmbench.baselines.program_models import ReadModel, read_model
 from svmbench.baselines.templates import Commands
 from svmbench.core.contract.base import TrainingData
-from svmbench.core.contract.registry import Declaration
+from svmbench.core.contract.declaration import Declaration
 
 #: Rows whose text is made at a time.
 _ROWS = 4096

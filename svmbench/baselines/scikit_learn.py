@@ -16,9 +16,9 @@ from sklearn.svm import SVC, LinearSVC
 
 from svmbench.baselines.kernel_model import KernelBaseline
 from svmbench.core.contract.base import TrainingData
+from svmbench.core.contract.declaration import KERNELS
 from svmbench.core.contract.linear_base import LinearClassifier, LinearSolution
 from svmbench.core.contract.registry import declare
-from svmbench.core.kernels.kernels import KERNELS
 
 
 @declare(

@@ -96,8 +96,8 @@ def describe(name: str, *, trust: bool = False) -> dict[str, Any]:
     from svmbench import data
     from svmbench.base.errors import UnknownNameError
     from svmbench.baselines.catalogue import solver, solver_class, solvers
+    from svmbench.core.contract.declaration import PROMISES
     from svmbench.core.contract.problems import PROBLEMS
-    from svmbench.core.contract.registry import PROMISES
 
     declared = solvers().get(name)
     if declared is None:

@@ -29,7 +29,7 @@ import numpy as np
 
 from svmbench.base.errors import DataError
 from svmbench.core.contract.base import PathPoint, Splits, TrainingData, require_positive
-from svmbench.core.contract.registry import Declaration
+from svmbench.core.contract.declaration import Declaration
 from svmbench.core.linear import least_squares
 from svmbench.core.linear.alsvm_batch import ALSVMBatch, folds_of
 from svmbench.core.linear.statistics import Statistics, as_block

@@ -28,8 +28,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from svmbench.core.contract.base import TrainingData
+from svmbench.core.contract.declaration import Declaration
 from svmbench.core.contract.linear_base import LinearClassifier, LinearSolution
-from svmbench.core.contract.registry import Declaration
 from svmbench.core.linear import trust_region
 from svmbench.spark.frames import is_arrays, predicted, to_frame
 from svmbench.spark.packed import Block, Packed

@@ -11,8 +11,8 @@ from sklearn.exceptions import NotFittedError
 from small_problems import make_problem
 
 from svmbench.baselines import catalogue
+from svmbench.core.contract.declaration import KERNELS
 from svmbench.core.contract.linear_base import LinearClassifier
-from svmbench.core.kernels.kernels import KERNELS
 
 NAMES = sorted(catalogue.solvers())
 PARAMETERS = {name: catalogue.solver(name).get_params() for name in NAMES}

@@ -15,11 +15,12 @@ from svmbench import CSVC, DCDL2, NuPath, OneVsOne
 from svmbench.base.compiled import JIT_DISABLED
 from svmbench.base.errors import UnknownNameError
 from svmbench.baselines import catalogue
-from svmbench.core.contract import base, problems
+from svmbench.core.contract import problems
 from svmbench.core.contract.base import BinaryClassifier, warm_up
+from svmbench.core.contract.declaration import COUNTERS
 from svmbench.core.contract.linear_base import LinearClassifier
 from svmbench.core.contract.problems import HINGE, PROBLEMS, linear
-from svmbench.core.contract.registry import COUNTERS, REGISTRY, declare
+from svmbench.core.contract.registry import REGISTRY, declare
 from svmbench.core.models.kernel_classifier import KernelClassifier
 from svmbench.core.numeric.arrays import append_bias, canonical_csr
 
@@ -311,14 +312,6 @@ def test_a_refused_declaration_leaves_no_problem_behind(monkeypatch):
         with pytest.raises(ValueError, match=r"lacks|kebab case"):
             refused(type("Other", (), {}))
         assert "mild-hinge" not in problems.PROBLEMS
-
-
-def test_what_moved_is_still_found_in_base():
-    for name in base.MOVED:
-        assert getattr(base, name) is not None
-    assert base.declare is declare
-    with pytest.raises(AttributeError, match=r"core\.base.* has no attribute 'delcare'"):
-        base.delcare  # noqa: B018
 
 
 def test_catalogue_suggests_the_nearest_name():

@@ -10,8 +10,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 from small_problems import make_problem, needs_jit, solutions
 
+from svmbench.core.contract.declaration import KERNELS
 from svmbench.core.csvc import CSVC
-from svmbench.core.kernels.kernels import KERNELS, KernelFunction, KernelSource
+from svmbench.core.kernels.kernels import KernelFunction, KernelSource
 
 
 def true_gap(model, X, y):

@@ -12,6 +12,7 @@ from small_problems import make_problem, needs_jit
 
 from svmbench.base.errors import SvmbenchError
 from svmbench.core.contract.base import warm_up
+from svmbench.core.contract.declaration import KERNELS
 from svmbench.core.csvc import (
     CSVC,
     active,
@@ -36,7 +37,7 @@ from svmbench.core.kernels.float32_rows import (
     exact_values,
     float32_rows,
 )
-from svmbench.core.kernels.kernels import KERNELS, MIB, KernelFunction, KernelSource
+from svmbench.core.kernels.kernels import MIB, KernelFunction, KernelSource
 from svmbench.core.kernels.row_store import RowStore, forget_none
 from svmbench.core.kernels.threads import SHARES, Crew, processors
 

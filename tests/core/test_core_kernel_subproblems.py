@@ -9,12 +9,13 @@ from sklearn.exceptions import ConvergenceWarning
 from small_problems import make_problem, needs_jit
 
 from svmbench.base.errors import BudgetError, SvmbenchError
+from svmbench.core.contract.declaration import KERNELS
 from svmbench.core.kernel_svm import chunking, osuna
 from svmbench.core.kernel_svm.chunking import Chunking
 from svmbench.core.kernel_svm.decomposition import SVMLight
 from svmbench.core.kernel_svm.osuna import Osuna
 from svmbench.core.kernel_svm.working_set import Variables
-from svmbench.core.kernels.kernels import KERNELS, KernelFunction, KernelSource
+from svmbench.core.kernels.kernels import KernelFunction, KernelSource
 from svmbench.core.numeric import conjugate_gradient
 
 #: Working sets far smaller than the problems below, so that there are many of them.

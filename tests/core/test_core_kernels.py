@@ -7,8 +7,8 @@ from numpy.testing import assert_allclose
 from sklearn.metrics.pairwise import euclidean_distances, pairwise_kernels
 from small_problems import make_problem
 
+from svmbench.core.contract.declaration import KERNELS
 from svmbench.core.kernels.kernels import (
-    KERNELS,
     KernelFunction,
     KernelSource,
     gauss_of_distances,

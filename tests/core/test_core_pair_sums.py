@@ -6,8 +6,9 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
 from svmbench import CSVC
+from svmbench.core.contract.declaration import KERNELS
 from svmbench.core.kernels import pair_sums, prediction
-from svmbench.core.kernels.kernels import KERNELS, KernelFunction
+from svmbench.core.kernels.kernels import KernelFunction
 from svmbench.core.models import pairs
 from svmbench.core.models.multiclass import OneVsOne
 from svmbench.core.models.pairs import Pairs

@@ -7,9 +7,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from small_problems import make_problem, needs_jit
 
 from svmbench.base.compiled import JIT_DISABLED
+from svmbench.core.contract.declaration import KERNELS
 from svmbench.core.csvc import CSVC
 from svmbench.core.kernels import prediction
-from svmbench.core.kernels.kernels import KERNELS, KernelFunction, gauss_double
+from svmbench.core.kernels.kernels import KernelFunction, gauss_double
 from svmbench.core.kernels.prediction import BitTiles, DenseTiles, SparseTiles, weighted_sums
 from svmbench.core.models.expansion import Expansion
 from svmbench.core.models.pairs import Pairs

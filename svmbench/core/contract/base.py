@@ -19,14 +19,13 @@ parameter, also ``trace_``: rows of (seconds, iterations, objective).
 
 from __future__ import annotations
 
-import importlib
 import warnings
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -37,13 +36,10 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import validate_data
 
 from svmbench.core.contract.copies import Versioned, unfitted
+from svmbench.core.contract.declaration import Declaration
 from svmbench.core.contract.labels import are_plain, are_several
 from svmbench.core.contract.problems import PROBLEMS, Aim, Offset, Problem
-from svmbench.core.kernels import sparse_products
 from svmbench.core.numeric.arrays import canonical_csr, require_squares
-
-if TYPE_CHECKING:
-    from svmbench.core.contract.registry import Declaration
 
 
 @dataclass
@@ -474,21 +470,4 @@ def warm_up(cls: type[Solver]) -> None:
             warnings.simplefilter("ignore")
             for parameters in cls.warm_with:
                 cls(**parameters).fit(each, y)
-    if cls.declaration.sparse:
-        sparse_products.warm_up()
     cls.warm_up_rest()
-
-
-#: Where names stand that plug-ins may still import from here.
-MOVED = {
-    **dict.fromkeys(("Declaration", "REGISTRY", "declare"), "registry"),
-    **dict.fromkeys(("LinearClassifier", "LinearSolution"), "linear_base"),
-    **dict.fromkeys(("append_bias", "csr_parts", "raw"), "arrays"),
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in MOVED:
-        msg = f"module {__name__!r} has no attribute {name!r}"
-        raise AttributeError(msg)
-    return getattr(importlib.import_module(f"svmbench.core.{MOVED[name]}"), name)

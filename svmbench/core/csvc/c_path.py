@@ -30,7 +30,7 @@ from svmbench.core.csvc.passes import TINY
 from svmbench.core.csvc.whole_matrix import CONVERGED
 from svmbench.core.csvc.working_sets import gather
 from svmbench.core.kernels.row_store import subtract_rows
-from svmbench.core.numeric.conjugate_gradient import times
+from svmbench.core.numeric.submatrix import leading_product
 
 #: Few bounded multipliers: at most this share of all.
 FEW = 0.125
@@ -88,14 +88,14 @@ def balanced(A: np.ndarray, g: np.ndarray, total: float) -> np.ndarray:
     """
     m = len(g)
     x, product = np.full(m, total / m), np.empty(m)
-    times(A, m, x, product)
+    leading_product(A, m, x, product)
     r = -(g + product)
     r -= r.mean()
     p = r.copy()
     square = r @ r
     first = square
     for _ in range(m):
-        times(A, m, p, product)
+        leading_product(A, m, p, product)
         curvature = p @ product
         if square <= SOLVED * first or curvature <= TINY * (p @ p):
             break

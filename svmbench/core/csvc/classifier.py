@@ -14,6 +14,7 @@ from svmbench.core.contract.base import (
     reason_of_all,
     require_positive,
 )
+from svmbench.core.contract.declaration import KERNELS
 from svmbench.core.contract.registry import declare
 from svmbench.core.contract.weights import ClassWeight, Weighted
 from svmbench.core.csvc import all_pairs, driver
@@ -22,7 +23,7 @@ from svmbench.core.csvc.c_path import follow
 from svmbench.core.csvc.exact import exact_gradient
 from svmbench.core.csvc.narrowing import NO_LIMIT
 from svmbench.core.csvc.whole_matrix import CONVERGED, REASONS
-from svmbench.core.kernels.kernels import KERNELS, KernelSource
+from svmbench.core.kernels.kernels import KernelSource
 from svmbench.core.kernels.threads import require_n_jobs
 from svmbench.core.models.joint_pairs import JointData, JointSolution
 from svmbench.core.models.kernel_base import KernelSolution

@@ -7,11 +7,10 @@ error found among those can't matter.
 
 from __future__ import annotations
 
-from typing import Any, Protocol
-
 import numpy as np
 
 from svmbench.core.csvc.box import Box, limits
+from svmbench.core.kernels.float32_rows import Blocks
 
 #: Samples within so many tolerances of the gap are checked at first.
 NEAR = 3.0
@@ -24,13 +23,6 @@ STRIP = 256
 
 #: Safety factor of the error that was found.
 SAFETY = 10.0
-
-
-class Blocks(Protocol):
-    """What kernel values in float64 come from: a `KernelSource`, or rows that have exact ones."""
-
-    def block(self, I: Any, J: Any) -> np.ndarray:  # noqa: E741
-        """Return the values of samples `I` with samples `J`, float64 of shape (len(I), len(J))."""
 
 
 def near_gap(box: Box, beta: np.ndarray, v: np.ndarray, width: float) -> np.ndarray:

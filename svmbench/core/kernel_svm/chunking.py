@@ -31,9 +31,10 @@ import numpy as np
 from svmbench.base.compiled import compiled
 from svmbench.base.errors import BudgetError
 from svmbench.core.contract.base import TrainingData, require_count
+from svmbench.core.contract.declaration import KERNELS
 from svmbench.core.contract.registry import declare
 from svmbench.core.kernel_svm.working_set import Variables, combination, first_of_both, worst_of
-from svmbench.core.kernels.kernels import KERNELS, MIB, KernelSource
+from svmbench.core.kernels.kernels import MIB, KernelSource
 from svmbench.core.kernels.storage import require_storage, stored
 from svmbench.core.models.kernel_base import KernelSolution
 from svmbench.core.models.kernel_classifier import KernelClassifier

@@ -23,6 +23,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from svmbench.base.compiled import compiled
+from svmbench.core.contract.declaration import KERNELS
 from svmbench.core.contract.registry import declare
 from svmbench.core.kernel_svm.platt import (
     FREE,
@@ -33,7 +34,6 @@ from svmbench.core.kernel_svm.platt import (
     solution,
     to_bound,
 )
-from svmbench.core.kernels.kernels import KERNELS
 from svmbench.core.kernels.storage import LINEAR, STEPS, SWEEPS, Storage, add_sample, kernel_values
 from svmbench.core.models.kernel_base import KernelSolution
 

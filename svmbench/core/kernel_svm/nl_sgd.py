@@ -36,9 +36,10 @@ import numpy as np
 
 from svmbench.base.compiled import compiled
 from svmbench.core.contract.base import TrainingData, require_count
+from svmbench.core.contract.declaration import KERNELS
 from svmbench.core.contract.problems import Values
 from svmbench.core.contract.registry import declare
-from svmbench.core.kernels.kernels import KERNELS, KernelSource
+from svmbench.core.kernels.kernels import KernelSource
 from svmbench.core.kernels.row_store import RowStore, forget_none
 from svmbench.core.models.kernel_base import KernelSolution
 from svmbench.core.models.kernel_classifier import KernelClassifier

@@ -25,6 +25,7 @@ import numpy as np
 
 from svmbench.base.errors import BudgetError
 from svmbench.core.contract.base import require_count
+from svmbench.core.contract.declaration import KERNELS
 from svmbench.core.contract.registry import declare
 from svmbench.core.kernel_svm.working_set import (
     Variables,
@@ -33,7 +34,7 @@ from svmbench.core.kernel_svm.working_set import (
     solve_inner,
     worst_of,
 )
-from svmbench.core.kernels.kernels import KERNELS, MIB, KernelSource
+from svmbench.core.kernels.kernels import MIB, KernelSource
 from svmbench.core.models.kernel_base import KernelSolution
 from svmbench.core.models.kernel_classifier import KernelClassifier
 

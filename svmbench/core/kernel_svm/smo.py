@@ -35,6 +35,7 @@ from __future__ import annotations
 import numpy as np
 
 from svmbench.base.compiled import compiled
+from svmbench.core.contract.declaration import KERNELS
 from svmbench.core.contract.registry import declare
 from svmbench.core.kernel_svm.platt import (
     FREE,
@@ -45,7 +46,6 @@ from svmbench.core.kernel_svm.platt import (
     solution,
     to_bound,
 )
-from svmbench.core.kernels.kernels import KERNELS
 from svmbench.core.kernels.storage import (
     EVALUATIONS,
     LINEAR,

@@ -19,7 +19,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from svmbench.base.compiled import compiled
-from svmbench.core.csvc.exact import Blocks
 from svmbench.core.kernels.bits import MOST_BITS, count_pieces, is_binary, pack, table_of
 from svmbench.core.kernels.difference_rows import DifferenceRows, MadeRows, Part, suits, take_off
 from svmbench.core.kernels.kernels import KernelFunction, KernelSource, gauss_single
@@ -37,6 +36,13 @@ COPIED = 4096
 
 #: Dense inputs of so many values are no burden, however many of them are zero.
 SMALL = 1 << 22
+
+
+class Blocks(Protocol):
+    """What kernel values in float64 come from: a `KernelSource`, or rows that have exact ones."""
+
+    def block(self, I: Any, J: Any) -> np.ndarray:  # noqa: E741
+        """Return the values of samples `I` with samples `J`, float64 of shape (len(I), len(J))."""
 
 
 class Rows(Protocol):

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from svmbench.core.kernels.kernels import KERNELS, KernelFunction
+from svmbench.core.contract.declaration import KERNELS
+from svmbench.core.kernels.kernels import KernelFunction
 
 PRECOMPUTED = "precomputed"
 

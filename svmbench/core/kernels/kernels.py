@@ -20,9 +20,6 @@ from svmbench.core.kernels.sparse_products import SparseProducts
 from svmbench.core.numeric.arrays import raw
 from svmbench.core.numeric.submatrix import Workspace, gather
 
-#: Names of the kernels, as scikit-learn has them.
-KERNELS = ("linear", "rbf", "poly", "sigmoid")
-
 #: Values converted at a time: two scratch blocks of them stay in the first-level cache.
 SCRATCH = 512
 

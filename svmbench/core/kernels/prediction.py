@@ -27,9 +27,9 @@ from typing import Any, Protocol
 import numpy as np
 import scipy.sparse as sp
 
+from svmbench.core.contract.declaration import KERNELS
 from svmbench.core.kernels.bits import MOST_BITS, common_value, count_pieces, pack, table_of
 from svmbench.core.kernels.kernels import (
-    KERNELS,
     KernelFunction,
     gauss_double,
     gauss_single,

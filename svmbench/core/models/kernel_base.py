@@ -23,11 +23,12 @@ from svmbench.core.contract.base import (
     require_positive,
     require_squares,
 )
+from svmbench.core.contract.declaration import KERNELS
 from svmbench.core.contract.problems import FREE, NO_OFFSET, Offset, Values, absorbed
 from svmbench.core.contract.useless import warn_if_useless
-from svmbench.core.kernels import differences, prediction
+from svmbench.core.kernels import differences, prediction, sparse_products
 from svmbench.core.kernels.given_kernel import GivenKernel, is_given, require_kernel
-from svmbench.core.kernels.kernels import KERNELS, KernelFunction, KernelSource
+from svmbench.core.kernels.kernels import KernelFunction, KernelSource
 from svmbench.core.kernels.prediction import require_precision
 from svmbench.core.kernels.threads import require_n_jobs
 from svmbench.core.kernels.widths import RULES, width
@@ -313,6 +314,8 @@ class KernelSolver(Solver):
         super().warm_up_rest()
         differences.warm_up()
         prediction.warm_up()
+        if cls.declaration.sparse:
+            sparse_products.warm_up()
 
     @classmethod
     def open_methods(cls) -> list[str]:
@@ -486,13 +489,3 @@ class KernelSolver(Solver):
         if not is_given(self.kernel):
             require_squares(X)
         return canonical_csr(X) if sp.issparse(X) else X
-
-
-def __getattr__(name: str) -> Any:
-    """Return what has moved and plug-ins may still import from here."""
-    if name != "KernelClassifier":
-        msg = f"module {__name__!r} has no attribute {name!r}"
-        raise AttributeError(msg)
-    from svmbench.core.models.kernel_classifier import KernelClassifier
-
-    return KernelClassifier

@@ -30,12 +30,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from svmbench.core.contract.base import TrainingData, most_iterations
+from svmbench.core.contract.declaration import KERNELS
 from svmbench.core.contract.registry import declare
 from svmbench.core.contract.useless import NO_MARGIN
 from svmbench.core.contract.weights import Weighted
 from svmbench.core.csvc import Box, ShareOfMargin, fill, make_box, solve_box, thresholds
 from svmbench.core.csvc.box import csvc_box
-from svmbench.core.kernels.kernels import KERNELS, KernelSource
+from svmbench.core.kernels.kernels import KernelSource
 from svmbench.core.models.kernel_base import KernelSolution
 from svmbench.core.models.kernel_classifier import KernelClassifier
 

@@ -25,9 +25,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from svmbench.core.contract.base import TrainingData
+from svmbench.core.contract.declaration import KERNELS
 from svmbench.core.contract.registry import declare
 from svmbench.core.contract.useless import NO_MARGIN
-from svmbench.core.kernels.kernels import KERNELS, KernelSource
+from svmbench.core.kernels.kernels import KernelSource
 from svmbench.core.models.kernel_base import KERNEL_PARAMETERS, KernelSolution
 from svmbench.core.models.kernel_classifier import KernelClassifier
 from svmbench.core.models.novelty_base import require_share

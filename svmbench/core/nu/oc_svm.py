@@ -22,8 +22,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from svmbench.core.contract.base import TrainingData
+from svmbench.core.contract.declaration import KERNELS
 from svmbench.core.contract.registry import declare
-from svmbench.core.kernels.kernels import KERNELS, KernelSource
+from svmbench.core.kernels.kernels import KernelSource
 from svmbench.core.models.kernel_base import KERNEL_PARAMETERS, KernelSolution
 from svmbench.core.models.novelty_base import KernelDetector, require_share
 from svmbench.core.nu import sequence

@@ -18,7 +18,7 @@ import numpy as np
 
 from svmbench.base.compiled import compiled
 from svmbench.core.contract.base import PathPoint, Splits, TrainingData
-from svmbench.core.contract.registry import COUNTERS
+from svmbench.core.contract.declaration import COUNTERS
 from svmbench.core.kernels.kernels import MIB, KernelFunction, KernelSource
 from svmbench.core.models.kernel_base import KERNEL_PARAMETERS, KernelSolution, KernelSolver
 from svmbench.core.nu import inner

@@ -26,6 +26,7 @@ from __future__ import annotations
 import numpy as np
 
 from svmbench.base.compiled import compiled
+from svmbench.core.numeric.submatrix import leading_product
 
 #: Share of C within which a variable counts as at a bound.
 AT_BOUND = 1e-12
@@ -38,26 +39,6 @@ FARTHEST = 100.0
 
 #: Halvings of the interval of the shift that restores the sum.
 HALVINGS = 100
-
-
-@compiled
-def times(K: np.ndarray, n: int, p: np.ndarray, out: np.ndarray) -> None:
-    """Write ``K[:n, :n] @ p`` to `out`, reading only the rows where p is not zero; K = K'."""
-    for k in range(n):
-        out[k] = 0.0
-    rows = np.flatnonzero(p[:n])
-    q = 0
-    while q + 4 <= len(rows):
-        f0, f1, f2, f3 = p[rows[q]], p[rows[q + 1]], p[rows[q + 2]], p[rows[q + 3]]
-        r0, r1, r2, r3 = K[rows[q]], K[rows[q + 1]], K[rows[q + 2]], K[rows[q + 3]]
-        for k in range(n):
-            out[k] += (f0 * r0[k] + f1 * r1[k]) + (f2 * r2[k] + f3 * r3[k])
-        q += 4
-    while q < len(rows):
-        f0, r0 = p[rows[q]], K[rows[q]]
-        for k in range(n):
-            out[k] += f0 * r0[k]
-        q += 1
 
 
 @compiled
@@ -205,7 +186,7 @@ def maximise(
         square_before = square
         improvement = 0.0
         if slope > 0.0 and largest > SOLVED * tol:
-            times(K, n, p, Kp)
+            leading_product(K, n, p, Kp)
             curvature, room = 0.0, np.inf
             for k in range(n):
                 curvature += p[k] * Kp[k]
@@ -279,7 +260,7 @@ def bend(
     if slope <= 0.0:
         return 0.0
     Kd = np.empty(n)
-    times(K, n, d, Kd)
+    leading_product(K, n, d, Kd)
     curvature = 0.0
     for k in range(n):
         curvature += d[k] * Kd[k]

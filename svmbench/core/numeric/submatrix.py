@@ -1,4 +1,4 @@
-"""Parts of a stored matrix, as arrays of their own."""
+"""Parts of a stored matrix: as arrays of their own, and their products with vectors."""
 
 from __future__ import annotations
 
@@ -66,3 +66,23 @@ def copy_part(matrix: np.ndarray, rows: np.ndarray, columns: np.ndarray, out: np
         # Without a sign no position counts from the end, and the loop vectorises.
         for j in range(len(columns)):
             target[j] = row[np.uint64(columns[j])]
+
+
+@compiled
+def leading_product(K: np.ndarray, n: int, p: np.ndarray, out: np.ndarray) -> None:
+    """Write ``K[:n, :n] @ p`` to `out`, reading only the rows where p is not zero; K = K'."""
+    for k in range(n):
+        out[k] = 0.0
+    rows = np.flatnonzero(p[:n])
+    q = 0
+    while q + 4 <= len(rows):
+        f0, f1, f2, f3 = p[rows[q]], p[rows[q + 1]], p[rows[q + 2]], p[rows[q + 3]]
+        r0, r1, r2, r3 = K[rows[q]], K[rows[q + 1]], K[rows[q + 2]], K[rows[q + 3]]
+        for k in range(n):
+            out[k] += (f0 * r0[k] + f1 * r1[k]) + (f2 * r2[k] + f3 * r3[k])
+        q += 4
+    while q < len(rows):
+        f0, r0 = p[rows[q]], K[rows[q]]
+        for k in range(n):
+            out[k] += f0 * r0[k]
+        q += 1

@@ -25,10 +25,11 @@ from typing import ClassVar
 import numpy as np
 
 from svmbench.core.contract.base import TrainingData, most_iterations
+from svmbench.core.contract.declaration import KERNELS
 from svmbench.core.contract.registry import declare
 from svmbench.core.csvc import Box, Found, ShareOfMargin, fill, make_box, solve_box, thresholds
 from svmbench.core.csvc.driver import warm_up
-from svmbench.core.kernels.kernels import KERNELS, KernelSource
+from svmbench.core.kernels.kernels import KernelSource
 from svmbench.core.models.kernel_base import KERNEL_PARAMETERS, KernelSolution
 from svmbench.core.models.novelty_base import KernelDetector, require_share
 

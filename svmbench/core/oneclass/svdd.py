@@ -25,10 +25,11 @@ from typing import Any
 import numpy as np
 
 from svmbench.core.contract.base import TrainingData
+from svmbench.core.contract.declaration import KERNELS
 from svmbench.core.contract.problems import Values
 from svmbench.core.contract.registry import declare
 from svmbench.core.csvc import ShareOfMargin, thresholds
-from svmbench.core.kernels.kernels import KERNELS, KernelSource
+from svmbench.core.kernels.kernels import KernelSource
 from svmbench.core.models.kernel_base import KernelSolution
 from svmbench.core.oneclass.one_class import BoxDetector, box_and_start, scale_of
 

@@ -95,7 +95,7 @@ def _followed(config: Config, block: TrainingBlock) -> list[str]:
 def _metrics(config: Config, block: Block) -> list[str] | None:
     """Return the metrics and counters that a block's cells may have; None if nobody says so."""
     from svmbench.baselines.catalogue import solvers
-    from svmbench.core.contract.registry import COUNTERS
+    from svmbench.core.contract.declaration import COUNTERS
 
     declared = protocols()[block.protocol]
     if declared.metrics is None:
