@@ -2,8 +2,8 @@
 
 base.py
     `Solver`: `prepare`, `train`, `certify`; two classes of ±1 inside, any two labels outside.
-registry.py
-    `declare`, and every declared solver.
+declaration.py, registry.py
+    What a solver says of itself; `declare`, which checks that, and every declared solver.
 problems.py
     The optimisation problems: primal, dual and gap, from decision values.
 linear_base.py

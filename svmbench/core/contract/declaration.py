@@ -56,8 +56,8 @@ class Declaration:
     name : str
         The paper's name in kebab case, as configs, records and tables spell it.
     problem : str
-        The entry of :data:`svmbench.core.contract.problems.PROBLEMS` that it minimises. A solver may bring
-        a problem of its own: :func:`~svmbench.core.contract.registry.declare` takes a `Problem` here and
+        The entry of `PROBLEMS` that it minimises. A solver may bring
+        a problem of its own: `declare` takes a `Problem` here and
         enters it.
     summary : str
         One line for ``svmbench list solvers``.
