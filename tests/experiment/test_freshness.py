@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from svmbench import experiment
 from svmbench.base.errors import DamagedResultsError, DataError
 from svmbench.base.renames import RENAMED, present_name
+from svmbench.experiment.plan import planner
 from svmbench.experiment.plan.freshness import OTHER_KEY, changes, manifest
 
 ALSVM, CV = "svmbench.core.linear.alsvm", "svmbench.experiment.protocols.cv"
@@ -101,7 +101,7 @@ def test_a_plan_without_a_manifest_is_compared_by_its_keys(
         SimpleNamespace(key=key, status="planned", shown={**shown(name), "dimensions": {"rows": 7}})
         for key, name in (("same", "a"), ("new", "b"))
     ]
-    monkeypatch.setattr(experiment, "prepare_plan", lambda *_, **__: SimpleNamespace(cells=today))
+    monkeypatch.setattr(planner, "prepare_plan", lambda *_, **__: SimpleNamespace(cells=today))
     cells = [{"key": "same", **shown("a")}, {"key": "old", **shown("b")},
              {"key": "other", **shown("c")}]  # fmt: skip
     assert changes(plan(tmp_path, None, cells)) == {"same": "", "old": OTHER_KEY}
@@ -109,7 +109,7 @@ def test_a_plan_without_a_manifest_is_compared_by_its_keys(
     def unplanned(*_: Any, **__: Any) -> Any:
         raise DataError("no such config")
 
-    monkeypatch.setattr(experiment, "prepare_plan", unplanned)
+    monkeypatch.setattr(planner, "prepare_plan", unplanned)
     assert changes(plan(tmp_path, None, cells)) == {}
 
 

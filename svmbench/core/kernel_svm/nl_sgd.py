@@ -14,8 +14,7 @@ Reference
     Singer and Srebro 2007, section 4, whose i is drawn uniformly with replacement.
 Deviations
     - The printed step 1/(lambda m) is 1/(lambda t), as in the book that the paper cites.
-    - "The last 50 % of the updates" is read as the last half of the steps t, whether they change
-      beta or not: alpha^(t) changes with t in each of them.
+    - "The last 50 % of the updates" is read as the last half of the steps t, violating or not.
     - All sums_j beta_j K_ji are kept: a step without a violation costs nothing, and one with a
       violation adds a row of K to them; in the last cycle only to those that are still needed.
     - beta does not change between two violations: an update at step u adds to the mean the sum
