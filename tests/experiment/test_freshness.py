@@ -12,8 +12,9 @@ import pytest
 
 from svmbench.base.errors import DamagedResultsError, DataError
 from svmbench.base.renames import RENAMED, present_name
-from svmbench.experiment.plan import planner
-from svmbench.experiment.plan.freshness import OTHER_KEY, changes, manifest
+from svmbench.experiment.plan import freshness
+from svmbench.experiment.plan.freshness import OTHER_KEY, changes
+from svmbench.experiment.plan.keys import manifest
 
 ALSVM, CV = "svmbench.core.linear.alsvm", "svmbench.experiment.protocols.cv"
 ENTRIES = [(ALSVM, CV), ("svmbench.core.linear.pegasos", CV), ("a_plug_in", CV)]
@@ -101,7 +102,7 @@ def test_a_plan_without_a_manifest_is_compared_by_its_keys(
         SimpleNamespace(key=key, status="planned", shown={**shown(name), "dimensions": {"rows": 7}})
         for key, name in (("same", "a"), ("new", "b"))
     ]
-    monkeypatch.setattr(planner, "prepare_plan", lambda *_, **__: SimpleNamespace(cells=today))
+    monkeypatch.setattr(freshness, "prepare_plan", lambda *_, **__: SimpleNamespace(cells=today))
     cells = [{"key": "same", **shown("a")}, {"key": "old", **shown("b")},
              {"key": "other", **shown("c")}]  # fmt: skip
     assert changes(plan(tmp_path, None, cells)) == {"same": "", "old": OTHER_KEY}
@@ -109,7 +110,7 @@ def test_a_plan_without_a_manifest_is_compared_by_its_keys(
     def unplanned(*_: Any, **__: Any) -> Any:
         raise DataError("no such config")
 
-    monkeypatch.setattr(planner, "prepare_plan", unplanned)
+    monkeypatch.setattr(freshness, "prepare_plan", unplanned)
     assert changes(plan(tmp_path, None, cells)) == {}
 
 

@@ -1,16 +1,16 @@
 """Whether results are older than the code that made them.
 
-A plan says of what code its cells are (`manifest`): for each cell the modules of its solvers and of
-its protocol, and for every file and package that these reach its content or version. What a kept
-plan says is compared with the files that are here, whatever their names are by now. A plan without
-a manifest is compared by its cells' keys, which hold their code: its config is planned once more,
-without fetching anything.
+A plan says of what code its cells are (`keys.manifest`): for each cell the modules of its solvers
+and of its protocol, and for every file and package that these reach its content or version. What a
+kept plan says is compared with the files that are here, whatever their names are by now. A plan
+without a manifest is compared by its cells' keys, which hold their code: its config is planned once
+more, without fetching anything.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from svmbench.base.errors import DamagedResultsError, SvmbenchError
 from svmbench.base.files import read_bytes
 from svmbench.base.renames import present_name
 from svmbench.experiment.plan.keys import closure, file_hash, names_own_module, versions
+from svmbench.experiment.plan.planner import prepare_plan
 
 #: How many files a sentence names.
 _NAMED = 3
@@ -27,29 +28,6 @@ _IDENTITY = ("block", "protocol", "dataset", "solver", "kernel", "fold", "dimens
 
 #: Said of a cell of which no more is known than that its key is another one now.
 OTHER_KEY = "its code, its settings or its packages have changed since"
-
-
-def manifest(entries: Iterable[Sequence[str]]) -> dict[str, Any]:
-    """Return what some cells' code is: their modules, files and packages.
-
-    Parameters
-    ----------
-    entries : iterable of sequences of str
-        For each kind of cell the modules that decide it: those of its solvers and its protocol.
-
-    Returns
-    -------
-    dict
-        ``entries``, as they were given; ``files``, a hash of each module that they reach;
-        ``packages``, the versions of the other packages that these call.
-    """
-    listed = [list(entry) for entry in entries]
-    reached = closure(*sorted({module for entry in listed for module in entry}))
-    return {
-        "entries": listed,
-        "files": {module: file_hash(module) for module in sorted(reached)},
-        "packages": dict(sorted(versions(reached).items())),
-    }
 
 
 def changes(folder: Path) -> dict[str, str]:
@@ -122,8 +100,6 @@ def _change(entry: Sequence[str], recorded: Mapping[str, Any]) -> str | None:
 
 def _by_keys(cells: Sequence[Mapping[str, Any]], config: str, profile: str) -> dict[str, str]:
     """Compare a plan with that of the same config today, as far as its data sets are here."""
-    from svmbench.experiment.plan.planner import prepare_plan
-
     try:
         today = prepare_plan(config, profile, prepare=False)
     except SvmbenchError:

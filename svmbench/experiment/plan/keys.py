@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
+from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib.metadata import PackageNotFoundError, packages_distributions, version
 from pathlib import Path
@@ -77,6 +78,29 @@ def file_hash(module: str) -> str:
         If there is no such file.
     """
     return _read(module).digest[:16]
+
+
+def manifest(entries: Iterable[Sequence[str]]) -> dict[str, Any]:
+    """Return what some cells' code is: their modules, files and packages.
+
+    Parameters
+    ----------
+    entries : iterable of sequences of str
+        For each kind of cell the modules that decide it: those of its solvers and its protocol.
+
+    Returns
+    -------
+    dict
+        ``entries``, as they were given; ``files``, a hash of each module that they reach;
+        ``packages``, the versions of the other packages that these call.
+    """
+    listed = [list(entry) for entry in entries]
+    reached = closure(*sorted({module for entry in listed for module in entry}))
+    return {
+        "entries": listed,
+        "files": {module: file_hash(module) for module in sorted(reached)},
+        "packages": dict(sorted(versions(reached).items())),
+    }
 
 
 def closure(*modules: str) -> set[str]:

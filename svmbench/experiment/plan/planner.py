@@ -25,12 +25,11 @@ from svmbench.experiment.config.capabilities import (
 from svmbench.experiment.config.loader import apply_profile, check_config, find_config
 from svmbench.experiment.config.models import Config
 from svmbench.experiment.plan.filters import Filters
-from svmbench.experiment.plan.freshness import manifest
-from svmbench.experiment.plan.keys import code_hash, hash_of
+from svmbench.experiment.plan.keys import code_hash, hash_of, manifest
 from svmbench.experiment.plan.sharing import distances_of, searches_by_distances, shared_arrays
 from svmbench.experiment.protocols import protocols
 from svmbench.experiment.protocols.declare import Protocol
-from svmbench.experiment.protocols.task import open_chosen
+from svmbench.experiment.protocols.inputs import open_chosen
 from svmbench.experiment.settings.blocks import Block, DatasetSpec, SolverSpec, TrainingBlock
 from svmbench.experiment.settings.cells import Cell, CellSpec, SolverSettings
 from svmbench.schema import scores

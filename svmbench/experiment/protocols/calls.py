@@ -34,8 +34,9 @@ from svmbench.experiment.measuring import clocked, measure
 from svmbench.experiment.protocols import folds
 from svmbench.experiment.protocols.declare import ALL_ROWS, UNSCALED, Scaled, protocol
 from svmbench.experiment.protocols.held_out import kept_rows, testing_part
+from svmbench.experiment.protocols.inputs import inputs_of
 from svmbench.experiment.protocols.outcomes import compare
-from svmbench.experiment.protocols.task import Outcome, Task, inputs_of
+from svmbench.experiment.protocols.task import Outcome, Task
 from svmbench.experiment.settings.blocks import RaceBlock
 from svmbench.experiment.settings.cells import SolverSettings
 from svmbench.experiment.settings.values import MaxSamples, Params, Repeats

@@ -16,7 +16,8 @@ from pydantic import Field
 
 from svmbench.experiment.protocols import folds
 from svmbench.experiment.protocols.declare import ALL_ROWS, UNSCALED, protocol
-from svmbench.experiment.protocols.task import Outcome, Task, inputs_of
+from svmbench.experiment.protocols.inputs import inputs_of
+from svmbench.experiment.protocols.task import Outcome, Task
 from svmbench.experiment.settings.blocks import TrainingBlock
 from svmbench.experiment.settings.values import Samples
 

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
+import numpy as np
 from pydantic import create_model
 
+from svmbench.experiment.protocols.task import Outcome, Task
+from svmbench.experiment.settings.blocks import Block, RaceBlock, TrainingBlock
 from svmbench.experiment.settings.cells import NodeSpec
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from svmbench.experiment.protocols.task import Outcome, Task
-    from svmbench.experiment.settings.blocks import Block
 
 
 def _everything(_spec: NodeSpec, _y: np.ndarray) -> None:
@@ -113,8 +110,6 @@ class Protocol:
 
     def settings_of(self, block: Block) -> dict[str, Any]:
         """Return the block's settings of this protocol alone, which are part of its cells' keys."""
-        from svmbench.experiment.settings.blocks import Block, RaceBlock, TrainingBlock
-
         known = {*Block.model_fields, *TrainingBlock.model_fields, *RaceBlock.model_fields}
         own = [f for f in self.settings.model_fields if f not in known]
         return {name: getattr(block, name) for name in own if name not in block.plan_only}
@@ -131,7 +126,7 @@ class Protocol:
 #: Every protocol by its name, in the order of declaration.
 REGISTRY: dict[str, Protocol] = {}
 
-Function = Callable[["Task"], "Outcome"]
+Function = Callable[[Task], Outcome]
 
 
 def protocol(

@@ -6,7 +6,8 @@ import numpy as np
 
 from svmbench.experiment.protocols import fit_in_blocks, folds, outcomes, plane
 from svmbench.experiment.protocols.declare import ALL_ROWS, UNSCALED, protocol
-from svmbench.experiment.protocols.task import Outcome, Task, inputs_of
+from svmbench.experiment.protocols.inputs import inputs_of
+from svmbench.experiment.protocols.task import Outcome, Task
 from svmbench.experiment.settings.blocks import TrainingBlock
 from svmbench.schema import scores
 

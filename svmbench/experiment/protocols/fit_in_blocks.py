@@ -17,8 +17,9 @@ from svmbench.core.linear.statistics import as_block
 from svmbench.data import written
 from svmbench.experiment.measuring import measure
 from svmbench.experiment.protocols import folds, outcomes
+from svmbench.experiment.protocols.inputs import open_dataset
 from svmbench.experiment.protocols.row_blocks import decision_values
-from svmbench.experiment.protocols.task import Outcome, Task, open_dataset
+from svmbench.experiment.protocols.task import Outcome, Task
 from svmbench.schema import scores
 
 #: What is reported beside what every fit reports.

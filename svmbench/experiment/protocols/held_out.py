@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from svmbench.experiment.protocols import folds
-from svmbench.experiment.protocols.task import Inputs, Task
+from svmbench.experiment.protocols.inputs import Inputs
+from svmbench.experiment.protocols.task import Task
 from svmbench.experiment.settings.cells import NodeSpec, own_settings
 
 

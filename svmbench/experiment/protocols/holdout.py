@@ -10,9 +10,10 @@ from pydantic import Field
 from svmbench.experiment.protocols import folds, in_blocks
 from svmbench.experiment.protocols.declare import ALL_ROWS, UNSCALED, Scaled, protocol
 from svmbench.experiment.protocols.held_out import kept_rows, testing_part
+from svmbench.experiment.protocols.inputs import inputs_of
 from svmbench.experiment.protocols.outcomes import TESTED, fit_and_test, sizes
 from svmbench.experiment.protocols.search import SEARCHED, Ground, search
-from svmbench.experiment.protocols.task import Outcome, Task, inputs_of
+from svmbench.experiment.protocols.task import Outcome, Task
 from svmbench.experiment.settings.blocks import TrainingBlock
 
 

@@ -9,9 +9,10 @@ import numpy as np
 
 from svmbench.experiment.protocols import folds, in_blocks
 from svmbench.experiment.protocols.declare import ALL_ROWS, ITSELF, UNSCALED, Scaled, protocol
+from svmbench.experiment.protocols.inputs import Inputs, inputs_of
 from svmbench.experiment.protocols.outcomes import TESTED, fit_and_test, sizes
 from svmbench.experiment.protocols.search import SEARCHED, Ground, scaled_apart, search
-from svmbench.experiment.protocols.task import Inputs, Outcome, Task, inputs_of
+from svmbench.experiment.protocols.task import Outcome, Task
 from svmbench.experiment.settings.blocks import TrainingBlock
 from svmbench.experiment.settings.cells import NodeSpec, own_settings
 from svmbench.experiment.settings.values import Folds, RunFolds

@@ -26,6 +26,7 @@ from svmbench.core.numeric.submatrix import gather
 from svmbench.experiment.measuring import measure
 from svmbench.experiment.protocols import folds
 from svmbench.experiment.protocols.declare import ALL_ROWS, ITSELF, UNSCALED, protocol
+from svmbench.experiment.protocols.inputs import inputs_of
 from svmbench.experiment.protocols.kernel_search import (
     SearchRows,
     make_folds,
@@ -34,7 +35,7 @@ from svmbench.experiment.protocols.kernel_search import (
     warm_up,
 )
 from svmbench.experiment.protocols.outcomes import compare
-from svmbench.experiment.protocols.task import Outcome, Task, inputs_of
+from svmbench.experiment.protocols.task import Outcome, Task
 from svmbench.experiment.settings.blocks import RaceBlock
 from svmbench.experiment.settings.cells import SolverSettings, while_searching
 from svmbench.experiment.settings.values import Folds, Repeats, RunFolds

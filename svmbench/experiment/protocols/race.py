@@ -25,8 +25,9 @@ import numpy as np
 from svmbench.core.contract.problems import Aim
 from svmbench.experiment.measuring import measure
 from svmbench.experiment.protocols.declare import ALL_ROWS, UNSCALED, protocol
+from svmbench.experiment.protocols.inputs import inputs_of
 from svmbench.experiment.protocols.outcomes import compare
-from svmbench.experiment.protocols.task import Outcome, Task, inputs_of
+from svmbench.experiment.protocols.task import Outcome, Task
 from svmbench.experiment.settings.blocks import RaceBlock
 from svmbench.experiment.settings.cells import SolverSettings
 from svmbench.experiment.settings.values import Limit, Repeats

@@ -15,7 +15,7 @@ from svmbench import data
 from svmbench.base.errors import DataError
 from svmbench.core.linear.statistics import as_block
 from svmbench.experiment.protocols import folds
-from svmbench.experiment.protocols.task import open_dataset
+from svmbench.experiment.protocols.inputs import open_dataset
 from svmbench.experiment.settings.cells import NodeSpec
 
 

@@ -21,8 +21,9 @@ from svmbench.experiment.measuring import measure
 from svmbench.experiment.protocols import folds
 from svmbench.experiment.protocols.declare import ALL_ROWS, UNSCALED, Scaled, protocol
 from svmbench.experiment.protocols.held_out import kept_rows, testing_part
+from svmbench.experiment.protocols.inputs import inputs_of
 from svmbench.experiment.protocols.outcomes import compare
-from svmbench.experiment.protocols.task import Task, inputs_of
+from svmbench.experiment.protocols.task import Task
 from svmbench.experiment.settings.blocks import RaceBlock
 from svmbench.experiment.settings.cells import SolverSettings
 from svmbench.experiment.settings.values import Repeats

@@ -21,7 +21,8 @@ from svmbench.experiment.measuring import measure
 from svmbench.experiment.protocols import folds
 from svmbench.experiment.protocols.declare import ALL_ROWS, UNSCALED, Scaled, protocol
 from svmbench.experiment.protocols.held_out import kept_rows, testing_part
-from svmbench.experiment.protocols.task import Outcome, Task, inputs_of
+from svmbench.experiment.protocols.inputs import inputs_of
+from svmbench.experiment.protocols.task import Outcome, Task
 from svmbench.experiment.settings.blocks import RaceBlock
 from svmbench.schema import scores
 

@@ -15,7 +15,8 @@ from pydantic import Field
 from scipy.stats import beta, hypergeom
 
 from svmbench.experiment.protocols.declare import ALL_ROWS, UNSCALED, protocol
-from svmbench.experiment.protocols.task import Task, inputs_of
+from svmbench.experiment.protocols.inputs import inputs_of
+from svmbench.experiment.protocols.task import Task
 from svmbench.experiment.settings.blocks import TrainingBlock
 from svmbench.experiment.settings.values import Repeats
 from svmbench.schema.record import Outcome

@@ -21,11 +21,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def default_output(config: str, profile: str) -> Path:
-    """Return the results folder of a config and profile."""
-    return Path("results") / f"{config}-{profile}"
-
-
 @dataclass(frozen=True)
 class Request:
     """What was asked of a run.
@@ -209,12 +204,8 @@ def carry_out(
         return Finished(summary, dict(folder.cells))
 
 
-def _counted(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
-
-
 class Where(TypedDict, total=False):
-    """Where the cells of a run are run; see `run`."""
+    """Where the cells of a run are run; see :func:`run`."""
 
     jobs: int
     cluster: str
@@ -287,8 +278,17 @@ def run(
     return pd.DataFrame([_row(cell, records.get(cell.key)) for cell in prospect.plan.cells])
 
 
+def default_output(config: str, profile: str) -> Path:
+    """Return the results folder of a config and profile."""
+    return Path("results") / f"{config}-{profile}"
+
+
 def _row(cell: Any, record: CellRecord | None) -> dict[str, Any]:
     status = {"status": cell.status if cell.status != "planned" else "not run"}
     found = record or {**status, "reason": cell.reason}
     shared = {k: found.get(k) for k in ("status", "reason", "params", "stop_reason", "counters")}
     return {**cell.shown, **shared, **found.get("metrics", {})}
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"

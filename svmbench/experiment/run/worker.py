@@ -69,7 +69,7 @@ def run_node(spec: NodeSpec, folder: str, limits: Limits) -> Answer:
 
 def _make_node(spec: NodeSpec, target: Path) -> None:
     from svmbench.experiment.protocols import folds, protocols
-    from svmbench.experiment.protocols.task import make_inputs
+    from svmbench.experiment.protocols.inputs import make_inputs
 
     protocols()
     inputs = make_inputs(spec)
