@@ -33,7 +33,11 @@ def test_configs_registry_and_published_numbers_are_inside(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
     configs = {path.name for path in (ROOT / "configs").glob("*.yaml")}
     published = {path.name for path in (ROOT / "svmbench" / "published").glob("*.csv")}
-    modules = {path.relative_to(ROOT) for path in (ROOT / "svmbench").rglob("*.py")}
+    modules = {
+        path.relative_to(ROOT)
+        for path in (ROOT / "svmbench").rglob("*.py*")
+        if path.suffix in (".py", ".pyi")
+    }
     assert configs
     assert published
     assert {f"svmbench/_assets/configs/{name}" for name in configs} <= names

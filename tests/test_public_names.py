@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
+import tomllib
 from importlib import import_module
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -13,29 +16,56 @@ import pytest
 import svmbench
 from svmbench.baselines import catalogue
 
-SOURCE = Path(svmbench.__file__).read_text(encoding="utf-8")
+ROOT = Path(__file__).resolve().parent.parent
+STUB = Path(svmbench.__file__).with_suffix(".pyi").read_text(encoding="utf-8")
 
 
-def imported_for_type_checkers() -> dict[str, str]:
-    """Return the names below ``if TYPE_CHECKING``, each exported under its own, and their homes."""
-    (block,) = (node for node in ast.parse(SOURCE).body if isinstance(node, ast.If))
+def names_in_stub() -> dict[str, str]:
+    """Return the names that the stub exports, each under its own, and the modules they are of."""
     found: dict[str, str] = {}
-    for node in block.body:
+    for node in ast.parse(STUB).body[1:]:
         assert isinstance(node, ast.ImportFrom)
+        assert node.level == 1, "lazy_loader takes relative imports alone"
         for alias in node.names:
             assert alias.asname == alias.name, "a checker takes only `name as name` for exported"
-            found[alias.name] = str(node.module)
+            found[alias.name] = f"svmbench.{node.module}"
     return found
 
 
-def test_both_tables_of_names_agree() -> None:
-    assert imported_for_type_checkers() == svmbench._HOMES
-    assert set(svmbench.__all__) == {*svmbench._HOMES, "__version__"}
+NAMES = names_in_stub()
 
 
-@pytest.mark.parametrize("name", sorted(svmbench._HOMES))
-def test_a_name_is_what_its_home_has(name: str) -> None:
-    assert getattr(svmbench, name) is getattr(import_module(svmbench._HOMES[name]), name)
+def test_the_package_shows_the_names_of_the_stub_alone() -> None:
+    assert set(svmbench.__all__) == set(dir(svmbench)) == set(NAMES)
+
+
+@pytest.mark.parametrize("name", sorted(NAMES))
+def test_a_name_is_what_its_module_has(name: str) -> None:
+    assert getattr(svmbench, name) is getattr(import_module(NAMES[name]), name)
+
+
+def test_the_version_is_that_of_the_metadata() -> None:
+    assert svmbench.__version__ == version("svmbench")
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert svmbench.__version__ == declared["project"]["version"]
+
+
+def documented(text: str) -> set[str]:
+    """Return the names that a page takes from the package itself, or calls in it."""
+    imported = re.findall(r"^from svmbench import (?:\(([^)]*)\)|(.*))$", text, re.MULTILINE)
+    listed = ",".join(part for pair in imported for part in pair)
+    found = {each.split(" as ")[0].strip() for each in listed.split(",")}
+    found |= set(re.findall(r"(?<![\w/.])svmbench\.(\w+)\(", text))
+    return found - {""}
+
+
+def test_documentation_calls_what_is_public() -> None:
+    pages = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    used = {name for page in pages for name in documented(page.read_text(encoding="utf-8"))}
+    used |= documented(svmbench.__doc__ or "")
+    modules = {path.stem for path in (ROOT / "svmbench").glob("*") if path.suffix in ("", ".py")}
+    assert {"solvers", "load", "CSVC"} <= used
+    assert used - modules <= set(NAMES)
 
 
 def test_every_solver_of_core_has_a_public_name() -> None:
@@ -57,7 +87,8 @@ def after_import(*statements: str) -> set[str]:
 
 def test_importing_the_package_imports_nothing_else() -> None:
     others = {name.partition(".")[0] for name in after_import("dir(svmbench)")}
-    assert others - set(sys.stdlib_module_names) == {"svmbench"}
+    assert others - set(sys.stdlib_module_names) == {"svmbench", "lazy_loader"}
+    assert "importlib.metadata" not in after_import()
 
 
 def test_a_linear_solver_brings_no_runner() -> None:
@@ -67,9 +98,8 @@ def test_a_linear_solver_brings_no_runner() -> None:
     assert "svmbench.core.csvc" not in found
 
 
-def test_dir_lists_all_of_it_and_a_wrong_name_is_an_attribute_error() -> None:
-    assert set(svmbench.__all__) <= set(dir(svmbench))
-    with pytest.raises(AttributeError, match="module 'svmbench' has no attribute 'CSVM'"):
+def test_a_wrong_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="No svmbench attribute CSVM"):
         svmbench.CSVM  # noqa: B018
 
 

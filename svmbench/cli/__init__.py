@@ -11,7 +11,6 @@ from typing import Any
 
 import click
 
-from svmbench import __version__
 from svmbench.base import inert
 from svmbench.base.errors import (
     EXIT_ERROR,
@@ -67,7 +66,7 @@ class _Commands(click.Group):
     cls=_Commands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-@click.version_option(__version__, prog_name="svmbench")
+@click.version_option(package_name="svmbench", prog_name="svmbench")
 @click.option("-v", "--verbose", is_flag=True, help="Tell each step, with the time of day.")
 @click.option(
     "--log-file",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from svmbench import __version__
+import svmbench
 from svmbench.base.errors import ConfigError, ResultsError, UnknownNameError
 from svmbench.base.side_by_side import side_by_side
 from svmbench.cli import terminal
@@ -224,7 +224,7 @@ def make_site(
                 name: SolverFacts(facts, tuple(deviations)) for name, facts, deviations in cards
             },
             freshness=age,
-            version=__version__,
+            version=svmbench.__version__,
         ),
         output,
     )

@@ -120,12 +120,20 @@ def ship(spark: Any) -> None:
     ----------
     spark : pyspark.sql.SparkSession
     """
+    spark.sparkContext.addPyFile(str(packed()))
+
+
+def packed() -> Path:
+    """Return an archive of this package from which Python can import it."""
     folder = Path(svmbench.__file__).parent
     archive = Path(tempfile.mkdtemp(prefix="svmbench-")) / "svmbench.zip"
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as package:
         for module in sorted(folder.rglob("*.py")):
-            package.write(module, module.relative_to(folder.parent))
-    spark.sparkContext.addPyFile(str(archive))
+            if module != folder / "__init__.py":
+                package.write(module, module.relative_to(folder.parent))
+        # The public names are read from a stub beside the package, which an archive can't have.
+        package.writestr("svmbench/__init__.py", f"__version__ = {svmbench.__version__!r}\n")
+    return archive
 
 
 @contextmanager

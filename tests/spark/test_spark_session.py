@@ -6,6 +6,7 @@ import importlib.util
 import os
 import stat
 import subprocess
+import sys
 from pathlib import Path
 
 import beyond
@@ -13,8 +14,9 @@ import pytest
 from conftest import INSTALL
 from runs import COMMAND
 
+import svmbench
 from svmbench.base.errors import MissingPackageError
-from svmbench.spark.session import ended_by, require_spark
+from svmbench.spark.session import ended_by, packed, require_spark
 
 
 def test_without_pyspark(monkeypatch):
@@ -44,6 +46,23 @@ def test_without_java(monkeypatch, tmp_path: Path):
     java.touch()
     java.chmod(java.stat().st_mode | stat.S_IXUSR)
     require_spark()
+
+
+def test_the_archive_for_executors_can_be_imported():
+    archive = packed()
+    script = "import svmbench, svmbench.spark; print(svmbench.__file__, svmbench.__version__)"
+    script += "; from svmbench.spark import ALSVMSpark; print(ALSVMSpark.__module__)"
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=archive.parent,
+        env={**os.environ, "PYTHONPATH": str(archive)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    first, second = done.stdout.splitlines()
+    assert first == f"{archive}/svmbench/__init__.py {svmbench.__version__}"
+    assert second == "svmbench.spark.alsvm"
 
 
 def test_a_command_without_java_ends_with_a_sentence(tmp_path: Path):

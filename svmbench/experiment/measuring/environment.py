@@ -13,8 +13,6 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from svmbench import __version__
-
 _PACKAGES = (
     "numpy",
     "scipy",
@@ -55,7 +53,7 @@ PRELOAD_VARIABLE = "SVMBENCH_PRELOAD"
 def describe(threads: int) -> dict[str, Any]:
     """Return what is stable about this environment, with an ``id`` that hashes it."""
     facts: dict[str, Any] = {
-        "svmbench": __version__,
+        "svmbench": _version("svmbench"),
         "git": _git_state(),
         "python": platform.python_version(),
         "platform": platform.platform(),
