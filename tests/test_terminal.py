@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -41,6 +43,59 @@ def shell(line: str, *words: object, cwd: Path) -> subprocess.CompletedProcess[s
     )  # fmt: skip
     done.returncode = int((cwd / "code").read_text())
     return done
+
+
+class Screen(io.StringIO):
+    """Standard output that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+HEADER = ("data set", "solver", "what")
+ROWS = [
+    ("[red]a[/red] :smile:", "svm\x1b[31m-train", "one long sentence of many words " * 4),
+    ("b9" * 8, "", "short"),
+]
+
+
+def printed(monkeypatch: pytest.MonkeyPatch, screen: io.StringIO, columns: int) -> list[str]:
+    for variable in ("NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setattr(sys, "stdout", screen)
+    terminal.print_columns(ROWS, HEADER)
+    return screen.getvalue().splitlines()
+
+
+def test_columns_in_a_pipe_are_plain_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    long = ROWS[0][2].rstrip()
+    expected = [
+        "data set              solver          what",
+        f"[red]a[/red] :smile:  svm\ufffd[31m-train  {long}",
+        "b9b9b9b9b9b9b9b9                      short",
+    ]
+    assert printed(monkeypatch, io.StringIO(), 40) == expected
+    monkeypatch.setenv("NO_COLOR", "1")
+    screen = Screen()
+    monkeypatch.setattr(sys, "stdout", screen)
+    terminal.print_columns(ROWS, HEADER)
+    assert screen.getvalue().splitlines() == expected
+
+
+@pytest.mark.parametrize("columns", [40, 60, 80, 200])
+def test_columns_on_a_terminal_fit_it_and_lose_nothing(
+    monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    raw = printed(monkeypatch, Screen(), columns)
+    lines = [re.sub(r"\x1b\[[0-9;]*m", "", line) for line in raw]
+    assert max(map(len, lines)) <= columns
+    text = "\n".join(lines)
+    assert text.count("sentence") == text.count("words") == 4
+    for cell in ("[red]a[/red]", ":smile:", "[31m-train", "b9" * 8, "short", "solver"):
+        assert cell in text
+    assert ("data set" in lines[1]) == (columns >= 80)
 
 
 @pytest.mark.parametrize("how", WORSE)

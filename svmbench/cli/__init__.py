@@ -111,7 +111,7 @@ def list_(what: str, as_json: bool) -> None:
     if as_json:
         terminal.hand_over(json.dumps(rows, indent=1))
         return
-    listing.print_table(rows, terminal.console())
+    listing.print_table(rows)
     terminal.check()
 
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import click
 
-from svmbench.base import inert
 from svmbench.base.errors import EXIT_ERROR, EXIT_REGRESSION, ConfigError, ResultsError
 from svmbench.base.paths import PACKAGE
 from svmbench.cli import completion as completing
@@ -72,15 +71,11 @@ def keep(results: Path, target: Path) -> None:
 
 
 def _print_comparison(found: Any) -> None:
-    columns = [
-        tuple(map(inert.line, (c.verdict, c.kind, c.where, c.what, *_numbers(c.base, c.new))))
-        for c in found.changes
-    ]
-    if columns:
-        rows = [("verdict", "kind", "where", "what", "base", "new"), *columns]
-        widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-        for row in rows:
-            terminal.say("  ".join(f"{cell:<{w}}" for cell, w in zip(row, widths, strict=True)))
+    if found.changes:
+        terminal.print_columns(
+            ((c.verdict, c.kind, c.where, c.what, *_numbers(c.base, c.new)) for c in found.changes),
+            header=("verdict", "kind", "where", "what", "base", "new"),
+        )
     for note in found.notes:
         terminal.say(f"note: {note}")
     if found.is_stale:

@@ -83,11 +83,12 @@ def is_well(findings: list[Finding]) -> bool:
 def print_findings(findings: list[Finding]) -> None:
     """Print a line for each finding, and below it how to mend what is not well."""
     signs = {"ok": "ok", "note": "note", "broken": "BROKEN"}
-    width = max(len(finding.what) for finding in findings)
+    rows: list[tuple[str, str, str]] = []
     for finding in findings:
-        terminal.say(f"{signs[finding.status]:<6}  {finding.what:<{width}}  {finding.found}")
+        rows.append((signs[finding.status], finding.what, finding.found))
         if finding.mend:
-            terminal.say(" " * (width + 10) + f"→ {finding.mend}")
+            rows.append(("", "", f"→ {finding.mend}"))
+    terminal.print_columns(rows)
 
 
 def _versions() -> Iterator[Finding]:

@@ -273,7 +273,7 @@ def print_result(result: Result) -> None:
     terminal.say(
         f"{result['dataset']}: {result['n_train']:,} rows, {result['rounds']} rounds, one thread"
     )
-    rows = [("solver", "problem", "cpu s", "lowest to highest", "objective")]
+    rows = []
     for one in result["solvers"]:
         low, high = one["cpu_range_s"] or (None, None)
         span = f"{low:.4g} to {high:.4g}" if low is not None else "-"
@@ -286,10 +286,9 @@ def print_result(result: Result) -> None:
                 _number(one["objective"], ".8g"),
             )
         )
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    for row in rows:
-        cells = (f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True))
-        terminal.say("  ".join(cells).rstrip())
+    terminal.print_columns(
+        rows, header=("solver", "problem", "cpu s", "lowest to highest", "objective")
+    )
     first = result["solvers"][0]["solver"]
     for ratio in result["ratios"]:
         if ratio["times"] is None or ratio["range"] is None:

@@ -6,10 +6,7 @@ import inspect
 import sys
 from typing import Any
 
-from svmbench.base import inert
 from svmbench.cli import terminal
-
-INDENT = 2
 
 
 def list_solvers() -> list[dict[str, Any]]:
@@ -172,12 +169,11 @@ def _describe_class(path: str, trust: bool) -> dict[str, Any]:
 def print_card(facts: dict[str, Any]) -> None:
     """Print a card: one line a fact, what has several parts in lines of its own below."""
     facts = {key: value for key, value in facts.items() if value not in ("", None, [], {})}
-    width = max(len(key) for key in facts) + INDENT
+    rows: list[tuple[str, str]] = []
     for key, value in facts.items():
-        lines = _lines(value)
-        terminal.say(f"{key:<{width}}{lines[0]}")
-        for line in lines[1:]:
-            terminal.say(" " * width + line)
+        first, *others = _lines(value)
+        rows += [(key, first), *(("", line) for line in others)]
+    terminal.print_columns(rows)
 
 
 def _lines(value: Any) -> list[str]:
@@ -195,22 +191,6 @@ def _number(value: Any) -> str:
     return f"{value:,}" if is_count else str(value)
 
 
-def print_table(rows: list[dict[str, Any]], console: Any) -> None:
-    """Print rows as aligned columns; on a terminal long cells wrap."""
-    from rich import box
-    from rich.markup import escape
-    from rich.table import Table
-
-    rows = [{column: inert.line(value) for column, value in row.items()} for row in rows]
-    columns = list(rows[0]) if rows else []
-    if not console.is_terminal:
-        widths = {c: max(len(c), *(len(str(r[c])) for r in rows)) for c in columns}
-        for row in [{c: c for c in columns}, *rows]:
-            terminal.say("  ".join(f"{row[c]!s:<{widths[c]}}" for c in columns).rstrip())
-        return
-    shown = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for column in columns:
-        shown.add_column(column, overflow="fold")
-    for row in rows:
-        shown.add_row(*(escape(value) for value in row.values()))
-    console.print(shown)
+def print_table(rows: list[dict[str, Any]]) -> None:
+    """Print rows as a table, whose header are the keys of the first one."""
+    terminal.print_columns((list(row.values()) for row in rows), list(rows[0]) if rows else ())

@@ -143,8 +143,8 @@ def claims(
     ]
     verdicts = _verdicts(asked, results or (kept_results(),), _age(look=freshness))
     if form == "terminal":
-        for text in written.as_terminal(verdicts, details=details or bool(names)):
-            terminal.say(text)
+        terminal.print_columns(written.as_rows(verdicts, details=details or bool(names)))
+        terminal.say(written.summary(verdicts))
         terminal.check()
         return
     shown = {"json": written.as_json, "markdown": written.as_markdown, "latex": written.as_latex}

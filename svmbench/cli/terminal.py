@@ -13,7 +13,7 @@ import errno
 import io
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TextIO
 
@@ -158,6 +158,78 @@ def check() -> None:
 def _put(stream: TextIO, text: str) -> None:
     stream.write(f"{text}\n")
     stream.flush()
+
+
+GAP = 2
+#: Columns of no more characters than these stay on one line of a terminal; others wrap in it.
+UNWRAPPED_COLUMN_CHARACTERS = 24
+#: What a column that wraps has at least, or the table is no table on so narrow a terminal.
+WRAPPED_COLUMN_CHARACTERS = 20
+
+
+def print_columns(rows: Iterable[Sequence[object]], header: Sequence[str] = ()) -> None:
+    """Print rows as aligned columns, two spaces apart, on standard output.
+
+    On a terminal, long cells wrap within their column; a table that is too wide for it has the
+    first cell of each row and beside it the others, each with its column's name. Everywhere else,
+    and where ``NO_COLOR`` is set, each row is one line of plain text, however long.
+
+    Parameters
+    ----------
+    rows : iterable of sequences
+        Cells may be of any type and of unknown origin: they are shown as text of one line, and
+        nothing in them is markup. A row may have fewer cells than others.
+    header : sequence of str, optional
+        Names of the columns; without them there is no header line.
+    """
+    texts = [[inert.line(cell) for cell in row] for row in rows]
+    lines = [list(header), *texts] if header else texts
+    n_columns = max(map(len, lines), default=0)
+    lines = [[*line, *[""] * (n_columns - len(line))] for line in lines]
+    if lines and sys.stdout.isatty() and not os.environ.get("NO_COLOR"):
+        shown = console()
+        if not shown.is_dumb_terminal:
+            shown.print(_rich_table(lines, bool(header), shown.width), soft_wrap=False)
+            return
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    for line in lines:
+        cells = (cell.ljust(width + GAP) for cell, width in zip(line, widths, strict=True))
+        emit("".join(cells).rstrip())
+
+
+def _rich_table(lines: list[list[str]], has_header: bool, most: int) -> Any:
+    """Return a table of rich whose cells are plain text, for a terminal `most` characters wide."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    wraps = [width > UNWRAPPED_COLUMN_CHARACTERS for width in widths]
+    least = (
+        min(w, WRAPPED_COLUMN_CHARACTERS) if x else w for w, x in zip(widths, wraps, strict=True)
+    )
+    if has_header and sum(least) + (GAP + 1) * len(widths) > most:
+        names, *rows = lines
+        facts = (
+            "; ".join(
+                f"{name}: {cell}" for name, cell in list(zip(names, row, strict=True))[1:] if cell
+            )
+            for row in rows
+        )
+        beside = [[row[0], said] for row, said in zip(rows, facts, strict=True)]
+        return _rich_table(beside, False, most)
+    table = Table(
+        box=SIMPLE_HEAD if has_header else None,
+        show_header=has_header,
+        pad_edge=False,
+        padding=(0, 1 if has_header else GAP, 0, 0),
+    )
+    for number, wrapped in enumerate(wraps):
+        name = Text(lines[0][number] if has_header else "")
+        table.add_column(name, overflow="fold", no_wrap=has_header and not wrapped)
+    for line in lines[has_header:]:
+        table.add_row(*map(Text, line))
+    return table
 
 
 def tell(console: Any, text: object) -> None:

@@ -396,12 +396,12 @@ def test_names_that_mean_something_elsewhere_are_inert(tmp_path):
 def test_formats_hold_every_verdict(tmp_path):
     verdicts = judging.judge(list(ALL.values()), judging.gather([scene("smo-1", tmp_path)]))
     for text in (written.as_markdown(verdicts), written.as_latex(verdicts),
-                 written.as_json(verdicts), "\n".join(written.as_terminal(verdicts))):  # fmt: skip
+                 written.as_json(verdicts), str(written.as_rows(verdicts))):  # fmt: skip
         assert all(name in text for name in ALL)
         assert "reproduced" in text
     said = "38 claims: 1 reproduced, 1 not reproduced, 36 not tested"  # smo-9 is of these, too
     assert said in written.summary(verdicts)
-    detailed = "\n".join(written.as_terminal(verdicts[:1], details=True))
+    detailed = str(written.as_rows(verdicts[:1], details=True))
     for said in ("threshold: gap 0.5", "svmbench run smo_adult_linear --profile paper",
                  "1,605 to 11,220 training rows", "printed: 1.9 and 3.1"):  # fmt: skip
         assert said in detailed
@@ -423,7 +423,7 @@ def test_what_is_older_than_the_code_is_marked(tmp_path):
     assert stale.state == fresh.state
     assert "1 rests on results that are older" in written.summary([stale])
     assert "**reproduced**, stale" in written.as_markdown([stale])
-    assert "reproduced (stale): " in written.as_terminal([stale])[0]
+    assert "reproduced (stale): " in written.as_rows([stale])[0][1]
     assert "reproduced (stale)" in written.as_latex([stale])
     assert verdict("smo-1", tmp_path).freshness == ""  # nobody looked
 

@@ -32,17 +32,15 @@ def as_json(verdicts: Sequence[Verdict]) -> str:
     return json.dumps([verdict.to_json() for verdict in verdicts], indent=1, ensure_ascii=False)
 
 
-def as_terminal(verdicts: Sequence[Verdict], *, details: bool = False) -> list[str]:
-    """Return lines for a person: a verdict each, and with `details` all its parts."""
-    width = max((len(verdict.claim.id) for verdict in verdicts), default=0)
-    lines: list[str] = []
+def as_rows(verdicts: Sequence[Verdict], *, details: bool = False) -> list[tuple[str, str]]:
+    """Return rows of two cells: a claim with its verdict, and with `details` all its parts."""
+    rows: list[tuple[str, str]] = []
     for verdict in verdicts:
         mark = f" ({verdict.freshness})" if verdict.freshness in {"stale", "unknown"} else ""
-        lines.append(f"{verdict.claim.id:<{width}}  {verdict.state}{mark}: {verdict.reason}")
+        rows.append((verdict.claim.id, f"{verdict.state}{mark}: {verdict.reason}"))
         if details:
-            lines += [f"{'':<{width}}  {line}" for line in _details(verdict)]
-            lines.append("")
-    return [*lines, summary(verdicts)]
+            rows += [("", line) for line in (*_details(verdict), "")]
+    return rows
 
 
 def _details(verdict: Verdict) -> list[str]:
