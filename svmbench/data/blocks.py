@@ -24,15 +24,12 @@ from typing import IO, Any
 import numpy as np
 
 from svmbench.base.errors import DataError
-from svmbench.data import store, text_blocks
+from svmbench.data import libsvm, store, text_blocks
 from svmbench.data.entries import Reading
 from svmbench.data.userfile import ending_of, reading_of
 
 #: Bytes of text that are read at once.
 PIECE = 4 << 20
-
-#: A line longer than this is none: the file ends its lines otherwise, or is no text.
-LONGEST_LINE = 64 << 20
 
 #: Told the bytes read so far, as they are stored, and how many there are.
 Progress = Callable[[int, int], None]
@@ -94,11 +91,8 @@ class Blocks:
             text = rest + piece
             cut = text.rfind(b"\n") + 1
             rest = text[cut:]
-            if len(rest) > LONGEST_LINE:
-                raise DataError(
-                    f"{self.path.name} has a line of more than {LONGEST_LINE >> 20} MiB;"
-                    " this is no text of rows"
-                )
+            if max(len(rest), text.find(b"\n")) > libsvm.LONGEST_LINE:
+                libsvm.refuse_long_line(self.path.name)
             if cut:
                 yield text[:cut]
         if rest:

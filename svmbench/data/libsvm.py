@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import math
 import re
+from array import array
 from collections.abc import Iterator
 from typing import NoReturn
 
@@ -23,6 +24,11 @@ MAX_INDEX = 2**31 - 1
 
 #: Bytes of a text whose lines are held at a time.
 LINES_AT_ONCE = 1 << 20
+
+#: Bytes of a line, of LIBSVM text and of tables: the 100,000 columns of the widest table have 670
+#: bytes each, and five million values of LIBSVM text fit. A longer one is no row: the file ends its
+#: lines otherwise, or is no text.
+LONGEST_LINE = 64 << 20
 
 # What a number may look like. float() of Python (and so the fast parser) also takes 1_000, inf and
 # nan, which no LIBSVM program writes. Each digit can be matched in one way alone: were there two, a
@@ -74,11 +80,28 @@ def check_text(content: bytes, name: str) -> bytes:
     Raises
     ------
     DataError
-        For an empty file, UTF-16 or UTF-32, or binary content.
+        For an empty file, UTF-16 or UTF-32, binary content, or a line longer than `LONGEST_LINE`.
     """
     if not content or content.isspace():
         raise DataError(f"{name} is empty")
-    return check_encoding(content, name)
+    text = check_encoding(content, name)
+    start = 0
+    while len(text) - start > LONGEST_LINE:
+        span = (start, start + LONGEST_LINE + 1)
+        end = text.rfind(b"\n", *span)
+        if end < 0:  # a lone carriage return ends a line, too
+            end = text.rfind(b"\r", *span)
+        if end < 0:
+            refuse_long_line(name)
+        start = end + 1
+    return text
+
+
+def refuse_long_line(name: str) -> NoReturn:
+    """Say that a file has a line longer than `LONGEST_LINE`."""
+    raise DataError(
+        f"{name} has a line of more than {LONGEST_LINE >> 20} MiB; this is no text of rows"
+    )
 
 
 def check_encoding(content: bytes, name: str) -> bytes:
@@ -161,32 +184,73 @@ def read_slowly(
     begun : bool, default=False
         Whether there were rows before these.
     """
-    labels: list[float] = []
-    indptr = [0]
-    indices: list[int] = []
-    values: list[float] = []
+    labels, indptr = array("d"), array("q", [0])
+    indices, values = array("q"), array("d")
     for number, line in enumerate(lines_of(content), start=first_line):
-        tokens = list(re.finditer(rb"[^ \t]+", line.split(b"#", 1)[0]))
-        if not tokens:
+        tokens = re.finditer(rb"[^ \t]+", line.split(b"#", 1)[0])
+        first = next(tokens, None)
+        if first is None:
             continue
-        label = _number(tokens[0][0])
+        label = _number(first[0])
         if label is None:
-            _bad_label(name, number, tokens, first=not (begun or labels))
-        row = [_pair(name, number, token) for token in tokens[1:]]
-        _check_order(name, number, tokens, row, sort_indices)
-        if row and max(row)[0] > (n_features or MAX_INDEX):
-            where = f"{name}, line {number}"
-            raise DataError(
-                f"{where}: the index {max(row)[0]} is beyond the last feature, {n_features}"
-            )
+            _bad_label(name, number, first, is_first=not (begun or labels))
+        row = _Row(name, number, sort_indices, n_features)
+        for token in tokens:
+            row.add(token)
         row.sort()
         labels.append(label)
-        indices += [index - 1 for index, _ in row]
-        values += [value for _, value in row]
+        indices += row.indices
+        values += row.values
         indptr.append(len(indices))
-    n_features = max(indices) + 1 if indices else 0
-    X = _built(np.array(values), np.array(indices, dtype=np.int64), np.array(indptr), n_features)
-    return X, np.array(labels)
+    columns = np.array(indices, dtype=np.int64) - 1
+    width = int(columns.max()) + 1 if len(columns) else 0
+    return _built(np.array(values), columns, np.array(indptr), width), np.array(labels)
+
+
+class _Row:
+    """The values of a line, read token by token: as texts all of a long line take too much memory.
+
+    Parameters
+    ----------
+    name, number
+        File and line, for errors.
+    sort_indices, n_features
+        As for :func:`read_slowly`.
+    """
+
+    def __init__(self, name: str, number: int, sort_indices: bool, n_features: int | None) -> None:
+        self.name, self.number = name, number
+        self.sort_indices, self.n_features = sort_indices, n_features
+        self.indices, self.values = array("q"), array("d")
+        #: All indices so far, once one was out of order; empty before.
+        self._seen: set[int] = set()
+
+    def add(self, token: re.Match[bytes]) -> None:
+        """Take ``index:value``; refuse what is none, and an index that may not come there."""
+        index, value = _pair(self.name, self.number, token)
+        last = self.indices[-1] if self.indices else 0
+        said = ""
+        if index in self._seen if self._seen else index <= last and index in self.indices:
+            said = f"{index} is there twice"
+        elif index < last and not self.sort_indices:
+            said = f"{index} after {last} is not ascending"
+        elif self.n_features and index > self.n_features:
+            said = f"{index} is beyond the last feature, {self.n_features}"
+        if said:
+            raise DataError(f"{_where(self.name, self.number, token)}: the index {said}")
+        if index < last and not self._seen:
+            self._seen.update(self.indices)
+        if self._seen:
+            self._seen.add(index)
+        self.indices.append(index)
+        self.values.append(value)
+
+    def sort(self) -> None:
+        """Put the values in the order of their indices."""
+        if self._seen:
+            order = np.argsort(np.array(self.indices))
+            self.indices = array("q", np.array(self.indices)[order].tobytes())
+            self.values = array("d", np.array(self.values)[order].tobytes())
 
 
 def _number(token: bytes) -> float | None:
@@ -201,43 +265,30 @@ def _shown(token: bytes) -> str:
     return repr(text + ("…" if len(token) > 40 else ""))
 
 
-def _bad_label(name: str, number: int, tokens: list[re.Match[bytes]], *, first: bool) -> NoReturn:
-    where = f"{name}, line {number}, column {tokens[0].start() + 1}"
-    said = f"the label {_shown(tokens[0][0])} is not a finite number"
-    if b":" in tokens[0][0] and _INDEX.match(tokens[0][0]):
-        raise DataError(f"{where}: the row has no label; it begins with {_shown(tokens[0][0])}")
-    if first:
+def _where(name: str, number: int, token: re.Match[bytes]) -> str:
+    return f"{name}, line {number}, column {token.start() + 1}"
+
+
+def _bad_label(name: str, number: int, token: re.Match[bytes], *, is_first: bool) -> NoReturn:
+    where = _where(name, number, token)
+    said = f"the label {_shown(token[0])} is not a finite number"
+    if b":" in token[0] and _INDEX.match(token[0]):
+        raise DataError(f"{where}: the row has no label; it begins with {_shown(token[0])}")
+    if is_first:
         raise DataError(f"{where}: {said} (a header? LIBSVM files have none)")
     raise DataError(f"{where}: {said}")
 
 
 def _pair(name: str, number: int, token: re.Match[bytes]) -> tuple[int, float]:
-    where = f"{name}, line {number}, column {token.start() + 1}"
     left, colon, right = token[0].partition(b":")
     if not colon or not _INDEX.fullmatch(left):
+        where = _where(name, number, token)
         raise DataError(f"{where}: {_shown(token[0])} is not of the form index:value")
     if len(left) > 18 or not 1 <= int(left) <= MAX_INDEX:
+        where = _where(name, number, token)
         raise DataError(f"{where}: the index {_shown(left)} is not in 1 … {MAX_INDEX}")
     value = _number(right)
     if value is None:
+        where = _where(name, number, token)
         raise DataError(f"{where}: the value {_shown(right)} is not a finite number")
     return int(left), value
-
-
-def _check_order(
-    name: str,
-    number: int,
-    tokens: list[re.Match[bytes]],
-    row: list[tuple[int, float]],
-    sort_indices: bool,
-) -> None:
-    seen: set[int] = set()
-    last = 0
-    for (index, _), token in zip(row, tokens[1:], strict=True):
-        where = f"{name}, line {number}, column {token.start() + 1}"
-        if index in seen:
-            raise DataError(f"{where}: the index {index} is there twice")
-        if index < last and not sort_indices:
-            raise DataError(f"{where}: the index {index} after {last} is not ascending")
-        seen.add(index)
-        last = index

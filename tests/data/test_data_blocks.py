@@ -216,12 +216,12 @@ def test_bad_text_is_one_sentence_with_its_line(tmp_path, monkeypatch):
     ):
         assert "line 101" in (found := said_of(path, good + line + b"\n" + good)), found
         assert said in found
-    assert "line 101: the index 3 is beyond the last feature, 2" in said_of(
+    assert "line 101, column 3: the index 3 is beyond the last feature, 2" in said_of(
         path, good + b"1 3:1\n", n_features=2
     )
     assert said_of(path, b"# nothing\n") == "bad.txt has no data rows"
     assert "UTF-16" in said_of(path, "1 1:1\n".encode("utf-16"))
-    monkeypatch.setattr(blocks_module, "LONGEST_LINE", 500)
+    monkeypatch.setattr(libsvm, "LONGEST_LINE", 500)
     assert "a line of more than" in said_of(path, good + b"1 " * 400)
 
 

@@ -532,6 +532,41 @@ def test_a_table_has_no_end_of_columns(monkeypatch):
                     next(text_blocks.table_blocks([content[3:]], "x.csv", None, reading))
 
 
+@pytest.mark.parametrize("reader", ["whole", "blocks"])
+@pytest.mark.parametrize("ending", ["csv", "svm"])
+def test_a_line_has_a_greatest_length(tmp_path, monkeypatch, reader, ending):
+    monkeypatch.setattr(libsvm, "LONGEST_LINE", 100)
+    monkeypatch.setattr("svmbench.data.blocks.PIECE", 64)
+    place = tmp_path / f"x.{ending}"
+    few, values = (b"1,2,-1\n", b"1,2,") if ending == "csv" else (b"-1 2:1\n", b"1 2:")
+
+    def read(length, before):
+        place.write_bytes(few * before + values + b"1".rjust(length - len(values), b"0") + b"\n")
+        return list(data.open_blocks(place)) if reader == "blocks" else data.load_file(place)
+
+    for before in (0, 1, 9, 50):
+        assert read(100, max(before, 1))
+        with pytest.raises(DataError, match="has a line of more than 0 MiB"):
+            read(101, before)
+
+
+def test_a_line_ends_at_a_carriage_return_too(monkeypatch):
+    monkeypatch.setattr(libsvm, "LONGEST_LINE", 100)
+    assert len(libsvm.parse(b"1 1:1\r" * 50, "x")[1]) == 50
+
+
+def test_a_long_line_that_is_read_slowly_takes_little_memory():
+    row = " ".join(["1", *(f"{index}:1" for index in range(1, 200_001))]).encode()
+    tracemalloc.start()
+    try:
+        X, _ = libsvm.read_slowly(row, "x")
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert X.nnz == 200_000
+    assert peak < 8 * len(row)  # a text for each value would take 60 bytes for one of the row
+
+
 def test_columns_are_read_all_at_once(monkeypatch):
     calls = []
     whole = tables.pd.to_numeric
