@@ -436,7 +436,8 @@ def test_a_worker_of_other_code_is_left_alone(
             package.run(str(config), output=tmp_path / "out", cluster=there.address)
 
 
-def test_a_cell_that_ends_what_runs_it_is_tried_thrice() -> None:
+def test_a_cell_that_ends_what_runs_it_is_tried_thrice(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster, "result_of", lambda future: future.told)
     place = cluster.Place("tcp://x", None, {"machine": "m", "environment": {"cpu": "c"}})
     assert place.kind == "c"
 
@@ -446,9 +447,6 @@ def test_a_cell_that_ends_what_runs_it_is_tried_thrice() -> None:
 
         def done(self) -> bool:
             return True
-
-        def result(self, timeout: float) -> Any:
-            return self.told
 
     done = Done()
     work = cluster.RemoteWork(place, done)
@@ -484,7 +482,7 @@ def test_a_worker_that_introduces_itself_wrongly_is_none() -> None:
 # What a hostile worker may do.
 
 HOSTILE = """
-import os, pickle
+import functools, os, pickle
 from distributed import get_worker
 from svmbench.experiment.run import remote
 
@@ -497,6 +495,8 @@ how = os.environ["HOW"]
 def run_evil(setup, asked):
     if how == "raises":
         raise Evil
+    if how == "answers what can't be sent":
+        return functools.reduce(lambda held, _: [held], range(100_000), [])
     if how == "tells":
         get_worker().log_event("warn", {"message": pickle.dumps(Evil())})
         return run(setup, asked)
@@ -511,7 +511,11 @@ if not hasattr(remote, "is_evil"):  # Dask loads this twice
 """
 
 
-@pytest.mark.parametrize("how", ["raises", "tells", "answers none", "is silent"])
+#: What a worker may answer that is no answer.
+ANSWERS = ("raises", "answers none", "answers what can't be sent")
+
+
+@pytest.mark.parametrize("how", [*ANSWERS, "tells", "is silent"])
 def test_a_hostile_worker_runs_no_code_in_the_client(tmp_path: Path, how: str) -> None:
     (tmp_path / "hostile.py").write_text(HOSTILE)
     config, out = write_config(tmp_path, ["alsvm-batch"]), tmp_path / "out"

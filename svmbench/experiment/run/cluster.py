@@ -28,7 +28,7 @@ from svmbench.experiment.plan.planner import code_of
 from svmbench.experiment.run import processes, remote
 from svmbench.experiment.run.loop import POLL_S, Run, now, solvers_of
 from svmbench.experiment.run.records import ARTIFACTS
-from svmbench.experiment.run.scheduler import PATIENCE_S, connected
+from svmbench.experiment.run.scheduler import connected, result_of
 from svmbench.experiment.run.worker import AGAIN
 from svmbench.experiment.settings.cells import Cell, SharedArrays
 from svmbench.schema.record import Answer
@@ -377,7 +377,7 @@ def _told(future: Any) -> dict[str, Any]:
     if future.status != "finished":
         return {}
     try:
-        told = json.loads(future.result(timeout=PATIENCE_S))
+        told = json.loads(result_of(future))
     except Exception:  # no JSON, nothing that crosses as text, or the scheduler is gone
         return {}
     return told if isinstance(told, dict) else {}

@@ -87,6 +87,25 @@ def connected(address: str) -> Iterator[Any]:
         yield client
 
 
+def result_of(future: Any) -> Any:
+    """Return what a finished task returned, asked for once.
+
+    ``Future.result`` asks for ever for what a worker can't send, and has the task run again each
+    time.
+
+    Raises
+    ------
+    Exception
+        Whatever Dask raises; if it can't be sent, or does not come within `PATIENCE_S`.
+    """
+    client = future.client
+
+    async def ask() -> Any:
+        return await client.scheduler.gather(keys=[future.key])
+
+    return client.sync(ask, callback_timeout=PATIENCE_S)["data"][future.key]
+
+
 @contextmanager
 def _workers_here(number: int) -> Iterator[Any]:
     """Have a scheduler and workers in threads of this process; none of them opens a port.
