@@ -12,8 +12,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from svmbench.base import inert
+from svmbench.base.paper_folders import papers
 from svmbench.data import card
-from svmbench.data.entries import PAPERS, Entry, Statement
+from svmbench.data.entries import Entry, Statement
 from svmbench.data.registry import registry
 
 TARGET = Path(__file__).resolve().parent.parent / "docs" / "datasets.md"
@@ -55,9 +56,10 @@ ADDING = """\
     python scripts/new_dataset.py my.csv --reading 'format = "table", label = "first"'
 
 prints the entry's checksum, shape, density and class counts, as TOML to paste into
-`datasets.toml`. Add title, homepage, licence and citation, the papers that use it with what they
-print (`papers.alsvm = { n_samples = 1000 }`; a number that differs needs its `why`), and run
-`python scripts/datasets_md.py`. The fields are described in `svmbench/data/entries.py`.
+`datasets.toml`. Add title, homepage, licence and citation; name it in the `paper.toml` of each
+paper that uses it, with what the paper prints (`german = { n_samples = 1000 }` below `[datasets]`;
+a number that differs needs its `why`); and run `python scripts/datasets_md.py`. The fields are
+described in `svmbench/data/entries.py`.
 
 The tests search the LIBSVM parser with 3,000 random inputs, tables and idx with 900;
 `SVMBENCH_FUZZ=40000 pytest tests/data -k fuzz` makes that 240,000 in all.
@@ -68,7 +70,7 @@ def page() -> str:
     """Return the whole of docs/datasets.md."""
     parts = [INTRODUCTION]
     entries = registry()
-    for paper in PAPERS:
+    for paper in papers():
         used = {name: one for name, one in entries.items() if paper in one.papers}
         parts.append(f"## {paper}\n\n{_paper_table(paper, used)}")
     unused = {name: one for name, one in entries.items() if not one.papers}
@@ -113,7 +115,7 @@ def _verified(one: Entry) -> str:
 def _paper_table(paper: str, used: dict[str, Entry]) -> str:
     rows = []
     for name, one in used.items():
-        said = one.papers[paper]  # type: ignore[index]
+        said = one.papers[paper]
         have = card.expected(one, said)
         rows.append(
             [

@@ -4,7 +4,7 @@
     python scripts/figures.py --check    # only say what differs; exit code 1 if anything
 
 A figure stands after the expression that it is the value of, a table between two comments; see
-``svmbench/report/figures.py``.
+``svmbench/papers/figures.py``.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 
 from svmbench.base.errors import ResultsError
-from svmbench.report import figures
+from svmbench.papers import figures
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "results"

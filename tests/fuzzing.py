@@ -70,9 +70,10 @@ from svmbench.experiment.config.yaml_source import YamlSource
 from svmbench.experiment.plan.planner import make_plan
 from svmbench.experiment.run import records
 from svmbench.experiment.settings.blocks import RaceBlock, TrainingBlock
-from svmbench.report import claims, compare, shapes, sides
-from svmbench.report.claims import written
-from svmbench.report.claims.entries import CLAIMS
+from svmbench.papers import judging as claims
+from svmbench.papers import papers
+from svmbench.papers.judging import written
+from svmbench.report import compare, shapes, sides
 from svmbench.report.curves import Curves, read_plot, trace_curves
 from svmbench.report.kinds import decision
 from svmbench.report.records import read_run
@@ -613,13 +614,17 @@ def _plan_schema() -> dict[str, Any]:
 
 @cache
 def _claims_schema() -> dict[str, Any]:
-    found = tomllib.loads(CLAIMS.read_text(encoding="utf-8"))
+    found = {
+        name: claim
+        for paper in papers().values()
+        for name, claim in tomllib.loads((paper.folder / "claims.toml").read_text("utf-8")).items()
+    }
     texts = ("where", "statement", "decided_by", "uncertainty", "printed")
     names = {"type": "array", "items": {"type": "string"}}
     properties = {}
     for name, claim in found.items():
         limits = {limit: {"type": "number"} for limit in claim.get("limits", {})}
-        own = {text: {"const": "x"} for text in texts} | {"paper": {"const": claim["paper"]}}
+        own: dict[str, Any] = {text: {"const": "x"} for text in texts}
         for key in ("metrics", "configs"):
             kept = {"const": claim.get(key, [])}
             own[key] = {"anyOf": [kept, kept, kept, names]}

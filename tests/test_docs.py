@@ -55,7 +55,8 @@ def run_in_one_shell(steps: list[Step], folder: Path, path: Path, cache: Path) -
     """Run commands in turn in one Bash, which keeps what they export; return the outputs."""
     mark = "=== end of step: exit code "
     script = "".join(f"{step.command}\necho '{mark}'$?\n" for step in steps)
-    unset = {"SVMBENCH_MIRROR", "SVMBENCH_PLUGINS", "SVMBENCH_DATASETS", "PYTHONPATH"}
+    unset = {"SVMBENCH_MIRROR", "SVMBENCH_PLUGINS", "SVMBENCH_DATASETS", "SVMBENCH_PAPERS"}
+    unset |= {"PYTHONPATH"}
     environment = {k: v for k, v in os.environ.items() if k not in unset}
     environment |= {
         "PATH": f"{path}{os.pathsep}{environment['PATH']}",
@@ -109,6 +110,13 @@ def programs(tmp_path: Path) -> Path:
         ("adding-a-dataset", ["own.toml"]),
         ("adding-a-table", ["losses.yaml"]),
         ("adding-a-protocol", ["bootstrap.py", "test_bootstrap.py", "bags.yaml"]),
+        (
+            "adding-a-paper",
+            [
+                *("imagined/paper.toml", "imagined/published/numbers.csv", "imagined_table1.yaml"),
+                *("imagined/claims.toml", "imagined/checks.py"),
+            ],
+        ),
         ("adding-a-score", ["mcc.py", "test_mcc.py", "scored.yaml"]),
     ],
 )
@@ -121,6 +129,7 @@ def test_a_page_does_what_it_says(
     folder = tmp_path / "work"
     folder.mkdir()
     for file, content in files.items():
+        (folder / file).parent.mkdir(parents=True, exist_ok=True)
         (folder / file).write_text(content, encoding="utf-8")
     steps = steps_of(page)
     assert len(steps) >= 5

@@ -32,16 +32,24 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_configs_registry_and_published_numbers_are_inside(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
     configs = {path.name for path in (ROOT / "configs").glob("*.yaml")}
-    published = {path.name for path in (ROOT / "svmbench" / "published").glob("*.csv")}
+    package = ROOT / "svmbench"
+    papers = {
+        str(path.relative_to(ROOT))
+        for paper in (package / "papers").glob("*/paper.toml")
+        for ending in ("paper.toml", "claims.toml", "checks.py", "published/*.csv")
+        for path in paper.parent.glob(ending)
+    }
+    pages = {str(path.relative_to(ROOT)) for path in (package / "site").glob("*s/*.*")}
     modules = {
         path.relative_to(ROOT)
         for path in (ROOT / "svmbench").rglob("*.py*")
         if path.suffix in (".py", ".pyi")
     }
     assert configs
-    assert published
+    assert len(papers) >= 7 * 3 + 5
+    assert len(pages) == 8
     assert {f"svmbench/_assets/configs/{name}" for name in configs} <= names
-    assert {f"svmbench/published/{name}" for name in published} <= names
+    assert papers | pages <= names
     assert {str(module) for module in modules} <= names
     assert "svmbench/_assets/datasets.toml" in names
     assert "svmbench/py.typed" in names

@@ -114,9 +114,9 @@ class DatasetName(click.ParamType):
         """Return the data sets, and papers, that begin so."""
         names = dataset_names()
         if self.papers and incomplete.startswith("@"):
-            from svmbench.papers import PAPERS
+            from svmbench.papers import papers
 
-            names = [f"@{paper}" for paper in PAPERS]
+            names = [f"@{paper}" for paper in papers()]
         return _beginning(names, incomplete)
 
 

@@ -53,7 +53,7 @@ def list_configs() -> list[dict[str, Any]]:
 
 def list_papers() -> list[dict[str, Any]]:
     """Return one row for each paper, with the configs that re-run its tables and figures."""
-    from svmbench.papers import PAPERS
+    from svmbench.papers import papers
 
     configs = list_configs()
     return [
@@ -62,7 +62,7 @@ def list_papers() -> list[dict[str, Any]]:
             "configs": ", ".join(c["config"] for c in configs if c["paper"] == key) or "-",
             "citation": paper.citation,
         }
-        for key, paper in PAPERS.items()
+        for key, paper in papers().items()
     ]
 
 

@@ -51,6 +51,9 @@ TRUST = click.option(
     is_flag=True,
     help="Import classes from elsewhere than scikit-learn, and run programs, that a config names.",
 )
+TRUST_CHECKS = click.option(
+    "--trust", is_flag=True, help="Run the checks of papers that don't ship with the package."
+)
 MIRROR = click.option(
     "--mirror",
     metavar="DIR_OR_URL",

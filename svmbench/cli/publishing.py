@@ -14,12 +14,12 @@ from svmbench.base.errors import ConfigError, ResultsError, UnknownNameError
 from svmbench.base.side_by_side import side_by_side
 from svmbench.cli import terminal
 from svmbench.cli.commands import changes_since, kept_results
-from svmbench.cli.options import FOLDER, FRESHNESS, RESULTS, THRESHOLDS
+from svmbench.cli.options import FOLDER, FRESHNESS, RESULTS, THRESHOLDS, TRUST_CHECKS
 
 if TYPE_CHECKING:
-    from svmbench.report.claims.entries import Claim
-    from svmbench.report.claims.verdict import Verdict
-    from svmbench.report.site.material import Freshness
+    from svmbench.papers.judging.entries import Claim
+    from svmbench.papers.judging.verdict import Verdict
+    from svmbench.site.material import Freshness
 
 #: What of a solver's card the head of its page says anyway.
 _SAID_ELSEWHERE = ("solver", "deviations")
@@ -94,7 +94,8 @@ def rebuild(
 @RESULTS
 @THRESHOLDS
 @FRESHNESS
-@click.option("--paper", "papers", multiple=True, metavar="PAPER", help="Its claims alone.")
+@TRUST_CHECKS
+@click.option("--paper", "only", multiple=True, metavar="PAPER", help="Its claims alone.")
 @click.option("--claim", "names", multiple=True, metavar="ID", help="This claim alone, with all.")
 @click.option("--details", is_flag=True, help="Show every part of every verdict.")
 @click.option(
@@ -106,12 +107,13 @@ def rebuild(
 )
 def claims(
     results: tuple[Path, ...],
-    papers: tuple[str, ...],
+    only: tuple[str, ...],
     names: tuple[str, ...],
     details: bool,
     form: str,
     file: Path | None,
     freshness: bool,
+    trust: bool,
 ) -> None:
     r"""Judge what the papers claim, from kept records alone.
 
@@ -125,23 +127,21 @@ def claims(
       svmbench claims --claim alsvm-4 results/alsvm
       svmbench claims --format markdown > verdicts.md
     """
-    from svmbench.papers import PAPERS
-    from svmbench.report import claims as judging
-    from svmbench.report.claims import written
+    from svmbench.papers import judging, papers
+    from svmbench.papers.judging import written
 
-    for paper in papers:
-        if paper not in PAPERS:
-            raise UnknownNameError("paper", paper, list(PAPERS))
-    known = judging.read(file, list(PAPERS))
+    for paper in only:
+        if paper not in papers():
+            raise UnknownNameError("paper", paper, list(papers()))
+    known = judging.read(file, trust=trust)
     for name in names:
         if name not in [one.id for one in known]:
             raise UnknownNameError("claim", name, [one.id for one in known])
     asked = [
-        one
-        for one in known
-        if (not papers or one.paper in papers) and (not names or one.id in names)
+        one for one in known if (not only or one.paper in only) and (not names or one.id in names)
     ]
-    verdicts = _verdicts(asked, results or (kept_results(),), _age(look=freshness))
+    folders = results or (kept_results(),)
+    verdicts = _verdicts(asked, folders, _age(look=freshness), trust=trust)
     if form == "terminal":
         terminal.print_columns(written.as_rows(verdicts, details=details or bool(names)))
         terminal.say(written.summary(verdicts))
@@ -155,6 +155,7 @@ def claims(
 @RESULTS
 @THRESHOLDS
 @FRESHNESS
+@TRUST_CHECKS
 @click.option(
     "-o",
     "--output",
@@ -164,7 +165,9 @@ def claims(
     show_default=True,
     help="Where the pages go: a new or empty folder, or a former site, which they replace.",
 )
-def site(results: tuple[Path, ...], output: Path, file: Path | None, freshness: bool) -> None:
+def site(
+    results: tuple[Path, ...], output: Path, file: Path | None, freshness: bool, trust: bool
+) -> None:
     r"""Make a site of results: verdicts, a page a paper, a page a solver; static, without network.
 
     RESULTS are run folders, or folders that hold some: the folder results unless others are named.
@@ -175,7 +178,7 @@ def site(results: tuple[Path, ...], output: Path, file: Path | None, freshness: 
       svmbench site
       svmbench site results/alsvm results/smo_adult_rbf-quick -o pages
     """
-    index, _ = make_site(results, output, file=file, freshness=freshness)
+    index, _ = make_site(results, output, file=file, freshness=freshness, trust=trust)
     terminal.say(index)
 
 
@@ -186,6 +189,7 @@ def make_site(
     file: Path | None = None,
     freshness: bool = True,
     beside: Path | None = None,
+    trust: bool = False,
 ) -> tuple[Path, str]:
     """Make a site of some results; return its first page, and the verdicts in a sentence.
 
@@ -200,26 +204,27 @@ def make_site(
         Whether to look for results that are older than the code.
     beside : Path, optional
         A folder of kept records, which decide where `results` leave a claim open.
+    trust : bool, default=False
+        Whether the checks of papers run that don't ship with this package.
     """
-    from svmbench.papers import PAPERS
-    from svmbench.report import claims as judging
-    from svmbench.report.claims.written import summary
-    from svmbench.report.site import Material, SolverFacts, build_site, check_place
+    from svmbench.papers import judging, papers
+    from svmbench.papers.judging.written import summary
+    from svmbench.site import Material, SolverFacts, build_site, check_place
 
     folders = results or (kept_results(),)
     check_place(output)
     # In a process of its own: the classes of all solvers, with their imports, take 150 MiB.
     (cards,) = side_by_side(_solver_cards, [_SAID_ELSEWHERE], 1)
-    known = judging.read(file, list(PAPERS))
+    known = judging.read(file, trust=trust)
     age = _age(look=freshness)
-    verdicts = _verdicts(known, folders, age)
+    verdicts = _verdicts(known, folders, age, trust=trust)
     if beside is not None:
-        verdicts = judging.completed(verdicts, _verdicts(known, [beside], age))
+        verdicts = judging.completed(verdicts, _verdicts(known, [beside], age, trust=trust))
     made = build_site(
         Material(
             folders=tuple(folders),
             verdicts=tuple(verdicts),
-            papers={key: paper.citation for key, paper in PAPERS.items()},
+            papers={key: paper.citation for key, paper in papers().items()},
             solvers={
                 name: SolverFacts(facts, tuple(deviations)) for name, facts, deviations in cards
             },
@@ -243,13 +248,13 @@ def _age(*, look: bool) -> Freshness | None:
 
 
 def _verdicts(
-    known: Sequence[Claim], folders: Sequence[Path], age: Freshness | None
+    known: Sequence[Claim], folders: Sequence[Path], age: Freshness | None, *, trust: bool
 ) -> list[Verdict]:
     """Judge some claims from some folders."""
-    from svmbench.report import claims as judging
+    from svmbench.papers import judging
 
     kept = judging.gather(list(folders))
-    return judging.judge(known, kept, age and (lambda source: age(source.run.path)))
+    return judging.judge(known, kept, age and (lambda source: age(source.run.path)), trust=trust)
 
 
 def _solver_cards(left_out: tuple[str, ...]) -> list[tuple[str, dict[str, Any], list[str]]]:

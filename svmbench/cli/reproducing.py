@@ -92,7 +92,7 @@ def reproduce(
     from svmbench.experiment.config.loader import find_config, load_config, shipped_configs
     from svmbench.experiment.run.campaign import Errand
     from svmbench.experiment.run.session import Request
-    from svmbench.report.site import check_place
+    from svmbench.site import check_place
 
     target = pages or Path(f"site-{profile}")
     check_place(target)

@@ -10,9 +10,6 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 from svmbench.base import paths
 
-#: The seven papers, in the order in which the suite lists them.
-PAPERS = ("smo", "alsvm", "sgdlssvm", "fosvm", "nlsgd", "srbo", "cpsp")
-
 
 def is_web_address(text: str) -> bool:
     """Whether a text is an address behind http or https, without blanks or control characters."""
@@ -295,7 +292,8 @@ class Entry(Strict):
     test_counts : tuple of int
         Expected rows of each class of the test part.
     papers : dict
-        The papers that use it, with what they print of it.
+        The papers that use it, with what they print of it: what their folders say
+        (:mod:`svmbench.base.paper_folders`), and for a set of one's own what its entry says.
     notes : tuple of str
         Traps and choices, each a sentence.
     """
@@ -317,7 +315,7 @@ class Entry(Strict):
     counts: tuple[int, ...] = ()
     n_test: int = Field(default=0, ge=0)
     test_counts: tuple[int, ...] = ()
-    papers: dict[Literal[PAPERS], Statement] = {}  # type: ignore[valid-type]
+    papers: dict[str, Statement] = {}
     notes: tuple[str, ...] = ()
 
     @field_validator("name")

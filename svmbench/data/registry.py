@@ -17,11 +17,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from svmbench.base import paths
+from svmbench.base import paper_folders, paths
 from svmbench.base.errors import ConfigError, UnknownNameError
-from svmbench.base.misfits import sentence
+from svmbench.base.misfits import none_of, sentence
 from svmbench.base.toml_source import count_values, read_toml
-from svmbench.data.entries import PAPERS, Entry, Strict
+from svmbench.data.entries import Entry, Statement, Strict
 
 #: Names files with entries of one's own, separated as in ``PATH``.
 FURTHER = "SVMBENCH_DATASETS"
@@ -78,6 +78,37 @@ def _read(places: tuple[Path, ...]) -> dict[str, Entry]:
                 problems += [f"{place.name}: {problem}" for problem in error.problems]
     if problems:
         raise ConfigError(problems)
+    return entries
+
+
+@cache
+def _stated(places: tuple[Path, ...], folders: tuple[Path, ...]) -> dict[str, Entry]:
+    """Return the entries of all files with what the papers in some folders print of them."""
+    entries = dict(_read(places))
+    known = paper_folders.papers()
+    problems = [
+        f"{name}: papers: {none_of(paper, list(known))}"
+        for name, one in entries.items()
+        for paper in one.papers
+        if paper not in known
+    ]
+    stated: dict[str, dict[str, Statement]] = {}
+    for paper in (one for one in known.values() if one.folder in folders):
+        for name, printed in paper.datasets.items():
+            where = f"{paper.key}/paper.toml: datasets: {_shown(name)}"
+            if name not in entries:
+                if not paper.ships:  # of those that ship a test sees it
+                    problems.append(f"{where}: no such data set is registered")
+                continue
+            try:
+                stated.setdefault(name, {})[paper.key] = Statement.model_validate(dict(printed))
+            except ValidationError as error:
+                problems += [f"{where}: {sentence(one)}" for one in error.errors()]
+    if problems:
+        raise ConfigError(problems[:MOST_PROBLEMS])
+    for name, own in stated.items():
+        one = entries[name]
+        entries[name] = one.model_copy(update={"papers": {**own, **one.papers}})
     return entries
 
 
@@ -141,7 +172,7 @@ def check_name(name: str) -> None:
 
 
 def registry() -> dict[str, Entry]:
-    """Return every entry by name, in the order of ``datasets.toml`` and of the files after it.
+    """Return every entry by name: of ``datasets.toml``, ``SVMBENCH_DATASETS``, papers' folders.
 
     Raises
     ------
@@ -149,7 +180,14 @@ def registry() -> dict[str, Entry]:
         With one sentence for each mistake in the files.
     """
     further = filter(None, os.environ.get(FURTHER, "").split(os.pathsep))
-    return _read((paths.asset("datasets.toml"), *(paths.expanded(name) for name in further)))
+    folders = tuple(one.folder for one in paper_folders.papers().values())
+    own = (folder / "datasets.toml" for folder in folders)
+    places = (
+        paths.asset("datasets.toml"),
+        *(paths.expanded(name) for name in further),
+        *(place for place in own if place.is_file()),
+    )
+    return _stated(places, folders)
 
 
 def names() -> list[str]:
@@ -173,7 +211,7 @@ def entry(name: str) -> Entry:
 
 def papers() -> dict[str, list[str]]:
     """Return, for each paper, the names of its data sets, in the registry's order."""
-    found: dict[str, list[str]] = {paper: [] for paper in PAPERS}
+    found: dict[str, list[str]] = {paper: [] for paper in paper_folders.papers()}
     for name, one in registry().items():
         for paper in one.papers:
             found[paper].append(name)

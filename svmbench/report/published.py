@@ -1,104 +1,21 @@
-"""The papers' printed numbers, and the one table of what their names are called here."""
+"""The numbers that papers print, by the names that this suite has for what they are of."""
 
 from __future__ import annotations
 
 import csv
+import io
+import math
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any
 
-from svmbench.base import paths
+from svmbench.base import paper_folders, paths
+from svmbench.base.errors import ConfigError
+from svmbench.base.inert import line
 
-
-@dataclass(frozen=True)
-class Aliases:
-    """How a paper's printed names are spelt in this suite; a name not listed is the same in both.
-
-    Attributes
-    ----------
-    datasets : dict of str to tuple of str
-        Printed name to the suite's names for exactly that set.
-    solvers : dict of str to str or tuple of str
-        Printed name to the suite's: one name, or several settings of one solver.
-    metrics : dict of (str, str) to str
-        (Table, printed metric) to the suite's metric.
-    subsets : dict of str to (str, int)
-        A data set of the suite that is one size of a printed sweep: (printed name, printed size).
-    sizes : dict of int to int
-        Row counts of the suite's files that the paper prints differently.
-    """
-
-    datasets: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    solvers: Mapping[str, str | tuple[str, ...]] = field(default_factory=dict)
-    metrics: Mapping[tuple[str, str], str] = field(default_factory=dict)
-    subsets: Mapping[str, tuple[str, int]] = field(default_factory=dict)
-    sizes: Mapping[int, int] = field(default_factory=dict)
-
-
-# Stand-ins (cod-rna-train, shuttle-1-2, poker-train-0-2) are deliberately in no list: they are
-# other sets than the printed ones and get no printed number.
-ALIASES: Mapping[str, Aliases] = {
-    "alsvm": Aliases(
-        datasets={
-            "covertype": ("covtype",),
-            "german": ("german.numer",),
-            # The paper's rows before the site's scaling, which another min-max scaling undoes.
-            "shuttle": ("shuttle", "shuttle-1-2"),
-        },
-        solvers={"liblinear": "liblinear-l1"},
-    ),
-    # The paper's "SVM-perf" is the kernel program, whose algorithm is CPSP; the suite's own
-    # `svm-perf` is the linear cutting-plane solver and has no number there.
-    "sgdlssvm": Aliases(
-        datasets={"shuttle": ("shuttle", "shuttle-1-2")}, solvers={"svm-perf": "cpsp"}
-    ),
-    # Table III's CPU time is that of a whole nested cross-validation, not of one fit. The paper's
-    # NL-SGD is another setting on each data set; ours stands beside it fixed, and so picked.
-    "nlsgd": Aliases(
-        solvers={
-            "nl-sgd": ("nl-sgd", "nl-sgd-picked"),
-            **{
-                f"nl-sgd[epochs={epochs},output={output}]": f"nl-sgd-{epochs}-{output}"
-                for epochs in (1, 2, 5)
-                for output in ("last", "last-50", "last-25")
-            },
-        },
-        datasets={
-            "teach": ("teach", "tae"),
-            "optdigits": ("optdigits", "optdigits+test"),
-            "usps": ("usps+test", "usps"),
-            "reuters": ("reuters+test", "reuters"),
-        },
-        metrics={
-            ("table3", "cpu_time_s"): "nested_cv_cpu_time_s",
-            ("fig6-10", "cpu_time_s"): "nested_cv_cpu_time_s",
-        },
-    ),
-    "smo": Aliases(
-        datasets={"adult": ("a9a",), "web": ("w8a",)},
-        subsets={
-            **{
-                f"a{index}a": ("adult", size)
-                for index, size in enumerate(
-                    (1605, 2265, 3185, 4781, 6414, 11221, 16101, 22697, 32562), start=1
-                )
-            },
-            **{
-                f"w{index}a": ("web", size)
-                for index, size in enumerate(
-                    (2477, 3470, 4912, 7366, 9888, 17188, 24692, 49749), start=1
-                )
-            },
-        },
-        # The files in circulation have one row less than the paper counts.
-        sizes={11220: 11221, 16100: 16101, 22696: 22697, 32561: 32562},
-    ),
-    "srbo": Aliases(),
-}
-
-_NO_ALIASES = Aliases()
 _PREFIX = re.compile(r"(?P<base>.+)\[:(?P<size>\d+)\]")
 
 
@@ -115,25 +32,63 @@ class Printed:
     value: float
 
 
-@cache
+#: A file of more bytes is not read; the largest that ships has 60 kB.
+MOST_BYTES = 1 << 23
+
+_COLUMNS = ("table", "dataset", "kernel", "size", "solver", "metric", "value")
+
+
 def numbers(paper: str) -> tuple[Printed, ...]:
-    """Return every printed number of `paper`; none for a paper whose tables are not available."""
-    path = paths.PACKAGE / "published" / f"{paper}.csv"
-    if not path.exists():
-        return ()
-    with path.open(encoding="utf-8", newline="") as handle:
-        return tuple(
-            Printed(
-                table=row["table"],
-                dataset=row["dataset"],
-                kernel=row["kernel"],
-                size=row["size"],
-                solver=row["solver"],
-                metric=row["metric"],
-                value=float(row["value"]),
-            )
-            for row in csv.DictReader(handle)
-        )
+    """Return every printed number of `paper`; none for a paper whose tables are not available.
+
+    Raises
+    ------
+    svmbench.base.errors.ConfigError
+        For a file that can't be read, or a line of it that holds no number.
+    """
+    found = paper_folders.papers().get(paper)
+    return _read(found.folder) if found else ()
+
+
+@cache
+def _read(folder: Path) -> tuple[Printed, ...]:
+    return tuple(
+        row for place in sorted((folder / "published").glob("*.csv")) for row in _rows(place)
+    )
+
+
+def _rows(place: Path) -> Iterator[Printed]:
+    shown = line(place, 200)
+    try:
+        text = paths.read_regular(place, MOST_BYTES).decode("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise ConfigError(f"can't read {shown}: {why}") from None
+    reader = csv.DictReader(io.StringIO(text, newline=""))
+    missing = [name for name in _COLUMNS if name not in (reader.fieldnames or ())]
+    if missing:
+        raise ConfigError(f"{shown}: there is no column {', '.join(missing)}")
+    try:
+        for row in reader:
+            if any(row[name] is None for name in _COLUMNS):
+                raise ConfigError(f"{shown}, line {reader.line_num}: there are too few columns")
+            texts = {name: row[name] for name in _COLUMNS[:-1]}
+            yield Printed(**texts, value=_number(row["value"]))
+    except (ValueError, csv.Error) as error:
+        raise ConfigError(f"{shown}, line {reader.line_num}: {line(error, 200)}") from None
+
+
+def _number(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"{text} is no finite number")
+    return value
+
+
+def _names(paper: str) -> paper_folders.Printed:
+    """Return what a paper calls things."""
+    found = paper_folders.papers().get(paper)
+    return found.printed if found else paper_folders.Printed()
 
 
 def has_table(paper: str, table: str) -> bool:
@@ -171,7 +126,7 @@ def lookup(
         None where the paper prints nothing, or where the suite's name means something else than
         the printed one.
     """
-    aliases = ALIASES.get(paper, _NO_ALIASES)
+    aliases = _names(paper)
     swept = dict(dimensions or {})
     located = _printed_dataset(aliases, dataset or "", swept.get("rows"))
     printed_solver = _printed_name(aliases.solvers, solver or "")
@@ -203,7 +158,7 @@ def sweep(
 
     Parameters are those of `lookup`; empty where the paper prints no sweep.
     """
-    aliases = ALIASES.get(paper, _NO_ALIASES)
+    aliases = _names(paper)
     located = _printed_dataset(aliases, dataset or "", None)
     printed_solver = _printed_name(aliases.solvers, solver or "")
     printed_metric = _printed_metric(aliases, table, metric)
@@ -247,7 +202,7 @@ def exponent(
 
     Parameters are those of `lookup`; None where it prints none.
     """
-    aliases = ALIASES.get(paper, _NO_ALIASES)
+    aliases = _names(paper)
     located = _printed_dataset(aliases, dataset or "", None)
     printed_solver = _printed_name(aliases.solvers, solver or "")
     if located is None or printed_solver is None:
@@ -262,17 +217,22 @@ def exponent(
     return found[0] if len(found) == 1 else None
 
 
-@cache
 def _index(paper: str) -> dict[tuple[str, ...], list[Printed]]:
+    found = paper_folders.papers().get(paper)
+    return _indexed(found.folder) if found else {}
+
+
+@cache
+def _indexed(folder: Path) -> dict[tuple[str, ...], list[Printed]]:
     index: dict[tuple[str, ...], list[Printed]] = {}
-    for row in numbers(paper):
+    for row in _read(folder):
         key = (row.table, row.dataset, row.solver, row.metric, row.size)
         index.setdefault(key, []).append(row)
     return index
 
 
 def _printed_dataset(
-    aliases: Aliases, dataset: str, size: int | None
+    aliases: paper_folders.Printed, dataset: str, size: int | None
 ) -> tuple[str, tuple[str, ...]] | None:
     """Return a data set's printed name and the sizes, in the CSV's text, that it may stand under.
 
@@ -294,7 +254,7 @@ def _printed_dataset(
     return (named[0] if named else dataset), (_printed_size(aliases, size),)
 
 
-def _printed_size(aliases: Aliases, size: int | None) -> str:
+def _printed_size(aliases: paper_folders.Printed, size: int | None) -> str:
     return "" if size is None else str(aliases.sizes.get(size, size))
 
 
@@ -306,8 +266,5 @@ def _printed_name(renamed: Mapping[str, str | tuple[str, ...]], ours: str) -> st
     return None if ours in renamed else ours
 
 
-def _printed_metric(aliases: Aliases, table: str, metric: str) -> str | None:
-    renamed = {
-        printed: ours for (where, printed), ours in aliases.metrics.items() if where == table
-    }
-    return _printed_name(renamed, metric)
+def _printed_metric(aliases: paper_folders.Printed, table: str, metric: str) -> str | None:
+    return _printed_name(aliases.metrics.get(table, {}), metric)

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from svmbench.report.best import Contest, contests
-from svmbench.report.claims.measures import Estimate, estimate, test_share
 from svmbench.report.comparisons import (
     Friedman,
     corrected_t_test,
@@ -19,6 +18,7 @@ from svmbench.report.comparisons import (
     holm,
     performance_profile,
 )
+from svmbench.report.estimates import Estimate, estimate, test_share
 from svmbench.report.records import Run
 from svmbench.report.statistics import signed_rank, win_draw_loss
 from svmbench.report.summary import group

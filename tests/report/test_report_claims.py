@@ -8,14 +8,10 @@ import pytest
 from claimed_runs import SCENES, Kept, wobble, write_run, write_updates
 
 from svmbench.base.errors import ConfigError, ResultsError
-from svmbench.papers import PAPERS
-from svmbench.report import claims as judging
-from svmbench.report.claims import completed, written
-from svmbench.report.claims.checks import CHECKS
-from svmbench.report.claims.entries import CLAIMS
-from svmbench.report.claims.measures import (
-    Estimate,
-    difference,
+from svmbench.papers import judging, papers
+from svmbench.papers.judging import completed, written
+from svmbench.papers.judging.checks import CHECKS, load
+from svmbench.papers.judging.measures import (
     is_at_least,
     is_at_most,
     is_inside,
@@ -24,7 +20,7 @@ from svmbench.report.claims.measures import (
     seconds,
     signed,
 )
-from svmbench.report.claims.verdict import (
+from svmbench.papers.judging.verdict import (
     NOT_REPRODUCED,
     NOT_TESTED,
     PARTLY,
@@ -32,12 +28,13 @@ from svmbench.report.claims.verdict import (
     Part,
     decide,
 )
-from svmbench.report.claims.written import summary
+from svmbench.papers.judging.written import summary
 from svmbench.report.comparisons import Interval
+from svmbench.report.estimates import Estimate, difference
 from svmbench.report.records import Cell
 from svmbench.report.statistics import PowerLaw
 
-ALL = {claim.id: claim for claim in judging.read(None, list(PAPERS))}
+ALL = {claim.id: claim for claim in judging.read()}
 
 
 def verdict(name, folder):
@@ -55,7 +52,9 @@ def scene(name, folder, edit=None):
 
 def test_every_claim_has_a_check_a_scene_and_a_command():
     assert len(ALL) == 38
+    assert all(load(paper) for paper in papers().values())
     assert set(ALL) == set(CHECKS)
+    assert {claim.paper for claim in ALL.values()} == set(papers())
     assert set(SCENES) == set(ALL) - {"alsvm-7"}  # which is of no run
     assert all(claim.commands() for claim in ALL.values())
 
@@ -450,7 +449,7 @@ def test_a_damaged_run_and_a_missing_folder_are_sentences(tmp_path):
     [
         ('metrics = ["cpu_time_s"]', 'metrics = ["cpu_tme_s"]', "unknown metric 'cpu_tme_s'; did"),
         ("[smo-1]", "[smoo-1]", "no check is known by this name; did you mean 'smo-1'?"),
-        ('paper = "smo"', 'paper = "smoo"', "unknown paper 'smoo'; did you mean 'smo'?"),
+        ("where =", 'paper = "smoo"\nwhere =', "paper is 'smo'"),
         ("limits = {gap = 0.5}", "limits = {gab = 0.5}", "limit gap is missing"),
         ("limits = {gap = 0.5}", "limits = {gap = true}", "limit gap is a number"),
         ("limits = {gap = 0.5}", "limits = 3", "limits is a table of numbers"),
@@ -465,22 +464,24 @@ def test_a_damaged_run_and_a_missing_folder_are_sentences(tmp_path):
     ],
 )
 def test_a_wrong_claims_file_is_a_sentence(before, after, said, tmp_path):
-    text = CLAIMS.read_text(encoding="utf-8")
+    text = (papers()["smo"].folder / "claims.toml").read_text(encoding="utf-8")
     assert before in text
     path = tmp_path / "claims.toml"
     path.write_text(text.replace(before, after, 1), encoding="utf-8")
     with pytest.raises(ConfigError) as caught:
-        judging.read(path, list(PAPERS))
+        judging.read(path)
     assert said in str(caught.value)
 
 
 def test_thresholds_of_ones_own_decide(tmp_path):
-    text = CLAIMS.read_text(encoding="utf-8").replace(
-        "limits = {gap = 0.5}", "limits = {gap = 2.0}"
+    text = (
+        (papers()["smo"].folder / "claims.toml")
+        .read_text(encoding="utf-8")
+        .replace("limits = {gap = 0.5}", "limits = {gap = 2.0}")
     )
     path = tmp_path / "mine.toml"
     path.write_text(text, encoding="utf-8")
-    strict = {claim.id: claim for claim in judging.read(path, list(PAPERS))}["smo-1"]
+    strict = {claim.id: claim for claim in judging.read(path)}["smo-1"]
     kept = judging.gather([scene("smo-1", tmp_path / "runs")])
     assert judging.judge([strict], kept)[0].state == NOT_REPRODUCED
 

@@ -13,9 +13,7 @@ from script_loading import load_script
 from synthetic_runs import planned, race_run, record, smo_run, write_run
 
 from svmbench.base.errors import ResultsError
-from svmbench.report import build, kept
-from svmbench.report.builder import read_content
-from svmbench.report.figures import (
+from svmbench.papers.figures import (
     Results,
     evaluate,
     expressions,
@@ -24,6 +22,8 @@ from svmbench.report.figures import (
     rows_behind,
     written,
 )
+from svmbench.report import build, kept
+from svmbench.report.builder import read_content
 from svmbench.report.newest import PACKED
 from svmbench.report.records import result_lines
 from svmbench.report.tidy import tidy_csv

@@ -14,9 +14,9 @@ from synthetic_runs import planned, record, write_run
 
 from svmbench.report.builder import read_content
 from svmbench.report.rankings import Ranking, rankings
-from svmbench.report.site import Material, build_site
-from svmbench.report.site.diagrams import critical_difference, groups, profile
-from svmbench.report.site.ranks import p_text
+from svmbench.site import Material, build_site
+from svmbench.site.diagrams import critical_difference, groups, profile
+from svmbench.site.ranks import p_text
 
 SOLVERS = ("alsvm", "falsvm", "pegasos")
 SETS = tuple(f"set-{number}" for number in range(8))

@@ -19,9 +19,9 @@ from runs import svmbench
 from synthetic_runs import alsvm_run, planned, race_run, record, sweep_run, write_run
 
 from svmbench.base.errors import ResultsError
-from svmbench.report import claims
-from svmbench.report.site import MARKER, Material, SolverFacts, build_site, folder
-from svmbench.report.site.runs import lighter
+from svmbench.papers import judging as claims
+from svmbench.site import MARKER, Material, SolverFacts, build_site, folder
+from svmbench.site.runs import lighter
 
 EVIL = '<img src=x onerror="alert(1)">&amp;\'\x1b[31m'
 STALE = "core.linear.alsvm has changed since"

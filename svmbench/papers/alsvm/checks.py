@@ -1,0 +1,224 @@
+"""ALSVM: times and accuracies of Table II, growth with rows and features, adding and removing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from svmbench.base.errors import ResultsError
+from svmbench.papers.judging.checks import cells_of, check, label, untested
+from svmbench.papers.judging.entries import Claim
+from svmbench.papers.judging.evidence import Evidence, Source
+from svmbench.papers.judging.measures import (
+    growth,
+    is_at_most,
+    is_inside,
+    seconds,
+    spelt,
+    times,
+)
+from svmbench.papers.judging.parts import fastest_parts, growth_parts, within_best
+from svmbench.papers.judging.verdict import Part, size_of
+from svmbench.report.estimates import Estimate, estimates
+from svmbench.report.statistics import crossing
+
+#: The block of Table II that does what the paper did, and its four solvers.
+AS_PRINTED = "cv"
+FOUR = ("alsvm", "falsvm", "liblinear-l1", "pegasos")
+
+
+@check("alsvm-1")
+def falsvm_fastest(claim: Claim, kept: Evidence) -> list[Part]:
+    """Ask whether FALSVM takes the least time of the four on every data set."""
+    return [
+        part
+        for source in kept.of(claim.configs[0])
+        for part in (
+            *fastest_parts(claim, source, [AS_PRINTED], "falsvm", FOUR),
+            *untested(claim, source, [AS_PRINTED], "falsvm"),
+        )
+    ]
+
+
+@check("alsvm-2")
+def alsvm_faster(claim: Claim, kept: Evidence) -> list[Part]:
+    """Ask whether ALSVM takes less time than LIBLINEAR and Pegasos on all sets but w8a."""
+    parts = []
+    for source in kept.of(claim.configs[0]):
+        for rival in ("liblinear-l1", "pegasos"):
+            parts += [
+                replace(part, what=f"{part.what} beside {rival}")
+                for part in fastest_parts(claim, source, [AS_PRINTED], "alsvm", [rival])
+                if part.cells and part.cells[0].dataset != "w8a"
+            ]
+        parts += untested(claim, source, [AS_PRINTED], "alsvm")
+    return parts
+
+
+@check("alsvm-3", "points")
+def accuracies(claim: Claim, kept: Evidence) -> list[Part]:
+    """Ask whether ALSVM and FALSVM are within the limit of the best of the four."""
+    return [
+        part
+        for source in kept.of(claim.configs[0])
+        for part in (
+            *within_best(claim, source, [AS_PRINTED], "alsvm", FOUR),
+            *within_best(claim, source, [AS_PRINTED], "falsvm", FOUR),
+            *untested(claim, source, [AS_PRINTED], "falsvm"),
+        )
+    ]
+
+
+@check("alsvm-4", "low", "high")
+def linear_in_rows(claim: Claim, kept: Evidence) -> list[Part]:
+    """Ask whether times of both grow with an exponent in the window."""
+    parts: list[Part] = []
+    for source in kept.of(claim.configs[0]):
+        parts += growth_parts(
+            claim, source, "fig1", ("alsvm", "falsvm"),
+            (claim.limits["low"], claim.limits["high"]),
+        )  # fmt: skip
+        parts += [
+            part
+            for solver in ("alsvm", "falsvm")
+            for part in untested(claim, source, ["fig1"], solver)
+        ]
+    return [*parts, *_spark_parts(claim, kept)]
+
+
+def _spark_parts(claim: Claim, kept: Evidence) -> list[Part]:
+    """Return what the kept passes over synthetic rows in Spark say of the exponent.
+
+    It is that of the time above a pass over almost no rows, which was measured beside them.
+    """
+    points = sorted(_numbers(kept.lines("spark_growth.csv"), "rows", "spark_growth.csv"))
+    if len(points) < 3:
+        return []
+    (few, fixed), *sizes = points
+    law = growth((n, took - fixed) for n, took in sizes)
+    said = (
+        f"{spelt(law)}, {sizes[0][0]:,.0f} to {sizes[-1][0]:,.0f} rows, of CPU time above that of a"
+        f" pass over {few:,.0f} rows ({seconds(fixed)}; spark_growth.csv)"
+    )
+    window = claim.limits["low"], claim.limits["high"]
+    what = "alsvm-spark on rows that executors make"
+    return [Part(what, is_inside(law, *window), said, claim.printed, stand_in=True)]
+
+
+@check("alsvm-5", "ratio")
+def falsvm_tens_of_times(claim: Claim, kept: Evidence) -> list[Part]:
+    """Ask whether ALSVM takes at least so many times FALSVM's time at the full size."""
+    metric, parts = claim.metrics[0], []
+    for source in kept.of(claim.configs[0]):
+        largest: dict[str, tuple[float, dict[str, Estimate]]] = {}
+        for (dataset, _), solvers in estimates(source.block("fig1"), metric).items():
+            if "alsvm" in solvers and "falsvm" in solvers:
+                size = size_of(solvers["alsvm"].cells[0]) or 0.0
+                if size >= largest.get(dataset, (0.0, {}))[0]:
+                    largest[dataset] = (size, solvers)
+        for dataset, (size, solvers) in largest.items():
+            ratio = solvers["alsvm"].value / solvers["falsvm"].value
+            parts.append(
+                Part(
+                    label(source, dataset),
+                    ratio >= claim.limits["ratio"],
+                    f"{times(ratio)} at {size:,.0f} rows",
+                    claim.printed,
+                    cells_of(solvers["alsvm"], solvers["falsvm"]),
+                    stand_in=dataset in claim.stand_ins,
+                )
+            )
+        parts += untested(claim, source, ["fig1"], "falsvm")
+    return parts
+
+
+@check("alsvm-6", "low", "high")
+def crossing_near_a_thousand(claim: Claim, kept: Evidence) -> list[Part]:
+    """Ask whether FALSVM's time rises above LIBLINEAR's once, at a dimension in the window."""
+    parts = []
+    for config in claim.configs:
+        for source in kept.of(config):
+            block = config.removeprefix("alsvm_")
+            parts += _crossings(claim, source, block)
+            parts += untested(claim, source, [block], "falsvm")
+    return parts
+
+
+def _crossings(claim: Claim, source: Source, block: str) -> list[Part]:
+    first, second = "falsvm", "liblinear-l1"
+    curves: dict[str, dict[str, list[tuple[float, Estimate]]]] = {}
+    for (dataset, swept), solvers in estimates(source.block(block), claim.metrics[0]).items():
+        x = dict(swept).get("features")
+        for name in (first, second):
+            if isinstance(x, int | float) and name in solvers:
+                curve = curves.setdefault(dataset, {}).setdefault(name, [])
+                curve.append((float(x), solvers[name]))
+    parts = []
+    for dataset, both in curves.items():
+        if len(both) < 2:
+            continue
+        xs, ys = zip(*(([x for x, _ in both[n]], [e.value for _, e in both[n]])
+                       for n in (first, second)), strict=True)  # fmt: skip
+        found = crossing(xs[0], ys[0], xs[1], ys[1])
+        low, high = claim.limits["low"], claim.limits["high"]
+        holds: bool | None = (
+            found.first_starts_below is True and len(found.at) == 1 and low <= found.at[0] <= high
+        )
+        ends_early = found.end is not None and found.end < 0.99 * high
+        if found.first_starts_below and not found.at and ends_early:
+            holds = None  # the curves may cross yet
+        parts.append(
+            Part(
+                label(source, f"{block}, {dataset}"),
+                holds,
+                found.sentence(first, second, "features"),
+                claim.printed,
+                cells_of(*(one for curve in both.values() for _, one in curve)),
+                stand_in=dataset in claim.stand_ins,
+            )
+        )
+    return parts
+
+
+#: Below so many features what is timed is no arithmetic.
+FEWEST_FEATURES = 400
+
+
+@check("alsvm-7", "exponent", "same")
+def updates(claim: Claim, kept: Evidence) -> list[Part]:
+    """Ask whether an update is retraining, at a time that grows with d by the limit's exponent."""
+    rows = kept.lines("updates.csv")
+    parts = []
+    for operation in ("add", "remove"):
+        points = [point for point in _updates(rows, operation) if point[0] >= FEWEST_FEATURES]
+        if not points:
+            continue
+        law = growth(points)
+        holds = is_at_most(law, claim.limits["exponent"], widest=1.5)
+        said = f"{spelt(law)}, d {min(points)[0]:.0f} to {max(points)[0]:.0f} (updates.csv)"
+        parts.append(Part(f"time to {operation} a sample", holds, said, claim.printed))
+    apart = [
+        value
+        for operation in ("add", "remove")
+        for _, value in _updates(rows, f"difference of {operation}")
+    ]
+    if apart:
+        said = f"weights at most {max(apart):.1g} from those of retraining, relative (updates.csv)"
+        holds = max(apart) <= claim.limits["same"]
+        parts.append(Part("equal to retraining", holds, said.replace("e-", "e−")))
+    elif parts:
+        parts.append(Part("equal to retraining", None, "the kept file has times alone"))
+    return parts
+
+
+def _updates(rows: Sequence[Mapping[str, str]], operation: str) -> list[tuple[float, float]]:
+    """Return what a kept file says of an operation, by the number of features."""
+    return _numbers([row for row in rows if row.get("operation") == operation], "d", "updates.csv")
+
+
+def _numbers(rows: Sequence[Mapping[str, str]], by: str, file: str) -> list[tuple[float, float]]:
+    """Return the CPU seconds of a kept file's lines, by one of its columns."""
+    try:
+        return [(float(row[by]), float(row["cpu_time_s"])) for row in rows]
+    except (KeyError, TypeError, ValueError) as error:
+        raise ResultsError(f"{file}: a line has no number {by!r} or 'cpu_time_s'") from error

@@ -1,0 +1,352 @@
+"""Figures in prose, taken from kept results: expressions in comments, and generated tables.
+
+Beside a figure stands the expression that it is the value of, in an HTML comment that no reader
+sees::
+
+    csvc is <!--= median ratio csvc:libsvm of smo/perf_kernel block=a9a -->36 times as fast
+
+An expression is an aggregate (``value`` of exactly one, ``median``, ``mean``, ``min``, ``max``,
+``range``, ``sum``, ``count``), a metric, a solver (or a pair ``a:b`` of a race) where that is not
+left open, ``of`` a folder under ``results/``, and conditions on the columns of its ``table.csv``
+(``dataset=iris,wine``, ``rows=1605``, or a dimension: ``solver.nu=0.2``). ``field=published`` takes
+another column than the value. With ``plot=NAME`` the numbers are those of a plot's exponents
+(``exponent``, ``low``, ``high``), and solvers its series. Two expressions may stand in a quotient
+or a difference; the second takes over what it doesn't say::
+
+    <!--= mean cpu_time_s nn-isda of nlsgd/table3 block=all-rows / mean cpu_time_s nl-sgd -->15
+
+The figure is rounded to the digits that it is written with. Between two other comments stands a
+table as it was made::
+
+    <!-- table smo/perf_kernel a9a -->
+    <!-- /table -->
+
+and between two others what became of the papers' claims (`svmbench.papers.judging`): of all papers
+by their states, or of one paper with what the records say::
+
+    <!-- verdicts -->
+    <!-- /verdicts -->
+
+    <!-- verdicts smo -->
+    <!-- /verdicts -->
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import re
+import shlex
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property
+from pathlib import Path
+
+from svmbench.base.errors import ResultsError
+from svmbench.base.files import read_text
+from svmbench.papers import judging
+from svmbench.papers.judging import Evidence
+from svmbench.papers.judging import written as as_text
+from svmbench.schema.specs import canonical
+
+_NUMBER = r"[-−]?\d[\d,]*(?:\.\d+)?"
+# Nothing reaches beyond the next comment of its kind: a text full of beginnings without an end
+# would else be gone over once for each of them.
+_FIGURE = re.compile(
+    rf"<!--=(?P<what>(?:(?!<!--|-->).)*)-->(?P<figure>{_NUMBER}(?:–{_NUMBER})?)?", re.DOTALL
+)
+_TABLE = re.compile(
+    r"(?P<head><!-- table (?P<folder>\S+) (?P<name>\S+) -->\n)"
+    r"(?:(?!<!-- /?table).)*(?P<foot><!-- /table -->)",
+    re.DOTALL,
+)
+_VERDICTS = re.compile(
+    r"(?P<head><!-- verdicts(?: (?P<paper>\S+))? -->\n)"
+    r"(?:(?!<!-- /?verdicts).)*(?P<foot><!-- /verdicts -->)",
+    re.DOTALL,
+)
+#: Digits of a figure that is not written yet.
+_DIGITS = 3
+
+_AGGREGATES: dict[str, Callable[[Sequence[float]], float]] = {
+    "median": statistics.median,
+    "mean": statistics.fmean,
+    "min": min,
+    "max": max,
+    "sum": math.fsum,
+    "count": len,
+}
+
+
+@dataclass(frozen=True)
+class Query:
+    """One expression without its quotient: what of which numbers."""
+
+    aggregate: str
+    metric: str
+    solver: str = ""
+    folder: str = ""
+    where: dict[str, str] = field(default_factory=dict)
+
+
+class Results:
+    """A folder of kept results, of which each file is read once, however many figures it is behind.
+
+    Parameters
+    ----------
+    root : Path
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._read: dict[Path, list[dict[str, str]]] = {}
+
+    def lines(self, path: Path) -> list[dict[str, str]]:
+        """Return the lines of a CSV file, all with the same columns; '' where one has no value.
+
+        Raises
+        ------
+        ResultsError
+            If it can't be read.
+        """
+        if path not in self._read:
+            try:
+                rows = [_flat(row) for row in csv.DictReader(io.StringIO(read_text(path)))]
+            except OSError as error:
+                raise ResultsError(f"can't read {path}: {error.strerror or error}") from error
+            columns = {name: "" for row in rows for name in row}
+            self._read[path] = [{**columns, **row} for row in rows]
+        return self._read[path]
+
+    @cached_property
+    def evidence(self) -> Evidence:
+        """Every kept run below the folder, as claims are judged by them."""
+        return judging.gather([self.root], only_kept=True)
+
+
+def refresh(text: str, results: Results, name: str = "text") -> str:
+    """Return a page with every figure, table and verdict as the kept results have them.
+
+    Parameters
+    ----------
+    text : str
+        Markdown.
+    results : Results
+    name : str
+        Of the page, for messages.
+
+    Raises
+    ------
+    ResultsError
+        For an expression that can't be read, or that no number or several fit.
+    """
+
+    def figure(found: re.Match[str]) -> str:
+        try:
+            values = evaluate(found["what"], results)
+        except ResultsError as error:
+            line = text.count("\n", 0, found.start()) + 1
+            raise ResultsError(f"{name}:{line}: {found['what'].strip()}: {error}") from error
+        return f"<!--={found['what']}-->{written(values, found['figure'] or '')}"
+
+    def table(found: re.Match[str]) -> str:
+        lines = _table_lines(results.root / found["folder"] / f"{found['name']}.md")
+        return f"{found['head']}\n{lines}\n\n{found['foot']}"
+
+    def verdicts(found: re.Match[str]) -> str:
+        return f"{found['head']}\n{_verdict_lines(found['paper'], results)}\n\n{found['foot']}"
+
+    return _VERDICTS.sub(verdicts, _TABLE.sub(table, _FIGURE.sub(figure, text)))
+
+
+def expressions(text: str) -> list[str]:
+    """Return every expression of a page."""
+    return [found["what"] for found in _FIGURE.finditer(text)]
+
+
+def queries(expression: str) -> list[Query]:
+    """Return an expression, or both sides of its quotient or difference, each with its folder.
+
+    Raises
+    ------
+    ResultsError
+        For an expression that can't be read.
+    """
+    parts = re.split(r" [/-] ", " ".join(expression.split()))
+    if len(parts) > 2:
+        raise ResultsError("there is one quotient or difference in an expression, not more")
+    first, *rest = map(parse, parts)
+    for place, second in enumerate(rest):
+        if not second.folder:
+            where = {**first.where, **second.where}
+            rest[place] = replace(second, folder=first.folder, where=where)
+    return [first, *rest]
+
+
+def evaluate(expression: str, results: Results) -> tuple[float, ...]:
+    """Return the value of an expression; both ends of a range.
+
+    Raises
+    ------
+    ResultsError
+        For an expression that can't be read, or that no number or several fit.
+    """
+    values = [_value(query, results) for query in queries(expression)]
+    if len(values) == 1:
+        return values[0]
+    left, right = values
+    if len(left) > 1 or len(right) > 1:
+        raise ResultsError("a range has no quotient or difference")
+    if " - " in " ".join(expression.split()):
+        return (left[0] - right[0],)
+    if right[0] == 0:
+        raise ResultsError("the second value is 0")
+    return (left[0] / right[0],)
+
+
+def parse(text: str) -> Query:
+    """Read an expression without a quotient.
+
+    Raises
+    ------
+    ResultsError
+        If it can't be read.
+    """
+    words = shlex.split(text)
+    head, where = [word for word in words if "=" not in word], [w for w in words if "=" in w]
+    folder = ""
+    if "of" in head:
+        place = head.index("of")
+        if len(head) != place + 2:
+            raise ResultsError("after 'of' stands one folder under results/")
+        folder, head = head[-1].removeprefix("results/").rstrip("/"), head[:place]
+    known = ["value", "range", *_AGGREGATES]
+    if not 2 <= len(head) <= 3 or head[0] not in known:
+        raise ResultsError(
+            f"it begins with one of {', '.join(known)}, a metric and at most one solver"
+        )
+    return Query(
+        aggregate=head[0],
+        metric=head[1],
+        solver=head[2].replace(":", " vs ") if head[2:] else "",
+        folder=folder,
+        where=dict(word.split("=", 1) for word in where),
+    )
+
+
+def written(values: Sequence[float], like: str) -> str:
+    """Return numbers with the digits that a figure is written with; three digits if it isn't."""
+    shapes = like.split("–") if like else [""]
+    if len(shapes) != len(values):
+        shapes = [shapes[0]] * len(values)
+    return "–".join(_one(value, shape) for value, shape in zip(values, shapes, strict=True))
+
+
+def _one(value: float, like: str) -> str:
+    if like:
+        places = len(like.partition(".")[2])
+        comma = "," if "," in like or (abs(value) >= 1e4 and "." not in like) else ""
+    elif float(value).is_integer():
+        places, comma = 0, ","
+    else:
+        places, comma = max(0, _DIGITS - 1 - math.floor(math.log10(abs(value)))), ","
+    text = f"{value:{comma}.{places}f}"
+    return text.removeprefix("-") if float(text.replace(",", "")) == 0 else text.replace("-", "−")
+
+
+def _value(query: Query, results: Results) -> tuple[float, ...]:
+    found = _numbers(query, results)
+    if query.aggregate == "count":
+        return (float(len(found)),)
+    if not found:
+        raise ResultsError("no number fits")
+    if query.aggregate == "value":
+        if len(found) > 1:
+            raise ResultsError(f"{len(found)} numbers fit; say which, or how to sum them up")
+        return (found[0],)
+    if query.aggregate == "range":
+        return (min(found), max(found))
+    return (float(_AGGREGATES[query.aggregate](found)),)
+
+
+def _numbers(query: Query, results: Results) -> list[float]:
+    return [float(row[_column(query)]) for row in rows_behind(query, results)]
+
+
+def _column(query: Query) -> str:
+    return query.metric if "plot" in query.where else query.where.get("field", "value")
+
+
+def rows_behind(query: Query, results: Results) -> list[dict[str, str]]:
+    """Return the lines of a folder's ``table.csv``, or of exponents, that fit, each number once.
+
+    Raises
+    ------
+    ResultsError
+        Without a folder, or if there is no such file or column.
+    """
+    where = dict(query.where)
+    plot, column = where.pop("plot", ""), _column(query)
+    where.pop("field", "")
+    if not query.folder:
+        raise ResultsError("it says of no folder ('of smo/perf_kernel')")
+    if plot:
+        path = results.root / query.folder / f"{plot}-exponents.csv"
+        wanted = {"series": query.solver, **where}
+    else:
+        path = results.root / query.folder / "table.csv"
+        wanted = {"metric": query.metric, "solver": query.solver, **where}
+    rows = results.lines(path)
+    for name in (column, *wanted):
+        if rows and name not in rows[0]:
+            raise ResultsError(f"{path.name} has no column {name!r}")
+    # A number stands under every table that shows it, beside what the paper prints there.
+    twice = {"table", "published", "difference"} - {column}
+    found: dict[tuple[tuple[str, str], ...], dict[str, str]] = {}
+    for row in rows:
+        fits = all(not text or row[name] in text.split(",") for name, text in wanted.items())
+        if fits and row[column]:
+            key = tuple((name, text) for name, text in row.items() if name not in twice)
+            found[key] = row
+    return list(found.values())
+
+
+@cache
+def _swept(dimensions: str) -> dict[str, str]:
+    """Return each dimension of a line by its own name."""
+    swept = [part.partition("=") for part in dimensions.split("; ") if "=" in part]
+    return {name: text for name, _, text in swept}
+
+
+def _flat(row: dict[str, str]) -> dict[str, str]:
+    """Return a line of ``table.csv`` with each dimension under its own name."""
+    named = {canonical(name): text for name, text in row.items()}
+    return {**named, **_swept(row.get("dimensions", ""))}
+
+
+def _table_lines(path: Path) -> str:
+    try:
+        text = read_text(path)
+    except OSError as error:
+        raise ResultsError(f"can't read {path}: {error.strerror or error}") from error
+    lines = [line for line in text.splitlines() if line.startswith("|")]
+    if not lines:
+        raise ResultsError(f"{path} holds no table")
+    return "\n".join(lines)
+
+
+def _verdict_lines(paper: str | None, results: Results) -> str:
+    """Return the verdicts on a paper's claims, or on all of them; whatever the code is by now.
+
+    Raises
+    ------
+    ResultsError
+        For a paper without claims.
+    """
+    asked = [one for one in judging.read() if paper in (None, one.paper)]
+    if not asked:
+        raise ResultsError(f"there are no claims of {paper!r}")
+    found = judging.judge(asked, results.evidence)
+    return as_text.by_paper(found) if paper is None else as_text.as_markdown(found)

@@ -1,0 +1,242 @@
+"""Verdicts: what the papers claim, judged from kept records alone.
+
+The ``claims.toml`` of a paper has its claims, what decides each, and the thresholds (``entries.py``
+reads it); the paper's ``checks.py`` has a check for each claim (``checks.py`` here loads it). A
+check judges what ``evidence.py`` finds below the folders of results, and returns *parts*: one thing
+that the claim says, of one data set or figure, with the numbers and whether it holds, which
+``measures.py`` leaves open where the uncertainty does. ``verdict.py`` makes a state of the parts;
+``written.py`` shows verdicts in a terminal, as JSON, Markdown or LaTeX.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from svmbench.base.errors import ConfigError, SvmbenchError, suggestion
+from svmbench.base.inert import line
+from svmbench.base.paper_folders import Paper, papers
+from svmbench.papers.judging.checks import CHECKS, load
+from svmbench.papers.judging.entries import METRICS, Claim, limit_problems, read_claims
+from svmbench.papers.judging.evidence import FULL, LEAST, Evidence, Source, gather
+from svmbench.papers.judging.verdict import (
+    NOT_TESTED,
+    PARTLY,
+    REPRODUCED,
+    Part,
+    Verdict,
+    decide,
+)
+from svmbench.schema.scores import SCORES
+
+__all__ = ["Claim", "Evidence", "Part", "Verdict", "completed", "gather", "judge", "read"]
+
+#: From a run to what has changed since each of its cells was measured: by key, a sentence, an
+#: empty one for what is as it was; a key that is not there can't be told.
+Freshness = Callable[[Source], Mapping[str, str]]
+
+
+def read(path: Path | None = None, *, trust: bool = False) -> list[Claim]:
+    """Read the claims of all papers, or those of a file.
+
+    The papers' own claims are read as data alone. Those of a file are held to what the checks read.
+
+    Parameters
+    ----------
+    path : Path, optional
+    trust : bool, default=False
+        Whether a file may name claims of papers that don't ship with this package: their checks are
+        imported.
+
+    Raises
+    ------
+    svmbench.base.errors.ConfigError
+        For a file that says what no check understands.
+    """
+    known = papers()
+    metrics = [*METRICS, *(score.metric for score in SCORES.values())]
+    own = [
+        claim
+        for paper in known.values()
+        if (place := paper.folder / "claims.toml").is_file()
+        for claim in read_claims(place, metrics=metrics, paper=paper.key)
+    ]
+    if path is None:
+        return own
+    for paper in known.values():
+        load(paper, trust=trust)
+    limits = {name: declared.limits for name, declared in CHECKS.items()}
+    return read_claims(path, metrics=metrics, limits=limits, like=own)
+
+
+def judge(
+    claims: Sequence[Claim],
+    kept: Evidence,
+    freshness: Freshness | None = None,
+    *,
+    trust: bool = False,
+) -> list[Verdict]:
+    """Return a verdict on every claim.
+
+    Parameters
+    ----------
+    claims : sequence of Claim
+    kept : Evidence
+    freshness : callable, optional
+        What says of a run's cells whether they are older than the code that made them; without it
+        nobody looks.
+    trust : bool, default=False
+        Whether the checks of papers run that don't ship with this package. Without it their claims
+        are not tested, and the verdicts say so.
+
+    Raises
+    ------
+    svmbench.base.errors.SvmbenchError
+        If there is no check of a claim, it reads other limits, or other people's check fails.
+    """
+    looked: dict[int, Mapping[str, str]] = {}
+    verdicts = []
+    for claim in claims:
+        verdict = _judged(claim, kept, trust=trust)
+        if freshness is not None and verdict.cells:
+            used = _used(claim, kept, verdict)
+            for source in used:
+                if id(source) not in looked:
+                    looked[id(source)] = freshness(source)
+            verdict = _dated(verdict, [looked[id(source)] for source in used])
+        verdicts.append(verdict)
+    return verdicts
+
+
+def completed(own: Sequence[Verdict], kept: Sequence[Verdict]) -> list[Verdict]:
+    """Return verdicts of which those that leave a claim open are replaced by what is kept.
+
+    Parameters
+    ----------
+    own, kept : sequence of Verdict
+        On the same claims in the same order, from some runs and from kept records.
+    """
+    return [
+        _from_kept(mine, theirs)
+        if mine.state == NOT_TESTED and theirs.state != NOT_TESTED
+        else mine
+        for mine, theirs in zip(own, kept, strict=True)
+    ]
+
+
+def _from_kept(own: Verdict, kept: Verdict) -> Verdict:
+    return replace(
+        kept,
+        reason=f"from kept records: {kept.reason}",
+        notes=(f"These runs alone: {own.reason}.", *kept.notes),
+        from_kept=True,
+    )
+
+
+def _judged(claim: Claim, kept: Evidence, *, trust: bool) -> Verdict:
+    paper = papers()[claim.paper]
+    if not load(paper, trust=trust):
+        said = f"its check is other people's code, which --trust runs: {paper.folder}/checks.py"
+        return Verdict(claim, NOT_TESTED, said)
+    parts = _parts(claim, kept, paper)
+    sources = _used(claim, kept, Verdict(claim, "", "", tuple(parts)))
+    sources = sources or [source for config in claim.configs for source in kept.of(config)]
+    # Two configs may be views of the same cells, of which one is enough.
+    missing = [one for one in claim.configs if not kept.of(one)]
+    if sources and not any(source.run.name in claim.configs for source in sources):
+        missing = []
+    verdict = Verdict(claim, *decide(parts, kept.why_none(missing)), tuple(parts))
+    verdict = _of_a_cut(verdict, sources)
+    notes = [note for source in sources for note in (*source.notes, *_unfinished(source))]
+    notes += [
+        f"{config}: {note}" for config in claim.configs for note in kept.notes.get(config, ())
+    ]
+    busy = sum(cell.contended or cell.disturbed for cell in verdict.cells)
+    if busy and any(metric.endswith("_s") for metric in claim.metrics):
+        notes.append(f"{busy} of {len(verdict.cells)} results were timed beside other work.")
+    return replace(
+        verdict,
+        notes=tuple(dict.fromkeys(notes)),
+        sources=tuple(
+            (source.run.path.as_posix(), source.profile, source.machine) for source in sources
+        ),
+    )
+
+
+def _parts(claim: Claim, kept: Evidence, paper: Paper) -> list[Part]:
+    """Return what a claim's check makes of the records."""
+    place = f"{paper.folder.name}/claims.toml: {claim.id}"
+    if claim.id not in CHECKS:
+        known = [name for name in CHECKS if name.startswith(f"{paper.key}-")]
+        raise ConfigError(f"{place}: no check is known by this name{suggestion(claim.id, known)}")
+    declared = CHECKS[claim.id]
+    problems = limit_problems(claim.limits, declared.limits)
+    if problems:
+        raise ConfigError([f"{place}: {one}" for one in problems])
+    try:
+        return declared.check(claim, kept)
+    except SvmbenchError:
+        raise
+    except Exception as error:
+        if paper.ships:
+            raise
+        said = line(f"{type(error).__name__}: {error}", 300)
+        raise SvmbenchError(f"{paper.folder}/checks.py: the check of {claim.id}: {said}") from error
+
+
+def _of_a_cut(verdict: Verdict, sources: Sequence[Source]) -> Verdict:
+    """Return a verdict that names the profiles that cut its runs.
+
+    The least of them shows that everything runs; what it says of a paper is at most a part.
+    """
+    cuts = {source.profile: source.run.profile_note for source in sources if source.profile != FULL}
+    if not cuts:
+        return verdict
+    said = "; ".join(f"profile {name}: {note}" if note else f"profile {name}"
+                     for name, note in cuts.items())  # fmt: skip
+    state = verdict.state
+    if state == REPRODUCED and all(source.profile == LEAST for source in sources):
+        state = PARTLY
+    return replace(verdict, state=state, reason=f"{verdict.reason} ({said})")
+
+
+def _used(claim: Claim, kept: Evidence, verdict: Verdict) -> list[Source]:
+    """Return the runs whose records a verdict rests on."""
+    keys = {cell.key for cell in verdict.cells}
+    found = [
+        source
+        for sources in kept.sources.values()
+        for source in sources
+        if source.run.paper == claim.paper and any(cell.key in keys for cell in source.cells)
+    ]
+    # Two figures may be views of the same cells: the one that the claim names counts.
+    named = [source for source in found if source.run.name in claim.configs]
+    return named or found
+
+
+def _unfinished(source: Source) -> list[str]:
+    left = sum(cell.status not in {"ok", "unavailable", "skipped"} for cell in source.run.cells)
+    if not left:
+        return []
+    return [
+        f"{source.run.path.name} is unfinished: {left} of {len(source.run.cells)} cells have no "
+        "result."
+    ]
+
+
+def _dated(verdict: Verdict, known: Sequence[Mapping[str, str]]) -> Verdict:
+    """Return a verdict that says whether its records are older than the code."""
+    changed: dict[str, int] = {}
+    unknown = 0
+    keys = {cell.key for cell in verdict.cells}
+    for key in keys:
+        said = next((one[key] for one in known if key in one), None)
+        if said is None:
+            unknown += 1
+        elif said:
+            changed[said] = changed.get(said, 0) + 1
+    if changed:
+        stale = tuple(f"{count} of {len(keys)} results: {said}" for said, count in changed.items())
+        return replace(verdict, freshness="stale", stale=stale)
+    return replace(verdict, freshness="unknown" if unknown else "fresh")

@@ -1,0 +1,194 @@
+"""The registry of checks: one function for each claim, which turns records into parts.
+
+The checks of a paper stand in the ``checks.py`` of its folder, and are loaded when a claim of it is
+judged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+
+from svmbench.base.errors import SvmbenchError
+from svmbench.base.inert import line
+from svmbench.base.paper_folders import Paper
+from svmbench.papers.judging.entries import Claim
+from svmbench.papers.judging.evidence import Evidence, Source
+from svmbench.papers.judging.verdict import CANT_BE_HAD, Part
+from svmbench.report import published
+from svmbench.report.estimates import Estimate, Place
+from svmbench.report.records import Cell
+
+#: From a claim and what is kept to its parts; nothing where there is nothing to judge.
+Check = Callable[[Claim, Evidence], list[Part]]
+
+
+@dataclass(frozen=True)
+class Declared:
+    """A check, and the names of the limits that it reads."""
+
+    check: Check
+    limits: tuple[str, ...]
+
+
+CHECKS: dict[str, Declared] = {}
+
+
+def check(name: str, *limits: str) -> Callable[[Check], Check]:
+    """Declare the function below to be the check of a claim.
+
+    Parameters
+    ----------
+    name : str
+        The claim's id.
+    *limits : str
+        The limits that it reads.
+    """
+
+    def declare(function: Check) -> Check:
+        if name in CHECKS:
+            raise ValueError(f"a check of {name} is declared already")
+        CHECKS[name] = Declared(function, limits)
+        return function
+
+    return declare
+
+
+def load(paper: Paper, *, trust: bool = False) -> bool:
+    """Import the checks of a paper; return whether that could be done.
+
+    Parameters
+    ----------
+    paper : Paper
+    trust : bool, default=False
+        Whether the code of a paper runs that doesn't ship with this package.
+
+    Returns
+    -------
+    bool
+        False for a paper of others without `trust`.
+
+    Raises
+    ------
+    svmbench.base.errors.SvmbenchError
+        If other people's checks can't be imported, or are of claims that aren't the paper's.
+    """
+    if paper.ships:
+        import_module(f"svmbench.papers.{paper.key}.checks")
+    elif trust and (paper.folder / "checks.py").is_file():
+        _load(paper.key, paper.folder / "checks.py")
+    return paper.ships or trust
+
+
+@cache
+def _load(key: str, place: Path) -> None:
+    """Import other people's checks, once."""
+    before = set(CHECKS)
+    spec = spec_from_file_location(f"svmbench_checks_{key}", place)
+    assert spec is not None
+    assert spec.loader is not None
+    try:
+        spec.loader.exec_module(module_from_spec(spec))
+    except Exception as error:
+        said = line(f"{type(error).__name__}: {error}", 300)
+        raise SvmbenchError(f"{line(place, 200)}: can't be imported: {said}") from error
+    strangers = [name for name in CHECKS if name not in before and not name.startswith(f"{key}-")]
+    if strangers:
+        raise SvmbenchError(
+            f"{line(place, 200)}: {line(strangers[0], 60)!r} is no claim of this paper: the names"
+            f" of its claims begin with '{key}-'"
+        )
+
+
+def label(source: Source, *words: object) -> str:
+    """Return what a part is of; with its profile where runs of several count."""
+    parts = [str(word) for word in words if str(word)]
+    if not source.alone:
+        parts.append(f"profile {source.profile}")
+    return ", ".join(parts)
+
+
+def place_text(place: Place) -> str:
+    """Return a place in words: its data set, and what is swept."""
+    dataset, swept = place
+    return " ".join([dataset, *(f"{name.rpartition('.')[2]}={value}" for name, value in swept)])
+
+
+def cells_of(*found: Estimate | None) -> tuple[Cell, ...]:
+    """Return the cells of some estimates."""
+    return tuple(cell for one in found if one is not None for cell in one.cells)
+
+
+def unfinished(
+    source: Source, blocks: Sequence[str], dataset: str, solvers: Iterable[str]
+) -> dict[str, Cell]:
+    """Return, of some solvers, those without a result on a data set, with a cell that says why.
+
+    A solver that is not planned there, or can't be run there, is none of them.
+    """
+    found = {}
+    for solver in solvers:
+        cells = [
+            cell
+            for cell in source.planned(*blocks)
+            if cell.solver == solver and cell.dataset == dataset
+        ]
+        if cells and all(cell.status != "ok" for cell in cells) and cells[0].status != "skipped":
+            found[solver] = cells[0]
+    return found
+
+
+def held_back(holds: bool | None, missing: Iterable[str]) -> tuple[bool | None, str]:
+    """Return an answer that others than the missing solvers gave, and what is missing in words.
+
+    That something is the best is open while a rival is missing; that it is not, is not.
+    """
+    names = ", ".join(missing)
+    return (None if holds and names else holds), (f"; no result of {names}" if names else "")
+
+
+def untested(claim: Claim, source: Source, blocks: Sequence[str], *solvers: str) -> list[Part]:
+    """Return a part for each data set of some blocks on which a solver has no result.
+
+    Parameters
+    ----------
+    claim : Claim
+    source : Source
+    blocks : sequence of str
+    *solvers : str
+        The solvers that the claim is of.
+    """
+    parts = []
+    for dataset in dict.fromkeys(str(cell.dataset) for cell in source.planned(*blocks)):
+        missing = unfinished(source, blocks, dataset, solvers)
+        if not missing:
+            continue
+        cell = next(iter(missing.values()))
+        lost = cell.status in CANT_BE_HAD
+        why = cell.status + (f" ({cell.reason})" if cell.reason else "")
+        parts.append(
+            Part(
+                label(source, dataset),
+                None,
+                why if lost or len(solvers) == 1 else f"{', '.join(missing)}: {why}",
+                stand_in=dataset in claim.stand_ins,
+                unavailable=lost,
+            )
+        )
+    return parts
+
+
+def printed_text(
+    claim: Claim, table: str, dataset: str, metric: str, solvers: Iterable[str], unit: str = ""
+) -> str:
+    """Return what a paper prints for some solvers on a data set, or nothing."""
+    found = {
+        solver: published.lookup(claim.paper, table, dataset, metric, solver) for solver in solvers
+    }
+    return ", ".join(
+        f"{solver} {value:g}{unit}" for solver, value in found.items() if value is not None
+    )

@@ -1,0 +1,203 @@
+"""Claims as data: those of a paper's ``claims.toml``, or of a file with other thresholds."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from svmbench.base.errors import ConfigError, suggestion
+from svmbench.base.inert import line
+from svmbench.base.toml_source import read_toml
+
+#: What claims are decided by: metrics of records, apart from scores, which are declared.
+METRICS = (
+    *("cpu_time_s", "train_time_s", "nested_cv_cpu_time_s", "ratio", "speedup", "n_iter"),
+    *("objective", "objective_difference", "n_bound_sv", "n_nonbound_sv", "active_cuts"),
+    *("iteration_bound", "active", "hit_pct", "n_wrong", "n_cases", "largest_difference"),
+    *("screening_ratio_pct", "support_vectors", "basis_vectors", "accuracy_pct", "auc_pct"),
+)
+#: No threshold of a claim is larger.
+LARGEST_LIMIT = 1e9
+
+_TEXTS = ("where", "statement", "decided_by", "uncertainty", "printed", "command")
+_REQUIRED = ("where", "statement", "decided_by", "uncertainty")
+_LISTS = ("configs", "metrics", "stand_ins")
+_KNOWN = ("paper", *_TEXTS, *_LISTS, "limits")
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One claim of a paper, and what decides it.
+
+    Attributes
+    ----------
+    id, paper, where : str
+        Its name here, whose it is, and the table, figure or section that makes it.
+    statement, decided_by, uncertainty : str
+        What is claimed, what decides it, and what doubt is considered.
+    printed : str
+        What the paper prints for it, where that is a few numbers.
+    limits : dict of str to float
+        The thresholds, by the names that the check knows.
+    metrics : tuple of str
+        What is read of the records, in the order that the check knows.
+    configs : tuple of str
+        Whose runs it is judged from.
+    stand_ins : tuple of str
+        Data sets that stand in for the paper's own, and prove nothing of these.
+    command : str
+        What makes the records, where that is no run of a config.
+    """
+
+    id: str
+    paper: str
+    where: str
+    statement: str
+    decided_by: str
+    uncertainty: str
+    printed: str = ""
+    limits: Mapping[str, float] = field(default_factory=dict)
+    metrics: tuple[str, ...] = ()
+    configs: tuple[str, ...] = ()
+    stand_ins: tuple[str, ...] = ()
+    command: str = ""
+
+    def commands(self) -> list[str]:
+        """Return the commands that make the records."""
+        runs = [f"svmbench run {config} --profile paper" for config in self.configs]
+        return runs + ([self.command] if self.command else [])
+
+    def threshold(self) -> str:
+        """Return the limits as text."""
+        return ", ".join(
+            f"{name.replace('_', ' ')} {value:g}" for name, value in self.limits.items()
+        )
+
+
+def read_claims(
+    path: Path,
+    *,
+    metrics: Collection[str],
+    paper: str | None = None,
+    limits: Mapping[str, Collection[str]] | None = None,
+    like: Collection[Claim] = (),
+) -> list[Claim]:
+    """Read a file of claims.
+
+    Parameters
+    ----------
+    path : Path
+        TOML: a table for each claim.
+    metrics : collection of str
+        What may be named.
+    paper : str, optional
+        The key of the paper whose file it is: each of its claims is called ``KEY-…``. Without it
+        the paper of a claim is that of the claim of the same name in `like`.
+    limits : mapping of str to collection of str, optional
+        The claims that there are checks of, and the limits that each check reads; without it
+        neither is looked at.
+    like : collection of Claim, default=()
+        The papers' own claims. A claim of the same name has to have as many metrics and configs.
+
+    Raises
+    ------
+    svmbench.base.errors.ConfigError
+        If it can't be read, or says what no check understands: all its mistakes at once.
+    """
+    try:
+        content = read_toml(path, str(path))
+    except (OSError, ValueError) as error:  # a zero byte in its name
+        said = getattr(error, "strerror", None) or str(error)
+        raise ConfigError(f"can't read {line(path, 200)}: {said}") from error
+    problems: list[str] = []
+    found = []
+    shipped = {one.id: one for one in like}
+    for name, given in content.items():
+        whose = paper if paper is not None else shipped[name].paper if name in shipped else None
+        if limits is not None and name not in limits:
+            said = [f"no check is known by this name{suggestion(name, list(limits))}"]
+        elif whose is None or not name.startswith(f"{whose}-"):
+            said = [f"no paper is known whose claims are called so{suggestion(name, [*shipped])}"]
+        else:
+            said = _problems(given, whose, metrics)
+            if isinstance(given, dict):
+                read = None if limits is None else limits[name]
+                said += limit_problems(given.get("limits", {}), read)
+        if not said and name in shipped:
+            said = _unlike(given, shipped[name])
+        problems += [f"{path}: {line(name, 60)}: {one}" for one in said]
+        if not said and whose is not None:
+            found.append(_claim(name, whose, given))
+    if problems:
+        raise ConfigError(problems)
+    if not found:
+        raise ConfigError(f"{path}: it holds no claims")
+    return found
+
+
+def _claim(name: str, paper: str, given: Mapping[str, Any]) -> Claim:
+    lists = {key: tuple(given.get(key, ())) for key in _LISTS}
+    texts = {key: " ".join(str(given.get(key, "")).split()) for key in _TEXTS}
+    limits = {key: float(value) for key, value in given.get("limits", {}).items()}
+    return Claim(id=name, paper=paper, limits=limits, **texts, **lists)  # type: ignore[arg-type]
+
+
+def _problems(given: Any, paper: str, metrics: Collection[str]) -> list[str]:
+    """Return what is wrong with one entry apart from its limits, a sentence each."""
+    if not isinstance(given, dict):
+        return ["a claim is a table of keys"]
+    said = [
+        f"unknown key {line(key, 60)!r}{suggestion(key, list(_KNOWN))}"
+        for key in given
+        if key not in _KNOWN
+    ]
+    said += [f"{key} is missing" for key in _REQUIRED if not given.get(key)]
+    said += [f"{k} is text" for k in _TEXTS if not isinstance(given.get(k, ""), str)]
+    for key in _LISTS:
+        value = given.get(key, [])
+        if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+            said.append(f"{key} is a list of names")
+            continue
+        if key == "metrics":
+            said += [
+                f"unknown metric {line(one, 60)!r}{suggestion(one, list(metrics))}"
+                for one in value
+                if one not in metrics
+            ]
+    if given.get("paper", paper) != paper:
+        said.append(f"paper is {paper!r}")
+    return said
+
+
+def _unlike(given: Mapping[str, Any], shipped: Claim) -> list[str]:
+    """Return what an entry has too few or too many of: a check knows its names by their order."""
+    return [
+        f"{key} has {len(given.get(key, []))} names instead of {len(getattr(shipped, key))}"
+        for key in ("metrics", "configs")
+        if len(given.get(key, [])) != len(getattr(shipped, key))
+    ]
+
+
+def limit_problems(own: Any, read: Collection[str] | None) -> list[str]:
+    """Return what is wrong with a claim's limits, a sentence each.
+
+    Parameters
+    ----------
+    own : mapping of str to float
+        As a file has them: anything.
+    read : collection of str or None
+        The limits that the claim's check reads; None where nobody knows.
+    """
+    if not isinstance(own, Mapping):
+        return ["limits is a table of numbers"]
+    said = [f"limit {name} is missing" for name in read or () if name not in own]
+    for name, value in own.items():
+        if read is not None and name not in read:
+            said.append(f"unknown limit {line(name, 60)!r}{suggestion(name, list(read))}")
+        elif isinstance(value, bool) or not isinstance(value, int | float):
+            said.append(f"limit {name} is a number")
+        elif not 0 < value <= LARGEST_LIMIT:  # NaN is not
+            said.append(f"limit {name} is above 0 and at most {LARGEST_LIMIT:,.0f}")
+    return said

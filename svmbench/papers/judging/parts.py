@@ -1,0 +1,121 @@
+"""Parts that several papers' claims have: fastest, near the best, growth within a window."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from svmbench.papers.judging.checks import (
+    cells_of,
+    held_back,
+    label,
+    place_text,
+    printed_text,
+    unfinished,
+)
+from svmbench.papers.judging.entries import Claim
+from svmbench.papers.judging.evidence import Source
+from svmbench.papers.judging.measures import (
+    figure,
+    growth,
+    is_inside,
+    is_lower,
+    is_within,
+    seconds,
+    signed,
+    spelt,
+)
+from svmbench.papers.judging.verdict import Part, size_of
+from svmbench.report.estimates import Estimate, difference, estimates
+
+
+def fastest_parts(
+    claim: Claim, source: Source, blocks: Sequence[str], solver: str, rivals: Sequence[str]
+) -> list[Part]:
+    """Return for each data set whether a solver is faster than every rival."""
+    metric, parts = claim.metrics[0], []
+    for place, solvers in estimates(source.block(*blocks), metric).items():
+        others = {name: solvers[name] for name in rivals if name in solvers and name != solver}
+        if solver not in solvers or not others:
+            continue
+        own = solvers[solver]
+        quickest = min(others, key=lambda name: others[name].value)
+        lower = [is_lower(own, one, metric) for one in others.values()]
+        holds = False if False in lower else None if None in lower else True
+        holds, lacking = held_back(holds, unfinished(source, blocks, place[0], rivals))
+        said = f"{solver} {seconds(own.value)}, {quickest} {seconds(others[quickest].value)}"
+        printed = printed_text(
+            claim, claim.where, place[0], "train_time_s", (solver, quickest), " s"
+        )
+        parts.append(
+            Part(
+                label(source, place_text(place)),
+                holds,
+                said + lacking,
+                printed,
+                cells_of(own, *others.values()),
+                stand_in=place[0] in claim.stand_ins,
+            )
+        )
+    return parts
+
+
+def within_best(
+    claim: Claim, source: Source, blocks: Sequence[str], solver: str, rivals: Sequence[str]
+) -> list[Part]:
+    """Return for each data set whether a solver's score is near the best of all."""
+    metric, limit, parts = claim.metrics[0], claim.limits["points"], []
+    for place, solvers in estimates(source.block(*blocks), metric).items():
+        present = {name: solvers[name] for name in rivals if name in solvers}
+        if solver not in present or len(present) < 2:
+            continue
+        best = max(present, key=lambda name: present[name].value)
+        behind = difference(present[best], present[solver], metric)
+        holds = is_within(behind, limit) if best != solver else True
+        holds, lacking = held_back(holds, unfinished(source, blocks, place[0], rivals))
+        said = f"{solver} {figure(metric, present[solver].value)} %, "
+        said += f"{signed(-behind.value)} to {best}" if best != solver else "the best"
+        parts.append(
+            Part(
+                label(source, f"{solver} on {place_text(place)}"),
+                holds,
+                said + lacking,
+                printed_text(claim, claim.where, place[0], metric, (solver, best), " %"),
+                cells_of(*present.values()),
+                stand_in=place[0] in claim.stand_ins,
+            )
+        )
+    return parts
+
+
+def growth_parts(
+    claim: Claim,
+    source: Source,
+    block: str,
+    solvers: Sequence[str],
+    window: tuple[float, float],
+    metric: str = "",
+) -> list[Part]:
+    """Return for each data set and solver whether a metric's exponent in N is in a window."""
+    metric = metric or claim.metrics[0]
+    series: dict[tuple[str, str], list[tuple[float, Estimate]]] = {}
+    for (dataset, _), found in estimates(source.block(block), metric).items():
+        for solver in solvers:
+            size = size_of(found[solver].cells[0]) if solver in found else None
+            if size:
+                series.setdefault((dataset, solver), []).append((size, found[solver]))
+    parts = []
+    for (dataset, solver), points in series.items():
+        law = growth((size, one.value) for size, one in points)
+        sizes = [size for size, _ in points]
+        said = f"{spelt(law)}, {min(sizes):,.0f} to {max(sizes):,.0f} rows"
+        parts.append(
+            Part(
+                label(source, f"{solver} on {dataset}"),
+                is_inside(law, *window),
+                said,
+                claim.printed,
+                cells_of(*(one for _, one in points)),
+                stand_in=dataset in claim.stand_ins,
+            )
+        )
+    return parts

@@ -1,0 +1,263 @@
+"""Platt's report: how SMO and chunking grow, what sparse storage is worth, support vectors.
+
+The report's subsets of Adult and Web are the LIBSVM site's (block ``site-subsets``). Prefixes of
+a9a (block ``sizes``) are a second view of Adult; those of w8a are another problem and prove
+nothing of Web. Artificial sets are drawn anew at every size of ``sizes``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from svmbench.papers.judging.checks import cells_of, check, label
+from svmbench.papers.judging.entries import Claim
+from svmbench.papers.judging.evidence import Evidence, Source
+from svmbench.papers.judging.measures import growth, is_at_least, is_inside, is_lower, spelt, times
+from svmbench.papers.judging.verdict import Part, size_of
+from svmbench.report import published
+from svmbench.report.estimates import Estimate, estimates
+from svmbench.report.records import Cell
+
+SUBSETS, SIZES = "site-subsets", "sizes"
+
+
+@dataclass(frozen=True)
+class Duel:
+    """Two solvers at the sizes that both finished, ascending."""
+
+    sizes: tuple[float, ...]
+    first: tuple[Estimate, ...]
+    second: tuple[Estimate, ...]
+
+    @property
+    def leads(self) -> list[float]:
+        """How many times longer the second takes at each size."""
+        return [b.value / a.value for a, b in zip(self.first, self.second, strict=True)]
+
+    @property
+    def cells(self) -> tuple[Cell, ...]:
+        """All records."""
+        return cells_of(*self.first, *self.second)
+
+
+def duel(source: Source, block: str, metric: str, first: str, second: str) -> Duel:
+    """Return two solvers over the sizes of a block that both finished."""
+    found = []
+    for solvers in estimates(source.block(block), metric).values():
+        if first in solvers and second in solvers:
+            size = size_of(solvers[first].cells[0])
+            if size and solvers[first].value > 0:
+                found.append((size, solvers[first], solvers[second]))
+    found.sort(key=lambda one: one[0])
+    return Duel(
+        tuple(size for size, _, _ in found),
+        tuple(one for _, one, _ in found),
+        tuple(one for _, _, one in found),
+    )
+
+
+def _views(claim: Claim, kept: Evidence, config: str) -> list[tuple[str, Duel]]:
+    """Return every series that shows how SMO and chunking grow in a config."""
+    blocks = [SUBSETS] if "web" in config else [SUBSETS, SIZES]
+    found = []
+    for source in kept.of(config):
+        for block in blocks:
+            one = duel(source, block, claim.metrics[0], "smo", "chunking")
+            if one.sizes:
+                name = {SUBSETS: "the site's subsets", SIZES: "prefixes"}[block]
+                name = name if "adult" in config or "web" in config else config
+                found.append((label(source, name), one))
+    return found
+
+
+def _exponents(claim: Claim, config: str, dataset: str) -> str:
+    table = config.removeprefix("smo_")
+    found = {
+        name: published.exponent(claim.paper, table, dataset, name) for name in ("smo", "chunking")
+    }
+    return ", ".join(f"{name} {value:g}" for name, value in found.items() if value is not None)
+
+
+def _gap(claim: Claim, kept: Evidence, config: str, limit: float) -> list[Part]:
+    """Return whether chunking's exponent is by `limit` above SMO's, a part for each series."""
+    parts = []
+    for what, one in _views(claim, kept, config):
+        lead = growth(zip(one.sizes, one.leads, strict=True))
+        smo = growth((x, a.value) for x, a in zip(one.sizes, one.first, strict=True))
+        chunking = growth((x, b.value) for x, b in zip(one.sizes, one.second, strict=True))
+        measured = f"SMO {smo}, chunking {chunking}: gap {spelt(lead)}"
+        dataset = str(one.cells[0].dataset)
+        printed = _exponents(claim, config, dataset)
+        parts.append(Part(what, is_at_least(lead, limit), measured, printed, one.cells))
+    return parts
+
+
+@check("smo-1", "gap")
+@check("smo-2", "gap")
+@check("smo-3", "gap")
+def exponents_apart(claim: Claim, kept: Evidence) -> list[Part]:
+    """Ask whether SMO's exponent is below chunking's by the limit."""
+    return _gap(claim, kept, claim.configs[0], claim.limits["gap"])
+
+
+@check("smo-6", "gap")
+def noise(claim: Claim, kept: Evidence) -> list[Part]:
+    """Ask whether the same on noise, for each kernel."""
+    return [
+        part for config in claim.configs for part in _gap(claim, kept, config, claim.limits["gap"])
+    ]
+
+
+@check("smo-4")
+def web_rbf(claim: Claim, kept: Evidence) -> list[Part]:
+    """Ask whether SMO is faster at every size, and its exponent not above chunking's."""
+    parts = []
+    for what, one in _views(claim, kept, claim.configs[0]):
+        parts += _faster(claim, what, one)
+    return parts + _gap(claim, kept, claim.configs[0], 0.0)
+
+
+def _faster(claim: Claim, what: str, one: Duel) -> list[Part]:
+    """Return whether the first is faster at every size."""
+    lower = [is_lower(a, b, claim.metrics[0]) for a, b in zip(one.first, one.second, strict=True)]
+    holds = False if False in lower else None if None in lower else True
+    least, most = min(one.leads), max(one.leads)
+    said = f"SMO is faster at {lower.count(True)} of {len(lower)} sizes, by {times(least)}"
+    said += f" to {times(most)}" if len(lower) > 1 else ""
+    return [Part(f"{what}, SMO faster", holds, said, claim.printed, one.cells)]
+
+
+@check("smo-5", "low", "high", "comparable")
+def separable(claim: Claim, kept: Evidence) -> list[Part]:
+    """Ask whether SMO's exponent is in the window, and the two take comparable times."""
+    parts = []
+    for what, one in _views(claim, kept, claim.configs[0]):
+        law = growth((x, a.value) for x, a in zip(one.sizes, one.first, strict=True))
+        holds = is_inside(law, claim.limits["low"], claim.limits["high"])
+        printed = _exponents(claim, claim.configs[0], str(one.cells[0].dataset))
+        parts.append(Part(f"{what}, SMO's exponent", holds, spelt(law), printed, one.cells))
+        most = claim.limits["comparable"]
+        near = all(1.0 / most <= lead <= most for lead in one.leads)
+        said = f"chunking takes {times(min(one.leads))} to {times(max(one.leads))} of SMO's time"
+        parts.append(Part(f"{what}, comparable times", near, said, "", one.cells))
+    return parts
+
+
+@check("smo-7", "gain")
+def storage(claim: Claim, kept: Evidence) -> list[Part]:
+    """Ask whether dense over sparse is above the limit, and above chunking's, at every size."""
+    parts = []
+    for config in claim.configs:
+        for source in kept.of(config):
+            gains = {
+                name: duel(source, SIZES, claim.metrics[0], f"{name}-sparse", f"{name}-dense")
+                for name in ("smo", "chunking")
+            }
+            if not gains["smo"].sizes:
+                continue
+            parts += _gains(claim, label(source, config), gains)
+    return parts
+
+
+def _gains(claim: Claim, what: str, gains: dict[str, Duel]) -> list[Part]:
+    smo = dict(zip(gains["smo"].sizes, gains["smo"].leads, strict=True))
+    other = dict(zip(gains["chunking"].sizes, gains["chunking"].leads, strict=True))
+    limit = claim.limits["gain"]
+    above = sum(gain > limit for gain in smo.values())
+    said = f"{times(min(smo.values()))} to {times(max(smo.values()))}"
+    said += f", above {limit:g} at {above} of {len(smo)} sizes"
+    parts = [Part(f"{what}, SMO", above == len(smo), said, claim.printed, gains["smo"].cells)]
+    common = sorted(smo.keys() & other.keys())
+    if common:
+        more = sum(smo[size] > other[size] for size in common)
+        said = f"chunking {times(min(other.values()))} to {times(max(other.values()))}"
+        said += f", SMO gains more at {more} of {len(common)} sizes"
+        cells = (*gains["smo"].cells, *gains["chunking"].cells)
+        parts.append(Part(f"{what}, beside chunking", more == len(common), said, "", cells))
+    return parts
+
+
+@check("smo-8", "off_pct")
+def support_vectors(claim: Claim, kept: Evidence) -> list[Part]:
+    """Ask whether the numbers of bound support vectors are near the printed ones, at every size."""
+    parts = []
+    for config in claim.configs:
+        for source in kept.of(config):
+            parts += _counted(claim, source, config)
+    return parts
+
+
+def _counted(claim: Claim, source: Source, config: str) -> list[Part]:
+    bound, free = claim.metrics
+    table, limit = config.removeprefix("smo_"), claim.limits["off_pct"]
+    found: list[tuple[float, str, Estimate]] = []
+    beside: list[float] = []
+    for (dataset, _), solvers in estimates(source.block(SUBSETS), bound).items():
+        printed = published.lookup(claim.paper, table, dataset, bound, "smo")
+        if printed and "smo" in solvers:
+            off = 100.0 * (solvers["smo"].value / printed - 1.0)
+            found.append((off, f"{dataset} {solvers['smo'].value:.0f} for {printed:.0f}",
+                          solvers["smo"]))  # fmt: skip
+    for (dataset, _), solvers in estimates(source.block(SUBSETS), free).items():
+        printed = published.lookup(claim.paper, table, dataset, free, "smo")
+        if printed and "smo" in solvers:
+            beside.append(100.0 * abs(solvers["smo"].value / printed - 1.0))
+    if not found:
+        return []
+    worst = max(found, key=lambda one: abs(one[0]))
+    near = sum(abs(off) <= limit for off, _, _ in found)
+    said = f"bound: within {limit:g} % at {near} of {len(found)} subsets, the furthest "
+    said += f"{worst[1]} ({worst[0]:+.1f} %)"
+    said += f"; non-bound: up to {max(beside):.0f} % off" if beside else ""
+    parts = [Part(label(source, table), near == len(found), said.replace("-0.0", "0.0"), "",
+                  cells_of(*(one for _, _, one in found)))]  # fmt: skip
+    open_ = _not_reached(source)
+    if open_:
+        parts.append(Part(label(source, table, f"at {', '.join(open_)}"), None, "not run"))
+    return parts
+
+
+def _not_reached(source: Source) -> list[str]:
+    """Return the subsets that SMO has no result on."""
+    return [
+        str(cell.dataset)
+        for cell in source.planned(SUBSETS)
+        if cell.solver == "smo" and cell.status != "ok"
+    ]
+
+
+@check("smo-9", "share")
+def leads(claim: Claim, kept: Evidence) -> list[Part]:
+    """Ask whether the largest printed lead of the sizes that were run is reached."""
+    return [
+        part
+        for config in claim.configs
+        for what, one in _views(claim, kept, config)
+        for part in _lead(claim, config.removeprefix("smo_"), what, one)
+    ]
+
+
+def _lead(claim: Claim, table: str, what: str, one: Duel) -> list[Part]:
+    printed = []
+    for first in one.first:
+        cell = first.cells[0]
+        pair = [
+            published.lookup(
+                claim.paper, table, cell.dataset, "train_time_s", name, dimensions=cell.dimensions
+            )
+            for name in ("smo", "chunking")
+        ]
+        printed.append(pair[1] / pair[0] if pair[0] and pair[1] else 0.0)
+    return _largest(claim, f"{table}, {what}", one, printed)
+
+
+def _largest(claim: Claim, what: str, one: Duel, printed: Sequence[float]) -> list[Part]:
+    place = max(range(len(printed)), key=lambda k: printed[k])
+    if not printed[place]:
+        return []
+    size, ours = one.sizes[place], one.leads[place]
+    said = f"{times(ours)} at {size:,.0f} rows"
+    said += f" (the largest of all: {times(max(one.leads))})" if max(one.leads) > ours else ""
+    reached = ours >= claim.limits["share"] * printed[place]
+    return [Part(what, reached, said, f"{times(printed[place])} at that size", one.cells)]

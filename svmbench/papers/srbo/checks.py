@@ -1,0 +1,273 @@
+"""SRBO: is screening safe, what it is worth, DCDM beside a QP library, nu-SVM beside C-SVM."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from svmbench.papers.judging.checks import cells_of, check, label, untested
+from svmbench.papers.judging.entries import Claim
+from svmbench.papers.judging.evidence import Evidence, Source
+from svmbench.papers.judging.measures import SAME_TIME, times
+from svmbench.papers.judging.verdict import Part, size_of
+from svmbench.report.comparisons import holm, rank_correlation, share_interval
+from svmbench.report.estimates import Estimate, estimates
+from svmbench.report.races import VERSUS
+from svmbench.report.statistics import signed_rank, win_draw_loss
+
+#: Tables of paths: the solver that screens and the one that does not, by config and block.
+SUPERVISED, ONE_CLASS = ("srbo-nu-svm", "nu-svm"), ("srbo-oc-svm", "oc-svm")
+PATHS = {
+    "srbo_table4": SUPERVISED,
+    "srbo_table5": SUPERVISED,
+    "srbo_table6": ONE_CLASS,
+    "srbo_table7": ONE_CLASS,
+}
+TWO_SOLVERS = ("srbo_table8", "srbo_table9_11")
+
+
+@check("srbo-1")
+def safe(claim: Claim, kept: Evidence) -> list[Part]:
+    """Ask whether no case contradicts screening, as printed, and with bounds corrected."""
+    wrong, cases = claim.metrics
+    parts = []
+    for source in kept.of(claim.configs[0]):
+        for solver, what in (("printed", "the rule as printed"), ("srbo", "bounds corrected")):
+            counted = _all(source, wrong, solver), _all(source, cases, solver)
+            if not counted[0]:
+                continue
+            n_wrong, n_cases = (round(sum(one.value for one in found)) for found in counted)
+            sets = {one.cells[0].dataset for one in counted[0]}
+            said = f"{n_wrong:,} of {n_cases:,} cases on {len(sets)} sets contradict it"
+            parts.append(Part(label(source, what), n_wrong == 0, said, "", cells_of(*counted[0])))
+        blocks = list(dict.fromkeys(cell.block for cell in source.cells))
+        parts += untested(claim, source, blocks, "srbo", "printed")
+    return parts
+
+
+def _all(source: Source, metric: str, solver: str) -> list[Estimate]:
+    """Return a solver's results of every block."""
+    blocks = dict.fromkeys(cell.block for cell in source.cells)
+    return [
+        found[solver]
+        for block in blocks
+        for found in estimates(source.block(block), metric).values()
+        if solver in found
+    ]
+
+
+def _speedups(
+    source: Source, block: str, metric: str, solver: str
+) -> list[tuple[str, float, Estimate]]:
+    """Return data set, training rows and speed-up of every race of a solver."""
+    found = []
+    for (dataset, _), solvers in estimates(source.block(block), metric).items():
+        size = size_of(solvers[solver].cells[0]) if solver in solvers else None
+        if size:
+            found.append((dataset, size, solvers[solver]))
+    return sorted(found, key=lambda one: one[1])
+
+
+@check("srbo-2", "rows", "correlation")
+def worth(claim: Claim, kept: Evidence) -> list[Part]:
+    """Ask whether screening pays the more the larger the set, and not on few rows."""
+    metric, parts = claim.metrics[0], []
+    for source in kept.of("srbo_fig5"):
+        found = _speedups(source, "sizes", metric, SUPERVISED[0])
+        for dataset in dict.fromkeys(name for name, _, _ in found):
+            own = [(size, one) for name, size, one in found if name == dataset]
+            parts += _grows(claim, label(source, "fig5", dataset), own)
+    for config, (screened, _) in PATHS.items():
+        for source in kept.of(config):
+            found = _speedups(source, "paths", metric, screened)
+            what = label(source, config.removeprefix("srbo_"))
+            parts += _grows(claim, what, [(size, one) for _, size, one in found])
+            parts += _pays(claim, what, found)
+            parts += untested(claim, source, ["paths"], screened)
+    return parts
+
+
+def _grows(claim: Claim, what: str, points: list[tuple[float, Estimate]]) -> list[Part]:
+    """Return whether the speed-up rises with the rows."""
+    if len({size for size, _ in points}) < 2:
+        return []
+    found = rank_correlation([size for size, _ in points], [one.value for _, one in points])
+    holds = found.rho >= claim.limits["correlation"] if found.p <= 0.05 else None
+    said = f"Spearman {found.rho:+.2f} over {len(points)} races (p {found.p:.2g}), "
+    said += f"{times(points[0][1].value)} at {points[0][0]:,.0f} rows, "
+    said += f"{times(points[-1][1].value)} at {points[-1][0]:,.0f}"
+    cells = cells_of(*(one for _, one in points))
+    return [Part(f"{what}, grows", holds, said.replace("-", "−"), claim.printed, cells)]
+
+
+def _pays(claim: Claim, what: str, found: list[tuple[str, float, Estimate]]) -> list[Part]:
+    """Return whether screening pays from the limit's rows on, and whether it doesn't below.
+
+    A path has one time: speed-ups that are nearer to 1 than such times can tell are neither, and
+    leave open what they could decide.
+    """
+    limit, parts = claim.limits["rows"], []
+    large = [one for _, size, one in found if size >= limit]
+    small = [one for _, size, one in found if size < limit]
+    for sets, pays in ((large, True), (small, False)):
+        if not sets:
+            continue
+        faster = sum(one.value > 1.0 / (1.0 - SAME_TIME) for one in sets)
+        slower = sum(one.value < 1.0 - SAME_TIME for one in sets)
+        clear, other = (faster, slower) if pays else (slower, faster)
+        holds = True if 2 * clear > len(sets) else (False if 2 * other >= len(sets) else None)
+        said = f"faster on {faster}, slower on {slower} and the same within {SAME_TIME:.0%} on "
+        said += f"{len(sets) - faster - slower} of {len(sets)} sets of "
+        said += f"{limit:,.0f} rows and more" if pays else f"fewer than {limit:,.0f} rows"
+        name = f"{what}, pays on large sets" if pays else f"{what}, not on small ones"
+        parts.append(Part(name, holds, said, "", cells_of(*sets)))
+    return parts
+
+
+#: The paper's coordinate descent stops short of the optimum; the pairwise one converges.
+COMPARED = {
+    "nu-svm-dcdm": "where DCDM stops",
+    "nu-svm-pairwise": "at equal objective, pairwise DCDM",
+}
+
+
+@check("srbo-3", "ratio", "same_objective")
+def dcdm_beside_qp(claim: Claim, kept: Evidence) -> list[Part]:
+    """Ask whether DCDM's largest lead over the QP library reaches the limit."""
+    ratio, apart = claim.metrics
+    parts: list[Part] = []
+    for source in kept.of("srbo_fig8") or kept.of("srbo_table8"):
+        for block in ("linear", "rbf"):
+            for name, what in COMPARED.items():
+                pair = f"{name}{VERSUS}nu-svm-quadprog"
+                leads = raced = _leads(source, block, ratio, apart, pair)
+                if name == "nu-svm-pairwise":
+                    leads = [one for one in raced if one.apart <= claim.limits["same_objective"]]
+                if leads:
+                    part = _largest(claim, label(source, block, what), leads)
+                    apart_on = ", ".join(one.dataset for one in raced if one not in leads)
+                    more = f"; at other objectives on {apart_on}" if apart_on else ""
+                    parts.append(replace(part, measured=part.measured + more))
+    return parts
+
+
+@dataclass(frozen=True)
+class Lead:
+    """One race: data set, times faster, relative difference of objectives."""
+
+    dataset: str
+    ratio: Estimate
+    apart: float
+
+
+def _leads(source: Source, block: str, ratio: str, apart: str, pair: str) -> list[Lead]:
+    cells = source.block(block)
+    objectives = estimates(cells, apart)
+    found = []
+    for place, solvers in estimates(cells, ratio).items():
+        other = objectives.get(place, {}).get(pair)
+        if pair in solvers:
+            found.append(
+                Lead(place[0], solvers[pair], other.value if other is not None else float("inf"))
+            )
+    return found
+
+
+def _largest(claim: Claim, what: str, leads: list[Lead]) -> Part:
+    best = max(leads, key=lambda one: one.ratio.value)
+    said = f"{times(best.ratio.value)} at most ({best.dataset}), "
+    said += f"{times(min(one.ratio.value for one in leads))} at least, over {len(leads)} sets; "
+    said += f"objectives up to {max(one.apart for one in leads):.1g} apart"
+    holds = best.ratio.value >= claim.limits["ratio"]
+    return Part(what, holds, said, claim.printed, cells_of(*(one.ratio for one in leads)))
+
+
+@check("srbo-4", "level")
+def significant(claim: Claim, kept: Evidence) -> list[Part]:
+    """Ask whether times without screening are greater, by signed ranks corrected for number."""
+    groups: list[tuple[str, list[tuple[Estimate, Estimate]]]] = []
+    for config, (screened, plain) in PATHS.items():
+        for source in kept.of(config):
+            pairs = _pairs(source, "paths", claim.metrics[0], plain, screened)
+            groups.append((label(source, config.removeprefix("srbo_")), pairs))
+    for config in TWO_SOLVERS:
+        for source in kept.of(config):
+            for block in ("linear", "rbf"):
+                for by in ("quadprog", "dcdm"):
+                    names = f"nu-svm-{by}", f"srbo-nu-svm-{by}"
+                    pairs = _pairs(source, block, claim.metrics[0], *names)
+                    what = label(source, config.removeprefix("srbo_"), block, by)
+                    groups.append((what, pairs))
+    groups = [(what, pairs) for what, pairs in groups if pairs]
+    tests = [
+        signed_rank([a.value for a, _ in pairs], [b.value for _, b in pairs]) for _, pairs in groups
+    ]
+    corrected = holm([test.p_greater for test in tests])
+    parts = [
+        part
+        for config, (screened, _) in PATHS.items()
+        for source in kept.of(config)
+        for part in untested(claim, source, ["paths"], screened)
+    ]
+    for (what, pairs), test, p in zip(groups, tests, corrected, strict=True):
+        wins, draws, losses = win_draw_loss(
+            [b.value for _, b in pairs], [a.value for a, _ in pairs]
+        )
+        said = f"p {test.p_greater:.2g}, corrected {p:.2g}, over {test.n} sets; "
+        said += f"faster, equal, slower: {wins}, {draws}, {losses}"
+        # With n pairs that all point one way p is 2^-n: of too few, the correction leaves nothing.
+        level = claim.limits["level"]
+        too_few = len(groups) * 0.5**test.n >= level
+        holds = None if too_few else p < level
+        cells = cells_of(*(one for pair in pairs for one in pair))
+        parts.append(Part(what, holds, said, claim.printed, cells))
+    return parts
+
+
+def _pairs(
+    source: Source, block: str, metric: str, first: str, second: str
+) -> list[tuple[Estimate, Estimate]]:
+    """Return two solvers' results on every set that has both."""
+    return [
+        (solvers[first], solvers[second])
+        for solvers in estimates(source.block(block), metric).values()
+        if first in solvers and second in solvers
+    ]
+
+
+@check("srbo-5")
+def more_accurate(claim: Claim, kept: Evidence) -> list[Part]:
+    """nu-SVM's best accuracy is above C-SVM's on more than half of the sets."""
+    parts = []
+    for config in claim.configs:
+        for source in kept.of(config):
+            pairs = _pairs(source, "paths", claim.metrics[0], "nu-svm", "c-svm-bounded")
+            if not pairs:
+                continue
+            ours, theirs = [a.value for a, _ in pairs], [b.value for _, b in pairs]
+            wins, draws, losses = win_draw_loss(ours, theirs, better="higher")
+            test = signed_rank(ours, theirs)
+            said = f"more accurate on {wins} of {len(pairs)} sets, as accurate on {draws}, less on "
+            share = share_interval(wins, len(pairs))
+            said += f"{losses} (share {share.value:.0%}, 95 % interval {share.low:.0%} to "
+            said += f"{share.high:.0%}; signed ranks: p {test.p_greater:.2g}){_settings(source)}"
+            decided = share.low > 0.5 or share.high < 0.5
+            what = label(source, config.removeprefix("srbo_"))
+            cells = cells_of(*(one for pair in pairs for one in pair))
+            holds = 2 * wins > len(pairs) if decided else None
+            parts.append(Part(what, holds, said, claim.printed, cells))
+            parts += untested(claim, source, ["paths"], "nu-svm")
+    return parts
+
+
+def _settings(source: Source) -> str:
+    """Return of how many settings each is the best, chosen after the test, where records say it."""
+    most: dict[str, float] = {}
+    for solvers in estimates(source.block("paths"), "n_values").values():
+        for name, one in solvers.items():
+            most[name] = max(most.get(name, 0.0), one.value)
+    if not {"nu-svm", "c-svm-bounded"} <= most.keys():
+        return ""
+    return (
+        f"; the best of {most['nu-svm']:.0f} settings against that of "
+        f"{most['c-svm-bounded']:.0f}, on the test rows"
+    )

@@ -1,0 +1,149 @@
+"""One metric of one solver over its folds, and the difference of two, each with its uncertainty."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from svmbench.report.comparisons import Interval, paired_difference, welch_difference
+from svmbench.report.records import Cell
+from svmbench.report.summary import measured, summarise
+from svmbench.report.wording import is_timing
+
+#: So many standard deviations hold 95 % of a normal distribution.
+NORMAL_95 = 1.96
+
+#: Where a measurement stands: its data set, and what is swept.
+Place = tuple[str, tuple[tuple[str, object], ...]]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """One metric of one solver in one place.
+
+    Attributes
+    ----------
+    value : float
+        The mean over folds, or the median over repeats, as the records have it.
+    spread : float or None
+        Standard deviation over folds or repeats.
+    low, high : float or None
+        A range, where the record has one (of a race's rounds).
+    n : int
+        Folds that the spread is of; 0 for repeats of one fit.
+    by_fold : dict of int to float
+        Where each fold is a cell of its own.
+    cells : tuple of Cell
+        The cells that it is of.
+    """
+
+    value: float
+    spread: float | None = None
+    low: float | None = None
+    high: float | None = None
+    n: int = 0
+    by_fold: Mapping[int, float] = field(default_factory=dict)
+    cells: tuple[Cell, ...] = ()
+
+    @property
+    def ends(self) -> tuple[float, float] | None:
+        """Return the range, or the value with twice its spread to both sides; None without."""
+        if self.low is not None and self.high is not None:
+            return self.low, self.high
+        if self.spread is None:
+            return None
+        return self.value - 2.0 * self.spread, self.value + 2.0 * self.spread
+
+
+def estimate(cells: Sequence[Cell], metric: str) -> Estimate | None:
+    """Return a metric over cells that differ in their fold alone; None where none has a value."""
+    own = [cell for cell in cells if cell.status == "ok"]
+    values = [(cell, value) for cell in own if (value := measured(cell, metric)) is not None]
+    if not values:
+        return None
+    found = summarise([cell for cell, _ in values], metric)
+    by_fold = {cell.fold: value for cell, value in values if cell.fold is not None}
+    return Estimate(
+        value=float(found.value or 0.0),
+        spread=found.spread,
+        low=found.low,
+        high=found.high,
+        n=len(by_fold) if len(by_fold) > 1 else values[0][0].folds,
+        by_fold=by_fold,
+        cells=tuple(cell for cell, _ in values),
+    )
+
+
+def estimates(
+    cells: Iterable[Cell], metric: str, *, sweep: Sequence[str] | None = None
+) -> dict[Place, dict[str, Estimate]]:
+    """Return a metric of every solver in every place, places in the plan's order.
+
+    Parameters
+    ----------
+    cells : iterable of Cell
+    metric : str
+    sweep : sequence of str, optional
+        The dimensions that tell places apart; all of them by default.
+    """
+    grouped: dict[Place, dict[str, list[Cell]]] = {}
+    for cell in cells:
+        swept = sorted(cell.dimensions.items())
+        place = (
+            str(cell.dataset),
+            tuple((name, value) for name, value in swept if sweep is None or name in sweep),
+        )
+        grouped.setdefault(place, {}).setdefault(str(cell.solver), []).append(cell)
+    found: dict[Place, dict[str, Estimate]] = {}
+    for place, solvers in grouped.items():
+        for solver, members in solvers.items():
+            one = estimate(members, metric)
+            if one is not None:
+                found.setdefault(place, {})[solver] = one
+    return found
+
+
+def difference(first: Estimate, second: Estimate, metric: str) -> Interval:
+    """Return first minus second with its 95 % interval.
+
+    Over common folds it is paired, for scores with the variance that overlapping training sets ask
+    for; over other folds it is Welch's; of two ranges it is as wide as they allow; of accuracies on
+    one test part it is that of two shares.
+    """
+    common = sorted(first.by_fold.keys() & second.by_fold.keys())
+    if len(common) > 1:
+        ratio = 0.0 if is_timing(metric) else test_share(first)
+        pairs = [first.by_fold[fold] - second.by_fold[fold] for fold in common]
+        return paired_difference(pairs, test_to_train=ratio)
+    value = first.value - second.value
+    if first.n > 1 and second.n > 1 and first.spread is not None and second.spread is not None:
+        return welch_difference(
+            (first.value, first.spread, first.n), (second.value, second.spread, second.n)
+        )
+    if first.ends is None or second.ends is None:
+        return _counted_difference(first, second) if metric == "accuracy_pct" else Interval(value)
+    return Interval(value, first.ends[0] - second.ends[1], first.ends[1] - second.ends[0])
+
+
+def _counted_difference(first: Estimate, second: Estimate) -> Interval:
+    """Return a difference of shares of one test part, as if the two had erred independently."""
+    value = first.value - second.value
+    counts = [measured(one.cells[0], "n_test") for one in (first, second) if one.cells]
+    if len(counts) < 2 or not all(counts):
+        return Interval(value)
+    variance = math.fsum(
+        one.value * (100.0 - one.value) / float(n or 1)
+        for one, n in zip((first, second), counts, strict=True)
+    )
+    half = NORMAL_95 * math.sqrt(max(0.0, variance))
+    return Interval(value, value - half, value + half)
+
+
+def test_share(one: Estimate) -> float:
+    """Return test rows over training rows, of the first fold that says so."""
+    for cell in one.cells:
+        test, train = measured(cell, "n_test"), measured(cell, "n_train")
+        if test and train:
+            return test / train
+    return 0.0

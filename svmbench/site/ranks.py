@@ -1,0 +1,141 @@
+"""What a table decides over its data sets, as a page shows it: sentences, pairs and diagrams."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from svmbench.report.comparisons import Friedman
+from svmbench.report.rankings import LEVEL, Pair, Ranking, rankings
+from svmbench.report.records import Run
+from svmbench.report.tables import Table
+from svmbench.site.diagrams import critical_difference, profile
+
+
+@dataclass(frozen=True)
+class Diagram:
+    """A diagram: its file, what it shows in words, and the sentence below it."""
+
+    file: str
+    alt: str
+    caption: str
+
+
+@dataclass(frozen=True)
+class RankingView:
+    """A ranking as a page shows it.
+
+    Attributes
+    ----------
+    name : str
+        What tells it from others of its table, fit for an id.
+    title : str
+        By what is ranked, over how many data sets.
+    said : list of str
+        What the tests say, a sentence each.
+    decides : bool
+        Whether a test finds a difference.
+    pairs : list of Pair
+    has_folds : bool
+        Whether some data sets have folds, so that there is a test within each.
+    diagrams : list of Diagram
+    """
+
+    name: str
+    title: str
+    said: list[str]
+    decides: bool
+    pairs: list[Pair]
+    has_folds: bool
+    diagrams: list[Diagram]
+
+
+def show_rankings(run: Run, table: Table, slug: str, site: Path) -> list[RankingView]:
+    """Return what a table decides over its data sets; write the diagrams into the run's folder.
+
+    Parameters
+    ----------
+    run : Run
+    table : Table
+    slug : str
+        The name of the run's folder below ``data/``.
+    site : Path
+        The folder of the site that is being made.
+    """
+    return [
+        _show(run, one, f"{table.spec.name}-ranks{number}", Path("data", slug), site)
+        for number, one in enumerate(rankings(run, table), start=1)
+    ]
+
+
+def _show(run: Run, ranking: Ranking, name: str, folder: Path, site: Path) -> RankingView:
+    what = run.label(ranking.metric).partition(" (")[0]
+    title = f"{what}, {ranking.within}" if ranking.within else what
+    pairs, test = ranking.pairs(), ranking.friedman()
+    sets = f"{len(ranking.datasets)} data sets"
+    made = []
+    if test is not None:
+        ranks = dict(zip(ranking.solvers, test.ranks, strict=True))
+        file = folder / f"{name}.svg"
+        (site / file).write_text(
+            critical_difference(ranks, test.critical_difference), encoding="utf-8"
+        )
+        alt = f"Critical-difference diagram of average ranks by {title}: {_listed(ranks)}"
+        caption = f"Average ranks over {sets}, 1 for the best; a bar joins what is not told apart."
+        made.append(Diagram(file.as_posix(), alt, caption))
+    if steps := ranking.profile():
+        file = folder / f"{name}-profile.svg"
+        (site / file).write_text(profile(steps), encoding="utf-8")
+        alt = f"Performance profiles by {title} of {', '.join(steps)}"
+        caption = (
+            f"Performance profiles (Dolan and Moré) over {sets}: the share on which a solver needs "
+            "at most so many times what the fastest does."
+        )
+        made.append(Diagram(file.as_posix(), alt, caption))
+    return RankingView(
+        name=name,
+        title=f"{title}, over {sets}",
+        said=_said(ranking, test, pairs),
+        decides=bool(test and test.p < LEVEL) or any(pair.differs for pair in pairs),
+        pairs=pairs,
+        has_folds=any(pair.apart for pair in pairs),
+        diagrams=made,
+    )
+
+
+def _said(ranking: Ranking, test: Friedman | None, pairs: list[Pair]) -> list[str]:
+    """Return what was compared, and what the tests say."""
+    of = (
+        f"{len(ranking.datasets)} of {ranking.planned} data sets"
+        if (len(ranking.datasets) < ranking.planned)
+        else f"all {ranking.planned} data sets"
+    )
+    said = [f"Compared on {of}: those on which all {len(ranking.solvers)} solvers have a value."]
+    if test is not None:
+        found = "the ranks differ" if test.p < LEVEL else "no difference is found"
+        said.append(
+            f"Friedman's test: χ² = {test.chi_square:.2f}, p {p_text(test.p)}: {found}. Nemenyi's "
+            f"critical difference at {100 * LEVEL:.0f} %: {test.critical_difference:.2f} ranks."
+        )
+    apart = [
+        f"{one.first} before {one.second}"
+        if one.better > one.worse
+        else f"{one.second} before {one.first}"
+        for one in pairs
+        if one.differs
+    ]
+    corrected = f", with Holm's correction for {len(pairs)} pairs" if len(pairs) > 1 else ""
+    said.append(
+        f"Wilcoxon's signed ranks{corrected}: {'; '.join(apart) or 'no pair is told apart'}."
+    )
+    return said
+
+
+def p_text(p: float) -> str:
+    """Return a p-value as a sentence has it: ``= 0.012``, or ``< 0.001``."""
+    return "< 0.001" if p < 0.001 else f"= {p:.2g}"
+
+
+def _listed(ranks: dict[str, float]) -> str:
+    ordered = sorted(ranks.items(), key=lambda pair: pair[1])
+    return ", ".join(f"{name} {rank:.2f}" for name, rank in ordered)

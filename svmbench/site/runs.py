@@ -1,0 +1,216 @@
+"""A run as a page shows it: how far it came, how old it is, its tables, plots and files."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from svmbench.base.files import copy, is_there, write_text
+from svmbench.report.builder import Content, exponents
+from svmbench.report.curves import Curves, exponents_csv
+from svmbench.report.grids import Grid, grid_of
+from svmbench.report.kinds import kind_of
+from svmbench.report.newest import PACKED, RECORDS
+from svmbench.report.plots import draw
+from svmbench.report.provenance import describe_environment, used_environments
+from svmbench.report.records import Run
+from svmbench.report.tables import wide_csv
+from svmbench.report.tidy import tidy_lines
+from svmbench.report.wording import status_word
+from svmbench.site.ranks import RankingView, show_rankings
+
+#: How many sentences on what has changed a page shows of one run.
+_MOST_CHANGES = 6
+#: A path of an SVG, and what of a coordinate is finer than anyone sees.
+_PATH, _FINER = re.compile(rb' d="[^"]*"'), re.compile(rb"(?<=\.\d\d)\d+")
+#: States that are no sign of a run that is still to be finished.
+_SETTLED = {"ok", "unavailable", "skipped", "elsewhere"}
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A plot: its file, what it shows in words, and the sentences beside it."""
+
+    title: str
+    file: str
+    alt: str
+    said: list[str]
+
+
+@dataclass(frozen=True)
+class RunView:
+    """A run as a page shows it.
+
+    Attributes
+    ----------
+    slug, title, name, profile, profile_note : str
+        Where it stands on its page; what it is of.
+    command : str
+        What makes it.
+    done, planned : int
+        Cells with a result, and all.
+    left : str
+        What became of the others, in a few words.
+    is_unfinished : bool
+        Whether cells are left that could still have a result.
+    stale : tuple of str
+        What has changed since, a sentence each.
+    unknown : int
+        Results of which nobody can tell whether they are older than the code.
+    environments, notes : list of str
+        Where it was measured; oddities of its records.
+    grids : list of Grid
+    rankings : dict of str to list of RankingView
+        What each table decides over its data sets, by the table's name.
+    pictures : list of Picture
+    undrawn : list of (str, str)
+        Plots without a point, and why.
+    files : list of (str, str)
+        What each file is, and where it lies.
+    """
+
+    slug: str
+    title: str
+    name: str
+    profile: str
+    profile_note: str
+    command: str
+    done: int
+    planned: int
+    left: str
+    is_unfinished: bool
+    stale: tuple[str, ...]
+    unknown: int
+    environments: list[str]
+    notes: list[str]
+    grids: list[Grid]
+    rankings: dict[str, list[RankingView]]
+    pictures: list[Picture]
+    undrawn: list[tuple[str, str]]
+    files: list[tuple[str, str]]
+
+
+def show_run(content: Content, slug: str, site: Path, known: Mapping[str, str] | None) -> RunView:
+    """Write a run's files into a site and return what its page shows.
+
+    Parameters
+    ----------
+    content : Content
+    slug : str
+        The name of its folder below ``data/``.
+    site : Path
+        The folder of the site that is being made.
+    known : dict of str to str, optional
+        Of each cell's key what has changed since it was measured; None where nobody looked.
+    """
+    run = content.run
+    folder = site / "data" / slug
+    folder.mkdir(parents=True)
+    files = _write_files(content, folder)
+    pictures, undrawn = [], []
+    for one in content.curves:
+        drawn = draw(run, one, endings=("svg",))
+        if not drawn:
+            undrawn.append((one.spec.heading, one.gaps))
+            continue
+        file = f"{one.spec.name}.svg"
+        (folder / file).write_bytes(lighter(drawn["svg"]))
+        pictures.append(Picture(one.spec.heading, f"data/{slug}/{file}", _alt(one), _said(one)))
+        if kind_of(one.spec).fits:
+            path = folder / f"{one.spec.name}-exponents.csv"
+            path.write_text(exponents_csv(one), encoding="utf-8")
+            files.append((f"exponents of {one.spec.heading} (CSV)", path.name))
+    counts = Counter(cell.status for cell in run.cells)
+    stale, unknown = _changes(run, known)
+    return RunView(
+        slug=slug,
+        title=run.title,
+        name=run.name,
+        profile=run.profile or "none",
+        profile_note=run.profile_note,
+        command=f"svmbench run {run.name} --profile {run.profile or 'quick'}",
+        done=counts["ok"],
+        planned=len(run.cells),
+        left=", ".join(f"{n} {status_word(s)}" for s, n in sorted(counts.items()) if s != "ok"),
+        is_unfinished=any(status not in _SETTLED for status in counts),
+        stale=stale,
+        unknown=unknown,
+        environments=[describe_environment(run, name) for name in used_environments(run.cells)],
+        notes=list(run.notes),
+        grids=[grid_of(run, table) for table in content.tables],
+        rankings={t.spec.name: show_rankings(run, t, slug, site) for t in content.tables},
+        pictures=pictures,
+        undrawn=undrawn,
+        files=[(what, f"data/{slug}/{name}") for what, name in files],
+    )
+
+
+def lighter(svg: bytes) -> bytes:
+    """Return a plot with the coordinates of its paths cut to a hundredth of a point."""
+    return _PATH.sub(lambda found: _FINER.sub(b"", found[0]), svg)
+
+
+def _write_files(content: Content, folder: Path) -> list[tuple[str, str]]:
+    """Write tables, plan, records and environments; return what each is, and its name."""
+    run = content.run
+    write_text(folder / "table.csv", tidy_lines(run, content.tables))
+    files = [("every number (CSV)", "table.csv")]
+    for table in content.tables:
+        name = f"{table.spec.name}.csv"
+        (folder / name).write_text(wide_csv(run, table), encoding="utf-8")
+        files.append((f"{table.spec.heading} (CSV)", name))
+    records = next((name for name in (RECORDS, PACKED) if is_there(run.path / name)), None)
+    sources = [("plan (JSON)", "plan.json")]
+    sources += [("records (JSON, a line each)", records)] if records else []
+    sources += [
+        (f"environment {name} (JSON)", f"environment-{name}.json")
+        for name in used_environments(run.cells)
+    ]
+    for what, name in sources:
+        if is_there(run.path / name):
+            copy(run.path / name, folder / name)
+            files.append((what, name))
+    return files
+
+
+def _changes(run: Run, known: Mapping[str, str] | None) -> tuple[tuple[str, ...], int]:
+    """Return what has changed since a run was measured, and of how many results nobody can tell."""
+    if known is None:
+        return (), 0
+    measured = [cell for cell in run.cells if cell.status == "ok"]
+    said: dict[str, dict[str, int]] = {}
+    for cell in measured:
+        if known.get(cell.key):
+            solvers = said.setdefault(known[cell.key], {})
+            name = cell.solver or "no solver"
+            solvers[name] = solvers.get(name, 0) + 1
+    lines = [
+        f"{sum(solvers.values())} of {len(measured)} results "
+        f"({', '.join(name.replace('|', ', ') for name in solvers)}): {change}"
+        for change, solvers in said.items()
+    ]
+    if len(lines) > _MOST_CHANGES:
+        lines = [*lines[:_MOST_CHANGES], f"and {len(lines) - _MOST_CHANGES} more"]
+    return tuple(lines), sum(cell.key not in known for cell in measured)
+
+
+def _alt(curves: Curves) -> str:
+    """Return in words what a plot shows."""
+    names = list(
+        dict.fromkeys(one.name for p in curves.panels for one in p.series if one.points or p.grid)
+    )
+    panels = [panel.title for panel in curves.panels if panel.title]
+    parts = [f"Plot: {curves.y_label} against {curves.x_label}" if curves.y_label else "Plot"]
+    if names:
+        parts.append(f"of {', '.join(names)}")
+    if len(panels) > 1:
+        parts.append(f"in {len(panels)} panels, {', '.join(panels)}")
+    return " ".join(parts) + "; its numbers are in the tables and the CSV."
+
+
+def _said(curves: Curves) -> list[str]:
+    fits = exponents(curves) if kind_of(curves.spec).fits else []
+    return [*fits, *(f"Crossing: {sentence}." for sentence in curves.crossings)]
