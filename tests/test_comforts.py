@@ -27,7 +27,7 @@ pytestmark = pytest.mark.usefixtures("workshop")
 # ---------------------------------------------------------------- help and log
 
 
-@pytest.mark.parametrize("command", [[], *([name] for name in cli.commands)], ids=str)
+@pytest.mark.parametrize("command", [[], *([name] for name in cli.list_commands(None))], ids=str)
 def test_help_keeps_its_examples_line_by_line(command: list[str]) -> None:
     shown = svmbench(*command, "--help").out
     assert "\\b" not in shown

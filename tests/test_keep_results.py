@@ -18,7 +18,8 @@ from script_loading import load_script
 
 from svmbench.base import files
 from svmbench.base.errors import ResultsError
-from svmbench.report import build, kept, newest, records
+from svmbench.report import kept, newest, records
+from svmbench.report.builder import build
 from svmbench.report.compare import compare, read_side
 from svmbench.report.records import read_run
 

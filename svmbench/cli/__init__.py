@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,7 @@ from svmbench.base.errors import (
     ConfigError,
     SvmbenchError,
 )
-from svmbench.cli import logs, publishing, reproducing, terminal
-from svmbench.cli.commands import datasets_named, register, why_missing
+from svmbench.cli import logs, terminal
 from svmbench.cli.completion import CardName, ConfigName, DatasetName
 from svmbench.cli.options import CLUSTER, JOBS, KIND, MIRROR, POSITIVE, RETRY, TRUST, jobs_option
 
@@ -31,6 +31,14 @@ _QUIET = click.option("-q", "--quiet", is_flag=True, help="Say only what went wr
 def _with_line_breaks(text: str | None) -> str | None:
     # Click wants a backspace character before lines to keep; in a raw docstring it is two others.
     return text.replace("\\b", "\b") if text else text
+
+
+#: Commands by the module that registers them, which is imported when one of them is asked for.
+_ELSEWHERE = {
+    "publishing": ("table", "claims", "site"),
+    "reproducing": ("reproduce", "refresh"),
+    "commands": ("compare", "keep", "time", "warmup", "doctor", "schema", "completion"),
+}
 
 
 class _Commands(click.Group):
@@ -46,8 +54,16 @@ class _Commands(click.Group):
         super().add_command(cmd, name)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the commands in the order in which they were defined."""
-        return list(self.commands)
+        """Return the commands: those of this module as they stand here, then the others."""
+        others = [name for names in _ELSEWHERE.values() for name in names]
+        return [*(name for name in self.commands if name not in others), *others]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return a command by its name, and import the module that registers it if need be."""
+        for module, names in _ELSEWHERE.items():
+            if cmd_name in names and cmd_name not in self.commands:
+                import_module(f"svmbench.{module}").register(self)
+        return super().get_command(ctx, cmd_name)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -58,7 +74,7 @@ class _Commands(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
-            nearest = suggestion(args[0], list(self.commands))
+            nearest = suggestion(args[0], self.list_commands(ctx))
             raise click.UsageError(error.message.rstrip(".") + nearest, ctx) from error
 
 
@@ -190,6 +206,7 @@ def fetch(names: tuple[str, ...], all_: bool, mirror: str | None, jobs: int, qui
       svmbench fetch --all --mirror /data/svm
     """
     from svmbench import data
+    from svmbench.cli.commands import datasets_named, why_missing
     from svmbench.cli.progress import Fetching
 
     wanted = datasets_named(names, all_)
@@ -310,6 +327,7 @@ def run(
       svmbench run alsvm_table2 --profile paper --dry-run
     """
     from svmbench.cli.progress import Narrator
+    from svmbench.cli.publishing import rebuild
     from svmbench.experiment.plan.filters import filters_of
     from svmbench.experiment.run.session import Request, carry_out, look_ahead
 
@@ -348,7 +366,7 @@ def run(
     if summary.interrupted:
         narrator.note("interrupted; the same command goes on from here")
         sys.exit(EXIT_INTERRUPTED)
-    publishing.rebuild(path, console, quiet=quiet)
+    rebuild(path, console, quiet=quiet)
     parts = [f"{n} {status}" for status, n in sorted(summary.counts.items())]
     narrator.note(f"cells: {', '.join(parts)}")
     if not any(cell.status == "planned" for cell in cells):
@@ -359,11 +377,6 @@ def run(
     if summary.failed:
         narrator.note("run again with --retry failed (or timeout, all) to try them once more")
         sys.exit(EXIT_FAILED_CELLS)
-
-
-publishing.register(cli)
-reproducing.register(cli)
-register(cli)
 
 
 def _hoisted(words: list[str]) -> tuple[list[str], bool]:

@@ -9,8 +9,7 @@ from typing import Any
 
 import click
 
-from svmbench.base.errors import EXIT_ERROR, EXIT_REGRESSION, ConfigError, ResultsError
-from svmbench.base.paths import PACKAGE
+from svmbench.base.errors import EXIT_ERROR, EXIT_REGRESSION, ConfigError
 from svmbench.cli import completion as completing
 from svmbench.cli import terminal
 from svmbench.cli.completion import DatasetName, SolverName
@@ -303,22 +302,6 @@ def completion(ctx: click.Context, shell: str) -> None:
       svmbench completion fish > ~/.config/fish/completions/svmbench.fish
     """
     terminal.hand_over(completing.script(shell, ctx.find_root().command))
-
-
-def changes_since(folder: Path) -> dict[str, str]:
-    """Return what has changed since each cell of a run folder was measured."""
-    from svmbench.experiment.plan.freshness import changes
-
-    return changes(folder)
-
-
-def kept_results() -> Path:
-    """Return where results are kept: here, or in the checkout that this program runs from."""
-    here = Path("results")
-    found = here if here.is_dir() else PACKAGE.parent / "results"
-    if not found.is_dir():
-        raise ResultsError("there is no folder results here: name the folders to judge from")
-    return found
 
 
 def register(group: click.Group) -> None:

@@ -11,9 +11,8 @@ import click
 
 import svmbench
 from svmbench.base.errors import ConfigError, ResultsError, UnknownNameError
-from svmbench.base.side_by_side import side_by_side
+from svmbench.base.paths import PACKAGE
 from svmbench.cli import terminal
-from svmbench.cli.commands import changes_since, kept_results
 from svmbench.cli.options import FOLDER, FRESHNESS, RESULTS, THRESHOLDS, TRUST_CHECKS
 
 if TYPE_CHECKING:
@@ -83,7 +82,7 @@ def rebuild(
     path: Path, console: Any, *, quiet: bool = False, allow_contended: bool = False
 ) -> None:
     """Make the tables and plots of a results folder, and name the files unless it is quiet."""
-    from svmbench.report import build
+    from svmbench.report.builder import build
 
     built = build(path, allow_contended=allow_contended)
     for file in () if quiet else built.files:
@@ -207,6 +206,7 @@ def make_site(
     trust : bool, default=False
         Whether the checks of papers run that don't ship with this package.
     """
+    from svmbench.base.side_by_side import side_by_side
     from svmbench.papers import judging, papers
     from svmbench.papers.judging.written import summary
     from svmbench.site import Material, SolverFacts, build_site, check_place
@@ -234,6 +234,22 @@ def make_site(
         output,
     )
     return made.index, summary(verdicts)
+
+
+def changes_since(folder: Path) -> dict[str, str]:
+    """Return what has changed since each cell of a run folder was measured."""
+    from svmbench.experiment.plan.freshness import changes
+
+    return changes(folder)
+
+
+def kept_results() -> Path:
+    """Return where results are kept: here, or in the checkout that this program runs from."""
+    here = Path("results")
+    found = here if here.is_dir() else PACKAGE.parent / "results"
+    if not found.is_dir():
+        raise ResultsError("there is no folder results here: name the folders to judge from")
+    return found
 
 
 def _age(*, look: bool) -> Freshness | None:

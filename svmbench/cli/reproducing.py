@@ -15,9 +15,9 @@ import click
 from svmbench.base import inert
 from svmbench.base.errors import EXIT_FAILED_CELLS, EXIT_INTERRUPTED, ResultsError, SvmbenchError
 from svmbench.cli import terminal
-from svmbench.cli.commands import changes_since, kept_results
 from svmbench.cli.completion import ConfigName
 from svmbench.cli.options import FOLDER, JOBS, MIRROR, POSITIVE, RESULTS, RETRY
+from svmbench.cli.publishing import changes_since, kept_results
 
 if TYPE_CHECKING:
     from svmbench.experiment.run.campaign import Campaign, Errand, Outcome

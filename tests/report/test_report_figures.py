@@ -22,8 +22,8 @@ from svmbench.papers.figures import (
     rows_behind,
     written,
 )
-from svmbench.report import build, kept
-from svmbench.report.builder import read_content
+from svmbench.report import kept
+from svmbench.report.builder import build, read_content
 from svmbench.report.newest import PACKED
 from svmbench.report.records import result_lines
 from svmbench.report.tidy import tidy_csv

@@ -15,7 +15,7 @@ from synthetic_runs import sweep_run
 
 from svmbench.base import inert
 from svmbench.cli import progress
-from svmbench.report import build
+from svmbench.report.builder import build
 
 EVIL = [
     "<script>alert(1)</script>",

@@ -17,7 +17,8 @@ import yaml
 from PIL import Image
 
 from svmbench.base.errors import DamagedResultsError, ResultsError
-from svmbench.report import artifacts, build, kinds
+from svmbench.report import artifacts, kinds
+from svmbench.report.builder import build
 from svmbench.report.curves import Curves, read_plot, trace_curves
 from svmbench.report.kinds import Kind, kind_of
 from svmbench.report.kinds.curve import grows_by_factors

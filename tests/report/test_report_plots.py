@@ -10,7 +10,8 @@ import synthetic_runs as runs
 from PIL import Image
 
 from svmbench.base.errors import ResultsError
-from svmbench.report import build, plots
+from svmbench.report import plots
+from svmbench.report.builder import build
 from svmbench.report.curves import read_plot, trace_curves
 from svmbench.report.kinds import bars, curve
 from svmbench.report.records import read_run

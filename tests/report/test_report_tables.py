@@ -9,7 +9,7 @@ import synthetic_runs as runs
 
 from svmbench.base.errors import ResultsError
 from svmbench.base.files import write_text
-from svmbench.report import build
+from svmbench.report.builder import build
 from svmbench.report.records import read_run
 
 

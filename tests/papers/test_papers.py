@@ -1,0 +1,207 @@
+"""Papers as folders: those that ship, those that a variable names, and those of other packages."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from runs import COMMAND, svmbench
+
+from svmbench.base.errors import ConfigError, SvmbenchError
+from svmbench.papers import judging, papers
+from svmbench.report.published import lookup, numbers
+
+ROOT = Path(__file__).resolve().parents[2]
+
+PAPER = 'title = "A Title"\nauthors = ["A. Author"]\nvenue = "Somewhere 2020"\n'
+NUMBERS = (
+    "table,dataset,kernel,size,solver,metric,value\ntable1,wdbc,linear,,ours,accuracy_pct,96.5\n"
+)
+CLAIMS = """
+[own-1]
+where = "table1"
+statement = "It holds."
+decided_by = "the check"
+uncertainty = "none"
+limits = {points = 2.0}
+configs = ["own_table1"]
+"""
+CHECKS = """
+from svmbench.papers.judging import Part
+from svmbench.papers.judging.checks import check
+
+@check("own-1", "points")
+def holds(claim, kept):
+    return [Part("all", claim.limits["points"] > 1.0, "it does")]
+"""
+
+
+def make(folder: Path, **files: str) -> Path:
+    """Write a paper's folder, with other contents of some files."""
+    contents = {"paper": PAPER, "numbers": NUMBERS, "claims": CLAIMS, "checks": CHECKS, **files}
+    names = {"paper": "paper.toml", "numbers": "published/numbers.csv"}
+    names |= {"claims": "claims.toml", "checks": "checks.py"}
+    (folder / "published").mkdir(parents=True)
+    for name, content in contents.items():
+        (folder / names[name]).write_text(content, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = make(tmp_path / "own")
+    monkeypatch.setenv("SVMBENCH_PAPERS", str(folder))
+    return folder
+
+
+def test_every_paper_that_ships_is_whole() -> None:
+    shipped = sorted(
+        place.parent.name for place in (ROOT / "svmbench/papers").glob("*/claims.toml")
+    )
+    assert sorted(papers()) == shipped
+    orders = [paper.order for paper in papers().values()]
+    assert orders == list(range(1, len(orders) + 1))
+    for key, paper in papers().items():
+        assert paper.ships
+        assert paper.datasets, key
+        assert (paper.folder / "checks.py").is_file(), key
+        configs = [path.stem for path in (ROOT / "configs").glob(f"{key}_*.yaml")]
+        assert configs, key
+
+
+def test_a_folder_that_the_variable_names_is_a_paper(own: Path) -> None:
+    paper = list(papers().values())[-1]
+    assert (paper.key, paper.folder, paper.ships) == ("own", own, False)
+    assert paper.citation == "A. Author: A Title. Somewhere 2020"
+    assert len(numbers("own")) == 1
+    assert lookup("own", "table1", "wdbc", "accuracy_pct", "ours", "linear") == 96.5
+    assert "own-1" in [claim.id for claim in judging.read()]
+    assert "own  " in svmbench("list", "papers").out
+
+
+def test_names_that_a_paper_prints_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    printed = '[printed.datasets]\nwdbc = ["breast-cancer"]\n[printed.solvers]\nours = ["alsvm"]\n'
+    stated = '[datasets]\nbreast-cancer = {published_as = "wdbc", n_samples = 569}\n'
+    folder = make(tmp_path / "own", paper=PAPER + stated + printed)
+    monkeypatch.setenv("SVMBENCH_PAPERS", str(folder))
+    assert lookup("own", "table1", "breast-cancer", "accuracy_pct", "alsvm", "linear") == 96.5
+    assert lookup("own", "table1", "wdbc", "accuracy_pct", "ours", "linear") is None
+    from svmbench import data
+
+    assert data.names_of_paper("own") == ["breast-cancer"]
+    assert data.entry("breast-cancer").papers["own"].n_samples == 569
+
+
+def verdict(folder: Path, *, trust: bool) -> judging.Verdict:
+    known = [claim for claim in judging.read() if claim.paper == "own"]
+    (found,) = judging.judge(known, judging.gather([folder]), trust=trust)
+    return found
+
+
+def test_checks_of_others_run_only_when_they_are_trusted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mark = tmp_path / "mark"
+    code = f"open({str(mark)!r}, 'w').close()\n{CHECKS.replace('own-1', 'own-2')}"
+    claims = CLAIMS.replace("own-1", "own-2")
+    monkeypatch.setenv("SVMBENCH_PAPERS", str(make(tmp_path / "own", checks=code, claims=claims)))
+    (tmp_path / "results").mkdir()
+    found = verdict(tmp_path / "results", trust=False)
+    assert found.state == judging.NOT_TESTED
+    assert found.reason.startswith("its check is other people's code, which --trust runs: ")
+    assert not mark.exists()
+    assert verdict(tmp_path / "results", trust=True).state != judging.NOT_TESTED
+    assert mark.exists()
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        ({"paper": "title = 3\n"}, "paper.toml: title: should be text, not 3"),
+        ({"paper": PAPER + "yaer = 3\n"}, "paper.toml: yaer: unknown key 'yaer'"),
+        ({"paper": "title = \n"}, "paper.toml: Invalid value"),
+        ({"numbers": "table,dataset\n"}, "numbers.csv: there is no column kernel, size"),
+        ({"numbers": NUMBERS + "a,b\n"}, "numbers.csv, line 3: there are too few columns"),
+        ({"numbers": NUMBERS.replace("96.5", "inf")}, "line 2: inf is no finite number"),
+        ({"claims": CLAIMS.replace("own-1", "smo-1")}, "no paper is known whose claims are called"),
+        ({"claims": CLAIMS.replace("where", "wher")}, "unknown key 'wher'; did you mean 'where'?"),
+    ],
+)
+def test_what_is_wrong_with_a_folder_is_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: dict[str, str], said: str
+) -> None:
+    monkeypatch.setenv("SVMBENCH_PAPERS", str(make(tmp_path / "own", **files)))
+    with pytest.raises(ConfigError) as caught:
+        numbers("own") and judging.read()
+    assert said in str(caught.value)
+
+
+def test_two_papers_of_one_key_and_folders_without_a_paper(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "none").mkdir()
+    names = [make(tmp_path / "smo"), tmp_path / "none"]
+    monkeypatch.setenv("SVMBENCH_PAPERS", os.pathsep.join(map(str, names)))
+    with pytest.raises(ConfigError) as caught:
+        papers()
+    assert len(caught.value.problems) == 2
+    assert "have one key" in caught.value.problems[0]
+    assert "can't read paper.toml: No such file" in caught.value.problems[1]
+
+
+def test_a_check_that_fails_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "results").mkdir()
+    stranger = make(tmp_path / "a" / "own", checks=CHECKS.replace("own-1", "smu-1"))
+    broken = make(tmp_path / "b" / "own", checks="1 / 0\n")
+    for folder, said in ((stranger, "'smu-1' is no claim of this paper"), (broken, "ZeroDivision")):
+        monkeypatch.setenv("SVMBENCH_PAPERS", str(folder))
+        with pytest.raises(SvmbenchError, match=said):
+            verdict(tmp_path / "results", trust=True)
+    judging.CHECKS.pop("smu-1")
+
+
+def test_a_package_names_its_papers_and_is_not_imported(tmp_path: Path) -> None:
+    make(tmp_path / "their_package" / "papers" / "theirs")
+    (tmp_path / "their_package" / "__init__.py").write_text("raise SystemExit('imported')\n")
+    info = tmp_path / "their_package-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: their-package\nVersion: 1.0\n")
+    entry = "[svmbench.papers]\ntheirs = their_package.papers.theirs\n"
+    (info / "entry_points.txt").write_text(entry)
+    done = subprocess.run(
+        [*COMMAND, "list", "papers"],
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1].startswith("theirs ")
+
+
+#: Modules of the package that the command may load, the checks of one paper among them.
+MOST_MODULES = 42
+
+
+def test_verdicts_load_little_of_the_package() -> None:
+    code = (
+        "import sys; from svmbench.cli import main\n"
+        "sys.argv = ['svmbench', 'claims', 'results/smo', '--paper', 'smo', '--no-freshness']\n"
+        "try: main()\n"
+        "finally: print(*(n for n in sys.modules if n.split('.')[0] == 'svmbench'), file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert "9 claims: " in done.stdout
+    loaded = done.stderr.split()
+    assert "svmbench.papers.smo.checks" in loaded
+    assert len(loaded) <= MOST_MODULES, loaded
+    drawing = ("plots", "tables", "builder", "curves", "kinds")
+    assert not {f"svmbench.report.{name}" for name in drawing} & set(loaded)
+    assert not any(name.startswith(("svmbench.core", "svmbench.site")) for name in loaded)
