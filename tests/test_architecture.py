@@ -39,8 +39,8 @@ ALLOWED = {
     "experiment": allowed_imports("### Inside `experiment`"),
 }
 #: How many imports between packages there may be at most (pairs), and how many levels.
-MOST_EDGES = {"": 36, "core": 28, "experiment": 13}
-MOST_LEVELS = {"": 5, "core": 6, "experiment": 5}
+MOST_EDGES = {"": 30, "core": 28, "experiment": 11}
+MOST_LEVELS = {"": 6, "core": 6, "experiment": 5}
 
 
 def name_of(module: Path) -> str:

@@ -2,6 +2,8 @@
 
 errors.py
     Exceptions whose text is a sentence for the person at the keyboard, with their exit codes.
+paper_folders.py
+    Where papers' folders are found, and what ``paper.toml`` may say.
 paths.py
     The cache folder, and the files that ship with the package.
 files.py
@@ -16,6 +18,8 @@ side_by_side.py
     One function over several items in worker processes that end with the command.
 compiled.py
     The Numba decorator of every inner loop, and its cache.
+version.py
+    The installed version.
 renames.py
     Where modules of older versions are now.
 """

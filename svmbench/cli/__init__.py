@@ -62,7 +62,7 @@ class _Commands(click.Group):
         """Return a command by its name, and import the module that registers it if need be."""
         for module, names in _ELSEWHERE.items():
             if cmd_name in names and cmd_name not in self.commands:
-                import_module(f"svmbench.{module}").register(self)
+                import_module(f"svmbench.cli.{module}").register(self)
         return super().get_command(ctx, cmd_name)
 
     def resolve_command(

@@ -193,7 +193,7 @@ def test_verdicts_load_little_of_the_package() -> None:
         "import sys; from svmbench.cli import main\n"
         "sys.argv = ['svmbench', 'claims', 'results/smo', '--paper', 'smo', '--no-freshness']\n"
         "try: main()\n"
-        "finally: print(*(n for n in sys.modules if n.split('.')[0] == 'svmbench'), file=sys.stderr)"
+        "finally: print(*(n for n in sys.modules if n.startswith('svmbench')), file=sys.stderr)"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False
