@@ -61,7 +61,7 @@ def workshop(shared_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> It
     is stopped before and after.
     """
     from svmbench.baselines import catalogue
-    from svmbench.core.contract import base
+    from svmbench.core.contract.registry import REGISTRY
 
     logs = tmp_path_factory.mktemp("sabotage")
     paths = [str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])]
@@ -86,8 +86,8 @@ def workshop(shared_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> It
         catalogue._registry.cache_clear()
         yield logs
         _stop_server()
-    for name in [name for name in base.REGISTRY if name.startswith("test-")]:
-        del base.REGISTRY[name]
+    for name in [name for name in REGISTRY if name.startswith("test-")]:
+        del REGISTRY[name]
     sys.modules.pop("sabotage", None)
     catalogue._registry.cache_clear()
 

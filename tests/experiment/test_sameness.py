@@ -13,7 +13,7 @@ import pytest
 from runs import cells_of, lines_of, results_of, svmbench, write_config
 
 from svmbench.baselines import catalogue
-from svmbench.core.contract import base
+from svmbench.core.contract.registry import REGISTRY
 from svmbench.experiment.plan import keys as key_rules
 from svmbench.experiment.plan.planner import Plan, prepare_plan
 
@@ -149,7 +149,7 @@ def test_a_changed_source_changes_the_keys_of_its_solver_alone(
         source.write_text(PLUGIN + "CHANGED = True\n")
         after = planned()
     finally:
-        base.REGISTRY.pop("test-mine", None)
+        REGISTRY.pop("test-mine", None)
         sys.modules.pop("my_plugin", None)
         catalogue._registry.cache_clear()
         key_rules.forget()
