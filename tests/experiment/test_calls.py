@@ -119,8 +119,8 @@ def test_a_cold_call_counts_what_it_imports_and_a_first_one_does_not(private_cac
         "solver": "csvc", "class": ("svmbench.core.csvc", "CSVC"), "params": {},
         "X": X, "y": np.sign(X[:, 0]),
     }  # fmt: skip
-    cold = protocol._apart({**given, "call": "cold-fit"})
-    first = protocol._apart({**given, "call": "first-fit"})
+    cold = clocked.apart({**given, "call": "cold-fit"})
+    first = clocked.apart({**given, "call": "first-fit"})
     assert cold.cpu > 5 * first.cpu
 
 
@@ -134,7 +134,7 @@ def test_a_process_keeps_bytecode_whatever_the_environment_says(
         "call": "cold-fit", "solver": "csvc", "class": ("svmbench.core.csvc", "CSVC"),
         "params": {}, "X": X, "y": np.sign(X[:, 0]),
     }  # fmt: skip
-    protocol._apart(given)
+    clocked.apart(given)
     assert list((tmp_path / "bytecode").rglob("svmbench/core/kernels.*.pyc"))
 
 
@@ -144,7 +144,7 @@ def test_what_a_process_says_last_is_told(private_cache):
         "X": np.ones((4, 2)), "y": np.ones(4),
     }  # fmt: skip
     with pytest.raises(RuntimeError, match=r"process of csvc ended with 1: ValueError: .*class"):
-        protocol._apart(given)
+        clocked.apart(given)
 
 
 def test_seconds_are_of_this_process():

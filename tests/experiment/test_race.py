@@ -9,42 +9,78 @@ import pytest
 
 from svmbench.experiment.protocols.race import _Racer, race
 from svmbench.experiment.protocols.task import Task
+from svmbench.experiment.protocols.turns import Costs, ratios_of, take_turns
 
 X = np.random.default_rng(0).normal(size=(60, 3))
 Y = np.where(X[:, 0] > 0, 1, -1)
 
 
 def racer(costs: dict[tuple[float, int], list[float]], objectives: list[float]) -> _Racer:
-    """Return a racer that has run: one objective a rung."""
+    """Return a racer that has run: one objective a rung; wall time is twice the CPU time."""
     task = Task(spec={"seed": 0, "dataset": {"name": "x"}})
     settings = {"name": "alsvm", "shown": "alsvm", "params": {}, "grid": [{}]}
     one = _Racer(task, settings, X, Y)
-    one.costs = costs
+    one.costs = {key: Costs(own, [2 * cpu for cpu in own]) for key, own in costs.items()}
     one.objectives = dict(zip(costs, objectives, strict=True))
     return one
+
+
+def test_turns_go_round_until_all_have_ended_or_the_rounds_are_over() -> None:
+    taken: list[str] = []
+
+    def turn(name: str, length: int) -> Any:
+        def take() -> bool:
+            taken.append(name)
+            return taken.count(name) < length
+
+        return take
+
+    take_turns([turn("A", 1), turn("B", 3), turn("C", 2)])
+    assert "".join(taken) == "ABCBCB"
+    taken.clear()
+    take_turns([turn("A", 9), turn("B", 9), turn("C", 2)], 3, alternate=True)
+    assert "".join(taken) == "ABCCBAAB"
+    taken.clear()
+    take_turns([lambda: taken.append("A"), lambda: taken.append("B")], 2)
+    assert "".join(taken) == "ABAB"
+
+
+def test_a_ratio_is_the_median_over_the_rounds_with_its_range() -> None:
+    costs = {"a": [1.0, 2.0, 4.0], "b": [3.0, 2.0, 8.0]}
+    ratios, spread = ratios_of([("a", "b"), ("a", "none")], costs)
+    assert ratios == {"ratio:a:b": 2.0, "ratio:a:none": None}
+    assert spread == {"ratio:a:b": [1.0, 3.0]}
+
+
+def cpu_s(one: _Racer, best: dict[float, float], tolerance: float | None) -> list[float]:
+    """Return the CPU seconds of each round."""
+    total = one.totals(best, tolerance)
+    assert total is not None
+    cpu, wall = total
+    assert wall == pytest.approx(2 * cpu)
+    return [float(value) for value in cpu]
 
 
 def test_cost_of_a_target_is_interpolated_in_log_cost_and_log_excess() -> None:
     one = racer({(1.0, 0): [1.0], (1.0, 1): [4.0], (1.0, 2): [9.0]}, [110.0, 101.0, 100.0])
     # Excess falls from 0.1 to 0.01 while the cost rises from 1 to 4: halfway in logs at 10**-1.5.
-    assert one.totals(one.costs, {1.0: 100.0}, 10**-1.5) == pytest.approx([2.0])
-    assert one.totals(one.costs, {1.0: 100.0}, 0.01) == pytest.approx([4.0])
-    assert one.totals(one.costs, {1.0: 100.0}, 0.2) == pytest.approx([1.0])
+    assert cpu_s(one, {1.0: 100.0}, 10**-1.5) == pytest.approx([2.0])
+    assert cpu_s(one, {1.0: 100.0}, 0.01) == pytest.approx([4.0])
+    assert cpu_s(one, {1.0: 100.0}, 0.2) == pytest.approx([1.0])
     # An excess of zero counts as a thousandth of the tolerance, here 10**-5.75: a fifth of the way.
-    at = one.totals(one.costs, {1.0: 100.0}, 10**-2.75)
-    assert at == pytest.approx([4.0**0.8 * 9.0**0.2])
+    assert cpu_s(one, {1.0: 100.0}, 10**-2.75) == pytest.approx([4.0**0.8 * 9.0**0.2])
 
 
 def test_costs_are_summed_over_c_round_by_round() -> None:
     costs = {(1.0, 0): [1.0, 2.0], (2.0, 1): [10.0, 20.0]}
     one = racer(costs, [100.0, 50.0])
-    assert one.totals(costs, {1.0: 100.0, 2.0: 50.0}, 0.01) == [11.0, 22.0]
-    assert one.totals(costs, {1.0: 1.0, 2.0: 1.0}, None) == [11.0, 22.0]
+    assert cpu_s(one, {1.0: 100.0, 2.0: 50.0}, 0.01) == [11.0, 22.0]
+    assert cpu_s(one, {1.0: 1.0, 2.0: 1.0}, None) == [11.0, 22.0]
 
 
 def test_a_target_that_was_missed_has_no_cost() -> None:
     one = racer({(1.0, 0): [1.0]}, [110.0])
-    assert one.totals(one.costs, {1.0: 100.0}, 0.01) is None
+    assert one.totals({1.0: 100.0}, 0.01) is None
     assert one.reached({1.0: 100.0}, 0.01) is None
 
 

@@ -1,13 +1,14 @@
 """A call and its seconds; run as a program, the first call of a solver in its process.
 
 ``python clocked.py FILE`` reads from a pickle that the caller wrote what is to be called (see
-`protocols/calls.py`), calls it, and writes its seconds as JSON. It imports nothing of the suite
+`first_call`), calls it, and writes its seconds as JSON. It imports nothing of the suite
 before it has to: what a cold call imports is part of what it costs.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import pickle
 import resource
 import sys
@@ -68,6 +69,38 @@ def first_call(described: Mapping[str, Any]) -> Seconds:
         return seconds(lambda: fitted(estimator, X, y))
     data = estimator.prepare(X, y)
     return seconds(lambda: estimator.train(data))
+
+
+def apart(described: Mapping[str, Any]) -> Seconds:
+    """Return what the first call of a solver took in a process of its own; see :func:`first_call`.
+
+    Raises
+    ------
+    RuntimeError
+        If the process ended with an error, with the last line that it wrote.
+    """
+    # Imported here: the process whose call is timed has to import them by itself if it needs them.
+    import subprocess
+    import tempfile
+
+    # With bytecode, which a process without it compiles anew: that is no part of the call's work.
+    environment = {k: value for k, value in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+    with tempfile.TemporaryDirectory(prefix="svmbench-call-") as folder:
+        path = Path(folder, "call.pickle")
+        path.write_bytes(pickle.dumps(described, protocol=5))
+        done = subprocess.run(
+            # Safe of its own folder's names, and without what the package imports.
+            [sys.executable, "-P", __file__, str(path)],
+            capture_output=True,
+            text=True,
+            check=False,
+            env=environment,
+        )
+    if done.returncode:
+        last = (done.stderr.strip().splitlines() or ["without a word"])[-1]
+        msg = f"the process of {described['solver']} ended with {done.returncode}: {last}"
+        raise RuntimeError(msg)
+    return Seconds(**json.loads(done.stdout))
 
 
 def main(path: str) -> None:

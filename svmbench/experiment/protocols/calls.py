@@ -16,27 +16,17 @@ CPU time is that of the process, user and system time also apart.
 
 from __future__ import annotations
 
-import json
-import os
-import pickle
-import statistics
-import subprocess
-import sys
-import tempfile
 from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
-from pydantic import Field
 
 from svmbench.experiment.measuring import clocked, measure
 from svmbench.experiment.protocols import folds
-from svmbench.experiment.protocols.declare import ALL_ROWS, UNSCALED, Scaled, protocol
-from svmbench.experiment.protocols.held_out import kept_rows, testing_part
-from svmbench.experiment.protocols.inputs import inputs_of
-from svmbench.experiment.protocols.outcomes import compare
+from svmbench.experiment.protocols.declare import protocol
+from svmbench.experiment.protocols.held_out import SCALINGS, Share, training_and_test
 from svmbench.experiment.protocols.task import Outcome, Task
+from svmbench.experiment.protocols.turns import outcome_of_rounds, take_turns
 from svmbench.experiment.settings.blocks import RaceBlock
 from svmbench.experiment.settings.cells import SolverSettings
 from svmbench.experiment.settings.values import MaxSamples, Params, Repeats
@@ -70,7 +60,7 @@ class Calls(RaceBlock):
     call: Call = "fit"
     calls: dict[str, Call] = {}
     arguments: dict[str, Params] = {}
-    test: Annotated[float, Field(gt=0, lt=1)] = 0.2
+    test: Share = 0.2
     max_test_samples: MaxSamples = 0
 
     def named(self) -> Iterator[tuple[tuple[str | int, ...], str]]:
@@ -82,12 +72,7 @@ class Calls(RaceBlock):
 
 
 class _Caller:
-    """One solver, what is called of it, and the seconds of each round.
-
-    Attributes
-    ----------
-    seconds : list of clocked.Seconds
-    """
+    """One solver, what is called of it, and the seconds of each round."""
 
     def __init__(
         self, task: Task, settings: SolverSettings, X: Any, y: np.ndarray, X_test: Any
@@ -104,7 +89,7 @@ class _Caller:
     def run(self) -> None:
         """Make the call once."""
         if self.call in APART:
-            found = _apart(self._described())
+            found = clocked.apart(self._described())
         else:
             with measure.quiet():
                 found = clocked.seconds(self._work())
@@ -148,43 +133,11 @@ class _Caller:
         }
 
 
-def _apart(described: dict[str, Any]) -> clocked.Seconds:
-    """Return the seconds of a call in a process of its own."""
-    with tempfile.TemporaryDirectory(prefix="svmbench-call-") as folder:
-        path = Path(folder, "call.pickle")
-        path.write_bytes(pickle.dumps(described, protocol=5))
-        done = subprocess.run(
-            # Safe of its own folder's names, and without what the package imports.
-            [sys.executable, "-P", clocked.__file__, str(path)],
-            capture_output=True,
-            text=True,
-            check=False,
-            env=_with_bytecode(),
-        )
-    if done.returncode:
-        last = (done.stderr.strip().splitlines() or ["without a word"])[-1]
-        msg = f"the process of {described['solver']} ended with {done.returncode}: {last}"
-        raise RuntimeError(msg)
-    return clocked.Seconds(**json.loads(done.stdout))
-
-
-def _with_bytecode() -> dict[str, str]:
-    """Return the environment of a process that keeps the bytecode of what it imports.
-
-    Without it a process compiles the sources of the package anew, which is none of a call's work.
-    """
-    return {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
-
-
 @protocol(
     "calls",
     settings=Calls,
     caption="whole calls in turn",
-    scalings={
-        "outer-fold": Scaled(rows=kept_rows, by=("test", "has_test_part")),
-        "all-rows": ALL_ROWS,
-        "none": UNSCALED,
-    },
+    scalings=SCALINGS,
     cell="all solvers",
     grid="none",
     tasks=("binary", "multiclass", "one-class"),
@@ -197,36 +150,22 @@ def _with_bytecode() -> dict[str, str]:
 )
 def calls(task: Task) -> Outcome:
     """Make each solver's call in turn for `repeats` rounds; report ratios and costs."""
-    spec, own, inputs = task.spec, task.settings, inputs_of(task)
-    kept, X_test, y_test = testing_part(task, inputs)
-    rows = task.training_rows(kept, inputs.y)
-    X, y = folds.take(inputs.X, rows), inputs.y[rows]
+    own = task.settings
+    X, y, X_test, y_test = training_and_test(task)
     n_test = min(len(y_test), own["max_test_samples"] or len(y_test))
     X_test = folds.take(X_test, np.arange(n_test))
-    callers = [_Caller(task, settings, X, y, X_test) for settings in spec["racers"]]
-    for _ in range(own["repeats"]):
-        for caller in callers:
-            caller.run()
+    callers = [_Caller(task, settings, X, y, X_test) for settings in task.spec["racers"]]
+    take_turns([caller.run for caller in callers], own["repeats"])
     metrics: dict[str, Any] = {"n_train": len(y), "n_test": n_test}
-    spread: dict[str, Any] = {}
     costs = {}
     for caller in callers:
-        name, found = caller.name, caller.seconds
-        costs[name] = [one.cpu for one in found]
-        metrics[f"cpu_time_s:{name}"] = statistics.median(costs[name])
-        metrics[f"user_time_s:{name}"] = statistics.median(one.user for one in found)
-        metrics[f"system_time_s:{name}"] = statistics.median(one.system for one in found)
-        metrics[f"wall_time_s:{name}"] = statistics.median(one.wall for one in found)
+        costs[caller.name] = {
+            "cpu_time_s": [one.cpu for one in caller.seconds],
+            "user_time_s": [one.user for one in caller.seconds],
+            "system_time_s": [one.system for one in caller.seconds],
+            "wall_time_s": [one.wall for one in caller.seconds],
+        }
         objective = caller.objective()
         if objective is not None:
-            metrics[f"objective:{name}"] = float(objective)
-        spread[f"cpu_time_s:{name}"] = [min(costs[name]), max(costs[name])]
-    ratios, ranges = compare(spec["pairs"], costs)
-    return {
-        "metrics": metrics | ratios,
-        "spread": spread | ranges,
-        "counters": {},
-        "params": {},
-        "stop_reason": "",
-        "folds": own["repeats"],
-    }
+            metrics[f"objective:{caller.name}"] = float(objective)
+    return outcome_of_rounds(task, costs, metrics)

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import numpy as np
-from pydantic import Field
 
 from svmbench.experiment.protocols import folds, in_blocks
 from svmbench.experiment.protocols.declare import ALL_ROWS, UNSCALED, Scaled, protocol
-from svmbench.experiment.protocols.held_out import kept_rows, testing_part
+from svmbench.experiment.protocols.held_out import Share, kept_rows, testing_part
 from svmbench.experiment.protocols.inputs import inputs_of
 from svmbench.experiment.protocols.outcomes import TESTED, fit_and_test, sizes
 from svmbench.experiment.protocols.search import SEARCHED, Ground, search
@@ -26,8 +23,8 @@ class Holdout(TrainingBlock):
         Shares of the rows; `test` is not used where the set has a test part.
     """
 
-    validation: Annotated[float, Field(gt=0, lt=1)] = 0.2
-    test: Annotated[float, Field(gt=0, lt=1)] = 0.2
+    validation: Share = 0.2
+    test: Share = 0.2
 
 
 @protocol(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -157,29 +157,6 @@ def over_folds(
     outcome["spread"] |= {name: deviation(values) for name, values in scored.items()}
     outcome["folds"] = len(marked)
     return outcome
-
-
-def compare(
-    pairs: Iterable[Sequence[str]], costs: Mapping[str, Sequence[float]]
-) -> tuple[dict[str, float | None], dict[str, list[float]]]:
-    """Return the ratio of each pair, the median over the rounds, and its smallest and largest.
-
-    Parameters
-    ----------
-    pairs : iterable of (str, str)
-        A ratio is the cost of the second over that of the first.
-    costs : mapping of str to sequence of float
-        Seconds of each round. A pair of which one has none has the ratio None.
-    """
-    ratios: dict[str, float | None] = {}
-    spread: dict[str, list[float]] = {}
-    for first, second in pairs:
-        name = f"ratio:{first}:{second}"
-        ratios[name] = None
-        if first in costs and second in costs:
-            found = [b / a for a, b in zip(costs[first], costs[second], strict=True)]
-            ratios[name], spread[name] = statistics.median(found), [min(found), max(found)]
-    return ratios, spread
 
 
 def sizes(inputs: Inputs | None, n_train: int, n_test: int) -> dict[str, float]:

@@ -10,15 +10,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
-from pydantic import Field
 
 from svmbench.experiment.measuring import measure
 from svmbench.experiment.protocols import folds, in_blocks, outcomes, plane
-from svmbench.experiment.protocols.declare import ALL_ROWS, UNSCALED, Scaled, protocol
-from svmbench.experiment.protocols.held_out import kept_rows, testing_part
+from svmbench.experiment.protocols.declare import protocol
+from svmbench.experiment.protocols.held_out import SCALINGS, Share, testing_part
 from svmbench.experiment.protocols.inputs import inputs_of
 from svmbench.experiment.protocols.task import Outcome, Task
 from svmbench.experiment.settings.blocks import TrainingBlock
@@ -36,7 +35,7 @@ class Path(TrainingBlock):
         data must have two features.
     """
 
-    test: Annotated[float, Field(gt=0, lt=1)] = 0.2
+    test: Share = 0.2
     plane: bool = False
 
 
@@ -44,11 +43,7 @@ class Path(TrainingBlock):
     "path",
     settings=Path,
     caption="a path of one parameter",
-    scalings={
-        "outer-fold": Scaled(rows=kept_rows, by=("test", "has_test_part")),
-        "all-rows": ALL_ROWS,
-        "none": UNSCALED,
-    },
+    scalings=SCALINGS,
     grid="one parameter",
     tasks=("binary", "multiclass", "one-class"),
     reads=("arrays", "blocks"),

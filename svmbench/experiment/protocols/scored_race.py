@@ -9,26 +9,21 @@ A racer that never gets there has no cost and no ratio, and the record says so.
 
 from __future__ import annotations
 
-import statistics
-import time
 from collections.abc import Iterator
+from functools import partial
 from typing import Annotated, Any
 
 import numpy as np
 from pydantic import Field
 
-from svmbench.experiment.measuring import measure
-from svmbench.experiment.protocols import folds
-from svmbench.experiment.protocols.declare import ALL_ROWS, UNSCALED, Scaled, protocol
-from svmbench.experiment.protocols.held_out import kept_rows, testing_part
-from svmbench.experiment.protocols.inputs import inputs_of
-from svmbench.experiment.protocols.outcomes import compare
-from svmbench.experiment.protocols.task import Task
+from svmbench.experiment.protocols.declare import protocol
+from svmbench.experiment.protocols.held_out import SCALINGS, Share, training_and_test
+from svmbench.experiment.protocols.task import Outcome, Task
+from svmbench.experiment.protocols.turns import Costs, outcome_of_rounds, take_turns, timed
 from svmbench.experiment.settings.blocks import RaceBlock
 from svmbench.experiment.settings.cells import SolverSettings
 from svmbench.experiment.settings.values import Repeats
 from svmbench.schema import scores
-from svmbench.schema.record import Outcome
 
 
 class ScoredRace(RaceBlock):
@@ -48,7 +43,7 @@ class ScoredRace(RaceBlock):
     """
 
     repeats: Repeats = 3
-    test: Annotated[float, Field(gt=0, lt=1)] = 0.2
+    test: Share = 0.2
     reference: str = ""
     within: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 2.0
 
@@ -60,42 +55,29 @@ class ScoredRace(RaceBlock):
 
 
 class _Racer:
-    """One solver: its settings in the order of its ladder, what each cost, and how it scored.
+    """One solver: its settings in the order of its ladder, what each cost, and how it scored."""
 
-    Attributes
-    ----------
-    cpu, wall : list of list of float
-        Seconds of each round, by setting.
-    marks : list of (dict, dict)
-        Scores of each setting, and the reasons of those without a value.
-    """
-
-    def __init__(self, task: Task, settings: SolverSettings, X: Any, y: np.ndarray) -> None:
+    def __init__(self, task: Task, settings: SolverSettings, rows: tuple[Any, ...]) -> None:
+        X, y, X_test, y_test = rows
+        spec = task.spec
+        self.wanted = list(dict.fromkeys([*spec["scores"], spec["select_by"]]))
         self.name, self.points = settings["shown"], settings["grid"]
-        self.own = X, task.labels(y)
+        self.own, self.test = (X, task.labels(y)), (X_test, y_test)
         self.estimators = [task.build(settings, **point) for point in self.points]
-        self.data = []
-        start = time.perf_counter()
-        for estimator in self.estimators:
-            self.data.append(estimator.prepare(*self.own))
-        self.conversion_s = (time.perf_counter() - start) / len(self.points)
-        self.cpu: list[list[float]] = [[] for _ in self.points]
-        self.wall: list[list[float]] = [[] for _ in self.points]
+        self.data, seconds, _ = timed(lambda: [e.prepare(*self.own) for e in self.estimators])
+        self.conversion_s = seconds / len(self.points)
+        self.costs = [Costs() for _ in self.points]
+        #: Scores of each setting, and the reasons of those without a value.
         self.marks: list[tuple[dict[str, float], dict[str, str]]] = []
         self.counters: list[dict[str, int]] = []
 
-    def run(self, wanted: list[str], X_test: Any, y_test: np.ndarray) -> None:
+    def run(self) -> None:
         """Train every setting once; score each the first time."""
         for p, (estimator, data) in enumerate(zip(self.estimators, self.data, strict=True)):
-            with measure.quiet():
-                start = measure.now()
-                estimator.train(data)
-                wall, cpu = measure.since(start)
-            self.cpu[p].append(cpu)
-            self.wall[p].append(wall)
+            self.costs[p].time(partial(estimator.train, data))
             if len(self.marks) == p:
-                exam = scores.Exam(estimator, X_test, y_test, self.own)
-                self.marks.append(scores.mark(wanted, exam))
+                exam = scores.Exam(estimator, *self.test, self.own)
+                self.marks.append(scores.mark(self.wanted, exam))
                 own = {name: int(count) for name, count in estimator.counters_.items()}
                 self.counters.append({"n_iter": int(np.max(estimator.n_iter_)), **own})
 
@@ -103,24 +85,14 @@ class _Racer:
         """Return a score of every setting, the larger the better; -inf where it has no value."""
         one = scores.find(score)
         sign = 1.0 if one.better == "higher" else -1.0
-        return [
-            sign * mark[one.metric] if one.metric in mark else -np.inf for mark, _ in self.marks
-        ]
-
-    def first_at(self, score: str, target: float) -> int | None:
-        """Return the first setting whose score is at least `target`; None if there is none."""
-        return next((p for p, value in enumerate(self.values(score)) if value >= target), None)
+        return [sign * mark.get(one.metric, -sign * np.inf) for mark, _ in self.marks]
 
 
 @protocol(
     "scored-race",
     settings=ScoredRace,
     caption="a race in one process, scored on held-out rows",
-    scalings={
-        "outer-fold": Scaled(rows=kept_rows, by=("test", "has_test_part")),
-        "all-rows": ALL_ROWS,
-        "none": UNSCALED,
-    },
+    scalings=SCALINGS,
     cell="all solvers",
     tasks=("binary", "multiclass", "one-class"),
     metrics=(
@@ -130,56 +102,43 @@ class _Racer:
 )
 def scored_race(task: Task) -> Outcome:
     """Run all racers in turn for `repeats` rounds; report costs, ratios and scores."""
-    spec, inputs, own = task.spec, inputs_of(task), task.settings
-    kept, X_test, y_test = testing_part(task, inputs)
-    rows = task.training_rows(kept, inputs.y)
-    X, y = folds.take(inputs.X, rows), inputs.y[rows]
-    racers = [_Racer(task, settings, X, y) for settings in spec["racers"]]
-    wanted = list(dict.fromkeys([*spec["scores"], spec["select_by"]]))
-    for _ in range(own["repeats"]):
-        for racer in racers:
-            racer.run(wanted, X_test, np.asarray(y_test))
-    outcome, costs = _judged(racers, spec["select_by"], own["reference"], own["within"])
-    outcome["metrics"] |= {"n_train": len(rows), "n_test": len(y_test)}
-    ratios, ranges = compare(spec["pairs"], costs)
-    outcome["metrics"] |= ratios
-    outcome["spread"] |= ranges
-    return outcome
-
-
-def _judged(
-    racers: list[_Racer], select_by: str, reference: str, within: float
-) -> tuple[Outcome, dict[str, list[float]]]:
-    """Return what each racer scored where it came near the reference, or at its best; its costs."""
-    target = -np.inf
+    spec, own = task.spec, task.settings
+    rows = training_and_test(task)
+    racers = [_Racer(task, settings, rows) for settings in spec["racers"]]
+    take_turns([racer.run for racer in racers], own["repeats"])
+    values = {racer.name: racer.values(spec["select_by"]) for racer in racers}
+    # Without a reference every setting is good enough.
+    target = max(values.get(own["reference"], [-np.inf])) - own["within"]
+    metrics: dict[str, Any] = {"n_train": len(rows[1]), "n_test": len(rows[3])}
+    counters: dict[str, int] = {}
+    params: dict[str, Any] = {}
+    undefined: dict[str, str] = {}
+    costs, notes = {}, []
     for racer in racers:
-        if racer.name == reference:
-            target = max(racer.values(select_by)) - within
-    outcome: Outcome = {
-        "metrics": {}, "spread": {}, "counters": {}, "params": {}, "undefined": {},
-        "folds": len(racers[0].cpu[0]),
-    }  # fmt: skip
-    metrics, costs, notes = outcome["metrics"], {}, []
-    for racer in racers:
-        name, near = racer.name, racer.first_at(select_by, target)
+        name = racer.name
+        near = next((p for p, value in enumerate(values[name]) if value >= target), None)
         # A setting on its own costs what it costs, near or not.
         place = 0 if len(racer.points) == 1 else near
-        shown = int(np.argmax(racer.values(select_by))) if place is None else place
+        shown = int(np.argmax(values[name])) if place is None else place
         mark, reasons = racer.marks[shown]
         metrics |= {f"{score}:{name}": value for score, value in mark.items()}
-        outcome["undefined"] |= {f"{score}:{name}": reason for score, reason in reasons.items()}
+        undefined |= {f"{score}:{name}": reason for score, reason in reasons.items()}
         metrics[f"conversion_time_s:{name}"] = racer.conversion_s
         counted = dict(racer.counters[shown])
         metrics[f"n_iter:{name}"] = counted.pop("n_iter")
-        outcome["counters"] |= {f"{what}:{name}": count for what, count in counted.items()}
-        outcome["params"] |= {f"{what}:{name}": v for what, v in racer.points[shown].items()}
+        counters |= {f"{what}:{name}": count for what, count in counted.items()}
+        params |= {f"{what}:{name}": v for what, v in racer.points[shown].items()}
         if near is None:
-            notes.append(f"{name} never came within {within:g} of {reference}'s {select_by}")
-        if place is None:
-            continue
-        costs[name] = racer.cpu[place]
-        metrics[f"cpu_time_s:{name}"] = statistics.median(costs[name])
-        metrics[f"train_time_s:{name}"] = statistics.median(racer.wall[place])
-        outcome["spread"][f"cpu_time_s:{name}"] = [min(costs[name]), max(costs[name])]
-    outcome["stop_reason"] = "; ".join(notes)
-    return outcome, costs
+            wanted = f"{own['within']:g} of {own['reference']}'s {spec['select_by']}"
+            notes.append(f"{name} never came within {wanted}")
+        if place is not None:
+            costs[name] = racer.costs[place].metrics()
+    return outcome_of_rounds(
+        task,
+        costs,
+        metrics,
+        counters=counters,
+        params=params,
+        undefined=undefined,
+        stop_reason="; ".join(notes),
+    )

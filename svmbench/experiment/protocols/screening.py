@@ -11,19 +11,19 @@ would get. Each solver and width is a point.
 
 from __future__ import annotations
 
-import time
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field
 
-from svmbench.experiment.measuring import measure
-from svmbench.experiment.protocols import folds
-from svmbench.experiment.protocols.declare import ALL_ROWS, UNSCALED, Scaled, protocol
-from svmbench.experiment.protocols.held_out import kept_rows, testing_part
-from svmbench.experiment.protocols.inputs import inputs_of
+from svmbench.experiment.protocols.declare import protocol
+from svmbench.experiment.protocols.held_out import SCALINGS, Share, training_and_test
 from svmbench.experiment.protocols.task import Outcome, Task
+from svmbench.experiment.protocols.turns import ratios_of, take_turns, timed
 from svmbench.experiment.settings.blocks import RaceBlock
+from svmbench.experiment.settings.cells import SolverSettings
 from svmbench.schema import scores
 
 
@@ -41,7 +41,7 @@ class Screening(RaceBlock):
         kernel matrix of its own; who goes first alternates.
     """
 
-    test: Annotated[float, Field(gt=0, lt=1)] = 0.2
+    test: Share = 0.2
     gammas: list[Annotated[float, Field(gt=0)]] = []
     turns: Literal["paths", "values"] = "paths"
 
@@ -54,11 +54,7 @@ SUMMED = ("wall_s", "cpu_s", "n_values", "screened", "multipliers", "off", "scre
     "screening",
     settings=Screening,
     caption="paths with and without screening, in turn",
-    scalings={
-        "outer-fold": Scaled(rows=kept_rows, by=("test", "has_test_part")),
-        "all-rows": ALL_ROWS,
-        "none": UNSCALED,
-    },
+    scalings=SCALINGS,
     cell="all solvers",
     tasks=("binary", "one-class"),
     metrics=(
@@ -68,85 +64,45 @@ SUMMED = ("wall_s", "cpu_s", "n_values", "screened", "multipliers", "off", "scre
 )
 def screening(task: Task) -> Outcome:
     """Follow every solver's path at every width; report means of times, best scores and ratios."""
-    inputs = inputs_of(task)
-    kept, *exam = testing_part(task, inputs)
-    kept = task.training_rows(kept, inputs.y)
-    rows = folds.take(inputs.X, kept), inputs.y[kept]
-    totals: dict[str, dict[str, float]] = {}
-    objectives: dict[str, list[float]] = {}
+    spec, rows = task.spec, training_and_test(task)
+    totals: dict[str, dict[str, float]] = {racer["shown"]: {} for racer in spec["racers"]}
+    objectives: dict[str, list[float]] = {name: [] for name in totals}
     together = task.settings["turns"] == "values"
     for gamma in task.settings["gammas"] or [None]:
-        racers = {f"{one['shown']} gamma={gamma}": one for one in task.spec["racers"]}
-        missing = [point for point in racers if point not in task.done]
+        racers = {f"{one['shown']} gamma={gamma}": one for one in spec["racers"]}
+        points = {point: task.done[point] for point in racers if point in task.done}
+        missing = [point for point in racers if point not in points]
         # Those that are compared ran in turn: where one is missing all run again.
         groups = [list(racers)] if together and missing else [[point] for point in missing]
-        fresh: dict[str, _Path] = {}
         for group in groups:
-            paths = [_Path(task, racers[point], gamma, rows, (exam[0], exam[1])) for point in group]
-            _in_turn(paths)
-            for point, own in zip(group, paths, strict=True):
-                fresh[point] = own
-                task.emit(
-                    point,
-                    {
-                        "params": {"objectives": own.objectives},
-                        "metrics": own.found,
-                        "counters": {},
-                        "undefined": {},
-                    },
-                )
+            paths = [_Path(task, racers[point], gamma, rows) for point in group]
+            take_turns([path.advance for path in paths], alternate=True)
+            for point, path in zip(group, paths, strict=True):
+                points[point] = path.point()
+                task.emit(point, points[point])
         for point, settings in racers.items():
-            if point in fresh:
-                found, values = fresh[point].found, fresh[point].objectives
-            else:
-                found = dict(task.done[point]["metrics"])
-                values = [float(v) for v in task.done[point]["params"]["objectives"]]
-            name = settings["shown"]
-            objectives.setdefault(name, []).extend(values)
-            sums = totals.setdefault(name, {})
-            for key, value in found.items():
-                joined = (
-                    sums.get(key, 0.0) + value
-                    if key in SUMMED
-                    else max(sums.get(key, value), value)
-                )
-                sums[key] = joined
-    return _outcome(task, totals, objectives, (len(kept), len(exam[1])))
+            name, own = settings["shown"], totals[settings["shown"]]
+            objectives[name] += map(float, points[point]["params"]["objectives"])
+            for key, value in points[point]["metrics"].items():
+                known = own.get(key, 0.0 if key in SUMMED else value)
+                own[key] = known + value if key in SUMMED else max(known, value)
+    return _outcome(task, totals, objectives, {"n_train": len(rows[1]), "n_test": len(rows[3])})
 
 
 class _Path:
-    """One solver's path at one width, taken value by value.
-
-    Attributes
-    ----------
-    name : str
-        As the table shows the solver.
-    found : dict of str to float
-        Sums, and the best scores, of the values so far.
-    objectives : list of float
-        At each value.
-    """
+    """One solver's path at one width, taken value by value; sums and best scores so far."""
 
     def __init__(
-        self,
-        task: Task,
-        settings: Any,
-        gamma: float | None,
-        rows: tuple[Any, Any],
-        exam: tuple[Any, Any],
+        self, task: Task, settings: SolverSettings, gamma: float | None, rows: tuple[Any, ...]
     ) -> None:
-        points = settings["grid"]
-        (over,) = points[0] or ("",)
+        X, y, X_test, y_test = rows
         known = task.build_alone(settings).get_params()
         width = {"gamma": gamma} if gamma is not None and "gamma" in known else {}
-        X, y = rows
-        self.name = str(settings["shown"])
-        self.task, self.exam, self.n = task, exam, len(y)
-        self.rows = X, task.labels(y)
-        values = [point.get(over) for point in points]
+        self.name, self.wanted = settings["shown"], task.spec["scores"]
+        self.rows, self.test = (X, task.labels(y)), (X_test, y_test)
         self.found: dict[str, float] = dict.fromkeys(SUMMED, 0.0)
         self.objectives: list[float] = []
-        self._models = _models(task, settings, width, over, values, self.rows)
+        self._models = _models(partial(task.build, settings, **width), settings["grid"], self.rows)
 
     def advance(self) -> bool:
         """Take the next value; return whether there was one."""
@@ -160,64 +116,47 @@ class _Path:
         found["n_values"] += 1
         counters = getattr(model, "counters_", {})
         found["screened"] += counters.get("screened_zero", 0) + counters.get("screened_one", 0)
-        found["multipliers"] += self.n
+        found["multipliers"] += self.rows[0].shape[0]
         found["off"] += counters.get("unscreened_values", 0)
         found["screens"] += getattr(model, "screening_", "none") != "none"
-        exam = scores.Exam(model, *self.exam, self.rows)
-        marks, _ = scores.mark(self.task.spec["scores"], exam)
+        marks, _ = scores.mark(self.wanted, scores.Exam(model, *self.test, self.rows))
         for metric, value in marks.items():
             found[metric] = max(found.get(metric, value), value)
         self.objectives.append(float(getattr(model, "square_", np.nan)))
         return True
 
-
-def _in_turn(paths: list[_Path]) -> None:
-    """Take every path to its end, a value of each at a time; who goes first alternates."""
-    going = list(paths)
-    while going:
-        going = [path for path in going if path.advance()][::-1]
+    def point(self) -> dict[str, Any]:
+        """Return the point of the whole path."""
+        params = {"objectives": self.objectives}
+        return {"params": params, "metrics": self.found, "counters": {}, "undefined": {}}
 
 
 def _models(
-    task: Task,
-    settings: Any,
-    width: dict[str, Any],
-    over: str,
-    values: list[Any],
-    rows: tuple[Any, Any],
-) -> Any:
+    build: Callable[..., Any], grid: list[dict[str, Any]], rows: tuple[Any, Any]
+) -> Iterator[tuple[Any, float, float]]:
     """Yield each model with its wall and CPU seconds, without those of the kernel matrix."""
-    first = task.build(settings, **width, **({over: values[0]} if over else {}))
-    shares = over and over in getattr(first.declaration, "paths", ()) and hasattr(first, "path")
-    data = first.prepare(*rows)
-    if not shares:
-        for value in values:
-            model = task.build(settings, **width, **({over: value} if over else {}))
-            data = model.prepare(*rows)
-            with measure.quiet():
-                wall, cpu = time.perf_counter(), time.process_time()
-                model.train(data)
-                cost = time.perf_counter() - wall, time.process_time() - cpu
-            yield model, *cost
-        return
-    points = first.path(data, None, over, values)
-    while True:
-        with measure.quiet():
-            cpu = time.process_time()
-            point = next(points, None)
-            cpu = time.process_time() - cpu
-        if point is None:
-            return
-        yield point.solution, point.own_cost_s, cpu
+    first = build(**grid[0])
+    (over,) = grid[0] or ("",)
+    if over in first.declaration.paths and hasattr(first, "path"):
+        steps = first.path(first.prepare(*rows), None, over, [point[over] for point in grid])
+        while True:
+            solved, _, cpu = timed(lambda: next(steps, None))
+            if solved is None:
+                return
+            yield solved.solution, solved.own_cost_s, cpu
+    for point in grid:
+        model = build(**point)
+        data = model.prepare(*rows)
+        _, wall, cpu = timed(partial(model.train, data))
+        yield model, wall, cpu
 
 
 def _outcome(
     task: Task,
     totals: dict[str, dict[str, float]],
     objectives: dict[str, list[float]],
-    sizes: tuple[int, int],
+    metrics: dict[str, Any],
 ) -> Outcome:
-    metrics: dict[str, Any] = {"n_train": sizes[0], "n_test": sizes[1]}
     for name, own in totals.items():
         n_values = max(1.0, own["n_values"])
         metrics |= {
@@ -230,9 +169,12 @@ def _outcome(
         if own["screens"]:
             metrics[f"screening_ratio_pct:{name}"] = 100.0 * own["screened"] / own["multipliers"]
             metrics[f"off_pct:{name}"] = 100.0 * own["off"] / n_values
+    # Of all values together: one round, which has no spread.
+    cpu = {name: [max(own["cpu_s"], 1e-9)] for name, own in totals.items()}
+    ratios, _ = ratios_of(task.spec["pairs"], cpu)
+    metrics |= ratios
     for first, second in task.spec["pairs"]:
-        ratio = totals[second]["cpu_s"] / max(totals[first]["cpu_s"], 1e-9)
-        metrics[f"ratio:{first}:{second}"] = metrics[f"speedup:{first}"] = ratio
+        metrics[f"speedup:{first}"] = ratios[f"ratio:{first}:{second}"]
         pair = np.array([objectives[first], objectives[second]])
         largest = np.maximum(np.abs(pair).max(axis=0), np.finfo(np.float64).tiny)
         apart = np.abs(pair[0] - pair[1]) / largest
