@@ -11,12 +11,11 @@ replaced whole, or not at all. ``scripts/rebuild_results.py`` makes tables and p
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 from typing import Any
 
 from svmbench.base.errors import ResultsError
-from svmbench.base.files import read_text
+from svmbench.base.files import read_json
 from svmbench.report import kept
 
 
@@ -40,7 +39,7 @@ def keep(run: Path, name: str = "") -> Path:
 def read_config(run: Path) -> dict[str, Any]:
     """Return name and paper of a run folder's config."""
     try:
-        config = json.loads(read_text(run / "plan.json"))["config"]
+        config = read_json(run / "plan.json")["config"]
         return {"name": config["name"], "paper": config["paper"]}
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise SystemExit(f"{run} is no run folder: {error!r}") from error

@@ -310,6 +310,27 @@ def test_a_file_that_is_too_large_is_refused(tmp_path: Path) -> None:
         files.open_file(place)
 
 
+@pytest.mark.parametrize("name", ["plan.json", "baseline.json"])
+@pytest.mark.parametrize("what", ["values", "bytes"])
+def test_json_without_measure_is_one_sentence(
+    tmp_path: Path, made: Path, name: str, what: str
+) -> None:
+    run = shutil.copytree(made, tmp_path / "runs" / "run")
+    for other in {"plan.json", "baseline.json"} - {name}:
+        (run / other).unlink()
+    with (run / name).open("w") as stream:
+        if what == "values":
+            stream.write('{"cells": [' + "{}," * files.MOST_SIGNS_JSON + "{}]}")
+        else:
+            stream.truncate(files.MOST_BYTES_JSON + 1)
+    commands = ("table", "compare", "keep") if name == "plan.json" else ("compare",)
+    for command in commands:
+        ended = COMMANDS[command](run)
+        assert ended.code in (1, 2), (command, ended.said)
+        assert ended.err.count("\n") == 1, ended.err
+        assert "more than the" in ended.err, ended.err
+
+
 def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     def pieces() -> Iterator[str]:
         yield "one"

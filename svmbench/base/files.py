@@ -11,6 +11,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import fcntl
+import json
 import os
 import secrets
 import shutil
@@ -18,13 +19,17 @@ import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from svmbench.base.errors import ResultsError
 from svmbench.base.paths import opened_regular
 
-#: The most bytes of a file that is read as a whole: a plan of 100,000 cells has 36 MB.
+#: The most bytes of a file that is read as a whole.
 MOST_BYTES_WHOLE = 128 << 20
+#: The most bytes of a JSON file, and the commas and opening brackets in it, which bound its values.
+#: The largest kept plan has 191 kB with 540 cells and 9,371 of these signs. This is 350 times its
+#: size and 266 times its signs: room for 144,000 such cells, where a config has 50,000 at most.
+MOST_BYTES_JSON, MOST_SIGNS_JSON = 64 << 20, 2_500_000
 #: The most bytes of a file that is read piece by piece: records, and what is copied.
 MOST_BYTES_STREAMED = 8 << 30
 #: What the temporary files are called by whom a folder's files are written.
@@ -75,6 +80,29 @@ def read_text(path: Path, most: int = MOST_BYTES_WHOLE) -> str:
         If it can't be read, or is no text.
     """
     return read_bytes(path, most).decode("utf-8")
+
+
+def read_json(path: Path) -> Any:
+    """Return what a JSON file of a results folder holds.
+
+    Raises
+    ------
+    OSError, RecursionError, ValueError
+        If it can't be read or is too large; is nested too deep; is no JSON in UTF-8, holds NaN or
+        infinity, or more than `MOST_SIGNS_JSON` commas and opening brackets.
+    """
+    content = read_bytes(path, MOST_BYTES_JSON)
+    found = sum(map(content.count, (b",", b"[", b"{")))
+    if found > MOST_SIGNS_JSON:
+        raise ValueError(
+            f"it holds {found:,} commas and opening brackets, more than the {MOST_SIGNS_JSON:,}"
+            " that it may have"
+        )
+    return json.loads(content.decode("utf-8"), parse_constant=_refuse)
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is no JSON")
 
 
 def open_to_append(path: Path) -> int:

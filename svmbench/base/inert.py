@@ -23,6 +23,9 @@ _MARKS = r"[\\`*<>|$]|~(?!\w)|(?<=[\w~])~|\](?=[(\[:])|(?<![^\W_])_|_(?![^\W_])"
 _MARKS_AND_BRACKETS = re.compile(rf"[\[\]]|{_MARKS}")
 #: Also what makes a link of a bare address, outside the text of another link: ``://`` or ``www.``.
 _MARKS_AND_ADDRESSES = re.compile(rf"{_MARKS}|:(?=//)|(?<=[wW]{{3}})\.")
+#: The sign inside an e-mail address. GitHub looks for addresses after it has read escapes and
+#: entities, so that only something between the name and the sign, here a comment, keeps it a text.
+_MAIL = re.compile(r"(?<=[\w.+-])@(?=[\w.-])")
 #: What would begin a heading, a quotation, a list or a rule at the beginning of a line.
 _OPENING = re.compile(
     r"^(\s*)(#+(?=\s|$)|[-+](?=\s|$)|-+$|=+$)|^(\s*\d{1,9})([.)])(?=\s|$)",
@@ -55,6 +58,7 @@ def lines(text: object) -> str:
 def markdown(text: object) -> str:
     """Return a text as one line of Markdown that reads as the text and does nothing."""
     shown = _MARKS_AND_ADDRESSES.sub(lambda mark: "\\" + mark[0], _ENTITY.sub("&amp;", line(text)))
+    shown = _MAIL.sub("<!-- -->@", shown)
     return _OPENING.sub(lambda m: f"{m[1] or m[3] or ''}\\{m[2] or m[4]}", shown)
 
 

@@ -7,15 +7,14 @@ doubt.
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from svmbench.base import files
 from svmbench.base.errors import DamagedResultsError
-from svmbench.base.files import read_bytes
 from svmbench.base.inert import line
 from svmbench.schema.record import LONGEST_NAME
 
@@ -85,7 +84,7 @@ def read_json(path: Path) -> Any:
         If it can't be read.
     """
     try:
-        content = json.loads(read_bytes(path).decode("utf-8"), parse_constant=_refuse)
+        content = files.read_json(path)
         problem = _unfit(content)
     except UnicodeDecodeError as error:
         raise DamagedResultsError(f"can't read {path}: it is not encoded as UTF-8") from error
@@ -100,10 +99,6 @@ def read_json(path: Path) -> Any:
 
 
 _HALF = re.compile("[\ud800-\udfff]")
-
-
-def _refuse(constant: str) -> None:
-    raise ValueError(f"{constant} is no JSON")
 
 
 def _unfit(value: Any) -> str:

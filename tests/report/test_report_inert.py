@@ -59,6 +59,10 @@ def test_a_terminal_shows_and_does_not_obey(text: str) -> None:
         ("see https://x.org/a b", "see https\\://x.org/a b"),
         ("WWW.x.org ftp://y", "WWW\\.x.org ftp\\://y"),
         ("a: b // c www", "a: b // c www"),
+        ("a.b+c@x.org", "a.b+c<!-- -->@x.org"),
+        ("mailto:me@x.org/y", "mailto:me<!-- -->@x.org/y"),
+        ("_@-x.y", "\\_<!-- -->@-x.y"),
+        ("5 @ 3, @x and x@", "5 @ 3, @x and x@"),
         ("**x** _y_ ~~z~~", "\\*\\*x\\*\\* \\_y\\_ \\~\\~z\\~\\~"),
         (
             "train_time_s [3.1; -0.3] 50 % a & b /~x -0.3",

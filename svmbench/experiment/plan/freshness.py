@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from svmbench.base.errors import DamagedResultsError, SvmbenchError
-from svmbench.base.files import read_bytes
+from svmbench.base.files import read_json
 from svmbench.base.renames import present_name
 from svmbench.experiment.plan.keys import closure, file_hash, names_own_module, versions
 from svmbench.experiment.plan.planner import prepare_plan
@@ -50,12 +50,12 @@ def changes(folder: Path) -> dict[str, str]:
         If the plan can't be read.
     """
     try:
-        plan = json.loads(read_bytes(folder / "plan.json").decode("utf-8"))
+        plan = read_json(folder / "plan.json")
         cells, config = list(plan["cells"]), str(plan["config"]["name"])
         if plan.get("code") is not None:
             return _by_manifest(cells, plan["code"])
         profile = str(plan["profile"])
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, RecursionError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise DamagedResultsError(f"can't read {folder / 'plan.json'}: {error!r}") from error
     return _by_keys(cells, config, profile)
 

@@ -22,7 +22,7 @@ from types import FrameType
 from typing import Any, Protocol
 
 from svmbench.base.errors import ResultsError
-from svmbench.base.files import read_text, remove
+from svmbench.base.files import read_json, remove
 from svmbench.experiment.measuring import environment
 from svmbench.experiment.plan.planner import Plan
 from svmbench.experiment.run import processes, worker
@@ -392,7 +392,7 @@ class Run:
         content = dict(facts)
         content["seed"] = self.plan.config.seed
         try:
-            sessions = list(json.loads(read_text(path))["load"])
+            sessions = list(read_json(path)["load"])
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
             sessions = []
         load = content.get("load", environment.load_average())

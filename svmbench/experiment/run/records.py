@@ -333,7 +333,7 @@ def _in_use(path: Path) -> ResultsError:
 def _refuse_another(path: Path, config: str) -> None:
     """Refuse a folder whose plan is another config's: its tables would be written over."""
     try:
-        held = json.loads(files.read_bytes(path / "plan.json"))["config"]["name"]
+        held = files.read_json(path / "plan.json")["config"]["name"]
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return  # no plan, or a damaged one, which is written again
     if isinstance(held, str) and held != config:
