@@ -135,7 +135,7 @@ def test_a_process_keeps_bytecode_whatever_the_environment_says(
         "params": {}, "X": X, "y": np.sign(X[:, 0]),
     }  # fmt: skip
     clocked.apart(given)
-    assert list((tmp_path / "bytecode").rglob("svmbench/core/kernels.*.pyc"))
+    assert list((tmp_path / "bytecode").rglob("svmbench/core/csvc/*.pyc"))
 
 
 def test_what_a_process_says_last_is_told(private_cache):
