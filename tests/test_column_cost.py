@@ -12,7 +12,7 @@ from small_problems import needs_jit
 
 @needs_jit
 def test_a_line_a_data_set(tmp_path, monkeypatch, capsys):
-    script = load_script("column_cost")
+    script = load_script("column_cost", "results/sgdlssvm")
     monkeypatch.setattr(script, "HEIGHT", 2)
     monkeypatch.setattr(script, "ROUNDS", 3)
     rng = np.random.default_rng(0)

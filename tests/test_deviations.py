@@ -1,17 +1,14 @@
 """The script that measures what comes of doing otherwise: its other ways are what it says."""
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))
-import deviations
+from script_loading import load_script
 
 from svmbench import NLSGD, SVMLight
 from svmbench.core.kernel_svm.decomposition import steepest
 from svmbench.core.kernels.kernels import KernelFunction
+
+deviations = load_script("deviations", "results/smo")
 
 
 def test_every_way_is_counted_on_the_same_problem():

@@ -11,7 +11,7 @@ from small_problems import make_problem, needs_jit
 
 @needs_jit
 def test_equal_neighbours_cost_nothing_and_others_do(tmp_path, monkeypatch):
-    script = load_script("gamma_starts")
+    script = load_script("gamma_starts", "results/nlsgd")
     X, y = make_problem(n=150, d=5)
     monkeypatch.setattr(script.svmbench, "load", lambda _: SimpleNamespace(X=X, y=y))
     monkeypatch.setattr(script, "FACTORS", {1.0: 2, 64.0: 2})

@@ -15,7 +15,7 @@ SEARCH = "svmbench.core.csvc.classifier.follow"
 @pytest.fixture
 def run(tmp_path, monkeypatch):
     """Run the script on 60 small samples; return its lines by call, parameters and function."""
-    script = load_script("profile_share")
+    script = load_script("profile_share", "results/smo")
     X, y = make_problem(n=80, d=3)
     monkeypatch.setattr(script.svmbench, "load", lambda _: SimpleNamespace(X=X, y=y))
     monkeypatch.setattr(script, "GRID", [{"C": C, "gamma": 0.5} for C in (1.0, 4.0)])

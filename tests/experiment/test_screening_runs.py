@@ -194,7 +194,7 @@ def test_a_plane_marks_what_was_screened_at_the_last_value(task: str, tmp_path: 
 
 
 def test_paired_statistics_are_read_from_a_run(tmp_path: Any) -> None:
-    paired = load_script("paired")
+    paired = load_script("paired", "results/srbo")
     rng = np.random.default_rng(0)
     with (tmp_path / "table.csv").open("w", newline="") as handle:
         writer = csv.writer(handle)

@@ -1,6 +1,6 @@
 """Where the CPU time of a process's first fit goes, beyond the import of scikit-learn.
 
-    python scripts/cold_start.py --processes 15 > results/smo/cold.csv
+    python results/smo/cold_start.py --processes 15 > results/smo/cold.csv
 
 Each process imports scikit-learn, then Numba, then the solver; calls one compiled function of no
 work, which makes Numba set itself up and load that function from its cache; then fits csvc on

@@ -2,7 +2,7 @@
 
 ::
 
-    python scripts/paired.py results/srbo/table5 --metric cpu_time_s nu-svm srbo-nu-svm
+    python results/srbo/paired.py results/srbo/table5 --metric cpu_time_s nu-svm srbo-nu-svm
 
 reads the run's ``table.csv``, pairs the two solvers' values by block, data set and whatever else
 is swept, and prints the figures of the SRBO paper's Table XII: the number of pairs, W+, Z, and the

@@ -1,6 +1,6 @@
 """What `alsvm-batch` costs on many features beside other ways to the same least-squares solution.
 
-    python scripts/least_squares.py reuters --output results/alsvm
+    python results/alsvm/least_squares.py reuters --output results/alsvm
 
 The others are SciPy's: LSQR, and conjugate gradients and Cholesky's factorisation on either form,
 (A'A + nu I) w = A'y with nu = 1 / (2C) or w = A'b, (AA' + nu I) b = y, where A is the samples with

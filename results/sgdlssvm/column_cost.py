@@ -1,6 +1,6 @@
 """What a single kernel column costs, in rows of the fastest maker of rows, and what bounds it.
 
-    python scripts/column_cost.py a9a:gamma=0.008130081300813009 ijcnn1:gamma=2 \
+    python results/sgdlssvm/column_cost.py a9a:gamma=0.008130081300813009 ijcnn1:gamma=2 \
         --output results/sgdlssvm
 
 A solver that takes one column an iteration can't share the reading of the inputs among columns, as

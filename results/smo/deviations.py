@@ -1,6 +1,6 @@
 """What comes of doing otherwise where a solver leaves its paper, or where the paper leaves it open.
 
-    python scripts/deviations.py > results/smo/deviations.csv
+    python results/smo/deviations.py > results/smo/deviations.csv
 
 A row is one of these on one data set, with what was counted in the solver's own way and in the
 other, and the other's number over its own:

@@ -1,6 +1,6 @@
 """Whether a search over C and gamma should start its fits from the neighbouring gamma's solutions.
 
-    python scripts/gamma_starts.py "a9a[:5000]" splice "ijcnn1[:5000]" --output results/nlsgd
+    python results/nlsgd/gamma_starts.py "a9a[:5000]" splice "ijcnn1[:5000]" --output results/nlsgd
 
 A solution at one gamma is feasible at the next, at the same C; its gradient has to be made anew.
 On four fifths of the rows of each set, with C = 4^-2 ... 4^5 and gamma = 4^-5 ... 4^2 in powers of

@@ -1,6 +1,6 @@
 """How ALSVM's cost of adding and removing a sample grows with the number of features.
 
-    python scripts/time_updates.py results/alsvm
+    python results/alsvm/time_updates.py results/alsvm
 
 For each d a model is fitted to 4 d dense samples (standard normal, labels from a random
 plane); then one sample at a time is added and removed again. In each of `--rounds` rounds every d
