@@ -16,7 +16,10 @@ PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def cache_dir() -> Path:
-    """Return the cache folder: ``SVMBENCH_CACHE``, else ``svmbench`` in the user's cache."""
+    """Return the cache folder: ``SVMBENCH_CACHE``, else ``svmbench`` in the user's cache.
+
+    Own code: platformdirs names the same folder on Linux, and its import takes 8 ms of CPU time.
+    """
     named = os.environ.get("SVMBENCH_CACHE")
     if named:
         return expanded(named)
@@ -44,6 +47,21 @@ def asset(name: str) -> Path:
     """Return where ``datasets.toml`` or ``configs`` lies: in a checkout, or in a wheel."""
     installed = PACKAGE / "_assets" / name
     return installed if installed.exists() else PACKAGE.parent / name
+
+
+def shipped_configs() -> list[Path]:
+    """Return the paths of the configs that ship with the package, by name."""
+    return sorted(asset("configs").glob("*.yaml"))
+
+
+#: Names files with entries of data sets of one's own, separated as in ``PATH``.
+FURTHER_REGISTRIES = "SVMBENCH_DATASETS"
+
+
+def registry_files() -> tuple[Path, ...]:
+    """Return the files with entries of data sets: the one that ships, then the user's own."""
+    further = filter(None, os.environ.get(FURTHER_REGISTRIES, "").split(os.pathsep))
+    return asset("datasets.toml"), *map(expanded, further)
 
 
 def why_not_private(folder: Path) -> str:

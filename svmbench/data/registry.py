@@ -9,7 +9,6 @@ environment variable ``SVMBENCH_DATASETS`` names.
 
 from __future__ import annotations
 
-import os
 import re
 from functools import cache
 from pathlib import Path
@@ -22,9 +21,6 @@ from svmbench.base.errors import ConfigError, UnknownNameError
 from svmbench.base.misfits import none_of, sentence
 from svmbench.base.toml_source import count_values, read_toml
 from svmbench.data.entries import Entry, Statement, Strict
-
-#: Names files with entries of one's own, separated as in ``PATH``.
-FURTHER = "SVMBENCH_DATASETS"
 
 #: Values of all entries together, with what they have from those that they are based on; those
 #: that ship have 4,500.
@@ -136,7 +132,9 @@ def _parsed(place: Path) -> dict[str, Any]:
     try:
         return read_toml(place, place.name)
     except OSError as error:
-        raise ConfigError(f"{FURTHER}: {place} can't be read: {error.strerror}") from None
+        raise ConfigError(
+            f"{paths.FURTHER_REGISTRIES}: {place} can't be read: {error.strerror}"
+        ) from None
 
 
 def _resolved(name: str, raw: dict[str, Any], origins: dict[str, Any]) -> dict[str, Any]:
@@ -179,14 +177,9 @@ def registry() -> dict[str, Entry]:
     ConfigError
         With one sentence for each mistake in the files.
     """
-    further = filter(None, os.environ.get(FURTHER, "").split(os.pathsep))
     folders = tuple(one.folder for one in paper_folders.papers().values())
     own = (folder / "datasets.toml" for folder in folders)
-    places = (
-        paths.asset("datasets.toml"),
-        *(paths.expanded(name) for name in further),
-        *(place for place in own if place.is_file()),
-    )
+    places = (*paths.registry_files(), *(place for place in own if place.is_file()))
     return _stated(places, folders)
 
 

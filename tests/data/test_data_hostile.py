@@ -435,7 +435,7 @@ REGISTRIES = {
 def test_a_registry_of_the_wrong_shape_is_sentences(tmp_path, monkeypatch, content):
     place = tmp_path / "own.toml"
     place.write_bytes(b'[origin.here]\nlicence = "none"\n' * content.startswith(b"[x") + content)
-    monkeypatch.setenv(registry.FURTHER, str(place))
+    monkeypatch.setenv(paths.FURTHER_REGISTRIES, str(place))
     with pytest.raises(ConfigError) as raised:
         data.names()
     assert all(said.startswith("own.toml") and said.isprintable() for said in raised.value.problems)

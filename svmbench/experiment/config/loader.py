@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from svmbench.base.errors import ConfigError, suggestion
-from svmbench.base.paths import asset
+from svmbench.base.paths import shipped_configs
 from svmbench.experiment.config.asked import check_asked
 from svmbench.experiment.config.checks import check_files, check_names, cross_check
 from svmbench.experiment.config.counts import check_counts
@@ -46,11 +46,6 @@ def find_config(name: str) -> Path:
         f"{name}: no such config file{suggestion(path.stem, list(shipped))}"
         " ('svmbench list configs' shows those that ship with svmbench)"
     )
-
-
-def shipped_configs() -> list[Path]:
-    """Return the paths of the configs that ship with the package, by name."""
-    return sorted(asset("configs").glob("*.yaml"))
 
 
 def load_config(path: Path, overrides: tuple[str, ...] = ()) -> Config:
