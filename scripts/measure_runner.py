@@ -31,6 +31,7 @@ from typing import Any
 
 import yaml
 
+from svmbench.experiment.measuring import proc
 from svmbench.experiment.plan.planner import prepare_plan
 from svmbench.experiment.run import execute, session
 from svmbench.experiment.settings.cells import Cell
@@ -61,9 +62,7 @@ def config_of(folder: Path, cells: int) -> Path:
 
 def held_mb() -> float:
     """Return the anonymous memory of this process, MiB."""
-    lines = Path("/proc/self/status").read_text().splitlines()
-    (line,) = (line for line in lines if line.startswith("RssAnon"))
-    return int(line.split()[1]) / 1024
+    return proc.status_bytes()["RssAnon"] / 2**20
 
 
 @dataclass

@@ -15,6 +15,7 @@ session's start, and passes over some rows that load and compile everything, are
 from __future__ import annotations
 
 import argparse
+import contextlib
 import csv
 import os
 import shutil
@@ -26,6 +27,7 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
+import psutil
 from scipy.stats import linregress
 from scipy.stats import t as student
 
@@ -199,20 +201,12 @@ def _say(lines: list[dict[str, Any]], rounds: int) -> None:
 
 def cpu_seconds() -> float:
     """Return the CPU time of this process and of all below it: Java's, and that of the tasks."""
-    parents, ticks = {}, {}
-    for status in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = status.read_text().rpartition(")")[2].split()
-        except OSError:  # it has ended
-            continue
-        pid = int(status.parent.name)
-        parents[pid] = int(fields[1])
-        ticks[pid] = sum(map(int, fields[11:15]))
-    ours, found = {os.getpid()}, 0
-    while len(ours) > found:
-        found = len(ours)
-        ours |= {pid for pid, parent in parents.items() if parent in ours}
-    return sum(ticks[pid] for pid in ours) / os.sysconf("SC_CLK_TCK")
+    this = psutil.Process()
+    total = 0.0
+    for process in (this, *this.children(recursive=True)):
+        with contextlib.suppress(psutil.Error):  # it has ended
+            total += sum(process.cpu_times()[:4])
+    return total
 
 
 def grown(points: list[tuple[int, float]]) -> tuple[float, float]:

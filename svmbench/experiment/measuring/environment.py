@@ -13,6 +13,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from svmbench.experiment.measuring import proc
+
 _PACKAGES = (
     "numpy",
     "scipy",
@@ -43,7 +45,7 @@ SAFE_PATH = ("PYTHONSAFEPATH", "svmbench")
 #: Says of what kind a machine is, where its processor's model does not.
 KIND_VARIABLE = "SVMBENCH_KIND"
 
-#: What tells apart CPUs of one name, as /proc/cpuinfo has it.
+#: What tells apart CPUs of one name, by the kernel's names.
 _CPU_NUMBERS = {"family": "cpu family", "model": "model", "stepping": "stepping"}
 
 #: Names the solvers whose compiled code workers inherit, separated by commas.
@@ -52,6 +54,8 @@ PRELOAD_VARIABLE = "SVMBENCH_PRELOAD"
 
 def describe(threads: int) -> dict[str, Any]:
     """Return what is stable about this environment, with an ``id`` that hashes it."""
+    import psutil
+
     facts: dict[str, Any] = {
         "svmbench": _version("svmbench"),
         "git": _git_state(),
@@ -59,7 +63,7 @@ def describe(threads: int) -> dict[str, Any]:
         "platform": platform.platform(),
         "cpu": cpu_model(),
         "cores": os.cpu_count(),
-        "ram_gb": _ram_gb(),
+        "ram_gb": round(psutil.virtual_memory().total / 2**30, 1),
         "blas": _blas(),
         "threads": threads,
         "packages": {name: _version(name) for name in _PACKAGES},
@@ -110,23 +114,10 @@ def load_average() -> list[float]:
 
 def cpu_model() -> str:
     """Return the CPU's model name, with its numbers: a virtual machine's name may lack them."""
-    facts: dict[str, str] = {}
-    try:
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            name, _, value = line.partition(":")
-            facts.setdefault(name.strip(), value.strip())
-    except OSError:
-        pass
+    facts = proc.cpu_facts()
     name = facts.get("model name") or platform.processor() or platform.machine()
     numbers = [f"{what} {facts[of]}" for what, of in _CPU_NUMBERS.items() if of in facts]
     return f"{name} ({', '.join(numbers)})" if numbers else name
-
-
-def _ram_gb() -> float | None:
-    try:
-        return round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1)
-    except (ValueError, OSError):
-        return None
 
 
 def _version(package: str) -> str:

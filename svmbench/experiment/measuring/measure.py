@@ -16,10 +16,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from svmbench.baselines.launching import now
+from svmbench.experiment.measuring import proc
 
 __all__ = [
     "Timing",
@@ -42,9 +42,8 @@ MAX_REPEATS = 50
 MIN_REPEATS = 3
 PATIENCE_S = 10.0
 
-_STATUS = Path("/proc/self/status")
-#: Writing to it forgets a process's peak of memory so far.
-CLEAR_REFS = Path("/proc/self/clear_refs")
+#: Writing to it forgets a process's peak of memory so far; Linux alone has it.
+CLEAR_REFS = proc.PROC / "self" / "clear_refs"
 
 
 @dataclass
@@ -156,13 +155,8 @@ def since(start: tuple[float, float]) -> tuple[float, float]:
 
 def read_status(field_name: str) -> float:
     """Return a memory field of this process's status in MiB, or NaN where there is none."""
-    try:
-        for line in _STATUS.read_text().splitlines():
-            if line.startswith(field_name + ":"):
-                return int(line.split()[1]) / 1024.0
-    except OSError:
-        pass
-    return float("nan")
+    size = proc.status_bytes().get(field_name)
+    return float("nan") if size is None else size / 2**20
 
 
 def reset_peak() -> float:

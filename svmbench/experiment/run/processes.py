@@ -22,12 +22,11 @@ from dataclasses import dataclass, field
 from multiprocessing import forkserver
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
-from pathlib import Path
 from typing import Any, cast
 
 from svmbench.base.errors import SvmbenchError
 from svmbench.base.side_by_side import deaf_to_interrupts
-from svmbench.experiment.measuring import environment
+from svmbench.experiment.measuring import environment, proc
 from svmbench.experiment.run import answers
 from svmbench.schema.record import Answer
 
@@ -39,7 +38,6 @@ _DESCRIBED_WITHIN_S = 300.0
 _NOT_TOLD = 255
 #: Two looks at the workers that lie further apart, in seconds, had this process stopped between.
 _LONGEST_LOOK_S = 2.0
-_MOST_DESCENDANTS = 1000
 #: A socket's path may have 108 bytes; multiprocessing adds two names of its own to the folder.
 _LONGEST_TEMPORARY_BYTES = 60
 
@@ -184,7 +182,7 @@ class Work:
 
         Those watch for the worker's end, which they would miss.
         """
-        for pid in descendants(self.process.pid or 0):
+        for pid in proc.descendants(self.process.pid or 0):
             with contextlib.suppress(OSError):
                 if os.getsid(pid) not in (pid, self.process.pid):
                     os.kill(pid, number)
@@ -390,19 +388,6 @@ def _room_for_a_socket() -> Iterator[None]:
         yield
     finally:
         tempfile.tempdir = before
-
-
-def descendants(pid: int) -> list[int]:
-    """Return the ids of the processes that one has forked, and of theirs."""
-    found: list[int] = []
-    todo = [pid]
-    while todo and len(found) < _MOST_DESCENDANTS:
-        for path in Path(f"/proc/{todo.pop()}/task").glob("*/children"):
-            with contextlib.suppress(OSError):
-                new = [int(number) for number in path.read_text().split()]
-                found += new
-                todo += new
-    return found
 
 
 #: The pipe to the parent, in a worker.

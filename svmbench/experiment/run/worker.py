@@ -6,7 +6,6 @@ watched by threads: compiled loops release the GIL, so a long fit does not hide 
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import json
 import math
@@ -30,6 +29,7 @@ from svmbench.base.errors import BudgetError, ProgramError
 from svmbench.base.paths import PACKAGE, cache_dir
 from svmbench.base.side_by_side import end_with_parent
 from svmbench.data import store
+from svmbench.experiment.measuring import proc
 from svmbench.experiment.run import answers, processes
 from svmbench.experiment.settings.cells import CellSpec, Limits, NodeSpec
 from svmbench.schema.record import Answer, PointRecord
@@ -42,7 +42,6 @@ _POLL_S = 0.05
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 #: In each so many looks at its own memory, one at that of the processes that a solver forked.
 _FAMILY_EACH = 10
-_SHARED_WORTH_A_LOOK = 32 << 20
 
 #: The status of a cell that is to be run again, since what the run gave it went away.
 AGAIN = "again"
@@ -245,12 +244,12 @@ def _fence(limits: Limits) -> None:
     allowed = int(memory_gb * 2**30)
     # RLIMIT_DATA, not RLIMIT_AS: the latter would count the mapped arrays that cells share.
     _, hard = resource.getrlimit(resource.RLIMIT_DATA)
-    ceiling = _status_bytes()["VmData"] + allowed
+    ceiling = proc.status_bytes().get("VmData", 0) + allowed
     if hard != resource.RLIM_INFINITY:
         ceiling = min(ceiling, hard)
     resource.setrlimit(resource.RLIMIT_DATA, (ceiling, hard))
     threading.Thread(
-        target=_watch_memory, args=(_own_bytes() + allowed, memory_gb), daemon=True
+        target=_watch_memory, args=(proc.own_bytes() + allowed, memory_gb), daemon=True
     ).start()
 
 
@@ -258,53 +257,14 @@ def _watch_memory(ceiling: float, memory_gb: float) -> None:
     looks = 0
     while True:
         looks += 1
-        held = _own_bytes()
+        held = proc.own_bytes()
         if looks % _FAMILY_EACH == 0:
-            held += sum(map(_own_bytes, processes.descendants(os.getpid())))
+            held += sum(map(proc.own_bytes, proc.descendants(os.getpid())))
         if held > ceiling:
             # Said, not told by an exit code, which a solver may choose as well.
             processes.tell({"status": "memory", "reason": memory_reason(memory_gb)})
             os._exit(EXIT_MEMORY)
         time.sleep(_POLL_S)
-
-
-def _status_bytes(pid: int | str = "self") -> dict[str, int]:
-    """Return the sizes that the kernel tells of a process, in bytes."""
-    sizes: dict[str, int] = {}
-    with contextlib.suppress(OSError), Path(f"/proc/{pid}/status").open() as lines:
-        for line in lines:
-            name, _, rest = line.partition(":")
-            if rest.endswith(" kB\n"):
-                sizes[name] = int(rest.split()[0]) * 1024
-    return sizes
-
-
-def _own_bytes(pid: int | str = "self") -> int:
-    """Return a process's resident memory that is no file's: private, and shared without a file.
-
-    The kernel counts mapped files of a memory file system among the shared. Those are the run's
-    arrays, in a scratch folder there, so they are taken off where they matter.
-    """
-    sizes = _status_bytes(pid)
-    shared = sizes.get("RssShmem", 0)
-    if shared > _SHARED_WORTH_A_LOOK:
-        shared = _shared_without_arrays(pid)
-    return sizes.get("RssAnon", 0) + shared
-
-
-def _shared_without_arrays(pid: int | str) -> int:
-    total, counts = 0, False
-    with contextlib.suppress(OSError), Path(f"/proc/{pid}/smaps").open(errors="replace") as lines:
-        for line in lines:
-            words = line.split()
-            if "-" in words[0] and not words[0].endswith(":"):
-                name = " ".join(words[5:])
-                # "s" for shared; what has a name is /dev/zero, /memfd:…, /dev/shm/… or a file.
-                counts = words[1].endswith("s") and not name.endswith(".npy")
-                counts &= name.startswith(("/dev/zero", "/memfd:", "/dev/shm/", "/SYSV"))
-            elif counts and words[0] == "Rss:":
-                total += int(words[1]) * 1024
-    return total
 
 
 def _finite(value: Any) -> bool:

@@ -1,0 +1,105 @@
+"""Memory and descendants of processes, and the CPU's description: the one module that reads /proc.
+
+psutil answers where there is no /proc, so that a run needs no Linux. On Linux psutil lacks the
+counters that are wanted (anonymous memory, a peak that can be reset, the size of the data segment)
+or is too slow beside a fit that is being measured: it finds the descendants of a process among all
+processes, in 1.5 ms of CPU time with 110 of them, and the kernel's own list takes 0.05 ms.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+#: The kernel's files about processes; there is none beside Linux.
+PROC = Path("/proc")
+#: Descendants of a process that are looked for at most: one that forks without end is ended.
+_MOST_DESCENDANTS = 1000
+#: Shared memory of fewer bytes counts as it is: to tell what it is costs a look at every mapping.
+_SHARED_WORTH_A_LOOK = 32 << 20
+
+
+def cpu_facts() -> dict[str, str]:
+    """Return what the kernel says of the first CPU, by its names; empty beside Linux."""
+    facts: dict[str, str] = {}
+    with contextlib.suppress(OSError):
+        for line in (PROC / "cpuinfo").read_text().splitlines():
+            name, _, value = line.partition(":")
+            facts.setdefault(name.strip(), value.strip())
+    return facts
+
+
+def status_bytes(pid: int | str = "self") -> dict[str, int]:
+    """Return the sizes that the kernel states of a process, in bytes; empty beside Linux."""
+    sizes: dict[str, int] = {}
+    with contextlib.suppress(OSError), (PROC / str(pid) / "status").open() as lines:
+        for line in lines:
+            name, _, rest = line.partition(":")
+            if rest.endswith(" kB\n"):
+                sizes[name] = int(rest.split()[0]) * 1024
+    return sizes
+
+
+def own_bytes(pid: int | None = None) -> int:
+    """Return a process's resident memory that is no file's: private, and shared without a file.
+
+    The kernel counts mapped files of a memory file system among the shared. Those are the run's
+    arrays, in a scratch folder there, so they are taken off where they matter. Beside Linux it is
+    all resident memory, mapped files among it. Of a process that has ended it is 0.
+
+    Parameters
+    ----------
+    pid : int, optional
+        The process's id; default: this one.
+    """
+    if not _has_proc():
+        import psutil
+
+        with contextlib.suppress(psutil.Error):
+            return int(psutil.Process(pid).memory_info().rss)
+        return 0
+    which = "self" if pid is None else str(pid)
+    sizes = status_bytes(which)
+    shared = sizes.get("RssShmem", 0)
+    if shared > _SHARED_WORTH_A_LOOK:
+        shared = _shared_without_arrays(which)
+    return sizes.get("RssAnon", 0) + shared
+
+
+def _shared_without_arrays(which: str) -> int:
+    total, counts = 0, False
+    with contextlib.suppress(OSError), (PROC / which / "smaps").open(errors="replace") as lines:
+        for line in lines:
+            words = line.split()
+            if "-" in words[0] and not words[0].endswith(":"):
+                name = " ".join(words[5:])
+                # "s" for shared; what has a name is /dev/zero, /memfd:…, /dev/shm/… or a file.
+                counts = words[1].endswith("s") and not name.endswith(".npy")
+                counts &= name.startswith(("/dev/zero", "/memfd:", "/dev/shm/", "/SYSV"))
+            elif counts and words[0] == "Rss:":
+                total += int(words[1]) * 1024
+    return total
+
+
+def descendants(pid: int) -> list[int]:
+    """Return the ids of the processes that one has forked, and of theirs."""
+    if not _has_proc():
+        import psutil
+
+        with contextlib.suppress(psutil.Error):
+            below = psutil.Process(pid).children(recursive=True)
+            return [process.pid for process in below[:_MOST_DESCENDANTS]]
+        return []
+    found: list[int] = []
+    todo = [pid]
+    while todo and len(found) < _MOST_DESCENDANTS:
+        for path in (PROC / str(todo.pop()) / "task").glob("*/children"):
+            with contextlib.suppress(OSError):
+                new = [int(number) for number in path.read_text().split()]
+                found += new
+                todo += new
+    return found
+
+
+def _has_proc() -> bool:
+    return (PROC / "self").exists()
