@@ -4,6 +4,11 @@ A solver enters the registry where its class stands, by `declare`; importing its
 module is all it takes. This module imports them all, once, and after them the modules that the
 environment variable ``SVMBENCH_PLUGINS`` names (separated by commas): a solver of your own takes
 part without a change to this package.
+
+An installed package names its plug-ins as entry points of the group ``svmbench.plugins``: the
+entry point has the name of the solver, protocol, score or kind of plot that its module declares.
+They are listed without being imported. One is imported when a config or a command names it and
+``--trust`` allows it; a name that this package has itself stays its own.
 """
 
 from __future__ import annotations
@@ -12,11 +17,17 @@ import os
 import pkgutil
 from functools import cache
 from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from svmbench.base.errors import SvmbenchError, UnknownNameError
+from svmbench.base.inert import line
 from svmbench.base.renames import present_name
 from svmbench.baselines.templates import is_program
+from svmbench.schema.scores import SCORES
+
+#: The environment variable that names modules, and the group of entry points of installed packages.
+VARIABLE, GROUP = "SVMBENCH_PLUGINS", "svmbench.plugins"
 
 
 @cache
@@ -48,17 +59,75 @@ def load_plugins() -> None:
     svmbench.base.errors.SvmbenchError
         If one can't be imported.
     """
-    plugins = list(filter(None, os.environ.get("SVMBENCH_PLUGINS", "").split(",")))
+    plugins = _named()
     if plugins:
         _declare_own()
     for plugin in plugins:
         try:
-            import_module(plugin.strip())
+            import_module(plugin)
         except ImportError as error:
-            now = present_name(error.name or "")
-            moved = "" if now == (error.name or "") else f" ({error.name} is {now} now)"
-            msg = f"SVMBENCH_PLUGINS: can't import {plugin!r}: {error}{moved}"
-            raise SvmbenchError(msg) from error
+            raise SvmbenchError(f"{VARIABLE}: can't import {plugin!r}: {_said(error)}") from error
+
+
+def _said(error: ImportError) -> str:
+    """Return what an import says, and where the module is now if it has moved."""
+    former = error.name or ""
+    now = present_name(former)
+    return str(error) if now == former else f"{error} ({former} is {now} now)"
+
+
+def _named() -> list[str]:
+    """Return the modules that the environment variable names."""
+    return [name.strip() for name in os.environ.get(VARIABLE, "").split(",") if name]
+
+
+@cache
+def installed_plugins() -> dict[str, EntryPoint]:
+    """Return what installed packages declare, by its name; nothing is imported."""
+    found = sorted(entry_points(group=GROUP), key=lambda one: (one.name, one.value), reverse=True)
+    return {one.name: one for one in found}
+
+
+def why_not_loaded(name: str, *, trust: bool = False) -> str:
+    """Import the installed plug-in that declares a name; return why not, in a sentence.
+
+    Once imported, it takes part in this process and in those that it starts as if
+    ``SVMBENCH_PLUGINS`` named it.
+
+    Parameters
+    ----------
+    name : str
+        Of a solver, a protocol, a score or a kind of plot.
+    trust : bool, default=False
+        Whether other people's code may be imported.
+
+    Returns
+    -------
+    str
+        Empty where it is imported, and for a name that no installed package declares.
+
+    Raises
+    ------
+    svmbench.base.errors.SvmbenchError
+        If it can't be imported.
+    """
+    entry = installed_plugins().get(name)
+    if entry is None or entry.module in _named() or name in _registry() or name in SCORES:
+        return ""
+    package = line(entry.dist.name if entry.dist else "?", 60)
+    if not trust:
+        return f"{name!r} is of the package {package}; --trust imports it, which runs its code"
+    _declare_own()
+    try:
+        import_module(entry.module)
+    except Exception as error:
+        said = line(f"{type(error).__name__}: {error}", 300)
+        raise SvmbenchError(
+            f"can't import {entry.module} of the package {package}: {said}"
+        ) from error
+    os.environ[VARIABLE] = ",".join([*_named(), entry.module])
+    _registry.cache_clear()
+    return ""
 
 
 def solvers() -> dict[str, Any]:

@@ -111,10 +111,10 @@ def cli(verbose: bool, log_file: Path | None) -> None:
 
 
 @cli.command("list")
-@click.argument("what", type=click.Choice(["solvers", "datasets", "configs", "papers"]))
+@click.argument("what", type=click.Choice(["solvers", "datasets", "configs", "papers", "plugins"]))
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 def list_(what: str, as_json: bool) -> None:
-    r"""List the solvers, data sets, configs or papers.
+    r"""List the solvers, data sets, configs, papers or installed plug-ins.
 
     \b
     Examples:

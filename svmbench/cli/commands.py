@@ -243,6 +243,8 @@ def warmup(solvers: tuple[str, ...], jobs: int, trust: bool) -> None:
     for name in names:
         if "." in name and (reason := why_not_taken(name, trust=trust)):
             raise ConfigError(reason)
+        if reason := catalogue.why_not_loaded(name, trust=trust):
+            raise ConfigError(reason)
         catalogue.solver_class(name)
     for name, seconds in warming.warm_all(names, jobs):
         terminal.say(f"{name}: {seconds:.1f} s")

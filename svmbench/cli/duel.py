@@ -83,7 +83,7 @@ def parse_racer(words: str, *, trust: bool = False) -> Racer:
         For an unknown solver or parameter (with the nearest), a class that can't be taken, a word
         that is no ``KEY=VALUE``, or a value out of range.
     """
-    from svmbench.baselines.catalogue import solver
+    from svmbench.baselines.catalogue import solver, why_not_loaded
     from svmbench.baselines.foreign import why_not_taken
     from svmbench.experiment.config.yaml_source import parse_value
 
@@ -91,6 +91,8 @@ def parse_racer(words: str, *, trust: bool = False) -> Racer:
         raise ConfigError("a solver's name is empty ('svmbench list solvers' shows them)")
     name, *settings = words.split()
     if "." in name and (reason := why_not_taken(name, trust=trust)):
+        raise ConfigError(reason)
+    if reason := why_not_loaded(name, trust=trust):
         raise ConfigError(reason)
     racer = Racer(name, label=" ".join([name, *settings]))
     for setting in settings:

@@ -66,11 +66,26 @@ def list_papers() -> list[dict[str, Any]]:
     ]
 
 
+def list_plugins() -> list[dict[str, Any]]:
+    """Return one row for each plug-in that an installed package names; none is imported."""
+    from svmbench.baselines.catalogue import installed_plugins
+
+    return [
+        {
+            "name": name,
+            "module": entry.module,
+            "package": f"{entry.dist.name} {entry.dist.version}" if entry.dist else "-",
+        }
+        for name, entry in sorted(installed_plugins().items())
+    ]
+
+
 LISTS = {
     "solvers": list_solvers,
     "datasets": list_datasets,
     "configs": list_configs,
     "papers": list_papers,
+    "plugins": list_plugins,
 }
 
 
@@ -91,11 +106,13 @@ def describe(name: str, *, trust: bool = False) -> dict[str, Any]:
         With the nearest solver or data set.
     """
     from svmbench import data
-    from svmbench.base.errors import UnknownNameError
-    from svmbench.baselines.catalogue import solver, solver_class, solvers
+    from svmbench.base.errors import ConfigError, UnknownNameError
+    from svmbench.baselines.catalogue import solver, solver_class, solvers, why_not_loaded
     from svmbench.core.contract.declaration import PROMISES
     from svmbench.core.contract.problems import PROBLEMS
 
+    if reason := why_not_loaded(name, trust=trust):
+        raise ConfigError(reason)
     declared = solvers().get(name)
     if declared is None:
         try:

@@ -55,7 +55,10 @@ def table(results: Path, allow_contended: bool, form: str, output: Path | None) 
       svmbench table results/alsvm_table2-quick
       svmbench table results/alsvm/alsvm_table2 --format latex -o thesis/tables
     """
+    from svmbench.baselines.catalogue import load_plugins
+
     console = terminal.console()
+    load_plugins()
     if form == "markdown":
         if output is not None:
             raise ConfigError("-o is for --format latex: other files go to the results folder")
@@ -207,12 +210,14 @@ def make_site(
         Whether the checks of papers run that don't ship with this package.
     """
     from svmbench.base.side_by_side import side_by_side
+    from svmbench.baselines.catalogue import load_plugins
     from svmbench.papers import judging, papers
     from svmbench.papers.judging.written import summary
     from svmbench.site import Material, SolverFacts, build_site, check_place
 
     folders = results or (kept_results(),)
     check_place(output)
+    load_plugins()
     # In a process of its own: the classes of all solvers, with their imports, take 150 MiB.
     (cards,) = side_by_side(_solver_cards, [_SAID_ELSEWHERE], 1)
     known = judging.read(file, trust=trust)

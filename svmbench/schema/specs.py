@@ -48,9 +48,14 @@ def is_dimension(name: str) -> bool:
     return canonical(name) in _PLAIN or re.fullmatch(r"[a-z]\w*(\.\w+)+", name) is not None
 
 
+#: The kinds that plug-ins declare (`svmbench.report.kinds.declare`).
+OTHER_KINDS: dict[str, Any] = {}
+
+
 def plot_kinds() -> list[str]:
     """Return the names of the kinds that a plot may have."""
-    return sorted(module.name for module in pkgutil.iter_modules([str(_KINDS)]))
+    own = [module.name for module in pkgutil.iter_modules([str(_KINDS)])]
+    return sorted({*own, *OTHER_KINDS})
 
 
 def own_axes(kind: str) -> tuple[str, ...] | None:
@@ -58,7 +63,10 @@ def own_axes(kind: str) -> tuple[str, ...] | None:
 
     The kind's own module says so: it reads records and draws, and is imported when asked for.
     """
-    axes = import_module(f"svmbench.report.kinds.{kind}").KIND.axes
+    found = OTHER_KINDS.get(kind)
+    if found is None:
+        found = import_module(f"svmbench.report.kinds.{kind}").KIND
+    axes = found.axes
     return None if axes is None else tuple(axes)
 
 

@@ -8,11 +8,13 @@ own. A *profile* cuts sizes, grids and folds so that the same experiment fits an
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from svmbench.base.errors import ConfigError, suggestion
 from svmbench.base.paths import shipped_configs
+from svmbench.baselines.catalogue import why_not_loaded
 from svmbench.experiment.config.asked import check_asked
 from svmbench.experiment.config.checks import check_files, check_names, cross_check
 from svmbench.experiment.config.counts import check_counts
@@ -21,6 +23,8 @@ from svmbench.experiment.config.findings import Findings
 from svmbench.experiment.config.models import Config
 from svmbench.experiment.config.profiles import apply_profile
 from svmbench.experiment.config.yaml_source import Place, YamlSource, fit, parse_value
+from svmbench.experiment.protocols import protocols
+from svmbench.schema.specs import plot_kinds
 
 __all__ = ["apply_profile", "check_config", "find_config", "load_config", "shipped_configs"]
 
@@ -89,7 +93,12 @@ def check_config(
         Each with its place (an override is named as it was given) and, where something is near,
         what may have been meant.
     """
-    config, findings, draft = _read(path, overrides)
+
+    def why_not(name: str) -> str:
+        own = name in protocols() or name in plot_kinds()
+        return "" if own else why_not_loaded(name, trust=trust)
+
+    config, findings, draft = _read(path, overrides, why_not)
     if config is not None:
         check_names(draft, findings, trust=trust)
         if files:
@@ -97,8 +106,16 @@ def check_config(
     return _whole(config, findings)
 
 
-def _read(path: Path, overrides: tuple[str, ...]) -> tuple[Config | None, Findings, Draft]:
-    """Return what could be read of a config, and what is wrong with it by itself."""
+def _read(
+    path: Path,
+    overrides: tuple[str, ...],
+    why_not: Callable[[str], str] = lambda name: "",
+) -> tuple[Config | None, Findings, Draft]:
+    """Return what could be read of a config, and what is wrong with it by itself.
+
+    `why_not` says of a name why it can't be had, after doing what it takes to have it: before the
+    config is read, so that the settings of a plug-in's protocol are known.
+    """
     source = YamlSource.read(path)
     data = copy.deepcopy(source.data)
     findings = Findings(source)
@@ -108,11 +125,42 @@ def _read(path: Path, overrides: tuple[str, ...]) -> tuple[Config | None, Findin
         said = _override(data, override, source)
         if said:
             findings.of_the_command(said)
+    missing = [(place, said) for place, name in _named(data) if (said := why_not(name))]
+    for place, said in missing:
+        findings.add(place, said, place)
+    if missing:
+        raise ConfigError(list(findings))
+    Config.know_protocols()
     draft = read_draft(data, findings)
     if draft.config is not None and check_counts(draft, findings):
         cross_check(draft, findings)
         check_asked(draft, findings)
     return draft.config, findings, draft
+
+
+def _named(data: dict[str, Any]) -> Iterator[tuple[Place, str]]:
+    """Yield the names of solvers, protocols, scores and kinds of plot of a config, with places."""
+    blocks = data.get("blocks")
+    parts: list[tuple[Place, Any]] = [((), data)]
+    parts += [(("blocks", i), one) for i, one in enumerate(_items(blocks))]
+    for place, part in parts:
+        if not isinstance(part, dict):
+            continue
+        for key, inner in (("solvers", "name"), ("scores", "name"), ("plots", "kind")):
+            for i, one in enumerate(_items(part.get(key))):
+                yield from _text((*place, key, i), one)
+                if isinstance(one, dict):
+                    yield from _text((*place, key, i, inner), one.get(inner))
+        yield from _text((*place, "protocol"), part.get("protocol"))
+
+
+def _items(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _text(place: Place, value: Any) -> Iterator[tuple[Place, str]]:
+    if isinstance(value, str):
+        yield place, value
 
 
 def _whole(config: Config | None, findings: Findings) -> Config:

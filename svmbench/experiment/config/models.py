@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Union
+from typing import TYPE_CHECKING, Annotated, Any, Union
 
 from pydantic import Field
 
@@ -27,15 +27,23 @@ from svmbench.experiment.settings.values import (
 )
 from svmbench.schema.specs import FILE_NAME, LONGEST_NAME, PlotSpec, TableSpec
 
-if TYPE_CHECKING:
-    AnyBlock = TrainingBlock
-else:
-    # A block's keys are those of its protocol: which one, its `protocol` says.
-    AnyBlock = Annotated[
+
+def _any_block() -> Any:
+    """Return the type of a block: its keys are those of the protocol that its `protocol` names."""
+    return Annotated[
         Union[tuple(one.settings for one in protocols().values())],  # noqa: UP007
         Field(discriminator="protocol"),
     ]
 
+
+if TYPE_CHECKING:
+    AnyBlock = TrainingBlock
+else:
+    AnyBlock = _any_block()
+
+
+#: The protocols that `AnyBlock` has.
+_KNOWN = set(protocols())
 
 # It becomes a part of a folder's name.
 ProfileName = Annotated[str, Field(pattern=FILE_NAME, max_length=LONGEST_NAME)]
@@ -86,6 +94,15 @@ class Config(Model):
     profiles: Annotated[
         dict[ProfileName, Profile], Field(min_length=1, max_length=MOST_PROFILES)
     ] = {"paper": Profile()}
+
+    @classmethod
+    def know_protocols(cls) -> None:
+        """Let blocks be of every protocol that there is by now: a plug-in may have brought one."""
+        if set(protocols()) != _KNOWN:
+            _KNOWN.update(protocols())
+            blocks: Any = list[_any_block()]  # type: ignore[misc]
+            cls.model_fields["blocks"].annotation = blocks
+            cls.model_rebuild(force=True)
 
     def datasets_of(self, block: Block) -> list[DatasetSpec]:
         """Return the block's own data sets, or the config's."""

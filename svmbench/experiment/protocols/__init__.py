@@ -1,7 +1,7 @@
 """The protocols: what one cell does with its rows, its solver and its grid. One file each.
 
 A protocol declares itself where its function stands (``declare.py`` has the decorator); this module
-finds them all. Those of modules that ``SVMBENCH_PLUGINS`` names take part as well.
+finds them all. Those of plug-ins (:mod:`svmbench.baselines.catalogue`) take part as well.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from svmbench.experiment.protocols.declare import REGISTRY, Protocol
 
 
 @cache
-def _found() -> dict[str, Protocol]:
+def _declare_own() -> None:
     from svmbench.baselines.catalogue import load_plugins
 
     for module in pkgutil.iter_modules(__path__, prefix=f"{__name__}."):
         import_module(module.name)
     load_plugins()
-    return dict(REGISTRY)
 
 
 def protocols() -> dict[str, Protocol]:
     """Return every protocol by its name."""
-    return _found()
+    _declare_own()
+    return dict(REGISTRY)

@@ -1,7 +1,8 @@
 """The kinds of plot: one module each, which says what is usual and draws a panel.
 
 A kind is the module of its name in this folder, with a :class:`Kind` called ``KIND``. Nothing else
-has to know of it: a config may ask for it once the file is there.
+has to know of it: a config may ask for it once the file is there. A plug-in declares its own with
+:func:`declare`.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from svmbench.schema.specs import PlotSpec
+from svmbench.schema.specs import OTHER_KINDS, PlotSpec, plot_kinds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -73,8 +74,24 @@ class Kind:
     bars: str = "± standard deviation or range"
 
 
+def declare(name: str, kind: Kind) -> None:
+    """Declare a plug-in's kind of plot under a name.
+
+    Raises
+    ------
+    ValueError
+        If there is a kind of this name.
+    """
+    if name in plot_kinds():
+        raise ValueError(f"there is a kind of plot {name!r} already")
+    OTHER_KINDS[name] = kind
+
+
 def kind_of(spec: PlotSpec) -> Kind:
     """Return the kind that a plot has."""
-    found = import_module(f"{__name__}.{spec.kind}").KIND
+    if spec.kind in OTHER_KINDS:
+        found = OTHER_KINDS[spec.kind]
+    else:
+        found = import_module(f"{__name__}.{spec.kind}").KIND
     assert isinstance(found, Kind)
     return found
