@@ -84,3 +84,4 @@ def test_the_wheel_works_without_a_checkout(wheel: Path, tmp_path: Path) -> None
     assert "quickstart" in svmbench("list", "configs")
     assert svmbench("validate", "quickstart").startswith("quickstart: ok (")
     assert "a9a" in svmbench("describe", "a9a")
+    assert "SMO" in svmbench("claims", str(ROOT / "results" / "smo"), "--paper", "smo")
