@@ -613,6 +613,21 @@ def _plan_schema() -> dict[str, Any]:
 
 
 @cache
+def _baseline_schema() -> dict[str, Any]:
+    made = growing.of_shape(shapes.BASELINE)
+    cell = made["properties"]["cells"]["items"]
+    numbers = {"type": "object", "additionalProperties": {"type": "number"}}
+    kept = {"contended": {"type": "boolean"}, "params": numbers, "counters": numbers}
+    cell["properties"] |= kept | {"metrics": numbers}
+    cell["required"] = [*cell["properties"]]
+    made["properties"]["cells"]["minItems"] = 1
+    made["properties"]["schema"] = {"const": 1}
+    for facts in made["properties"]["environments"]["items"], made:
+        facts["required"] = [*facts["properties"]]
+    return made
+
+
+@cache
 def _claims_schema() -> dict[str, Any]:
     found = {
         name: claim
@@ -688,6 +703,12 @@ GROWN = {
         _grown(
             "grown-records", growing.from_schema(_records_schema, _lines), _in_a_run("runs.jsonl")
         ),
+        _grown(
+            "grown-environment",
+            growing.from_schema(lambda: growing.of_shape(shapes.ENVIRONMENT), json.dumps),
+            _in_a_run(_ENVIRONMENT),
+        ),
+        _grown("grown-baseline", growing.from_schema(_baseline_schema, json.dumps), read_baseline),
         _grown("grown-plan", growing.from_schema(_plan_schema, json.dumps), _in_a_run("plan.json")),
     )
 }

@@ -57,6 +57,19 @@ def test_a_grown_file_is_read_or_refused_in_a_sentence(name: str, folder: Path) 
     assert sum(tally.past.values()) >= GROWN_CASES / 10
 
 
+def test_what_is_wrong_with_a_baseline_is_short(folder: Path) -> None:
+    content = json.loads(KINDS["baseline"].seeds()[0])
+    cell = content["cells"][0]
+    for wrong in (
+        {**content, "schema": "x" * 3000},
+        {**content, "cells": [{**cell, "counters": {"n_iter": "x" * 3000}}]},
+        {**content, "cells": [{**cell, "counters": {"x" * 3000: "x"}}]},
+    ):
+        seeds = [json.dumps(wrong).encode()]
+        kind = Kind("x", lambda seeds=seeds: seeds, (lambda c, _: c,), KINDS["baseline"].read)
+        assert fuzz(kind, 1, 0, folder).outcomes == {"refused": 1}
+
+
 def test_the_harness_finds_what_it_looks_for(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fuzzing, "CPU_SECONDS", 0.1)
 

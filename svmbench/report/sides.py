@@ -10,6 +10,7 @@ from typing import Any, NotRequired, TypedDict, cast
 
 from svmbench.base.errors import DamagedResultsError, ResultsError
 from svmbench.base.files import write_text
+from svmbench.base.inert import line
 from svmbench.report import shapes
 from svmbench.report.newest import dimensions_of
 from svmbench.report.provenance import place
@@ -267,7 +268,7 @@ def _read_baseline(path: Path) -> KeptRun:
         content = shapes.read_json(path)
         if content["schema"] != 1:
             raise DamagedResultsError(
-                f"{path}: schema {content['schema']!r} is not the 1 that is read"
+                f"{path}: schema {line(repr(content['schema']), 60)} is not the 1 that is read"
             )
         if said := shapes.mismatch(content, shapes.BASELINE):
             raise DamagedResultsError(f"can't read the baseline {path}: {said}")
@@ -275,7 +276,8 @@ def _read_baseline(path: Path) -> KeptRun:
             _check_kept(cell, f"{path}: cell {number}")
         _side(path, [content])
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise DamagedResultsError(f"can't read the baseline {path}: {error!r}") from error
+        said = line(repr(error), 200)
+        raise DamagedResultsError(f"can't read the baseline {path}: {said}") from error
     return cast(KeptRun, content)
 
 
@@ -292,7 +294,8 @@ def _check_kept(cell: Mapping[str, Any], where: str) -> None:
             raise DamagedResultsError(f"{where} has no mapping {name!r}")
         for key, value in values.items():
             if not (isinstance(value, int | float) or (value is None and name == "metrics")):
-                raise DamagedResultsError(f"{where}: {key!r} of its {name} is no number: {value!r}")
+                said = f"{line(repr(key), 60)} of its {name} is no number: {line(repr(value), 60)}"
+                raise DamagedResultsError(f"{where}: {said}")
 
 
 def group_of(cell: Mapping[str, Any]) -> tuple[Any, ...]:

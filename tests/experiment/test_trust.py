@@ -160,8 +160,10 @@ def test_a_long_temporary_folder_and_few_open_files_are_no_internal_error(tmp_pa
     run = start("run", config, "--output", tmp_path / "a", env=os.environ | {"TMPDIR": str(long)})
     said = "".join(run.communicate(timeout=300))
     assert run.returncode == 0, said
-    limit = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (12, 12))  # noqa: E731
-    run = start("run", config, "--output", tmp_path / "b", preexec_fn=limit)
-    said = "".join(run.communicate(timeout=300))
-    assert run.returncode == 1, said
-    assert "a larger number for 'ulimit -n'" in said
+    for number in (12, 14, 15, 16):  # each is too few at another place
+        limit = lambda n=number: resource.setrlimit(resource.RLIMIT_NOFILE, (n, n))  # noqa: E731
+        run = start("run", config, "--output", tmp_path / "b", preexec_fn=limit)
+        said = "".join(run.communicate(timeout=300))
+        assert run.returncode == 1 or number > 12, said
+        assert run.returncode == 0 or "a larger number for 'ulimit -n'" in said
+        assert "Traceback" not in said, (number, said)

@@ -30,6 +30,9 @@ from svmbench.experiment.measuring import environment, proc
 from svmbench.experiment.run import answers
 from svmbench.schema.record import Answer
 
+#: Open files that multiprocessing needs to start a process, those that it closes again among them:
+#: a socket, two pipes and a copy of one end.
+_DESCRIPTORS_TO_START = 6
 #: Names the process whose end the server of workers watches for while it loads.
 PARENT_VARIABLE = "SVMBENCH_PARENT"
 #: So long a worker may take to describe its machine, in seconds.
@@ -200,6 +203,7 @@ def start(function: Callable[..., Any], args: tuple[Any, ...], timeout_s: float)
     ours, theirs = context.Pipe(duplex=False)
     process = context.Process(target=_call, args=(theirs, function, args), daemon=True)
     try:
+        _check_room_for_descriptors(theirs.fileno())
         process.start()
     except (EOFError, ConnectionError) as error:
         ours.close()
@@ -207,6 +211,19 @@ def start(function: Callable[..., Any], args: tuple[Any, ...], timeout_s: float)
     finally:
         theirs.close()
     return Work(process, ours, time.monotonic() + timeout_s, answers.Inbox(ours.fileno()))
+
+
+def _check_room_for_descriptors(one: int) -> None:
+    """Raise the OSError of too many open files before a process is begun, rather than halfway.
+
+    A process that was begun and is told nothing prints a traceback.
+    """
+    held: list[int] = []
+    try:
+        held.extend(os.dup(one) for _ in range(_DESCRIPTORS_TO_START))
+    finally:
+        for descriptor in held:
+            os.close(descriptor)
 
 
 class Absence:
