@@ -39,7 +39,7 @@ ALLOWED = {
     "experiment": allowed_imports("### Inside `experiment`"),
 }
 #: How many imports between packages there may be at most (pairs), and how many levels.
-MOST_EDGES = {"": 30, "core": 28, "experiment": 11}
+MOST_EDGES = {"": 31, "core": 28, "experiment": 11}
 MOST_LEVELS = {"": 6, "core": 6, "experiment": 5}
 
 
