@@ -28,7 +28,7 @@ from svmbench.data.many import Event, Outcome
 
 pytestmark = pytest.mark.usefixtures("workshop")
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def in_own_process(*words: object, **variables: str) -> subprocess.CompletedProcess[str]:

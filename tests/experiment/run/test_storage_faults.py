@@ -16,14 +16,12 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from misbehaving_server import Server
 from runs import Ended, cells_of, lines_of, start, svmbench, write_config
 
 from svmbench.data import download
 from svmbench.experiment.run import loop, worker
 from svmbench.experiment.settings.cells import SharedArrays
-
-sys.path.insert(0, str(Path(__file__).parent.parent / "data"))
-from misbehaving_server import Server
 
 pytestmark = pytest.mark.usefixtures("workshop")
 

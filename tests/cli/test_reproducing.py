@@ -21,7 +21,7 @@ from svmbench.experiment.run.session import Request
 from svmbench.report import kept
 from svmbench.report.records import read_run
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 
 
 class World:

@@ -13,7 +13,7 @@ from runs import COMMAND, Ended, svmbench
 
 from svmbench.experiment.plan.planner import prepare_plan
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).parents[1]
 CONFIG = HERE.parent / "configs" / "regress.yaml"
 
 

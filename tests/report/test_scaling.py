@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from script_loading import load_script
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="module")

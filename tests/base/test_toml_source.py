@@ -13,7 +13,7 @@ from svmbench.base import toml_source
 from svmbench.base.errors import ConfigError
 from svmbench.base.toml_source import count_values, read_toml
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 LONG = ".".join(["a"] * 20_000)
 
 

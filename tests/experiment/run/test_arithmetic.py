@@ -19,7 +19,7 @@ from svmbench.experiment.measuring import environment
 from svmbench.experiment.plan.planner import prepare_plan
 from svmbench.experiment.run import processes, remote
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 #: Every x86-64 processor that NumPy runs on computes as this one does.
 EVERYWHERE = "Nehalem"
 

@@ -30,7 +30,7 @@ from svmbench.report.records import result_lines
 from svmbench.report.sides import read_side
 from svmbench.report.tidy import tidy_lines
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 MARKER = "precious-7c1f"
 #: How long a command may take before it is thought to wait for ever, on a loaded machine, seconds.
 PATIENCE_S = 120

@@ -1,6 +1,6 @@
 """Checking pages as a browser's strict sibling would: structure, links, names, colours, weight.
 
-python tests/report/pages.py SITE    # everything that is wrong with a site; exit code 1 if any
+python tests/site/pages.py SITE    # everything that is wrong with a site; exit code 1 if any
 """
 
 from __future__ import annotations

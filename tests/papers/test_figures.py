@@ -28,7 +28,7 @@ from svmbench.report.newest import PACKED
 from svmbench.report.records import result_lines
 from svmbench.report.tidy import tidy_csv
 
-ROOT = Path(__file__).resolve().parent.parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 RESULTS = Results(ROOT / "results")
 
 

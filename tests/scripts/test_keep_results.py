@@ -7,13 +7,13 @@ import lzma
 import os
 import shutil
 import signal
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
+import synthetic_runs as runs
 from script_loading import load_script
 
 from svmbench.base import files
@@ -23,10 +23,7 @@ from svmbench.report.builder import build
 from svmbench.report.compare import compare, read_side
 from svmbench.report.records import read_run
 
-sys.path.insert(0, str(Path(__file__).parent / "report"))
-import synthetic_runs as runs
-
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from test_data_fetch import SHA, TEXT, registry_text
+from test_fetch import SHA, TEXT, registry_text
 
 from svmbench import data
 from svmbench.base import paths

@@ -86,7 +86,7 @@ def test_an_empty_folder_has_no_verdict_but_commands(tmp_path: Path) -> None:
 
 
 def test_the_kept_results_of_this_repository_have_a_verdict_each() -> None:
-    root = Path(__file__).parent.parent.parent / "results"
+    root = Path(__file__).parents[2] / "results"
     found = json.loads(svmbench("claims", "--no-freshness", "--format", "json", root).out)
     assert len(found) == 38
     for one in found:
