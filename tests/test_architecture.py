@@ -26,7 +26,7 @@ def allowed_imports(heading: str) -> dict[str, set[str]]:
     for line in lines:
         if line.startswith("| `"):
             package, _, names = (cell.strip() for cell in line.split("|")[1:4])
-            found[package.strip("`/")] = set(re.findall(r"`([a-z_]+)`", names))
+            found[package.strip("`/").removesuffix(".py")] = set(re.findall(r"`([a-z_]+)`", names))
         elif found:
             break
     return found

@@ -10,20 +10,22 @@ import tomllib
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 import svmbench
+from svmbench import plugins
 from svmbench.baselines import catalogue
 
 ROOT = Path(__file__).resolve().parent.parent
-STUB = Path(svmbench.__file__).with_suffix(".pyi").read_text(encoding="utf-8")
 
 
-def names_in_stub() -> dict[str, str]:
-    """Return the names that the stub exports, each under its own, and the modules they are of."""
+def names_in_stub(module: ModuleType) -> dict[str, str]:
+    """Return the names that a module's stub exports, and the module that defines each."""
+    stub = Path(str(module.__file__)).with_suffix(".pyi").read_text(encoding="utf-8")
     found: dict[str, str] = {}
-    for node in ast.parse(STUB).body[1:]:
+    for node in ast.parse(stub).body[1:]:
         assert isinstance(node, ast.ImportFrom)
         assert node.level == 1, "lazy_loader takes relative imports alone"
         for alias in node.names:
@@ -32,16 +34,41 @@ def names_in_stub() -> dict[str, str]:
     return found
 
 
-NAMES = names_in_stub()
+NAMES = names_in_stub(svmbench)
+FACES = [(svmbench, NAMES), (plugins, names_in_stub(plugins))]
 
 
-def test_the_package_shows_the_names_of_the_stub_alone() -> None:
-    assert set(svmbench.__all__) == set(dir(svmbench)) == set(NAMES)
+@pytest.mark.parametrize(("face", "names"), FACES, ids=["svmbench", "plugins"])
+def test_a_face_shows_the_names_of_its_stub_alone(face: ModuleType, names: dict[str, str]) -> None:
+    assert set(face.__all__) == set(dir(face)) == set(names)
 
 
-@pytest.mark.parametrize("name", sorted(NAMES))
-def test_a_name_is_what_its_module_has(name: str) -> None:
-    assert getattr(svmbench, name) is getattr(import_module(NAMES[name]), name)
+@pytest.mark.parametrize(
+    ("face", "name", "module"),
+    [(face, name, module) for face, names in FACES for name, module in sorted(names.items())],
+)
+def test_a_name_is_what_its_module_has(face: ModuleType, name: str, module: str) -> None:
+    assert getattr(face, name) is getattr(import_module(module), name)
+
+
+def test_what_plug_ins_import_loads_little() -> None:
+    """A solver's plug-in loads neither the experiment nor the report."""
+    code = "import sys; from svmbench.plugins import LinearClassifier, declare; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = [name for name in done.stdout.split() if name.startswith("svmbench.")]
+    assert "svmbench.core.contract.linear_base" in loaded
+    assert not [n for n in loaded if n.startswith(("svmbench.experiment", "svmbench.report"))]
+
+
+def test_the_pages_for_plug_ins_import_from_their_face() -> None:
+    """The files that the pages walk through; their tests may look further inside."""
+    for page in sorted((ROOT / "docs").glob("adding-a-*.md")):
+        files = re.findall(r"```python file=(\S+)\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
+        for name, text in files:
+            if not name.startswith(("test_", "checks")):
+                assert not re.findall(
+                    r"from svmbench\.(?!plugins\b|papers\.judging\b)\S+ import", text
+                ), (page, name)
 
 
 def test_the_version_is_that_of_the_metadata() -> None:

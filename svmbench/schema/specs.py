@@ -48,7 +48,7 @@ def is_dimension(name: str) -> bool:
     return canonical(name) in _PLAIN or re.fullmatch(r"[a-z]\w*(\.\w+)+", name) is not None
 
 
-#: The kinds that plug-ins declare (`svmbench.report.kinds.declare`).
+#: The kinds that plug-ins declare (`svmbench.report.kinds.declare_kind`).
 OTHER_KINDS: dict[str, Any] = {}
 
 

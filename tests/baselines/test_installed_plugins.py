@@ -52,7 +52,7 @@ def installed(tmp_path: Path) -> Path:
     parts += [
         "import steps",
         "from svmbench.report import kinds",
-        "kinds.declare('steps', steps.KIND)",
+        "kinds.declare_kind('steps', steps.KIND)",
     ]
     (site / "theirs.py").write_text("\n".join([*parts, ""]))
     config = {

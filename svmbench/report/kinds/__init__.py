@@ -2,7 +2,7 @@
 
 A kind is the module of its name in this folder, with a :class:`Kind` called ``KIND``. Nothing else
 has to know of it: a config may ask for it once the file is there. A plug-in declares its own with
-:func:`declare`.
+:func:`declare_kind`.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Kind:
     bars: str = "± standard deviation or range"
 
 
-def declare(name: str, kind: Kind) -> None:
+def declare_kind(name: str, kind: Kind) -> None:
     """Declare a plug-in's kind of plot under a name.
 
     Raises
