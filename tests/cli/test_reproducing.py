@@ -242,7 +242,7 @@ def test_refresh_measures_what_is_stale_and_keeps_it(finished: Path, tmp_path: P
     shown = svmbench("refresh", "--dry-run")
     assert shown.code == 0
     assert shown.out.startswith("results/alsvm/good: 1 of 1 results are stale (profile quick")
-    assert "core.base has changed since" in shown.out
+    assert "core.contract.base has changed since" in shown.out
     assert not (tmp_path / "results" / "good-quick").exists()
     before = [cell.metrics["train_time_s"] for cell in read_run(place).cells]
     done = svmbench("refresh", "results/alsvm", "--keep", "--budget", "30")

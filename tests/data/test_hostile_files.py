@@ -698,6 +698,7 @@ def test_files_of_one_name_in_two_folders_are_two(tmp_path, monkeypatch, serve, 
     before = prepare._folder(data.entry("one"))
     own.write_text(TWO.format(name="one").replace('folder = "one"', 'folder = "two"'))
     registry._read.cache_clear()
+    registry._stated.cache_clear()
     assert prepare._folder(data.entry("one")) != before
     assert data.load("one", mirror=mirror).X.ravel().tolist() == [2, 2]
 

@@ -135,7 +135,7 @@ def test_a_folder_that_others_can_write_is_said_and_not_used(tmp_path: Path) -> 
     folder = tmp_path / "open"
     folder.mkdir()
     folder.chmod(0o777)
-    code = "from svmbench.core import compiled; print(compiled.CACHED)"
+    code = "from svmbench.base import compiled; print(compiled.CACHED)"
     environment = os.environ | {"NUMBA_CACHE_DIR": str(folder)}
     words = [sys.executable, "-c", code]
     done = subprocess.run(words, env=environment, capture_output=True, text=True, check=True)

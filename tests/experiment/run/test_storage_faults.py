@@ -190,7 +190,7 @@ def test_a_read_only_cache_that_has_everything_is_enough(
 def test_a_read_only_cache_keeps_no_machine_code_elsewhere(private_cache: Path) -> None:
     code = """if True:
         from colorsys import rgb_to_hsv as function  # any function with a source file
-        from svmbench.core import compiled
+        from svmbench.base import compiled
         loop = compiled.compiled(function)
         print(compiled.CACHED, type(loop._cache).__name__)
     """
