@@ -36,13 +36,11 @@ class Answered:
     def done(self) -> bool:
         return True
 
-    def result(self, timeout: float) -> str:
-        return json.dumps(self.heard)
-
 
 @pytest.fixture
-def run(tmp_path: Path) -> Iterator[cluster.ClusterRun]:
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[cluster.ClusterRun]:
     """Return a run without cells, nor a scheduler."""
+    monkeypatch.setattr(cluster, "result_of", lambda task: json.dumps(task.heard))
     blocks = [{"name": "b", "protocol": "path"}]
     plan: Any = SimpleNamespace(config=Config.model_validate({"title": "t", "blocks": blocks}))
     with RunFolder(tmp_path / "out") as folder:
