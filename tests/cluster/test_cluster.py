@@ -64,7 +64,7 @@ class Dask:
         tasks = Path(f"/proc/{pid}/task").glob("*/children")
         children = [int(word) for task in tasks for word in task.read_text().split()]
         commands = {child: Path(f"/proc/{child}/cmdline").read_bytes() for child in children}
-        return [child for child, command in commands.items() if b"experiment.host" in command]
+        return [child for child, command in commands.items() if b"experiment.run.host" in command]
 
     def end(self) -> None:
         for process in (*self.workers.values(), self.scheduler):
