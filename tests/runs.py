@@ -134,11 +134,11 @@ def cells_in_process(solvers: list[Any], block: dict[str, Any], **top: Any) -> l
     """Plan a config of one block and run its cells in this process; return their outcomes."""
     from svmbench.experiment.config.models import Config
     from svmbench.experiment.plan.planner import make_plan
-    from svmbench.experiment.protocols import protocols
+    from svmbench.experiment.protocols import function_of
     from svmbench.experiment.protocols.task import Task
 
     config = Config.model_validate(
         {"title": "t", "solvers": solvers, "blocks": [{"name": "main", **block}], **top}
     )
     plan = make_plan(config, "t", "paper")
-    return [protocols()[cell.spec["protocol"]].run(Task(cell.spec)) for cell in plan.cells]
+    return [function_of(cell.spec)(Task(cell.spec)) for cell in plan.cells]

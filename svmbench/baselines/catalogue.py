@@ -131,7 +131,7 @@ def why_not_loaded(name: str, *, trust: bool = False) -> str:
 
 
 def solvers() -> dict[str, Any]:
-    """Return every solver's :class:`~svmbench.core.contract.base.Declaration` by its name."""
+    """Return the :class:`~svmbench.core.contract.declaration.Declaration` of every solver."""
     return {name: cls.declaration for name, cls in _registry().items()}
 
 
@@ -160,6 +160,30 @@ def solver_class(name: str) -> Any:
     if name not in known:
         raise UnknownNameError("solver", name, list(known))
     return known[name]
+
+
+def one_vs_one(estimator: Any) -> Any:
+    """Return a classifier of any number of classes, from a two-class solver."""
+    from svmbench.core.models.multiclass import OneVsOne
+
+    return OneVsOne(estimator)
+
+
+def modules_of(name: str, task: str) -> tuple[str, ...]:
+    """Return the modules in which the classes stand that a solver's name means in a task.
+
+    Parameters
+    ----------
+    name : str
+        As :func:`solver_class` takes it.
+    task : str
+        ``"binary"``, ``"multiclass"`` or ``"one-class"``.
+    """
+    cls = solver_class(name)
+    classes = [cls, *([cls.wrapped] if hasattr(cls, "wrapped") else [])]
+    if task == "multiclass" and cls.declaration.task == "binary":
+        classes.append(type(one_vs_one(None)))
+    return tuple(dict.fromkeys(one.__module__ for one in classes))
 
 
 def solver(name: str, **params: Any) -> Any:

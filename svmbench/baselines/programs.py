@@ -23,7 +23,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from svmbench.base.errors import ConfigError, ProgramError
 from svmbench.base.inert import line
 from svmbench.baselines import templates
-from svmbench.baselines.launching import Ended, handing_over, launch, now
+from svmbench.baselines.clock import handing_over, now
+from svmbench.baselines.launching import Ended, launch
 from svmbench.baselines.liblinear import iterations_of
 from svmbench.baselines.program_models import ReadModel, read_model
 from svmbench.baselines.templates import Commands

@@ -32,7 +32,8 @@ from svmbench.core.contract.base import PathPoint, Splits, TrainingData, require
 from svmbench.core.contract.declaration import Declaration
 from svmbench.core.linear import least_squares
 from svmbench.core.linear.alsvm_batch import ALSVMBatch, folds_of
-from svmbench.core.linear.statistics import Statistics, as_block
+from svmbench.core.linear.statistics import Statistics
+from svmbench.core.numeric.arrays import as_block
 from svmbench.spark import steps
 from svmbench.spark.frames import is_arrays, predicted, to_frame
 from svmbench.spark.passes import TooWideError, fold_rows

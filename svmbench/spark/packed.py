@@ -12,7 +12,7 @@ import pyarrow as pa
 import scipy.sparse as sp
 
 from svmbench.base.errors import DataError, SvmbenchError
-from svmbench.core.linear.statistics import as_block
+from svmbench.core.numeric.arrays import as_block
 from svmbench.spark.passes import Merge, Refusal, merged, opened
 from svmbench.spark.session import told
 from svmbench.spark.source import Rows

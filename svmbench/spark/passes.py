@@ -16,7 +16,7 @@ import pyarrow as pa
 import scipy.sparse as sp
 
 from svmbench.base.errors import DataError, SvmbenchError
-from svmbench.core.linear.statistics import as_block
+from svmbench.core.numeric.arrays import as_block
 
 #: CSR rows that are added at a time, at least: an addition goes over all sums, and of wide sparse
 #: rows that costs more than the rows do.

@@ -252,13 +252,13 @@ def test_a_plan_names_no_file_outside_the_package(
     plan["code"]["entries"] = [[entry] for _ in plan["code"]["entries"]]
     (run / "plan.json").write_text(json.dumps(plan))
     asked: list[str] = []
-    read = keys._source
+    read = keys.source_of
 
     def source(module: str) -> Path:
         asked.append(module)
         return read(module)
 
-    monkeypatch.setattr(keys, "_source", source)
+    monkeypatch.setattr(keys, "source_of", source)
     assert freshness.changes(run) == {}
     assert entry not in asked
 

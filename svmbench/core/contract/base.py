@@ -22,6 +22,7 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass
 from numbers import Integral, Real
 from time import perf_counter
@@ -35,7 +36,7 @@ from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import validate_data
 
-from svmbench.core.contract.copies import Versioned, unfitted
+from svmbench.core.contract.copies import Versioned
 from svmbench.core.contract.declaration import Declaration
 from svmbench.core.contract.labels import are_plain, are_several
 from svmbench.core.contract.problems import PROBLEMS, Aim, Offset, Problem
@@ -88,6 +89,10 @@ class PathPoint(NamedTuple):
 
 #: The value of `max_iter` that sets no limit, and a number of iterations that no search reaches.
 NO_LIMIT, BEYOND_REACH = -1, 1 << 62
+
+#: Stop reasons of a search that ended before what it was to reach; of one that was to end at a
+#: duality gap; of one for a margin where the optimum is w = 0.
+UNFINISHED, BY_GAP, NO_MARGIN = ("max_iter", "stalled"), "gap", "no margin"
 
 #: Training and test rows of each fold.
 Splits = Sequence[tuple[np.ndarray, np.ndarray]]
@@ -251,7 +256,7 @@ class Solver(Versioned):
         reason : str
             As ``stop_reason_`` has it.
         """
-        if reason not in ("max_iter", "stalled"):
+        if reason not in UNFINISHED:
             return
         # A baseline's program may have a limit that is no parameter.
         limit = f"max_iter={self.max_iter}" if hasattr(self, "max_iter") else "a limit"
@@ -414,6 +419,19 @@ class BinaryClassifier(ClassifierMixin, Solver):
         tags.classifier_tags.multi_class = several
         tags.input_tags.sparse = self.declaration.sparse
         return tags
+
+
+def unfitted(estimator: Any) -> Any:
+    """Return an estimator of the same class and parameters that was not fitted.
+
+    As `clone`, but that parameters are not copied, nor asked for by name: looking at signatures
+    takes longer than the fit of a small problem.
+    """
+    model = copy(estimator)
+    for name in list(vars(model)):
+        if name.endswith("_") or name.startswith("_"):
+            delattr(model, name)
+    return model
 
 
 def reason_of_all(reasons: Sequence[str]) -> str:

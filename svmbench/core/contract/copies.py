@@ -1,10 +1,9 @@
-"""Copies of estimators: quicker than by scikit-learn's `clone`; pickles with their version."""
+"""Pickles of estimators that know by which version they were made."""
 
 from __future__ import annotations
 
 import inspect
 import warnings
-from copy import copy
 from typing import Any
 
 from sklearn.base import BaseEstimator
@@ -60,16 +59,3 @@ class Versioned(BaseEstimator):
             given = {p.name: p.default for p in parameters if p.default is not p.empty}
             state = {**given, **state}
         super().__setstate__({k: v for k, v in state.items() if k != _VERSION})
-
-
-def unfitted(estimator: Any) -> Any:
-    """Return an estimator of the same class and parameters that was not fitted.
-
-    As `clone`, but that parameters are not copied, nor asked for by name: looking at signatures
-    takes longer than the fit of a small problem.
-    """
-    model = copy(estimator)
-    for name in list(vars(model)):
-        if name.endswith("_") or name.startswith("_"):
-            delattr(model, name)
-    return model

@@ -17,9 +17,6 @@ LOOSE_GAP = 20.0
 #: The warning names a tolerance for a gap of about this share of the dual value.
 GOOD_GAP = 0.1
 
-#: The stop reason of a search for a margin where the optimum is w = 0.
-NO_MARGIN = "no margin"
-
 
 def warn_if_useless(model: Any, data: Any) -> None:
     """Warn if a converged model is useless: no margin, or an objective far from the optimum.

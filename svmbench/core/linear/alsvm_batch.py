@@ -40,8 +40,9 @@ from svmbench.core.contract.linear_base import LinearClassifier, LinearSolution
 from svmbench.core.contract.registry import declare
 from svmbench.core.linear import least_squares, many_features
 from svmbench.core.linear.moments import fold_moments
-from svmbench.core.linear.statistics import Statistics, as_block, gather, numbered
+from svmbench.core.linear.statistics import Statistics, gather, numbered
 from svmbench.core.linear.sums import CLOSED_FORM, Sums
+from svmbench.core.numeric.arrays import as_block
 
 
 @dataclass

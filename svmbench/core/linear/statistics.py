@@ -27,7 +27,7 @@ import scipy.sparse as sp
 
 from svmbench.core.linear.moments import fold_moments
 from svmbench.core.linear.sums import Sums
-from svmbench.core.numeric.arrays import canonical_csr
+from svmbench.core.numeric.arrays import as_block, canonical_csr
 
 #: A feature is shifted where its mean is more than this many standard deviations from zero.
 FAR = 100.0
@@ -345,19 +345,6 @@ def mixed(numbers: np.ndarray) -> np.ndarray:
     bits = (bits ^ (bits >> np.uint64(30))) * first
     bits = (bits ^ (bits >> np.uint64(27))) * second
     return bits ^ (bits >> np.uint64(31))
-
-
-def as_block(X: Any, n_features: int) -> Any:
-    """Return a block as float64 rows or canonical CSR, this one with so many features at least."""
-    if not sp.issparse(X):
-        X = np.ascontiguousarray(X, dtype=np.float64)
-        if X.ndim != 2:
-            msg = f"a block is a matrix, not of shape {X.shape}"
-            raise ValueError(msg)
-        return X
-    X = canonical_csr(X).astype(np.float64, copy=False)
-    shape = (X.shape[0], max(X.shape[1], n_features))
-    return sp.csr_array((X.data, X.indices, X.indptr), shape=shape)
 
 
 def _signed(labels: tuple[Any, ...], y: np.ndarray) -> tuple[tuple[Any, ...], np.ndarray]:

@@ -16,8 +16,13 @@ from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from svmbench.core.contract.base import BinaryClassifier, Solver, TrainingData, require_squares
-from svmbench.core.contract.copies import unfitted
+from svmbench.core.contract.base import (
+    BinaryClassifier,
+    Solver,
+    TrainingData,
+    require_squares,
+    unfitted,
+)
 from svmbench.core.contract.problems import Offset, Problem
 from svmbench.core.kernels.given_kernel import PRECOMPUTED
 from svmbench.core.kernels.widths import width

@@ -18,8 +18,14 @@ from sklearn.base import OutlierMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
-from svmbench.core.contract.base import PathPoint, Solver, Splits, TrainingData, require_squares
-from svmbench.core.contract.useless import NO_MARGIN
+from svmbench.core.contract.base import (
+    NO_MARGIN,
+    PathPoint,
+    Solver,
+    Splits,
+    TrainingData,
+    require_squares,
+)
 from svmbench.core.kernels.kernels import KernelSource
 from svmbench.core.models.kernel_base import KERNEL_PARAMETERS, KernelSolver
 from svmbench.core.numeric.arrays import canonical_csr

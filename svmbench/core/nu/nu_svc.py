@@ -29,10 +29,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from svmbench.core.contract.base import TrainingData, most_iterations
+from svmbench.core.contract.base import NO_MARGIN, TrainingData, most_iterations
 from svmbench.core.contract.declaration import KERNELS
 from svmbench.core.contract.registry import declare
-from svmbench.core.contract.useless import NO_MARGIN
 from svmbench.core.contract.weights import Weighted
 from svmbench.core.csvc import Box, ShareOfMargin, fill, make_box, solve_box, thresholds
 from svmbench.core.csvc.box import csvc_box

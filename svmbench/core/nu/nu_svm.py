@@ -24,10 +24,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from svmbench.core.contract.base import TrainingData
+from svmbench.core.contract.base import NO_MARGIN, TrainingData
 from svmbench.core.contract.declaration import KERNELS
 from svmbench.core.contract.registry import declare
-from svmbench.core.contract.useless import NO_MARGIN
 from svmbench.core.kernels.kernels import KernelSource
 from svmbench.core.models.kernel_base import KERNEL_PARAMETERS, KernelSolution
 from svmbench.core.models.kernel_classifier import KernelClassifier
@@ -105,20 +104,21 @@ class _NuSVM(OnWholeMatrix, KernelClassifier):
         source = KernelSource.precomputed(self._own(data))
         return no_margin(self.nu, smallest_nu(source, data.y, is_signed=True))
 
-    def _settings(self) -> Settings:
-        return Settings(
-            solver=self.solver,
-            screen=getattr(self, "screen", "none"),
-            tol=float(self.tol),
-            max_iter=int(self.max_iter),
-        )
+    def beside_unscreened(
+        self, data: TrainingData, values: Sequence[float], accuracy: float
+    ) -> Iterator[tuple[Any, Any, Any]]:
+        """Yield the problem at each nu, an accurate solution without screening, and the path's own.
+
+        For checks of screening; `accuracy` is the relative duality gap of the first solution.
+        """
+        return sequence.beside_unscreened(self._own(data), values, Settings.of(self), accuracy)
 
     def follow(
         self, Q: np.ndarray, y: np.ndarray, values: Sequence[float]
     ) -> Iterator[KernelSolution]:
         """Yield the solution at each nu."""
         n = len(y)
-        for step in sequence.follow(Q, [value * n for value in values], self._settings()):
+        for step in sequence.follow(Q, [value * n for value in values], Settings.of(self)):
             yield solution_of(step, y, 1.0 / n, self.square)
 
 

@@ -56,18 +56,21 @@ class _OCSVM(OnWholeMatrix, KernelDetector):
         """Solve on one kernel matrix; labels and `start` are ignored."""
         return super().solve(source, np.ones(source.n_samples))
 
+    def beside_unscreened(
+        self, data: TrainingData, values: Sequence[float], accuracy: float
+    ) -> Iterator[tuple[Any, Any, Any]]:
+        """Yield the problem at each nu, an accurate solution without screening, and the path's own.
+
+        For checks of screening; `accuracy` is the relative duality gap of the first solution.
+        """
+        return sequence.beside_unscreened(self._own(data), values, Settings.of(self), accuracy)
+
     def follow(
         self, Q: np.ndarray, y: np.ndarray, values: Sequence[float]
     ) -> Iterator[KernelSolution]:
         """Yield the solution at each nu."""
         n = len(Q)
-        settings = Settings(
-            solver=self.solver,
-            screen=getattr(self, "screen", "none"),
-            tol=float(self.tol),
-            max_iter=int(self.max_iter),
-        )
-        for step in sequence.follow(Q, [value * n for value in values], settings):
+        for step in sequence.follow(Q, [value * n for value in values], Settings.of(self)):
             found = solution_of(step, np.ones(n), 1.0 / step.total, 0.0)
             found.rho = margin(step.point, step.total) / step.total
             found.b = -found.rho

@@ -25,7 +25,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
 
 import numpy as np
 
@@ -85,6 +86,16 @@ class Settings:
     tol: float = 1e-8
     max_iter: int = 10_000_000
     warm: bool = True
+
+    @classmethod
+    def of(cls, model: Any) -> Self:
+        """Return the settings that a solver's parameters stand for; `screen` is optional."""
+        return cls(
+            solver=model.solver,
+            screen=getattr(model, "screen", "none"),
+            tol=float(model.tol),
+            max_iter=int(model.max_iter),
+        )
 
 
 @dataclass
@@ -438,3 +449,24 @@ def solve_rest(
     else:
         start.gap = problem.gap(start)
     return start
+
+
+def beside_unscreened(
+    Q: np.ndarray, values: Sequence[float], settings: Settings, accuracy: float
+) -> Iterator[tuple[UnitProblem, Step, Step]]:
+    """Yield the problem at each nu, an accurate solution without screening, and the path's own.
+
+    Parameters
+    ----------
+    Q : ndarray of shape (n, n)
+    values : sequence of float
+        Of nu; they ascend.
+    settings : Settings
+        Of the path's own.
+    accuracy : float
+        Duality gap, relative, of the solution without screening.
+    """
+    totals, diag = [float(value) * len(Q) for value in values], np.ascontiguousarray(Q.diagonal())
+    plain = replace(settings, solver=Settings.solver, screen="none", tol=accuracy)
+    for truth, step in zip(follow(Q, totals, plain), follow(Q, totals, settings), strict=True):
+        yield UnitProblem(Q, step.total, diag=diag), truth, step

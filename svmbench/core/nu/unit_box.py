@@ -25,7 +25,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from svmbench.base.compiled import compiled
-from svmbench.core.contract.useless import NO_MARGIN
+from svmbench.core.contract.base import NO_MARGIN
 from svmbench.core.numeric.arrays import raw
 
 #: A gap of so many roundings of e'Qe-like sums can't be told from 0.

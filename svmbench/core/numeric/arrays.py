@@ -103,3 +103,16 @@ def central_row(X: np.ndarray) -> np.ndarray:
     """
     apart = X - X.mean(axis=0)
     return X[int(np.argmin(np.einsum("ij,ij->i", apart, apart)))].copy()
+
+
+def as_block(X: Any, n_features: int) -> Any:
+    """Return a block as float64 rows or canonical CSR, this one with so many features at least."""
+    if not sp.issparse(X):
+        X = np.ascontiguousarray(X, dtype=np.float64)
+        if X.ndim != 2:
+            msg = f"a block is a matrix, not of shape {X.shape}"
+            raise ValueError(msg)
+        return X
+    X = canonical_csr(X).astype(np.float64, copy=False)
+    shape = (X.shape[0], max(X.shape[1], n_features))
+    return sp.csr_array((X.data, X.indices, X.indptr), shape=shape)

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from svmbench.baselines.launching import now
+from svmbench.baselines.clock import now
 from svmbench.experiment.measuring import proc
 
 __all__ = [

@@ -2,10 +2,12 @@
 
 The same key means the same result, so that a cell is not run again and `--reuse` may take it over
 from another run. A key therefore covers the files of the solver and of the protocol with all that
-they import from this package, and the versions of the other packages that those files call. It
-leaves out what decides nothing: comments, docstrings and layout of those files (`statements.py`
-hashes the rest), how data come to be (the content's hash stands for them), how a config is read
-(its resolved settings stand for it), and everything that only shows results.
+they import from this package, and the versions of the other packages that those files call. Of a
+protocol it is the file of the function that runs the cell: where rows come in blocks, or a solver
+takes a kernel matrix, that may be another one (`declare.variant`). A key leaves out what decides
+nothing: comments, docstrings and layout of those files (`statements.py` hashes the rest), how data
+come to be (the content's hash stands for them), how a config is read (its resolved settings stand
+for it), and everything that only shows results.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib.metadata import PackageNotFoundError, packages_distributions, version
+from importlib.util import resolve_name
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +29,14 @@ from svmbench.experiment.plan import statements
 DECIDES_NOTHING = (
     "svmbench.data",
     "svmbench.base.errors",
+    "svmbench.base.inert",  # escapes text that a person reads
     "svmbench.base.paths",
     "svmbench.baselines.catalogue",
+    "svmbench.core.contract.copies",  # pickles
+    "svmbench.core.contract.declaration",  # the form; what they say is in solvers' modules
+    "svmbench.core.contract.labels",  # tells whether labels are valid, and of two classes or more
+    "svmbench.core.contract.registry",  # checks declarations, and leaves what they say as it is
+    "svmbench.core.contract.useless",  # warns; results are as they were
     "svmbench.experiment.settings.values",
     "svmbench.experiment.settings.blocks",
     "svmbench.experiment.settings.cells",
@@ -111,7 +120,7 @@ def closure(*modules: str) -> set[str]:
         name = todo.pop()
         if name not in seen:
             seen.add(name)
-            todo += filter(_decides, _imports(name))
+            todo += filter(decides, _imports(name))
     return seen
 
 
@@ -140,7 +149,8 @@ def _version(package: str) -> str:
         return ""
 
 
-def _decides(module: str) -> bool:
+def decides(module: str) -> bool:
+    """Return whether a module is one of this package that a key covers where it is reached."""
     left_out = any(module == name or module.startswith(f"{name}.") for name in DECIDES_NOTHING)
     return _is_own(module) and not left_out
 
@@ -149,7 +159,12 @@ def _decides(module: str) -> bool:
 def _imports(module: str) -> tuple[str, ...]:
     """Return the modules that a module's file imports, wherever in it."""
     found: list[str] = []
-    for imported, names in _read(module).imports:
+    is_package = source_of(module).name == "__init__.py"
+    package = module if is_package else module.rpartition(".")[0]
+    for told, names in _read(module).imports:
+        if told.startswith(".") and not names_own_module(module):
+            continue
+        imported = resolve_name(told, package) if told.startswith(".") else told
         inside = [f"{imported}.{name}" for name in names] or [imported]
         found += [name if _is_own(name) else imported for name in inside]
     return tuple(found)
@@ -157,12 +172,12 @@ def _imports(module: str) -> tuple[str, ...]:
 
 @cache
 def _read(module: str) -> statements.Source:
-    return statements.read(_source(module).read_bytes())
+    return statements.read(source_of(module).read_bytes())
 
 
 @cache
 def _is_own(module: str) -> bool:
-    return names_own_module(module) and _source(module).exists()
+    return names_own_module(module) and source_of(module).exists()
 
 
 def names_own_module(name: str) -> bool:
@@ -173,12 +188,13 @@ def names_own_module(name: str) -> bool:
 
 def forget() -> None:
     """Read files anew: they have changed while this process ran."""
-    for cached in (code_hash, _imports, _read, _is_own, _source, _version):
+    for cached in (code_hash, _imports, _read, _is_own, source_of, _version):
         cached.cache_clear()
 
 
 @cache
-def _source(module: str) -> Path:
+def source_of(module: str) -> Path:
+    """Return a module's file, whether it is there or not."""
     # A plug-in lies wherever it was imported from.
     if not module.startswith("svmbench."):
         return Path(str(sys.modules[module].__file__))

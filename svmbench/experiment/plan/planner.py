@@ -27,7 +27,7 @@ from svmbench.experiment.config.models import Config
 from svmbench.experiment.plan.filters import Filters
 from svmbench.experiment.plan.keys import code_hash, hash_of, manifest
 from svmbench.experiment.plan.sharing import distances_of, searches_by_distances, shared_arrays
-from svmbench.experiment.protocols import protocols
+from svmbench.experiment.protocols import protocols, reads_of, solvers_in
 from svmbench.experiment.protocols.declare import Protocol
 from svmbench.experiment.protocols.inputs import open_chosen
 from svmbench.experiment.settings.blocks import Block, DatasetSpec, SolverSpec, TrainingBlock
@@ -308,7 +308,7 @@ class Row:
                 "data_sha256": source.sha256,
             }
         )
-        key = hash_of({**spec, "code": code_hash(self.declared.module)})
+        key = hash_of({**spec, "code": code_of(*kinds_of(spec)[0])})
         return Cell(key=key, shown=self._shown(None), spec=spec)
 
     def _with_own_settings(self, spec: CellSpec) -> CellSpec:
@@ -350,8 +350,7 @@ class Row:
             racers = [solver := solver.at(place)]
             spec.update(_solver_settings(solver))
         spec = self._with_own_settings(spec)
-        names = [racer.name for racer in racers]
-        code = [code_of(name, self.declared.name) for name in names]
+        code = [code_of(*kind) for kind in kinds_of(spec)]
         key = hash_of({**spec, "code": code})
         shown = self._shown(solver, place, fold)
         # A race without one of its racers would be another race.
@@ -399,22 +398,26 @@ def _resolve_size(size: int | str, n_samples: int) -> int:
 
 
 def modules_of(spec: CellSpec) -> tuple[str, ...]:
-    """Return the modules that decide a cell: those of its solvers, and its protocol's."""
-    names = [racer["name"] for racer in spec.get("racers", [])]
-    names += [spec["name"]] if "name" in spec else []
-    solvers = dict.fromkeys(module for name in names for module in _modules(name))
-    return (*solvers, protocols()[spec["protocol"]].module)
+    """Return the modules that decide a cell: those of its solvers, and its function's."""
+    modules = [one for kind in kinds_of(spec) for one in modules_of_kind(*kind)]
+    return tuple(dict.fromkeys(modules))
 
 
-def _modules(solver: str) -> list[str]:
-    """Return where a solver's class stands, and where that which it wraps does."""
-    from svmbench.baselines.catalogue import solver_class
-
-    cls = solver_class(solver)
-    return [cls.__module__, *({cls.wrapped.__module__} if hasattr(cls, "wrapped") else ())]
+def kinds_of(spec: CellSpec) -> list[tuple[str, str, str, str]]:
+    """Return what :func:`code_of` takes for each solver of a cell; once where there is none."""
+    how = spec["protocol"], spec.get("task", "binary"), reads_of(spec)
+    return [(name, *how) for name in solvers_in(spec) or [""]]
 
 
-def code_of(solver: str, protocol: str) -> str:
+def modules_of_kind(solver: str, protocol: str, task: str, reads: str) -> tuple[str, ...]:
+    """Return the modules that decide one kind of cell; see :func:`code_of`."""
+    from svmbench.baselines.catalogue import modules_of
+
+    function = protocols()[protocol].function(reads)
+    return (*(modules_of(solver, task) if solver else ()), function.__module__)
+
+
+def code_of(solver: str, protocol: str, task: str, reads: str) -> str:
     """Return a hash of the code of a solver in a protocol; of a program also one of its files.
 
     Parameters
@@ -423,10 +426,14 @@ def code_of(solver: str, protocol: str) -> str:
         Its name; empty where nothing is trained.
     protocol : str
         Its name.
+    task : str
+        ``"binary"``, ``"multiclass"`` or ``"one-class"``.
+    reads : str
+        The form in which the cell takes its rows, as `reads_of` has it.
     """
     from svmbench.baselines.catalogue import solver_class
 
-    own = code_hash(*(_modules(solver) if solver else ()), protocols()[protocol].module)
+    own = code_hash(*modules_of_kind(solver, protocol, task, reads))
     return f"{own} {solver_class(solver).commands.fingerprint()}" if is_program(solver) else own
 
 

@@ -34,7 +34,7 @@ class Source(NamedTuple):
         SHA-256 of its statements.
     imports : tuple of (str, tuple of str)
         The modules that it imports, wherever in it, each with the names that it takes from it:
-        none where it is imported itself. What comes from its own package by dots is not among them.
+        none where it is imported itself. Relative ones begin with their dots.
     """
 
     digest: str
@@ -70,8 +70,9 @@ def _spell(
         return
     if isinstance(node, ast.Import):
         imports += [(alias.name, ()) for alias in node.names]
-    elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-        imports.append((node.module, tuple(alias.name for alias in node.names)))
+    elif isinstance(node, ast.ImportFrom):
+        module = "." * node.level + (node.module or "")
+        imports.append((module, tuple(alias.name for alias in node.names)))
     say(f"({type(node).__name__} ")
     for name, value in ast.iter_fields(node):
         if name == "ctx" or value is None:  # whether a name is read or set shows where it stands

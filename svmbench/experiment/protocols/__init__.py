@@ -7,10 +7,13 @@ finds them all. Those of plug-ins (:mod:`svmbench.baselines.catalogue`) take par
 from __future__ import annotations
 
 import pkgutil
+from collections.abc import Callable
 from functools import cache
 from importlib import import_module
+from typing import Any
 
 from svmbench.experiment.protocols.declare import REGISTRY, Protocol
+from svmbench.experiment.settings.cells import CellSpec
 
 
 @cache
@@ -26,3 +29,27 @@ def protocols() -> dict[str, Protocol]:
     """Return every protocol by its name."""
     _declare_own()
     return dict(REGISTRY)
+
+
+def solvers_in(spec: CellSpec) -> list[str]:
+    """Return the names of a cell's solvers: of none, of one, or of all racers."""
+    names = [racer["name"] for racer in spec.get("racers", [])]
+    return [*names, *([spec["name"]] if "name" in spec else [])]
+
+
+def reads_of(spec: CellSpec) -> str:
+    """Return in which form a cell takes its rows: ``arrays``, ``blocks`` or ``kernel``.
+
+    The last means that one of its solvers takes a kernel matrix.
+    """
+    from svmbench.baselines.catalogue import solver_class
+
+    if spec["dataset"].get("read") == "blocks":
+        return "blocks"
+    takes = any("kernel" in solver_class(name).declaration.reads for name in solvers_in(spec))
+    return "kernel" if takes else "arrays"
+
+
+def function_of(spec: CellSpec) -> Callable[[Any], Any]:
+    """Return the function that runs a cell, from its `Task` to its `Outcome`."""
+    return protocols()[spec["protocol"]].function(reads_of(spec))

@@ -105,26 +105,13 @@ def safe_screening(
     task: Task, X: Any, y: np.ndarray | None, over: str, values: list[Any]
 ) -> Iterator[Case]:
     """Compare a screened path with accurate solutions that screen nothing."""
-    from svmbench.core.nu import sequence
-    from svmbench.core.nu.unit_box import UnitProblem
-
     model = task.build(**{over: values[0]})
-    if not hasattr(model, "screen"):
+    if not (hasattr(model, "screen") and hasattr(model, "beside_unscreened")):
         msg = f"{task.spec['name']} screens nothing along {over}"
         raise ValueError(msg)
-    Q = model.prepare(X, y).native.Q
-    totals = [float(value) * len(Q) for value in values]
-    plain = sequence.Settings(screen="none", tol=ACCURATE, max_iter=int(model.max_iter))
-    screened = sequence.Settings(
-        solver=model.solver,
-        screen=model.screen,
-        tol=float(model.tol),
-        max_iter=int(model.max_iter),
-    )
-    norms = np.sqrt(np.maximum(Q.diagonal(), 0.0))
-    paths = sequence.follow(Q, totals, plain), sequence.follow(Q, totals, screened)
-    for truth, step in zip(*paths, strict=True):
-        problem = UnitProblem(Q, step.total, diag=np.ascontiguousarray(Q.diagonal()))
+    data = model.prepare(X, y)
+    norms = np.sqrt(np.maximum(data.native.Q.diagonal(), 0.0))
+    for problem, truth, step in model.beside_unscreened(data, values, ACCURATE):
         best, value = problem.value(truth.point), problem.value(step.point)
         a = truth.point.a
         n_wrong = int(np.sum(step.zero & (a > OFF_BOUND)) + np.sum(step.one & (a < 1 - OFF_BOUND)))

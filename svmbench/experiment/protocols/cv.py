@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from svmbench.experiment.measuring import measure
-from svmbench.experiment.protocols import folds, in_blocks
+from svmbench.experiment.protocols import folds
 from svmbench.experiment.protocols.declare import ALL_ROWS, ITSELF, UNSCALED, protocol
 from svmbench.experiment.protocols.inputs import inputs_of
 from svmbench.experiment.protocols.outcomes import (
@@ -52,8 +52,6 @@ def cv(task: Task) -> Outcome:
     This is what several papers print. It is optimistic: the folds that choose the parameters are
     the folds that score them.
     """
-    if task.in_blocks:
-        return in_blocks.cv(task)
     spec, inputs = task.spec, inputs_of(task)
     splits = folds.outer_splits(inputs.y, task.settings["folds"], task.seed("outer"))
     anew = spec["scaler"] if spec["scaling"] in {"outer-fold", "every-fold"} else None

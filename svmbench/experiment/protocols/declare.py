@@ -103,10 +103,15 @@ class Protocol:
     programs: bool = True
     metrics: tuple[str, ...] | None = None
 
-    @property
-    def module(self) -> str:
-        """Where its function stands."""
-        return self.run.__module__
+    def function(self, reads: str) -> Function:
+        """Return the function for cells that take their rows in this form.
+
+        Parameters
+        ----------
+        reads : str
+            ``arrays``, ``blocks``, or ``kernel`` where a solver takes a kernel matrix.
+        """
+        return VARIANTS.get((self.name, reads), self.run)
 
     def settings_of(self, block: Block) -> dict[str, Any]:
         """Return the block's settings of this protocol alone, which are part of its cells' keys."""
@@ -127,6 +132,30 @@ class Protocol:
 REGISTRY: dict[str, Protocol] = {}
 
 Function = Callable[[Task], Outcome]
+
+#: The functions that stand for a protocol's own where cells take their rows in another form, by
+#: its name and that form.
+VARIANTS: dict[tuple[str, str], Function] = {}
+
+
+def variant(name: str, reads: str) -> Callable[[Function], Function]:
+    """Enter the decorated function for those cells of a protocol that take rows in another form.
+
+    It stands in a module of its own, so that the keys of other cells do not cover what it imports.
+
+    Parameters
+    ----------
+    name : str
+        The protocol.
+    reads : str
+        ``blocks``, or ``kernel`` where a solver of the cell takes a kernel matrix.
+    """
+
+    def enter(function: Function) -> Function:
+        VARIANTS[name, reads] = function
+        return function
+
+    return enter
 
 
 def protocol(
@@ -159,7 +188,7 @@ def protocol(
 
     def enter(function: Function) -> Function:
         known = REGISTRY.get(name)
-        if known is not None and known.module != function.__module__:
+        if known is not None and known.run.__module__ != function.__module__:
             msg = f"two protocols are declared as {name!r}"
             raise ValueError(msg)
         REGISTRY[name] = Protocol(name, function, model, caption, scalings or {}, **what)

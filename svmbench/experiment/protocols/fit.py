@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from svmbench.experiment.protocols import fit_in_blocks, folds, outcomes, plane
+from svmbench.experiment.protocols import folds, outcomes, plane
 from svmbench.experiment.protocols.declare import ALL_ROWS, UNSCALED, protocol
 from svmbench.experiment.protocols.inputs import inputs_of
 from svmbench.experiment.protocols.task import Outcome, Task
 from svmbench.experiment.settings.blocks import TrainingBlock
 from svmbench.schema import scores
+
+#: What a fit on rows in blocks reports beside what every fit reports.
+READING = (
+    "file_mb", "read_cpu_time_s", "arrays_cpu_time_s", "read_rate_pct", "arrays_rate_pct",
+)  # fmt: skip
 
 
 class Fit(TrainingBlock):
@@ -38,7 +43,7 @@ class Fit(TrainingBlock):
     grid="none",
     tasks=("binary", "multiclass", "one-class"),
     reads=("arrays", "blocks", "written"),
-    metrics=(*outcomes.FITTED, *fit_in_blocks.METRICS),
+    metrics=(*outcomes.FITTED, *READING),
 )
 def fit(task: Task) -> Outcome:
     """Train once on all rows.
@@ -46,8 +51,6 @@ def fit(task: Task) -> Outcome:
     The scores are those of the data set's test part where it has one, else those of the training
     rows (``train_accuracy_pct`` …).
     """
-    if task.in_blocks:
-        return fit_in_blocks.fit(task)
     inputs = inputs_of(task)
     X, y = inputs.whole(), inputs.y
     fitted = task.training_rows(np.arange(len(y)), y)

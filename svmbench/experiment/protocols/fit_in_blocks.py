@@ -13,21 +13,17 @@ import numpy as np
 import scipy.sparse as sp
 
 from svmbench import data
-from svmbench.core.linear.statistics import as_block
+from svmbench.core.numeric.arrays import as_block
 from svmbench.data import written
 from svmbench.experiment.measuring import measure
 from svmbench.experiment.protocols import folds, outcomes
+from svmbench.experiment.protocols.declare import variant
 from svmbench.experiment.protocols.inputs import open_dataset
-from svmbench.experiment.protocols.row_blocks import decision_values
 from svmbench.experiment.protocols.task import Outcome, Task
 from svmbench.schema import scores
 
-#: What is reported beside what every fit reports.
-METRICS = (
-    "file_mb", "read_cpu_time_s", "arrays_cpu_time_s", "read_rate_pct", "arrays_rate_pct",
-)  # fmt: skip
 
-
+@variant("fit", "blocks")
 def fit(task: Task) -> Outcome:
     """Fit the cell's solver on blocks; a file that was written for it also to compare with.
 
@@ -143,7 +139,7 @@ def _scored(
     decisions, labels = [], []
     for X, y in blocks:
         rows = as_block(X, estimator.n_features_in_)
-        decisions.append(decision_values([estimator], rows)[0])
+        decisions.append(scores.decision_values([estimator], rows)[0])
         labels.append(y)
     y = np.concatenate(labels)
     exam = scores.Exam(estimator, None, y).told(np.concatenate(decisions))

@@ -10,7 +10,7 @@ import hashlib
 import json
 import shutil
 import tempfile
-import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -136,7 +136,11 @@ def distance_bytes(spec: NodeSpec) -> int:
 
 
 def save_arrays(
-    folder: Path, X: Any, seconds: float, *, distances: np.dtype[Any] | None = None
+    folder: Path,
+    X: Any,
+    seconds: float,
+    *,
+    save_distances: Callable[[Path, Any], float] | None = None,
 ) -> None:
     """Write inputs so that they can be mapped: to a temporary folder, then renamed.
 
@@ -146,8 +150,9 @@ def save_arrays(
     X : ndarray or csr_array of shape (n_samples, n_features)
     seconds : float
         What scaling took.
-    distances : dtype, optional
-        Type in which the squared distances of all pairs of rows are written too; none without.
+    save_distances : callable, optional
+        Writes the squared distances of all pairs of rows of X to a file, and returns the CPU
+        seconds that they took; none are written without.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
     partial = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
@@ -158,8 +163,8 @@ def save_arrays(
         else:
             np.save(partial / "dense.npy", X)
         facts = {"shape": list(X.shape), "seconds": seconds}
-        if distances is not None:
-            facts["distances_cpu_s"] = _save_distances(partial / "distances.npy", X, distances)
+        if save_distances is not None:
+            facts["distances_cpu_s"] = save_distances(partial / "distances.npy", X)
         (partial / "meta.json").write_text(json.dumps(facts), encoding="utf-8")
         try:
             partial.replace(folder)
@@ -168,18 +173,6 @@ def save_arrays(
                 raise
     finally:
         shutil.rmtree(partial, ignore_errors=True)
-
-
-def _save_distances(path: Path, X: Any, dtype: np.dtype[Any]) -> float:
-    """Write the squared distances of all rows; return the CPU seconds they took."""
-    from svmbench.core.kernels.kernels import squared_distances
-
-    out = np.lib.format.open_memmap(path, mode="w+", dtype=dtype, shape=(X.shape[0], X.shape[0]))
-    start = time.process_time()
-    squared_distances(X, out=out)
-    seconds = time.process_time() - start
-    out.flush()
-    return seconds
 
 
 def open_distances(folder: Path) -> tuple[np.ndarray, float] | None:

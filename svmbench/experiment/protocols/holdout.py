@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from svmbench.experiment.protocols import folds, in_blocks
+from svmbench.experiment.protocols import folds
 from svmbench.experiment.protocols.declare import ALL_ROWS, UNSCALED, Scaled, protocol
 from svmbench.experiment.protocols.held_out import Share, kept_rows, testing_part
 from svmbench.experiment.protocols.inputs import inputs_of
@@ -45,8 +45,6 @@ def holdout(task: Task) -> Outcome:
 
     The test rows are the data set's own test part where it has one.
     """
-    if task.in_blocks:
-        return in_blocks.holdout(task)
     inputs = inputs_of(task)
     kept, X_test, y_test = testing_part(task, inputs)
     X, y = folds.take(inputs.X, kept), inputs.y[kept]

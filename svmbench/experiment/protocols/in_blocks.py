@@ -16,12 +16,16 @@ import numpy as np
 
 from svmbench.experiment.measuring import measure
 from svmbench.experiment.protocols import folds, outcomes
+from svmbench.experiment.protocols.declare import variant
+from svmbench.experiment.protocols.nested_cv import whole_cpu_time
+from svmbench.experiment.protocols.path import follow
 from svmbench.experiment.protocols.row_blocks import Rows, open_rows
 from svmbench.experiment.protocols.search import Tally, shares_grid
 from svmbench.experiment.protocols.task import Outcome, Task
 from svmbench.schema import scores
 
 
+@variant("cv", "blocks")
 def cv(task: Task) -> Outcome:
     """Search the grid by plain k-fold cross-validation; then time the chosen point fold by fold."""
     rows, _ = open_rows(task.spec)
@@ -43,6 +47,7 @@ def cv(task: Task) -> Outcome:
     return outcome
 
 
+@variant("holdout", "blocks")
 def holdout(task: Task) -> Outcome:
     """Search on one validation split, fit training and validation rows, test once."""
     rows, kept, tested = _parts(task)
@@ -54,6 +59,7 @@ def holdout(task: Task) -> Outcome:
     return _fit_and_test(task, best, rows.only(kept), tested, found)
 
 
+@variant("nested-cv", "blocks")
 def nested_cv(task: Task) -> Outcome:
     """Search the grid by inner cross-validation on one outer fold's training rows, fit, test."""
     rows, _ = open_rows(task.spec)
@@ -62,7 +68,15 @@ def nested_cv(task: Task) -> Outcome:
     seed = task.seed("inner", task.spec["fold"])
     inner = folds.outer_splits(rows.y[train], task.settings["inner_folds"], seed)
     best, found = _search(task, rows.only(train, _group_of(inner, len(train))), len(inner))
-    return _fit_and_test(task, best, rows.only(train), rows.only(test), found)
+    outcome = _fit_and_test(task, best, rows.only(train), rows.only(test), found)
+    outcome["metrics"]["nested_cv_cpu_time_s"] = whole_cpu_time(task, outcome["metrics"])
+    return outcome
+
+
+@variant("path", "blocks")
+def path(task: Task) -> Outcome:
+    """Train at every value of the grid in one pass over the rows, and score in another."""
+    return follow(task, PathRows(task))
 
 
 class PathRows:

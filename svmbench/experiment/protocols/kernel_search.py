@@ -18,23 +18,19 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from svmbench.core.contract.base import BY_GAP, UNFINISHED
 from svmbench.core.kernels.kernels import KernelSource, gauss_of_distances, squared_distances
 from svmbench.core.models.kernel_classifier import KernelClassifier
 from svmbench.core.models.pairs import Pairs, vote
 from svmbench.core.numeric.submatrix import Workspace, gather
 
 Splits = list[tuple[np.ndarray, np.ndarray]]
-
-#: How a fit ends that wanted to go on; a fixed number of epochs is no such end.
-UNFINISHED = ("max_iter", "stalled")
-
-#: How a fit ends that was to end at a duality gap.
-BY_GAP = "gap"
 
 
 def takes_part(
@@ -56,6 +52,16 @@ def takes_part(
         and params.get("kernel", "rbf") == "rbf"
         and all(set(point) == {"C", "gamma"} for point in points)
     )
+
+
+def save_distances(path: Path, X: Any, dtype: np.dtype[Any]) -> float:
+    """Write the squared distances of all rows; return the CPU seconds they took."""
+    out = np.lib.format.open_memmap(path, mode="w+", dtype=dtype, shape=(X.shape[0], X.shape[0]))
+    start = time.process_time()
+    squared_distances(X, out=out)
+    seconds = time.process_time() - start
+    out.flush()
+    return seconds
 
 
 def warm_up(build: Callable[..., KernelClassifier]) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
+from collections.abc import Callable
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from svmbench.experiment.protocols import folds, in_blocks
+from svmbench.experiment.protocols import folds
 from svmbench.experiment.protocols.declare import ALL_ROWS, ITSELF, UNSCALED, Scaled, protocol
 from svmbench.experiment.protocols.inputs import Inputs, inputs_of
 from svmbench.experiment.protocols.outcomes import TESTED, fit_and_test, sizes
@@ -16,6 +16,12 @@ from svmbench.experiment.protocols.task import Outcome, Task
 from svmbench.experiment.settings.blocks import TrainingBlock
 from svmbench.experiment.settings.cells import NodeSpec, own_settings
 from svmbench.experiment.settings.values import Folds, RunFolds
+
+#: A search on distances of all rows: of a task, its inputs, the training rows and their splits.
+KernelSearch = Callable[
+    [Task, Inputs, np.ndarray, list[tuple[np.ndarray, np.ndarray]]],
+    tuple[dict[str, Any], dict[str, float]],
+]
 
 
 class NestedCV(TrainingBlock):
@@ -68,29 +74,30 @@ def nested_cv(task: Task) -> Outcome:
 
     The score is of rows that neither the search nor (with ``scaling: outer-fold``) the scaler saw.
     """
-    if task.in_blocks:
-        outcome = in_blocks.nested_cv(task)
-        outcome["metrics"]["nested_cv_cpu_time_s"] = _whole_cpu_time(task, outcome["metrics"])
-        return outcome
+    return search_and_test(task)
+
+
+def search_and_test(task: Task, kernel_search: KernelSearch | None = None) -> Outcome:
+    """Do what the protocol does, with a search on kernel matrices if one is given."""
     spec, inputs = task.spec, inputs_of(task)
     splits = folds.outer_splits(inputs.y, task.settings["outer_folds"], task.seed("outer"))
     train, test = splits[task.settings["fold"]]
     y = inputs.y[train]
     anew = spec["scaler"] if spec["scaling"] == "every-fold" else None
     inner = folds.outer_splits(y, task.settings["inner_folds"], task.seed("inner", spec["fold"]))
-    if _searches_kernels(task):
-        best, found = _kernel_search(task, inputs, train, inner)
+    if kernel_search is not None:
+        best, found = kernel_search(task, inputs, train, inner)
     else:
         best, found = search(task, Ground(folds.take(inputs.X, train), y, inner, anew))
     fitted = task.training_rows(train, inputs.y)
     X, X_test = scaled_apart(inputs.X, fitted, test, anew)
     outcome = fit_and_test(task, best, X, inputs.y[fitted], X_test, inputs.y[test])
     outcome["metrics"] |= found | sizes(inputs, len(fitted), len(test))
-    outcome["metrics"]["nested_cv_cpu_time_s"] = _whole_cpu_time(task, outcome["metrics"])
+    outcome["metrics"]["nested_cv_cpu_time_s"] = whole_cpu_time(task, outcome["metrics"])
     return outcome
 
 
-def _whole_cpu_time(task: Task, metrics: dict[str, Any]) -> float:
+def whole_cpu_time(task: Task, metrics: dict[str, Any]) -> float:
     """Return the CPU time of all outer folds, were each like this one: the mean is the total.
 
     Distances are paid once where all folds share them, once a fold where each scales anew.
@@ -100,45 +107,3 @@ def _whole_cpu_time(task: Task, metrics: dict[str, Any]) -> float:
     times = 1 if task.spec["scaling"] in {"all-rows", "none"} else n_folds
     own = metrics["search_cpu_time_s"] - distances + metrics["cpu_time_s"]
     return n_folds * (own + metrics["predict_cpu_time_s"]) + times * distances
-
-
-def _searches_kernels(task: Task) -> bool:
-    """Return whether the search can run on one kernel matrix a gamma."""
-    from svmbench.baselines.catalogue import solver_class
-    from svmbench.experiment.protocols.kernel_search import takes_part
-
-    spec = task.spec
-    several = len(spec["grid"]) > 1 and spec["scaling"] != "every-fold"
-    fits = folds.distance_bytes(spec) <= task.memory_gb * 2**30 / 2
-    return (
-        several
-        and fits
-        and not task.is_one_class
-        and spec["select_by"] == "accuracy"
-        and takes_part(solver_class(spec["name"]), spec["params"], spec["grid"])
-    )
-
-
-def _kernel_search(
-    task: Task, inputs: Inputs, rows: np.ndarray, splits: list[tuple[np.ndarray, np.ndarray]]
-) -> tuple[dict[str, Any], dict[str, float]]:
-    """Search as `search` does, on distances that are computed once."""
-    from svmbench.core.kernels.kernels import squared_distances
-    from svmbench.experiment.protocols.kernel_search import SearchRows, warm_up
-    from svmbench.experiment.protocols.kernel_search import search as search_kernels
-
-    build = task.searching().build_alone
-    warm_up(build)
-    if inputs.distances is None:
-        X, cpu = inputs.whole(), time.process_time()
-        made = squared_distances(X, dtype=folds.distance_type(task.spec))
-        inputs.distances = made, time.process_time() - cpu
-    distances, distances_cpu_s = inputs.distances
-    classes, codes = np.unique(inputs.y[rows], return_inverse=True)
-    ground = SearchRows(distances, rows, codes, len(classes), splits)
-    found = search_kernels(ground, build, task.spec["grid"], done=task.done, emit=task.emit)
-    metrics = found.metrics
-    metrics["distances_cpu_time_s"] = distances_cpu_s
-    metrics["search_time_s"] = metrics["search_wall_time_s"] + distances_cpu_s
-    metrics["search_cpu_time_s"] += distances_cpu_s
-    return found.best, metrics

@@ -1,7 +1,8 @@
 """Protocol ``nested-race``: whole nested cross-validations in turn, ratios of CPU time.
 
-A racer that takes a kernel matrix runs this suite's search (``kernel_search``): distances, one
-kernel matrix a gamma, every C along a path, then a refit of the chosen point and the predictions.
+A racer that takes a kernel matrix runs this suite's search (``nested_race_on_kernels.py``):
+distances, one kernel matrix a gamma, every C along a path, then a refit of the chosen point and the
+predictions.
 Any other runs scikit-learn's own ``cross_validate(GridSearchCV(…))``; ``svc`` is scikit-learn's SVC
 as its users call it. All have the same rows, folds and grid. So that score tables can be compared
 entry by entry, the search here breaks tied votes as LIBSVM does (the first class).
@@ -22,27 +23,14 @@ from typing import Any
 
 import numpy as np
 
-from svmbench.core.kernels.kernels import gauss_of_distances, squared_distances
-from svmbench.core.numeric.submatrix import gather
 from svmbench.experiment.protocols import folds
 from svmbench.experiment.protocols.declare import ALL_ROWS, ITSELF, UNSCALED, protocol
 from svmbench.experiment.protocols.inputs import inputs_of
-from svmbench.experiment.protocols.kernel_search import (
-    SearchRows,
-    make_folds,
-    score_gamma,
-    search,
-    takes_part,
-    warm_up,
-)
 from svmbench.experiment.protocols.task import Outcome, Task
 from svmbench.experiment.protocols.turns import Costs, outcome_of_rounds, take_turns
 from svmbench.experiment.settings.blocks import RaceBlock
-from svmbench.experiment.settings.cells import SolverSettings, while_searching
+from svmbench.experiment.settings.cells import SolverSettings
 from svmbench.experiment.settings.values import Folds, Repeats, RunFolds
-
-#: Votes for a class that came first among equals, as LIBSVM counts.
-TIES = "first"
 
 
 class NestedRace(RaceBlock):
@@ -64,7 +52,7 @@ class NestedRace(RaceBlock):
 
 
 @dataclass
-class _Result:
+class Result:
     """The scores (%) of one nested cross-validation, and the point that each outer fold chose."""
 
     #: Inner scores of each outer fold: arrays of shape (n_C, n_gamma, n_inner).
@@ -91,7 +79,7 @@ class _Result:
 
 
 @dataclass
-class _Problem:
+class Problem:
     """Rows, folds and scaling of the race; `X` is scaled where all rows are scaled together."""
 
     X: Any
@@ -106,6 +94,10 @@ class _Problem:
     def n_classes(self) -> int:
         """Number of classes."""
         return int(self.codes.max()) + 1
+
+
+#: From a task, a racer's settings and the problem to the racer's nested cross-validation.
+Prepare = Callable[[Task, SolverSettings, Problem], Callable[[], Result]]
 
 
 @protocol(
@@ -123,10 +115,15 @@ class _Problem:
 )
 def nested_race(task: Task) -> Outcome:
     """Run all racers' nested cross-validations in turn for `repeats` rounds."""
+    return run_rounds(task, prepare)
+
+
+def run_rounds(task: Task, prepare: Prepare) -> Outcome:
+    """Run the nested cross-validations that `prepare` returns of the racers in turn."""
     problem = _problem(task)
-    works = {one["shown"]: _prepared(task, one, problem) for one in task.spec["racers"]}
+    works = {one["shown"]: prepare(task, one, problem) for one in task.spec["racers"]}
     costs = {name: Costs() for name in works}
-    results: dict[str, _Result] = {}
+    results: dict[str, Result] = {}
 
     def run(name: str) -> None:
         results[name] = costs[name].time(works[name])
@@ -143,7 +140,7 @@ def nested_race(task: Task) -> Outcome:
     return outcome_of_rounds(task, columns, metrics)
 
 
-def _problem(task: Task) -> _Problem:
+def _problem(task: Task) -> Problem:
     spec = task.spec
     inputs = inputs_of(task)
     _, codes = np.unique(inputs.y, return_inverse=True)
@@ -154,17 +151,12 @@ def _problem(task: Task) -> _Problem:
         for fold, (train, _) in enumerate(outer)
     ]
     scaler = spec["scaler"] if spec["scaling"] == "outer-fold" else None
-    return _Problem(inputs.whole(), codes, outer, inner, scaler)
+    return Problem(inputs.whole(), codes, outer, inner, scaler)
 
 
-def _prepared(task: Task, settings: SolverSettings, problem: _Problem) -> Callable[[], _Result]:
-    """Return a solver's whole nested cross-validation, with all that it calls loaded."""
-    from svmbench.baselines.catalogue import solver_class
-
+def prepare(task: Task, settings: SolverSettings, problem: Problem) -> Callable[[], Result]:
+    """Return a solver's whole nested cross-validation by scikit-learn, with that loaded."""
     # What a racer imports or compiles on its first call is nobody's training time.
-    if takes_part(solver_class(settings["name"]), settings["params"], settings["grid"]):
-        warm_up(partial(task.build_alone, settings))
-        return partial(_on_shared_kernels, task, settings, problem)
     import sklearn.model_selection
     import sklearn.pipeline
     import sklearn.svm  # noqa: F401
@@ -172,33 +164,7 @@ def _prepared(task: Task, settings: SolverSettings, problem: _Problem) -> Callab
     return partial(_by_scikit_learn, task, settings, problem)
 
 
-def _on_shared_kernels(task: Task, settings: SolverSettings, problem: _Problem) -> _Result:
-    result = _Result()
-    everywhere = squared_distances(problem.X) if problem.scaler is None else None
-    build_searching = partial(task.build_alone, while_searching(settings))
-    for (train, test), inner in zip(problem.outer, problem.inner, strict=True):
-        distances = everywhere
-        if distances is None:
-            distances = squared_distances(folds.scale(problem.X, str(problem.scaler), train))
-        ground = SearchRows(distances, train, problem.codes[train], problem.n_classes, inner)
-        found = search(ground, build_searching, settings["grid"], ties=TIES)
-        result.scores.append(found.accuracy_pct)
-        result.chosen.append(found.best)
-        result.unconverged += int(found.metrics["unconverged_fits"])
-        result.gap_stopped += int(found.metrics["gap_stopped_fits"])
-        # The chosen point is trained on all training rows, and predicts the test rows.
-        both = np.r_[train, test]
-        codes, within = problem.codes[both], gather(distances, both, both, distances.dtype)
-        K = gauss_of_distances(within, found.best["gamma"])
-        known, asked = np.arange(len(train)), np.arange(len(train), len(both))
-        chosen, C = task.build_alone(settings, **found.best), [found.best["C"]]
-        split = make_folds(codes, [(known, asked)])
-        scored = score_gamma(K, codes, problem.n_classes, split, chosen, C, ties=TIES)
-        result.accuracy_pct.append(scored.accuracy_pct.item())
-    return result
-
-
-def _by_scikit_learn(task: Task, settings: SolverSettings, problem: _Problem) -> _Result:
+def _by_scikit_learn(task: Task, settings: SolverSettings, problem: Problem) -> Result:
     from sklearn.model_selection import GridSearchCV, cross_validate
     from sklearn.pipeline import make_pipeline
     from sklearn.svm import SVC
@@ -219,7 +185,7 @@ def _by_scikit_learn(task: Task, settings: SolverSettings, problem: _Problem) ->
         prefix + name: sorted({point[name] for point in settings["grid"]})
         for name in settings["grid"][0]
     }
-    result = _Result()
+    result = Result()
     for outer, inner in zip(problem.outer, problem.inner, strict=True):
         searched: Any = GridSearchCV(estimator, grid, cv=inner)
         if problem.scaler is not None:

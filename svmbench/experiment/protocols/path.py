@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from svmbench.experiment.measuring import measure
-from svmbench.experiment.protocols import folds, in_blocks, outcomes, plane
+from svmbench.experiment.protocols import folds, outcomes, plane
 from svmbench.experiment.protocols.declare import protocol
 from svmbench.experiment.protocols.held_out import SCALINGS, Share, testing_part
 from svmbench.experiment.protocols.inputs import inputs_of
@@ -54,7 +54,11 @@ class Path(TrainingBlock):
 )
 def path(task: Task) -> Outcome:
     """Train at every value of the grid in turn; score each model on rows that it has not seen."""
-    ground: Any = in_blocks.PathRows(task) if task.in_blocks else _Arrays(task)
+    return follow(task, _Arrays(task))
+
+
+def follow(task: Task, ground: Any) -> Outcome:
+    """Train and score along the path on rows in memory, or in blocks."""
     (over,) = task.spec["grid"][0]
     values = [point[over] for point in task.spec["grid"]]
     names = [f"{over}={value}" for value in values]

@@ -13,10 +13,11 @@ import numpy as np
 
 from svmbench import data
 from svmbench.base.errors import DataError
-from svmbench.core.linear.statistics import as_block
+from svmbench.core.numeric.arrays import as_block
 from svmbench.experiment.protocols import folds
 from svmbench.experiment.protocols.inputs import open_dataset
 from svmbench.experiment.settings.cells import NodeSpec
+from svmbench.schema import scores
 
 
 @dataclass(frozen=True)
@@ -112,7 +113,7 @@ class Rows:
                 at = np.flatnonzero(group == f)
                 if not len(at):
                     continue
-                values = decision_values(own, X[at])
+                values = scores.decision_values(own, X[at])
                 end = filled[f] + len(at)
                 found[f][:, filled[f] : end] = np.where(values >= 0, 1, -1) if signs else values
                 filled[f] = end
@@ -149,15 +150,3 @@ def open_rows(spec: NodeSpec) -> tuple[Rows, Rows | None]:
         y_test = np.asarray(source.y_test)
         tested = whole(data.ArrayBlocks(source.X_test, y_test), y_test)
     return whole(data.ArrayBlocks(source.X, y), y), tested
-
-
-def decision_values(models: Sequence[Any], X: Any) -> np.ndarray:
-    """Return the decision values (n_models, n_samples) of models of two classes.
-
-    Those of linear models are one product.
-    """
-    if all(hasattr(model, "coef_") for model in models):
-        W = np.vstack([model.coef_ for model in models])
-        offsets = np.concatenate([model.intercept_ for model in models])
-        return np.asarray((X @ W.T + offsets).T)
-    return np.array([model.decision_function(X) for model in models])

@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from svmbench.core.contract.base import BY_GAP, UNFINISHED
 from svmbench.experiment.measuring import measure
 from svmbench.experiment.protocols import folds
-from svmbench.experiment.protocols.kernel_search import BY_GAP, UNFINISHED
-from svmbench.experiment.protocols.row_blocks import decision_values
 from svmbench.experiment.protocols.task import Task
 from svmbench.schema import scores
 
@@ -160,7 +159,7 @@ def _shared_search(task: Task, ground: Ground) -> tuple[dict[str, Any], dict[str
         solved = list(islice(path, len(points)))
         X_test = folds.take(ground.X, test)
         own = (ground.X[train], ground.y[train]) if asks_training else None
-        decisions = decision_values([model for model, _, _ in solved], X_test)
+        decisions = scores.decision_values([model for model, _, _ in solved], X_test)
         for p, (model, cost, _) in enumerate(solved):
             exam = scores.Exam(model, X_test, ground.y[test], own).told(decisions[p])
             tally.enter(p, f, exam, {"train_time_s": cost})

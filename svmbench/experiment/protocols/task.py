@@ -87,9 +87,9 @@ class Task:
         """
         built = self.build_alone(settings, **params)
         if self.spec.get("task") == "multiclass" and built.declaration.task == "binary":
-            from svmbench.core.models.multiclass import OneVsOne
+            from svmbench.baselines.catalogue import one_vs_one
 
-            return OneVsOne(built)
+            return one_vs_one(built)
         return built
 
     def build_alone(self, settings: SolverSettings | None = None, **params: Any) -> Any:

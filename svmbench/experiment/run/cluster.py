@@ -24,7 +24,7 @@ from typing import Any, cast
 from svmbench.base.errors import ConfigError, SvmbenchError
 from svmbench.base.inert import line
 from svmbench.experiment.measuring import environment
-from svmbench.experiment.plan.planner import code_of
+from svmbench.experiment.plan.planner import code_of, kinds_of
 from svmbench.experiment.run import processes, remote
 from svmbench.experiment.run.loop import POLL_S, Run, now, solvers_of
 from svmbench.experiment.run.records import ARTIFACTS
@@ -146,14 +146,14 @@ class ClusterRun(Run):
 
     def _prepare(self, cells: list[Cell]) -> None:
         """Settle what each worker is told first."""
-        codes = dict.fromkeys(pair for cell in cells for pair in _codes_of(cell))
-        self.codes = [code_of(*pair) for pair in codes]
+        codes = dict.fromkeys(kind for cell in cells for kind in kinds_of(cell.spec))
+        self.codes = [code_of(*kind) for kind in codes]
         self.setup = {
             "run": self.name,
             "threads": self.plan.config.threads,
             "blas_core": self.plan.config.blas_core,
             "solvers": solvers_of(cells),
-            "codes": [list(pair) for pair in codes],
+            "codes": [list(kind) for kind in codes],
         }
 
     @contextmanager
@@ -394,13 +394,6 @@ def _is_introduced(facts: dict[str, Any]) -> bool:
         and isinstance(facts.get("machine"), str)
         and isinstance(facts.get("codes"), list)
     )
-
-
-def _codes_of(cell: Cell) -> list[tuple[str, str]]:
-    """Return the solvers of a cell, each with its protocol."""
-    names = [racer["name"] for racer in cell.spec.get("racers", [])]
-    names += [cell.spec["name"]] if "name" in cell.spec else []
-    return [(name, cell.spec["protocol"]) for name in names or [""]]
 
 
 def timed_blocks(config: Any) -> set[str]:

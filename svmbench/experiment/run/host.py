@@ -64,16 +64,16 @@ def _facts(setup: dict[str, Any]) -> dict[str, Any]:
             "load": environment.load_average(),
         },
         "machine": platform.node(),
-        "codes": [_code(solver, protocol) for solver, protocol in setup["codes"]],
+        "codes": [_code(*kind) for kind in setup["codes"]],
     }
 
 
-def _code(solver: str, protocol: str) -> str:
-    """Return a hash of the code of a solver in a protocol; or why there is none here."""
+def _code(*kind: str) -> str:
+    """Return a hash of the code of one kind of cell (`plan.code_of`); or why there is none here."""
     from svmbench.experiment.plan.planner import code_of
 
     try:
-        return code_of(solver, protocol)
+        return code_of(*kind)
     except (SvmbenchError, OSError, ImportError, KeyError) as error:
         return f"{type(error).__name__}: {error}"
 

@@ -22,6 +22,7 @@ import time
 import traceback
 import warnings
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -74,8 +75,12 @@ def _make_node(spec: NodeSpec, target: Path) -> None:
     inputs = make_inputs(spec)
     if inputs.X_test is not None:
         folds.save_arrays(target.with_name(target.name + "-test"), inputs.X_test, 0.0)
-    wanted = folds.distance_type(spec) if spec.get("distances", False) else None
-    folds.save_arrays(target, inputs.X, inputs.scaling_s, distances=wanted)
+    save_distances = None
+    if spec.get("distances", False):
+        from svmbench.experiment.protocols import kernel_search
+
+        save_distances = partial(kernel_search.save_distances, dtype=folds.distance_type(spec))
+    folds.save_arrays(target, inputs.X, inputs.scaling_s, save_distances=save_distances)
 
 
 def run_cell(
@@ -195,7 +200,7 @@ def _run(
     import threadpoolctl
 
     from svmbench.experiment.measuring import measure
-    from svmbench.experiment.protocols import protocols
+    from svmbench.experiment.protocols import function_of
     from svmbench.experiment.protocols.task import Task
 
     def emit(point_id: str, values: Mapping[str, Any]) -> None:
@@ -224,7 +229,7 @@ def _run(
         warnings.catch_warnings(record=True) as caught,
     ):
         warnings.simplefilter("always")
-        outcome = protocols()[spec["protocol"]].run(task)
+        outcome = function_of(spec)(task)
     said = (without_folders(" ".join(str(w.message).split()))[:200] for w in caught)
     messages = list(dict.fromkeys(said))
     return {"status": "ok", "reason": "", **outcome, "warnings": messages[:5]}

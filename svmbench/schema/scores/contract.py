@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
@@ -268,6 +268,18 @@ def mark(names: Iterable[str], exam: Exam) -> tuple[dict[str, float], dict[str, 
         else:
             metrics[one.metric] = value
     return metrics, undefined
+
+
+def decision_values(models: Sequence[Any], X: Any) -> np.ndarray:
+    """Return the decision values (n_models, n_samples) of models of two classes.
+
+    Those of linear models are one product.
+    """
+    if all(hasattr(model, "coef_") for model in models):
+        W = np.vstack([model.coef_ for model in models])
+        offsets = np.concatenate([model.intercept_ for model in models])
+        return np.asarray((X @ W.T + offsets).T)
+    return np.array([model.decision_function(X) for model in models])
 
 
 def find(name: str) -> Score:

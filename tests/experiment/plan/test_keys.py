@@ -11,6 +11,7 @@ import pytest
 from svmbench.base.paths import PACKAGE
 from svmbench.baselines.catalogue import solver_class, solvers
 from svmbench.experiment.plan import keys
+from svmbench.experiment.plan.planner import code_of, modules_of_kind
 from svmbench.experiment.protocols import protocols
 
 
@@ -37,12 +38,15 @@ def all_hashes(
 ) -> dict[tuple[str, str], str]:
     keys.forget()
     return {
-        (solver, protocol): keys.code_hash(
-            solver_class(solver).__module__, protocols()[protocol].module
-        )
+        (solver, protocol): code_of(solver, protocol, solvers()[solver].task, form_of(solver))
         for solver in names
         for protocol in under
     }
+
+
+def form_of(solver: str) -> str:
+    """Return the form in which a solver takes its rows under most protocols."""
+    return "kernel" if "kernel" in solvers()[solver].reads else "arrays"
 
 
 def touch(file: Path, more: str = "another = 1") -> None:
@@ -51,24 +55,25 @@ def touch(file: Path, more: str = "another = 1") -> None:
 
 def test_no_edit_of_what_shows_results_changes_a_key(tree: Path) -> None:
     before = all_hashes()
-    shows = [
-        *(tree / "cli").glob("*.py"),
-        *(tree / "report").glob("*.py"),
-        *(tree / "data").glob("*.py"),
-        *(tree / "experiment" / "config").glob("*.py"),
-        *(tree / "experiment" / "run").glob("*.py"),
-        tree / "experiment" / "settings" / "blocks.py",
-    ]
-    for file in shows:
-        touch(file)
+    folders = (
+        *("cli", "data", "report", "site"),
+        *("experiment/config", "experiment/plan", "experiment/run", "experiment/settings"),
+    )
+    for folder in folders:
+        files = list((tree / folder).glob("*.py"))
+        assert files, folder
+        for file in files:
+            touch(file)
     assert all_hashes() == before
 
 
 @pytest.mark.parametrize(
     ("file", "changes"),
     [
-        ("core/models/multiclass.py", lambda _solver, protocol: protocol != "facts"),
-        ("experiment/protocols/kernel_search.py", lambda _solver, protocol: "nested" in protocol),
+        (
+            "experiment/protocols/kernel_search.py",
+            lambda solver, protocol: "nested" in protocol and form_of(solver) == "kernel",
+        ),
         ("experiment/protocols/folds.py", lambda *_: True),
         ("experiment/measuring/measure.py", lambda _s, protocol: protocol not in NOTHING_TIMED),
         ("experiment/protocols/race.py", lambda _solver, protocol: protocol == "race"),
@@ -84,6 +89,39 @@ def test_an_edit_of_what_decides_a_result_changes_its_keys(
     for of, hashed in before.items():
         if changes(*of):
             assert after[of] != hashed, of
+
+
+@pytest.mark.parametrize(
+    ("file", "task", "reads"),
+    [
+        ("core/models/multiclass.py", "multiclass", "arrays"),
+        ("experiment/protocols/in_blocks.py", "binary", "blocks"),
+        ("experiment/protocols/kernel_search.py", "binary", "kernel"),
+    ],
+)
+def test_an_edit_of_what_some_cells_need_leaves_the_others_their_keys(
+    tree: Path, file: str, task: str, reads: str
+) -> None:
+    def hashes() -> dict[tuple[str, str], str]:
+        keys.forget()
+        kinds = {("binary", "arrays"), (task, reads)}
+        return {kind: code_of("alsvm-batch", "nested-cv", *kind) for kind in kinds}
+
+    before = hashes()
+    touch(tree / file)
+    after = hashes()
+    assert {kind for kind in before if before[kind] != after[kind]} == {(task, reads)}
+
+
+def test_a_key_follows_relative_imports_and_those_inside_functions(tree: Path) -> None:
+    before = keys.closure("svmbench.core.numeric.qp")
+    touch(tree / "core/numeric/qp.py", "def more():\n    from ..linear import dcd\n    return dcd")
+    keys.forget()
+    assert keys.closure("svmbench.core.numeric.qp") - before >= {"svmbench.core.linear.dcd"}
+    touch(tree / "core/linear/dcd.py", "from ..models import expansion\nfrom . import pegasos")
+    keys.forget()
+    found = keys.closure("svmbench.core.numeric.qp")
+    assert {"svmbench.core.models.expansion", "svmbench.core.linear.pegasos"} <= found
 
 
 def test_an_edit_of_what_is_said_of_the_code_changes_no_key(tree: Path) -> None:
@@ -110,7 +148,7 @@ def test_an_edit_of_one_solver_leaves_the_others_their_keys(tree: Path) -> None:
 def test_another_version_of_a_package_is_another_key(
     monkeypatch: pytest.MonkeyPatch, package: str
 ) -> None:
-    modules = (solver_class("libsvm").__module__, protocols()["nested-cv"].module)
+    modules = modules_of_kind("libsvm", "nested-cv", "binary", "arrays")
     keys.forget()
     before = keys.code_hash(*modules)
     linear = keys.versions(keys.closure(solver_class("alsvm").__module__))

@@ -178,6 +178,8 @@ def test_imports_are_found_wherever_they_stand() -> None:
         ("d", ("e", "f")),
         ("i.j", ("k",)),
         ("l", ()),
+        (".", ("own",)),
+        (".own", ("own",)),
     )
 
 

@@ -14,7 +14,7 @@ from svmbench.base.errors import DataError
 from svmbench.data import written
 from svmbench.experiment.config.models import Config
 from svmbench.experiment.plan.planner import make_plan
-from svmbench.experiment.protocols import protocols
+from svmbench.experiment.protocols import function_of
 from svmbench.experiment.protocols.row_blocks import open_rows
 from svmbench.experiment.protocols.task import Task
 
@@ -115,7 +115,7 @@ def streamed_in_process(
     for cell in make_plan(config, "t", "paper").cells:
         points: dict[str, Any] = {}
         task = Task(cell.spec, done=done or {}, emit=points.__setitem__)
-        found.append((protocols()[cell.spec["protocol"]].run(task), points))
+        found.append((function_of(cell.spec)(task), points))
     return found
 
 

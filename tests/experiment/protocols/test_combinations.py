@@ -301,7 +301,7 @@ def compares_with(names: set[str], source: str) -> list[int]:
 
 
 #: Where a score stands in for "the usual one": shared searches and gates know of accuracy alone.
-USUAL = {"experiment/protocols/nested_cv.py", "experiment/protocols/search.py"}
+USUAL = {"experiment/protocols/nested_cv_on_kernels.py", "experiment/protocols/search.py"}
 
 
 @pytest.mark.parametrize(

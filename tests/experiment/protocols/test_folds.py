@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 from svmbench.experiment.protocols import folds
+from svmbench.experiment.protocols.kernel_search import save_distances
 
 Y = np.array([-1] * 70 + [1] * 30)
 
@@ -85,7 +87,8 @@ def test_distances_are_kept_in_the_precision_that_is_asked_for(
 ) -> None:
     X = np.random.default_rng(0).random((9, 3))
     spec = {"n_rows": 9, "precision": precision}
-    folds.save_arrays(tmp_path / "node", X, 0.0, distances=folds.distance_type(spec))
+    save = partial(save_distances, dtype=folds.distance_type(spec))
+    folds.save_arrays(tmp_path / "node", X, 0.0, save_distances=save)
     opened = folds.open_distances(tmp_path / "node")
     assert opened is not None
     kept, seconds = opened

@@ -1,0 +1,58 @@
+"""Protocol ``nested-cv`` of solvers that take a kernel matrix: fits of a search share it."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+
+from svmbench.core.kernels.kernels import squared_distances
+from svmbench.experiment.protocols import folds, kernel_search
+from svmbench.experiment.protocols.declare import variant
+from svmbench.experiment.protocols.inputs import Inputs
+from svmbench.experiment.protocols.nested_cv import search_and_test
+from svmbench.experiment.protocols.task import Outcome, Task
+
+
+@variant("nested-cv", "kernel")
+def nested_cv(task: Task) -> Outcome:
+    """Search on one kernel matrix a gamma where the grid and the memory allow it."""
+    return search_and_test(task, _kernel_search if _searches_kernels(task) else None)
+
+
+def _searches_kernels(task: Task) -> bool:
+    """Return whether the search can run on one kernel matrix a gamma."""
+    from svmbench.baselines.catalogue import solver_class
+
+    spec = task.spec
+    several = len(spec["grid"]) > 1 and spec["scaling"] != "every-fold"
+    fits = folds.distance_bytes(spec) <= task.memory_gb * 2**30 / 2
+    return (
+        several
+        and fits
+        and not task.is_one_class
+        and spec["select_by"] == "accuracy"
+        and kernel_search.takes_part(solver_class(spec["name"]), spec["params"], spec["grid"])
+    )
+
+
+def _kernel_search(
+    task: Task, inputs: Inputs, rows: np.ndarray, splits: list[tuple[np.ndarray, np.ndarray]]
+) -> tuple[dict[str, Any], dict[str, float]]:
+    """Search as `search` does, on distances that are computed once."""
+    build = task.searching().build_alone
+    kernel_search.warm_up(build)
+    if inputs.distances is None:
+        X, cpu = inputs.whole(), time.process_time()
+        made = squared_distances(X, dtype=folds.distance_type(task.spec))
+        inputs.distances = made, time.process_time() - cpu
+    distances, distances_cpu_s = inputs.distances
+    classes, codes = np.unique(inputs.y[rows], return_inverse=True)
+    ground = kernel_search.SearchRows(distances, rows, codes, len(classes), splits)
+    found = kernel_search.search(ground, build, task.spec["grid"], done=task.done, emit=task.emit)
+    metrics = found.metrics
+    metrics["distances_cpu_time_s"] = distances_cpu_s
+    metrics["search_time_s"] = metrics["search_wall_time_s"] + distances_cpu_s
+    metrics["search_cpu_time_s"] += distances_cpu_s
+    return found.best, metrics

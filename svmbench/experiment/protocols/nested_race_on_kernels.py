@@ -1,0 +1,70 @@
+"""Protocol ``nested-race`` where racers take a kernel matrix: they search on shared matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from svmbench.core.kernels.kernels import gauss_of_distances, squared_distances
+from svmbench.core.numeric.submatrix import gather
+from svmbench.experiment.protocols import folds, nested_race
+from svmbench.experiment.protocols.declare import variant
+from svmbench.experiment.protocols.kernel_search import (
+    SearchRows,
+    make_folds,
+    score_gamma,
+    search,
+    takes_part,
+    warm_up,
+)
+from svmbench.experiment.protocols.nested_race import Problem, Result
+from svmbench.experiment.protocols.task import Outcome, Task
+from svmbench.experiment.settings.cells import SolverSettings, while_searching
+
+#: Votes for a class that came first among equals, as LIBSVM counts.
+TIES = "first"
+
+
+@variant("nested-race", "kernel")
+def nested_race_on_kernels(task: Task) -> Outcome:
+    """Run all racers' nested cross-validations in turn, some of them on kernel matrices."""
+    return nested_race.run_rounds(task, prepare)
+
+
+def prepare(task: Task, settings: SolverSettings, problem: Problem) -> Callable[[], Result]:
+    """Return a solver's whole nested cross-validation, with all that it calls loaded."""
+    from svmbench.baselines.catalogue import solver_class
+
+    if takes_part(solver_class(settings["name"]), settings["params"], settings["grid"]):
+        # What a racer compiles on its first call is nobody's training time.
+        warm_up(partial(task.build_alone, settings))
+        return partial(_on_shared_kernels, task, settings, problem)
+    return nested_race.prepare(task, settings, problem)
+
+
+def _on_shared_kernels(task: Task, settings: SolverSettings, problem: Problem) -> Result:
+    result = Result()
+    everywhere = squared_distances(problem.X) if problem.scaler is None else None
+    build_searching = partial(task.build_alone, while_searching(settings))
+    for (train, test), inner in zip(problem.outer, problem.inner, strict=True):
+        distances = everywhere
+        if distances is None:
+            distances = squared_distances(folds.scale(problem.X, str(problem.scaler), train))
+        ground = SearchRows(distances, train, problem.codes[train], problem.n_classes, inner)
+        found = search(ground, build_searching, settings["grid"], ties=TIES)
+        result.scores.append(found.accuracy_pct)
+        result.chosen.append(found.best)
+        result.unconverged += int(found.metrics["unconverged_fits"])
+        result.gap_stopped += int(found.metrics["gap_stopped_fits"])
+        # The chosen point is trained on all training rows, and predicts the test rows.
+        both = np.r_[train, test]
+        codes, within = problem.codes[both], gather(distances, both, both, distances.dtype)
+        K = gauss_of_distances(within, found.best["gamma"])
+        known, asked = np.arange(len(train)), np.arange(len(train), len(both))
+        chosen, C = task.build_alone(settings, **found.best), [found.best["C"]]
+        split = make_folds(codes, [(known, asked)])
+        scored = score_gamma(K, codes, problem.n_classes, split, chosen, C, ties=TIES)
+        result.accuracy_pct.append(scored.accuracy_pct.item())
+    return result
