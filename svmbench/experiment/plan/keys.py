@@ -4,10 +4,13 @@ The same key means the same result, so that a cell is not run again and `--reuse
 from another run. A key therefore covers the files of the solver and of the protocol with all that
 they import from this package, and the versions of the other packages that those files call. Of a
 protocol it is the file of the function that runs the cell: where rows come in blocks, or a solver
-takes a kernel matrix, that may be another one (`declare.variant`). A key leaves out what decides
-nothing: comments, docstrings and layout of those files (`statements.py` hashes the rest), how data
-come to be (the content's hash stands for them), how a config is read (its resolved settings stand
-for it), and everything that only shows results.
+takes a kernel matrix, that may be another one (`declare.variant`). A name that is taken from a
+module with a stub, as a plug-in takes it from `svmbench.plugins`, leads to the module that defines
+the name.
+
+A key leaves out what decides nothing: comments, docstrings and layout of those files
+(`statements.py` hashes the rest), how data come to be (the content's hash stands for them), how a
+config is read (its resolved settings stand for it), and everything that only shows results.
 """
 
 from __future__ import annotations
@@ -165,9 +168,36 @@ def _imports(module: str) -> tuple[str, ...]:
         if told.startswith(".") and not names_own_module(module):
             continue
         imported = resolve_name(told, package) if told.startswith(".") else told
-        inside = [f"{imported}.{name}" for name in names] or [imported]
-        found += [name if _is_own(name) else imported for name in inside]
+        face = _face(imported)
+        if not names:
+            # Which of a face's names are read is not known: all of them.
+            found += [imported, *face.values()]
+        for name in names:
+            inside = f"{imported}.{name}"
+            found.append(inside if _is_own(inside) else face.get(name, imported))
     return tuple(found)
+
+
+@cache
+def _face(module: str) -> dict[str, str]:
+    """Return the modules that define the names that a stub beside a module's file lists.
+
+    A module with a stub imports a name when it is first asked for: its own file doesn't say where
+    from.
+    """
+    if module != PACKAGE.name and not names_own_module(module):
+        return {}
+    stub = source_of(module).with_suffix(".pyi")
+    if not stub.exists():
+        return {}
+    package = module if stub.name == "__init__.pyi" else module.rpartition(".")[0]
+    defined: dict[str, str] = {}
+    for told, names in statements.read(stub.read_bytes()).imports:
+        origin = resolve_name(told, package)
+        for name in names:
+            inside = f"{origin}.{name}"
+            defined[name] = inside if _is_own(inside) else origin
+    return defined
 
 
 @cache
@@ -188,7 +218,7 @@ def names_own_module(name: str) -> bool:
 
 def forget() -> None:
     """Read files anew: they have changed while this process ran."""
-    for cached in (code_hash, _imports, _read, _is_own, source_of, _version):
+    for cached in (code_hash, _imports, _face, _read, _is_own, source_of, _version):
         cached.cache_clear()
 
 
@@ -196,7 +226,7 @@ def forget() -> None:
 def source_of(module: str) -> Path:
     """Return a module's file, whether it is there or not."""
     # A plug-in lies wherever it was imported from.
-    if not module.startswith("svmbench."):
+    if module.partition(".")[0] != PACKAGE.name:
         return Path(str(sys.modules[module].__file__))
     path = PACKAGE.parent.joinpath(*module.split("."))
     file = path.with_suffix(".py")

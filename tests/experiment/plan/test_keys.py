@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from collections.abc import Callable, Iterable, Iterator
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -122,6 +124,49 @@ def test_a_key_follows_relative_imports_and_those_inside_functions(tree: Path) -
     keys.forget()
     found = keys.closure("svmbench.core.numeric.qp")
     assert {"svmbench.core.models.expansion", "svmbench.core.linear.pegasos"} <= found
+
+
+@pytest.mark.parametrize(
+    ("text", "reached", "not_reached"),
+    [
+        (
+            "from svmbench.plugins import LinearClassifier, declare",
+            {"svmbench.core.contract.linear_base"},
+            {"svmbench.core.models.kernel_base", "svmbench.plugins"},
+        ),
+        (
+            "from svmbench import Pegasos",
+            {"svmbench.core.linear.pegasos"},
+            {"svmbench.core.linear.dcd", "svmbench.core.csvc"},
+        ),
+        (
+            "from svmbench.plugins import folds",
+            {"svmbench.experiment.protocols.folds"},
+            {"svmbench.core.contract.linear_base"},
+        ),
+        ("from svmbench import core", {"svmbench.core"}, {"svmbench.core.contract.linear_base"}),
+        ("import svmbench.plugins as face", {"svmbench.core.models.kernel_base"}, set()),
+        ("import svmbench", {"svmbench.core.linear.dcd"}, set()),
+    ],
+)
+def test_a_plug_in_s_key_covers_the_modules_that_define_what_it_imports(
+    text: str,
+    reached: set[str],
+    not_reached: set[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (tmp_path / "own_solver.py").write_text(f"{text}\n", encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "own_solver", raising=False)
+    import_module("own_solver")
+    keys.forget()
+    found = keys.closure("own_solver")
+    keys.forget()
+    assert found >= reached
+    assert not found & not_reached
+    if not_reached:
+        assert not any(name.startswith("svmbench.report") for name in found)
 
 
 def test_an_edit_of_what_is_said_of_the_code_changes_no_key(tree: Path) -> None:
