@@ -15,10 +15,10 @@ from .core.models.kernel_classifier import KernelClassifier as KernelClassifier
 from .core.models.novelty_base import NoveltyDetector as NoveltyDetector
 from .experiment.protocols import folds as folds
 from .experiment.protocols import outcomes as outcomes
-from .experiment.protocols.declare import ALL_ROWS as ALL_ROWS
-from .experiment.protocols.declare import ITSELF as ITSELF
-from .experiment.protocols.declare import UNSCALED as UNSCALED
 from .experiment.protocols.declare import protocol as protocol
+from .experiment.protocols.folds import ALL_ROWS as ALL_ROWS
+from .experiment.protocols.folds import ITSELF as ITSELF
+from .experiment.protocols.folds import UNSCALED as UNSCALED
 from .experiment.protocols.inputs import inputs_of as inputs_of
 from .experiment.protocols.task import Outcome as Outcome
 from .experiment.protocols.task import Task as Task

@@ -11,7 +11,8 @@ from sklearn.svm import SVC
 from svmbench.baselines.libsvm import Libsvm
 from svmbench.baselines.libsvm_evaluation import decision_values
 from svmbench.baselines.libsvm_one_class import LibsvmOneClass
-from svmbench.baselines.scikit_learn import SGDBaseline, SVCBaseline
+from svmbench.baselines.scikit_learn import SVCBaseline
+from svmbench.baselines.scikit_learn_linear import SGDBaseline
 from svmbench.core.kernels.kernels import KernelFunction
 from svmbench.core.models.multiclass import OneVsOne
 

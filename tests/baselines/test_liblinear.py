@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from svmbench.baselines.liblinear import LiblinearL1
 from svmbench.baselines.nodes import NODE, node_lists
-from svmbench.baselines.scikit_learn import LinearSVCBaseline
+from svmbench.baselines.scikit_learn_linear import LinearSVCBaseline
 from svmbench.core.contract.problems import HINGE, linear
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from svmbench.core.models import pairs, shared_points
 from svmbench.core.models.multiclass import OneVsOne
 from svmbench.core.models.pairs import row_blocks, values_of_classes, vote
 from svmbench.core.models.shared_points import SharedPoints
@@ -101,3 +102,9 @@ class PairModels:
             decisions = self.decide(X[rows], **options).T
             winners[rows] = vote(decisions, self.pairs, self.n_classes, ties="first")
         return winners
+
+
+def warm_up() -> None:
+    """Evaluate the models of pairs, and count their votes."""
+    pairs.warm_up()
+    shared_points.warm_up()

@@ -40,12 +40,22 @@ DECIDES_NOTHING = (
     "svmbench.core.contract.labels",  # tells whether labels are valid, and of two classes or more
     "svmbench.core.contract.registry",  # checks declarations, and leaves what they say as it is
     "svmbench.core.contract.useless",  # warns; results are as they were
+    "svmbench.experiment.protocols.declare",  # the form; what they say is in protocols' modules
     "svmbench.experiment.settings.values",
     "svmbench.experiment.settings.blocks",
     "svmbench.experiment.settings.cells",
     "svmbench.schema.record",
 )
-#: The same of other people's packages: they read settings.
+#: Modules whose code runs in cells of more than two classes alone. They are followed where one of
+#: the entries is the first, as it is of all such cells (`catalogue.modules_of`).
+OF_SEVERAL_CLASSES = (
+    "svmbench.core.models.multiclass",
+    "svmbench.core.models.joint_pairs",
+    "svmbench.core.models.several",
+    "svmbench.core.models.shared_points",
+    "svmbench.core.csvc.all_pairs",
+)
+#: Other people's packages that read settings.
 READS_SETTINGS = {"pydantic", "yaml"}
 #: Packages whose modules have another name; to look it up takes most of a second.
 INSTALLED_BY = {
@@ -116,15 +126,19 @@ def manifest(entries: Iterable[Sequence[str]]) -> dict[str, Any]:
 
 
 def closure(*modules: str) -> set[str]:
-    """Return the modules and all those of this package that they reach by imports."""
-    seen: set[str] = set()
+    """Return the modules and all those of this package that they reach by imports.
+
+    Modules of one-vs-one are reached where it is one of the given modules.
+    """
+    has_several = OF_SEVERAL_CLASSES[0] in modules
+    seen = set() if has_several else set(OF_SEVERAL_CLASSES)
     todo = list(modules)
     while todo:
         name = todo.pop()
         if name not in seen:
             seen.add(name)
             todo += filter(decides, _imports(name))
-    return seen
+    return seen if has_several else seen - set(OF_SEVERAL_CLASSES)
 
 
 def versions(modules: set[str]) -> dict[str, str]:

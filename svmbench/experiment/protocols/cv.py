@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from svmbench.experiment.measuring import measure
 from svmbench.experiment.protocols import folds
-from svmbench.experiment.protocols.declare import ALL_ROWS, ITSELF, UNSCALED, protocol
+from svmbench.experiment.protocols.declare import protocol
+from svmbench.experiment.protocols.folds import ALL_ROWS, ITSELF, UNSCALED
 from svmbench.experiment.protocols.inputs import inputs_of
 from svmbench.experiment.protocols.outcomes import (
     FITTED,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from svmbench.experiment.protocols import folds, outcomes, plane
-from svmbench.experiment.protocols.declare import ALL_ROWS, UNSCALED, protocol
+from svmbench.experiment.protocols.declare import protocol
+from svmbench.experiment.protocols.folds import ALL_ROWS, UNSCALED
 from svmbench.experiment.protocols.inputs import inputs_of
 from svmbench.experiment.protocols.task import Outcome, Task
 from svmbench.experiment.settings.blocks import TrainingBlock

@@ -11,6 +11,7 @@ import json
 import shutil
 import tempfile
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,39 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 from svmbench.experiment.settings.cells import NodeSpec
 
 Index = np.ndarray
+
+
+def _everything(_spec: NodeSpec, _y: np.ndarray) -> None:
+    return None
+
+
+@dataclass(frozen=True)
+class Scaled:
+    """What a scaling means to a protocol.
+
+    Attributes
+    ----------
+    before : bool
+        Whether inputs are scaled before the protocol's function sees them, so that cells can share
+        the scaled arrays; if not, it scales them itself, or nobody does.
+    rows : callable
+        From a cell's specification and the labels of its rows to the rows that the scaler is
+        fitted on; None for all.
+    by : tuple of str
+        The settings on which those rows depend.
+    """
+
+    before: bool = True
+    rows: Callable[[NodeSpec, np.ndarray], np.ndarray | None] = _everything
+    by: tuple[str, ...] = ()
+
+
+#: Scaled before anything is split, on all rows.
+ALL_ROWS = Scaled()
+#: Left to the protocol's own function.
+ITSELF = Scaled(before=False)
+#: Not scaled.
+UNSCALED = Scaled(before=False)
 
 
 def derive_seed(base: int, *parts: object) -> int:

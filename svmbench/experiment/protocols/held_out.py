@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import Field
 
 from svmbench.experiment.protocols import folds
-from svmbench.experiment.protocols.declare import ALL_ROWS, UNSCALED, Scaled
+from svmbench.experiment.protocols.folds import ALL_ROWS, UNSCALED, Scaled
 from svmbench.experiment.protocols.inputs import Inputs, inputs_of
 from svmbench.experiment.protocols.task import Task
 from svmbench.experiment.settings.cells import NodeSpec, own_settings

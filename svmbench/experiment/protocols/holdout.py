@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from svmbench.experiment.protocols import folds
-from svmbench.experiment.protocols.declare import ALL_ROWS, UNSCALED, Scaled, protocol
+from svmbench.experiment.protocols.declare import protocol
+from svmbench.experiment.protocols.folds import ALL_ROWS, UNSCALED, Scaled
 from svmbench.experiment.protocols.held_out import Share, kept_rows, testing_part
 from svmbench.experiment.protocols.inputs import inputs_of
 from svmbench.experiment.protocols.outcomes import TESTED, fit_and_test, sizes

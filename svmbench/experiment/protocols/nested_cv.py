@@ -8,7 +8,8 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from svmbench.experiment.protocols import folds
-from svmbench.experiment.protocols.declare import ALL_ROWS, ITSELF, UNSCALED, Scaled, protocol
+from svmbench.experiment.protocols.declare import protocol
+from svmbench.experiment.protocols.folds import ALL_ROWS, ITSELF, UNSCALED, Scaled
 from svmbench.experiment.protocols.inputs import Inputs, inputs_of
 from svmbench.experiment.protocols.outcomes import TESTED, fit_and_test, sizes
 from svmbench.experiment.protocols.search import SEARCHED, Ground, scaled_apart, search

@@ -1,0 +1,184 @@
+"""scikit-learn's own linear solvers behind the suite's contract.
+
+`train` is scikit-learn's whole `fit`: it validates, and converts to its solver's format, each
+time, and there is no way to pay for that apart.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Self
+
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import SGDClassifier
+from sklearn.svm import LinearSVC
+
+from svmbench.core.contract.base import TrainingData
+from svmbench.core.contract.linear_base import LinearClassifier, LinearSolution
+from svmbench.core.contract.registry import declare
+
+
+@declare(
+    name="linear-svc",
+    problem="hinge",
+    summary="scikit-learn's LinearSVC (its copy of LIBLINEAR) with the hinge loss",
+    reference="sklearn.svm.LinearSVC(loss='hinge')",
+)
+class LinearSVCBaseline(LinearClassifier):
+    """scikit-learn's LinearSVC.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Weight of the summed hinge losses.
+    tol : float, default=1e-4
+        As scikit-learn has it: a thousandth of LIBLINEAR's own default.
+    max_iter : int, default=1000
+        Largest number of outer iterations.
+    fit_intercept : bool, default=True
+        Whether a constant feature is appended.
+    intercept_scaling : float, default=1.0
+        Its value.
+    random_state : int, RandomState or None, default=0
+        Seed of the coordinate order.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features)
+    intercept_ : ndarray of shape (1,)
+    n_iter_ : int
+    """
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        tol: float = 1e-4,
+        max_iter: int = 1000,
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1.0,
+        random_state: Any = 0,
+    ) -> None:
+        self.C = C
+        self.tol = tol
+        self.max_iter = max_iter
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.random_state = random_state
+
+    def prepare(self, X: Any, y: Any) -> TrainingData:
+        """Validate; scikit-learn takes the arrays as they are."""
+        data = self._validate(X, y)
+        data.native = data.X
+        return data
+
+    def train(self, data: TrainingData) -> Self:
+        """Call LinearSVC's `fit`."""
+        model = LinearSVC(
+            C=self.C,
+            loss="hinge",
+            dual=True,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            fit_intercept=self.fit_intercept,
+            intercept_scaling=self.intercept_scaling,
+            random_state=self.random_state,
+        )
+        # Not converging is in stop_reason_, where a table can show it.
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model.fit(data.native, data.y)
+        n_iter = int(model.n_iter_)
+        return self._store(
+            LinearSolution(
+                w=model.coef_[0].copy(),
+                b=float(model.intercept_[0]) if self.fit_intercept else 0.0,
+                n_iter=n_iter,
+                stop_reason="max_iter" if n_iter >= self.max_iter else "converged",
+                counters={"iterations": n_iter},
+            )
+        )
+
+
+@declare(
+    name="sgd-classifier",
+    problem="hinge",
+    summary="scikit-learn's SGDClassifier with the hinge loss",
+    reference="sklearn.linear_model.SGDClassifier(loss='hinge', alpha=1/(N C)); Bottou's steps",
+)
+class SGDBaseline(LinearClassifier):
+    """scikit-learn's SGDClassifier, on the same problem as the others.
+
+    Its own offset is not regularised, so it gets the constant feature and no offset.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Weight of the summed hinge losses; scikit-learn's alpha is 1 / (N C).
+    max_iter : int, default=1000
+        Largest number of epochs.
+    tol : float or None, default=1e-3
+        It stops once the mean loss has not improved by this for five epochs; None to run them all.
+    average : bool, default=False
+        Whether the model is the mean of the iterates.
+    fit_intercept : bool, default=True
+        Whether a constant feature is appended.
+    intercept_scaling : float, default=1.0
+        Its value.
+    random_state : int, RandomState or None, default=0
+        Seed of the order.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features)
+    intercept_ : ndarray of shape (1,)
+    n_iter_ : int
+        Epochs.
+    """
+
+    optional = ("tol",)
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        max_iter: int = 1000,
+        tol: float | None = 1e-3,
+        average: bool = False,
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1.0,
+        random_state: Any = 0,
+    ) -> None:
+        self.C = C
+        self.max_iter = max_iter
+        self.tol = tol
+        self.average = average
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.random_state = random_state
+
+    def train(self, data: TrainingData) -> Self:
+        """Call SGDClassifier's `fit`."""
+        model = SGDClassifier(
+            loss="hinge",
+            alpha=1.0 / (len(data.y) * self.C),
+            max_iter=self.max_iter,
+            tol=self.tol,
+            average=self.average,
+            fit_intercept=False,
+            random_state=self.random_state,
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model.fit(data.native, data.y)
+        w = model.coef_[0].copy()
+        n_iter = int(model.n_iter_)
+        return self._store(
+            LinearSolution(
+                w=w[:-1] if self.bias else w,
+                b=float(w[-1] * self.bias) if self.bias else 0.0,
+                n_iter=n_iter,
+                stop_reason="max_iter" if n_iter >= self.max_iter else "converged",
+                counters={"epochs": n_iter},
+            )
+        )
