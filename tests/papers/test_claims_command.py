@@ -23,7 +23,7 @@ def test_the_folder_results_is_judged_unless_others_are_named(kept: Path) -> Non
     shown = svmbench("claims", "--paper", "smo", "--no-freshness")
     assert shown.code == 0
     assert shown.out.startswith("smo-1  reproduced")
-    assert "9 claims: 1 reproduced, 1 not reproduced, 7 not tested" in shown.out
+    assert "9 claims: 1 reproduced, 1 not reproduced, 7 open" in shown.out
     assert svmbench("claims", "--paper", "smo", "--no-freshness", kept).out == shown.out
 
 
@@ -81,7 +81,7 @@ def test_what_is_wrong_is_a_sentence(kept: Path, words: list[str], said: str) ->
 def test_an_empty_folder_has_no_verdict_but_commands(tmp_path: Path) -> None:
     shown = svmbench("claims", "--claim", "cpsp-1", tmp_path)
     assert shown.code == 0
-    assert "not tested: no run is kept of cpsp_table1" in shown.out
+    assert "open: no run is kept of cpsp_table1" in shown.out
     assert "svmbench run cpsp_table1 --profile paper" in shown.out
 
 
@@ -92,7 +92,7 @@ def test_the_kept_results_of_this_repository_have_a_verdict_each() -> None:
     for one in found:
         assert one["reason"], one["id"]
         assert one["commands"], one["id"]
-        assert one["state"] in {"reproduced", "partly", "not reproduced", "not tested"}
+        assert one["state"] in {"reproduced", "partly", "not reproduced", "open"}
         # What is decided rests on records, or on the one file that a script keeps.
-        if one["state"] != "not tested":
+        if one["state"] != "open":
             assert one["runs"] or one["id"] == "alsvm-7"

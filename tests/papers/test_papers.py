@@ -32,10 +32,11 @@ configs = ["own_table1"]
 CHECKS = """
 from svmbench.papers.judging import Part
 from svmbench.papers.judging.checks import check
+from svmbench.papers.judging.measures import counted
 
 @check("own-1", "points")
 def holds(claim, kept):
-    return [Part("all", claim.limits["points"] > 1.0, "it does")]
+    return [Part("all", counted(claim.limits["points"], least=1.0), "it does")]
 """
 
 
@@ -112,11 +113,20 @@ def test_checks_of_others_run_only_when_they_are_trusted(
     monkeypatch.setenv("SVMBENCH_PAPERS", str(make(tmp_path / "own", checks=code, claims=claims)))
     (tmp_path / "results").mkdir()
     found = verdict(tmp_path / "results", trust=False)
-    assert found.state == judging.NOT_TESTED
+    assert found.state == judging.OPEN
     assert found.reason.startswith("its check is other people's code, which --trust runs: ")
     assert not mark.exists()
-    assert verdict(tmp_path / "results", trust=True).state != judging.NOT_TESTED
+    assert verdict(tmp_path / "results", trust=True).state != judging.OPEN
     assert mark.exists()
+
+
+def test_a_bool_of_a_check_decides_nothing(own: Path, tmp_path: Path) -> None:
+    code = CHECKS.replace('counted(claim.limits["points"], least=1.0)', "True")
+    (own / "checks.py").write_text(code.replace("own-1", "own-1"))
+    (tmp_path / "results").mkdir()
+    judging.CHECKS.pop("own-1", None)
+    found = verdict(tmp_path / "results", trust=True)
+    assert (found.state, found.parts[0].holds) == (judging.OPEN, None)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -10,16 +11,20 @@ from svmbench.papers.judging.checks import cells_of, check, label, untested
 from svmbench.papers.judging.entries import Claim
 from svmbench.papers.judging.evidence import Evidence, Source
 from svmbench.papers.judging.measures import (
+    counted,
     growth,
     is_at_most,
     is_inside,
+    is_lower,
     seconds,
     spelt,
-    times,
+    times_between,
+    within,
 )
 from svmbench.papers.judging.parts import fastest_parts, growth_parts, within_best
 from svmbench.papers.judging.verdict import Part, size_of
-from svmbench.report.estimates import Estimate, estimates
+from svmbench.report.comparisons import Interval
+from svmbench.report.estimates import Estimate, estimates, ratio
 from svmbench.report.statistics import crossing
 
 #: The block of Table II that does what the paper did, and its four solvers.
@@ -117,12 +122,12 @@ def falsvm_tens_of_times(claim: Claim, kept: Evidence) -> list[Part]:
                 if size >= largest.get(dataset, (0.0, {}))[0]:
                     largest[dataset] = (size, solvers)
         for dataset, (size, solvers) in largest.items():
-            ratio = solvers["alsvm"].value / solvers["falsvm"].value
+            found = ratio(solvers["alsvm"], solvers["falsvm"], metric)
             parts.append(
                 Part(
                     label(source, dataset),
-                    ratio >= claim.limits["ratio"],
-                    f"{times(ratio)} at {size:,.0f} rows",
+                    within(found, least=claim.limits["ratio"]),
+                    f"{times_between(found)} at {size:,.0f} rows",
                     claim.printed,
                     cells_of(solvers["alsvm"], solvers["falsvm"]),
                     stand_in=dataset in claim.stand_ins,
@@ -160,24 +165,42 @@ def _crossings(claim: Claim, source: Source, block: str) -> list[Part]:
         xs, ys = zip(*(([x for x, _ in both[n]], [e.value for _, e in both[n]])
                        for n in (first, second)), strict=True)  # fmt: skip
         found = crossing(xs[0], ys[0], xs[1], ys[1])
-        low, high = claim.limits["low"], claim.limits["high"]
-        holds: bool | None = (
-            found.first_starts_below is True and len(found.at) == 1 and low <= found.at[0] <= high
-        )
-        ends_early = found.end is not None and found.end < 0.99 * high
-        if found.first_starts_below and not found.at and ends_early:
-            holds = None  # the curves may cross yet
+        place = _crossing_interval(dict(both[first]), dict(both[second]), claim.metrics[0])
+        said = found.sentence(first, second, "features")
+        if place.low is not None and place.high is not None:
+            said += f"; between {place.low:,.0f} and "
+            said += f"{place.high:,.0f}" if math.isfinite(place.high) else "beyond"
         parts.append(
             Part(
                 label(source, f"{block}, {dataset}"),
-                holds,
-                found.sentence(first, second, "features"),
+                within(place, claim.limits["low"], claim.limits["high"]),
+                said,
                 claim.printed,
                 cells_of(*(one for curve in both.values() for _, one in curve)),
                 stand_in=dataset in claim.stand_ins,
             )
         )
     return parts
+
+
+def _crossing_interval(
+    first: Mapping[float, Estimate], second: Mapping[float, Estimate], metric: str
+) -> Interval:
+    """Return between which dimensions the first curve rises above the second.
+
+    From the last dimension at which the first is below with certainty to the first at which it is
+    above, whichever comes first; 0 or infinity where one of them is missing.
+    """
+    below: list[float] = []
+    above: list[float] = []
+    for x in sorted(first.keys() & second.keys()):
+        lower = is_lower(first[x], second[x], metric).holds
+        if lower is not None:
+            (below if lower else above).append(x)
+    if not below and not above:
+        return Interval(math.nan)
+    ends = max(below, default=0.0), min(above, default=math.inf)
+    return Interval(math.nan, min(ends), max(ends))
 
 
 #: Below so many features what is timed is no arithmetic.
@@ -194,7 +217,7 @@ def updates(claim: Claim, kept: Evidence) -> list[Part]:
         if not points:
             continue
         law = growth(points)
-        holds = is_at_most(law, claim.limits["exponent"], widest=1.5)
+        holds = is_at_most(law, claim.limits["exponent"])
         said = f"{spelt(law)}, d {min(points)[0]:.0f} to {max(points)[0]:.0f} (updates.csv)"
         parts.append(Part(f"time to {operation} a sample", holds, said, claim.printed))
     apart = [
@@ -204,7 +227,7 @@ def updates(claim: Claim, kept: Evidence) -> list[Part]:
     ]
     if apart:
         said = f"weights at most {max(apart):.1g} from those of retraining, relative (updates.csv)"
-        holds = max(apart) <= claim.limits["same"]
+        holds = counted(max(apart), most=claim.limits["same"])
         parts.append(Part("equal to retraining", holds, said.replace("e-", "e−")))
     elif parts:
         parts.append(Part("equal to retraining", None, "the kept file has times alone"))

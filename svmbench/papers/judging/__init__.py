@@ -18,12 +18,11 @@ from svmbench.base.errors import ConfigError, SvmbenchError, suggestion
 from svmbench.base.inert import line
 from svmbench.base.paper_folders import Paper, papers
 from svmbench.papers.judging.checks import CHECKS, load
+from svmbench.papers.judging.cuts import whole_alone
 from svmbench.papers.judging.entries import METRICS, Claim, limit_problems, read_claims
-from svmbench.papers.judging.evidence import FULL, LEAST, Evidence, Source, gather
+from svmbench.papers.judging.evidence import FULL, Evidence, Source, gather
 from svmbench.papers.judging.verdict import (
-    NOT_TESTED,
-    PARTLY,
-    REPRODUCED,
+    OPEN,
     Part,
     Verdict,
     decide,
@@ -88,7 +87,7 @@ def judge(
         nobody looks.
     trust : bool, default=False
         Whether the checks of papers run that don't ship with this package. Without it their claims
-        are not tested, and the verdicts say so.
+        stay open, and the verdicts say so.
 
     Raises
     ------
@@ -118,9 +117,7 @@ def completed(own: Sequence[Verdict], kept: Sequence[Verdict]) -> list[Verdict]:
         On the same claims in the same order, from some runs and from kept records.
     """
     return [
-        _from_kept(mine, theirs)
-        if mine.state == NOT_TESTED and theirs.state != NOT_TESTED
-        else mine
+        _from_kept(mine, theirs) if mine.state == OPEN and theirs.state != OPEN else mine
         for mine, theirs in zip(own, kept, strict=True)
     ]
 
@@ -138,8 +135,9 @@ def _judged(claim: Claim, kept: Evidence, *, trust: bool) -> Verdict:
     paper = papers()[claim.paper]
     if not load(paper, trust=trust):
         said = f"its check is other people's code, which --trust runs: {paper.folder}/checks.py"
-        return Verdict(claim, NOT_TESTED, said)
-    parts = _parts(claim, kept, paper)
+        return Verdict(claim, OPEN, said)
+    parts = whole_alone(_parts(claim, kept, paper), claim, paper, kept)
+    parts += _left_out(claim, kept, parts)
     sources = _used(claim, kept, Verdict(claim, "", "", tuple(parts)))
     sources = sources or [source for config in claim.configs for source in kept.of(config)]
     # Two configs may be views of the same cells, of which one is enough.
@@ -185,20 +183,29 @@ def _parts(claim: Claim, kept: Evidence, paper: Paper) -> list[Part]:
         raise SvmbenchError(f"{paper.folder}/checks.py: the check of {claim.id}: {said}") from error
 
 
-def _of_a_cut(verdict: Verdict, sources: Sequence[Source]) -> Verdict:
-    """Return a verdict that names the profiles that cut its runs.
+def _left_out(claim: Claim, kept: Evidence, parts: Sequence[Part]) -> list[Part]:
+    """Return an open part for each data set of a claim that no kept run of it plans."""
+    judged = {cell.dataset for part in parts for cell in part.cells}
+    planned = {
+        cell.dataset for one in claim.configs for source in kept.of(one) for cell in source.cells
+    }
+    if not judged | planned:
+        return []
+    return [
+        Part(name, None, "no kept run plans it")
+        for name in CHECKS[claim.id].datasets
+        if name not in judged | planned
+    ]
 
-    The least of them shows that everything runs; what it says of a paper is at most a part.
-    """
+
+def _of_a_cut(verdict: Verdict, sources: Sequence[Source]) -> Verdict:
+    """Return a verdict that names the profiles of its runs, where they aren't the full protocol."""
     cuts = {source.profile: source.run.profile_note for source in sources if source.profile != FULL}
     if not cuts:
         return verdict
     said = "; ".join(f"profile {name}: {note}" if note else f"profile {name}"
                      for name, note in cuts.items())  # fmt: skip
-    state = verdict.state
-    if state == REPRODUCED and all(source.profile == LEAST for source in sources):
-        state = PARTLY
-    return replace(verdict, state=state, reason=f"{verdict.reason} ({said})")
+    return replace(verdict, reason=f"{verdict.reason} ({said})")
 
 
 def _used(claim: Claim, kept: Evidence, verdict: Verdict) -> list[Source]:

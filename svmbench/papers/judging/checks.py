@@ -18,6 +18,7 @@ from svmbench.base.inert import line
 from svmbench.base.paper_folders import Paper
 from svmbench.papers.judging.entries import Claim
 from svmbench.papers.judging.evidence import Evidence, Source
+from svmbench.papers.judging.measures import OPEN, Answer, all_of
 from svmbench.papers.judging.verdict import CANT_BE_HAD, Part
 from svmbench.report import published
 from svmbench.report.estimates import Estimate, Place
@@ -29,16 +30,17 @@ Check = Callable[[Claim, Evidence], list[Part]]
 
 @dataclass(frozen=True)
 class Declared:
-    """A check, and the names of the limits that it reads."""
+    """A check, the limits that it reads, and the data sets that the claim is of."""
 
     check: Check
     limits: tuple[str, ...]
+    datasets: tuple[str, ...] = ()
 
 
 CHECKS: dict[str, Declared] = {}
 
 
-def check(name: str, *limits: str) -> Callable[[Check], Check]:
+def check(name: str, *limits: str, datasets: Sequence[str] = ()) -> Callable[[Check], Check]:
     """Declare the function below to be the check of a claim.
 
     Parameters
@@ -47,12 +49,15 @@ def check(name: str, *limits: str) -> Callable[[Check], Check]:
         The claim's id.
     *limits : str
         The limits that it reads.
+    datasets : sequence of str, default=()
+        The data sets, or their stand-ins, that the claim is of where kept runs may leave some out:
+        each that no kept run plans is an open part.
     """
 
     def declare(function: Check) -> Check:
         if name in CHECKS:
             raise ValueError(f"a check of {name} is declared already")
-        CHECKS[name] = Declared(function, limits)
+        CHECKS[name] = Declared(function, limits, tuple(datasets))
         return function
 
     return declare
@@ -142,13 +147,13 @@ def unfinished(
     return found
 
 
-def held_back(holds: bool | None, missing: Iterable[str]) -> tuple[bool | None, str]:
+def held_back(answer: Answer, missing: Iterable[str]) -> tuple[Answer, str]:
     """Return an answer that others than the missing solvers gave, and what is missing in words.
 
     That something is the best is open while a rival is missing; that it is not, is not.
     """
     names = ", ".join(missing)
-    return (None if holds and names else holds), (f"; no result of {names}" if names else "")
+    return (all_of([answer, OPEN]), f"; no result of {names}") if names else (answer, "")
 
 
 def untested(claim: Claim, source: Source, blocks: Sequence[str], *solvers: str) -> list[Part]:

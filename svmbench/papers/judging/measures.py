@@ -1,44 +1,142 @@
-"""What claims ask of estimates: which is lower, near the best, and how fast a time grows.
+"""Answers that intervals give: which is lower, near the best, and how fast a time grows.
 
-An answer is True, False, or None where the uncertainty leaves it open; what leaves it open is said
-with each rule.
+An answer rests on criteria, each an uncertain number and the limits that it is held to. A criterion
+is met where the whole interval lies within the limits, failed where all of it lies outside, and
+open otherwise; without an interval it is open. The value between both ends decides nothing.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
 
 from svmbench.report.comparisons import Interval
-from svmbench.report.estimates import Estimate, difference
+from svmbench.report.estimates import NORMAL_95, Estimate, difference
 from svmbench.report.statistics import PowerLaw, fit_power_law
 from svmbench.report.wording import number
 
-#: Two times without a spread that are nearer than this share of the larger decide nothing.
-SAME_TIME = 0.1
 
+@dataclass(frozen=True)
+class Criterion:
+    """An uncertain number, and the limits that it is held to.
 
-def is_lower(first: Estimate, second: Estimate, metric: str) -> bool | None:
-    """Return whether the first is lower; None where the interval of the difference holds 0."""
-    apart = difference(first, second, metric)
-    if apart.low is None or apart.high is None:
-        near = abs(apart.value) <= SAME_TIME * max(abs(first.value), abs(second.value))
-        return None if near else apart.value < 0
-    if apart.low <= 0.0 <= apart.high:
-        return None
-    return apart.value < 0
-
-
-def is_within(behind: Interval, limit: float) -> bool | None:
-    """Return whether something is at most `limit` behind the best.
-
-    None where it is further behind but its interval holds 0, and where the interval is wider than
-    four times the limit.
+    Attributes
+    ----------
+    interval : Interval
+        Both ends alike for what was counted; without ends nothing is decided.
+    least, most : float
+        The limits, which belong to what is allowed.
     """
-    if behind.low is None or behind.high is None:
-        return behind.value <= limit
-    if behind.value <= limit:
-        return None if behind.high - behind.low > 4.0 * limit else True
-    return False if behind.low > 0.0 else None
+
+    interval: Interval
+    least: float = -math.inf
+    most: float = math.inf
+
+    @property
+    def holds(self) -> bool | None:
+        """Whether the interval lies within the limits; None where it crosses one."""
+        low, high = self.interval.low, self.interval.high
+        if low is None or high is None or math.isnan(low) or math.isnan(high):
+            return None
+        if self.least <= low and high <= self.most:
+            return True
+        return False if high < self.least or low > self.most else None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what JSON can hold: a missing end or limit is null."""
+        interval = self.interval
+        named = {
+            "value": interval.value, "low": interval.low, "high": interval.high,
+            "least": self.least, "most": self.most,
+        }  # fmt: skip
+        return {
+            name: value if value is not None and math.isfinite(value) else None
+            for name, value in named.items()
+        }
+
+
+@dataclass(frozen=True)
+class SideTest:
+    """A test of each of two opposite alternatives.
+
+    Attributes
+    ----------
+    p_holds, p_fails : float
+        The p-values, corrected for their number, of the alternatives that the claim holds and that
+        its opposite does.
+    level : float
+    """
+
+    p_holds: float
+    p_fails: float
+    level: float
+
+    @property
+    def holds(self) -> bool | None:
+        """Whether the first alternative is significant; None where neither is."""
+        return True if self.p_holds < self.level else False if self.p_fails < self.level else None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what JSON can hold."""
+        return {"p_holds": self.p_holds, "p_fails": self.p_fails, "level": self.level}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Whether all of some criteria are met.
+
+    Attributes
+    ----------
+    criteria : tuple of Criterion or SideTest
+        None of them decide nothing.
+    """
+
+    criteria: tuple[Criterion | SideTest, ...] = ()
+
+    @property
+    def holds(self) -> bool | None:
+        """False where a criterion fails, True where all are met, None otherwise."""
+        found = [one.holds for one in self.criteria]
+        return False if False in found else True if found and None not in found else None
+
+
+#: Nothing was measured that could decide.
+OPEN = Answer()
+
+
+def all_of(answers: Iterable[Answer]) -> Answer:
+    """Return whether all of some answers hold; an answer without criteria leaves that open."""
+    criteria: list[Criterion | SideTest] = []
+    for one in answers:
+        criteria += one.criteria or (Criterion(Interval(math.nan)),)
+    return Answer(tuple(criteria))
+
+
+def within(interval: Interval, least: float = -math.inf, most: float = math.inf) -> Answer:
+    """Return whether an uncertain number lies within limits, which belong to what is allowed."""
+    return Answer((Criterion(interval, least, most),))
+
+
+def counted(value: float, least: float = -math.inf, most: float = math.inf) -> Answer:
+    """Return whether a number that was counted, and has no uncertainty, lies within limits."""
+    return within(Interval(value, value, value), least, most)
+
+
+def is_lower(first: Estimate, second: Estimate, metric: str) -> Answer:
+    """Return whether the first is lower; open where the interval of the difference holds 0."""
+    return within(difference(first, second, metric), most=math.nextafter(0.0, -1.0))
+
+
+def is_above(ahead: Interval) -> Answer:
+    """Return whether a difference is above 0; open where its interval holds 0."""
+    return within(ahead, least=math.nextafter(0.0, 1.0))
+
+
+def is_within(behind: Interval, limit: float) -> Answer:
+    """Return whether something is at most `limit` behind another."""
+    return within(behind, most=limit)
 
 
 def growth(points: Iterable[tuple[float, float]]) -> PowerLaw | None:
@@ -47,49 +145,35 @@ def growth(points: Iterable[tuple[float, float]]) -> PowerLaw | None:
     return fit_power_law([x for x, _ in kept], [y for _, y in kept]) if kept else None
 
 
-def is_inside(law: PowerLaw | None, low: float, high: float) -> bool | None:
-    """Return whether an exponent is in a window.
+def _exponent(law: PowerLaw | None) -> Interval:
+    return Interval(math.nan) if law is None else Interval(law.exponent, law.low, law.high)
 
-    None without an interval, where the interval is more than twice as wide as the window, and where
-    the exponent is outside while its interval reaches in.
+
+def is_inside(law: PowerLaw | None, low: float, high: float) -> Answer:
+    """Return whether an exponent is in a window."""
+    return within(_exponent(law), low, high)
+
+
+def is_at_least(law: PowerLaw | None, limit: float) -> Answer:
+    """Return whether an exponent, or the gap of two, is at least `limit`."""
+    return within(_exponent(law), least=limit)
+
+
+def is_at_most(law: PowerLaw | None, limit: float) -> Answer:
+    """Return whether an exponent is at most `limit`."""
+    return within(_exponent(law), most=limit)
+
+
+def correlated(r: float, n: int, limit: float) -> Answer:
+    """Return whether a correlation of `n` pairs is at least `limit`, by Fisher's 95 % interval.
+
+    Open for fewer than four pairs. A perfect correlation has the interval of the largest one that
+    is not.
     """
-    if law is None or law.low is None or law.high is None:
-        return None
-    if law.high - law.low > 2.0 * (high - low):
-        return None
-    if low <= law.exponent <= high:
-        return True
-    return False if law.high < low or law.low > high else None
-
-
-def is_at_least(law: PowerLaw | None, limit: float) -> bool | None:
-    """Return whether an exponent, or the gap of two, is at least `limit`.
-
-    None without an interval, where the interval holds both 0 and the limit, and where the exponent
-    is below the limit while its interval reaches it; for a limit of 0, where the interval holds it.
-    """
-    if law is None or law.low is None or law.high is None:
-        return None
-    if limit == 0.0:
-        return None if law.low < 0.0 <= law.high else law.low >= 0.0
-    if law.low <= 0.0 and law.high >= limit:
-        return None
-    if law.exponent >= limit:
-        return True
-    return False if law.high < limit else None
-
-
-def is_at_most(law: PowerLaw | None, limit: float, widest: float = 1.0) -> bool | None:
-    """Return whether an exponent is at most `limit`.
-
-    None without an interval, where that is wider than `widest`, and where the exponent is above the
-    limit while its interval reaches it.
-    """
-    if law is None or law.low is None or law.high is None or law.high - law.low > widest:
-        return None
-    if law.exponent <= limit:
-        return True
-    return False if law.low > limit else None
+    if n < 4:
+        return OPEN
+    z, half = math.atanh(max(-1.0 + 1e-12, min(1.0 - 1e-12, r))), NORMAL_95 / math.sqrt(n - 3)
+    return within(Interval(r, math.tanh(z - half), math.tanh(z + half)), least=limit)
 
 
 def spelt(law: PowerLaw | None) -> str:
@@ -115,6 +199,13 @@ def seconds(value: float) -> str:
 def times(factor: float) -> str:
     """Return a factor with three digits and a sign of multiplication."""
     return f"{factor:,.3g}×" if factor < 1000 else f"{factor:,.0f}×"
+
+
+def times_between(factor: Interval) -> str:
+    """Return a factor with its interval, where it has one."""
+    if factor.low is None or factor.high is None:
+        return times(factor.value)
+    return f"{times(factor.value)} [{factor.low:,.3g}, {factor.high:,.3g}]"
 
 
 def signed(value: float, places: int = 2) -> str:

@@ -15,6 +15,7 @@ from svmbench.papers.judging.checks import (
 from svmbench.papers.judging.entries import Claim
 from svmbench.papers.judging.evidence import Source
 from svmbench.papers.judging.measures import (
+    all_of,
     figure,
     growth,
     is_inside,
@@ -39,8 +40,7 @@ def fastest_parts(
             continue
         own = solvers[solver]
         quickest = min(others, key=lambda name: others[name].value)
-        lower = [is_lower(own, one, metric) for one in others.values()]
-        holds = False if False in lower else None if None in lower else True
+        holds = all_of(is_lower(own, one, metric) for one in others.values())
         holds, lacking = held_back(holds, unfinished(source, blocks, place[0], rivals))
         said = f"{solver} {seconds(own.value)}, {quickest} {seconds(others[quickest].value)}"
         printed = printed_text(
@@ -70,7 +70,11 @@ def within_best(
             continue
         best = max(present, key=lambda name: present[name].value)
         behind = difference(present[best], present[solver], metric)
-        holds = is_within(behind, limit) if best != solver else True
+        holds = all_of(
+            is_within(difference(one, present[solver], metric), limit)
+            for name, one in present.items()
+            if name != solver
+        )
         holds, lacking = held_back(holds, unfinished(source, blocks, place[0], rivals))
         said = f"{solver} {figure(metric, present[solver].value)} %, "
         said += f"{signed(-behind.value)} to {best}" if best != solver else "the best"

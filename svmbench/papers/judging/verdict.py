@@ -7,16 +7,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from svmbench.papers.judging.entries import Claim
+from svmbench.papers.judging.measures import Answer
 from svmbench.report.records import Cell
 from svmbench.report.summary import measured
 
-REPRODUCED, PARTLY, NOT_REPRODUCED, NOT_TESTED = (
+REPRODUCED, PARTLY, NOT_REPRODUCED, OPEN = (
     "reproduced",
     "partly",
     "not reproduced",
-    "not tested",
+    "open",
 )
-STATES = (REPRODUCED, PARTLY, NOT_REPRODUCED, NOT_TESTED)
+STATES = (REPRODUCED, PARTLY, NOT_REPRODUCED, OPEN)
 #: What of a run that was not reached is no data set that can't be had.
 CANT_BE_HAD = ("unavailable", "skipped")
 
@@ -29,8 +30,8 @@ class Part:
     ----------
     what : str
         Of which data set, solver or figure.
-    holds : bool or None
-        None where the records leave it open.
+    answer : Answer or None
+        What decides it; None where nothing was measured.
     measured, printed : str
         The numbers, with what is uncertain about them; what the paper has there.
     cells : tuple of Cell
@@ -39,15 +40,25 @@ class Part:
         Whether it is of data that stand in for the paper's own.
     unavailable : bool
         Whether it is open because the data can't be had.
+    cut : str
+        Why the records decide neither way although they have numbers: fewer rows than the paper's,
+        or a profile that only shows that everything runs.
     """
 
     what: str
-    holds: bool | None
+    answer: Answer | None
     measured: str
     printed: str = ""
     cells: tuple[Cell, ...] = field(default=(), repr=False)
     stand_in: bool = False
     unavailable: bool = False
+    cut: str = ""
+
+    @property
+    def holds(self) -> bool | None:
+        """Whether it holds; None where its interval crosses a limit, or it was cut."""
+        # Anything else than an answer, such as a bool of somebody's check, has no interval.
+        return self.answer.holds if isinstance(self.answer, Answer) and not self.cut else None
 
     def to_json(self) -> dict[str, Any]:
         """Return what JSON can hold."""
@@ -58,6 +69,10 @@ class Part:
             "printed": self.printed,
             "stand_in": self.stand_in,
             "unavailable": self.unavailable,
+            "cut": self.cut,
+            "criteria": [
+                one.to_json() for one in (self.answer.criteria if self.answer is not None else ())
+            ],
             "records": sorted({cell.key for cell in self.cells}),
         }
 
@@ -151,9 +166,9 @@ def size_of(cell: Cell) -> float | None:
 def decide(parts: Sequence[Part], missing: Sequence[str]) -> tuple[str, str]:
     """Return the state that the parts of a claim come to, and why.
 
-    A claim is reproduced where every part holds that could be tested, and nothing that could be is
-    untested; not reproduced where more parts fail than hold. Stand-ins decide nothing where the
-    paper's own data were measured, and elsewhere no more than that it held on them.
+    A claim is reproduced where all its parts are decided and hold, not reproduced where all that
+    are decided fail, partly where some hold and some fail or are open, and open where none is
+    decided. Failures are named first.
 
     Parameters
     ----------
@@ -161,40 +176,26 @@ def decide(parts: Sequence[Part], missing: Sequence[str]) -> tuple[str, str]:
     missing : sequence of str
         What is not kept, a sentence each.
     """
-    own = [part for part in parts if not part.stand_in and not part.unavailable]
-    lost = [part for part in parts if part.unavailable]
-    held, failed, left = _three(own)
+    held, failed, left = _three(parts)
+    lost = [part for part in left if part.unavailable]
+    left = [part for part in left if not part.unavailable]
+    decided = len(held) + len(failed)
+    if not decided:
+        crossed = [part for part in left if not part.cut]
+        said = [f"undecided: {_texts(crossed)}"] if crossed else []
+        cut = [part for part in left if part.cut]
+        said += [_beside(cut, lost, missing).removeprefix("; ")] if cut or lost or missing else []
+        return OPEN, "; ".join(said) or "the kept runs hold nothing that it could be judged from"
     beside = _beside(left, lost, missing)
-    if held or failed:
-        total = len(held) + len(failed)
-        if not failed:
-            state = PARTLY if left or missing else REPRODUCED
-            said = f"held in all {total} that were decided" if total > 1 else "held"
-        else:
-            state = PARTLY if len(held) >= len(failed) else NOT_REPRODUCED
-            said = f"held in {len(held)} of {total}" if total > 1 else "did not hold"
-        return state, f"{said}: {_named(held, failed)}{beside}"
-    if left:
-        return NOT_TESTED, f"undecided: {_texts(left)}{_beside([], lost, missing)}"
-    return _by_stand_ins(parts, lost, missing)
-
-
-def _by_stand_ins(
-    parts: Sequence[Part], lost: Sequence[Part], missing: Sequence[str]
-) -> tuple[str, str]:
-    held, failed, left = _three([part for part in parts if part.stand_in])
-    beside = _beside(left if held else [], lost, missing)
-    if held and not failed:
-        return PARTLY, f"held on stand-ins alone: {_texts(held)}{beside}"
-    if held or failed or left:
-        decided = [*held, *failed] or left
-        return (
-            NOT_TESTED,
-            f"the paper's own data were not run; on stand-ins {_texts(decided)}{beside}",
-        )
-    if lost or missing:
-        return NOT_TESTED, beside.removeprefix("; ")
-    return NOT_TESTED, "the kept runs hold nothing that it could be judged from"
+    if not failed:
+        state = PARTLY if left or lost or missing else REPRODUCED
+        said_of = f"held in all {decided} that were decided" if decided > 1 else "held"
+    else:
+        state = PARTLY if held else NOT_REPRODUCED
+        said_of = f"failed in {len(failed)} of {decided}" if decided > 1 else "did not hold"
+    if all(part.stand_in for part in (*held, *failed)):
+        said_of += ", on stand-ins alone"
+    return state, f"{said_of}: {_named(held, failed)}{beside}"
 
 
 def _three(parts: Iterable[Part]) -> tuple[list[Part], list[Part], list[Part]]:
@@ -211,12 +212,10 @@ _NAMED = 3
 
 
 def _named(held: Sequence[Part], failed: Sequence[Part]) -> str:
-    """Name the fewer of what held and what failed, with its numbers where it is one."""
-    few = held if held and (not failed or len(held) < len(failed)) else failed
-    if len(held) + len(failed) <= 2:
-        return _texts([*held, *failed])
-    word = "" if not (held and failed) else ("holds: " if few is held else "fails: ")
-    return word + _texts(few)
+    """Name what failed, then what held; without a failure what held alone."""
+    if not (held and failed):
+        return _texts([*failed, *held])
+    return f"fails: {_texts(failed)}; holds: {_list(part.what for part in held)}"
 
 
 def _texts(parts: Sequence[Part]) -> str:
@@ -227,8 +226,13 @@ def _texts(parts: Sequence[Part]) -> str:
 def _beside(left: Sequence[Part], lost: Sequence[Part], missing: Sequence[str]) -> str:
     """Return what could not be decided, as the end of a sentence."""
     said = []
-    if left:
-        said.append(f"undecided: {_list(part.what for part in left)}")
+    cut = [part for part in left if part.cut]
+    crossed = [part for part in left if not part.cut]
+    if crossed:
+        said.append(f"undecided: {_list(part.what for part in crossed)}")
+    if cut:
+        n_cells = len({cell.key for part in cut for cell in part.cells})
+        said.append(f"open, {cut[0].cut}, {n_cells} results: {_list(part.what for part in cut)}")
     if lost:
         said.append(f"can't be had: {_list((part.what for part in lost), most=len(lost))}")
     return "".join(f"; {one}" for one in [*said, *missing])

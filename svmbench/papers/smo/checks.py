@@ -13,10 +13,21 @@ from dataclasses import dataclass
 from svmbench.papers.judging.checks import cells_of, check, label
 from svmbench.papers.judging.entries import Claim
 from svmbench.papers.judging.evidence import Evidence, Source
-from svmbench.papers.judging.measures import growth, is_at_least, is_inside, is_lower, spelt, times
+from svmbench.papers.judging.measures import (
+    all_of,
+    counted,
+    growth,
+    is_at_least,
+    is_inside,
+    is_lower,
+    spelt,
+    times,
+    within,
+)
 from svmbench.papers.judging.verdict import Part, size_of
 from svmbench.report import published
-from svmbench.report.estimates import Estimate, estimates
+from svmbench.report.comparisons import Interval
+from svmbench.report.estimates import Estimate, estimates, quotient, ratio
 from svmbench.report.records import Cell
 
 SUBSETS, SIZES = "site-subsets", "sizes"
@@ -34,6 +45,10 @@ class Duel:
     def leads(self) -> list[float]:
         """How many times longer the second takes at each size."""
         return [b.value / a.value for a, b in zip(self.first, self.second, strict=True)]
+
+    def lead_intervals(self, metric: str) -> list[Interval]:
+        """Return the leads with their intervals."""
+        return [ratio(b, a, metric) for a, b in zip(self.first, self.second, strict=True)]
 
     @property
     def cells(self) -> tuple[Cell, ...]:
@@ -120,8 +135,8 @@ def web_rbf(claim: Claim, kept: Evidence) -> list[Part]:
 
 def _faster(claim: Claim, what: str, one: Duel) -> list[Part]:
     """Return whether the first is faster at every size."""
-    lower = [is_lower(a, b, claim.metrics[0]) for a, b in zip(one.first, one.second, strict=True)]
-    holds = False if False in lower else None if None in lower else True
+    answers = [is_lower(a, b, claim.metrics[0]) for a, b in zip(one.first, one.second, strict=True)]
+    holds, lower = all_of(answers), [answer.holds for answer in answers]
     least, most = min(one.leads), max(one.leads)
     said = f"SMO is faster at {lower.count(True)} of {len(lower)} sizes, by {times(least)}"
     said += f" to {times(most)}" if len(lower) > 1 else ""
@@ -138,7 +153,9 @@ def separable(claim: Claim, kept: Evidence) -> list[Part]:
         printed = _exponents(claim, claim.configs[0], str(one.cells[0].dataset))
         parts.append(Part(f"{what}, SMO's exponent", holds, spelt(law), printed, one.cells))
         most = claim.limits["comparable"]
-        near = all(1.0 / most <= lead <= most for lead in one.leads)
+        near = all_of(
+            within(lead, 1.0 / most, most) for lead in one.lead_intervals(claim.metrics[0])
+        )
         said = f"chunking takes {times(min(one.leads))} to {times(max(one.leads))} of SMO's time"
         parts.append(Part(f"{what}, comparable times", near, said, "", one.cells))
     return parts
@@ -167,14 +184,24 @@ def _gains(claim: Claim, what: str, gains: dict[str, Duel]) -> list[Part]:
     above = sum(gain > limit for gain in smo.values())
     said = f"{times(min(smo.values()))} to {times(max(smo.values()))}"
     said += f", above {limit:g} at {above} of {len(smo)} sizes"
-    parts = [Part(f"{what}, SMO", above == len(smo), said, claim.printed, gains["smo"].cells)]
+    metric = claim.metrics[0]
+    leads = {
+        name: dict(zip(one.sizes, one.lead_intervals(metric), strict=True))
+        for name, one in gains.items()
+    }
+    holds = all_of(within(lead, least=limit) for lead in leads["smo"].values())
+    parts = [Part(f"{what}, SMO", holds, said, claim.printed, gains["smo"].cells)]
     common = sorted(smo.keys() & other.keys())
     if common:
         more = sum(smo[size] > other[size] for size in common)
         said = f"chunking {times(min(other.values()))} to {times(max(other.values()))}"
         said += f", SMO gains more at {more} of {len(common)} sizes"
         cells = (*gains["smo"].cells, *gains["chunking"].cells)
-        parts.append(Part(f"{what}, beside chunking", more == len(common), said, "", cells))
+        holds = all_of(
+            within(quotient(leads["smo"][size], leads["chunking"][size]), least=1.0)
+            for size in common
+        )
+        parts.append(Part(f"{what}, beside chunking", holds, said, "", cells))
     return parts
 
 
@@ -210,7 +237,8 @@ def _counted(claim: Claim, source: Source, config: str) -> list[Part]:
     said = f"bound: within {limit:g} % at {near} of {len(found)} subsets, the furthest "
     said += f"{worst[1]} ({worst[0]:+.1f} %)"
     said += f"; non-bound: up to {max(beside):.0f} % off" if beside else ""
-    parts = [Part(label(source, table), near == len(found), said.replace("-0.0", "0.0"), "",
+    holds = all_of(counted(off, -limit, limit) for off, _, _ in found)
+    parts = [Part(label(source, table), holds, said.replace("-0.0", "0.0"), "",
                   cells_of(*(one for _, _, one in found)))]  # fmt: skip
     open_ = _not_reached(source)
     if open_:
@@ -259,5 +287,6 @@ def _largest(claim: Claim, what: str, one: Duel, printed: Sequence[float]) -> li
     size, ours = one.sizes[place], one.leads[place]
     said = f"{times(ours)} at {size:,.0f} rows"
     said += f" (the largest of all: {times(max(one.leads))})" if max(one.leads) > ours else ""
-    reached = ours >= claim.limits["share"] * printed[place]
+    lead = one.lead_intervals(claim.metrics[0])[place]
+    reached = within(lead, least=claim.limits["share"] * printed[place])
     return [Part(what, reached, said, f"{times(printed[place])} at that size", one.cells)]

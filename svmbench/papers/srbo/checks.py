@@ -7,10 +7,18 @@ from dataclasses import dataclass, replace
 from svmbench.papers.judging.checks import cells_of, check, label, untested
 from svmbench.papers.judging.entries import Claim
 from svmbench.papers.judging.evidence import Evidence, Source
-from svmbench.papers.judging.measures import SAME_TIME, times
+from svmbench.papers.judging.measures import (
+    OPEN,
+    Answer,
+    SideTest,
+    correlated,
+    counted,
+    times,
+    within,
+)
 from svmbench.papers.judging.verdict import Part, size_of
-from svmbench.report.comparisons import holm, rank_correlation, share_interval
-from svmbench.report.estimates import Estimate, estimates
+from svmbench.report.comparisons import Interval, holm, rank_correlation, share_interval
+from svmbench.report.estimates import Estimate, estimates, interval
 from svmbench.report.races import VERSUS
 from svmbench.report.statistics import signed_rank, win_draw_loss
 
@@ -22,6 +30,8 @@ PATHS = {
     "srbo_table6": ONE_CLASS,
     "srbo_table7": ONE_CLASS,
 }
+#: Whether something grows with the size is asked of sizes that differ by this factor at least.
+SIZES_APART = 4.0
 TWO_SOLVERS = ("srbo_table8", "srbo_table9_11")
 
 
@@ -32,13 +42,14 @@ def safe(claim: Claim, kept: Evidence) -> list[Part]:
     parts = []
     for source in kept.of(claim.configs[0]):
         for solver, what in (("printed", "the rule as printed"), ("srbo", "bounds corrected")):
-            counted = _all(source, wrong, solver), _all(source, cases, solver)
-            if not counted[0]:
+            both = _all(source, wrong, solver), _all(source, cases, solver)
+            if not both[0]:
                 continue
-            n_wrong, n_cases = (round(sum(one.value for one in found)) for found in counted)
-            sets = {one.cells[0].dataset for one in counted[0]}
+            n_wrong, n_cases = (round(sum(one.value for one in found)) for found in both)
+            sets = {one.cells[0].dataset for one in both[0]}
             said = f"{n_wrong:,} of {n_cases:,} cases on {len(sets)} sets contradict it"
-            parts.append(Part(label(source, what), n_wrong == 0, said, "", cells_of(*counted[0])))
+            answer = counted(n_wrong, most=0)
+            parts.append(Part(label(source, what), answer, said, "", cells_of(*both[0])))
         blocks = list(dict.fromkeys(cell.block for cell in source.cells))
         parts += untested(claim, source, blocks, "srbo", "printed")
     return parts
@@ -88,13 +99,16 @@ def worth(claim: Claim, kept: Evidence) -> list[Part]:
 
 def _grows(claim: Claim, what: str, points: list[tuple[float, Estimate]]) -> list[Part]:
     """Return whether the speed-up rises with the rows."""
-    if len({size for size, _ in points}) < 2:
+    if not points:
         return []
-    found = rank_correlation([size for size, _ in points], [one.value for _, one in points])
-    holds = found.rho >= claim.limits["correlation"] if found.p <= 0.05 else None
+    sizes = [size for size, _ in points]
+    found = rank_correlation(sizes, [one.value for _, one in points])
+    differ = max(sizes) >= SIZES_APART * min(sizes)
+    holds = correlated(found.rho, len(points), claim.limits["correlation"]) if differ else OPEN
     said = f"Spearman {found.rho:+.2f} over {len(points)} races (p {found.p:.2g}), "
     said += f"{times(points[0][1].value)} at {points[0][0]:,.0f} rows, "
     said += f"{times(points[-1][1].value)} at {points[-1][0]:,.0f}"
+    said += "" if differ else f"; sizes differ by less than {SIZES_APART:g} times"
     cells = cells_of(*(one for _, one in points))
     return [Part(f"{what}, grows", holds, said.replace("-", "−"), claim.printed, cells)]
 
@@ -102,8 +116,9 @@ def _grows(claim: Claim, what: str, points: list[tuple[float, Estimate]]) -> lis
 def _pays(claim: Claim, what: str, found: list[tuple[str, float, Estimate]]) -> list[Part]:
     """Return whether screening pays from the limit's rows on, and whether it doesn't below.
 
-    A path has one time: speed-ups that are nearer to 1 than such times can tell are neither, and
-    leave open what they could decide.
+    A set counts where its speed-up's interval lies on one side of 1, and the share of such sets,
+    with Wilson's interval, decides: its lower end takes the other sets for slower, its upper
+    end for faster.
     """
     limit, parts = claim.limits["rows"], []
     large = [one for _, size, one in found if size >= limit]
@@ -111,12 +126,15 @@ def _pays(claim: Claim, what: str, found: list[tuple[str, float, Estimate]]) -> 
     for sets, pays in ((large, True), (small, False)):
         if not sets:
             continue
-        faster = sum(one.value > 1.0 / (1.0 - SAME_TIME) for one in sets)
-        slower = sum(one.value < 1.0 - SAME_TIME for one in sets)
-        clear, other = (faster, slower) if pays else (slower, faster)
-        holds = True if 2 * clear > len(sets) else (False if 2 * other >= len(sets) else None)
-        said = f"faster on {faster}, slower on {slower} and the same within {SAME_TIME:.0%} on "
-        said += f"{len(sets) - faster - slower} of {len(sets)} sets of "
+        sides = [within(interval(one, claim.metrics[0]), least=1.0).holds for one in sets]
+        faster, slower = sides.count(True), sides.count(False)
+        n = len(sets)
+        share = Interval(
+            faster / n, share_interval(faster, n).low, share_interval(n - slower, n).high
+        )
+        holds = within(share, least=0.5) if pays else within(share, most=0.5)
+        said = f"faster on {faster}, slower on {slower} and either on "
+        said += f"{n - faster - slower} of {len(sets)} sets of "
         said += f"{limit:,.0f} rows and more" if pays else f"fewer than {limit:,.0f} rows"
         name = f"{what}, pays on large sets" if pays else f"{what}, not on small ones"
         parts.append(Part(name, holds, said, "", cells_of(*sets)))
@@ -177,7 +195,7 @@ def _largest(claim: Claim, what: str, leads: list[Lead]) -> Part:
     said = f"{times(best.ratio.value)} at most ({best.dataset}), "
     said += f"{times(min(one.ratio.value for one in leads))} at least, over {len(leads)} sets; "
     said += f"objectives up to {max(one.apart for one in leads):.1g} apart"
-    holds = best.ratio.value >= claim.limits["ratio"]
+    holds = within(interval(best.ratio, "ratio"), least=claim.limits["ratio"])
     return Part(what, holds, said, claim.printed, cells_of(*(one.ratio for one in leads)))
 
 
@@ -202,22 +220,27 @@ def significant(claim: Claim, kept: Evidence) -> list[Part]:
         signed_rank([a.value for a, _ in pairs], [b.value for _, b in pairs]) for _, pairs in groups
     ]
     corrected = holm([test.p_greater for test in tests])
+    opposite = holm(
+        [
+            signed_rank([b.value for _, b in pairs], [a.value for a, _ in pairs]).p_greater
+            for _, pairs in groups
+        ]
+    )
     parts = [
         part
         for config, (screened, _) in PATHS.items()
         for source in kept.of(config)
         for part in untested(claim, source, ["paths"], screened)
     ]
-    for (what, pairs), test, p in zip(groups, tests, corrected, strict=True):
+    for (what, pairs), test, p, q in zip(groups, tests, corrected, opposite, strict=True):
         wins, draws, losses = win_draw_loss(
             [b.value for _, b in pairs], [a.value for a, _ in pairs]
         )
         said = f"p {test.p_greater:.2g}, corrected {p:.2g}, over {test.n} sets; "
         said += f"faster, equal, slower: {wins}, {draws}, {losses}"
-        # With n pairs that all point one way p is 2^-n: of too few, the correction leaves nothing.
-        level = claim.limits["level"]
-        too_few = len(groups) * 0.5**test.n >= level
-        holds = None if too_few else p < level
+        # Where neither side is significant nothing is decided: with n pairs that all point one way
+        # p is 2^-n, of which the correction for too few pairs leaves nothing.
+        holds = Answer((SideTest(p, q, claim.limits["level"]),))
         cells = cells_of(*(one for pair in pairs for one in pair))
         parts.append(Part(what, holds, said, claim.printed, cells))
     return parts
@@ -250,10 +273,9 @@ def more_accurate(claim: Claim, kept: Evidence) -> list[Part]:
             share = share_interval(wins, len(pairs))
             said += f"{losses} (share {share.value:.0%}, 95 % interval {share.low:.0%} to "
             said += f"{share.high:.0%}; signed ranks: p {test.p_greater:.2g}){_settings(source)}"
-            decided = share.low > 0.5 or share.high < 0.5
             what = label(source, config.removeprefix("srbo_"))
             cells = cells_of(*(one for pair in pairs for one in pair))
-            holds = 2 * wins > len(pairs) if decided else None
+            holds = within(Interval(share.value, share.low, share.high), least=0.5)
             parts.append(Part(what, holds, said, claim.printed, cells))
             parts += untested(claim, source, ["paths"], "nu-svm")
     return parts
