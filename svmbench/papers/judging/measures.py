@@ -124,6 +124,23 @@ def counted(value: float, least: float = -math.inf, most: float = math.inf) -> A
     return within(Interval(value, value, value), least, most)
 
 
+def is_most(answers: Iterable[Answer], total: int = 0) -> Answer:
+    """Return whether more than half of some answers are yes; open while open ones could turn it.
+
+    Parameters
+    ----------
+    answers : iterable of Answer
+    total : int, default=0
+        How many there are with those that nobody has asked; these are open.
+    """
+    found = [one.holds for one in answers]
+    n = max(total, len(found))
+    if not n:
+        return OPEN
+    yes, no = found.count(True), found.count(False)
+    return within(Interval(yes / n, yes / n, (n - no) / n), least=math.nextafter(0.5, 1.0))
+
+
 def is_lower(first: Estimate, second: Estimate, metric: str) -> Answer:
     """Return whether the first is lower; open where the interval of the difference holds 0."""
     return within(difference(first, second, metric), most=math.nextafter(0.0, -1.0))
