@@ -98,7 +98,9 @@ def rebuild(
 @FRESHNESS
 @TRUST_CHECKS
 @click.option("--paper", "only", multiple=True, metavar="PAPER", help="Its claims alone.")
-@click.option("--claim", "names", multiple=True, metavar="ID", help="This claim alone, with all.")
+@click.option(
+    "--claim", "names", multiple=True, metavar="ID", help="This claim alone, with details."
+)
 @click.option("--details", is_flag=True, help="Show every part of every verdict.")
 @click.option(
     "--format",
@@ -120,8 +122,8 @@ def claims(
     r"""Judge what the papers claim, from kept records alone.
 
     RESULTS are run folders, or folders that hold some: the folder results unless others are named.
-    Each claim comes out as reproduced, partly, not reproduced or not tested, with the measured
-    numbers, the threshold, what is uncertain, and the command that makes the records.
+    Each claim comes out as reproduced, partly, not reproduced or open. With --details or --claim
+    the measured numbers, the rule, what is uncertain, and the command that made the records follow.
 
     \b
     Examples:
@@ -145,7 +147,10 @@ def claims(
     folders = results or (kept_results(),)
     verdicts = _verdicts(asked, folders, _age(look=freshness), trust=trust)
     if form == "terminal":
-        terminal.print_columns(written.as_rows(verdicts, details=details or bool(names)))
+        if details or names:
+            terminal.print_columns(written.as_details(verdicts))
+        else:
+            terminal.print_columns(written.as_rows(verdicts), header=written.COLUMNS)
         terminal.say(written.summary(verdicts))
         terminal.check()
         return

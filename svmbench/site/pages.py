@@ -9,7 +9,7 @@ from typing import Any
 
 from svmbench.base import inert
 from svmbench.papers.judging.verdict import STATES
-from svmbench.papers.judging.written import summary
+from svmbench.papers.judging.written import outcome, summary
 from svmbench.report.builder import Content, read_content
 from svmbench.report.media import HTML, Sentence
 from svmbench.site.folder import placed
@@ -181,6 +181,10 @@ class _Pages:
             "verdicts": verdicts,
             "summary": summary(verdicts) if verdicts else "",
             "counts": counts,
+            "outcomes": {
+                paper: outcome([one for one in verdicts if one.claim.paper == paper])
+                for paper in counts
+            },
             "tally": [(s, sum(v.state == s for v in verdicts)) for s in STATES],
             "citations": self.material.papers,
             "views": views,

@@ -258,9 +258,11 @@ def novelty(kept):
         for fold in range(5):
             for solver, auc, time in (("fosvm1", 95.0, 0.1), ("fosvm2", 94.5, 0.01),
                                       ("libsvm-oneclass", 95.2, 1.0),
-                                      ("one-class", 95.2, 0.001), ("svdd", 95.1, 0.001)):  # fmt: skip
+                                      ("one-class", 95.2, 0.001),
+                                      ("svdd", 95.1, 0.001)):  # fmt: skip
                 kept.add("fosvm_table2", block, dataset, solver,
-                         {"auc_pct": auc + 0.1 * fold, "cpu_time_s": time, "n_train": 80, "n_test": 20},
+                         {"auc_pct": auc + 0.1 * fold, "cpu_time_s": time,
+                          "n_train": 80, "n_test": 20},
                          fold=fold)  # fmt: skip
 
 

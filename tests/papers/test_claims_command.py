@@ -9,6 +9,8 @@ import pytest
 from claimed_runs import SCENES, Kept
 from runs import svmbench
 
+ROOT = Path(__file__).resolve().parents[2]
+
 
 @pytest.fixture
 def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -22,9 +24,36 @@ def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_folder_results_is_judged_unless_others_are_named(kept: Path) -> None:
     shown = svmbench("claims", "--paper", "smo", "--no-freshness")
     assert shown.code == 0
-    assert shown.out.startswith("smo-1  reproduced")
+    head, first = shown.out.splitlines()[:2]
+    assert head.split() == ["claim", "verdict", "what", "was", "found", "freshness"]
+    assert first == "smo-1  reproduced      holds: the site's subsets"
     assert "9 claims: 1 reproduced, 1 not reproduced, 7 open" in shown.out
     assert svmbench("claims", "--paper", "smo", "--no-freshness", kept).out == shown.out
+
+
+def test_the_table_fits_eighty_columns_and_says_what_failed_in_twelve_words() -> None:
+    shown = svmbench("claims", "--no-freshness", ROOT / "results").out.splitlines()
+    head, *rows = shown[:-1]
+    place = head.index("what was found"), head.index("freshness")
+    assert len(rows) >= 38
+    assert max(map(len, shown)) <= 80
+    for row in rows:
+        found = row[place[0] : place[1]].strip()
+        assert 1 <= len(found.split()) <= 12, row
+        if "not reproduced" in row:
+            assert "fail" in found, row
+
+
+def test_details_begin_with_failures_and_end_with_what_made_the_records(kept: Path) -> None:
+    shown = svmbench("claims", "--claim", "smo-7", "--no-freshness", ROOT / "results").out
+    marks = [line.split()[0] for line in shown.splitlines() if line.split()[:1] and
+             line.split()[0] in {"yes", "no", "open"}]  # fmt: skip
+    assert marks == sorted(marks, key=["no", "yes", "open"].index)
+    assert marks[0] == "no"
+    thinned = svmbench("claims", "--claim", "srbo-5", "--no-freshness", ROOT / "results").out
+    assert "records: svmbench run srbo_table5 --profile thinned" in thinned
+    assert "srbo_table4: profile thinned: at most 1,500 rows of each set" in thinned
+    assert "srbo_table5: profile thinned: at most 1,000 rows of each set" in thinned
 
 
 def test_one_claim_is_shown_with_all_its_parts(kept: Path) -> None:
@@ -47,7 +76,7 @@ def test_results_older_than_the_code_are_marked(
 
     monkeypatch.setattr(freshness, "changes", changes)
     shown = svmbench("claims", "--paper", "smo").out
-    assert shown.startswith("smo-1  reproduced (stale): ")
+    assert shown.splitlines()[1].split()[-1] == "stale"
     assert [folder.name for folder in asked] == ["smo_adult_linear"]
     details = svmbench("claims", "--claim", "smo-1").out
     assert "stale: 12 of 12 results: core.base has changed since" in details

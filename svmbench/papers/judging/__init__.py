@@ -159,6 +159,7 @@ def _judged(claim: Claim, kept: Evidence, *, trust: bool) -> Verdict:
         sources=tuple(
             (source.run.path.as_posix(), source.profile, source.machine) for source in sources
         ),
+        commands=tuple(_commands(claim, sources)),
     )
 
 
@@ -198,13 +199,27 @@ def _left_out(claim: Claim, kept: Evidence, parts: Sequence[Part]) -> list[Part]
     ]
 
 
+def _commands(claim: Claim, sources: Sequence[Source]) -> list[str]:
+    """Return the commands that made the records of a verdict."""
+    if not sources:
+        return claim.commands()
+    made = [f"svmbench run {one.run.name} --profile {one.profile}" for one in sources]
+    return list(dict.fromkeys(made)) + ([claim.command] if claim.command else [])
+
+
 def _of_a_cut(verdict: Verdict, sources: Sequence[Source]) -> Verdict:
     """Return a verdict that names the profiles of its runs, where they aren't the full protocol."""
-    cuts = {source.profile: source.run.profile_note for source in sources if source.profile != FULL}
+    cuts: dict[str, list[str]] = {}
+    for source in sources:
+        if source.profile != FULL:
+            note = f": {source.run.profile_note}" if source.run.profile_note else ""
+            cuts.setdefault(f"profile {source.profile}{note}", []).append(source.run.name)
     if not cuts:
         return verdict
-    said = "; ".join(f"profile {name}: {note}" if note else f"profile {name}"
-                     for name, note in cuts.items())  # fmt: skip
+    whose = len(cuts) > 1  # each note with the runs that it is of
+    said = "; ".join(
+        f"{', '.join(names)}: {note}" if whose else note for note, names in cuts.items()
+    )
     return replace(verdict, reason=f"{verdict.reason} ({said})")
 
 

@@ -18,6 +18,8 @@ REPRODUCED, PARTLY, NOT_REPRODUCED, OPEN = (
     "open",
 )
 STATES = (REPRODUCED, PARTLY, NOT_REPRODUCED, OPEN)
+#: Words of a table's entry on what was found.
+FOUND_WORDS = 12
 #: What of a run that was not reached is no data set that can't be had.
 CANT_BE_HAD = ("unavailable", "skipped")
 
@@ -97,6 +99,8 @@ class Verdict:
         ``fresh``, ``stale``, ``unknown``, or nothing where nobody looked.
     stale : tuple of str
         What has changed since, a sentence each.
+    commands : tuple of str
+        What makes the records that it rests on; without records, what would make them.
     from_kept : bool
         Whether it rests on kept records because the runs that were to be judged leave it open.
     """
@@ -109,6 +113,7 @@ class Verdict:
     sources: tuple[tuple[str, str, str], ...] = ()
     freshness: str = ""
     stale: tuple[str, ...] = ()
+    commands: tuple[str, ...] = ()
     from_kept: bool = False
 
     @property
@@ -125,6 +130,35 @@ class Verdict:
         """Return the smallest and the largest number of training rows, where records say it."""
         sizes = [size for cell in self.cells if (size := size_of(cell)) is not None]
         return (int(min(sizes)), int(max(sizes))) if sizes else None
+
+    def found(self, most: int = 60) -> str:
+        """Return what was found in at most twelve words, what failed before what held.
+
+        Parameters
+        ----------
+        most : int, default=60
+            Characters at most: names of parts that don't fit are left out.
+        """
+        held, failed, left = _three(self.parts)
+        decided = len(held) + len(failed)
+        if not decided:
+            cut = [part.cut for part in left if part.cut]
+            if any("rows" in one for one in cut):
+                return f"{len(cut)} of {len(left)} parts cut to fewer rows"
+            if cut or not left:
+                return "the profile quick alone" if cut else "no records"
+            return "1 part undecided" if len(left) == 1 else f"{len(left)} parts undecided"
+        if failed:
+            said = "fails" if decided == 1 else f"{len(failed)} of {decided} fail"
+        else:
+            said = "holds" if decided == 1 else f"all {decided} hold"
+        said += f", {len(left)} open" if left else ""
+        for place, part in enumerate(failed or held):
+            longer = f"{said}{', ' if place else ': '}{part.what}"
+            if len(longer) > most or len(longer.split()) > FOUND_WORDS:
+                break
+            said = longer
+        return said
 
     def to_json(self) -> dict[str, Any]:
         """Return what JSON can hold."""
@@ -147,7 +181,7 @@ class Verdict:
                 dict(zip(("folder", "profile", "environment"), one, strict=True))
                 for one in self.sources
             ],
-            "commands": claim.commands(),
+            "commands": list(self.commands or claim.commands()),
             "notes": list(self.notes),
             "freshness": self.freshness,
             "stale": list(self.stale),

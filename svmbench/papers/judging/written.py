@@ -7,7 +7,15 @@ from collections import Counter
 from collections.abc import Sequence
 
 from svmbench.base import inert
-from svmbench.papers.judging.verdict import STATES, Part, Verdict
+from svmbench.papers.judging.verdict import (
+    NOT_REPRODUCED,
+    OPEN,
+    PARTLY,
+    REPRODUCED,
+    STATES,
+    Part,
+    Verdict,
+)
 
 _HOLDS = {True: "yes", False: "no", None: "open"}
 #: What a Markdown cell shows of a reason.
@@ -32,14 +40,30 @@ def as_json(verdicts: Sequence[Verdict]) -> str:
     return json.dumps([verdict.to_json() for verdict in verdicts], indent=1, ensure_ascii=False)
 
 
-def as_rows(verdicts: Sequence[Verdict], *, details: bool = False) -> list[tuple[str, str]]:
-    """Return rows of two cells: a claim with its verdict, and with `details` all its parts."""
+#: The names of the columns of :func:`as_rows`.
+COLUMNS = ("claim", "verdict", "what was found", "freshness")
+#: Characters of a line that the table fits, and those between two columns.
+WIDTH, GAP = 80, 2
+
+
+def as_rows(verdicts: Sequence[Verdict]) -> list[tuple[str, str, str, str]]:
+    """Return a row for each claim: its name, the verdict, what was found, whether it is fresh."""
+    names = [(one.claim.id, one.state, one.freshness) for one in verdicts]
+    columns = zip((COLUMNS[0], COLUMNS[1], COLUMNS[3]), *names, strict=True)
+    room = WIDTH - sum(max(map(len, column)) for column in columns) - GAP * (len(COLUMNS) - 1)
+    return [
+        (one.claim.id, one.state, inert.line(one.found(room), room), one.freshness)
+        for one in verdicts
+    ]
+
+
+def as_details(verdicts: Sequence[Verdict]) -> list[tuple[str, str]]:
+    """Return rows of two cells: each claim with its verdict, its rule, and all its parts."""
     rows: list[tuple[str, str]] = []
     for verdict in verdicts:
         mark = f" ({verdict.freshness})" if verdict.freshness in {"stale", "unknown"} else ""
         rows.append((verdict.claim.id, f"{verdict.state}{mark}: {verdict.reason}"))
-        if details:
-            rows += [("", line) for line in (*_details(verdict), "")]
+        rows += [("", line) for line in (*_details(verdict), "")]
     return rows
 
 
@@ -54,7 +78,11 @@ def _details(verdict: Verdict) -> list[str]:
         lines.append(f"threshold: {claim.threshold()}")
     if claim.printed:
         lines.append(f"printed: {claim.printed}")
-    lines += [f"{_HOLDS[part.holds]:>4}  {_part(part)}" for part in verdict.parts]
+    order = [False, True, None]  # failures first
+    lines += [
+        f"{_HOLDS[part.holds]:>4}  {_part(part)}"
+        for part in sorted(verdict.parts, key=lambda part: order.index(part.holds))
+    ]
     if verdict.datasets():
         sizes = f" ({rows[0]:,} to {rows[1]:,} training rows)" if rows else ""
         lines.append(f"data sets: {', '.join(verdict.datasets())}{sizes}")
@@ -62,13 +90,14 @@ def _details(verdict: Verdict) -> list[str]:
               for folder, profile, environment in verdict.sources]  # fmt: skip
     lines += [f"note: {note}" for note in verdict.notes]
     lines += [f"stale: {one}" for one in verdict.stale]
-    return lines + [f"records: {command}" for command in claim.commands()]
+    return lines + [f"records: {command}" for command in verdict.commands or claim.commands()]
 
 
 def _part(part: Part) -> str:
     kind = " (stand-in)" if part.stand_in else ""
     printed = f" [printed: {part.printed}]" if part.printed else ""
-    return f"{part.what}{kind}: {part.measured}{printed}"
+    cut = f" ({part.cut})" if part.cut else ""
+    return f"{part.what}{kind}: {part.measured}{printed}{cut}"
 
 
 def as_markdown(verdicts: Sequence[Verdict]) -> str:
@@ -81,6 +110,23 @@ def as_markdown(verdicts: Sequence[Verdict]) -> str:
         reason = inert.markdown(inert.line(verdict.reason, _LONGEST))
         lines.append(f"| {statement} | {state} | {reason} |")
     return "\n".join([*lines, "", inert.markdown(summary(verdicts)) + "."])
+
+
+def outcome(verdicts: Sequence[Verdict]) -> str:
+    """Return what came of a paper's claims, in one sentence that names them; failures first."""
+    words = {
+        NOT_REPRODUCED: ("does not hold", "do not hold"),
+        PARTLY: ("holds in part", "hold in part"),
+        REPRODUCED: ("holds", "hold"),
+        OPEN: ("is open", "are open"),
+    }
+    said = []
+    for state, (one, several) in words.items():
+        names = [verdict.claim.id for verdict in verdicts if verdict.state == state]
+        if names:
+            said.append(f"{len(names)} {one if len(names) == 1 else several} ({', '.join(names)})")
+    last = f" and {said[-1]}" if len(said) > 1 else said[-1] if said else "none was judged"
+    return f"Of {len(verdicts)} claims {', '.join(said[:-1])}{last}."
 
 
 def by_paper(verdicts: Sequence[Verdict]) -> str:
