@@ -3,9 +3,11 @@
 import json
 import math
 import shutil
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
+import yaml
 from claimed_runs import SCENES, Kept, wobble, write_run, write_updates
 
 from svmbench.base.errors import ConfigError, ResultsError
@@ -681,3 +683,25 @@ def test_a_share_of_sets_whose_interval_holds_one_half_is_open(tmp_path):
     assert "on 7 of 11 sets" in found.parts[0].measured
     assert "interval 35% to 85%" in found.parts[0].measured
     assert "best of 40 settings against that of 8" in found.parts[0].measured
+
+
+@pytest.mark.parametrize("profile", ["paper", "thinned"])
+@pytest.mark.parametrize("table", [4, 5, 6, 7])
+def test_screening_paths_follow_nu_in_the_papers_steps(table, profile):
+    given = yaml.safe_load((ROOT / f"configs/srbo_table{table}.yaml").read_text())
+    whole = next(one["grid"]["nu"] for one in given["blocks"][0]["solvers"] if "nu" in one["grid"])
+    values = given["profiles"][profile].get("grid", {}).get("nu", whole)
+    steps = {round(b - a, 9) for a, b in pairwise(values)}
+    assert steps == {0.001}
+    assert len(values) == (986 if profile == "paper" else 30)
+
+
+def test_a_config_has_the_three_steps_of_nu_side_by_side():
+    given = yaml.safe_load((ROOT / "configs/srbo_steps.yaml").read_text())
+    steps = {}
+    for block in given["blocks"]:
+        values = block["solvers"][0]["grid"]["nu"]
+        assert (values[0], values[-1]) == (0.3, 0.5)
+        kernel = block["name"].split("-")[0]
+        steps.setdefault(kernel, set()).update(round(b - a, 9) for a, b in pairwise(values))
+    assert steps == {"linear": {0.1, 0.01, 0.001}, "rbf": {0.1, 0.01, 0.001}}
