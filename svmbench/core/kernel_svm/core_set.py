@@ -200,7 +200,7 @@ def precisions(tol: float) -> list[float]:
 
 
 class CoreSetMachine(KernelClassifier):
-    """An L2-SVM over a core set; subclasses define `_shrink`, `starts` and `repeats`."""
+    """An L2-SVM over a core set; subclasses define `_advance`, `starts`, `repeats`."""
 
     treats_offset = "absorbed"
     #: Members at the start, and how often draws that find nothing are repeated.

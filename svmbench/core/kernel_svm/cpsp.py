@@ -24,6 +24,12 @@ Deviations
       by its pre-image, and the loop goes on. The authors' program extends each active cut instead.
     - A point that is in the span already is refused (doubles of samples among them): nothing is
       added to the diagonal.
+    - A cut is dropped once it has had no weight in 50 QPs in a row (``one_slack.py``); the authors'
+      program drops it after 5.
+    - CPSP(tr) takes the best of 59 samples of the cut's violators, where the paper draws from all
+      training samples. Once the gap is small, its points and CPSP's starts are the best of 59
+      draws, or of up to 256, weighted by |g_i|, with which the residual was measured; all samples
+      are asked where the residual has few.
     - Where the basis may have as many points as there are samples, its points are samples for the
       RBF kernel: these span the solution, which as many free points need not.
 """

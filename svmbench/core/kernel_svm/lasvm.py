@@ -16,6 +16,8 @@ Reference
     or by margin. The CPSP paper compares with the latter.
 Deviations
     - The seeds are the first five samples of each class, as in the authors' program.
+    - REPROCESS drops samples of no use also where no pair violates the conditions by more than tau;
+      the paper's ends there before it drops any.
     - With a bound on the kept samples the epoch ends when it is reached, and finishing follows.
     - RBF values are float32, computed from float64 distances. Linear ones are float64, of inputs
       that are moved if they are far from zero: that changes the offset alone.

@@ -17,6 +17,7 @@ What the print leaves open
     - The step s: 1/Q_ii, which solves for the multiplier, as the text says it does.
     - The start: all multipliers equal with the least sum. From the other end, all of them 1, the
       sum is used up by the first samples of the file.
+    - epsilon, which the paper uses and gives no value: 1e-4, this suite's choice.
     - Where the middle of three cases is meant: both bounds are tested in the scale 0 … 1.
 """
 
@@ -28,7 +29,8 @@ from svmbench.base.compiled import compiled
 from svmbench.core.nu.unit_box import Point, UnitProblem
 from svmbench.core.numeric.arrays import raw
 
-#: The paper's epsilon, of gradients relative to the mean diagonal and of distances to bounds.
+#: This suite's value of epsilon, which the paper leaves open: of gradients relative to the mean
+#: diagonal and of distances to bounds.
 EPSILON = 1e-4
 
 

@@ -1,5 +1,7 @@
 """CVM and BVM against the L2-SVM's optimum, and their ball updates against naive ones."""
 
+import re
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -161,3 +163,10 @@ def test_what_can_not_be_asked_is_one_sentence(solver):
     ):
         with pytest.raises(ValueError, match=sentence):
             solver(**wrong).fit(X, y)
+
+
+def test_what_the_base_class_names_is_what_its_subclasses_define():
+    named = re.findall(r"`(\w+)`", core_set.CoreSetMachine.__doc__)
+    assert named == ["_advance", "starts", "repeats"]
+    for solver in (CVM, BVM):
+        assert all(name in vars(solver) for name in named)

@@ -336,3 +336,30 @@ def test_cuts_without_weight_are_dropped_with_their_members(monkeypatch):
     assert 0 < model.counters_["dropped"] < model.counters_["cuts"]
     best = optimum(RBF.between(X, X), y, 0.5)
     assert model.objective_ - best <= 60 * 0.5 * 1e-3
+
+
+@needs_jit
+def test_a_basis_that_no_point_can_join_is_complete_and_ends_the_search(monkeypatch):
+    grow, refused = cpsp.grow, []
+
+    def refuse_once_the_gap_is_small(growth, cuts, left, measured=None):
+        if measured is None:
+            return grow(growth, cuts, left)
+        refused.append(len(growth.basis.points))
+        return False
+
+    monkeypatch.setattr(cpsp, "grow", refuse_once_the_gap_is_small)
+    X, labels = load_breast_cancer(return_X_y=True)
+    X, y = minmax_scale(X), 2.0 * labels - 1.0
+    model = CPSP(C=1.0, gamma=0.5, n_basis=len(y) - 1, tol=1e-4).fit(X, y)
+    assert len(refused) == 1
+    assert model.stop_reason_ == "converged"
+    assert model.counters_["basis_vectors"] == refused[0] < len(y) - 1
+
+
+def test_the_header_declares_how_cuts_are_dropped_and_points_drawn():
+    text = " ".join(cpsp.__doc__.split())
+    assert f"no weight in {one_slack.PATIENCE} QPs in a row" in text
+    assert "the authors' program drops it after 5" in text
+    assert f"the best of {preimage.DRAWS} samples of the cut's violators" in text
+    assert f"or of up to {preimage.CERTAIN}, weighted" in text

@@ -415,3 +415,21 @@ def test_solvers_refuse_a_path_that_does_not_ascend(name, values):
     labels = () if name == "srbo-oc-svm" else (y,)
     with pytest.raises(ValueError, match="values of nu must ascend"):
         list(model.path(model.prepare(X, *labels), None, "nu", values))
+
+
+@pytest.mark.parametrize(
+    ("total", "left_the_box", "expected"),
+    [
+        (2.0, [1], [1]),  # the one that left makes up for the sum
+        (2.5, [], [2, 3]),  # none left: half of the coordinates, those of the largest v
+        (3.9, [], [0, 1, 2, 3]),  # half can't reach the sum: the whole problem
+        (0.5, [1], [0, 1, 2, 3]),  # the others alone have a larger sum: the whole problem
+    ],
+)
+def test_enough_is_what_left_the_box_or_half_or_the_whole_problem(total, left_the_box, expected):
+    problem = UnitProblem(np.eye(4), total)
+    last = problem.at(np.full(4, total / 4))
+    last.v[:] = [1.0, 2.0, 3.0, 4.0]
+    leaves = np.isin(np.arange(4), left_the_box)
+    found = sequence._enough(problem, leaves, np.full(4, 0.5), last)
+    assert found.tolist() == expected
