@@ -692,7 +692,11 @@ def grown_data(_content: bytes, chooser: random.Random) -> bytes:
 GROWN = {
     kind.name: kind
     for kind in (
-        _grown("grown-config", growing.from_schema(_config_schema, _as_config), read_grown_config),
+        _grown(
+            "grown-config",
+            growing.from_schema(_config_schema, _as_config, growing.MOST_BYTES_YAML),
+            read_grown_config,
+        ),
         _grown(
             "grown-registry",
             growing.from_schema(_registry_schema, _as_registry),

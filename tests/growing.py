@@ -55,6 +55,10 @@ VAST = (
 )
 #: Bytes of a grown file: beyond it, readers look at the size alone.
 MOST_BYTES = 64 << 20
+#: Bytes of a grown config, four times what one may have; PyYAML writes some 200 kB in a second.
+MOST_BYTES_YAML = 512 << 10
+#: Bytes that a value takes in a file beside the characters of its text: signs, blanks, digits.
+BYTES_PER_VALUE = 4
 LENGTHS = (200, 201, 3_000, 60_000)
 #: Columns of a wide table; to read one takes seconds, so that one file in thirty is such a table.
 WIDE = (20_000, 100_001)
@@ -68,11 +72,17 @@ class Grower:
     chooser : random.Random
     definitions : mapping
         What the schema's references stand for.
+    most : int, default 64 MiB
+        How many bytes all repeated values may take in a file, about. A list in a list in a list
+        may be repeated 3,000 times at each level; the last that does not fit is repeated less.
     """
 
-    def __init__(self, chooser: Draw, definitions: Mapping[str, Any]) -> None:
+    def __init__(
+        self, chooser: Draw, definitions: Mapping[str, Any], most: int = MOST_BYTES
+    ) -> None:
         self.chooser = chooser
         self.definitions = definitions
+        self.left = most
         #: The share of values that are odd, one for the whole file: with many, none is deep.
         self.oddness = chooser.choice([0.0, 0.0, 0.01, 0.03, 0.1])
 
@@ -139,7 +149,10 @@ class Grower:
         number = max(schema.get("minItems", 0), chooser.choice([0, 1, 1, 2, 3]))
         made = [self.grow(items, key, depth + 1) for _ in range(number)]
         if made and chooser.random() < self.oddness:
-            return made * chooser.choice([100, 1000, 3000])
+            times, takes = chooser.choice([100, 1000, 3000]), bytes_of(made, self.left)
+            times = min(times, 1 + self.left // takes)
+            self.left -= (times - 1) * takes
+            return made * times
         return made
 
     def odd(self, key: str) -> Any:
@@ -160,9 +173,22 @@ class Grower:
         return chooser.choice([None, True, "", [], {}, [[]], {"": None}, {"a": {"a": {}}}, "a.b"])
 
 
-def grown(schema: Mapping[str, Any], chooser: Draw) -> Any:
-    """Return a value grown from a JSON schema."""
-    return Grower(chooser, schema.get("$defs", {})).grow(schema)
+def bytes_of(value: Any, most: int) -> int:
+    """Return how many bytes a value takes in a file, about; some number above `most` if more."""
+    found, todo = 0, [value]
+    while todo and found <= most:
+        each = todo.pop()
+        found += BYTES_PER_VALUE + (len(each) if isinstance(each, str) else 0)
+        if isinstance(each, Mapping):
+            todo += [*each, *each.values()]
+        elif isinstance(each, list):
+            todo += each
+    return found
+
+
+def grown(schema: Mapping[str, Any], chooser: Draw, most: int = MOST_BYTES) -> Any:
+    """Return a value grown from a JSON schema; `most` is as for :class:`Grower`."""
+    return Grower(chooser, schema.get("$defs", {}), most).grow(schema)
 
 
 def of_shape(shape: Any) -> dict[str, Any]:
@@ -227,10 +253,12 @@ def table_text(chooser: Draw) -> bytes:
 Mutate = Callable[[bytes, Draw], bytes]
 
 
-def from_schema(schema: Callable[[], Mapping[str, Any]], write: Callable[[Any], str]) -> Mutate:
-    """Return what grows a file, whatever it is given."""
+def from_schema(
+    schema: Callable[[], Mapping[str, Any]], write: Callable[[Any], str], most: int = MOST_BYTES
+) -> Mutate:
+    """Return what grows a file, whatever it is given; `most` is as for :class:`Grower`."""
 
     def grow(_content: bytes, chooser: Draw) -> bytes:
-        return write(grown(schema(), chooser)).encode("utf-8", "replace")[:MOST_BYTES]
+        return write(grown(schema(), chooser, most)).encode("utf-8", "replace")[:MOST_BYTES]
 
     return grow

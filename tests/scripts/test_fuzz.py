@@ -6,12 +6,14 @@ import bz2
 import json
 import lzma
 import mmap
+import random
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import fuzzing
+import growing
 import mutators
 import numpy as np
 import pandas as pd
@@ -55,6 +57,21 @@ def test_a_grown_file_is_read_or_refused_in_a_sentence(name: str, folder: Path) 
     tally = fuzz(GROWN[name], GROWN_CASES, seed=2026, folder=folder)
     assert tally.findings == []
     assert sum(tally.past.values()) >= GROWN_CASES / 10
+
+
+def test_what_grows_has_a_greatest_size() -> None:
+    """Lists in lists, each of which may be repeated 3,000 times, end at the size that is given."""
+    most, schema = 100_000, {"type": "number"}
+    for _ in range(6):
+        schema = {"type": "array", "items": schema, "minItems": 1}
+    found = [
+        growing.bytes_of(growing.grown(schema, random.Random(seed), most), 100 * most)
+        for seed in range(300)
+    ]
+    assert most / 2 < max(found) < 2 * most
+    one = [[1.5] * 10, {"key": "x" * 100}]
+    assert growing.bytes_of(one, most) == 4 * 15 + 3 + 100
+    assert 50 < growing.bytes_of(one, 50) < 200
 
 
 def test_what_is_wrong_with_a_baseline_is_short(folder: Path) -> None:
