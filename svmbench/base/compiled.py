@@ -32,8 +32,8 @@ def _cpu_name() -> str:
 
 def _cache_key() -> str:
     digest = hashlib.sha256()
-    package = Path(__file__).parents[1]  # in an archive there are no files to read
-    for source in sorted([*package.glob("base/compiled.py"), *package.glob("core/**/*.py")]):
+    root = Path(__file__).parents[1]  # in an archive there are no files to read
+    for source in sorted([*root.glob("base/compiled.py"), *root.glob("core/**/*.py")]):
         digest.update(source.name.encode())
         digest.update(source.read_bytes())
     for package in ("numba", "numpy"):
