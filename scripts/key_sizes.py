@@ -41,7 +41,7 @@ def covered(solver: str, protocol: str, task: str = "", reads: str = "") -> set[
     """
     declared = solvers()[solver]
     own = "kernel" if "kernel" in declared.reads else "arrays"
-    kind = (solver, protocol, task or declared.task, reads or own)
+    kind = (solver, protocol, task or declared.task, reads or own, "accuracy")
     return keys.closure(*modules_of_kind(*kind))
 
 

@@ -19,6 +19,7 @@ from sklearn.svm import SVC, NuSVC, OneClassSVM
 from svmbench.base.errors import UnknownNameError
 from svmbench.schema import scores
 from svmbench.schema.scores import SCORES, Exam, Score, evaluate, mark
+from svmbench.schema.scores.calibration import platt_sigmoid
 
 ALL = list(SCORES)
 
@@ -174,7 +175,7 @@ def test_the_sigmoid_is_the_optimum_of_the_smoothed_likelihood() -> None:
     rng = np.random.default_rng(2)
     margins = 3.0 + 5.0 * rng.normal(size=300)
     positive = rng.random(300) < 1.0 / (1.0 + np.exp(-(0.6 * margins - 2.0)))
-    slope, offset = scores.platt_sigmoid(margins, positive)
+    slope, offset = platt_sigmoid(margins, positive)
     high = (positive.sum() + 1) / (positive.sum() + 2)
     low = 1 / ((~positive).sum() + 2)
     # Each row once as positive, weighted by its target, and once as negative.
@@ -189,12 +190,12 @@ def test_the_sigmoid_is_the_optimum_of_the_smoothed_likelihood() -> None:
 
 
 def test_the_sigmoid_stays_finite_where_margins_separate_or_are_equal() -> None:
-    slope, offset = scores.platt_sigmoid(
+    slope, offset = platt_sigmoid(
         np.array([-2.0, -1.0, 1.0, 2.0]), np.array([False, False, True, True])
     )
     assert 0 < slope < 100
     assert offset == pytest.approx(0.0, abs=1e-6)
-    slope, offset = scores.platt_sigmoid(np.ones(5), np.array([True, False, True, True, True]))
+    slope, offset = platt_sigmoid(np.ones(5), np.array([True, False, True, True, True]))
     assert math.isfinite(slope)
     # All alike: the mean of the targets, 5/6 four times and 1/3 once.
     share = (4 * 5 / 6 + 1 / 3) / 5

@@ -141,6 +141,12 @@ def closure(*modules: str) -> set[str]:
     return seen if has_several else seen - set(OF_SEVERAL_CLASSES)
 
 
+@cache
+def reaches(module: str, other: str) -> bool:
+    """Return whether a module imports another one, or imports what does."""
+    return other in closure(module)
+
+
 def versions(modules: set[str]) -> dict[str, str]:
     """Return the versions of the packages outside this one that some modules import."""
     named = {*modules, *(name for module in modules for name in _imports(module))}
@@ -232,7 +238,7 @@ def names_own_module(name: str) -> bool:
 
 def forget() -> None:
     """Read files anew: they have changed while this process ran."""
-    for cached in (code_hash, _imports, _face, _read, _is_own, source_of, _version):
+    for cached in (code_hash, reaches, _imports, _face, _read, _is_own, source_of, _version):
         cached.cache_clear()
 
 

@@ -25,7 +25,7 @@ from svmbench.experiment.config.capabilities import (
 from svmbench.experiment.config.loader import apply_profile, check_config, find_config
 from svmbench.experiment.config.models import Config
 from svmbench.experiment.plan.filters import Filters
-from svmbench.experiment.plan.keys import code_hash, hash_of, manifest
+from svmbench.experiment.plan.keys import code_hash, hash_of, manifest, reaches
 from svmbench.experiment.plan.sharing import distances_of, searches_by_distances, shared_arrays
 from svmbench.experiment.protocols import protocols, reads_of, solvers_in
 from svmbench.experiment.protocols.declare import Protocol
@@ -403,21 +403,27 @@ def modules_of(spec: CellSpec) -> tuple[str, ...]:
     return tuple(dict.fromkeys(modules))
 
 
-def kinds_of(spec: CellSpec) -> list[tuple[str, str, str, str]]:
+def kinds_of(spec: CellSpec) -> list[tuple[str, ...]]:
     """Return what :func:`code_of` takes for each solver of a cell; once where there is none."""
     how = spec["protocol"], spec.get("task", "binary"), reads_of(spec)
-    return [(name, *how) for name in solvers_in(spec) or [""]]
+    asked = [*spec.get("scores", []), *([spec["select_by"]] if "select_by" in spec else [])]
+    return [(name, *how, *dict.fromkeys(asked)) for name in solvers_in(spec) or [""]]
 
 
-def modules_of_kind(solver: str, protocol: str, task: str, reads: str) -> tuple[str, ...]:
+def modules_of_kind(
+    solver: str, protocol: str, task: str, reads: str, *asked: str
+) -> tuple[str, ...]:
     """Return the modules that decide one kind of cell; see :func:`code_of`."""
     from svmbench.baselines.catalogue import modules_of
 
-    function = protocols()[protocol].function(reads)
-    return (*(modules_of(solver, task) if solver else ()), function.__module__)
+    own = [protocols()[protocol].function(reads).__module__]
+    # Not every protocol scores its models.
+    if reaches(own[0], scores.__name__):
+        own += [scores.find(name).function.__module__ for name in asked]
+    return tuple(dict.fromkeys([*(modules_of(solver, task) if solver else ()), *own]))
 
 
-def code_of(solver: str, protocol: str, task: str, reads: str) -> str:
+def code_of(solver: str, protocol: str, task: str, reads: str, *asked: str) -> str:
     """Return a hash of the code of a solver in a protocol; of a program also one of its files.
 
     Parameters
@@ -430,10 +436,12 @@ def code_of(solver: str, protocol: str, task: str, reads: str) -> str:
         ``"binary"``, ``"multiclass"`` or ``"one-class"``.
     reads : str
         The form in which the cell takes its rows, as `reads_of` has it.
+    *asked : str
+        The names of the cell's scores.
     """
     from svmbench.baselines.catalogue import solver_class
 
-    own = code_hash(*modules_of_kind(solver, protocol, task, reads))
+    own = code_hash(*modules_of_kind(solver, protocol, task, reads, *asked))
     return f"{own} {solver_class(solver).commands.fingerprint()}" if is_program(solver) else own
 
 

@@ -9,13 +9,14 @@ A score may be undefined on some rows: the area under the curve of one class is 
 function then raises :class:`Undefined` with the reason, which is recorded in the value's place. No
 score is ever NaN, and none that is undefined costs a cell its result.
 
-The contract is in ``contract.py``; every score that ships stands, whole, in ``measures.py``.
+The contract is in ``contract.py``. Scores that ship stand in ``measures.py`` (of predictions and
+decision values), ``calibration.py`` (of probabilities) and ``costs.py`` (a model's size, time).
 """
 
 from __future__ import annotations
 
-from svmbench.schema.scores import measures
-from svmbench.schema.scores.calibration import platt_sigmoid
+from importlib import import_module
+
 from svmbench.schema.scores.contract import (
     SCORES,
     Exam,
@@ -39,7 +40,10 @@ __all__ = [
     "evaluate",
     "find",
     "mark",
-    "measures",
-    "platt_sigmoid",
     "score",
 ]
+
+# By name: a cell's key covers the modules of its own scores (`planner.modules_of_kind`). Scores are
+# listed in this order.
+for _module in ("measures", "calibration", "costs"):
+    import_module(f"{__name__}.{_module}")

@@ -1,10 +1,42 @@
-"""From decision values to probabilities."""
+"""The score of probabilities, and the calibration that makes them of decision values."""
 
 from __future__ import annotations
 
 import math
 
 import numpy as np
+
+from svmbench.schema.scores.contract import Exam, Undefined, score
+
+
+@score(
+    "log-loss", metric="log_loss", caption="log-loss of calibrated margins (nats)", unit="nats",
+    better="lower", tolerance=0.02, needs=("decision_function", "training"),
+)  # fmt: skip
+def log_loss(exam: Exam) -> float:
+    """Mean negative log-likelihood of the test labels under calibrated decision values.
+
+    The probability of the positive class is Platt's sigmoid of the decision value, fitted to the
+    decision values of the model's own training rows with his smoothed targets: no row is held out
+    for it, so that the same model is scored by every score. It is a calibration in sample; a model
+    that separates its training rows is too sure of itself, and its log-loss says so.
+    """
+    if exam.training is None or exam.training[1] is None:
+        raise Undefined("a calibration needs the training rows with their labels")
+    decisions, positive = exam.decisions, exam.positive
+    strangers = ~np.isin(exam.y, exam.classes)
+    if np.any(strangers):
+        raise Undefined(f"the model has never seen the class {exam.y[strangers][0]}")
+    X, y = exam.training
+    margins = np.asarray(exam.say("decision_function", X), dtype=np.float64)
+    labels = np.asarray(y) == exam.classes[1]
+    if np.all(labels) or not np.any(labels):
+        raise Undefined("a calibration needs training rows of two classes")
+    if not np.all(np.isfinite(margins)):
+        raise Undefined("some decision values of training rows are not finite")
+    slope, offset = platt_sigmoid(margins, labels)
+    z = slope * decisions + offset
+    return float(np.mean(np.logaddexp(0.0, np.where(positive, -z, z))))
 
 
 def platt_sigmoid(margins: np.ndarray, positive: np.ndarray) -> tuple[float, float]:

@@ -115,6 +115,22 @@ def test_an_edit_of_what_some_cells_need_leaves_the_others_their_keys(
     assert {kind for kind in before if before[kind] != after[kind]} == {(task, reads)}
 
 
+def test_a_key_covers_the_modules_of_a_cell_s_own_scores(tree: Path) -> None:
+    def hashes() -> dict[tuple[str, str], str]:
+        keys.forget()
+        return {
+            (protocol, score): code_of("alsvm", protocol, "binary", "arrays", score)
+            for protocol in ("fit", "check")
+            for score in ("accuracy", "log-loss")
+        }
+
+    before = hashes()
+    touch(tree / "schema" / "scores" / "calibration.py")
+    after = hashes()
+    changed = {kind for kind in before if before[kind] != after[kind]}
+    assert changed == {("fit", "log-loss")}
+
+
 def test_a_key_follows_relative_imports_and_those_inside_functions(tree: Path) -> None:
     before = keys.closure("svmbench.core.numeric.qp")
     touch(tree / "core/numeric/qp.py", "def more():\n    from ..linear import dcd\n    return dcd")

@@ -1,0 +1,56 @@
+"""Scores of a model's size and of the time that its predictions take."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Mapping
+
+import numpy as np
+
+from svmbench.schema.scores.contract import Exam, Undefined, named, score
+
+#: Predictions are repeated until their CPU time sums to this many seconds …
+PREDICT_TOTAL_S = 0.05
+#: … or until there are so many.
+PREDICT_REPEATS = 50
+
+
+@score(
+    "support-vectors", metric="n_support_vectors", caption="support vectors", unit="",
+    better="lower", tolerance=0.1, relative=True, needs=("model",),
+)  # fmt: skip
+def support_vectors(exam: Exam) -> float:
+    """How many training rows the model is made of; one against one: the sum over the pairs."""
+    model = exam.estimator
+    for attribute, count in (("support_", len), ("n_support_", np.sum)):
+        if (values := getattr(model, attribute, None)) is not None:
+            return float(count(values))
+    counters = getattr(model, "counters_", None)
+    if isinstance(counters, Mapping) and "support_vectors" in counters:
+        return float(counters["support_vectors"])
+    raise Undefined(f"{named(model)} has no support vectors")
+
+
+@score(
+    "predict-time", metric="predict_time_per_row_s", caption="CPU time of prediction a row (s)",
+    unit="s", better="lower", tolerance=None,
+)  # fmt: skip
+def predict_time(exam: Exam) -> float:
+    """CPU seconds of `predict` on all test rows, median of its repeats, a row.
+
+    The call that gave the other scores their predictions was the first, and is not timed.
+    """
+    if exam.estimator is None:
+        raise Undefined("the model itself is not at hand")
+    if exam.X is None:
+        raise Undefined("the rows are not in memory")
+    _ = exam.predicted
+    # What runs a program knows what that took.
+    now = getattr(exam.estimator, "cpu_clock", time.process_time)
+    seconds: list[float] = []
+    while sum(seconds) < PREDICT_TOTAL_S and len(seconds) < PREDICT_REPEATS:
+        start = now()
+        exam.estimator.predict(exam.X)
+        seconds.append(now() - start)
+    return statistics.median(seconds) / len(exam.y)
