@@ -166,9 +166,17 @@ class Comparison:
 
 
 def compare(
-    summary: Summary, cell: Cell, table: str | None, *, allow_contended: bool = False
+    summary: Summary,
+    cell: Cell,
+    table: str | None,
+    *,
+    allow_contended: bool = False,
+    is_cut: bool = False,
 ) -> Comparison:
-    """Set a summary beside the number that its paper prints for it in `table` (None: nowhere)."""
+    """Set a summary beside the number that its paper prints for it in `table` (None: nowhere).
+
+    Where the rows were cut (`is_cut`), a time is not compared with the printed one.
+    """
     if not table:
         return Comparison(None, None)
     printed = published.lookup(
@@ -181,6 +189,7 @@ def compare(
         dimensions=cell.dimensions,
     )
     fit = not summary.partial and (allow_contended or not summary.busy)
+    fit = fit and not (is_cut and is_timing(summary.metric))
     if printed is None or summary.value is None or not fit:
         return Comparison(printed, None)
     return Comparison(printed, summary.value - printed)

@@ -14,6 +14,7 @@ from svmbench.base import inert
 from svmbench.base.errors import DamagedResultsError
 from svmbench.base.misfits import sentence, shown
 from svmbench.report import captions, wording
+from svmbench.report.cuts import is_cut
 from svmbench.report.media import MARKDOWN
 from svmbench.report.provenance import missing, undefined
 from svmbench.report.races import VERSUS, take_apart
@@ -125,9 +126,16 @@ def lay_out(run: Run, spec: TableSpec, *, allow_contended: bool = False) -> Tabl
                 # What has not been measured anywhere stands in the first row of its kind.
                 row = (*row, machine or next(iter(machines[row]), ""))
             column_keys[column] = None
+            cut = bool(spec.published) and is_cut(run, members)
             for metric in spec.metrics:
                 summary = summarise(members, metric)
-                comparison = compare(summary, cell, spec.published, allow_contended=allow_contended)
+                comparison = compare(
+                    summary,
+                    cell,
+                    spec.published,
+                    allow_contended=allow_contended,
+                    is_cut=cut,
+                )
                 entries[row, column, metric] = Entry(cell, summary, comparison)
     columns = [(column, metric) for column in column_keys for metric in spec.metrics]
     if any(cell.is_race for cell in cells):

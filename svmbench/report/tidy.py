@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from svmbench.base import inert
 from svmbench.report import wording
+from svmbench.report.cuts import is_cut
 from svmbench.report.races import take_apart
 from svmbench.report.records import Cell, Run
 from svmbench.report.summary import by_machine, compare, group, metric_names, summarise
@@ -93,7 +94,11 @@ def _row(
     cell = members[0]
     summary = summarise(members, metric)
     comparison = compare(
-        summary, cell, spec.published if spec else None, allow_contended=allow_contended
+        summary,
+        cell,
+        spec.published if spec else None,
+        allow_contended=allow_contended,
+        is_cut=bool(spec and spec.published) and is_cut(run, members),
     )
     return {
         "paper": cell.paper,

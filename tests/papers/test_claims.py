@@ -35,10 +35,12 @@ from svmbench.papers.judging.verdict import (
     decide,
 )
 from svmbench.papers.judging.written import summary
+from svmbench.report.builder import read_spec
 from svmbench.report.comparisons import Interval
 from svmbench.report.estimates import Estimate, difference
-from svmbench.report.records import Cell
+from svmbench.report.records import Cell, read_run
 from svmbench.report.statistics import PowerLaw
+from svmbench.report.tables import lay_out
 
 ROOT = Path(__file__).resolve().parents[2]
 ALL = {claim.id: claim for claim in judging.read()}
@@ -705,3 +707,17 @@ def test_a_config_has_the_three_steps_of_nu_side_by_side():
         kernel = block["name"].split("-")[0]
         steps.setdefault(kernel, set()).update(round(b - a, 9) for a, b in pairwise(values))
     assert steps == {"linear": {0.1, 0.01, 0.001}, "rbf": {0.1, 0.01, 0.001}}
+
+
+def test_times_of_fewer_rows_than_the_paper_s_have_no_ratio_to_printed_times():
+    """In a9a's rows of Table II, cut to 4,000 of 32,561, and in splice's, which are whole."""
+    found = {}
+    for folder in ("sgdlssvm_table2-medium", "sgdlssvm_table2-paper"):
+        run = read_run(ROOT / "results/sgdlssvm" / folder)
+        spec = read_spec(next(one for one in run.tables if one["name"] == "table2"), "plan.json")
+        for entry in lay_out(run, spec).entries.values():
+            if entry.summary.metric == "train_time_s" and entry.comparison.published is not None:
+                found.setdefault(entry.cell.dataset, []).append(entry.comparison.difference)
+    assert found["a9a"]
+    assert set(found["a9a"]) == set(found["ijcnn1"]) == {None}
+    assert None not in found["splice"]

@@ -195,7 +195,7 @@ def test_a_package_names_its_papers_and_is_not_imported(tmp_path: Path) -> None:
 
 
 #: Modules of the package that the command may load, the checks of one paper among them.
-MOST_MODULES = 45
+MOST_MODULES = 46
 
 
 def test_verdicts_load_little_of_the_package() -> None:

@@ -20,13 +20,14 @@ from svmbench.base.paper_folders import Paper, papers
 from svmbench.papers.judging.checks import CHECKS, load
 from svmbench.papers.judging.cuts import whole_alone
 from svmbench.papers.judging.entries import METRICS, Claim, limit_problems, read_claims
-from svmbench.papers.judging.evidence import FULL, Evidence, Source, gather
+from svmbench.papers.judging.evidence import Evidence, Source, gather
 from svmbench.papers.judging.verdict import (
     OPEN,
     Part,
     Verdict,
     decide,
 )
+from svmbench.report.cuts import FULL
 from svmbench.schema.scores import SCORES
 
 __all__ = ["Claim", "Evidence", "Part", "Verdict", "completed", "gather", "judge", "read"]

@@ -7,14 +7,9 @@ from dataclasses import replace
 
 from svmbench.base.paper_folders import Paper
 from svmbench.papers.judging.entries import Claim
-from svmbench.papers.judging.evidence import FULL, LEAST, Evidence, Source
-from svmbench.papers.judging.verdict import Part, size_of
-from svmbench.report.records import Cell
-from svmbench.report.summary import measured
-
-#: A sample is whole from this share of the printed rows on: a file may have a few rows more or
-#: fewer than its paper prints, and a training part of four fifths is of the whole sample.
-WHOLE_SHARE = 0.75
+from svmbench.papers.judging.evidence import LEAST, Evidence, Source
+from svmbench.papers.judging.verdict import Part
+from svmbench.report.cuts import cut_to
 
 
 def whole_alone(parts: Sequence[Part], claim: Claim, paper: Paper, kept: Evidence) -> list[Part]:
@@ -25,7 +20,7 @@ def whole_alone(parts: Sequence[Part], claim: Claim, paper: Paper, kept: Evidenc
     parts : sequence of Part
     claim : Claim
     paper : Paper
-        What it prints of its data sets tells the rows.
+        Whose claim it is.
     kept : Evidence
     """
     of_cell: dict[str, Source] = {}
@@ -36,52 +31,24 @@ def whole_alone(parts: Sequence[Part], claim: Claim, paper: Paper, kept: Evidenc
                 of_cell.update(
                     (cell.key, source) for cell in source.cells if named or cell.key not in of_cell
                 )
-    return [replace(part, cut=_why_cut(part, paper, of_cell)) for part in parts]
+    return [replace(part, cut=_why_cut(part, of_cell)) for part in parts]
 
 
-def _why_cut(part: Part, paper: Paper, of_cell: dict[str, Source]) -> str:
+def _why_cut(part: Part, of_cell: dict[str, Source]) -> str:
     """Return which data sets of a part were cut, and by which profile; nothing for a whole one."""
     pairs = [(cell, of_cell[cell.key]) for cell in part.cells if cell.key in of_cell]
     profiles = list(dict.fromkeys(source.profile for _, source in pairs))
     if LEAST in profiles:
         return f"profile {LEAST}"
     cut: dict[str, str] = {}
-    for dataset in dict.fromkeys(cell.dataset for cell, _ in pairs if cell.dataset):
-        own = [(cell, source) for cell, source in pairs if cell.dataset == dataset]
-        rows = _cut_to(str(dataset), own, paper)
-        if rows:
-            cut[str(dataset)] = rows
+    for source in {id(source): source for _, source in pairs}.values():
+        own = [cell for cell, of in pairs if of is source]
+        for dataset in dict.fromkeys(cell.dataset for cell in own if cell.dataset):
+            rows = cut_to(source.run, [cell for cell in own if cell.dataset == dataset])
+            if rows:
+                cut[dataset] = rows
     if not cut:
         return ""
     named = "; ".join(f"{name} {said}" for name, said in list(cut.items())[:3])
     more = f" and {len(cut) - 3} more" if len(cut) > 3 else ""
     return f"cut: {named}{more} (profile {', '.join(profiles)})"
-
-
-def _cut_to(dataset: str, pairs: Sequence[tuple[Cell, Source]], paper: Paper) -> str:
-    """Return to how many rows a data set was cut; nothing where it was not."""
-    printed = paper.datasets.get(dataset, {}).get("n_samples")
-    if "[:" in dataset:
-        return "by its name"
-    limits = [
-        limit
-        for cell, source in pairs
-        if (limit := source.run.blocks.get(cell.block, {}).get("max_samples") or 0)
-    ]
-    if limits:
-        most = max(limits)
-        if isinstance(printed, int):
-            return f"{most:,} of {printed:,} rows" if most < WHOLE_SHARE * printed else ""
-        partial = any(source.profile != FULL for _, source in pairs)
-        filled = any(_rows(cell) >= 0.98 * most for cell, _ in pairs)
-        return f"at {most:,} rows" if partial and filled else ""
-    swept = [_rows(cell) for cell, _ in pairs if "rows" in cell.dimensions]
-    partial = all(source.profile != FULL for _, source in pairs)
-    if swept and partial and isinstance(printed, int) and max(swept) < WHOLE_SHARE * printed:
-        return f"{max(swept):,.0f} of {printed:,} rows"
-    return ""
-
-
-def _rows(cell: Cell) -> float:
-    """Return the rows that a cell trained on and was tested on."""
-    return (size_of(cell) or 0.0) + (measured(cell, "n_test") or 0.0)

@@ -18,13 +18,14 @@ from pathlib import Path
 
 from svmbench.base.errors import ResultsError
 from svmbench.base.files import read_text
+from svmbench.report.cuts import FULL
 from svmbench.report.folders import folders_with_tables, run_folders
 from svmbench.report.newest import PACKED, RECORDS
 from svmbench.report.races import take_apart
 from svmbench.report.records import Cell, Run, read_run
 
-#: The full protocol, and the one that only shows that everything runs.
-FULL, LEAST = "paper", "quick"
+#: The profile that only shows that everything runs.
+LEAST = "quick"
 
 
 @dataclass(frozen=True)

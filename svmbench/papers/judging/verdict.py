@@ -145,8 +145,10 @@ class Verdict:
             cut = [part.cut for part in left if part.cut]
             if any("rows" in one for one in cut):
                 return f"{len(cut)} of {len(left)} parts cut to fewer rows"
-            if cut or not left:
-                return "the profile quick alone" if cut else "no records"
+            if cut:
+                return "the profile quick alone"
+            if not left:
+                return " ".join(self.reason.split()[:FOUND_WORDS])
             return "1 part undecided" if len(left) == 1 else f"{len(left)} parts undecided"
         if failed:
             said = "fails" if decided == 1 else f"{len(failed)} of {decided} fail"
