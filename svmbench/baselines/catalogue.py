@@ -1,4 +1,4 @@
-"""Every solver of the suite: found by looking through the two rooms that hold them.
+"""Every solver of the suite, found by importing the modules of `core` and `baselines`.
 
 A solver enters the registry where its class stands, by `declare`; importing its
 module is all it takes. This module imports them all, once, and after them the modules that the
@@ -41,10 +41,10 @@ def _registry() -> dict[str, Any]:
 
 @cache
 def _declare_own() -> None:
-    """Import every module of the two rooms."""
-    for room in ("svmbench.core", "svmbench.baselines"):
-        package = import_module(room)
-        for module in pkgutil.walk_packages(package.__path__, prefix=f"{room}."):
+    """Import every module of `core` and `baselines`."""
+    for name in ("svmbench.core", "svmbench.baselines"):
+        package = import_module(name)
+        for module in pkgutil.walk_packages(package.__path__, prefix=f"{name}."):
             import_module(module.name)
 
 

@@ -28,7 +28,7 @@ def _declare_own() -> None:
 def protocols() -> dict[str, Protocol]:
     """Return every protocol by its name."""
     _declare_own()
-    return dict(REGISTRY)
+    return dict(sorted(REGISTRY.items()))
 
 
 def solvers_in(spec: CellSpec) -> list[str]:
