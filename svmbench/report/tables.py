@@ -6,6 +6,7 @@ import csv
 import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
@@ -102,6 +103,7 @@ def read_checked(model: type[SpecType], raw: Mapping[str, Any], where: str) -> S
 def lay_out(run: Run, spec: TableSpec, *, allow_contended: bool = False) -> Table:
     """Arrange a block's summaries in rows and columns."""
     cells = take_apart(run.block_cells(spec.block))
+    beside_print = partial(compare, allow_contended=allow_contended)
     varying = varying_fields(cells)
     rows, across = spec.row_fields, spec.column_fields
     row_fields = (*rows, *(f for f in varying if f not in (*rows, *across)))
@@ -129,13 +131,7 @@ def lay_out(run: Run, spec: TableSpec, *, allow_contended: bool = False) -> Tabl
             cut = bool(spec.published) and is_cut(run, members)
             for metric in spec.metrics:
                 summary = summarise(members, metric)
-                comparison = compare(
-                    summary,
-                    cell,
-                    spec.published,
-                    allow_contended=allow_contended,
-                    is_cut=cut,
-                )
+                comparison = beside_print(summary, cell, spec.published, is_cut=cut)
                 entries[row, column, metric] = Entry(cell, summary, comparison)
     columns = [(column, metric) for column in column_keys for metric in spec.metrics]
     if any(cell.is_race for cell in cells):
