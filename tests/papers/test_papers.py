@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import subprocess
 import sys
@@ -194,8 +195,19 @@ def test_a_package_names_its_papers_and_is_not_imported(tmp_path: Path) -> None:
     assert done.stdout.splitlines()[-1].startswith("theirs ")
 
 
-#: Modules of the package that the command may load, the checks of one paper among them.
-MOST_MODULES = 46
+#: Modules of the package that the command may load, the checks of one paper among them; packages
+#: whose `__init__.py` has a docstring alone, or none, don't count.
+MOST_MODULES = 43
+
+
+def _has_code(name: str) -> bool:
+    """Whether a module is a file of its own, or a package with more than a docstring."""
+    place = ROOT.joinpath(*name.split("."))
+    if not place.is_dir():
+        return True
+    init = place / "__init__.py"
+    body = ast.parse(init.read_text(encoding="utf-8")).body if init.is_file() else []
+    return any(not isinstance(one, ast.Expr) for one in body)
 
 
 def test_verdicts_load_little_of_the_package() -> None:
@@ -209,7 +221,7 @@ def test_verdicts_load_little_of_the_package() -> None:
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert "9 claims: " in done.stdout
-    loaded = done.stderr.split()
+    loaded = [name for name in done.stderr.split() if _has_code(name)]
     assert "svmbench.papers.smo.checks" in loaded
     assert len(loaded) <= MOST_MODULES, loaded
     drawing = ("plots", "tables", "builder", "curves", "kinds")
