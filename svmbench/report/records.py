@@ -23,6 +23,8 @@ from svmbench.schema.specs import IDENTITY
 
 #: What stands before the metric of a score that is of the rows that were trained on.
 TRAIN = "train_"
+#: The most cells and points of cells that a report shows.
+MOST_SHOWN = 1_000_000
 #: A fit of one thread whose wall time is more than so many times its CPU time did not have the
 #: processor to itself (or waited for a disk): its times are marked.
 OUTSIDE_LOAD = 1.15
@@ -182,8 +184,14 @@ def read_run(run_dir: Path) -> Run:
     found = Found({cell.key for cell in cells}, lambda record, _: Shown.of(record, once))
     notes = found.read(run_dir)
     environments = _read_environments(run_dir)
-    used = {*found.strangers.values(), *(shown.environment for shown in found.cells.values())}
+    used = {*found.strangers.values(), *(record.environment for record in found.cells.values())}
     machines = _machines({name: facts for name, facts in environments.items() if name in used})
+    shown = sum(len(found.points.get(cell.key, ())) + 1 for cell in cells)
+    if shown > MOST_SHOWN:  # cells may share a key, and each shows all points of it
+        raise DamagedResultsError(
+            f"can't read {run_dir}: its cells and their points are {shown:,}, more than the"
+            f" {MOST_SHOWN:,} that a report shows"
+        )
     strangers = len(found.strangers)
     if strangers:
         notes.append(
@@ -247,6 +255,8 @@ def _read_plan(path: Path) -> dict[str, Any]:
         isinstance(cell, dict) and isinstance(cell.get("key"), str) for cell in cells
     ):
         raise DamagedResultsError(f"{path} is not a plan: it has no list of cells with keys")
+    if said := shapes.too_many_cells(cells):
+        raise DamagedResultsError(f"can't read {path}: {said}")
     for cell in cells:
         # Files are named by it.
         if not re.fullmatch(r"[\w-]{1,128}", cell["key"], re.ASCII):

@@ -272,6 +272,8 @@ def _read_baseline(path: Path) -> KeptRun:
             )
         if said := shapes.mismatch(content, shapes.BASELINE):
             raise DamagedResultsError(f"can't read the baseline {path}: {said}")
+        if said := shapes.too_many_cells(content["cells"]):
+            raise DamagedResultsError(f"can't read the baseline {path}: {said}")
         for number, cell in enumerate(content["cells"], start=1):
             _check_kept(cell, f"{path}: cell {number}")
         _side(path, [content])

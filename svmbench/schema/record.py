@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO, Literal, Required, TypedDict, cast
 
 #: The version of the records; another one's are not read.
@@ -141,7 +141,8 @@ def parse(line: bytes) -> Record | None:
         and isinstance(record.get("key"), str)
         and (_is_cell(record) or _is_point(record))
         and _is_well_typed(record)
-        and _is_short(record)
+        # No text is longer than the line that it stands in, which is mostly shorter than any bound.
+        and (len(line) <= LONGEST_NAME or _is_short(record))
     )
     return cast(Record, record) if whole else None
 
@@ -165,23 +166,18 @@ def _is_cell(record: dict[str, Any]) -> bool:
 
 def _is_well_typed(record: dict[str, Any]) -> bool:
     """Return whether each field that is there, and not null, is of its kind."""
-
-    def are(names: tuple[str, ...], kind: type) -> bool:
-        return all(isinstance(record.get(name), kind | None) for name in names)
-
-    return (
-        are((*_TEXTS, "traceback"), str)
-        and are(_MAPPINGS, dict)
-        and are(("trace", "warnings"), list)
-        and all(_is_whole(record.get(name)) for name in _WHOLE_NUMBERS)
-        and _is_number(record.get("wall_s"))
-        and all(
-            map(_is_number, (v for name in _NUMBERS for v in (record.get(name) or {}).values()))
-        )
-        and all(map(_is_spread, (record.get("spread") or {}).values()))
-        and all(isinstance(value, str) for value in (record.get("undefined") or {}).values())
-        and all(_is_plain(value) for value in (record.get("dimensions") or {}).values())
-        and all(map(_is_step, record.get("trace") or ()))
+    for name, value in record.items():
+        if value is None or name not in _FIELDS:
+            continue
+        kind, is_sound = _FIELDS[name]
+        if not isinstance(value, kind):
+            return False
+        if is_sound is not None and value:
+            parts: Any = value.values() if isinstance(value, dict) else value
+            if not all(map(is_sound, parts)):
+                return False
+    return _is_number(record.get("wall_s")) and all(
+        _is_whole(record.get(name)) for name in _WHOLE_NUMBERS
     )
 
 
@@ -239,3 +235,16 @@ def _is_whole(value: Any) -> bool:
 
 def _is_plain(value: Any) -> bool:
     return isinstance(value, str) or _is_number(value)
+
+
+#: Of each field: its type, and what each value, or row, in it has to be.
+_FIELDS: dict[str, tuple[type, Callable[[Any], bool] | None]] = {
+    **dict.fromkeys((*_TEXTS, "traceback"), (str, None)),
+    **dict.fromkeys(_MAPPINGS, (dict, None)),
+    **dict.fromkeys(_NUMBERS, (dict, _is_number)),
+    "spread": (dict, _is_spread),
+    "undefined": (dict, lambda value: isinstance(value, str)),
+    "dimensions": (dict, _is_plain),
+    "trace": (list, _is_step),
+    "warnings": (list, None),
+}

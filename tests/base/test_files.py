@@ -4,26 +4,21 @@ from __future__ import annotations
 
 import ast
 import json
-import lzma
 import os
-import resource
 import shutil
-import signal
 import tracemalloc
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
 
-import numpy as np
 import pytest
-from runs import Ended, svmbench, write_config
+from foreign_folders import COMMANDS, PLACES, followed, make_run, tree
+from runs import svmbench
 from script_loading import load_script
 
 from svmbench.base import files
-from svmbench.base.errors import ResultsError, SvmbenchError
+from svmbench.base.errors import ResultsError
 from svmbench.experiment.plan.keys import names_own_module
-from svmbench.report import kept, newest
+from svmbench.report import newest, records, shapes
 from svmbench.report.builder import read_content
 from svmbench.report.folders import run_folders
 from svmbench.report.records import result_lines
@@ -31,155 +26,16 @@ from svmbench.report.sides import read_side
 from svmbench.report.tidy import tidy_lines
 
 ROOT = Path(__file__).resolve().parents[2]
-MARKER = "precious-7c1f"
-#: How long a command may take before it is thought to wait for ever, on a loaded machine, seconds.
-PATIENCE_S = 120
-#: How much memory a command may take beside what the tests hold.
-MOST_BYTES = 2 << 30
 
 
 @pytest.fixture(scope="module")
 def made(workshop: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Make a run with everything that a results folder may hold; return its folder."""
-    place = tmp_path_factory.mktemp("made")
-    config = write_config(place, ["test-works"])
-    out = place / "run"
-    assert svmbench("run", config, "--output", out).code == 0
-    assert svmbench("keep", out, out).code == 0
-    plan = json.loads((out / "plan.json").read_text())
-    plan["plots"] = [{"name": "plane", "kind": "decision", "block": "main"}]
-    (out / "plan.json").write_text(json.dumps(plan))
-    (out / "artifacts").mkdir()
-    axis = np.linspace(0, 1, 3)
-    arrays = {"grid_x": axis, "grid_y": axis, "decision": np.outer(axis, axis) - 0.5}
-    arrays |= {"X": np.eye(2), "y": np.array([-1, 1])}
-    np.savez(out / "artifacts" / f"{plan['cells'][0]['key']}.npz", **arrays)  # type: ignore[arg-type]
-    assert svmbench("table", out).code == 0
-    return out
-
-
-def rebuild(run: Path) -> Ended:
-    """Look at a run folder as kept, and make it again."""
-    script = load_script("rebuild_results")
-    try:
-        return Ended(script.main([str(run)]), "", "")
-    except SystemExit as end:
-        return Ended(1, "", str(end.code))
-
-
-def keep(run: Path) -> Ended:
-    """Keep a run among reference results."""
-    try:
-        kept.keep(run, run.parent / "reference")
-    except SvmbenchError as error:
-        return Ended(1, "", str(error))
-    return Ended(0, "", "")
-
-
-def again(run: Path, *words: object, output: Path | None = None) -> Ended:
-    """Run the config beside the results once more."""
-    return svmbench("run", run.parents[1] / "config.yaml", "--output", output or run, *words)
-
-
-#: Every command that reads or writes a results folder, as what it does with one.
-COMMANDS: dict[str, Callable[[Path], Ended]] = {
-    "table": lambda run: svmbench("table", run),
-    "latex": lambda run: svmbench("table", run, "--format", "latex"),
-    "compare": lambda run: svmbench("compare", run, run),
-    "keep": lambda run: svmbench("keep", run, run.parent / "baseline"),
-    "claims": lambda run: svmbench("claims", run.parent, "--paper", "smo"),
-    "site": lambda run: svmbench("site", run.parent, "-o", run.parents[1] / "site"),
-    "refresh": lambda run: svmbench("refresh", run, "--dry-run"),
-    "forecast": lambda run: again(run, "--dry-run"),
-    "reuse": lambda run: again(run, "--reuse", run, output=run.parent / "other"),
-    "keep_results": keep,
-    "rebuild_results": rebuild,
-    "fresh": lambda run: again(run, "--fresh"),
-    "run": again,
-}
-
-#: Every place of a results folder where something may lie; ENVIRONMENT and KEY are filled in.
-PLACES = (
-    *("plan.json", "runs.jsonl", "runs.jsonl.xz", "ENVIRONMENT", "baseline.json"),
-    *("artifacts", "artifacts/KEY.npz", "table.csv", "tables.md", "t.md", "latex", ".lock"),
-    *(".scratch", ".scratch/points", ".scratch/points/KEY.jsonl", ".scratch/points/KEY.npz"),
-    *(".scratch/points/KEY.partial", ".scratch/points/KEY.files", ".scratch/shared"),
-    ".plan.json.partial",
-)
-
-
-def put(kind: str, place: Path, private: Path) -> None:
-    """Put something in the place of a file or folder."""
-    is_folder = place.is_dir()
-    theirs = private / "theirs"
-    if not is_folder and place.exists():
-        packed = place.suffix == ".xz"
-        theirs.write_bytes(place.read_bytes() if packed else marked(place.read_bytes()))
-    elif is_folder or place.suffix in ("", ".files"):
-        (theirs / "shared").mkdir(parents=True)
-        (theirs / "shared" / "kept").write_text(MARKER)
-        for name in os.listdir(place) if is_folder else []:  # noqa: PTH208
-            if (place / name).is_file():
-                (theirs / name).write_bytes(marked((place / name).read_bytes()))
-    else:
-        theirs.write_text(MARKER)
-    if is_folder:
-        shutil.rmtree(place)
-    place.unlink(missing_ok=True)
-    place.parent.mkdir(parents=True, exist_ok=True)
-    if kind == "pipe":
-        os.mkfifo(place)
-    elif kind == "folder":
-        (place / "full").mkdir(parents=True)
-    else:
-        targets = {"private": theirs, "endless": "/dev/zero", "nowhere": private / "nowhere"}
-        place.symlink_to(targets[kind])
-
-
-def marked(content: bytes) -> bytes:
-    """Return a file's content that reads as before, and is known by a word."""
-    said = json.dumps(MARKER).encode()
-    for name in (b'"title": ', b'"cpu": ', b'"reason": ', b'"stop_reason": '):
-        head, found, rest = content.partition(name)
-        if found:
-            return head + found + said + b", " + name.replace(b'"', b'"other_', 1) + rest
-    return content + MARKER.encode()
-
-
-@contextmanager
-def fenced() -> Iterator[None]:
-    """Fail in the place of waiting for ever, or of filling the memory."""
-
-    def late(_number: int, _frame: FrameType | None) -> None:
-        raise AssertionError("it waits for ever")
-
-    limits = resource.getrlimit(resource.RLIMIT_DATA)
-    status = Path("/proc/self/status").read_text()
-    held = next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmData"))
-    before = signal.signal(signal.SIGALRM, late)
-    left = signal.getitimer(signal.ITIMER_REAL)
-    resource.setrlimit(resource.RLIMIT_DATA, (held * 1024 + MOST_BYTES, limits[1]))
-    signal.setitimer(signal.ITIMER_REAL, PATIENCE_S)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGALRM, before)
-        signal.setitimer(signal.ITIMER_REAL, *left)
-        resource.setrlimit(resource.RLIMIT_DATA, limits)
-
-
-def tree(folder: Path) -> dict[str, bytes]:
-    """Return the content of every file below a folder, and that other things are there."""
-    found = {}
-    for root, folders, names in os.walk(folder):
-        for path in (Path(root, name) for name in (*folders, *names)):
-            is_file = path.is_file() and not path.is_symlink()
-            found[path.relative_to(folder).as_posix()] = path.read_bytes() if is_file else b""
-    return found
+    return make_run(tmp_path_factory.mktemp("made"))
 
 
 #: Kinds of things that may lie there; all but the first are tried where most can go wrong.
-KINDS = ("private", "pipe", "nowhere", "endless", "folder")
+KINDS = ("private", "pipe", "nowhere", "endless", "folder", "device")
 INPUTS = ("plan.json", "runs.jsonl", "ENVIRONMENT", "artifacts/KEY.npz", ".lock", ".scratch")
 #: What hidden files concern.
 RUNS = ("run", "fresh", "reuse", "keep_results")
@@ -192,35 +48,9 @@ RUNS = ("run", "fresh", "reuse", "keep_results")
 def test_no_command_follows_what_lies_in_a_results_folder(
     tmp_path: Path, made: Path, kind: str, place: str
 ) -> None:
-    private = tmp_path / "private"
     for name in RUNS if place.startswith(".") else COMMANDS:
-        theirs = tmp_path / name
-        run = theirs / "results" / "run"
-        private.mkdir()
-        shutil.copytree(made, run)
-        shutil.copy(made.parent / "config.yaml", theirs)
-        (environment,) = (path.name for path in run.glob("environment-*.json"))
-        (arrays,) = (path.stem for path in run.glob("artifacts/*.npz"))
-        if place == "runs.jsonl.xz":
-            packed = lzma.compress(marked((run / "runs.jsonl").read_bytes()))
-            (run / place).write_bytes(packed)
-            (run / "runs.jsonl").unlink()
-        put(kind, run / place.replace("ENVIRONMENT", environment).replace("KEY", arrays), private)
-        before = tree(private)
-        with fenced():
-            ended = COMMANDS[name](run)
-        assert "--debug shows where" not in ended.said, (name, ended.said)
-        assert "Traceback" not in ended.said, (name, ended.said)
-        assert ended.code in (0, 1, 2, 4), (name, ended.said)
-        assert tree(private) == before, name
-        shown = {path for path, content in tree(theirs).items() if MARKER.encode() in content}
-        shown |= {
-            path for path, content in tree(theirs).items() if content and content in before.values()
-        }
-        assert not shown, name
-        assert MARKER not in ended.said, name
-        shutil.rmtree(private)
-        shutil.rmtree(theirs)
+        said = followed(made, tmp_path / name, name, [(kind, place)])
+        assert not said, said
 
 
 def test_the_folder_that_is_named_may_be_a_link(tmp_path: Path, made: Path) -> None:
@@ -311,7 +141,7 @@ def test_a_file_that_is_too_large_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["plan.json", "baseline.json"])
-@pytest.mark.parametrize("what", ["values", "bytes"])
+@pytest.mark.parametrize("what", ["values", "bytes", "cells"])
 def test_json_without_measure_is_one_sentence(
     tmp_path: Path, made: Path, name: str, what: str
 ) -> None:
@@ -321,6 +151,9 @@ def test_json_without_measure_is_one_sentence(
     with (run / name).open("w") as stream:
         if what == "values":
             stream.write('{"cells": [' + "{}," * files.MOST_SIGNS_JSON + "{}]}")
+        elif what == "cells":
+            cells = '{"key": "k"},' * shapes.MOST_CELLS + '{"key": "k"}'
+            stream.write(f'{{"schema": 1, "cells": [{cells}]}}')
         else:
             stream.truncate(files.MOST_BYTES_JSON + 1)
     commands = ("table", "compare", "keep") if name == "plan.json" else ("compare",)
@@ -329,6 +162,25 @@ def test_json_without_measure_is_one_sentence(
         assert ended.code in (1, 2), (command, ended.said)
         assert ended.err.count("\n") == 1, ended.err
         assert "more than the" in ended.err, ended.err
+
+
+def test_cells_that_share_a_key_show_its_points_within_measure(
+    tmp_path: Path, made: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = shutil.copytree(made, tmp_path / "run")
+    plan = json.loads((run / "plan.json").read_text())
+    (cell,) = plan["cells"]
+    plan["cells"] = 100 * [cell]
+    (run / "plan.json").write_text(json.dumps(plan))
+    point = {"schema": 1, "kind": "point", "key": cell["key"], "metrics": {}, "dimensions": {}}
+    with (run / "runs.jsonl").open("a") as stream:
+        stream.writelines(json.dumps({**point, "point": str(i)}) + "\n" for i in range(99))
+    monkeypatch.setattr(records, "MOST_SHOWN", 10_000)
+    assert svmbench("table", run).code == 0
+    monkeypatch.setattr(records, "MOST_SHOWN", 9_999)
+    ended = svmbench("table", run)
+    assert ended.code == 2
+    assert "its cells and their points are 10,000, more than the 9,999" in ended.err
 
 
 def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
