@@ -23,6 +23,9 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
 import fuzzing
+import hostile_places
+
+KINDS = {**fuzzing.KINDS, **fuzzing.GROWN, **hostile_places.PLACED}
 
 LEAST_SHARE = 0.1
 
@@ -36,7 +39,7 @@ MOST_ADDRESSES = 6 << 30
 def again(case: str) -> int:
     """Read one damaged file once more; let what it raises be seen."""
     name, seed, number = case.split()
-    kind = {**fuzzing.KINDS, **fuzzing.GROWN}[name]
+    kind = KINDS[name]
     content, mutate = fuzzing.damaged(kind, int(seed), int(number))
     print(f"{case} ({mutate.__name__}), {len(content):,} bytes:\n{content[:20_000]!r}\n")
     folder = fuzzing.scratch()
@@ -87,11 +90,10 @@ class Progress:
 
 def main() -> int:
     """Run the command line."""
-    kinds = {**fuzzing.KINDS, **fuzzing.GROWN}
     resource.setrlimit(resource.RLIMIT_AS, (MOST_ADDRESSES, MOST_ADDRESSES))
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--number", type=int, default=10_000, help="cases of each kind")
-    parser.add_argument("--kind", action="append", choices=list(kinds))
+    parser.add_argument("--kind", action="append", choices=list(KINDS))
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--case", metavar="CASE", help="kind, seed and number, as a finding has it")
     chosen = parser.parse_args()
@@ -105,9 +107,9 @@ def main() -> int:
     print("| --- | ---: | ---: | ---: | ---: | --- | ---: | ---: |")
     began = time.process_time()
     try:
-        for name in chosen.kind or kinds:
+        for name in chosen.kind or KINDS:
             told = Progress(name)
-            tally = fuzzing.fuzz(kinds[name], chosen.number, chosen.seed, folder, told)
+            tally = fuzzing.fuzz(KINDS[name], chosen.number, chosen.seed, folder, told)
             print(row(name, chosen.number, tally), flush=True)
             found += len(tally.findings)
             bad += [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing.forkserver
 import os
 import sys
 from collections.abc import Iterator
@@ -10,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import untraced
+from workshop_setup import sabotaged
 
 HERE = Path(__file__).parent
 # What tests of the algorithms share serves those of the baselines, whoever is collected first.
@@ -55,41 +55,10 @@ def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def workshop(shared_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Load the solvers that go wrong, here and in every worker; return their log folder.
-
-    Workers are forked from a server that keeps the environment it was started in, so the server
-    is stopped before and after.
-    """
-    from svmbench.baselines import catalogue
-    from svmbench.core.contract.registry import REGISTRY
-
+    """Load the solvers that go wrong, here and in every worker; return their log folder."""
     logs = tmp_path_factory.mktemp("sabotage")
-    paths = [str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("SVMBENCH_MIRROR", raising=False)
-        for name, value in {
-            "SVMBENCH_CACHE": str(shared_cache),
-            "SVMBENCH_OFFLINE": "1",
-            "SVMBENCH_PLUGINS": "sabotage",
-            "SABOTAGE_LOG": str(logs / "fits"),
-            "SABOTAGE_PIDS": str(logs / "pids"),
-            "SABOTAGE_HOARD": str(logs / "hoard"),
-            "SABOTAGE_MENDED": str(logs / "mended"),
-            "SABOTAGE_PLACE": str(logs / "place"),
-            "SABOTAGE_ONCE": str(logs / "once"),
-            "PYTHONPATH": os.pathsep.join(paths),
-        }.items():
-            patch.setenv(name, value)
-        if str(HERE) not in sys.path:
-            patch.syspath_prepend(str(HERE))
-        _stop_server()
-        catalogue._registry.cache_clear()
+    with sabotaged(shared_cache, logs):
         yield logs
-        _stop_server()
-    for name in [name for name in REGISTRY if name.startswith("test-")]:
-        del REGISTRY[name]
-    sys.modules.pop("sabotage", None)
-    catalogue._registry.cache_clear()
 
 
 @pytest.fixture
@@ -98,7 +67,3 @@ def logs(workshop: Path) -> Path:
     for path in workshop.iterdir():
         path.unlink()
     return workshop
-
-
-def _stop_server() -> None:
-    multiprocessing.forkserver._forkserver._stop()  # type: ignore[attr-defined]

@@ -9,16 +9,21 @@ import mmap
 import random
 import tomllib
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import fuzzing
 import growing
+import hostile_places
 import mutators
 import numpy as np
 import pandas as pd
 import pytest
+from foreign_folders import make_run
 from fuzzing import GROWN, KINDS, Kind, Reached, fuzz
+from hostile_places import PLACED
+from small_disk import mounted
 
 from svmbench.base.errors import ConfigError, DataUnavailableError
 from svmbench.experiment.config.yaml_source import YamlSource
@@ -26,6 +31,7 @@ from svmbench.experiment.config.yaml_source import YamlSource
 #: So few that all kinds together take some twenty seconds.
 CASES = 72
 GROWN_CASES = 24
+PLACED_CASES = 4
 
 
 @pytest.fixture
@@ -57,6 +63,40 @@ def test_a_grown_file_is_read_or_refused_in_a_sentence(name: str, folder: Path) 
     tally = fuzz(GROWN[name], GROWN_CASES, seed=2026, folder=folder)
     assert tally.findings == []
     assert sum(tally.past.values()) >= GROWN_CASES / 10
+
+
+@pytest.fixture
+def made(workshop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Let the kinds of places use a run of this test's session."""
+    run = make_run(tmp_path)
+    monkeypatch.setattr(hostile_places, "whole_run", lambda: run)
+    return run
+
+
+@pytest.mark.parametrize("name", PLACED)
+def test_nothing_in_a_place_is_followed_and_no_disk_fills_in_silence(
+    name: str, folder: Path, made: Path
+) -> None:
+    try:
+        with mounted(folder / "disk"):
+            pass
+    except PermissionError:
+        if name == "full-disk":
+            pytest.skip("only root may mount a file system")
+    tally = fuzz(PLACED[name], PLACED_CASES, seed=2026, folder=folder)
+    assert tally.findings == []
+    assert tally.outcomes == {"read": PLACED_CASES}
+
+
+def test_a_reader_that_follows_links_is_found(
+    folder: Path, made: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = {"command": "keep_results", "things": [("private", "artifacts/KEY.npz")]}
+    kind = replace(PLACED["links"], mutators=(lambda *_: json.dumps(case).encode(),))
+    assert fuzz(kind, 1, 0, folder).outcomes == {"read": 1}
+    monkeypatch.setattr("svmbench.base.files.os.O_NOFOLLOW", 0)
+    (finding,) = fuzz(kind, 1, 0, folder).findings
+    assert "copied a private file" in finding
 
 
 def test_what_grows_has_a_greatest_size() -> None:

@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 from misbehaving_server import Server
 from runs import Ended, cells_of, lines_of, start, svmbench, write_config
+from small_disk import fill, is_one_sentence, make_room, mounted
 
 from svmbench.data import download
 from svmbench.experiment.run import loop, worker
@@ -266,30 +267,19 @@ def test_a_clock_that_jumps_back_changes_no_result(
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """Mount a file system of 512 kB, where this user may."""
-    place = tmp_path / "disk"
-    place.mkdir()
-    words = ["mount", "-t", "tmpfs", "-o", "size=512k", "tmpfs", str(place)]
     try:
-        subprocess.run(words, check=True, capture_output=True)
-    except (OSError, subprocess.CalledProcessError):
+        with mounted(tmp_path / "disk") as place:
+            yield place
+    except PermissionError:
         pytest.skip("only root may mount a file system")
-    yield place
-    subprocess.run(["umount", "-l", str(place)], check=True)
-
-
-def fill(disk: Path, *, leave: int) -> None:
-    """Write a file that leaves so many bytes of a disk free."""
-    free = os.statvfs(disk).f_bavail * os.statvfs(disk).f_frsize
-    (disk / "filling").write_bytes(bytes(free - leave))
 
 
 def sentence_of(process: subprocess.Popen[str]) -> str:
     """Return the one line that a command ends with on standard error, with code 1."""
     said, complained = process.communicate(timeout=300)
     assert process.returncode == 1, said + complained
-    assert len(complained.splitlines()) == 1, complained
+    assert is_one_sentence(complained), complained
     assert complained.startswith("svmbench: ")
-    assert "--debug" not in complained
     return complained
 
 
@@ -305,8 +295,7 @@ def test_a_full_disk_of_results_is_one_sentence(
     if (out / "runs.jsonl").exists():
         assert {r["status"] for r in lines_of(out)} <= {"ok"}
     # Where there is room again, the same command does the rest.
-    (small_disk / "filling").unlink()
-    subprocess.run(["mount", "-o", "remount,size=8m", str(small_disk)], check=True)
+    make_room(small_disk)
     ended = svmbench("run", config, "--output", out)
     assert ended.code == 0, ended.said
     assert "cells: 2 ok" in ended.out
@@ -326,8 +315,7 @@ def test_a_full_cache_leaves_cells_not_run(
     said = sentence_of(start("run", config, "--output", out))
     assert f"the disk that holds {small_disk} is full" in said
     assert {r["solver"]: r["status"] for r in lines_of(out)} == {"a": "ok"}
-    (small_disk / "filling").unlink()
-    subprocess.run(["mount", "-o", "remount,size=8m", str(small_disk)], check=True)
+    make_room(small_disk)
     ended = Ended(*((p := start("run", config, "--output", out)).wait(300), *p.communicate()))
     assert ended.code == 0, ended.said
     assert "2 cells, 1 to run" in ended.out
