@@ -1,4 +1,4 @@
-"""Read damaged files of every kind that the program reads, by default 110,000 of them.
+"""Read damaged and grown files of every kind, by default 10,000 of each, and use hostile places.
 
 Every outcome has to be a result or one sentence with exit code 2, within two seconds of CPU time
 and 500 MB. Prints a table in Markdown; ends with code 1 where anything else was found, or where a

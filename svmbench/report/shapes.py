@@ -19,7 +19,7 @@ from svmbench.base.inert import line
 from svmbench.schema.record import LONGEST_NAME
 
 #: The most cells of a plan or a baseline: four times those that a config may have. The largest kept
-#: plan has 540. `svmbench compare` reads 200,000 on both sides in some 10 s.
+#: plan has 540. `svmbench compare` reads 200,000 on both sides in some 7 s of CPU time.
 MOST_CELLS = 200_000
 
 #: A shape: types; a list of one shape; or a mapping, whose named keys may be missing or null and
