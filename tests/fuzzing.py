@@ -634,12 +634,13 @@ def _claims_schema() -> dict[str, Any]:
         for paper in papers().values()
         for name, claim in tomllib.loads((paper.folder / "claims.toml").read_text("utf-8")).items()
     }
-    texts = ("where", "statement", "decided_by", "uncertainty", "printed")
+    texts = ("where", "quote", "statement", "rule", "uncertainty", "printed")
     names = {"type": "array", "items": {"type": "string"}}
     properties = {}
     for name, claim in found.items():
         limits = {limit: {"type": "number"} for limit in claim.get("limits", {})}
         own: dict[str, Any] = {text: {"const": "x"} for text in texts}
+        own |= {"fixed": {"const": "2026-11-23"}, "after_records": {"type": "boolean"}}
         for key in ("metrics", "configs"):
             kept = {"const": claim.get(key, [])}
             own[key] = {"anyOf": [kept, kept, kept, names]}

@@ -26,8 +26,8 @@ def test_the_folder_results_is_judged_unless_others_are_named(kept: Path) -> Non
     assert shown.code == 0
     head, first = shown.out.splitlines()[:2]
     assert head.split() == ["claim", "verdict", "what", "was", "found", "freshness"]
-    assert first == "smo-1  reproduced      holds: the site's subsets"
-    assert "9 claims: 1 reproduced, 1 not reproduced, 7 open" in shown.out
+    assert first == "smo-1   reproduced      all 3 hold"
+    assert "12 claims: 1 reproduced, 1 partly, 1 not reproduced, 9 open" in shown.out
     assert svmbench("claims", "--paper", "smo", "--no-freshness", kept).out == shown.out
 
 
@@ -117,7 +117,7 @@ def test_an_empty_folder_has_no_verdict_but_commands(tmp_path: Path) -> None:
 def test_the_kept_results_of_this_repository_have_a_verdict_each() -> None:
     root = Path(__file__).parents[2] / "results"
     found = json.loads(svmbench("claims", "--no-freshness", "--format", "json", root).out)
-    assert len(found) == 38
+    assert len(found) == 53
     for one in found:
         assert one["reason"], one["id"]
         assert one["commands"], one["id"]

@@ -240,10 +240,10 @@ def test_verdicts_stand_between_their_comments(tmp_path: Path) -> None:
     page = (
         "<!-- verdicts -->\n<!-- /verdicts -->\n\n<!-- verdicts smo -->\nold\n<!-- /verdicts -->\n"
     )
-    assert "9 claims: 9 open" in refresh(page, Results(tmp_path)), "of runs that aren't kept"
+    assert "12 claims: 12 open" in refresh(page, Results(tmp_path)), "of runs that aren't kept"
     pack_records(tmp_path)
     made = refresh(page, Results(tmp_path))
-    assert "| smo | smo-1 |  | smo-9 | smo-2, smo-3," in made
+    assert "| smo | smo-1 | smo-11 | smo-9 | smo-2, smo-3," in made
     assert "| cpsp |  |  |  | cpsp-1, cpsp-2" in made
     assert "| smo-1: Adult, linear kernel" in made
     assert "\nold\n" not in made
@@ -251,6 +251,6 @@ def test_verdicts_stand_between_their_comments(tmp_path: Path) -> None:
     runs.edit(SCENES["smo-1"].edit)
     runs.write(tmp_path)
     pack_records(tmp_path)
-    assert "| smo |  |  | smo-1, smo-9 |" in refresh(made, Results(tmp_path))
+    assert "| smo |  |  | smo-1, smo-9, smo-11 |" in refresh(made, Results(tmp_path))
     with pytest.raises(ResultsError, match="there are no claims of 'nobody'"):
         refresh("<!-- verdicts nobody -->\n<!-- /verdicts -->", Results(tmp_path))

@@ -25,7 +25,9 @@ CLAIMS = """
 [own-1]
 where = "table1"
 statement = "It holds."
-decided_by = "the check"
+fixed = "2026-11-23"
+quote = "Its own words."
+rule = "the check"
 uncertainty = "none"
 limits = {points = 2.0}
 configs = ["own_table1"]
@@ -220,7 +222,7 @@ def test_verdicts_load_little_of_the_package() -> None:
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False
     )
-    assert "9 claims: " in done.stdout
+    assert "12 claims: " in done.stdout
     loaded = [name for name in done.stderr.split() if _has_code(name)]
     assert "svmbench.papers.smo.checks" in loaded
     assert len(loaded) <= MOST_MODULES, loaded

@@ -13,6 +13,7 @@ from svmbench.papers.judging.evidence import Evidence, Source
 from svmbench.papers.judging.measures import (
     counted,
     growth,
+    is_at_least,
     is_at_most,
     is_inside,
     is_lower,
@@ -149,15 +150,23 @@ def crossing_near_a_thousand(claim: Claim, kept: Evidence) -> list[Part]:
     return parts
 
 
-def _crossings(claim: Claim, source: Source, block: str) -> list[Part]:
-    first, second = "falsvm", "liblinear-l1"
+def _by_dimension(
+    claim: Claim, source: Source, block: str, names: Sequence[str]
+) -> dict[str, dict[str, list[tuple[float, Estimate]]]]:
+    """Return a metric against the number of features, by data set and solver."""
     curves: dict[str, dict[str, list[tuple[float, Estimate]]]] = {}
     for (dataset, swept), solvers in estimates(source.block(block), claim.metrics[0]).items():
         x = dict(swept).get("features")
-        for name in (first, second):
+        for name in names:
             if isinstance(x, int | float) and name in solvers:
                 curve = curves.setdefault(dataset, {}).setdefault(name, [])
                 curve.append((float(x), solvers[name]))
+    return curves
+
+
+def _crossings(claim: Claim, source: Source, block: str) -> list[Part]:
+    first, second = "falsvm", "liblinear-l1"
+    curves = _by_dimension(claim, source, block, (first, second))
     parts = []
     for dataset, both in curves.items():
         if len(both) < 2:
@@ -245,3 +254,27 @@ def _numbers(rows: Sequence[Mapping[str, str]], by: str, file: str) -> list[tupl
         return [(float(row[by]), float(row["cpu_time_s"])) for row in rows]
     except (KeyError, TypeError, ValueError) as error:
         raise ResultsError(f"{file}: a line has no number {by!r} or 'cpu_time_s'") from error
+
+
+@check("alsvm-8")
+def slower_growth_with_dimension(claim: Claim, kept: Evidence) -> list[Part]:
+    """Ask whether ALSVM's time over FALSVM's grows with the dimension."""
+    parts = []
+    for config in claim.configs:
+        block = config.removeprefix("alsvm_")
+        for source in kept.of(config):
+            curves = _by_dimension(claim, source, block, ("alsvm", "falsvm"))
+            for dataset, both in curves.items():
+                slow, fast = (dict(both.get(name, ())) for name in ("alsvm", "falsvm"))
+                common = sorted(slow.keys() & fast.keys())
+                if not common:
+                    continue
+                law = growth((x, slow[x].value / fast[x].value) for x in common)
+                cells = cells_of(*(one[x] for x in common for one in (slow, fast)))
+                said = f"the ratio of times grows by {spelt(law)}"
+                said += f", d {common[0]:.0f} to {common[-1]:.0f}"
+                what = label(source, f"{block}, {dataset}")
+                stand_in = dataset in claim.stand_ins
+                parts.append(Part(what, is_at_least(law, 0.0), said, "", cells, stand_in=stand_in))
+            parts += untested(claim, source, [block], "falsvm")
+    return parts

@@ -151,17 +151,32 @@ def _judged(claim: Claim, kept: Evidence, *, trust: bool) -> Verdict:
     notes += [
         f"{config}: {note}" for config in claim.configs for note in kept.notes.get(config, ())
     ]
+    if any(part.holds is not None for part in parts):
+        notes.append(claim.age(_first_record(sources)))
     busy = sum(cell.contended or cell.disturbed for cell in verdict.cells)
     if busy and any(metric.endswith("_s") for metric in claim.metrics):
         notes.append(f"{busy} of {len(verdict.cells)} results were timed beside other work.")
     return replace(
         verdict,
-        notes=tuple(dict.fromkeys(notes)),
+        notes=tuple(note for note in dict.fromkeys(notes) if note),
         sources=tuple(
             (source.run.path.as_posix(), source.profile, source.machine) for source in sources
         ),
         commands=tuple(_commands(claim, sources)),
     )
+
+
+def _first_record(sources: Sequence[Source]) -> str:
+    """Return the date (ISO) on which the first of some runs began; "" where none says it."""
+    starts = [
+        str(load["at"])[:10]
+        for source in sources
+        for content in source.run.environments.values()
+        if isinstance(content.get("load"), list)
+        for load in content["load"]
+        if isinstance(load, dict) and "at" in load
+    ]
+    return min(starts, default="")
 
 
 def _parts(claim: Claim, kept: Evidence, paper: Paper) -> list[Part]:

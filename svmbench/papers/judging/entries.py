@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +24,12 @@ METRICS = (
 #: No threshold of a claim is larger.
 LARGEST_LIMIT = 1e9
 
-_TEXTS = ("where", "statement", "decided_by", "uncertainty", "printed", "command")
-_REQUIRED = ("where", "statement", "decided_by", "uncertainty")
+_REQUIRED = ("where", "quote", "statement", "rule", "uncertainty", "fixed")
+_TEXTS = (*_REQUIRED, "page", "printed", "command")
 _LISTS = ("configs", "metrics", "stand_ins")
-_KNOWN = ("paper", *_TEXTS, *_LISTS, "limits")
+_KNOWN = ("paper", *_TEXTS, *_LISTS, "limits", "after_records")
+#: Hexadecimal digits of a rule's hash.
+_HASH_DIGITS = 16
 
 
 @dataclass(frozen=True)
@@ -35,8 +40,14 @@ class Claim:
     ----------
     id, paper, where : str
         Its name here, whose it is, and the table, figure or section that makes it.
-    statement, decided_by, uncertainty : str
-        What is claimed, what decides it, and what doubt is considered.
+    quote, page : str
+        The paper's own words, with "…" for what is left out, and their page where it has numbers.
+    statement, rule, uncertainty : str
+        What is claimed, the sentence that decides it, and what doubt is considered.
+    fixed : str
+        The date (ISO) on which the rule, its limits and the statement got their present form.
+    after_records : bool
+        Whether records of the experiment had been seen by then; True where a file doesn't say.
     printed : str
         What the paper prints for it, where that is a few numbers.
     limits : dict of str to float
@@ -54,15 +65,43 @@ class Claim:
     id: str
     paper: str
     where: str
+    quote: str
     statement: str
-    decided_by: str
+    rule: str
     uncertainty: str
+    fixed: str
+    after_records: bool = True
+    page: str = ""
     printed: str = ""
     limits: Mapping[str, float] = field(default_factory=dict)
     metrics: tuple[str, ...] = ()
     configs: tuple[str, ...] = ()
     stand_ins: tuple[str, ...] = ()
     command: str = ""
+
+    @property
+    def rule_hash(self) -> str:
+        """The first 16 hexadecimal digits of SHA-256 over statement, rule and limits."""
+        content = [self.statement, self.rule, self.uncertainty, sorted(self.limits.items())]
+        return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:_HASH_DIGITS]
+
+    def age(self, first_record: str = "") -> str:
+        """Return that the rule is younger than its records, in a sentence; nothing if it is not.
+
+        Parameters
+        ----------
+        first_record : str, default=""
+            The date (ISO) of the oldest record that is judged; "" where no record says it.
+        """
+        if self.after_records:
+            return f"The rule was fixed on {self.fixed}, after first records were seen."
+        if first_record and first_record < self.fixed:
+            return f"The rule was fixed on {self.fixed}; the oldest record is of {first_record}."
+        return ""
+
+    def place(self) -> str:
+        """Return the table, figure or section with its page, where there is one."""
+        return f"{self.where}, page {self.page}" if self.page else self.where
 
     def commands(self) -> list[str]:
         """Return the commands that make the records."""
@@ -141,7 +180,11 @@ def _claim(name: str, paper: str, given: Mapping[str, Any]) -> Claim:
     lists = {key: tuple(given.get(key, ())) for key in _LISTS}
     texts = {key: " ".join(str(given.get(key, "")).split()) for key in _TEXTS}
     limits = {key: float(value) for key, value in given.get("limits", {}).items()}
-    return Claim(id=name, paper=paper, limits=limits, **texts, **lists)  # type: ignore[arg-type]
+    after_records = bool(given.get("after_records", True))
+    return Claim(
+        id=name, paper=paper, limits=limits, after_records=after_records,
+        **texts, **lists,  # type: ignore[arg-type]
+    )  # fmt: skip
 
 
 def _problems(given: Any, paper: str, metrics: Collection[str]) -> list[str]:
@@ -155,6 +198,10 @@ def _problems(given: Any, paper: str, metrics: Collection[str]) -> list[str]:
     ]
     said += [f"{key} is missing" for key in _REQUIRED if not given.get(key)]
     said += [f"{k} is text" for k in _TEXTS if not isinstance(given.get(k, ""), str)]
+    if not isinstance(given.get("after_records", True), bool):
+        said.append("after_records is true or false")
+    if isinstance(given.get("fixed"), str) and not _is_date(given["fixed"]):
+        said.append("fixed is a date, as in 2026-11-23")
     for key in _LISTS:
         value = given.get(key, [])
         if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
@@ -169,6 +216,13 @@ def _problems(given: Any, paper: str, metrics: Collection[str]) -> list[str]:
     if given.get("paper", paper) != paper:
         said.append(f"paper is {paper!r}")
     return said
+
+
+def _is_date(text: str) -> bool:
+    try:
+        return date.fromisoformat(text).isoformat() == text
+    except ValueError:
+        return False
 
 
 def _unlike(given: Mapping[str, Any], shipped: Claim) -> list[str]:

@@ -71,7 +71,8 @@ def _details(verdict: Verdict) -> list[str]:
     claim, rows = verdict.claim, verdict.rows()
     lines = [
         f"claim: {claim.statement}",
-        f"decided by: {claim.decided_by}",
+        f"the paper ({claim.place()}): {claim.quote}",
+        f"rule: {claim.rule}",
         f"uncertainty: {claim.uncertainty}",
     ]
     if claim.limits:

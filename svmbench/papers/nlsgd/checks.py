@@ -87,7 +87,7 @@ def competitive(claim: Claim, kept: Evidence) -> list[Part]:
 
 
 def _minus(value: float | None) -> float | None:
-    return None if value is None else -value
+    return None if value is None else 0.0 - value
 
 
 @check(
@@ -189,3 +189,40 @@ def _enough(
     said += "" if ahead.low is not None else ", of a single outer fold"
     cells = cells_of(*(table[name][one] for name in sets for one in pair))
     return Part(label(source, f"1 against 2 epochs, {output}"), holds, said, "", cells)
+
+
+#: Where the paper finds two epochs better than five.
+TWO_BETTER = ("eukaryotic", "prokaryotic")
+
+
+@check("nlsgd-4")
+def two_epochs(claim: Claim, kept: Evidence) -> list[Part]:
+    """Ask whether two epochs beat five on the two larger of the small sets."""
+    parts = []
+    for source in kept.of(claim.configs[0]):
+        table = _by_set(source, ("small", "both"), claim.metrics[0])
+        for output in OUTPUTS:
+            pair = f"nl-sgd-2-{output}", f"nl-sgd-5-{output}"
+            sets = _common(table, TWO_BETTER, pair)
+            if sets:
+                what = f"2 against 5 epochs, {output}, {', '.join(sets)}"
+                parts.append(_better(source, table, sets, pair, what))
+    return parts
+
+
+@check("nlsgd-5", "points")
+def competitive_everywhere(claim: Claim, kept: Evidence) -> list[Part]:
+    """Ask whether the accuracy is within the limit of the better rival's on every set."""
+    parts = []
+    for source in kept.of(claim.configs[0]):
+        table = _by_set(source, [AS_PRINTED], claim.metrics[0])
+        for name in _common(table, (*SMALL, *MEDIUM), ("nl-sgd", *RIVALS)):
+            best = max(RIVALS, key=lambda rival: table[name][rival].value)
+            behind = _averaged(table, [name], best, "nl-sgd")
+            holds = is_within(behind, claim.limits["points"])
+            ahead = Interval(0.0 - behind.value, _minus(behind.high), _minus(behind.low))
+            cells = cells_of(*(table[name][one] for one in ("nl-sgd", *RIVALS)))
+            what = label(source, name)
+            parts.append(Part(what, holds, f"{ahead.spelt()} points beside {best}", "", cells))
+        parts += untested(claim, source, [AS_PRINTED], "nl-sgd", *RIVALS)
+    return parts

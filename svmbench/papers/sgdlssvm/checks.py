@@ -7,11 +7,20 @@ import math
 from svmbench.papers.judging.checks import cells_of, check, label, untested
 from svmbench.papers.judging.entries import Claim
 from svmbench.papers.judging.evidence import Evidence, Source
-from svmbench.papers.judging.measures import OPEN, correlated, is_lower, seconds
+from svmbench.papers.judging.measures import (
+    OPEN,
+    correlated,
+    growth,
+    is_at_most,
+    is_lower,
+    seconds,
+    spelt,
+    within,
+)
 from svmbench.papers.judging.parts import fastest_parts, growth_parts, within_best
 from svmbench.papers.judging.verdict import Part
 from svmbench.report.comparisons import rank_correlation
-from svmbench.report.estimates import Estimate, estimates
+from svmbench.report.estimates import Estimate, difference, estimates
 
 SIX = ("sgd-lssvm", "svm-light", "cpsp", "libsvm", "nystrom", "icf")
 #: Where the paper itself is not the fastest; Reuters stands in for RCV1.
@@ -138,43 +147,57 @@ def linear_in_rows(claim: Claim, kept: Evidence) -> list[Part]:
     ]
 
 
-#: A line through fewer points fits whatever they are.
-FEWEST_ON_A_LINE = 4
-
-
-@check("sgdlssvm-5", "r_squared")
+@check("sgdlssvm-5", "high")
 def logarithmic(claim: Claim, kept: Evidence) -> list[Part]:
-    """Ask whether iterations lie on a line in log 1/epsilon, for an easy and a hard C."""
+    """Ask whether iterations grow at most as log 1/epsilon, for an easy and a hard C.
+
+    Iterations and logarithms count from the easiest epsilon on, so that a law a + b log(1/epsilon)
+    has the exponent 1 whatever a is.
+    """
     parts = []
     for source in kept.of(claim.configs[0]):
         for block in ("epsilon", "hard"):
             for dataset, points in _series(source, block, claim.metrics[0], "solver.tol").items():
-                kept_points = [(math.log10(1.0 / x), one) for x, one in points if x > 0]
-                if len(kept_points) < 2:
+                counted = sorted((math.log10(1.0 / x), one.value) for x, one in points if x > 0)
+                if len(counted) < 2:
                     continue
-                r = _correlation([(x, one.value) for x, one in kept_points])
-                few = len(kept_points) < FEWEST_ON_A_LINE
-                said = f"R² {r * r:.4f} over {len(kept_points)} values of epsilon"
-                said += f", {points[-1][1].value:,.0f} to {points[0][1].value:,.0f} iterations"
-                parts.append(
-                    Part(
-                        label(source, block, dataset),
-                        OPEN
-                        if few
-                        else correlated(r, len(kept_points), math.sqrt(claim.limits["r_squared"])),
-                        said,
-                        "",
-                        cells_of(*(one for _, one in points)),
-                    )
-                )
+                (start, first), *rest = counted
+                law = growth((x - start, value - first) for x, value in rest)
+                said = f"{spelt(law)}, {counted[0][1]:,.0f} to {counted[-1][1]:,.0f} iterations"
+                what = label(source, block, dataset)
+                holds = is_at_most(law, claim.limits["high"])
+                parts.append(Part(what, holds, said, "", cells_of(*(one for _, one in points))))
     return parts
 
 
-def _correlation(points: list[tuple[float, float]]) -> float:
-    """Return Pearson's r; 0 for values that are all alike."""
-    xs, ys = zip(*points, strict=True)
-    mean_x, mean_y = math.fsum(xs) / len(xs), math.fsum(ys) / len(ys)
-    xy = math.fsum((x - mean_x) * (y - mean_y) for x, y in points)
-    xx = math.fsum((x - mean_x) ** 2 for x in xs)
-    yy = math.fsum((y - mean_y) ** 2 for y in ys)
-    return xy / math.sqrt(xx * yy) if xx and yy else 0.0
+@check("sgdlssvm-6", "points")
+def stable_accuracy(claim: Claim, kept: Evidence) -> list[Part]:
+    """Ask whether accuracies of all t are near each other."""
+    metric, limit, parts = claim.metrics[0], claim.limits["points"], []
+    for source in kept.of(claim.configs[0]):
+        for dataset, points in _series(source, "columns", metric, "solver.t").items():
+            if len(points) < 2:
+                continue
+            (t_low, low), (t_high, high) = (
+                end(points, key=lambda point: point[1].value) for end in (min, max)
+            )
+            apart = difference(high, low, metric)
+            said = f"{low.value:.2f} % at t={t_low:g} to {high.value:.2f} % at t={t_high:g}, "
+            said += f"{apart.spelt()} points apart"
+            cells = cells_of(*(one for _, one in points))
+            what, stand_in = label(source, dataset), dataset in claim.stand_ins
+            parts.append(Part(what, within(apart, most=limit), said, "", cells, stand_in=stand_in))
+        parts += untested(claim, source, ["columns"], "sgd-lssvm")
+    return parts
+
+
+@check("sgdlssvm-7", "exponent")
+def iterations_in_rows(claim: Claim, kept: Evidence) -> list[Part]:
+    """Ask whether the iterations grow at most linearly with the rows."""
+    parts = []
+    for source in kept.of(claim.configs[0]):
+        # The window is that of a bound: whatever is below it is inside.
+        window = -math.inf, claim.limits["exponent"]
+        parts += growth_parts(claim, source, "fig5", ["sgd-lssvm"], window)
+        parts += untested(claim, source, ["fig5"], "sgd-lssvm")
+    return parts

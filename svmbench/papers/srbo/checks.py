@@ -13,6 +13,7 @@ from svmbench.papers.judging.measures import (
     SideTest,
     correlated,
     counted,
+    is_most,
     times,
     within,
 )
@@ -20,7 +21,8 @@ from svmbench.papers.judging.verdict import Part, size_of
 from svmbench.report.comparisons import Interval, holm, rank_correlation, share_interval
 from svmbench.report.estimates import Estimate, estimates, interval
 from svmbench.report.races import VERSUS
-from svmbench.report.statistics import signed_rank, win_draw_loss
+from svmbench.report.records import Cell
+from svmbench.report.statistics import SignedRank, signed_rank, win_draw_loss
 
 #: Tables of paths: the solver that screens and the one that does not, by config and block.
 SUPERVISED, ONE_CLASS = ("srbo-nu-svm", "nu-svm"), ("srbo-oc-svm", "oc-svm")
@@ -33,6 +35,8 @@ PATHS = {
 #: Whether something grows with the size is asked of sizes that differ by this factor at least.
 SIZES_APART = 4.0
 TWO_SOLVERS = ("srbo_table8", "srbo_table9_11")
+#: The rows of Table XII: four tables of paths, and two groups of sets by kernel and QP solver.
+N_GROUPS = 12
 
 
 @check("srbo-1")
@@ -201,8 +205,8 @@ def _largest(claim: Claim, what: str, leads: list[Lead]) -> Part:
 
 @check("srbo-4", "level")
 def significant(claim: Claim, kept: Evidence) -> list[Part]:
-    """Ask whether times without screening are greater, by signed ranks corrected for number."""
-    groups: list[tuple[str, list[tuple[Estimate, Estimate]]]] = []
+    """Ask whether times without screening are greater in most groups, by signed ranks."""
+    groups: list[tuple[str, Pairs]] = []
     for config, (screened, plain) in PATHS.items():
         for source in kept.of(config):
             pairs = _pairs(source, "paths", claim.metrics[0], plain, screened)
@@ -220,30 +224,40 @@ def significant(claim: Claim, kept: Evidence) -> list[Part]:
         signed_rank([a.value for a, _ in pairs], [b.value for _, b in pairs]) for _, pairs in groups
     ]
     corrected = holm([test.p_greater for test in tests])
-    opposite = holm(
-        [
-            signed_rank([b.value for _, b in pairs], [a.value for a, _ in pairs]).p_greater
-            for _, pairs in groups
-        ]
-    )
+    level = claim.limits["level"]
+    # With n pairs that all point one way p is 2^-n: of too few of them it can't be below the level.
+    answers = [
+        OPEN if 0.5**test.n >= level else counted(test.p_greater, most=level) for test in tests
+    ]
+    below = [answer.holds for answer in answers]
     parts = [
         part
         for config, (screened, _) in PATHS.items()
         for source in kept.of(config)
         for part in untested(claim, source, ["paths"], screened)
     ]
-    for (what, pairs), test, p, q in zip(groups, tests, corrected, opposite, strict=True):
-        wins, draws, losses = win_draw_loss(
-            [b.value for _, b in pairs], [a.value for a, _ in pairs]
-        )
-        said = f"p {test.p_greater:.2g}, corrected {p:.2g}, over {test.n} sets; "
-        said += f"faster, equal, slower: {wins}, {draws}, {losses}"
-        # Where neither side is significant nothing is decided: with n pairs that all point one way
-        # p is 2^-n, of which the correction for too few pairs leaves nothing.
-        holds = Answer((SideTest(p, q, claim.limits["level"]),))
-        cells = cells_of(*(one for pair in pairs for one in pair))
-        parts.append(Part(what, holds, said, claim.printed, cells))
-    return parts
+    if not groups:
+        return parts
+    said = f"below {level:g} in {below.count(True)} of {N_GROUPS} groups, not in "
+    said += f"{below.count(False)}: "
+    said += "; ".join(
+        _tested(what, pairs, test, p)
+        for (what, pairs), test, p in zip(groups, tests, corrected, strict=True)
+    )
+    cells = cells_of(*(one for _, pairs in groups for pair in pairs for one in pair))
+    most = Part("most groups", is_most(answers, N_GROUPS), said, claim.printed, cells)
+    return [most, *parts]
+
+
+def _tested(what: str, pairs: Pairs, test: SignedRank, corrected: float) -> str:
+    """Return what a group's test says, in words."""
+    wins, draws, losses = win_draw_loss([b.value for _, b in pairs], [a.value for a, _ in pairs])
+    said = f"{what}: p {test.p_greater:.2g}, corrected {corrected:.2g}, over {test.n} sets, "
+    return f"{said}faster, equal, slower: {wins}, {draws}, {losses}"
+
+
+Pairs = list[tuple[Estimate, Estimate]]
+Cells = tuple[Cell, ...]
 
 
 def _pairs(
@@ -293,3 +307,132 @@ def _settings(source: Source) -> str:
         f"; the best of {most['nu-svm']:.0f} settings against that of "
         f"{most['c-svm-bounded']:.0f}, on the test rows"
     )
+
+
+def _majority(source: Source, what: str, answers: list[bool | None], said: str, cells: Cells,
+              printed: str = "", share: float = 0.5) -> Part:  # fmt: skip
+    """Return whether more than a share of some cases hold, by Wilson's interval.
+
+    Open cases count as what would speak against the answer.
+    """
+    n = len(answers)
+    least = share_interval(answers.count(True), n).low
+    most = share_interval(n - answers.count(False), n).high
+    value = answers.count(True) / n
+    holds = within(Interval(value, least, most), least=share)
+    return Part(label(source, what), holds, said, printed, cells)
+
+
+@check("srbo-6")
+def above_kde(claim: Claim, kept: Evidence) -> list[Part]:
+    """Ask whether OC-SVM's AUC, and its accuracy, is above KDE's on most sets."""
+    parts = []
+    for config in claim.configs:
+        for source in kept.of(config):
+            for metric in claim.metrics:
+                pairs = _pairs(source, "paths", metric, "oc-svm", "kde")
+                if not pairs:
+                    continue
+                wins, draws, losses = win_draw_loss(
+                    [a.value for a, _ in pairs], [b.value for _, b in pairs], better="higher"
+                )
+                answers = [a.value > b.value for a, b in pairs]
+                said = f"higher on {wins} of {len(pairs)} sets, equal on {draws}, lower on {losses}"
+                cells = cells_of(*(one for pair in pairs for one in pair))
+                what = f"{config.removeprefix('srbo_')}, {metric.removesuffix('_pct')}"
+                parts.append(_majority(source, what, [*answers], said, cells, claim.printed))
+            parts += untested(claim, source, ["paths"], "oc-svm")
+    return parts
+
+
+@check("srbo-7", "half_pct")
+def screens_most(claim: Claim, kept: Evidence) -> list[Part]:
+    """Ask whether more than half of the samples are screened on most sets."""
+    half, parts = claim.limits["half_pct"], []
+    for config in claim.configs:
+        screened = PATHS[config][0]
+        for source in kept.of(config):
+            found = [
+                solvers[screened]
+                for solvers in estimates(source.block("paths"), claim.metrics[0]).values()
+                if screened in solvers
+            ]
+            if not found:
+                continue
+            above = [one.value > half for one in found]
+            said = f"above {half:g} % on {sum(above)} of {len(found)} sets, "
+            said += f"{min(one.value for one in found):.1f} to "
+            said += f"{max(one.value for one in found):.1f} %"
+            what = config.removeprefix("srbo_")
+            parts.append(_majority(source, what, [*above], said, cells_of(*found), claim.printed))
+            parts += untested(claim, source, ["paths"], screened)
+    return parts
+
+
+@check("srbo-8", "share_pct", "level")
+def on_mnist(claim: Claim, kept: Evidence) -> list[Part]:
+    """Ask whether screening is faster in almost every case, and DCDM than the QP library."""
+    speedup, time = claim.metrics
+    parts = []
+    for source in kept.of(claim.configs[0]):
+        found = [
+            solvers[f"srbo-nu-svm-{by}"]
+            for block in ("linear", "rbf")
+            for solvers in estimates(source.block(block), speedup).values()
+            for by in ("quadprog", "dcdm")
+            if f"srbo-nu-svm-{by}" in solvers
+        ]
+        if found:
+            answers = [within(interval(one, speedup), least=1.0).holds for one in found]
+            said = f"faster in {answers.count(True)} of {len(found)} cases, slower in "
+            said += f"{answers.count(False)}; {times(min(one.value for one in found))} to "
+            said += f"{times(max(one.value for one in found))}"
+            share = claim.limits["share_pct"] / 100.0
+            parts.append(
+                _majority(source, "screening", answers, said, cells_of(*found), claim.printed,
+                          share)
+            )  # fmt: skip
+        for block in ("linear", "rbf"):
+            pairs = _pairs(source, block, time, "nu-svm-quadprog", "nu-svm-dcdm")
+            if pairs:
+                parts.append(_shorter(claim, label(source, f"{block}, DCDM"), pairs))
+    return parts
+
+
+def _shorter(claim: Claim, what: str, pairs: Pairs) -> Part:
+    """Return whether the seconds' times are significantly the shorter; open on too few sets."""
+    level = claim.limits["level"]
+    test = signed_rank([a.value for a, _ in pairs], [b.value for _, b in pairs])
+    ratios = [a.value / b.value for a, b in pairs]
+    said = f"{times(min(ratios))} to {times(max(ratios))} as fast as quadprog over {test.n} sets, "
+    said += f"p {test.p_greater:.2g}"
+    other = signed_rank([b.value for _, b in pairs], [a.value for a, _ in pairs])
+    holds = Answer((SideTest(test.p_greater, other.p_greater, level),))
+    return Part(what, holds, said, "", cells_of(*(one for pair in pairs for one in pair)))
+
+
+@check("srbo-9", "level")
+def more_with_rbf(claim: Claim, kept: Evidence) -> list[Part]:
+    """Ask whether speed-ups with the RBF kernel are above those with the linear one."""
+    metric, level, parts = claim.metrics[0], claim.limits["level"], []
+    linear, rbf = claim.configs
+    for source in kept.of(linear):
+        for other in (one for one in kept.of(rbf) if one.profile == source.profile):
+            by_set = [
+                {name: found for name, _, found in _speedups(one, "paths", metric, SUPERVISED[0])}
+                for one in (source, other)
+            ]
+            sets = [name for name in by_set[0] if name in by_set[1]]
+            if not sets:
+                continue
+            pairs = [(by_set[1][name], by_set[0][name]) for name in sets]
+            values = [a.value for a, _ in pairs], [b.value for _, b in pairs]
+            more, less = signed_rank(*values).p_greater, signed_rank(*values[::-1]).p_greater
+            larger = sum(a > b for a, b in zip(*values, strict=True))
+            said = f"larger on {larger} of {len(sets)} sets, p {more:.2g} (smaller: {less:.2g})"
+            holds = Answer((SideTest(more, less, level),))
+            cells = cells_of(*(one for pair in pairs for one in pair))
+            parts.append(
+                Part(label(source, "RBF against linear"), holds, said, claim.printed, cells)
+            )
+    return parts
