@@ -14,6 +14,9 @@ from typing import Any, BinaryIO, Literal, Required, TypedDict, cast
 #: The version of the records; another one's are not read.
 SCHEMA = 1
 
+#: The statuses of cells that were run and have no result.
+FAILED = ("failed", "crashed", "memory", "timeout")
+
 #: Where in a sweep something is: values by dimension (numbers, words or truth values).
 Dimensions = dict[str, Any]
 

@@ -10,7 +10,7 @@ import pytest
 from synthetic_runs import planned, record, write_run
 
 from svmbench.report.records import read_run
-from svmbench.schema.record import SCHEMA, parse
+from svmbench.schema.record import LONGEST_NAME, SCHEMA, parse
 
 #: What each form lacks or has beside today's fields, oldest first.
 FORMS: dict[str, tuple[set[str], dict[str, Any]]] = {
@@ -45,3 +45,10 @@ def test_a_record_of_a_version_to_come_is_passed_over() -> None:
     assert parse(json.dumps({**line, "schema": SCHEMA + 1}).encode()) is None
     del line["schema"]
     assert parse(json.dumps(line).encode()) is None
+
+
+def test_a_name_is_no_longer_than_it_may_be() -> None:
+    """Looked at in lines of any length that could hold one."""
+    line = record(planned("cv", "a9a", "a" * LONGEST_NAME), {"accuracy_pct": 84.0})
+    assert parse(json.dumps(line).encode()) is not None
+    assert parse(json.dumps({**line, "solver": "a" * (LONGEST_NAME + 1)}).encode()) is None

@@ -17,11 +17,10 @@ from svmbench.base.errors import SvmbenchError
 from svmbench.experiment.run.forecast import in_words
 from svmbench.experiment.run.session import Prospect, Request, Watch, carry_out, look_ahead
 from svmbench.experiment.settings.cells import Cell
+from svmbench.schema.record import FAILED
 
 #: What starting a config costs, in seconds, beside its cells.
 PER_CONFIG_S = 3.0
-#: States of cells that were run without a result.
-FAILED = ("failed", "crashed", "memory", "timeout")
 
 
 @dataclass(frozen=True)

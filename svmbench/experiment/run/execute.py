@@ -17,15 +17,16 @@ from svmbench.experiment.plan.planner import Plan
 from svmbench.experiment.run.loop import Listener, Options, Run, Silent, handled
 from svmbench.experiment.run.records import RunFolder
 from svmbench.experiment.settings.cells import Cell
+from svmbench.schema.record import FAILED
 
 __all__ = ["RETRY", "Listener", "Options", "Silent", "Summary", "due", "execute"]
 
 #: Statuses by what ``--retry`` calls them.
-RETRY = {
+RETRY: dict[str, set[str]] = {
     "none": set(),
-    "failed": {"failed", "crashed", "memory"},
+    "failed": {*FAILED} - {"timeout"},
     "timeout": {"timeout"},
-    "all": {"failed", "crashed", "memory", "timeout"},
+    "all": {*FAILED},
 }
 
 
@@ -39,7 +40,7 @@ class Summary:
     @property
     def failed(self) -> int:
         """How many cells have no result though they were run."""
-        return sum(self.counts.get(s, 0) for s in ("failed", "crashed", "memory", "timeout"))
+        return sum(self.counts.get(s, 0) for s in FAILED)
 
 
 def execute(
