@@ -21,7 +21,7 @@ from svmbench.core.contract.base import TrainingData, require_count
 from svmbench.core.contract.problems import HINGE
 from svmbench.core.kernels import columns
 from svmbench.core.kernels.float32_rows import float32_rows
-from svmbench.core.kernels.kernels import KernelSource
+from svmbench.core.kernels.kernels import LARGEST_GAMMA, KernelSource
 from svmbench.core.linear.dcd import Course, descend
 from svmbench.core.models.kernel_base import KernelSolution
 from svmbench.core.models.kernel_classifier import KernelClassifier
@@ -32,9 +32,6 @@ DOUBLE_UP_TO = 1 << 22
 #: Pivots of a factorisation below this, relative to the largest kernel value of a sample with
 #: itself, are dropped: what is left is rounding. Of values in double and in single precision.
 LEAST_PIVOT = {np.float64: 1e-10, np.float32: 1e-6}
-
-#: Above this gamma a product with it overflows in single precision.
-LARGEST_GAMMA = 1e30
 
 
 @dataclass

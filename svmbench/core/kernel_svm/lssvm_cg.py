@@ -28,7 +28,7 @@ import numpy as np
 from svmbench.core.contract.registry import declare
 from svmbench.core.kernels import columns
 from svmbench.core.kernels.kernel_product import KernelProduct
-from svmbench.core.kernels.kernels import KernelSource
+from svmbench.core.kernels.kernels import LARGEST_GAMMA, KernelSource
 from svmbench.core.models.kernel_base import KernelSolution
 from svmbench.core.models.kernel_classifier import KernelClassifier
 
@@ -41,9 +41,6 @@ ROUNDING = 10.0 * float(np.finfo(np.float32).eps)
 
 #: What one solution in single precision is asked to reduce the residual to, and how often at most.
 REDUCED, ROUNDS = 1e-4, 12
-
-#: Above this gamma a product with it overflows in single precision.
-LARGEST_GAMMA = 1e30
 
 
 def conjugate_gradients(

@@ -20,7 +20,7 @@ import scipy.sparse as sp
 
 from svmbench.base.compiled import compiled, compiled_sums
 from svmbench.core.kernels.float32_rows import COPIED
-from svmbench.core.kernels.kernels import squared_lengths
+from svmbench.core.kernels.kernels import LARGEST_GAMMA, squared_lengths
 from svmbench.core.kernels.one_column import LARGEST_INPUT, SPARSE_BELOW, central_row, gauss
 from svmbench.core.numeric.arrays import csr_parts, raw
 
@@ -29,9 +29,6 @@ PIECE = 512
 
 #: Dense values of a piece.
 CACHED = 1 << 17
-
-#: Above this gamma a product with it overflows in single precision.
-LARGEST_GAMMA = 1e30
 
 
 class Selected(Protocol):

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from svmbench.core.kernels.bits import MOST_BITS, is_binary
 from svmbench.core.kernels.float32_rows import BitRows, DenseRows, Rows
-from svmbench.core.kernels.kernels import KernelFunction, KernelSource
+from svmbench.core.kernels.kernels import LARGEST_GAMMA, KernelFunction, KernelSource
 from svmbench.core.kernels.one_column import FEW_FEATURES, OneColumn, ProductColumn, one_column
 from svmbench.core.numeric.arrays import raw
 
@@ -24,9 +24,6 @@ SINGLE_FROM = 1e-4
 
 #: From so many columns at a time on one product of matrices is faster than as many of vectors.
 FROM_BLOCKS = 8
-
-#: Above this gamma a product with it overflows in single precision.
-LARGEST_GAMMA = 1e30
 
 
 class Columns(Protocol):

@@ -32,6 +32,9 @@ SPARSE_ROWS = 256
 #: Where rounding of inner products may move an RBF value by more, differences are squared instead.
 ROUNDING = 1e-9
 
+#: A product with a larger gamma overflows in single precision; nor does it tell more samples apart.
+LARGEST_GAMMA = 1e30
+
 MIB = 1 << 20
 
 LOG2_E = 1.4426950408889634

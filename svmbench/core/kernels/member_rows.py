@@ -12,13 +12,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from svmbench.base.compiled import compiled
-from svmbench.core.kernels.kernels import LOG2_E, KernelFunction, squared_lengths
+from svmbench.core.kernels.kernels import LARGEST_GAMMA, LOG2_E, KernelFunction, squared_lengths
 from svmbench.core.kernels.moved_inputs import moved
 from svmbench.core.kernels.one_column import gauss
 from svmbench.core.numeric.arrays import csr_parts, raw
-
-#: A larger gamma does not fit single precision, and tells no two samples more apart.
-LARGEST_GAMMA = 1e30
 
 KERNELS = ("linear", "rbf")
 
