@@ -62,7 +62,9 @@ def scene(name, folder, edit=None):
 def test_every_claim_has_a_check_a_scene_and_a_command():
     assert len(ALL) == 53
     assert all(load(paper) for paper in papers().values())
-    assert set(ALL) == set(CHECKS)
+    # Another test of the same process may have declared checks of a paper of its own.
+    ours = {name for name in CHECKS if name.rpartition("-")[0] in papers()}
+    assert set(ALL) == ours
     assert {claim.paper for claim in ALL.values()} == set(papers())
     assert set(SCENES) == set(ALL) - {"alsvm-7"}  # which is of no run
     assert all(claim.commands() for claim in ALL.values())

@@ -26,10 +26,11 @@ Which file does what, in the order of use
     pair_loops.py    its compiled loops
     working_sets.py  more samples than that: steps within working sets, shrinking
     active.py        the samples that are still active, and the gradients of the others
-    float32_rows.py  kernel rows in single precision, from dense, binary or any inputs
-    difference_rows.py  the same from differences of coordinates, for few or unscaled features
     exact.py         the gradient in double precision, where it matters
-    core/kernels/threads.py     threads for the last four, on request; the model is bitwise the same
+Of core/kernels
+    float32_rows     kernel rows in single precision, from dense, binary or any inputs
+    difference_rows  the same from differences of coordinates, for few or unscaled features
+    threads          threads for these and the gradient, on request; the model is bitwise the same
 References
     Fan, Chen and Lin 2005 (choice of the pair); Joachims 1999 (working sets, shrinking).
 """

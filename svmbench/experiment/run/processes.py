@@ -343,6 +343,7 @@ def start_server_again() -> None:
     It calls no solver while it loads: were one to end the server there, it would do so again.
     """
     os.environ[environment.PRELOAD_VARIABLE] = ""
+    _server_goes()  # multiprocessing takes one that is still ending for one that runs
     _ensure_server()
 
 

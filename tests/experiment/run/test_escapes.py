@@ -14,7 +14,8 @@ from runs import cells_of, lines_of, start, svmbench, wait_until, write_config
 from test_durability import alive, children_of
 
 from svmbench.base.errors import ResultsError
-from svmbench.experiment.run import answers
+from svmbench.experiment.measuring import environment
+from svmbench.experiment.run import answers, processes
 from svmbench.experiment.run.answers import BadAnswerError, Inbox
 from svmbench.experiment.run.records import RunFolder
 
@@ -158,6 +159,17 @@ def test_a_server_that_dies_is_started_again_once(tmp_path: Path, logs: Path) ->
     assert "the process that workers are started from died; it is started again" in ended.out
     assert "cells: 3 ok" in ended.out
     wait_until(lambda: not alive(forked(logs)), seconds=5)
+
+
+def test_a_server_that_is_still_ending_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its pipes close before it is gone, and until then it would be taken for one that runs."""
+    ending = iter([True, True, True])
+    monkeypatch.setattr(processes, "server_is_there", lambda: next(ending, False))
+    started: list[bool] = []
+    monkeypatch.setattr(processes, "_ensure_server", lambda: started.append(next(ending, False)))
+    monkeypatch.setenv(environment.PRELOAD_VARIABLE, "csvc")
+    processes.start_server_again()
+    assert started == [False]
 
 
 def test_a_server_that_dies_twice_ends_the_run_in_a_sentence(tmp_path: Path, logs: Path) -> None:
