@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 from claimed_runs import SCENES, Kept, added
 
+from svmbench.base.errors import ConfigError
 from svmbench.papers import judging, papers
+from svmbench.papers.judging.entries import read_claims
 from svmbench.papers.judging.measures import OPEN, counted, is_most
 from svmbench.report import published
 
@@ -325,3 +327,29 @@ def test_every_paper_has_sentences_without_a_claim_and_each_names_why():
     assert all(len(line) == 3 and line[1].startswith('"') and line[2] for line in lines)
     named = {name for line in lines for name in re.findall(r"[a-z]+-\d+", line[2])}
     assert named <= set(ALL)
+
+
+#: Limits that are numbers the paper printed, read by a check beside its rule.
+PRINTED_LIMITS = {
+    "nlsgd-2": {"mn_svm_small", "nn_isda_small", "mn_svm_medium", "nn_isda_medium"},
+    "smo-7": {"separable_linear", "noise_linear", "noise_rbf"},
+}
+
+
+@pytest.mark.parametrize("name", sorted(ALL))
+def test_every_limit_is_named_in_its_rule(name):
+    claim = given()[name]
+    named = set(re.findall(r"\{(\w+)\}", claim["rule"])) | PRINTED_LIMITS.get(name, set())
+    assert set(claim.get("limits", {})) == named
+    assert "{" not in ALL[name].rule
+
+
+def test_a_rule_that_names_an_unknown_limit_is_refused(tmp_path):
+    path = tmp_path / "claims.toml"
+    path.write_text(
+        '[x-1]\nwhere = "t"\nquote = "q"\nstatement = "s"\nuncertainty = "u"\n'
+        'fixed = "2026-11-23"\nafter_records = true\nrule = "at most {point} points"\n'
+        "limits = { points = 1.0 }\n"
+    )
+    with pytest.raises(ConfigError, match=r"unknown limit .point..*points"):
+        read_claims(path, metrics=(), paper="x")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import date
@@ -31,6 +32,9 @@ _KNOWN = ("paper", *_TEXTS, *_LISTS, "limits", "after_records")
 #: Hexadecimal digits of a rule's hash.
 _HASH_DIGITS = 16
 
+#: A limit that a rule names.
+_NAMED = re.compile(r"\{(\w{1,60})\}")
+
 
 @dataclass(frozen=True)
 class Claim:
@@ -43,7 +47,8 @@ class Claim:
     quote, page : str
         The paper's own words, with "…" for what is left out, and their page where it has numbers.
     statement, rule, uncertainty : str
-        What is claimed, the sentence that decides it, and what doubt is considered.
+        What is claimed, the sentence that decides it, and what doubt is considered. A file names
+        a limit in its rule by braces, as in ``at most {points} points``.
     fixed : str
         The date (ISO) on which the rule, its limits and the statement got their present form.
     after_records : bool
@@ -163,7 +168,7 @@ def read_claims(
             said = _problems(given, whose, metrics)
             if isinstance(given, dict):
                 read = None if limits is None else limits[name]
-                said += limit_problems(given.get("limits", {}), read)
+                said += limit_problems(given.get("limits", {}), read) or _unknown_in_rule(given)
         if not said and name in shipped:
             said = _unlike(given, shipped[name])
         problems += [f"{path}: {line(name, 60)}: {one}" for one in said]
@@ -181,6 +186,7 @@ def _claim(name: str, paper: str, given: Mapping[str, Any]) -> Claim:
     texts = {key: " ".join(str(given.get(key, "")).split()) for key in _TEXTS}
     limits = {key: float(value) for key, value in given.get("limits", {}).items()}
     after_records = bool(given.get("after_records", True))
+    texts["rule"] = _NAMED.sub(lambda found: f"{limits[found[1]]:g}", texts["rule"])
     return Claim(
         id=name, paper=paper, limits=limits, after_records=after_records,
         **texts, **lists,  # type: ignore[arg-type]
@@ -216,6 +222,16 @@ def _problems(given: Any, paper: str, metrics: Collection[str]) -> list[str]:
     if given.get("paper", paper) != paper:
         said.append(f"paper is {paper!r}")
     return said
+
+
+def _unknown_in_rule(given: Mapping[str, Any]) -> list[str]:
+    """Return which names in braces a rule has that are no limits, a sentence each."""
+    known = list(given.get("limits", {}))
+    return [
+        f"rule: unknown limit {line(name, 60)!r}{suggestion(name, known)}"
+        for name in _NAMED.findall(str(given.get("rule", "")))
+        if name not in known
+    ]
 
 
 def _is_date(text: str) -> bool:
