@@ -72,10 +72,11 @@ coverage: setup  ## Line coverage of svmbench/, the tests of core run with and w
 	$(MAKE) test-no-jit PYTEST_FLAGS="--cov --cov-append --cov-report="
 	$(BIN)/python -m coverage report --fail-under=90
 
-lint: setup  ## ruff, formatting, types.
+lint: setup  ## ruff, formatting, types, and the limits on the package's size.
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/python scripts/size.py
 
 format: setup  ## Format the code.
 	$(BIN)/ruff format .
