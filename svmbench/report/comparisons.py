@@ -31,11 +31,15 @@ from svmbench.report.statistics import mean_sd
 
 @dataclass(frozen=True)
 class Interval:
-    """A value and its confidence interval; `low` and `high` are None where there is none."""
+    """A value and its confidence interval; `low` and `high` are None where there is none.
+
+    `single` says that the ends rest on the margin of times that were measured once.
+    """
 
     value: float
     low: float | None = None
     high: float | None = None
+    single: bool = False
 
     def spelt(self, places: int = 2) -> str:
         """Return the value with its interval in brackets."""

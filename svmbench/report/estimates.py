@@ -14,9 +14,13 @@ from svmbench.report.wording import is_timing
 #: So many standard deviations hold 95 % of a normal distribution.
 NORMAL_95 = 1.96
 
-#: A time that was measured once lies within this share of what repeats would give. Of 877 kept
-#: times with repeats, twice the spread is at most 0.21 of the time for 95 %, 0.06 for half.
-SINGLE_TIME_SHARE = 0.21
+#: A time that was measured once has no spread of its own: it is taken to lie within this share of
+#: what repeats would give. ``scripts/single_times.py`` measures it: of so many kept times with
+#: repeats, twice the spread is at most this share of the time for 95 %.
+SINGLE_TIME_MARGIN = 0.22
+N_REPEATED_TIMES = 875
+#: Seconds. Shorter times vary more: measured once, they have no margin, and decide nothing.
+SHORTEST_SINGLE_S = 0.01
 
 #: Where a measurement stands: its data set, and what is swept.
 Place = tuple[str, tuple[tuple[str, object], ...]]
@@ -129,14 +133,15 @@ def difference(first: Estimate, second: Estimate, metric: str) -> Interval:
     if None in (one.low, one.high, other.low, other.high):
         return _counted_difference(first, second) if metric == "accuracy_pct" else Interval(value)
     low = float(one.low or 0.0) - float(other.high or 0.0)
-    return Interval(value, low, float(one.high or 0.0) - float(other.low or 0.0))
+    high = float(one.high or 0.0) - float(other.low or 0.0)
+    return Interval(value, low, high, single=one.single or other.single)
 
 
 def interval(one: Estimate, metric: str) -> Interval:
     """Return an estimate with its 95 % interval.
 
     Of a mean over folds Student's; of repeats or rounds the range, or twice the spread to both
-    sides; of a time that was measured once, `SINGLE_TIME_SHARE` of it. Anything else measured once
+    sides; of a time that was measured once, the margin of single times. Anything else measured once
     has none.
     """
     if one.n > 1 and one.spread is not None:
@@ -146,10 +151,27 @@ def interval(one: Estimate, metric: str) -> Interval:
         return Interval(one.value, one.value - half, one.value + half)
     if one.ends is not None:
         return Interval(one.value, *one.ends)
-    if is_timing(metric):
-        half = SINGLE_TIME_SHARE * abs(one.value)
-        return Interval(one.value, one.value - half, one.value + half)
-    return Interval(one.value)
+    return _single(one, metric) if is_timing(metric) else Interval(one.value)
+
+
+def _single(one: Estimate, metric: str) -> Interval:
+    """Return a time, or a ratio of two times, that was measured once, with the margin of such.
+
+    A ratio of paths is of the sums over their values. Its record needn't hold both times.
+    """
+    times = [one.value] if metric.endswith("_s") else _times(one.cells)
+    if min(times, default=math.inf) < SHORTEST_SINGLE_S:
+        return Interval(one.value)
+    low, high = 1.0 - SINGLE_TIME_MARGIN, 1.0 + SINGLE_TIME_MARGIN
+    if not metric.endswith("_s"):
+        low, high = low / high, high / low
+    return Interval(one.value, one.value * low, one.value * high, single=True)
+
+
+def _times(cells: Sequence[Cell]) -> list[float]:
+    """Return the CPU seconds of some paths, which records have as a mean over their values."""
+    found = ((measured(cell, "cpu_time_s"), measured(cell, "n_values")) for cell in cells)
+    return [mean * (n_values or 1.0) for mean, n_values in found if mean is not None]
 
 
 def quotient(first: Interval, second: Interval) -> Interval:
@@ -163,7 +185,10 @@ def quotient(first: Interval, second: Interval) -> Interval:
     low, high = float(second.low or 0.0), float(second.high or 0.0)
     if low <= 0.0:
         return Interval(value)
-    return Interval(value, float(first.low or 0.0) / high, float(first.high or 0.0) / low)
+    single = first.single or second.single
+    return Interval(
+        value, float(first.low or 0.0) / high, float(first.high or 0.0) / low, single=single
+    )
 
 
 def ratio(first: Estimate, second: Estimate, metric: str) -> Interval:
@@ -188,9 +213,9 @@ def total(parts: Sequence[Interval]) -> Interval:
     ends = [(one.low, one.high) for one in parts]
     if any(low is None or high is None for low, high in ends):
         return Interval(value)
-    return Interval(
-        value, math.fsum(low or 0.0 for low, _ in ends), math.fsum(high or 0.0 for _, high in ends)
-    )
+    low = math.fsum(low or 0.0 for low, _ in ends)
+    high = math.fsum(high or 0.0 for _, high in ends)
+    return Interval(value, low, high, single=any(one.single for one in parts))
 
 
 def _counted_difference(first: Estimate, second: Estimate) -> Interval:

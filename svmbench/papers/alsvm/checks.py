@@ -202,14 +202,16 @@ def _crossing_interval(
     """
     below: list[float] = []
     above: list[float] = []
+    single = False
     for x in sorted(first.keys() & second.keys()):
-        lower = is_lower(first[x], second[x], metric).holds
-        if lower is not None:
-            (below if lower else above).append(x)
+        answer = is_lower(first[x], second[x], metric)
+        single = single or answer.single
+        if answer.holds is not None:
+            (below if answer.holds else above).append(x)
     if not below and not above:
         return Interval(math.nan)
     ends = max(below, default=0.0), min(above, default=math.inf)
-    return Interval(math.nan, min(ends), max(ends))
+    return Interval(math.nan, min(ends), max(ends), single=single)
 
 
 #: Below so many features what is timed is no arithmetic.

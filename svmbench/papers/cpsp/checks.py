@@ -258,7 +258,8 @@ def _reaches(curve: dict[float, Estimate], exact: Estimate, points: float, metri
     near = [k for k, one in behind.items() if one.value <= points]
     surely = [k for k, one in behind.items() if one.high is not None and one.high <= points]
     maybe = [k for k, one in behind.items() if one.low is None or one.low <= points]
-    return Interval(*(min(found, default=math.inf) for found in (near, maybe, surely)))
+    least, low, high = (min(found, default=math.inf) for found in (near, maybe, surely))
+    return Interval(least, low, high)
 
 
 def _reached(
@@ -305,11 +306,12 @@ def _spent(curve: dict[float, Estimate], reached: Interval) -> Interval | None:
     found = {k: interval(one, "cpu_time_s") for k, one in curve.items() if low <= k <= high}
     if not found or not math.isfinite(high) or reached.value not in found:
         return None
-    least, most = (
-        [end for one in found.values() if (end := getattr(one, name)) is not None]
-        for name in ("low", "high")
-    )
-    return Interval(found[reached.value].value, min(least), max(most))
+    value, single = found[reached.value].value, any(one.single for one in found.values())
+    ends = [(one.low, one.high) for one in found.values()]
+    least, most = [end for end, _ in ends if end is not None], [end for _, end in ends if end]
+    if min(len(least), len(most)) < len(found):
+        return Interval(value)
+    return Interval(value, min(least), max(most), single=single)
 
 
 @check("cpsp-5", "low", "high", "basis_low", "basis_high", datasets=FIVE)

@@ -28,6 +28,7 @@ from svmbench.papers.judging.verdict import (
     decide,
 )
 from svmbench.report.cuts import FULL
+from svmbench.report.estimates import N_REPEATED_TIMES, SHORTEST_SINGLE_S, SINGLE_TIME_MARGIN
 from svmbench.schema.scores import SCORES
 
 __all__ = ["Claim", "Evidence", "Part", "Verdict", "completed", "gather", "judge", "read"]
@@ -153,6 +154,7 @@ def _judged(claim: Claim, kept: Evidence, *, trust: bool) -> Verdict:
     ]
     if any(part.holds is not None for part in parts):
         notes.append(claim.age(_first_record(sources)))
+    notes.append(_of_single_times(parts))
     busy = sum(cell.contended or cell.disturbed for cell in verdict.cells)
     if busy and any(metric.endswith("_s") for metric in claim.metrics):
         notes.append(f"{busy} of {len(verdict.cells)} results were timed beside other work.")
@@ -163,6 +165,18 @@ def _judged(claim: Claim, kept: Evidence, *, trust: bool) -> Verdict:
             (source.run.path.as_posix(), source.profile, source.machine) for source in sources
         ),
         commands=tuple(_commands(claim, sources)),
+    )
+
+
+def _of_single_times(parts: Sequence[Part]) -> str:
+    """Return what decides parts that rest on times that were measured once; "" where none does."""
+    n_single = sum(part.single_times for part in parts)
+    if not n_single:
+        return ""
+    return (
+        f"Single times: of {len(parts)} parts {n_single} with a margin of "
+        f"{100 * SINGLE_TIME_MARGIN:g} % to each time, from {N_REPEATED_TIMES:,} kept times with "
+        f"repeats; below {1e3 * SHORTEST_SINGLE_S:g} ms a single time decides nothing."
     )
 
 
@@ -267,7 +281,7 @@ def _dated(verdict: Verdict, known: Sequence[Mapping[str, str]]) -> Verdict:
     """Return a verdict that says whether its records are older than the code."""
     changed: dict[str, int] = {}
     unknown = 0
-    keys = {cell.key for cell in verdict.cells}
+    keys = dict.fromkeys(cell.key for cell in verdict.cells)
     for key in keys:
         said = next((one[key] for one in known if key in one), None)
         if said is None:

@@ -44,6 +44,11 @@ class Criterion:
             return True
         return False if high < self.least or low > self.most else None
 
+    @property
+    def single(self) -> bool:
+        """Whether the ends rest on the margin of times that were measured once."""
+        return self.interval.single
+
     def to_json(self) -> dict[str, Any]:
         """Return what JSON can hold: a missing end or limit is null."""
         interval = self.interval
@@ -51,10 +56,11 @@ class Criterion:
             "value": interval.value, "low": interval.low, "high": interval.high,
             "least": self.least, "most": self.most,
         }  # fmt: skip
-        return {
+        finite = {
             name: value if value is not None and math.isfinite(value) else None
             for name, value in named.items()
         }
+        return {**finite, "single_times": self.single}
 
 
 @dataclass(frozen=True)
@@ -100,6 +106,11 @@ class Answer:
         """False where a criterion fails, True where all are met, None otherwise."""
         found = [one.holds for one in self.criteria]
         return False if False in found else True if found and None not in found else None
+
+    @property
+    def single(self) -> bool:
+        """Whether a criterion rests on the margin of times that were measured once."""
+        return any(isinstance(one, Criterion) and one.single for one in self.criteria)
 
 
 #: Nothing was measured that could decide.

@@ -62,6 +62,11 @@ class Part:
         # Anything else than an answer, such as a bool of somebody's check, has no interval.
         return self.answer.holds if isinstance(self.answer, Answer) and not self.cut else None
 
+    @property
+    def single_times(self) -> bool:
+        """Whether it rests on the margin of times that were measured once."""
+        return isinstance(self.answer, Answer) and self.answer.single
+
     def to_json(self) -> dict[str, Any]:
         """Return what JSON can hold."""
         return {
@@ -72,6 +77,7 @@ class Part:
             "stand_in": self.stand_in,
             "unavailable": self.unavailable,
             "cut": self.cut,
+            "single_times": self.single_times,
             "criteria": [
                 one.to_json() for one in (self.answer.criteria if self.answer is not None else ())
             ],

@@ -98,7 +98,8 @@ def _part(part: Part) -> str:
     kind = " (stand-in)" if part.stand_in else ""
     printed = f" [printed: {part.printed}]" if part.printed else ""
     cut = f" ({part.cut})" if part.cut else ""
-    return f"{part.what}{kind}: {part.measured}{printed}{cut}"
+    single = " (single times)" if part.single_times else ""
+    return f"{part.what}{kind}: {part.measured}{printed}{single}{cut}"
 
 
 def as_markdown(verdicts: Sequence[Verdict]) -> str:

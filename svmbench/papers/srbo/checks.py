@@ -130,11 +130,15 @@ def _pays(claim: Claim, what: str, found: list[tuple[str, float, Estimate]]) -> 
     for sets, pays in ((large, True), (small, False)):
         if not sets:
             continue
-        sides = [within(interval(one, claim.metrics[0]), least=1.0).holds for one in sets]
+        answers = [within(interval(one, claim.metrics[0]), least=1.0) for one in sets]
+        sides = [one.holds for one in answers]
         faster, slower = sides.count(True), sides.count(False)
         n = len(sets)
         share = Interval(
-            faster / n, share_interval(faster, n).low, share_interval(n - slower, n).high
+            faster / n,
+            share_interval(faster, n).low,
+            share_interval(n - slower, n).high,
+            single=any(one.single for one in answers),
         )
         holds = within(share, least=0.5) if pays else within(share, most=0.5)
         said = f"faster on {faster}, slower on {slower} and either on "
@@ -310,7 +314,7 @@ def _settings(source: Source) -> str:
 
 
 def _majority(source: Source, what: str, answers: list[bool | None], said: str, cells: Cells,
-              printed: str = "", share: float = 0.5) -> Part:  # fmt: skip
+              printed: str = "", share: float = 0.5, *, single: bool = False) -> Part:  # fmt: skip
     """Return whether more than a share of some cases hold, by Wilson's interval.
 
     Open cases count as what would speak against the answer.
@@ -319,7 +323,7 @@ def _majority(source: Source, what: str, answers: list[bool | None], said: str, 
     least = share_interval(answers.count(True), n).low
     most = share_interval(n - answers.count(False), n).high
     value = answers.count(True) / n
-    holds = within(Interval(value, least, most), least=share)
+    holds = within(Interval(value, least, most, single=single), least=share)
     return Part(label(source, what), holds, said, printed, cells)
 
 
@@ -383,14 +387,15 @@ def on_mnist(claim: Claim, kept: Evidence) -> list[Part]:
             if f"srbo-nu-svm-{by}" in solvers
         ]
         if found:
-            answers = [within(interval(one, speedup), least=1.0).holds for one in found]
+            sides = [within(interval(one, speedup), least=1.0) for one in found]
+            answers = [one.holds for one in sides]
             said = f"faster in {answers.count(True)} of {len(found)} cases, slower in "
             said += f"{answers.count(False)}; {times(min(one.value for one in found))} to "
             said += f"{times(max(one.value for one in found))}"
             share = claim.limits["share_pct"] / 100.0
             parts.append(
                 _majority(source, "screening", answers, said, cells_of(*found), claim.printed,
-                          share)
+                          share, single=any(one.single for one in sides))
             )  # fmt: skip
         for block in ("linear", "rbf"):
             pairs = _pairs(source, block, time, "nu-svm-quadprog", "nu-svm-dcdm")

@@ -1,0 +1,63 @@
+"""Measure the margin of a time that was measured once, from kept times that were repeated.
+
+    python scripts/single_times.py [--check]
+
+Claims take a single time to lie within this share of what repeats would give
+(``svmbench.report.estimates``). It is the 95 % quantile, over all kept fits with repeats, of twice
+the kept spread over the time: the interquartile range of the repeats, relative to their median.
+Shorter fits vary more, so that times below ``SHORTEST_SINGLE_S`` count neither here nor there.
+``--check`` fails where kept records say something else than the code's constants.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from svmbench.papers.judging import gather
+from svmbench.report.estimates import (
+    N_REPEATED_TIMES,
+    SHORTEST_SINGLE_S,
+    SINGLE_TIME_MARGIN,
+    estimate,
+)
+
+RESULTS = Path(__file__).resolve().parents[1] / "results"
+METRIC = "cpu_time_s"
+
+
+def relative_spreads(results: Path) -> Iterator[float]:
+    """Yield twice the spread over the median of every kept time with repeats, each fit once."""
+    seen = set()
+    for sources in gather([results], only_kept=True).sources.values():
+        for cell in (cell for source in sources for cell in source.cells):
+            found = estimate([cell], METRIC)
+            name = cell.key, cell.solver
+            if found is None or found.spread is None or found.n > 1 or name in seen:
+                continue
+            seen.add(name)
+            if found.value >= SHORTEST_SINGLE_S:
+                yield 2.0 * found.spread / found.value
+
+
+def main() -> int:
+    """Print the number of kept times with repeats, and the margin."""
+    spreads = list(relative_spreads(RESULTS))
+    median, margin = np.quantile(spreads, [0.5, 0.95])
+    print(f"{len(spreads)} times with repeats: {margin:.2f} holds 95 %, {median:.2f} half")
+    same = len(spreads) == N_REPEATED_TIMES and round(float(margin), 2) == SINGLE_TIME_MARGIN
+    if "--check" in sys.argv[1:] and not same:
+        print(
+            "svmbench/report/estimates.py has other numbers: "
+            f"N_REPEATED_TIMES = {N_REPEATED_TIMES}, SINGLE_TIME_MARGIN = {SINGLE_TIME_MARGIN}",
+            file=sys.stderr,
+        )
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
