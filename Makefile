@@ -32,11 +32,11 @@ help:  ## List the targets.
 $(VENV)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --editable . --group dev
 	touch $@
 
 $(VENV)/.beyond: $(VENV)/.installed
-	$(BIN)/python -m pip install --quiet --editable '.[dev,spark,dask,blocks]'
+	$(BIN)/python -m pip install --quiet --editable '.[spark,dask,blocks]' --group dev
 	touch $@
 
 setup: $(VENV)/.installed  ## Make .venv and install svmbench with its development tools.
