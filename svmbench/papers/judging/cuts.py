@@ -1,15 +1,38 @@
-"""Parts that decide neither way, because their records are of fewer rows than the paper's."""
+"""Parts that decide neither way, because their records are of less than the paper's protocol.
+
+Fewer rows are found by :mod:`svmbench.report.cuts`. Fewer folds, repeats, or values of a grid or a
+sweep are found here: the kept profile of the run beside the profile ``paper`` of its config, which
+is the full protocol.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cache
+from typing import Any
 
 from svmbench.base.paper_folders import Paper
+from svmbench.base.paths import asset
 from svmbench.papers.judging.entries import Claim
 from svmbench.papers.judging.evidence import LEAST, Evidence, Source
 from svmbench.papers.judging.verdict import Part
-from svmbench.report.cuts import cut_to
+from svmbench.report.cuts import FULL, cut_to
+from svmbench.report.records import Cell, Run
+
+#: Settings of a block that count something, and what they count.
+_COUNTS = {
+    "folds": "folds",
+    "outer_folds": "outer folds",
+    "inner_folds": "inner folds",
+    "run_folds": "outer folds",
+    "repeats": "repeats",
+    "samples": "samples",
+}
+#: Data sets that a reason names.
+_NAMED = 3
+
+Content = Mapping[str, Any]
 
 
 def whole_alone(parts: Sequence[Part], claim: Claim, paper: Paper, kept: Evidence) -> list[Part]:
@@ -41,14 +64,101 @@ def _why_cut(part: Part, of_cell: dict[str, Source]) -> str:
     if LEAST in profiles:
         return f"profile {LEAST}"
     cut: dict[str, str] = {}
+    fewer: dict[str, None] = {}
     for source in {id(source): source for _, source in pairs}.values():
         own = [cell for cell, of in pairs if of is source]
+        fewer.update(dict.fromkeys(fewer_settings(source.run, own)))
         for dataset in dict.fromkeys(cell.dataset for cell in own if cell.dataset):
             rows = cut_to(source.run, [cell for cell in own if cell.dataset == dataset])
             if rows:
                 cut[dataset] = rows
-    if not cut:
-        return ""
-    named = "; ".join(f"{name} {said}" for name, said in list(cut.items())[:3])
-    more = f" and {len(cut) - 3} more" if len(cut) > 3 else ""
-    return f"cut: {named}{more} (profile {', '.join(profiles)})"
+    said = [f"{name} {rows}" for name, rows in list(cut.items())[:_NAMED]]
+    if len(cut) > _NAMED:
+        said.append(f"{len(cut) - _NAMED} more")
+    said += fewer
+    return f"cut: {'; '.join(said)} (profile {', '.join(profiles)})" if said else ""
+
+
+def fewer_settings(run: Run, cells: Sequence[Cell]) -> list[str]:
+    """Return of what cells have less than the full protocol, such as ``2 of 8 values of C``.
+
+    Parameters
+    ----------
+    run : Run
+        Of a config that ships: of any other nobody knows the full protocol.
+    cells : sequence of Cell
+    """
+    config = _config(run.name)
+    profiles = config.get("profiles", {})
+    cut, full = profiles.get(run.profile) or {}, profiles.get(FULL) or {}
+    if run.profile == FULL or not config:
+        return []
+    # An older run was cut by another profile of this name: nobody knows by how much.
+    known = run.profile_note == cut.get("note", "")
+    blocks = {str(block.get("name")): block for block in config.get("blocks", [])}
+    said: dict[str, None] = {}
+    for name in dict.fromkeys(cell.block for cell in cells):
+        block = blocks.get(name, {})
+        said.update(dict.fromkeys(_fewer_counted(run.blocks.get(name, {}), block, cut, full)))
+        solvers = {cell.solver for cell in cells if cell.block == name}
+        for solver in block.get("solvers") or config.get("solvers", []):
+            if solver.get("label", solver.get("name")) in solvers:
+                grids = [one.get("grid", {}) for one in (solver, cut, full)]
+                said.update(dict.fromkeys(_fewer_values(*grids, known=known)))
+        sweeps = [one.get("sweep", {}) for one in (block, cut, full)]
+        said.update(dict.fromkeys(_fewer_values(*sweeps, known=known)))
+        if "gammas" in block:
+            widths = [
+                {"gamma": one["gammas"]} if "gammas" in one else {} for one in (block, cut, full)
+            ]
+            said.update(dict.fromkeys(_fewer_values(*widths, known=known)))
+    return list(said)
+
+
+def _fewer_counted(kept: Content, block: Content, cut: Content, full: Content) -> list[str]:
+    """Return which numbers of a kept block are below those of the full protocol."""
+    said = []
+    for key, what in _COUNTS.items():
+        own, wanted = kept.get(key), full.get(key, block.get(key))
+        if key == "run_folds":  # 0 runs all of the outer ones
+            wanted = wanted or full.get("outer_folds", block.get("outer_folds"))
+        if not own or not (wanted or key in cut):
+            continue
+        if not wanted:
+            said.append(f"{own} {what}")
+        elif own < wanted:
+            said.append(f"{own} of {wanted} {what}")
+    return said
+
+
+def _fewer_values(grid: Content, cut: Content, full: Content, *, known: bool) -> list[str]:
+    """Return of which parameters a profile has fewer values than the full protocol."""
+    said = []
+    for name in (name for name in grid if name in cut):
+        own, wanted = _n_values(cut[name]), _n_values(full.get(name, grid[name]))
+        if own < wanted:
+            said.append(f"{own if known else 'few'} of {wanted} values of {name}")
+    return said
+
+
+def _n_values(given: Any) -> int:
+    """Return how many values a config's list, or its powers of a base, are."""
+    if isinstance(given, Mapping):
+        given = given.get("exponents", [])
+    if isinstance(given, Mapping):
+        step = given.get("step", 1)
+        return int((given["stop"] - given["start"]) / step + 1e-9) + 1
+    return len(given) if isinstance(given, Sequence) else 1
+
+
+@cache
+def _config(name: str) -> Content:
+    """Return a config that ships, as its file has it; empty for any other name."""
+    import yaml
+
+    path = asset("configs") / f"{name}.yaml"
+    if path.name != f"{name}.yaml" or not path.is_file():
+        return {}
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    content = yaml.load(path.read_bytes(), loader)
+    return content if isinstance(content, Mapping) else {}

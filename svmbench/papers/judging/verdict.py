@@ -20,6 +20,8 @@ REPRODUCED, PARTLY, NOT_REPRODUCED, OPEN = (
 STATES = (REPRODUCED, PARTLY, NOT_REPRODUCED, OPEN)
 #: Words of a table's entry on what was found.
 FOUND_WORDS = 12
+#: Of what a cut part has fewer than the paper's protocol.
+CUT_KINDS = ("rows", "folds", "repeats", "values")
 #: What of a run that was not reached is no data set that can't be had.
 CANT_BE_HAD = ("unavailable", "skipped")
 
@@ -43,8 +45,8 @@ class Part:
     unavailable : bool
         Whether it is open because the data can't be had.
     cut : str
-        Why the records decide neither way although they have numbers: fewer rows than the paper's,
-        or a profile that only shows that everything runs.
+        Why the records decide neither way although they have numbers: fewer rows, folds, repeats or
+        values of a grid than the paper's, or a profile that only shows that everything runs.
     """
 
     what: str
@@ -149,8 +151,10 @@ class Verdict:
         decided = len(held) + len(failed)
         if not decided:
             cut = [part.cut for part in left if part.cut]
-            if any("rows" in one for one in cut):
-                return f"{len(cut)} of {len(left)} parts cut to fewer rows"
+            kinds = [kind for kind in CUT_KINDS if any(f" {kind}" in one for one in cut)]
+            if kinds:
+                fewer = " and ".join(kinds)
+                return f"{len(cut)} of {len(left)} parts cut to fewer {fewer}"
             if cut:
                 return "the profile quick alone"
             if not left:

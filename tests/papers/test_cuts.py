@@ -1,0 +1,110 @@
+"""Runs of less than the paper's protocol decide neither way, whatever they have less of."""
+
+from pathlib import Path
+
+import pytest
+from claimed_runs import SCENES, Kept
+
+from svmbench.experiment.config.loader import load_config
+from svmbench.experiment.config.profiles import apply_profile
+from svmbench.papers import judging
+from svmbench.papers.judging.cuts import _n_values, fewer_settings
+from svmbench.report.records import Cell, Run
+
+ROOT = Path(__file__).resolve().parents[2]
+ALL = {claim.id: claim for claim in judging.read()}
+
+
+def cell(block, solver):
+    return Cell("k", block, "cv", "p", "a", None, solver, None, "ok")
+
+
+def run(config, profile, note, **blocks):
+    return Run(Path(config), config, "p", "t", profile, "", blocks, (), (), (), {},
+               profile_note=note)  # fmt: skip
+
+
+def profile_of(config, name):
+    return load_config(ROOT / "configs" / f"{config}.yaml").profiles[name]
+
+
+def fewer(config, profile, block, solver, **kept):
+    note = profile_of(config, profile).note
+    return fewer_settings(run(config, profile, note, **{block: kept}), [cell(block, solver)])
+
+
+@pytest.mark.parametrize(
+    ("config", "profile", "block", "solver", "kept", "said"),
+    [
+        ("sgdlssvm_table2", "medium", "cv", "sgd-lssvm", {"folds": 3},
+         ["3 of 5 folds", "3 of 11 values of C", "3 of 11 values of gamma"]),
+        ("sgdlssvm_table2", "small", "nested-cv", "none", {"outer_folds": 3, "inner_folds": 2},
+         ["3 of 5 outer folds", "2 of 5 inner folds"]),
+        ("nlsgd_table2", "medium", "all-rows", "nl-sgd", {"outer_folds": 5, "run_folds": 1},
+         ["1 of 5 outer folds"]),
+        ("nlsgd_table2", "small", "all-rows", "nl-sgd", {"outer_folds": 5, "run_folds": 0}, []),
+        ("cpsp_fig2", "small", "fig2", "cpsp", {}, ["7 of 8 values of solver.n_basis"]),
+        ("cpsp_table1", "small", "table1", "linear", {}, ["2 of 4 values of C"]),
+        ("srbo_table5", "thinned", "paths", "c-svm-bounded", {"gammas": [8.0, 0.5]},
+         ["4 of 12 values of C", "2 of 12 values of gamma"]),
+        ("perf_kernel", "quick", "a9a", "csvc", {"repeats": 1}, ["1 of 3 repeats"]),
+        ("cpsp_fig3", "small", "fig3", "cpsp", {}, []),
+        ("sgdlssvm_table2", "paper", "cv", "sgd-lssvm", {"folds": 3}, []),
+    ],
+)  # fmt: skip
+def test_what_a_profile_has_less_of_than_the_full_protocol_is_named(
+    config, profile, block, solver, kept, said
+):
+    assert fewer(config, profile, block, solver, **kept) == said
+
+
+def test_a_grid_of_an_older_profile_has_values_that_nobody_knows_the_number_of():
+    older = run("cpsp_table1", "small", "as it was", table1={})
+    assert fewer_settings(older, [cell("table1", "linear")]) == ["few of 4 values of C"]
+    assert fewer_settings(run("no_such", "small", ""), [cell("table1", "linear")]) == []
+
+
+@pytest.mark.parametrize("name", ["cpsp_table1", "sgdlssvm_table2", "nlsgd_table2", "srbo_table5"])
+def test_values_are_counted_as_the_config_reads_them(name):
+    import yaml
+
+    config = load_config(ROOT / "configs" / f"{name}.yaml")
+    written = yaml.safe_load((ROOT / "configs" / f"{name}.yaml").read_text())["profiles"]
+    for profile, given in written.items():
+        cut = apply_profile(config, profile)
+        read = {
+            key: len(values if isinstance(values, list) else values.values())
+            for one in [*cut.solvers, *(s for b in cut.blocks for s in getattr(b, "solvers", []))]
+            for key, values in one.grid.items()
+        }
+        for key, values in given.get("grid", {}).items():
+            assert _n_values(values) == read[key], (name, profile, key)
+
+
+@pytest.mark.parametrize("edit", [lambda cell: None, SCENES["cpsp-1"].edit])
+def test_a_smaller_grid_shows_nothing_and_refutes_nothing(edit, tmp_path):
+    SCENES["cpsp-1"].build(kept := Kept())
+    kept.edit(edit)
+    kept.edit(lambda cell: cell.update(profile="small"))
+    (found,) = judging.judge([ALL["cpsp-1"]], judging.gather([kept.write(tmp_path)]))
+    assert found.state == "open"
+    cut = {part.cut for part in found.parts if part.cells}
+    assert cut == {"cut: few of 4 values of C; few of 6 values of gamma (profile small)"}
+    assert "parts cut to fewer values" in found.found()
+
+
+def test_no_kept_part_is_decided_with_fewer_folds_or_values():
+    kept = judging.gather([ROOT / "results"], only_kept=True)
+    runs = {
+        one.key: source.run
+        for found in kept.sources.values()
+        for source in found
+        for one in source.cells
+    }
+    verdicts = judging.judge(judging.read(), kept)
+    n_cut = 0
+    for part in (part for verdict in verdicts for part in verdict.parts if part.cells):
+        less = [said for one in part.cells for said in fewer_settings(runs[one.key], [one])]
+        n_cut += bool(less)
+        assert not (less and part.holds is not None), (part.what, less)
+    assert n_cut > 20
