@@ -40,10 +40,6 @@ states, and the hash is recorded at the first fetch. *generated*: there is no fi
 
 **Storage.** Sets with more than 64 features and less than a third of non-zeros are kept as CSR, all
 others dense; both in float64, memory-mapped.
-
-![The screening paper's artificial sets](synthetic.png)
-
-*The screening paper's artificial sets: dots are positive (normal), crosses negative.*
 """
 
 #: Classes of one size, beyond so many, are told by their number.

@@ -1,5 +1,6 @@
 """Texts and rules of claims: quoted, dated, hashed, and as strict as the papers' words."""
 
+import csv
 import json
 import math
 import re
@@ -12,7 +13,7 @@ from claimed_runs import SCENES, Kept, added
 
 from svmbench.base.errors import ConfigError
 from svmbench.papers import judging, papers
-from svmbench.papers.judging.entries import read_claims
+from svmbench.papers.judging.entries import LINEAR, read_claims
 from svmbench.papers.judging.measures import OPEN, counted, is_most
 from svmbench.report import published
 
@@ -91,13 +92,62 @@ def test_a_verdict_says_that_its_rule_is_younger_than_its_records(tmp_path):
     assert judged("smo-1", tmp_path).notes[-1] == note
 
 
+#: Claims of growth that is linear, or at most linear.
+LINEAR_CLAIMS = {
+    *("alsvm-4", "smo-5", "fosvm-2", "cpsp-5"),
+    *("sgdlssvm-4", "sgdlssvm-5", "sgdlssvm-7"),
+}
+
+
+#: Every rule that there was, with the date that it stands under: a line for each form.
+KEPT_RULES = ROOT / "tests" / "papers" / "rules.csv"
+
+
+def rule_problems(claims, kept):
+    """Yield a sentence for each rule that differs from the kept one of its date, or is not kept."""
+    hashes = {(row["claim"], row["fixed"]): row["hash"] for row in kept}
+    for claim in claims:
+        before = hashes.get((claim.id, claim.fixed))
+        line = f"{claim.id},{claim.fixed},{claim.rule_hash}"
+        if before is None:
+            yield f"{claim.id}: its rule is not kept; append {line} to {KEPT_RULES.name}"
+        elif before != claim.rule_hash:
+            yield (
+                f"{claim.id}: statement, rule, uncertainty or limits changed and the date "
+                f"{claim.fixed} did not; give it today's, and append it to {KEPT_RULES.name}"
+            )
+
+
+def kept_rules():
+    with KEPT_RULES.open(encoding="utf-8", newline="") as lines:
+        return list(csv.DictReader(lines))
+
+
+def test_a_changed_rule_has_a_new_date():
+    kept = kept_rules()
+    assert list(rule_problems(ALL.values(), kept)) == []
+    assert len({(row["claim"], row["fixed"]) for row in kept}) == len(kept)
+    newest = {row["claim"]: row["fixed"] for row in sorted(kept, key=lambda row: row["fixed"])}
+    assert newest == {claim.id: claim.fixed for claim in ALL.values()}
+    claim = ALL["smo-1"]
+    (said,) = rule_problems([replace(claim, limits={**claim.limits, "gap": 0.5})], kept)
+    assert said.startswith("smo-1: statement, rule, uncertainty or limits changed and the date ")
+    (said,) = rule_problems([replace(claim, fixed="2099-01-01")], kept)
+    assert f"append smo-1,2099-01-01,{claim.rule_hash} to rules.csv" in said
+
+
 def test_linear_is_one_window_everywhere():
-    windows = {
-        (claim.limits["low"], claim.limits["high"])
-        for claim in ALL.values()
-        if {"low", "high"} <= claim.limits.keys() and claim.id != "alsvm-6"  # a dimension
-    }
-    assert windows == {(0.8, 1.2)}
+    assert LINEAR == {"linear_low": 0.8, "linear_high": 1.2}
+    having = {name for name, claim in ALL.items() if LINEAR.keys() & claim.limits.keys()}
+    assert having == LINEAR_CLAIMS
+    for name in having:
+        own = ALL[name].limits
+        assert {key: own[key] for key in LINEAR if key in own}.items() <= LINEAR.items()
+        # No file has numbers of its own for it.
+        assert not LINEAR.keys() & given()[name].get("limits", {}).keys()
+    page = " ".join((ROOT / "docs" / "claims.md").read_text(encoding="utf-8").split())
+    low, high = LINEAR.values()
+    assert f"where its 95 % interval lies within {low} to {high}, in every claim" in page
 
 
 def rows(paper, table, metric):
@@ -340,7 +390,8 @@ PRINTED_LIMITS = {
 def test_every_limit_is_named_in_its_rule(name):
     claim = given()[name]
     named = set(re.findall(r"\{(\w+)\}", claim["rule"])) | PRINTED_LIMITS.get(name, set())
-    assert set(claim.get("limits", {})) == named
+    assert set(claim.get("limits", {})) == named - LINEAR.keys()
+    assert set(ALL[name].limits) == named
     assert "{" not in ALL[name].rule
 
 

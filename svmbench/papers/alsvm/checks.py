@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from svmbench.base.errors import ResultsError
 from svmbench.papers.judging.checks import cells_of, check, label, untested
-from svmbench.papers.judging.entries import Claim
+from svmbench.papers.judging.entries import LINEAR, Claim
 from svmbench.papers.judging.evidence import Evidence, Source
 from svmbench.papers.judging.measures import (
     counted,
@@ -75,14 +75,14 @@ def accuracies(claim: Claim, kept: Evidence) -> list[Part]:
     ]
 
 
-@check("alsvm-4", "low", "high")
+@check("alsvm-4", *LINEAR)
 def linear_in_rows(claim: Claim, kept: Evidence) -> list[Part]:
     """Ask whether times of both grow with an exponent in the window."""
     parts: list[Part] = []
     for source in kept.of(claim.configs[0]):
         parts += growth_parts(
             claim, source, "fig1", ("alsvm", "falsvm"),
-            (claim.limits["low"], claim.limits["high"]),
+            (claim.limits["linear_low"], claim.limits["linear_high"]),
         )  # fmt: skip
         parts += [
             part
@@ -106,7 +106,7 @@ def _spark_parts(claim: Claim, kept: Evidence) -> list[Part]:
         f"{spelt(law)}, {sizes[0][0]:,.0f} to {sizes[-1][0]:,.0f} rows, of CPU time above that of a"
         f" pass over {few:,.0f} rows ({seconds(fixed)}; spark_growth.csv)"
     )
-    window = claim.limits["low"], claim.limits["high"]
+    window = claim.limits["linear_low"], claim.limits["linear_high"]
     what = "alsvm-spark on rows that executors make"
     return [Part(what, is_inside(law, *window), said, claim.printed, stand_in=True)]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from statistics import NormalDist
 
 from svmbench.papers.judging.checks import cells_of, check, held_back, label, unfinished, untested
-from svmbench.papers.judging.entries import Claim
+from svmbench.papers.judging.entries import LINEAR, Claim
 from svmbench.papers.judging.evidence import Evidence, Source
 from svmbench.papers.judging.measures import (
     Answer,
@@ -314,12 +314,12 @@ def _spent(curve: dict[float, Estimate], reached: Interval) -> Interval | None:
     return Interval(value, min(least), max(most), single=single)
 
 
-@check("cpsp-5", "low", "high", "basis_low", "basis_high", datasets=FIVE)
+@check("cpsp-5", *LINEAR, "basis_low", "basis_high", datasets=FIVE)
 def growth_of_time(claim: Claim, kept: Evidence) -> list[Part]:
     """Ask whether the time grows about linearly with N, and modestly faster than that with k."""
     limits, parts = claim.limits, []
     for source in kept.of(claim.configs[0]):
-        window = limits["low"], limits["high"]
+        window = limits["linear_low"], limits["linear_high"]
         parts += growth_parts(claim, source, "examples", ["cpsp"], window)
         for dataset, solvers in _curves(source, "basis", claim.metrics[0]).items():
             points = sorted(solvers.get("cpsp", {}).items())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from svmbench.papers.judging.checks import cells_of, check, label, place_text, untested
-from svmbench.papers.judging.entries import Claim
+from svmbench.papers.judging.entries import LINEAR, Claim
 from svmbench.papers.judging.evidence import Evidence, Source
 from svmbench.papers.judging.measures import (
     OPEN,
@@ -85,7 +85,7 @@ def _with(said: str, beside: list[str]) -> str:
     return said + (f" (this suite's: {', '.join(beside)})" if beside else "")
 
 
-@check("fosvm-2", "iterations", "low", "high")
+@check("fosvm-2", "iterations", *LINEAR)
 def linear_and_bounded(claim: Claim, kept: Evidence) -> list[Part]:
     """Ask whether iterations do not grow with N, keep the bound, and the time is linear."""
     time, iterations, active, bound = claim.metrics
@@ -101,7 +101,7 @@ def linear_and_bounded(claim: Claim, kept: Evidence) -> list[Part]:
             parts.append(_law(source, f"{name}, iterations", is_inside(law, -flat, flat), points))
             timed = series[time].get(name, [])
             law = growth((x, one.value) for x, one in timed)
-            window = claim.limits["low"], claim.limits["high"]
+            window = claim.limits["linear_low"], claim.limits["linear_high"]
             parts.append(_law(source, f"{name}, time", is_inside(law, *window), timed))
             parts += _bounded(
                 source, name, series[active].get(name, []), series[bound].get(name, [])

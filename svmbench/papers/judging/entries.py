@@ -25,6 +25,10 @@ METRICS = (
 #: No threshold of a claim is larger.
 LARGEST_LIMIT = 1e9
 
+#: What "linear" means in every claim: an exponent whose interval lies within these. A rule that names
+#: one of them has it, and its own entry may read the word otherwise.
+LINEAR = {"linear_low": 0.8, "linear_high": 1.2}
+
 _REQUIRED = ("where", "quote", "statement", "rule", "uncertainty", "fixed")
 _TEXTS = (*_REQUIRED, "page", "printed", "command")
 _LISTS = ("configs", "metrics", "stand_ins")
@@ -168,7 +172,7 @@ def read_claims(
             said = _problems(given, whose, metrics)
             if isinstance(given, dict):
                 read = None if limits is None else limits[name]
-                said += limit_problems(given.get("limits", {}), read) or _unknown_in_rule(given)
+                said += limit_problems(_limits(given), read) or _unknown_in_rule(given)
         if not said and name in shipped:
             said = _unlike(given, shipped[name])
         problems += [f"{path}: {line(name, 60)}: {one}" for one in said]
@@ -184,7 +188,7 @@ def read_claims(
 def _claim(name: str, paper: str, given: Mapping[str, Any]) -> Claim:
     lists = {key: tuple(given.get(key, ())) for key in _LISTS}
     texts = {key: " ".join(str(given.get(key, "")).split()) for key in _TEXTS}
-    limits = {key: float(value) for key, value in given.get("limits", {}).items()}
+    limits = {key: float(value) for key, value in _limits(given).items()}
     after_records = bool(given.get("after_records", True))
     texts["rule"] = _NAMED.sub(lambda found: f"{limits[found[1]]:g}", texts["rule"])
     return Claim(
@@ -224,9 +228,17 @@ def _problems(given: Any, paper: str, metrics: Collection[str]) -> list[str]:
     return said
 
 
+def _limits(given: Mapping[str, Any]) -> Any:
+    """Return the limits of an entry, with those of linear growth that its rule names."""
+    own = given.get("limits", {})
+    named = _NAMED.findall(str(given.get("rule", "")))
+    shared = {name: value for name, value in LINEAR.items() if name in named}
+    return {**shared, **own} if isinstance(own, dict) else own
+
+
 def _unknown_in_rule(given: Mapping[str, Any]) -> list[str]:
     """Return which names in braces a rule has that are no limits, a sentence each."""
-    known = list(given.get("limits", {}))
+    known = list(_limits(given))
     return [
         f"rule: unknown limit {line(name, 60)!r}{suggestion(name, known)}"
         for name in _NAMED.findall(str(given.get("rule", "")))

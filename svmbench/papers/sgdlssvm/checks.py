@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from svmbench.papers.judging.checks import cells_of, check, label, untested
-from svmbench.papers.judging.entries import Claim
+from svmbench.papers.judging.entries import LINEAR, Claim
 from svmbench.papers.judging.evidence import Evidence, Source
 from svmbench.papers.judging.measures import (
     OPEN,
@@ -133,10 +133,10 @@ def _best(claim: Claim, source: Source, dataset: str, points: Points) -> Part:
     )  # fmt: skip
 
 
-@check("sgdlssvm-4", "low", "high")
+@check("sgdlssvm-4", *LINEAR)
 def linear_in_rows(claim: Claim, kept: Evidence) -> list[Part]:
     """Ask whether the time grows with an exponent in the window."""
-    window = claim.limits["low"], claim.limits["high"]
+    window = claim.limits["linear_low"], claim.limits["linear_high"]
     return [
         part
         for source in kept.of(claim.configs[0])
@@ -147,7 +147,7 @@ def linear_in_rows(claim: Claim, kept: Evidence) -> list[Part]:
     ]
 
 
-@check("sgdlssvm-5", "high")
+@check("sgdlssvm-5", "linear_high")
 def logarithmic(claim: Claim, kept: Evidence) -> list[Part]:
     """Ask whether iterations grow at most as log 1/epsilon, for an easy and a hard C.
 
@@ -165,7 +165,7 @@ def logarithmic(claim: Claim, kept: Evidence) -> list[Part]:
                 law = growth((x - start, value - first) for x, value in rest)
                 said = f"{spelt(law)}, {counted[0][1]:,.0f} to {counted[-1][1]:,.0f} iterations"
                 what = label(source, block, dataset)
-                holds = is_at_most(law, claim.limits["high"])
+                holds = is_at_most(law, claim.limits["linear_high"])
                 parts.append(Part(what, holds, said, "", cells_of(*(one for _, one in points))))
     return parts
 
@@ -191,13 +191,13 @@ def stable_accuracy(claim: Claim, kept: Evidence) -> list[Part]:
     return parts
 
 
-@check("sgdlssvm-7", "exponent")
+@check("sgdlssvm-7", "linear_high")
 def iterations_in_rows(claim: Claim, kept: Evidence) -> list[Part]:
     """Ask whether the iterations grow at most linearly with the rows."""
     parts = []
     for source in kept.of(claim.configs[0]):
         # The window is that of a bound: whatever is below it is inside.
-        window = -math.inf, claim.limits["exponent"]
+        window = -math.inf, claim.limits["linear_high"]
         parts += growth_parts(claim, source, "fig5", ["sgd-lssvm"], window)
         parts += untested(claim, source, ["fig5"], "sgd-lssvm")
     return parts

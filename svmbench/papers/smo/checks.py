@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from svmbench.papers.judging.checks import cells_of, check, label
-from svmbench.papers.judging.entries import Claim
+from svmbench.papers.judging.entries import LINEAR, Claim
 from svmbench.papers.judging.evidence import Evidence, Source
 from svmbench.papers.judging.measures import (
     OPEN,
@@ -185,7 +185,7 @@ def _scaled(one: Estimate, factor: float) -> Estimate:
     )
 
 
-@check("smo-5", "low", "high", "apart", "comparable")
+@check("smo-5", *LINEAR, "apart", "comparable")
 def separable(claim: Claim, kept: Evidence) -> list[Part]:
     """Ask whether SMO's exponent is in the window, and the two take comparable times."""
     parts = []
@@ -196,7 +196,7 @@ def separable(claim: Claim, kept: Evidence) -> list[Part]:
     ]
     for what, one in _views(claim, kept, claim.configs[0]):
         law = growth((x, a.value) for x, a in zip(one.sizes, one.first, strict=True))
-        holds = is_inside(law, claim.limits["low"], claim.limits["high"])
+        holds = is_inside(law, claim.limits["linear_low"], claim.limits["linear_high"])
         printed = _exponents(claim, claim.configs[0], str(one.cells[0].dataset))
         parts.append(Part(f"{what}, SMO's exponent", holds, spelt(law), printed, one.cells))
         most = claim.limits["comparable"]
