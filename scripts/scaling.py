@@ -80,18 +80,18 @@ def costs(counters: dict[str, dict[str, int]], d: int, n: float) -> dict[str, Co
     steps = counters["pegasos"]["steps"]
     updated = counters["falsvm"]["updates"] / counters["falsvm"]["samples"]
     epochs = {name: counters[name]["passes"] for name in ("dcd-l1", "dcd-l2")}
-    one_by_one = "each row needs what the last has left: one machine, or a message a row"
+    one_by_one = "each row needs the weights after the last row: one machine, or a message per row"
     return {
-        "alsvm-batch": Cost(1, triangle, 8 * triangle, 1, "sums, for every C and fold at once"),
+        "alsvm-batch": Cost(1, triangle, 8 * triangle, 1, "sums for all C and folds at once"),
         "alsvm": Cost(1, 2 * d * d, 8 * d * d, n, one_by_one),
         "falsvm": Cost(1, d + 2 * d * d * updated, 8 * d * d, n, one_by_one),
         "newton-l2": Cost(newton, 2 * d, 8 * d, newton, "gradients and products with the Hessian"),
         "lsvm": Cost(lsvm, 2 * d, 8 * d, lsvm, "one factor of the sums, then fixed-point steps"),
-        "asvm": Cost(2 * faces, triangle, 8 * triangle, 2 * faces, "sums of each face's rows"),
-        "svm-perf": Cost(cuts, 2 * d, 8 * d, cuts, "one cut a pass"),
+        "asvm": Cost(2 * faces, triangle, 8 * triangle, 2 * faces, "sums of the rows of each face"),
+        "svm-perf": Cost(cuts, 2 * d, 8 * d, cuts, "one cut per pass"),
         "dcd-l1": Cost(epochs["dcd-l1"], 2 * d, 8 * d, n * epochs["dcd-l1"], one_by_one),
         "dcd-l2": Cost(epochs["dcd-l2"], 2 * d, 8 * d, n * epochs["dcd-l2"], one_by_one),
-        "pegasos": Cost(steps / n, 2 * d, 8 * d, steps, "one row a step, wherever it lies"),
+        "pegasos": Cost(steps / n, 2 * d, 8 * d, steps, "one row per step, on any machine"),
     }
 
 
@@ -106,9 +106,9 @@ SLOW_MACHINES, SLOW_SPEED, SLOW_TASKS, SLOW_TASK, SPREAD = 0.01, 1 / 3, 0.01, 5.
 LATE = 1.5
 
 WAYS = (
-    "one task a machine",
-    "20 tasks a machine, from a queue",
-    "the same, with copies of late ones",
+    "one task per machine",
+    "20 tasks per machine, from a queue",
+    "20 tasks per machine, with copies of late tasks",
 )
 
 
@@ -323,10 +323,10 @@ def _costs_table(counters: dict[str, dict[str, int]]) -> str:
     head = [
         "solver",
         "passes",
-        "multiplications a row and pass",
-        "bytes sent a pass",
-        "messages a machine",
-        "what",
+        "multiplications per row and pass",
+        "bytes sent per pass",
+        "messages per machine",
+        "messages carry",
     ]
     return _table(head, rows)
 
@@ -335,7 +335,7 @@ def _rates_table(measured: dict[str, Any]) -> str:
     rows = [
         [name, f"{us:.3g}", _count(1e6 / us)] for name, us in measured["microseconds a row"].items()
     ]
-    return _table(["one core, 300 features", "µs a row", "rows a second"], rows)
+    return _table(["one core, 300 features", "µs per row", "rows per second"], rows)
 
 
 def _workers_table(workers: dict[str, dict[str, float]]) -> str:
@@ -348,7 +348,7 @@ def _workers_table(workers: dict[str, dict[str, float]]) -> str:
         ]
         for n, found in workers.items()
     ]
-    head = ["workers", "rows a second, wall", "CPU µs a row", "merging (ms)"]
+    head = ["workers", "rows per second, wall", "CPU µs per row", "merging (ms)"]
     return _table(head, rows)
 
 
@@ -365,7 +365,7 @@ def _terabyte_table(measured: dict[str, Any]) -> str:
         "`alsvm-batch`, Parquet": us["reading and sums, parquet"],
         "`alsvm-batch`, arrays in memory": us["sums of arrays"],
         f"`newton-l2`, one fit, arrays in memory ({newton} passes)": newton * us["a product pass"],
-        "`newton-l2`, one fit, Parquet anew each pass": newton
+        "`newton-l2`, one fit, reading Parquet in each pass": newton
         * (us["reading parquet"] + us["a product pass"]),
         f"`newton-l2`, the grid of {fits} fits, arrays in memory": fits
         * newton
