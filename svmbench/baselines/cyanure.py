@@ -16,6 +16,7 @@ Deviations
 from __future__ import annotations
 
 import warnings
+from dataclasses import KW_ONLY, dataclass
 from importlib.util import find_spec
 from typing import Any, Self
 
@@ -35,52 +36,35 @@ NEEDS = "cyanure"
 SOLVERS = ("auto", "miso", "catalyst-miso", "qning-miso")
 
 
+@dataclass(eq=False, repr=False)
 class CyanureBaseline(LinearClassifier):
     """Cyanure's ``Classifier`` with squared hinge loss, on one thread.
 
     Parameters
     ----------
-    C : float, default=1.0
-        Weight of the summed losses.
-    tol : float, default=1e-3
-        Its tolerance: relative duality gap.
-    solver : {"auto", "miso", "catalyst-miso", "qning-miso"}, default="auto"
-        Which of its solvers.
-    max_iter : int, default=500
+    tol : float
+        Relative duality gap at which Cyanure stops.
+    solver : {"auto", "miso", "catalyst-miso", "qning-miso"}
+        One of Cyanure's solvers.
+    max_iter : int
         Passes over the samples at most.
-    fit_intercept : bool, default=True
-        Whether a constant feature is appended.
-    intercept_scaling : float, default=1.0
-        Its value.
-    random_state : int, default=0
+    random_state : int
         Seed.
 
     Attributes
     ----------
-    coef_ : ndarray of shape (1, n_features)
-    intercept_ : ndarray of shape (1,)
     n_iter_ : int
         Passes over the samples.
     """
 
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        tol: float = 1e-3,
-        solver: str = "auto",
-        max_iter: int = 500,
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
-        random_state: int = 0,
-    ) -> None:
-        self.C = C
-        self.tol = tol
-        self.solver = solver
-        self.max_iter = max_iter
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.random_state = random_state
+    C: float = 1.0
+    _: KW_ONLY
+    tol: float = 1e-3
+    solver: str = "auto"
+    max_iter: int = 500
+    fit_intercept: bool = True
+    intercept_scaling: float = 1.0
+    random_state: int = 0
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

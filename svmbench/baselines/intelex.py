@@ -6,6 +6,7 @@ and a config that names the solver is told that there is none of that name.
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from importlib.util import find_spec
 from typing import Any, Self
 
@@ -21,56 +22,29 @@ from svmbench.core.contract.registry import declare
 NEEDS = "sklearnex"
 
 
+@dataclass(eq=False, repr=False)
 class IntelexBaseline(KernelBaseline):
     """scikit-learn-intelex's SVC on float32 inputs and one thread.
 
     Parameters
     ----------
-    C : float, default=1.0
-        Weight of the summed hinge losses.
-    kernel : {"linear", "rbf", "poly", "sigmoid"}, default="rbf"
-    gamma : float, "scale" or "auto", default="scale"
-        Width of the kernel; "scale" is 1 / (n_features * variance of X), "auto" 1 / n_features.
-    degree : int, default=3
-        Of the polynomial kernel.
-    coef0 : float, default=0.0
-        Of the polynomial and the sigmoid kernel.
-    tol : float, default=1e-3
+    tol : float
         Largest violation of the optimality conditions, as single precision sees it.
-    cache_size : float, default=200.0
-        Kernel cache, MB.
 
     Attributes
     ----------
-    support_ : ndarray of int of shape (n_support,)
-    support_vectors_ : ndarray or csr_array of shape (n_support, n_features)
-    dual_coef_ : ndarray of shape (1, n_support)
-        ``alpha_i y_i``.
-    intercept_ : ndarray of shape (1,)
-    objective_, dual_objective_ : float
-        Primal value at the returned offset, and dual value.
     n_iter_ : int
         Working sets.
     """
 
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        kernel: str = "rbf",
-        gamma: float | str = "scale",
-        degree: int = 3,
-        coef0: float = 0.0,
-        tol: float = 1e-3,
-        cache_size: float = 200.0,
-    ) -> None:
-        self.C = C
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.tol = tol
-        self.cache_size = cache_size
+    C: float = 1.0
+    _: KW_ONLY
+    kernel: str = "rbf"
+    gamma: float | str = "scale"
+    degree: int = 3
+    coef0: float = 0.0
+    tol: float = 1e-3
+    cache_size: float = 200.0
 
     def prepare(self, X: Any, y: Any) -> TrainingData:
         """Validate, and round the inputs to float32."""

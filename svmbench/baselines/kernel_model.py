@@ -15,6 +15,11 @@ class KernelBaseline(KernelClassifier):
     """A C-SVC with a free offset, trained by another program on the inputs.
 
     The program's cache is the parameter `cache_size`; it limits its iterations by itself.
+
+    Parameters
+    ----------
+    cache_size : float
+        Kernel cache, MB.
     """
 
     cache_size: float

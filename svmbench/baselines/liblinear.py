@@ -19,6 +19,7 @@ import ctypes
 import re
 import threading
 from ctypes import POINTER, c_double
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -98,23 +99,31 @@ class _Liblinear(LinearClassifier):
         )
 
 
+@dataclass(eq=False, repr=False)
 class _LiblinearParameters(_Liblinear):
-    """The parameters that all of LIBLINEAR's solvers share, with the dual solvers' default eps."""
+    """A dual solver of LIBLINEAR.
 
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        tol: float = 0.1,
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
-        random_state: int = 1,
-    ) -> None:
-        self.C = C
-        self.tol = tol
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.random_state = random_state
+    Parameters
+    ----------
+    tol : float
+        LIBLINEAR's eps: largest violation of the dual's optimality.
+    fit_intercept : bool
+        Whether a constant feature is appended (option -B).
+    random_state : int
+        Seed of the C library's random numbers; 1 is what a new process has.
+
+    Attributes
+    ----------
+    n_iter_ : int
+        LIBLINEAR's outer iterations.
+    """
+
+    C: float = 1.0
+    _: KW_ONLY
+    tol: float = 0.1
+    fit_intercept: bool = True
+    intercept_scaling: float = 1.0
+    random_state: int = 1
 
 
 @declare(
@@ -124,28 +133,7 @@ class _LiblinearParameters(_Liblinear):
     reference="LIBLINEAR -s 3 -B 1; Hsieh et al. 2008",
 )
 class LiblinearL1(_LiblinearParameters):
-    """LIBLINEAR -s 3: L2-regularised L1-loss SVM, dual coordinate descent.
-
-    Parameters
-    ----------
-    C : float, default=1.0
-        Weight of the summed losses.
-    tol : float, default=0.1
-        LIBLINEAR's eps: largest violation of the dual's optimality.
-    fit_intercept : bool, default=True
-        Whether a constant feature is appended (option -B).
-    intercept_scaling : float, default=1.0
-        Its value.
-    random_state : int, default=1
-        Seed of the C library's random numbers; 1 is what a new process has.
-
-    Attributes
-    ----------
-    coef_ : ndarray of shape (1, n_features)
-    intercept_ : ndarray of shape (1,)
-    n_iter_ : int
-        LIBLINEAR's outer iterations.
-    """
+    """LIBLINEAR -s 3: L2-regularised L1-loss SVM, dual coordinate descent."""
 
     _solver = 3
 
@@ -157,10 +145,7 @@ class LiblinearL1(_LiblinearParameters):
     reference="LIBLINEAR -s 1 -B 1; Hsieh et al. 2008",
 )
 class LiblinearL2Dual(_LiblinearParameters):
-    """LIBLINEAR -s 1: L2-regularised L2-loss SVM, dual coordinate descent.
-
-    Parameters and attributes are those of :class:`LiblinearL1`.
-    """
+    """LIBLINEAR -s 1: L2-regularised L2-loss SVM, dual coordinate descent."""
 
     _solver = 1
 
@@ -171,37 +156,27 @@ class LiblinearL2Dual(_LiblinearParameters):
     summary="LIBLINEAR's primal Newton method for the squared hinge loss",
     reference="LIBLINEAR -s 2 -B 1; Lin et al. 2008, Galli and Lin 2021",
 )
+@dataclass(eq=False, repr=False)
 class LiblinearL2(_Liblinear):
     """LIBLINEAR -s 2: L2-regularised L2-loss SVM, truncated Newton in the primal.
 
     Parameters
     ----------
-    tol : float, default=0.01
+    tol : float
         LIBLINEAR's eps: norm of the gradient relative to its initial value, times the smaller
         class's share.
-    C, fit_intercept, intercept_scaling
-        As for :class:`LiblinearL1`.
 
     Attributes
     ----------
-    coef_ : ndarray of shape (1, n_features)
-    intercept_ : ndarray of shape (1,)
     n_iter_ : int
         Newton steps.
     """
 
+    C: float = 1.0
+    _: KW_ONLY
+    tol: float = 0.01
+    fit_intercept: bool = True
+    intercept_scaling: float = 1.0
+
     _solver = 2
     random_state = 1  # draws nothing
-
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        tol: float = 0.01,
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
-    ) -> None:
-        self.C = C
-        self.tol = tol
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling

@@ -15,6 +15,7 @@ import ctypes
 import re
 import threading
 from ctypes import POINTER
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -105,61 +106,34 @@ def svm_train(problem: Any, kind: int, settings: Any) -> tuple[Any, np.ndarray, 
     reference="LIBSVM -s 0; Fan, Chen and Lin 2005",
     kernels=KERNELS,
 )
+@dataclass(eq=False, repr=False)
 class Libsvm(KernelBaseline):
     """LIBSVM's C-SVC.
 
     Parameters
     ----------
-    C : float, default=1.0
-        Weight of the summed hinge losses.
-    kernel : {"linear", "rbf", "poly", "sigmoid"}, default="rbf"
-    gamma : float, "scale" or "auto", default="scale"
-        Width of the kernel; "scale" is 1 / (n_features * variance of X), "auto" 1 / n_features.
-    degree : int, default=3
-        Of the polynomial kernel.
-    coef0 : float, default=0.0
-        Of the polynomial and the sigmoid kernel.
-    tol : float, default=1e-3
+    tol : float
         LIBSVM's eps: largest violation of the optimality conditions.
-    cache_size : float, default=200.0
-        Kernel cache, MB.
-    shrinking : bool, default=True
+    shrinking : bool
+        Whether samples at their bounds are set aside while they stay there.
 
     Attributes
     ----------
-    support_ : ndarray of int of shape (n_support,)
-    support_vectors_ : ndarray or csr_array of shape (n_support, n_features)
-    dual_coef_ : ndarray of shape (1, n_support)
-        ``alpha_i y_i``.
-    intercept_ : ndarray of shape (1,)
-    objective_, dual_objective_ : float
-        Primal value at the returned offset, and dual value.
     n_iter_ : int
         Pair steps.
     """
 
-    shared_points = NativePoints
+    C: float = 1.0
+    _: KW_ONLY
+    kernel: str = "rbf"
+    gamma: float | str = "scale"
+    degree: int = 3
+    coef0: float = 0.0
+    tol: float = 1e-3
+    cache_size: float = 200.0
+    shrinking: bool = True
 
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        kernel: str = "rbf",
-        gamma: float | str = "scale",
-        degree: int = 3,
-        coef0: float = 0.0,
-        tol: float = 1e-3,
-        cache_size: float = 200.0,
-        shrinking: bool = True,
-    ) -> None:
-        self.C = C
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.tol = tol
-        self.cache_size = cache_size
-        self.shrinking = shrinking
+    shared_points = NativePoints
 
     def prepare(self, X: Any, y: Any) -> TrainingData:
         """Validate, and convert to LIBSVM's `svm_problem` structure."""

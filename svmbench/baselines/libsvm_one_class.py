@@ -11,6 +11,7 @@ Reference
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -32,62 +33,40 @@ from svmbench.core.models.novelty_base import KernelDetector, require_share
     kernels=KERNELS,
     task="one-class",
 )
+@dataclass(eq=False, repr=False)
 class LibsvmOneClass(KernelDetector):
     """LIBSVM's one-class SVM.
 
     Parameters
     ----------
-    nu : float, default=0.5
-        Upper bound of the share of training samples that f calls abnormal; above 0 and at most 1.
-    kernel : {"linear", "rbf", "poly", "sigmoid"}, default="rbf"
-    gamma : float, "scale" or "auto", default="scale"
-        Width of the kernel; "scale" is 1 / (n_features * variance of X), "auto" 1 / n_features.
-    degree : int, default=3
-        Of the polynomial kernel.
-    coef0 : float, default=0.0
-        Of the polynomial and the sigmoid kernel.
-    tol : float, default=1e-3
+    tol : float
         LIBSVM's eps: largest violation of the optimality conditions.
-    cache_size : float, default=200.0
+    cache_size : float
         Kernel cache, MB.
-    shrinking : bool, default=True
+    shrinking : bool
+        Whether samples at their bounds are set aside while they stay there.
 
     Attributes
     ----------
-    support_ : ndarray of int of shape (n_support,)
-    support_vectors_ : ndarray or csr_array of shape (n_support, n_features)
     dual_coef_ : ndarray of shape (1, n_support)
         alpha, which sum up to 1: LIBSVM's over nu N.
     offset_ : float
         rho, in the same scale.
-    objective_, dual_objective_ : float
-        Primal value at rho, and dual value.
     n_iter_ : int
         Pair steps.
     """
 
-    needs_parameters: ClassVar[tuple[str, ...]] = ("nu", *KERNEL_PARAMETERS)
+    nu: float = 0.5
+    _: KW_ONLY
+    kernel: str = "rbf"
+    gamma: float | str = "scale"
+    degree: int = 3
+    coef0: float = 0.0
+    tol: float = 1e-3
+    cache_size: float = 200.0
+    shrinking: bool = True
 
-    def __init__(
-        self,
-        nu: float = 0.5,
-        *,
-        kernel: str = "rbf",
-        gamma: float | str = "scale",
-        degree: int = 3,
-        coef0: float = 0.0,
-        tol: float = 1e-3,
-        cache_size: float = 200.0,
-        shrinking: bool = True,
-    ) -> None:
-        self.nu = nu
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.tol = tol
-        self.cache_size = cache_size
-        self.shrinking = shrinking
+    needs_parameters: ClassVar[tuple[str, ...]] = ("nu", *KERNEL_PARAMETERS)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

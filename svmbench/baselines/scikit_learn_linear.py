@@ -7,6 +7,7 @@ time, and there is no way to pay for that apart.
 from __future__ import annotations
 
 import warnings
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 from sklearn.exceptions import ConvergenceWarning
@@ -24,47 +25,27 @@ from svmbench.core.contract.registry import declare
     summary="scikit-learn's LinearSVC (its copy of LIBLINEAR) with the hinge loss",
     reference="sklearn.svm.LinearSVC(loss='hinge')",
 )
+@dataclass(eq=False, repr=False)
 class LinearSVCBaseline(LinearClassifier):
     """scikit-learn's LinearSVC.
 
     Parameters
     ----------
-    C : float, default=1.0
-        Weight of the summed hinge losses.
-    tol : float, default=1e-4
+    tol : float
         As scikit-learn has it: a thousandth of LIBLINEAR's own default.
-    max_iter : int, default=1000
+    max_iter : int
         Largest number of outer iterations.
-    fit_intercept : bool, default=True
-        Whether a constant feature is appended.
-    intercept_scaling : float, default=1.0
-        Its value.
-    random_state : int, RandomState or None, default=0
+    random_state : int, RandomState or None
         Seed of the coordinate order.
-
-    Attributes
-    ----------
-    coef_ : ndarray of shape (1, n_features)
-    intercept_ : ndarray of shape (1,)
-    n_iter_ : int
     """
 
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        tol: float = 1e-4,
-        max_iter: int = 1000,
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
-        random_state: Any = 0,
-    ) -> None:
-        self.C = C
-        self.tol = tol
-        self.max_iter = max_iter
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.random_state = random_state
+    C: float = 1.0
+    _: KW_ONLY
+    tol: float = 1e-4
+    max_iter: int = 1000
+    fit_intercept: bool = True
+    intercept_scaling: float = 1.0
+    random_state: Any = 0
 
     def prepare(self, X: Any, y: Any) -> TrainingData:
         """Validate; scikit-learn takes the arrays as they are."""
@@ -106,6 +87,7 @@ class LinearSVCBaseline(LinearClassifier):
     summary="scikit-learn's SGDClassifier with the hinge loss",
     reference="sklearn.linear_model.SGDClassifier(loss='hinge', alpha=1/(N C)); Bottou's steps",
 )
+@dataclass(eq=False, repr=False)
 class SGDBaseline(LinearClassifier):
     """scikit-learn's SGDClassifier, on the same problem as the others.
 
@@ -113,49 +95,33 @@ class SGDBaseline(LinearClassifier):
 
     Parameters
     ----------
-    C : float, default=1.0
+    C : float
         Weight of the summed hinge losses; scikit-learn's alpha is 1 / (N C).
-    max_iter : int, default=1000
+    max_iter : int
         Largest number of epochs.
-    tol : float or None, default=1e-3
+    tol : float or None
         It stops once the mean loss has not improved by this for five epochs; None to run them all.
-    average : bool, default=False
+    average : bool
         Whether the model is the mean of the iterates.
-    fit_intercept : bool, default=True
-        Whether a constant feature is appended.
-    intercept_scaling : float, default=1.0
-        Its value.
-    random_state : int, RandomState or None, default=0
+    random_state : int, RandomState or None
         Seed of the order.
 
     Attributes
     ----------
-    coef_ : ndarray of shape (1, n_features)
-    intercept_ : ndarray of shape (1,)
     n_iter_ : int
         Epochs.
     """
 
-    optional = ("tol",)
+    C: float = 1.0
+    _: KW_ONLY
+    max_iter: int = 1000
+    tol: float | None = 1e-3
+    average: bool = False
+    fit_intercept: bool = True
+    intercept_scaling: float = 1.0
+    random_state: Any = 0
 
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        max_iter: int = 1000,
-        tol: float | None = 1e-3,
-        average: bool = False,
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
-        random_state: Any = 0,
-    ) -> None:
-        self.C = C
-        self.max_iter = max_iter
-        self.tol = tol
-        self.average = average
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.random_state = random_state
+    optional = ("tol",)
 
     def train(self, data: TrainingData) -> Self:
         """Call SGDClassifier's `fit`."""

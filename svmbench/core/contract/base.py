@@ -99,7 +99,33 @@ Splits = Sequence[tuple[np.ndarray, np.ndarray]]
 
 
 class Solver(Versioned):
-    """Base of every solver: three-step `fit`, validation, and a declaration."""
+    """Base of every solver: three-step `fit`, validation, and a declaration.
+
+    A solver's docstring describes what is its own; what it leaves out has the texts below, or
+    those of a class between.
+
+    Parameters
+    ----------
+    tol : float
+        Largest violation of the optimality conditions, in units of the margin.
+    max_iter : int
+        Largest number of iterations.
+    random_state : int, RandomState or None
+        Seed of the draws.
+    trace : bool
+        Whether to record (seconds, iterations, objective) on the way.
+
+    Attributes
+    ----------
+    objective_ : float
+        Value of the declared problem at the solution.
+    n_iter_ : int
+        Iterations.
+    stop_reason_ : str
+        ``"converged"``, ``"max_iter"`` or ``"stalled"`` (no step is left that float64 can see).
+    counters_ : dict
+        Work done, by its unit.
+    """
 
     declaration: ClassVar[Declaration]
     #: Parameters of the tiny fits that `warm_up` makes: each kind of compiled code must be called.
@@ -297,12 +323,17 @@ class BinaryClassifier(ClassifierMixin, Solver):
     Linear and kernel solvers `fit` more classes than two as well, by several two-class problems;
     `prepare` and `train` are always those of one.
 
+    Parameters
+    ----------
+    C : float
+        Weight of the summed losses of the problem ``{problem}``; above 0.
+
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         Labels, in order.
-    estimators_ : list of BinaryClassifier
-        The models of the two-class problems, where there are several.
+    estimators_ : list
+        The models of the two-class problems, of more than two classes.
     """
 
     classes_: np.ndarray

@@ -59,6 +59,20 @@ class LinearClassifier(BinaryClassifier):
     constant feature of that value is appended to every sample ("bias absorbed"), so the offset is
     regularised like any other weight, as in LIBLINEAR's option -B and scikit-learn's LinearSVC.
     More than two classes are fitted one against the rest.
+
+    Parameters
+    ----------
+    fit_intercept : bool
+        Whether a constant feature is appended.
+    intercept_scaling : float
+        Value of the constant feature.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1 or n_classes, n_features)
+        Normal vector; of more than two classes one for each.
+    intercept_ : ndarray of shape (1 or n_classes,)
+        Offset.
     """
 
     needs_parameters: ClassVar[tuple[str, ...]] = ("C", "fit_intercept")

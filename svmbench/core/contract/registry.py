@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from svmbench.core.contract import problems
 from svmbench.core.contract.base import Solver
 from svmbench.core.contract.declaration import KERNELS, PROMISES, READS, TASKS, Declaration
+from svmbench.core.contract.docstrings import document
 from svmbench.core.contract.problems import Problem
 
 #: Every declared solver class by its name, in the order of declaration.
@@ -24,6 +25,8 @@ SolverType = TypeVar("SolverType", bound=type[Solver])
 
 def declare(*, problem: str | Problem, **what: Any) -> Callable[[SolverType], SolverType]:
     """Class decorator: attach a `Declaration` and enter the class into the registry.
+
+    The class docstring is completed: see :mod:`svmbench.core.contract.docstrings`.
 
     Parameters
     ----------
@@ -64,7 +67,7 @@ def declare(*, problem: str | Problem, **what: Any) -> Callable[[SolverType], So
             problems.enter(problem)
         cls.declaration = _with_kernel(cls, declaration)
         REGISTRY[declaration.name] = cls
-        return cls
+        return document(cls)
 
     return enter
 

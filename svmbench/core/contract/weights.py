@@ -86,6 +86,12 @@ class Weighted(BinaryClassifier):
     """A classifier whose `fit` takes weights of samples; most have the parameter `class_weight`.
 
     Its `train` reads ``data.weights``: an array, none of it negative, or None.
+
+    Parameters
+    ----------
+    class_weight : dict, "balanced" or None
+        What multiplies C for the samples of a class: by label, 1 for what is not in it; so that
+        all classes weigh the same; or 1.
     """
 
     #: Whether ``"balanced"`` counts a sample by its weight (LinearSVC) or as one (SVC).

@@ -126,34 +126,15 @@ class BVM(CoreSetMachine):
 
     Parameters
     ----------
-    C : float, default=1.0
-        Weight of half the summed squared hinge losses: twice LIBLINEAR's C.
-    n_basis : int, default=None
-        Largest core set; None for no bound.
-    kernel : {"rbf"}, default="rbf"
-    gamma : float, "scale" or "auto", default="scale"
-        Width of the kernel; "scale" is 1 / (n_features * variance of X), "auto" 1 / n_features.
-    degree, coef0 : int, float
-        Of kernels that it does not take.
-    tol : float, default=1e-5
+    tol : float
         eps: no sample is found outside the ball of 1 + eps times the radius.
-    max_iter : int, default=10000000
+    max_iter : int
         Largest number of moves.
-    random_state : int, RandomState or None, default=0
-        Seed of the draws.
 
     Attributes
     ----------
-    support_ : ndarray of int of shape (n_support,)
-    support_vectors_ : ndarray or csr_array of shape (n_support, n_features)
-    dual_coef_ : ndarray of shape (1, n_support)
-    intercept_ : ndarray of shape (1,)
-        The sum of ``dual_coef_``.
-    objective_, dual_objective_ : float
     n_iter_ : int
         Moves.
-    stop_reason_ : str
-        ``"converged"``, ``"n_basis"`` (the core set was full before) or ``"max_iter"``.
     counters_ : dict
         ``core_set``, ``updates`` (moves), ``kernel_evaluations``, ``support_vectors``.
 

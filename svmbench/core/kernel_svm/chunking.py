@@ -24,6 +24,7 @@ Deviations
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -210,6 +211,7 @@ def optimise(
     paper="smo",
     kernels=KERNELS,
 )
+@dataclass(eq=False, repr=False)
 class Chunking(KernelClassifier):
     """Chunking with the projected conjugate gradient.
 
@@ -218,40 +220,22 @@ class Chunking(KernelClassifier):
 
     Parameters
     ----------
-    C : float, default=1.0
-        Weight of the summed hinge losses; above 0.
-    kernel : {"linear", "rbf", "poly", "sigmoid"}, default="rbf"
-    gamma : float, "scale" or "auto", default="scale"
-        Width of the kernel; "scale" is 1 / (n_features * variance of X), "auto" 1 / n_features.
-    degree : int, default=3
-        Of the polynomial kernel.
-    coef0 : float, default=0.0
-        Of the polynomial and the sigmoid kernel.
-    tol : float, default=1e-3
+    tol : float
         How far f may be from where the conditions want it; the gap at the end is at most twice
         that (LIBSVM's eps bounds the gap).
-    max_iter : int, default=10000
+    max_iter : int
         Largest number of chunks.
-    cache_mb : float, default=1024.0
+    cache_mb : float
         Memory that the matrix of a chunk may take, MiB; the report's machine had 128 in all.
-    M : int, default=500
+    M : int
         Violators that enter at a time, at least 2.
-    storage : {"sparse", "dense"}, default="sparse"
+    storage : {"sparse", "dense"}
         How inputs are kept, whatever they came as; the report measures both.
 
     Attributes
     ----------
-    support_ : ndarray of int of shape (n_support,)
-    support_vectors_ : ndarray or csr_array of shape (n_support, n_features)
-    dual_coef_ : ndarray of shape (1, n_support)
-        ``alpha_i y_i``.
-    intercept_ : ndarray of shape (1,)
-    objective_, dual_objective_ : float
-        Primal value at the offset, and dual value.
     n_iter_ : int
         Chunks.
-    stop_reason_ : str
-        ``"converged"``, ``"max_iter"`` or ``"stalled"`` (no step is left that float64 can see).
     counters_ : dict
         ``kernel_evaluations``, ``conjugate_gradient_steps``, ``largest_chunk`` (examples),
         ``support_vectors``, ``bounded_support_vectors``.
@@ -268,30 +252,17 @@ class Chunking(KernelClassifier):
     array([-2.])
     """
 
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        kernel: str = "rbf",
-        gamma: float | str = "scale",
-        degree: int = 3,
-        coef0: float = 0.0,
-        tol: float = 1e-3,
-        max_iter: int = 10_000,
-        cache_mb: float = 1024.0,
-        M: int = 500,
-        storage: str = "sparse",
-    ) -> None:
-        self.C = C
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.tol = tol
-        self.max_iter = max_iter
-        self.cache_mb = cache_mb
-        self.M = M
-        self.storage = storage
+    C: float = 1.0
+    _: KW_ONLY
+    kernel: str = "rbf"
+    gamma: float | str = "scale"
+    degree: int = 3
+    coef0: float = 0.0
+    tol: float = 1e-3
+    max_iter: int = 10_000
+    cache_mb: float = 1024.0
+    M: int = 500
+    storage: str = "sparse"
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

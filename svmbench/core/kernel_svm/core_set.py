@@ -15,7 +15,8 @@ no more samples than that makes is searched whole.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Self
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -199,41 +200,42 @@ def precisions(tol: float) -> list[float]:
     return [*found, tol]
 
 
+@dataclass(eq=False, repr=False)
 class CoreSetMachine(KernelClassifier):
-    """An L2-SVM over a core set; subclasses define `_advance`, `starts`, `repeats`."""
+    """An L2-SVM over a core set; subclasses define `_advance`, `starts`, `repeats`.
+
+    Parameters
+    ----------
+    C : float
+        Weight of half the summed squared hinge losses: twice LIBLINEAR's C.
+    n_basis : int
+        Largest core set; None for no bound.
+
+    Attributes
+    ----------
+    intercept_ : ndarray of shape (1,)
+        The sum of ``dual_coef_``.
+    stop_reason_ : str
+        ``"converged"``, ``"n_basis"`` (the core set was full before) or ``"max_iter"``.
+    """
+
+    C: float = 1.0
+    _: KW_ONLY
+    n_basis: int | None = None
+    kernel: str = "rbf"
+    gamma: float | str = "scale"
+    degree: int = 3
+    coef0: float = 0.0
+    tol: float = 1e-5
+    max_iter: int = 10_000_000
+    random_state: Any = 0
 
     treats_offset = "absorbed"
     #: Members at the start, and how often draws that find nothing are repeated.
-    starts: int
-    repeats: int
-
-    n_basis: int | None
-    random_state: Any
+    starts: ClassVar[int]
+    repeats: ClassVar[int]
 
     optional = ("n_basis",)
-
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        n_basis: int | None = None,
-        kernel: str = "rbf",
-        gamma: float | str = "scale",
-        degree: int = 3,
-        coef0: float = 0.0,
-        tol: float = 1e-5,
-        max_iter: int = 10_000_000,
-        random_state: Any = 0,
-    ) -> None:
-        self.C = C
-        self.n_basis = n_basis
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

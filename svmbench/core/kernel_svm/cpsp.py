@@ -37,6 +37,7 @@ Deviations
 from __future__ import annotations
 
 import warnings
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -190,8 +191,51 @@ def subspace_pursuit(
 COUNTED = ("active_cuts", "preimage_fallbacks", "preimage_sums", "refused_points")
 
 
+@dataclass(eq=False, repr=False)
 class SubspacePursuit(KernelClassifier):
-    """What CPSP and CPSP(tr) share; see :class:`CPSP`."""
+    """CPSP or CPSP(tr): cuts over a basis of points that grows with them.
+
+    Parameters
+    ----------
+    C : float
+        Weight of the summed hinge losses (N times this weighs the one slack).
+    tol : float
+        eps: precision in units of the mean hinge loss; the objective ends at most N C eps above
+        its optimum, in the span of the basis where that is full.
+    max_iter : int
+        Largest number of cuts.
+
+    Attributes
+    ----------
+    support_vectors_ : ndarray of shape (n_used, n_features)
+        The basis points.
+    dual_coef_ : ndarray of shape (1, n_used)
+        Coefficients of the expansion.
+    objective_, dual_objective_ : float
+        The exact problem's primal value at this model, and -inf.
+    n_iter_ : int
+        Cuts.
+    stop_reason_ : str
+        ``"converged"``; ``"basis full"`` (converged in the span of the basis, and no more is known
+        of the whole problem); ``"max_iter"``; or ``"stalled"`` (no example violates any more, and
+        the program over the cuts can't be solved better in float64).
+    counters_ : dict
+        ``cuts``, ``active_cuts`` at the end, ``dropped`` ones, ``qp_steps``, ``passes`` over the
+        kernel values, ``basis_vectors``, ``refused_points`` (in the span already),
+        ``preimage_sums`` (points tried), ``preimage_fallbacks`` (a training sample was as good),
+        ``kernel_evaluations``.
+    """
+
+    C: float = 1.0
+    _: KW_ONLY
+    n_basis: int = 200
+    kernel: str = "rbf"
+    gamma: float | str = "scale"
+    degree: int = 3
+    coef0: float = 0.0
+    tol: float = 1e-3
+    max_iter: int = 5000
+    random_state: Any = 0
 
     treats_offset = "none"
     # In double precision, and with a basis point for each cut.
@@ -199,33 +243,8 @@ class SubspacePursuit(KernelClassifier):
     #: Whether basis points may be others than training samples.
     has_free_points: ClassVar[bool] = True
 
-    n_basis: int
-    random_state: Any
     #: The dual value in the span of the basis.
-    _dual: float
-
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        n_basis: int = 200,
-        kernel: str = "rbf",
-        gamma: float | str = "scale",
-        degree: int = 3,
-        coef0: float = 0.0,
-        tol: float = 1e-3,
-        max_iter: int = 5000,
-        random_state: Any = 0,
-    ) -> None:
-        self.C = C
-        self.n_basis = n_basis
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
+    _dual = -np.inf
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -301,43 +320,11 @@ class CPSP(SubspacePursuit):
 
     Parameters
     ----------
-    C : float, default=1.0
-        Weight of the summed hinge losses (N times this weighs the one slack).
-    n_basis : int, default=200
+    n_basis : int
         Basis points, the paper's k_max. With as many as there are training samples, or more, the
         solution is that of the whole problem, and with the RBF kernel the points are samples.
-    kernel : {"linear", "rbf"}, default="rbf"
-    gamma : float, "scale" or "auto", default="scale"
-        Width of the kernel; "scale" is 1 / (n_features * variance of X), "auto" 1 / n_features.
-    degree, coef0 : int, float
-        Of kernels that it does not take.
-    tol : float, default=1e-3
-        eps: precision in units of the mean hinge loss; the objective ends at most N C eps above
-        its optimum, in the span of the basis where that is full.
-    max_iter : int, default=5000
-        Largest number of cuts.
-    random_state : int, RandomState or None, default=0
+    random_state : int, RandomState or None
         Seed of the draws that searches for basis points start from.
-
-    Attributes
-    ----------
-    support_vectors_ : ndarray of shape (n_used, n_features)
-        The basis points.
-    dual_coef_ : ndarray of shape (1, n_used)
-        Coefficients of the expansion.
-    objective_ : float
-        The exact problem's primal value at this model.
-    n_iter_ : int
-        Cuts.
-    stop_reason_ : str
-        ``"converged"``; ``"basis full"`` (converged in the span of the basis, and no more is known
-        of the whole problem); ``"max_iter"``; or ``"stalled"`` (no example violates any more, and
-        the program over the cuts can't be solved better in float64).
-    counters_ : dict
-        ``cuts``, ``active_cuts`` at the end, ``dropped`` ones, ``qp_steps``, ``passes`` over the
-        kernel values, ``basis_vectors``, ``refused_points`` (in the span already),
-        ``preimage_sums`` (points tried), ``preimage_fallbacks`` (a training sample was as good),
-        ``kernel_evaluations``.
 
     Examples
     --------
@@ -363,28 +350,13 @@ class CPSPTr(SubspacePursuit):
 
     Parameters
     ----------
-    C : float, default=1.0
-        Weight of the summed hinge losses.
-    n_basis : int, default=200
+    n_basis : int
         Basis points, the paper's k_max.
-    kernel : {"linear", "rbf"}, default="rbf"
-    gamma : float, "scale" or "auto", default="scale"
-        Width of the kernel; "scale" is 1 / (n_features * variance of X), "auto" 1 / n_features.
-    degree, coef0 : int, float
-        Of kernels that it does not take.
-    tol : float, default=1e-3
-        eps: precision in units of the mean hinge loss.
-    max_iter : int, default=5000
-        Largest number of cuts.
-    random_state : int, RandomState or None, default=0
-        Seed of the draws.
 
     Attributes
     ----------
     basis_ : ndarray of int of shape (n_used,)
         The training samples that are basis points.
-    support_vectors_, dual_coef_, objective_, n_iter_, stop_reason_, counters_
-        As :class:`CPSP` has them.
 
     Examples
     --------

@@ -9,7 +9,7 @@ only the room in which f is looked for is smaller than the exact SVM's.
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -96,38 +96,48 @@ def project(source: KernelSource, basis: np.ndarray, L: np.ndarray, dtype: Any) 
     return np.asarray(solved).T
 
 
+@dataclass(eq=False, repr=False)
 class FeatureMapSVM(KernelClassifier):
-    """What Nyström's method and ICF share; see `Nystrom`."""
+    """A linear SVM on the features of Nyström's method or of ICF.
+
+    Parameters
+    ----------
+    tol : float
+        Largest difference of two projected gradients of the linear SVM at the end.
+    max_iter : int
+        Largest number of passes of the linear SVM.
+
+    Attributes
+    ----------
+    basis_ : ndarray of int of shape (n_used,)
+        The basis samples that the model uses.
+    support_vectors_ : ndarray or csr_array of shape (n_used, n_features)
+        Inputs of the basis samples.
+    dual_coef_ : ndarray of shape (1, n_used)
+        Coefficients of the expansion.
+    objective_, dual_objective_ : float
+        The exact problem's primal value at this model, and -inf.
+    n_iter_ : int
+        Passes of the linear solver.
+    counters_ : dict
+        ``basis_vectors``, ``dropped_pivots``, ``kernel_evaluations``, and the linear solver's
+        ``passes``, ``visits``, ``updates``.
+    """
+
+    C: float = 1.0
+    _: KW_ONLY
+    n_basis: int = 1000
+    kernel: str = "rbf"
+    gamma: float | str = "scale"
+    degree: int = 3
+    coef0: float = 0.0
+    tol: float = 0.1
+    max_iter: int = 1000
+    random_state: Any = 0
 
     treats_offset = "none"
-
-    n_basis: int
-    random_state: Any
     #: The dual value of the last linear SVM.
-    _dual: float
-
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        n_basis: int = 1000,
-        kernel: str = "rbf",
-        gamma: float | str = "scale",
-        degree: int = 3,
-        coef0: float = 0.0,
-        tol: float = 0.1,
-        max_iter: int = 1000,
-        random_state: Any = 0,
-    ) -> None:
-        self.C = C
-        self.n_basis = n_basis
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
+    _dual = -np.inf
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -82,39 +82,10 @@ class ICF(FeatureMapSVM):
 
     Parameters
     ----------
-    C : float, default=1.0
-        Weight of the summed hinge losses; above 0.
-    n_basis : int, default=1000
+    n_basis : int
         Pivots, the papers' m; all samples, where there are fewer.
-    kernel : {"linear", "rbf", "poly"}, default="rbf"
-    gamma : float, "scale" or "auto", default="scale"
-        Width of the kernel; "scale" is 1 / (n_features * variance of X), "auto" 1 / n_features.
-    degree : int, default=3
-        Of the polynomial kernel.
-    coef0 : float, default=0.0
-        Of the polynomial kernel.
-    tol : float, default=0.1
-        Largest difference of two projected gradients of the linear SVM at the end.
-    max_iter : int, default=1000
-        Its largest number of passes.
-    random_state : int, RandomState or None, default=0
+    random_state : int, RandomState or None
         Seed of the order of the passes.
-
-    Attributes
-    ----------
-    basis_ : ndarray of int of shape (n_used,)
-        The pivots that the model uses.
-    support_vectors_ : ndarray or csr_array of shape (n_used, n_features)
-        Their inputs.
-    dual_coef_ : ndarray of shape (1, n_used)
-        Coefficients of the expansion.
-    objective_ : float
-        The exact problem's primal value at this model.
-    n_iter_ : int
-        Passes of the linear solver.
-    counters_ : dict
-        ``basis_vectors``, ``dropped_pivots``, ``kernel_evaluations``, and the linear solver's
-        ``passes``, ``visits``, ``updates``.
 
     Examples
     --------

@@ -77,7 +77,22 @@ def rounding_error(source: KernelSource, y: np.ndarray, beta: np.ndarray, f: np.
 
 
 class L2Classifier(KernelClassifier):
-    """A solver of the kernel L2-SVM; subclasses define `_minimise`."""
+    """A solver of the kernel L2-SVM; subclasses define `_minimise`.
+
+    Parameters
+    ----------
+    C : float
+        Weight of half the summed squared hinge losses, above 0: twice LIBLINEAR's C.
+    max_iter : int
+        Largest number of steps.
+
+    Attributes
+    ----------
+    intercept_ : ndarray of shape (1,)
+        The sum of ``dual_coef_``.
+    n_iter_ : int
+        Steps.
+    """
 
     treats_offset: ClassVar[str] = "absorbed"
     # On float32 and on float64 rows.

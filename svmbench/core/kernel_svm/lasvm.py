@@ -27,6 +27,7 @@ Deviations
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -145,6 +146,7 @@ def restore_sum(beta: np.ndarray, C: float) -> None:
     kernels=KERNELS,
     counters=("pair_steps", "kept"),
 )
+@dataclass(eq=False, repr=False)
 class LASVM(KernelClassifier):
     """C-SVM by online steps: each sample is looked at once an epoch, and kept if it matters then.
 
@@ -156,36 +158,25 @@ class LASVM(KernelClassifier):
 
     Parameters
     ----------
-    C : float, default=1.0
-        Weight of the summed hinge losses.
-    n_basis : int, default=None
+    n_basis : int or None
         Number of kept samples at which the epochs end; None for no bound.
-    kernel : {"linear", "rbf"}, default="rbf"
-    gamma : float, "scale" or "auto", default="scale"
-        Width of the kernel; "scale" is 1 / (n_features * variance of X), "auto" 1 / n_features.
-    degree, coef0 : int, float
-        Of kernels that it does not take.
-    selection : {"random", "gradient", "margin"}, default="random"
+    selection : {"random", "gradient", "margin"}
         Which sample comes next: the next of a random order, or the best of 50 random ones by
         smallest y f or smallest |f|, which costs 50 rows of kernel values a sample.
-    epochs : int, default=1
-    tol : float, default=1e-3
+    epochs : int
+        Times every sample is looked at.
+    tol : float
         tau: largest violation of the conditions by a pair of the kept samples, at the end. It says
         nothing of the other samples.
-    max_iter : int, default=10000000
+    max_iter : int
         Largest number of steps of the finishing.
-    cache_mb : float, default=1024.0
+    cache_mb : float
         Memory for kernel values of kept samples with each other, MiB.
-    random_state : int, RandomState or None, default=0
+    random_state : int, RandomState or None
         Seed of order and candidates.
 
     Attributes
     ----------
-    support_ : ndarray of int of shape (n_support,)
-    support_vectors_ : ndarray or csr_array of shape (n_support, n_features)
-    dual_coef_ : ndarray of shape (1, n_support)
-        Signed multipliers.
-    intercept_ : ndarray of shape (1,)
     objective_, dual_objective_ : float
         Of the problem over all samples.
     n_iter_ : int
@@ -204,38 +195,23 @@ class LASVM(KernelClassifier):
     array([1])
     """
 
+    C: float = 1.0
+    _: KW_ONLY
+    n_basis: int | None = None
+    kernel: str = "rbf"
+    gamma: float | str = "scale"
+    degree: int = 3
+    coef0: float = 0.0
+    selection: str = "random"
+    epochs: int = 1
+    tol: float = 1e-3
+    max_iter: int = 10_000_000
+    cache_mb: float = 1024.0
+    random_state: Any = 0
+
     treats_offset = "free"
     optional = ("n_basis",)
     warm_with = ({}, {"selection": "margin"}, {"kernel": "linear"})
-
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        n_basis: int | None = None,
-        kernel: str = "rbf",
-        gamma: float | str = "scale",
-        degree: int = 3,
-        coef0: float = 0.0,
-        selection: str = "random",
-        epochs: int = 1,
-        tol: float = 1e-3,
-        max_iter: int = 10_000_000,
-        cache_mb: float = 1024.0,
-        random_state: Any = 0,
-    ) -> None:
-        self.C = C
-        self.n_basis = n_basis
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.selection = selection
-        self.epochs = epochs
-        self.tol = tol
-        self.max_iter = max_iter
-        self.cache_mb = cache_mb
-        self.random_state = random_state
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

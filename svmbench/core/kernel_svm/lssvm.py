@@ -27,6 +27,7 @@ Deviations
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -136,6 +137,7 @@ def solve(K: np.ndarray, y: np.ndarray, nu: float, constant: float, roomy: bool 
     paths=("C",),
     counters=("shared_steps", "uncertified"),
 )
+@dataclass(eq=False, repr=False)
 class LSSVM(KernelClassifier):
     """Least-squares SVM with the offset absorbed, by solving its linear system.
 
@@ -144,31 +146,17 @@ class LSSVM(KernelClassifier):
 
     Parameters
     ----------
-    C : float, default=1.0
-        Weight of the summed squared losses; above 0.
-    kernel : {"linear", "rbf", "poly"}, default="rbf"
-    gamma : float, "scale" or "auto", default="scale"
-        Width of the kernel; "scale" is 1 / (n_features * variance of X), "auto" 1 / n_features.
-    degree : int, default=3
-        Of the polynomial kernel.
-    coef0 : float, default=0.0
-        Of the polynomial kernel.
-    cache_mb : float, default=4096.0
+    cache_mb : float
         Memory for the kernel matrix and its factor, MiB; a problem that needs more is refused.
-    fit_intercept : bool, default=True
+    fit_intercept : bool
         Whether f has an offset.
-    intercept_scaling : float, default=1.0
+    intercept_scaling : float
         Value s of the constant feature that absorbs it.
 
     Attributes
     ----------
-    support_ : ndarray of int of shape (n_support,)
-    support_vectors_ : ndarray or csr_array of shape (n_support, n_features)
     dual_coef_ : ndarray of shape (1, n_support)
         ``alpha_i y_i``; alpha may be negative.
-    intercept_ : ndarray of shape (1,)
-    objective_, dual_objective_ : float
-        Primal and dual value.
     n_iter_ : int
         1.
     counters_ : dict
@@ -184,28 +172,17 @@ class LSSVM(KernelClassifier):
     array([1])
     """
 
-    treats_offset: ClassVar[str] = "absorbed"
+    C: float = 1.0
+    _: KW_ONLY
+    kernel: str = "rbf"
+    gamma: float | str = "scale"
+    degree: int = 3
+    coef0: float = 0.0
+    cache_mb: float = 4096.0
+    fit_intercept: bool = True
+    intercept_scaling: float = 1.0
 
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        kernel: str = "rbf",
-        gamma: float | str = "scale",
-        degree: int = 3,
-        coef0: float = 0.0,
-        cache_mb: float = 4096.0,
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
-    ) -> None:
-        self.C = C
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.cache_mb = cache_mb
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
+    treats_offset: ClassVar[str] = "absorbed"
 
     def solve(
         self, source: KernelSource, y: np.ndarray, start: np.ndarray | None = None

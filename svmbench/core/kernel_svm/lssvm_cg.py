@@ -21,6 +21,7 @@ Deviations
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -153,6 +154,7 @@ def solve_system(
     reference="Suykens et al. 1999 (Hestenes and Stiefel), as in the SGD-LSSVM paper, Section 2",
     kernels=("linear", "rbf", "poly"),
 )
+@dataclass(eq=False, repr=False)
 class LSSVMCG(KernelClassifier):
     """Kernel least-squares SVM with the offset absorbed, by conjugate gradients.
 
@@ -162,31 +164,17 @@ class LSSVMCG(KernelClassifier):
 
     Parameters
     ----------
-    C : float, default=1.0
-        Weight of the summed squared losses; above 0.
-    kernel : {"linear", "rbf", "poly"}, default="rbf"
-    gamma : float, "scale" or "auto", default="scale"
-        Width of the kernel; "scale" is 1 / (n_features * variance of X), "auto" 1 / n_features.
-    degree : int, default=3
-        Of the polynomial kernel.
-    coef0 : float, default=0.0
-        Of the polynomial kernel.
-    tol : float, default=1e-3
+    tol : float
         Length of the residual at the end, relative to that of the right-hand side.
-    max_iter : int, default=10000
-        Largest number of iterations.
-    cache_mb : float, default=1024.0
+    cache_mb : float
         Memory for kernel values, MiB.
 
     Attributes
     ----------
-    support_ : ndarray of int of shape (n_support,)
     dual_coef_ : ndarray of shape (1, n_support)
         ``alpha_i y_i``; alpha has both signs.
     intercept_ : ndarray of shape (1,)
         The sum of ``dual_coef_``.
-    n_iter_ : int
-        Iterations.
     counters_ : dict
         ``products`` with the kernel matrix, ``kernel_evaluations``.
 
@@ -197,28 +185,17 @@ class LSSVMCG(KernelClassifier):
     array([1])
     """
 
-    treats_offset = "absorbed"
+    C: float = 1.0
+    _: KW_ONLY
+    kernel: str = "rbf"
+    gamma: float | str = "scale"
+    degree: int = 3
+    coef0: float = 0.0
+    tol: float = 1e-3
+    max_iter: int = 10000
+    cache_mb: float = 1024.0
 
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        kernel: str = "rbf",
-        gamma: float | str = "scale",
-        degree: int = 3,
-        coef0: float = 0.0,
-        tol: float = 1e-3,
-        max_iter: int = 10000,
-        cache_mb: float = 1024.0,
-    ) -> None:
-        self.C = C
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.tol = tol
-        self.max_iter = max_iter
-        self.cache_mb = cache_mb
+    treats_offset = "absorbed"
 
     @classmethod
     def warm_up_rest(cls) -> None:

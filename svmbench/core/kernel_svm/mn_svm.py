@@ -33,7 +33,7 @@ Deviations
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -258,6 +258,7 @@ def duality_gap(y: np.ndarray, C: float, beta: np.ndarray, f: np.ndarray) -> flo
     kernels=MERCER,
     paths=("C",),
 )
+@dataclass(eq=False, repr=False)
 class MNSVM(L2Classifier):
     """L2-SVM with the offset absorbed, as the point of a convex hull that is nearest to the origin.
 
@@ -266,40 +267,17 @@ class MNSVM(L2Classifier):
 
     Parameters
     ----------
-    C : float, default=1.0
-        Weight of half the summed squared hinge losses, above 0: twice LIBLINEAR's C.
-    kernel : {"linear", "rbf", "poly"}, default="rbf"
-    gamma : float, "scale" or "auto", default="scale"
-        Width of the kernel; "scale" is 1 / (n_features * variance of X), "auto" 1 / n_features.
-    degree : int, default=3
-        Of the polynomial kernel.
-    coef0 : float, default=0.0
-        Of the polynomial kernel.
-    tol : float, default=1e-3
+    tol : float
         The last eps: how far below w^2 an inner product with w may be, in units of
         ``sqrt(w^2 tau)``.
-    gap : float or None, default=None
+    gap : float or None
         Relative duality gap at which to stop, above 0; None leaves the end to gsvm's rule, by
         `tol` alone, which says nothing of the gap.
-    max_iter : int, default=10000000
-        Largest number of steps.
-    cache_mb : float, default=1024.0
-        Memory for kernel rows, MiB.
-    random_state : int, RandomState or None, default=0
-        Seed of the draws.
 
     Attributes
     ----------
-    support_ : ndarray of int of shape (n_support,)
-    support_vectors_ : ndarray or csr_array of shape (n_support, n_features)
-    dual_coef_ : ndarray of shape (1, n_support)
-        ``alpha_i y_i``.
-    intercept_ : ndarray of shape (1,)
-        The sum of ``dual_coef_``.
     objective_, dual_objective_ : float
         Primal and dual value; the latter is 1 / (2 w^2).
-    n_iter_ : int
-        Steps.
     stop_reason_ : str
         ``"no violator"`` (the search found none at the last eps), ``"max_iter"``, ``"stalled"`` (no
         step is left that float64 can see); with `gap`, ``"converged"`` where it was reached.
@@ -315,30 +293,17 @@ class MNSVM(L2Classifier):
     array([1])
     """
 
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        kernel: str = "rbf",
-        gamma: float | str = "scale",
-        degree: int = 3,
-        coef0: float = 0.0,
-        tol: float = 1e-3,
-        gap: float | None = None,
-        max_iter: int = 10_000_000,
-        cache_mb: float = 1024.0,
-        random_state: Any = 0,
-    ) -> None:
-        self.C = C
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.tol = tol
-        self.gap = gap
-        self.max_iter = max_iter
-        self.cache_mb = cache_mb
-        self.random_state = random_state
+    C: float = 1.0
+    _: KW_ONLY
+    kernel: str = "rbf"
+    gamma: float | str = "scale"
+    degree: int = 3
+    coef0: float = 0.0
+    tol: float = 1e-3
+    gap: float | None = None
+    max_iter: int = 10_000_000
+    cache_mb: float = 1024.0
+    random_state: Any = 0
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

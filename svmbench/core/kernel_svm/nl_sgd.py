@@ -27,7 +27,7 @@ Deviations
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -223,39 +223,51 @@ def worth_of_updates(T: int, share: float) -> np.ndarray:
     return np.concatenate([np.full(T - m, tails[0]), tails])
 
 
+@dataclass(eq=False, repr=False)
 class _SubGradient(KernelClassifier):
-    """What the two orders of the samples have in common."""
+    """Kernel sub-gradient steps; a subclass decides the order of the samples.
+
+    Parameters
+    ----------
+    C : float
+        1/lambda; above 0. The C-SVC's C is this one over the number of samples; up to 1, the
+        result depends on it by its scale alone.
+    epochs : int
+        Steps over the number of samples.
+    average : float
+        Share of the steps, the last ones, whose mean is the model; 0 takes the last step alone.
+
+    Attributes
+    ----------
+    intercept_ : ndarray of shape (1,)
+        0.
+    objective_ : float
+        1/2 ||w||^2 + C/N times the summed hinge losses: C times the problem's value.
+    dual_objective_ : float
+        -inf: multipliers above C/N are feasible in no dual problem.
+    n_iter_ : int
+        Steps, epochs * N.
+    stop_reason_ : str
+        ``"epochs"``.
+    counters_ : dict
+        ``steps``, ``updates`` (steps with a violation), ``kernel_rows`` (different samples that
+        had one), ``kernel_evaluations``, ``support_vectors``, ``bounded_support_vectors``.
+    """
+
+    C: float = 100.0
+    _: KW_ONLY
+    kernel: str = "rbf"
+    gamma: float | str = "scale"
+    degree: int = 3
+    coef0: float = 0.0
+    epochs: int = 2
+    average: float = 0.5
+    cache_mb: float = 1024.0
+    random_state: Any = 0
 
     # Without memory, rows are computed on demand, as they are for many samples.
     warm_with: ClassVar[tuple[dict[str, Any], ...]] = ({}, {"cache_mb": 0.0})
     treats_offset: ClassVar[str] = "none"
-
-    epochs: int
-    average: float
-    random_state: Any
-
-    def __init__(
-        self,
-        C: float = 100.0,
-        *,
-        kernel: str = "rbf",
-        gamma: float | str = "scale",
-        degree: int = 3,
-        coef0: float = 0.0,
-        epochs: int = 2,
-        average: float = 0.5,
-        cache_mb: float = 1024.0,
-        random_state: Any = 0,
-    ) -> None:
-        self.C = C
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.epochs = epochs
-        self.average = average
-        self.cache_mb = cache_mb
-        self.random_state = random_state
 
     def _appraise(self, data: TrainingData, values: Values) -> Self:
         return super()._appraise(data, replace(values, alpha=None))
@@ -327,43 +339,13 @@ class NLSGD(_SubGradient):
 
     Parameters
     ----------
-    C : float, default=100.0
-        1/lambda; above 0. The C-SVC's C is this one over the number of samples; up to 1, the
-        result depends on it by its scale alone.
-    kernel : {"linear", "rbf", "poly", "sigmoid"}, default="rbf"
-    gamma : float, "scale" or "auto", default="scale"
-        Width of the kernel; "scale" is 1 / (n_features * variance of X), "auto" 1 / n_features.
-    degree : int, default=3
-        Of the polynomial kernel.
-    coef0 : float, default=0.0
-        Of the polynomial and the sigmoid kernel.
-    epochs : int, default=2
+    epochs : int
         Times every sample is seen.
-    average : float, default=0.5
+    average : float
         Share of the steps, the last ones, whose mean is the model: the paper has 0.5 and 0.25;
         0 takes the last step alone.
-    cache_mb : float, default=1024.0
-        Memory for kernel rows, MiB; less costs time only.
-    random_state : int, RandomState or None, default=0
+    random_state : int, RandomState or None
         Seed of the order.
-
-    Attributes
-    ----------
-    support_ : ndarray of int of shape (n_support,)
-    support_vectors_ : ndarray or csr_array of shape (n_support, n_features)
-    dual_coef_ : ndarray of shape (1, n_support)
-        ``alpha_i y_i``.
-    intercept_ : ndarray of shape (1,)
-        0.
-    objective_ : float
-        1/2 ||w||^2 + C/N times the summed hinge losses: C times the problem's value.
-    dual_objective_ : float
-        -inf: multipliers above C/N are feasible in no dual problem.
-    n_iter_ : int
-        Steps, epochs * N.
-    counters_ : dict
-        ``steps``, ``updates`` (steps with a violation), ``kernel_rows`` (different samples that
-        had one), ``kernel_evaluations``, ``support_vectors``, ``bounded_support_vectors``.
 
     Examples
     --------
@@ -413,36 +395,9 @@ class NLSGD(_SubGradient):
     kernels=KERNELS,
     paths=("C",),
 )
+@dataclass(eq=False, repr=False)
 class KernelPegasos(_SubGradient):
     """Pegasos with a kernel: every step draws one sample uniformly, with replacement.
-
-    Parameters
-    ----------
-    C : float, default=100.0
-        1/lambda; above 0. The C-SVC's C is this one over the number of samples; up to 1, the
-        result depends on it by its scale alone.
-    kernel : {"linear", "rbf", "poly", "sigmoid"}, default="rbf"
-    gamma : float, "scale" or "auto", default="scale"
-        Width of the kernel; "scale" is 1 / (n_features * variance of X), "auto" 1 / n_features.
-    degree : int, default=3
-        Of the polynomial kernel.
-    coef0 : float, default=0.0
-        Of the polynomial and the sigmoid kernel.
-    epochs : int, default=2
-        Steps over the number of samples.
-    average : float, default=0.0
-        Share of the steps, the last ones, whose mean is the model; 0 takes the last step alone.
-    cache_mb : float, default=1024.0
-        Memory for kernel rows, MiB; less costs time only.
-    random_state : int, RandomState or None, default=0
-        Seed of the draws.
-
-    Attributes
-    ----------
-    support_, support_vectors_, dual_coef_, intercept_, objective_, dual_objective_, n_iter_
-        As :class:`NLSGD` has them.
-    counters_ : dict
-        As :class:`NLSGD` has them.
 
     Examples
     --------
@@ -452,30 +407,8 @@ class KernelPegasos(_SubGradient):
     array([1])
     """
 
-    def __init__(
-        self,
-        C: float = 100.0,
-        *,
-        kernel: str = "rbf",
-        gamma: float | str = "scale",
-        degree: int = 3,
-        coef0: float = 0.0,
-        epochs: int = 2,
-        average: float = 0.0,
-        cache_mb: float = 1024.0,
-        random_state: Any = 0,
-    ) -> None:
-        super().__init__(
-            C,
-            kernel=kernel,
-            gamma=gamma,
-            degree=degree,
-            coef0=coef0,
-            epochs=epochs,
-            average=average,
-            cache_mb=cache_mb,
-            random_state=random_state,
-        )
+    _: KW_ONLY
+    average: float = 0.0
 
     def _at_each(
         self, source: KernelSource, y: np.ndarray, values: Sequence[float]

@@ -24,6 +24,7 @@ Deviations
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -324,6 +325,7 @@ def restart(y: np.ndarray, C: float, beta: np.ndarray, f: np.ndarray, steps: int
     kernels=MERCER,
     paths=("C",),
 )
+@dataclass(eq=False, repr=False)
 class NNISDA(L2Classifier):
     """L2-SVM with the offset absorbed, by exact steps on the multiplier that violates most.
 
@@ -332,36 +334,11 @@ class NNISDA(L2Classifier):
 
     Parameters
     ----------
-    C : float, default=1.0
-        Weight of half the summed squared hinge losses, above 0: twice LIBLINEAR's C.
-    kernel : {"linear", "rbf", "poly"}, default="rbf"
-    gamma : float, "scale" or "auto", default="scale"
-        Width of the kernel; "scale" is 1 / (n_features * variance of X), "auto" 1 / n_features.
-    degree : int, default=3
-        Of the polynomial kernel.
-    coef0 : float, default=0.0
-        Of the polynomial kernel.
-    tol : float, default=1e-3
+    tol : float
         Largest component of the projected gradient, in units of the margin.
-    max_iter : int, default=10000000
-        Largest number of steps.
-    cache_mb : float, default=1024.0
-        Memory for kernel rows, MiB.
 
     Attributes
     ----------
-    support_ : ndarray of int of shape (n_support,)
-    support_vectors_ : ndarray or csr_array of shape (n_support, n_features)
-    dual_coef_ : ndarray of shape (1, n_support)
-        ``alpha_i y_i``.
-    intercept_ : ndarray of shape (1,)
-        The sum of ``dual_coef_``.
-    objective_, dual_objective_ : float
-        Primal and dual value.
-    n_iter_ : int
-        Steps.
-    stop_reason_ : str
-        ``"converged"``, ``"max_iter"`` or ``"stalled"`` (no step is left that float64 can see).
     counters_ : dict
         ``updates`` (steps), ``kernel_rows`` (computed; all, of a matrix that was there),
         ``kernel_evaluations``, ``support_vectors``, ``bounded_support_vectors`` (0).
@@ -373,26 +350,15 @@ class NNISDA(L2Classifier):
     array([1])
     """
 
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        kernel: str = "rbf",
-        gamma: float | str = "scale",
-        degree: int = 3,
-        coef0: float = 0.0,
-        tol: float = 1e-3,
-        max_iter: int = 10_000_000,
-        cache_mb: float = 1024.0,
-    ) -> None:
-        self.C = C
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.tol = tol
-        self.max_iter = max_iter
-        self.cache_mb = cache_mb
+    C: float = 1.0
+    _: KW_ONLY
+    kernel: str = "rbf"
+    gamma: float | str = "scale"
+    degree: int = 3
+    coef0: float = 0.0
+    tol: float = 1e-3
+    max_iter: int = 10_000_000
+    cache_mb: float = 1024.0
 
     def _minimise(
         self,

@@ -21,6 +21,8 @@ Deviations
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
+
 import numpy as np
 
 from svmbench.base.errors import BudgetError
@@ -138,6 +140,7 @@ def optimise(
     paper="smo",
     kernels=KERNELS,
 )
+@dataclass(eq=False, repr=False)
 class Osuna(KernelClassifier):
     """Osuna's decomposition.
 
@@ -146,38 +149,20 @@ class Osuna(KernelClassifier):
 
     Parameters
     ----------
-    C : float, default=1.0
-        Weight of the summed hinge losses; above 0.
-    kernel : {"linear", "rbf", "poly", "sigmoid"}, default="rbf"
-    gamma : float, "scale" or "auto", default="scale"
-        Width of the kernel; "scale" is 1 / (n_features * variance of X), "auto" 1 / n_features.
-    degree : int, default=3
-        Of the polynomial kernel.
-    coef0 : float, default=0.0
-        Of the polynomial and the sigmoid kernel.
-    tol : float, default=1e-3
+    tol : float
         How far f may be from where the conditions want it; the gap at the end is at most twice
         that (LIBSVM's eps bounds the gap).
-    max_iter : int, default=100000
+    max_iter : int
         Largest number of working sets.
-    cache_mb : float, default=200.0
+    cache_mb : float
         Memory that the matrix of the working set may take, MiB.
-    q : int, default=500
+    q : int
         Size of the working set, at least 2.
 
     Attributes
     ----------
-    support_ : ndarray of int of shape (n_support,)
-    support_vectors_ : ndarray or csr_array of shape (n_support, n_features)
-    dual_coef_ : ndarray of shape (1, n_support)
-        ``alpha_i y_i``.
-    intercept_ : ndarray of shape (1,)
-    objective_, dual_objective_ : float
-        Primal value at the offset, and dual value.
     n_iter_ : int
         Working sets.
-    stop_reason_ : str
-        ``"converged"``, ``"max_iter"`` or ``"stalled"`` (no step is left that float64 can see).
     counters_ : dict
         ``kernel_evaluations``, ``updates`` (pair steps in working sets), ``support_vectors``,
         ``bounded_support_vectors``.
@@ -194,28 +179,16 @@ class Osuna(KernelClassifier):
     array([-2.])
     """
 
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        kernel: str = "rbf",
-        gamma: float | str = "scale",
-        degree: int = 3,
-        coef0: float = 0.0,
-        tol: float = 1e-3,
-        max_iter: int = 100_000,
-        cache_mb: float = 200.0,
-        q: int = 500,
-    ) -> None:
-        self.C = C
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.tol = tol
-        self.max_iter = max_iter
-        self.cache_mb = cache_mb
-        self.q = q
+    C: float = 1.0
+    _: KW_ONLY
+    kernel: str = "rbf"
+    gamma: float | str = "scale"
+    degree: int = 3
+    coef0: float = 0.0
+    tol: float = 1e-3
+    max_iter: int = 100_000
+    cache_mb: float = 200.0
+    q: int = 500
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

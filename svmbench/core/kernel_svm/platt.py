@@ -6,6 +6,7 @@ vectors, so that a step costs as many operations as there are of those, whatever
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -162,34 +163,43 @@ def solution(v: Examples, b: float, stop_reason: str) -> KernelSolution:
     )
 
 
+@dataclass(eq=False, repr=False)
 class PlattClassifier(KernelClassifier):
     """A solver that works on the inputs themselves, example by example.
 
     Subclasses define `optimise`.
+
+    Parameters
+    ----------
+    tol : float
+        How far f may be from where the conditions want it; the gap at the end is at most twice
+        that (LIBSVM's eps bounds the gap).
+    max_iter : int
+        Largest number of sweeps over all or over the non-bound examples.
+    cache_mb : float
+        Memory for kernel values, MiB: where it holds the whole matrix, that is computed once.
+    storage : {"sparse", "dense"}
+        How inputs are kept, whatever they came as; the report measures both.
+
+    Attributes
+    ----------
+    n_iter_ : int
+        Sweeps.
+    counters_ : dict
+        ``kernel_evaluations`` (inner products, with the linear kernel), ``updates`` (steps),
+        ``sweeps``, ``support_vectors``, ``bounded_support_vectors``.
     """
 
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        kernel: str = "rbf",
-        gamma: float | str = "scale",
-        degree: int = 3,
-        coef0: float = 0.0,
-        tol: float = 1e-3,
-        max_iter: int = 100_000,
-        cache_mb: float = 0.0,
-        storage: str = "sparse",
-    ) -> None:
-        self.C = C
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.tol = tol
-        self.max_iter = max_iter
-        self.cache_mb = cache_mb
-        self.storage = storage
+    C: float = 1.0
+    _: KW_ONLY
+    kernel: str = "rbf"
+    gamma: float | str = "scale"
+    degree: int = 3
+    coef0: float = 0.0
+    tol: float = 1e-3
+    max_iter: int = 100_000
+    cache_mb: float = 0.0
+    storage: str = "sparse"
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

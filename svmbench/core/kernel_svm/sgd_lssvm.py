@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from time import process_time
 from typing import Any, NamedTuple, Self
 
@@ -307,6 +307,7 @@ def minimise(
     reference="SGD-LSSVM paper, Algorithm 2",
     kernels=("linear", "rbf", "poly"),
 )
+@dataclass(eq=False, repr=False)
 class SGDLSSVM(KernelClassifier):
     """Kernel least-squares SVM with the offset absorbed: t kernel columns an iteration, no matrix.
 
@@ -317,22 +318,11 @@ class SGDLSSVM(KernelClassifier):
 
     Parameters
     ----------
-    C : float, default=1.0
-        Weight of the summed squared losses; above 0.
-    t : int, default=1
+    t : int
         Coordinates, and kernel columns, an iteration; all, where there are fewer.
-    kernel : {"linear", "rbf", "poly"}, default="rbf"
-    gamma : float, "scale" or "auto", default="scale"
-        Width of the kernel; "scale" is 1 / (n_features * variance of X), "auto" 1 / n_features.
-    degree : int, default=3
-        Of the polynomial kernel.
-    coef0 : float, default=0.0
-        Of the polynomial kernel.
-    tol : float, default=0.01
+    tol : float
         The paper's epsilon: the largest component of the gradient at the end.
-    max_iter : int, default=1000000
-        Largest number of iterations.
-    trace : bool, default=False
+    trace : bool
         Whether to record (CPU seconds, iterations, f) on the way.
 
     Attributes
@@ -345,8 +335,6 @@ class SGDLSSVM(KernelClassifier):
         The sum of ``dual_coef_``.
     objective_, dual_objective_ : float
         Primal and dual value; f is minus the dual value.
-    n_iter_ : int
-        Iterations.
     gradient_norm_ : float
         The largest component of the gradient.
     trace_ : list of (float, int, float)
@@ -364,31 +352,19 @@ class SGDLSSVM(KernelClassifier):
     array([1])
     """
 
+    C: float = 1.0
+    _: KW_ONLY
+    t: int = 1
+    kernel: str = "rbf"
+    gamma: float | str = "scale"
+    degree: int = 3
+    coef0: float = 0.0
+    tol: float = 0.01
+    max_iter: int = 1_000_000
+    trace: bool = False
+
     treats_offset = "absorbed"
     warm_with = ({}, {"t": 2}, {"trace": True})
-
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        t: int = 1,
-        kernel: str = "rbf",
-        gamma: float | str = "scale",
-        degree: int = 3,
-        coef0: float = 0.0,
-        tol: float = 0.01,
-        max_iter: int = 1_000_000,
-        trace: bool = False,
-    ) -> None:
-        self.C = C
-        self.t = t
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.tol = tol
-        self.max_iter = max_iter
-        self.trace = trace
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -356,44 +356,6 @@ class SMO(PlattClassifier):
     It keeps no kernel values, so its memory is linear in the number of samples; a production
     solver would. With the linear kernel it works on one weight vector.
 
-    Parameters
-    ----------
-    C : float, default=1.0
-        Weight of the summed hinge losses; above 0.
-    kernel : {"linear", "rbf", "poly", "sigmoid"}, default="rbf"
-    gamma : float, "scale" or "auto", default="scale"
-        Width of the kernel; "scale" is 1 / (n_features * variance of X), "auto" 1 / n_features.
-    degree : int, default=3
-        Of the polynomial kernel.
-    coef0 : float, default=0.0
-        Of the polynomial and the sigmoid kernel.
-    tol : float, default=1e-3
-        How far f may be from where the conditions want it; the gap at the end is at most twice
-        that (LIBSVM's eps bounds the gap).
-    max_iter : int, default=100000
-        Largest number of sweeps over all or over the non-bound examples.
-    cache_mb : float, default=0.0
-        Memory for kernel values, MiB: where it holds the whole matrix, that is computed once.
-    storage : {"sparse", "dense"}, default="sparse"
-        How inputs are kept, whatever they came as; the report measures both.
-
-    Attributes
-    ----------
-    support_ : ndarray of int of shape (n_support,)
-    support_vectors_ : ndarray or csr_array of shape (n_support, n_features)
-    dual_coef_ : ndarray of shape (1, n_support)
-        ``alpha_i y_i``.
-    intercept_ : ndarray of shape (1,)
-    objective_, dual_objective_ : float
-        Primal value at the offset, and dual value.
-    n_iter_ : int
-        Sweeps.
-    stop_reason_ : str
-        ``"converged"``, ``"max_iter"`` or ``"stalled"`` (no step is left that float64 can see).
-    counters_ : dict
-        ``kernel_evaluations`` (inner products, with the linear kernel), ``updates`` (pair steps),
-        ``sweeps``, ``support_vectors``, ``bounded_support_vectors``.
-
     Examples
     --------
     >>> from svmbench.core.kernel_svm.smo import SMO

@@ -33,7 +33,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Any, Self
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -60,11 +61,32 @@ DRIFT_BOUND = 1e-9
 BATCH = 256
 
 
+@dataclass(eq=False, repr=False)
 class _SequentialLeastSquares(LinearClassifier):
-    """What ALSVM and FALSVM share: the state (P, w), its updates, and the watch over its drift."""
+    """ALSVM or FALSVM: the state (P, w), its updates, and the watch over its drift.
 
-    C: float
-    _rejects: bool
+    Attributes
+    ----------
+    P_ : ndarray of shape (d, d)
+        The inverse matrix; d counts the constant feature.
+    accepted_ : ndarray of int
+        Positions of the training samples in the order in which they were added.
+    drift_ : float
+        Estimated relative error of the weights at the last check.
+    n_iter_ : int
+        Samples added.
+    stop_reason_ : str
+        ``"closed form"``, with what it was found by where the sums were not enough.
+    counters_ : dict
+        ``samples`` seen, ``updates`` and ``removals`` made, ``refreshes`` from a factorisation.
+    """
+
+    C: float = 1.0
+    _: KW_ONLY
+    fit_intercept: bool = True
+    intercept_scaling: float = 1.0
+
+    _rejects: ClassVar[bool]
 
     def _order(self, n_samples: int) -> np.ndarray:
         return np.arange(n_samples, dtype=np.int64)
@@ -327,28 +349,6 @@ class ALSVM(_SequentialLeastSquares):
     :class:`~svmbench.core.linear.alsvm_batch.ALSVMBatch` gives the same model faster, but
     can't change it afterwards; :class:`FALSVM` skips the samples that are classified correctly.
 
-    Parameters
-    ----------
-    C : float, default=1.0
-        Weight of the summed squared losses; above 0.
-    fit_intercept : bool, default=True
-        Whether a constant feature is appended.
-    intercept_scaling : float, default=1.0
-        Its value.
-
-    Attributes
-    ----------
-    coef_ : ndarray of shape (1, n_features)
-    intercept_ : ndarray of shape (1,)
-    P_ : ndarray of shape (d, d)
-        The inverse matrix; d counts the constant feature.
-    accepted_ : ndarray of int
-        Positions of the training samples in the order in which they were added.
-    drift_ : float
-        Estimated relative error of the weights at the last check.
-    counters_ : dict
-        ``samples`` seen, ``updates`` and ``removals`` made, ``refreshes`` from a factorisation.
-
     Examples
     --------
     >>> from svmbench.core.linear.alsvm import ALSVM
@@ -361,13 +361,6 @@ class ALSVM(_SequentialLeastSquares):
 
     _rejects = False
 
-    def __init__(
-        self, C: float = 1.0, *, fit_intercept: bool = True, intercept_scaling: float = 1.0
-    ) -> None:
-        self.C = C
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-
 
 @declare(
     name="falsvm",
@@ -376,6 +369,7 @@ class ALSVM(_SequentialLeastSquares):
     summary="ALSVM that adds only the samples it misclassifies",
     reference="ALSVM paper, Algorithm 2 (sign corrected)",
 )
+@dataclass(eq=False, repr=False)
 class FALSVM(_SequentialLeastSquares):
     """FALSVM: one shuffled pass that adds only what the present model misclassifies.
 
@@ -384,33 +378,19 @@ class FALSVM(_SequentialLeastSquares):
 
     Parameters
     ----------
-    C, fit_intercept, intercept_scaling
-        As for :class:`ALSVM`.
-    random_state : int, RandomState or None, default=0
+    random_state : int, RandomState or None
         Seed of the shuffle.
 
     Attributes
     ----------
     accepted_ : ndarray of int
         Positions of the accepted samples in the order in which they were added.
-    coef_, intercept_, P_, drift_, counters_
-        As for :class:`ALSVM`.
     """
 
-    _rejects = True
+    _: KW_ONLY
+    random_state: Any = 0
 
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
-        random_state: Any = 0,
-    ) -> None:
-        self.C = C
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.random_state = random_state
+    _rejects = True
 
     def _order(self, n_samples: int) -> np.ndarray:
         return check_random_state(self.random_state).permutation(n_samples).astype(np.int64)

@@ -29,7 +29,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from time import perf_counter
 from typing import Any, Self
 
@@ -85,25 +85,15 @@ class _Sums:
     paths=("C",),
     reads=("arrays", "blocks"),
 )
+@dataclass(eq=False, repr=False)
 class ALSVMBatch(LinearClassifier):
     """The least-squares SVM in closed form.
 
     Gives the model of :class:`~svmbench.core.linear.alsvm.ALSVM` without visiting the samples one
     by one; can't add or remove samples afterwards.
 
-    Parameters
-    ----------
-    C : float, default=1.0
-        Weight of the summed squared losses; above 0.
-    fit_intercept : bool, default=True
-        Whether there is a constant feature.
-    intercept_scaling : float, default=1.0
-        Its value.
-
     Attributes
     ----------
-    coef_ : ndarray of shape (1, n_features)
-    intercept_ : ndarray of shape (1,)
     counters_ : dict
         ``passes`` over the data, ``factorisations``, ``fallbacks`` to a factorisation of the
         samples; where there are no sums also ``conjugate_gradient_steps``.
@@ -120,12 +110,10 @@ class ALSVMBatch(LinearClassifier):
     [0.666667, 0.8]
     """
 
-    def __init__(
-        self, C: float = 1.0, *, fit_intercept: bool = True, intercept_scaling: float = 1.0
-    ) -> None:
-        self.C = C
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
+    C: float = 1.0
+    _: KW_ONLY
+    fit_intercept: bool = True
+    intercept_scaling: float = 1.0
 
     def prepare(self, X: Any, y: Any) -> TrainingData:
         """Validate; the constant feature is never written out."""

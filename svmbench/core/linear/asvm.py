@@ -25,6 +25,7 @@ Deviations
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -156,6 +157,7 @@ def active_set(
     summary="active set on the dual of the linear L2-SVM",
     reference="Mangasarian and Musicant 2001 (Active SVM), Algorithm 3.1",
 )
+@dataclass(eq=False, repr=False)
 class ASVM(LinearClassifier):
     """Active SVM: the linear L2-SVM by a few least-squares problems on subsets of the samples.
 
@@ -165,21 +167,15 @@ class ASVM(LinearClassifier):
 
     Parameters
     ----------
-    C : float, default=1.0
+    C : float
         Weight of the summed squared hinge losses, above 0; the paper's nu is 2C.
-    tol : float, default=1e-5
+    tol : float
         Largest component of the projected gradient of the dual, in units of the margin.
-    max_iter : int, default=1000
+    max_iter : int
         Largest number of faces.
-    fit_intercept : bool, default=True
-        Whether a constant feature is appended.
-    intercept_scaling : float, default=1.0
-        Its value.
 
     Attributes
     ----------
-    coef_ : ndarray of shape (1, n_features)
-    intercept_ : ndarray of shape (1,)
     alpha_ : ndarray of shape (n_samples,)
         The dual solution u.
     n_iter_ : int
@@ -194,20 +190,12 @@ class ASVM(LinearClassifier):
     array([1])
     """
 
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        tol: float = 1e-5,
-        max_iter: int = 1000,
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
-    ) -> None:
-        self.C = C
-        self.tol = tol
-        self.max_iter = max_iter
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
+    C: float = 1.0
+    _: KW_ONLY
+    tol: float = 1e-5
+    max_iter: int = 1000
+    fit_intercept: bool = True
+    intercept_scaling: float = 1.0
 
     def train(self, data: TrainingData) -> Self:
         """Go from face to face until the optimality conditions hold."""

@@ -21,6 +21,7 @@ Deviations
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from time import perf_counter
 from typing import Any, Self
 
@@ -132,30 +133,25 @@ def cutting_planes(
     summary="linear 1-slack cutting planes",
     reference="Joachims 2006, Algorithm 2; CPSP paper, Section 2",
 )
+@dataclass(eq=False, repr=False)
 class SVMPerf(LinearClassifier):
     """Linear SVM by 1-slack cutting planes: its number of cuts does not grow with the samples.
 
     Parameters
     ----------
-    C : float, default=1.0
+    C : float
         Weight of the summed hinge losses (N times this weighs the one slack).
-    tol : float, default=1e-3
+    tol : float
         eps: precision in units of the mean hinge loss; the objective ends at most N C eps above
         its optimum. SVM-perf's own default, 0.1 percentage points.
-    max_iter : int, default=5000
+    max_iter : int
         Largest number of cuts, and 500 times it the largest number of pair steps in the small
         programs over them, which features of very different sizes make hard.
-    fit_intercept : bool, default=True
-        Whether a constant feature is appended.
-    intercept_scaling : float, default=1.0
-        Its value.
-    trace : bool, default=False
+    trace : bool
         Whether to record (seconds, cuts, objective) at every cut.
 
     Attributes
     ----------
-    coef_ : ndarray of shape (1, n_features)
-    intercept_ : ndarray of shape (1,)
     n_iter_ : int
         Cuts.
     counters_ : dict
@@ -168,22 +164,13 @@ class SVMPerf(LinearClassifier):
     array([1])
     """
 
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        tol: float = 1e-3,
-        max_iter: int = 5000,
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
-        trace: bool = False,
-    ) -> None:
-        self.C = C
-        self.tol = tol
-        self.max_iter = max_iter
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.trace = trace
+    C: float = 1.0
+    _: KW_ONLY
+    tol: float = 1e-3
+    max_iter: int = 5000
+    fit_intercept: bool = True
+    intercept_scaling: float = 1.0
+    trace: bool = False
 
     def train(self, data: TrainingData) -> Self:
         """Add cuts until the duality gap is small enough."""

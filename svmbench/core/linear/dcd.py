@@ -23,7 +23,7 @@ Deviations
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from time import process_time
 from typing import Any, ClassVar, Self
 
@@ -355,34 +355,45 @@ def descend(
     return solution, alpha
 
 
+@dataclass(eq=False, repr=False)
 class _DualCoordinateDescent(Weighted, LinearClassifier):
-    """What the two losses share."""
+    """Dual coordinate descent for one of two losses.
+
+    Parameters
+    ----------
+    tol : float
+        Largest difference of two projected gradients at the end, LIBLINEAR's eps.
+    max_iter : int
+        Largest number of passes.
+    random_state : int, RandomState or None
+        Seed of the order of the passes.
+    trace : bool
+        Whether to record (seconds, passes, objective) after every pass.
+
+    Attributes
+    ----------
+    alpha_ : ndarray of shape (n_samples,)
+        Multipliers: the dual solution.
+    n_iter_ : int
+        Passes.
+    counters_ : dict
+        ``passes``, ``visits`` (gradients computed) and ``updates`` (multipliers moved).
+    """
+
+    C: float = 1.0
+    _: KW_ONLY
+    tol: float = 0.1
+    max_iter: int = 1000
+    fit_intercept: bool = True
+    intercept_scaling: float = 1.0
+    random_state: Any = 0
+    trace: bool = False
+    class_weight: ClassWeight = None
 
     balances_weights = True
     warm_with = ({}, {"class_weight": "balanced"})
 
     _loss: ClassVar[LossProblem]
-
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        tol: float = 0.1,
-        max_iter: int = 1000,
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
-        random_state: Any = 0,
-        trace: bool = False,
-        class_weight: ClassWeight = None,
-    ) -> None:
-        self.C = C
-        self.tol = tol
-        self.max_iter = max_iter
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.random_state = random_state
-        self.trace = trace
-        self.class_weight = class_weight
 
     def train(self, data: TrainingData) -> Self:
         """Descend until the projected gradients agree within `tol`."""
@@ -416,37 +427,6 @@ class _DualCoordinateDescent(Weighted, LinearClassifier):
 class DCDL1(_DualCoordinateDescent):
     """Dual coordinate descent for the hinge loss: LIBLINEAR's -s 3 written anew.
 
-    Parameters
-    ----------
-    C : float, default=1.0
-        Weight of the summed losses; above 0.
-    tol : float, default=0.1
-        Largest difference of two projected gradients at the end, LIBLINEAR's eps.
-    max_iter : int, default=1000
-        Largest number of passes.
-    fit_intercept : bool, default=True
-        Whether a constant feature is appended.
-    intercept_scaling : float, default=1.0
-        Its value.
-    random_state : int, RandomState or None, default=0
-        Seed of the order of the passes.
-    trace : bool, default=False
-        Whether to record (seconds, passes, objective) after every pass.
-    class_weight : dict, "balanced" or None, default=None
-        What multiplies C for the samples of a class: by label, 1 for what is not in it; so that
-        all classes weigh the same, samples counted by their weights; or 1.
-
-    Attributes
-    ----------
-    coef_ : ndarray of shape (1, n_features)
-    intercept_ : ndarray of shape (1,)
-    alpha_ : ndarray of shape (n_samples,)
-        Multipliers: the dual solution.
-    n_iter_ : int
-        Passes.
-    counters_ : dict
-        ``passes``, ``visits`` (gradients computed) and ``updates`` (multipliers moved).
-
     Examples
     --------
     >>> from svmbench.core.linear.dcd import DCDL1
@@ -467,9 +447,6 @@ class DCDL1(_DualCoordinateDescent):
     "(the race newton-l2 of perf_linear, to within 0.1 % of the optimum)",
 )
 class DCDL2(_DualCoordinateDescent):
-    """Dual coordinate descent for the squared hinge loss: LIBLINEAR's -s 1 written anew.
-
-    Parameters and attributes are those of :class:`DCDL1`; the multipliers have no upper bound.
-    """
+    """Dual coordinate descent for the squared hinge loss: LIBLINEAR's -s 1 written anew."""
 
     _loss = SQUARED_HINGE

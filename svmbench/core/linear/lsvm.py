@@ -26,6 +26,7 @@ Deviations
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -105,6 +106,7 @@ def lagrangian(
     summary="Lagrangian fixed-point iteration on the dual of the linear L2-SVM",
     reference="Mangasarian and Musicant 2001 (Lagrangian SVM), Algorithm 1",
 )
+@dataclass(eq=False, repr=False)
 class LSVM(LinearClassifier):
     """Lagrangian SVM: the linear L2-SVM by one factorisation and a simple iteration.
 
@@ -114,22 +116,16 @@ class LSVM(LinearClassifier):
 
     Parameters
     ----------
-    C : float, default=1.0
+    C : float
         Weight of the summed squared hinge losses, above 0; the paper's nu is 2C.
-    tol : float, default=1e-5
+    tol : float
         Largest violation of the optimality conditions, in units of the margin, and largest duality
         gap, relative to the objective.
-    max_iter : int, default=10000
+    max_iter : int
         Largest number of steps.
-    fit_intercept : bool, default=True
-        Whether a constant feature is appended.
-    intercept_scaling : float, default=1.0
-        Its value.
 
     Attributes
     ----------
-    coef_ : ndarray of shape (1, n_features)
-    intercept_ : ndarray of shape (1,)
     alpha_ : ndarray of shape (n_samples,)
         The dual solution u.
     n_iter_ : int
@@ -144,20 +140,12 @@ class LSVM(LinearClassifier):
     array([1])
     """
 
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        tol: float = 1e-5,
-        max_iter: int = 10000,
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
-    ) -> None:
-        self.C = C
-        self.tol = tol
-        self.max_iter = max_iter
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
+    C: float = 1.0
+    _: KW_ONLY
+    tol: float = 1e-5
+    max_iter: int = 10000
+    fit_intercept: bool = True
+    intercept_scaling: float = 1.0
 
     def train(self, data: TrainingData) -> Self:
         """Iterate until the optimality conditions hold."""

@@ -25,7 +25,7 @@ Deviations
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from time import perf_counter
 from typing import Any, Self
 
@@ -205,35 +205,28 @@ def steps_csr(
     summary="sub-gradient steps of size 1/(lambda t) on sub-samples",
     reference="Shalev-Shwartz, Singer and Srebro 2007, Figure 1",
 )
+@dataclass(eq=False, repr=False)
 class Pegasos(LinearClassifier):
     """Pegasos with sub-samples of k examples; the last iterate is the model, or a mean of many.
 
     Parameters
     ----------
-    C : float, default=1.0
+    C : float
         Weight of the summed hinge losses; lambda = 1 / (N C).
-    max_iter : int, default=10000
+    max_iter : int
         Number of steps T, of which there is no earlier end.
-    batch_size : int, default=1
+    batch_size : int
         Examples of a step, k.
-    project : bool, default=False
+    project : bool
         Whether to project on the ball of radius 1/sqrt(lambda), which contains the optimum.
-    average : bool, default=False
+    average : bool
         Whether the model is the mean of the second half of the iterates instead of the last one.
-    fit_intercept : bool, default=True
-        Whether a constant feature is appended.
-    intercept_scaling : float, default=1.0
-        Its value.
-    random_state : int, RandomState or None, default=0
-        Seed of the draws.
-    trace : bool, default=False
+    trace : bool
         Whether to record (seconds, steps, objective) at steps 1, 2, 4 …, from then on every
         65,536 drawn examples, and at T; evaluating the objective is outside these seconds.
 
     Attributes
     ----------
-    coef_ : ndarray of shape (1, n_features)
-    intercept_ : ndarray of shape (1,)
     n_iter_ : int
         T.
     counters_ : dict
@@ -246,28 +239,16 @@ class Pegasos(LinearClassifier):
     array([1])
     """
 
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        max_iter: int = 10000,
-        batch_size: int = 1,
-        project: bool = False,
-        average: bool = False,
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
-        random_state: Any = 0,
-        trace: bool = False,
-    ) -> None:
-        self.C = C
-        self.max_iter = max_iter
-        self.batch_size = batch_size
-        self.project = project
-        self.average = average
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.random_state = random_state
-        self.trace = trace
+    C: float = 1.0
+    _: KW_ONLY
+    max_iter: int = 10000
+    batch_size: int = 1
+    project: bool = False
+    average: bool = False
+    fit_intercept: bool = True
+    intercept_scaling: float = 1.0
+    random_state: Any = 0
+    trace: bool = False
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

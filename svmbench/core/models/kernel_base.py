@@ -85,8 +85,34 @@ class KernelSolution:
 class KernelSolver(Solver):
     """A solver of a dual problem with a kernel, whatever it learns: two classes, or one.
 
-    Subclasses have the parameters `kernel`, `gamma`, `degree`, `coef0`, `tol`, `max_iter` and
-    `cache_mb`, and define `solve`; one that works on the inputs themselves defines `train` instead.
+    Subclasses define `solve`; one that works on the inputs themselves defines `train` instead.
+
+    Parameters
+    ----------
+    kernel : {kernels}
+        The kernel K(x, z); a function takes two sets of samples and returns a matrix of values.
+    gamma : float, "scale" or "auto"
+        Width of the kernel; "scale" is 1 / (n_features * variance of X), "auto" 1 / n_features.
+    degree : int
+        Of the polynomial kernel.
+    coef0 : float
+        Of the polynomial and the sigmoid kernel.
+    cache_mb : float
+        Memory for kernel rows, MiB; any amount will do, and more saves work.
+
+    Attributes
+    ----------
+    support_ : ndarray of int of shape (n_support,)
+        Positions of the support vectors in the training samples; a model over other points has
+        none.
+    support_vectors_ : ndarray or csr_array of shape (n_support, n_features)
+        The support vectors.
+    dual_coef_ : ndarray of shape (1, n_support)
+        Signed coefficients of the support vectors.
+    intercept_ : ndarray of shape (1,)
+        Offset.
+    objective_, dual_objective_ : float
+        Primal value at the offset, and dual value.
     """
 
     #: What is done with the offset: "free"; "absorbed", where the square of `intercept_scaling`

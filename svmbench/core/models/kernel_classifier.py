@@ -22,6 +22,19 @@ class KernelClassifier(KernelSolver, BinaryClassifier):
     More than two classes are fitted one against one. ``support_``, ``dual_coef_``, ``intercept_``
     and ``coef_`` are then laid out, and signed, as scikit-learn's SVC has them, and ``n_iter_`` has
     a number for each pair.
+
+    Parameters
+    ----------
+    decision_function_shape : {"ovr", "ovo"}
+        What `decision_function` gives of more than two classes: a value a class, or a pair.
+    break_ties : bool
+        Whether equal votes of more than two classes go to the largest decision value ("ovr") in
+        place of the first class.
+
+    Attributes
+    ----------
+    dual_coef_ : ndarray of shape (1, n_support)
+        ``alpha_i y_i``.
     """
 
     needs_parameters: ClassVar[tuple[str, ...]] = ("C", *KERNEL_PARAMETERS)

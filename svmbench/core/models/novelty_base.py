@@ -36,6 +36,11 @@ class NoveltyDetector(OutlierMixin, Solver):
 
     Subclasses define `prepare`, `train`, `certify`, `decision_function` and ``offset_``.
 
+    Parameters
+    ----------
+    nu : float
+        Upper bound of the share of training samples that f calls abnormal; above 0 and at most 1.
+
     Attributes
     ----------
     offset_ : float
@@ -98,6 +103,15 @@ class KernelDetector(KernelSolver, NoveltyDetector):
 
     Subclasses have the parameters of the kernel and define `solve`, which is handed labels that
     are all +1 (or none), or a `train` of their own.
+
+    Attributes
+    ----------
+    dual_coef_ : ndarray of shape (1, n_support)
+        alpha; they sum up to 1.
+    offset_ : float
+        rho: the score <w, phi(x)> from which on a sample counts as normal.
+    objective_, dual_objective_ : float
+        Primal value at rho, and dual value.
     """
 
     needs_parameters: ClassVar[tuple[str, ...]] = KERNEL_PARAMETERS

@@ -22,6 +22,7 @@ Deviations
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass
 from time import perf_counter
 from typing import Any, ClassVar
 
@@ -153,29 +154,19 @@ def dvi(
     paths=("C",),
     counters=OWN_COUNTERS,
 )
+@dataclass(eq=False, repr=False)
 class CSVMBounded(OnWholeMatrix, KernelClassifier):
     """The C-SVM whose offset is absorbed or left out, by an inner solver of choice.
 
     Parameters
     ----------
-    C : float, default=1.0
-        Weight of the summed hinge losses; above 0.
-    kernel, gamma, degree, coef0, solver, max_iter, cache_mb, fit_intercept
-        As for :class:`~svmbench.core.nu.nu_svm.NuSVM`.
-    tol : float, default=1e-6
-        Duality gap, relative to the objective.
-    screen : {"none", "dvi"}, default="none"
+    screen : {"none", "dvi"}
         Whether each solution of a path of C settles multipliers of the next.
 
     Attributes
     ----------
-    support_ : ndarray of int of shape (n_support,)
-    dual_coef_ : ndarray of shape (1, n_support)
-        ``alpha_i y_i``.
     intercept_ : ndarray of shape (1,)
         ``sum_i alpha_i y_i``, or 0.
-    times_, screening_, screened_, objective_, dual_objective_, n_iter_, stop_reason_, counters_
-        As for :class:`~svmbench.core.nu.nu_svm.SRBONuSVM`.
 
     Examples
     --------
@@ -184,36 +175,22 @@ class CSVMBounded(OnWholeMatrix, KernelClassifier):
     array([1])
     """
 
+    C: float = 1.0
+    _: KW_ONLY
+    kernel: str = "rbf"
+    gamma: float | str = "scale"
+    degree: int = 3
+    coef0: float = 0.0
+    solver: str = "dcdm-pairwise"
+    screen: str = "none"
+    tol: float = 1e-6
+    max_iter: int = 10_000_000
+    cache_mb: float = 2048.0
+    fit_intercept: bool = True
+
     treats_offset: ClassVar[str] = "absorbed"
     along: ClassVar[str] = "C"
     warm_with: ClassVar[tuple[dict[str, Any], ...]] = ({}, {"solver": "dcdm"})
-
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        kernel: str = "rbf",
-        gamma: float | str = "scale",
-        degree: int = 3,
-        coef0: float = 0.0,
-        solver: str = "dcdm-pairwise",
-        screen: str = "none",
-        tol: float = 1e-6,
-        max_iter: int = 10_000_000,
-        cache_mb: float = 2048.0,
-        fit_intercept: bool = True,
-    ) -> None:
-        self.C = C
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.solver = solver
-        self.screen = screen
-        self.tol = tol
-        self.max_iter = max_iter
-        self.cache_mb = cache_mb
-        self.fit_intercept = fit_intercept
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

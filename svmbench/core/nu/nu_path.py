@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -10,10 +11,13 @@ from sklearn.utils import ClassifierTags, Tags
 from sklearn.utils.validation import check_is_fitted
 
 from svmbench.core.contract.copies import Versioned
+from svmbench.core.contract.docstrings import document
 from svmbench.core.nu.nu_svm import SRBONuSVM
 from svmbench.core.nu.unit_box import least
 
 
+@document
+@dataclass(eq=False, repr=False)
 class NuPath(Versioned):
     """The ν-SVM at several values of nu, each solved from the last, with safe screening.
 
@@ -26,22 +30,26 @@ class NuPath(Versioned):
     ----------
     nu : sequence of float
         Ascending, each above 0 and at most 1.
-    kernel : {"linear", "rbf", "poly", "sigmoid"}, default="rbf"
-    gamma : float, "scale" or "auto", default="scale"
-    degree, coef0 : int, float
-        Of the kernel.
-    screen : bool or str, default=True
+    kernel : {"linear", "rbf", "poly", "sigmoid"}
+        The kernel K(x, z).
+    gamma : float, "scale" or "auto"
+        Width of the kernel; "scale" is 1 / (n_features * variance of X), "auto" 1 / n_features.
+    degree : int
+        Of the polynomial kernel.
+    coef0 : float
+        Of the polynomial and the sigmoid kernel.
+    screen : bool or str
         True: with delta by descent, where it pays (``"srbo-descent"``); False: not at all; or a
         rule's name, as for :class:`~svmbench.core.nu.nu_svm.SRBONuSVM`.
-    solver : str, default="dcdm-pairwise"
-        As for :class:`~svmbench.core.nu.nu_svm.NuSVM`.
-    tol : float, default=1e-6
+    solver : str
+        Inner solver, as for :class:`~svmbench.core.nu.nu_svm.NuSVM`.
+    tol : float
         Duality gap, relative to the objective.
-    max_iter : int, default=10000000
+    max_iter : int
         Largest number of steps at each nu.
-    cache_mb : float, default=2048.0
+    cache_mb : float
         MiB that the kernel matrix may take.
-    fit_intercept : bool, default=True
+    fit_intercept : bool
         Whether 1 is added to the kernel, which absorbs the offset.
 
     Attributes
@@ -60,8 +68,11 @@ class NuPath(Versioned):
     times_ : ndarray of shape (n_values, 3)
         Wall time of delta, screening test and solution, seconds.
     models_ : list of SRBONuSVM
+        The model at each nu.
     classes_ : ndarray of shape (2,)
+        Labels, in order.
     n_features_in_ : int
+        Number of features.
 
     Raises
     ------
@@ -77,32 +88,18 @@ class NuPath(Versioned):
     [0.3, 0.6, 0.9]
     """
 
-    def __init__(
-        self,
-        nu: Sequence[float] = (0.1, 0.3, 0.5, 0.7, 0.9),
-        *,
-        kernel: str = "rbf",
-        gamma: float | str = "scale",
-        degree: int = 3,
-        coef0: float = 0.0,
-        screen: bool | str = True,
-        solver: str = "dcdm-pairwise",
-        tol: float = 1e-6,
-        max_iter: int = 10_000_000,
-        cache_mb: float = 2048.0,
-        fit_intercept: bool = True,
-    ) -> None:
-        self.nu = nu
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.screen = screen
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.cache_mb = cache_mb
-        self.fit_intercept = fit_intercept
+    nu: Sequence[float] = (0.1, 0.3, 0.5, 0.7, 0.9)
+    _: KW_ONLY
+    kernel: str = "rbf"
+    gamma: float | str = "scale"
+    degree: int = 3
+    coef0: float = 0.0
+    screen: bool | str = True
+    solver: str = "dcdm-pairwise"
+    tol: float = 1e-6
+    max_iter: int = 10_000_000
+    cache_mb: float = 2048.0
+    fit_intercept: bool = True
 
     def fit(self, X: Any, y: Any) -> Self:
         """Solve at every nu.

@@ -24,6 +24,7 @@ Reference
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -167,6 +168,7 @@ def smallest_nu(
     paper="",
     kernels=KERNELS,
 )
+@dataclass(eq=False, repr=False)
 class NuSVC(Weighted, KernelClassifier):
     """ν-SVC, as LIBSVM's but for the scale: here that of the paper, where margins are rho wide.
 
@@ -175,37 +177,17 @@ class NuSVC(Weighted, KernelClassifier):
 
     Parameters
     ----------
-    nu : float, default=0.5
+    nu : float
         Upper bound of the share of samples within the margin, and lower bound of the share of
         support vectors; above 0, and at most twice the share of the smaller class.
-    kernel : {"linear", "rbf", "poly", "sigmoid", "precomputed"} or callable, default="rbf"
-        As a function, of two sets of samples; it returns a matrix of values.
-    gamma : float, "scale" or "auto", default="scale"
-        Width of the kernel; "scale" is 1 / (n_features * variance of X), "auto" 1 / n_features.
-    degree : int, default=3
-        Of the polynomial kernel.
-    coef0 : float, default=0.0
-        Of the polynomial and the sigmoid kernel.
-    tol : float, default=1e-3
+    tol : float
         Largest violation of the optimality conditions: as a share of rho, and in LIBSVM's scale
         (its eps) where rho is above 1 in that scale. Rounding of kernel values is allowed for.
-    max_iter : int, default=10000000
+    max_iter : int
         Largest number of steps; -1 for no limit.
-    cache_mb : float, default=1024.0
-        Memory for kernel rows, MiB; any amount will do, and more saves work.
-    decision_function_shape : {"ovr", "ovo"}, default="ovr"
-        What `decision_function` gives of more than two classes: a value a class, or a pair.
-    break_ties : bool, default=False
-        Whether equal votes of more than two classes go to the largest decision value ("ovr") in
-        place of the first class.
 
     Attributes
     ----------
-    support_ : ndarray of int of shape (n_support,)
-    support_vectors_ : ndarray or csr_array of shape (n_support, n_features)
-    dual_coef_ : ndarray of shape (1, n_support)
-        ``alpha_i y_i``.
-    intercept_ : ndarray of shape (1,)
     expansion_ : Expansion
         The model; its `rho` is half of the margin's width.
     objective_, dual_objective_ : float
@@ -232,34 +214,21 @@ class NuSVC(Weighted, KernelClassifier):
     array([0])
     """
 
+    nu: float = 0.5
+    _: KW_ONLY
+    kernel: str = "rbf"
+    gamma: float | str = "scale"
+    degree: int = 3
+    coef0: float = 0.0
+    tol: float = 1e-3
+    max_iter: int = 10_000_000
+    cache_mb: float = 1024.0
+    decision_function_shape: str = "ovr"
+    break_ties: bool = False
+
     needs_parameters: ClassVar[tuple[str, ...]] = ("nu", "kernel", "gamma", "degree", "coef0")
 
     may_run_on: ClassVar[bool] = True
-
-    def __init__(
-        self,
-        nu: float = 0.5,
-        *,
-        kernel: str = "rbf",
-        gamma: float | str = "scale",
-        degree: int = 3,
-        coef0: float = 0.0,
-        tol: float = 1e-3,
-        max_iter: int = 10_000_000,
-        cache_mb: float = 1024.0,
-        decision_function_shape: str = "ovr",
-        break_ties: bool = False,
-    ) -> None:
-        self.nu = nu
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.tol = tol
-        self.max_iter = max_iter
-        self.cache_mb = cache_mb
-        self.decision_function_shape = decision_function_shape
-        self.break_ties = break_ties
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -19,6 +19,7 @@ Deviations
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass
 from itertools import pairwise
 from typing import Any, ClassVar
 
@@ -81,7 +82,29 @@ def solution_of(step: Step, y: np.ndarray, scale: float, square: float) -> Scree
 
 
 class _NuSVM(OnWholeMatrix, KernelClassifier):
-    """What the two solvers have in common."""
+    """A solver of the ν-SVM whose offset is absorbed or left out.
+
+    Parameters
+    ----------
+    nu : float
+        Upper bound of the share of margin errors, lower bound of the share of support vectors;
+        above 0 and at most 1.
+
+    Attributes
+    ----------
+    dual_coef_ : ndarray of shape (1, n_support)
+        ``alpha_i y_i``; alpha_i is at most 1/l. The C-SVC of the same ``f / rho`` has alpha / rho,
+        and C = 1 / (l rho).
+    intercept_ : ndarray of shape (1,)
+        ``sum_i alpha_i y_i``, or 0.
+    expansion_ : Expansion
+        The model; its `rho` is the margin.
+    objective_, dual_objective_ : float
+        Primal value at the offset and rho, and dual value.
+    stop_reason_ : str
+        ``"converged"``, ``"max_iter"``, ``"stalled"``, or ``"no margin"``: nu is too small for the
+        data, and the model is w = 0; a warning names the smallest useful nu.
+    """
 
     treats_offset: ClassVar[str] = "absorbed"
     needs_parameters: ClassVar[tuple[str, ...]] = ("nu", *KERNEL_PARAMETERS)
@@ -133,60 +156,13 @@ class _NuSVM(OnWholeMatrix, KernelClassifier):
     paths=("nu",),
     counters=OWN_COUNTERS,
 )
+@dataclass(eq=False, repr=False)
 class NuSVM(_NuSVM):
     """The ν-SVM whose offset is absorbed or left out ("bounded"), by an inner solver of choice.
 
     Unlike ``nu-svc``, whose offset is free, any nu in (0, 1] is feasible; where the classes overlap
     by more than nu allows, the margin rho and w are 0: see "The smallest useful nu" in
     :mod:`svmbench.core.nu.nu_svc`, which holds for f without a free offset as well.
-
-    Parameters
-    ----------
-    nu : float, default=0.5
-        Upper bound of the share of margin errors, lower bound of the share of support vectors;
-        above 0 and at most 1.
-    kernel : {"linear", "rbf", "poly", "sigmoid"}, default="rbf"
-    gamma : float, "scale" or "auto", default="scale"
-        Width of the kernel; "scale" is 1 / (n_features * variance of X), "auto" 1 / n_features.
-    degree : int, default=3
-        Of the polynomial kernel.
-    coef0 : float, default=0.0
-        Of the polynomial and the sigmoid kernel.
-    solver : str, default="dcdm-pairwise"
-        ``dcdm-pairwise``; ``dcdm``, which stops short of the optimum as printed; or ``qp``,
-        ``qp-clarabel`` or ``qp-cvxopt``, libraries in the role of the paper's quadprog.
-    tol : float, default=1e-6
-        Duality gap, relative to the objective.
-    max_iter : int, default=10000000
-        Largest number of steps.
-    cache_mb : float, default=2048.0
-        MiB that the matrix may take, 8 bytes a value; more samples are refused.
-    fit_intercept : bool, default=True
-        Whether 1 is added to the kernel. The paper's program does not for an RBF kernel.
-
-    Attributes
-    ----------
-    support_ : ndarray of int of shape (n_support,)
-    support_vectors_ : ndarray or csr_array of shape (n_support, n_features)
-    dual_coef_ : ndarray of shape (1, n_support)
-        ``alpha_i y_i``; alpha_i is at most 1/l. The C-SVC of the same ``f / rho`` has alpha / rho,
-        and C = 1 / (l rho).
-    intercept_ : ndarray of shape (1,)
-        ``sum_i alpha_i y_i``, or 0.
-    expansion_ : Expansion
-        The model; its `rho` is the margin.
-    objective_, dual_objective_ : float
-        Primal value at the offset and rho, and dual value.
-    n_iter_ : int
-        Steps.
-    stop_reason_ : str
-        ``"converged"``, ``"max_iter"``, ``"stalled"``, or ``"no margin"``: nu is too small for the
-        data, and the model is w = 0; a warning names the smallest useful nu.
-    counters_ : dict
-        ``updates`` (pair steps, updates of `dcdm`, iterations of a library), ``newton_steps``,
-        ``support_vectors``, ``bounded_support_vectors``, and of a path ``screened_zero``,
-        ``screened_one``, ``left`` (multipliers that were not screened), ``unscreened_values`` (1
-        where screening was forecast not to pay).
 
     Raises
     ------
@@ -201,32 +177,19 @@ class NuSVM(_NuSVM):
     array([1])
     """
 
-    warm_with: ClassVar[tuple[dict[str, Any], ...]] = ({}, {"solver": "dcdm"})
+    nu: float = 0.5
+    _: KW_ONLY
+    kernel: str = "rbf"
+    gamma: float | str = "scale"
+    degree: int = 3
+    coef0: float = 0.0
+    solver: str = "dcdm-pairwise"
+    tol: float = 1e-6
+    max_iter: int = 10_000_000
+    cache_mb: float = 2048.0
+    fit_intercept: bool = True
 
-    def __init__(
-        self,
-        nu: float = 0.5,
-        *,
-        kernel: str = "rbf",
-        gamma: float | str = "scale",
-        degree: int = 3,
-        coef0: float = 0.0,
-        solver: str = "dcdm-pairwise",
-        tol: float = 1e-6,
-        max_iter: int = 10_000_000,
-        cache_mb: float = 2048.0,
-        fit_intercept: bool = True,
-    ) -> None:
-        self.nu = nu
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.cache_mb = cache_mb
-        self.fit_intercept = fit_intercept
+    warm_with: ClassVar[tuple[dict[str, Any], ...]] = ({}, {"solver": "dcdm"})
 
 
 def require_rule(screen: Any) -> None:
@@ -253,33 +216,12 @@ def require_ascending(values: Sequence[Any]) -> None:
     paths=("nu",),
     counters=OWN_COUNTERS,
 )
+@dataclass(eq=False, repr=False)
 class SRBONuSVM(_NuSVM):
     """``nu-svm`` along a path of nu, where each solution settles multipliers of the next.
 
     A single fit has nothing to screen with and is that of ``nu-svm``; what this solver is for is
     `path` (and :class:`svmbench.NuPath`).
-
-    Parameters
-    ----------
-    nu, kernel, gamma, degree, coef0, solver, tol, max_iter, cache_mb, fit_intercept
-        As for :class:`NuSVM`.
-    screen : str, default="srbo"
-        ``srbo`` (the paper's rule and its bi-level delta, with safe bounds of the margin),
-        ``srbo-descent`` (delta by a few warm-started steps, and only where it pays), ``gap-safe``
-        (by the duality gap of the last solution, lifted), ``none``, or ``corollary-2``: the rule as
-        it is printed, which is *unsafe*.
-
-    Attributes
-    ----------
-    times_ : dict of str to float
-        Of a solution of a path: ``delta_s``, ``screening_s``, ``solve_s``, seconds of wall time.
-    screening_ : str
-        ``"on"``, ``"first"`` (nothing to screen with), ``"tested"`` (solved whole, because that was
-        forecast to be faster), ``"off"`` (not tested: it has not paid of late) or ``"none"``.
-    screened_ : ndarray of int8 of shape (n_samples,)
-        -1 where screening settled the multiplier at 0, 1 where at 1/l, 0 where it was left.
-
-    The others are those of :class:`NuSVM`.
 
     Examples
     --------
@@ -291,32 +233,18 @@ class SRBONuSVM(_NuSVM):
     [0.3, 0.6]
     """
 
-    def __init__(
-        self,
-        nu: float = 0.5,
-        *,
-        kernel: str = "rbf",
-        gamma: float | str = "scale",
-        degree: int = 3,
-        coef0: float = 0.0,
-        solver: str = "dcdm-pairwise",
-        screen: str = "srbo",
-        tol: float = 1e-6,
-        max_iter: int = 10_000_000,
-        cache_mb: float = 2048.0,
-        fit_intercept: bool = True,
-    ) -> None:
-        self.nu = nu
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.solver = solver
-        self.screen = screen
-        self.tol = tol
-        self.max_iter = max_iter
-        self.cache_mb = cache_mb
-        self.fit_intercept = fit_intercept
+    nu: float = 0.5
+    _: KW_ONLY
+    kernel: str = "rbf"
+    gamma: float | str = "scale"
+    degree: int = 3
+    coef0: float = 0.0
+    solver: str = "dcdm-pairwise"
+    screen: str = "srbo"
+    tol: float = 1e-6
+    max_iter: int = 10_000_000
+    cache_mb: float = 2048.0
+    fit_intercept: bool = True
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

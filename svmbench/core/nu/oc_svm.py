@@ -17,6 +17,7 @@ Deviations
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -89,28 +90,17 @@ class _OCSVM(OnWholeMatrix, KernelDetector):
     paths=("nu",),
     counters=OWN_COUNTERS,
 )
+@dataclass(eq=False, repr=False)
 class OCSVM(_OCSVM):
     """The one-class SVM in its paper's scale, by an inner solver of choice.
 
     :class:`~svmbench.core.oneclass.one_class.OneClass` is the one for production: it needs no whole
     matrix. This one reaches duality gaps of 1e-8, and takes the solvers of the SRBO paper.
 
-    Parameters
-    ----------
-    nu : float, default=0.5
-        Upper bound of the share of training samples called abnormal; above 0 and at most 1.
-    kernel, gamma, degree, coef0, solver, tol, max_iter, cache_mb
-        As for :class:`~svmbench.core.nu.nu_svm.NuSVM`.
-
     Attributes
     ----------
-    support_ : ndarray of int of shape (n_support,)
     dual_coef_ : ndarray of shape (1, n_support)
         alpha; they sum up to 1, and none is above 1/(nu l).
-    offset_ : float
-        rho.
-    objective_, dual_objective_, n_iter_, stop_reason_, counters_
-        As for :class:`~svmbench.core.nu.nu_svm.NuSVM`.
 
     Examples
     --------
@@ -119,28 +109,16 @@ class OCSVM(_OCSVM):
     array([ 1, -1])
     """
 
-    def __init__(
-        self,
-        nu: float = 0.5,
-        *,
-        kernel: str = "rbf",
-        gamma: float | str = "scale",
-        degree: int = 3,
-        coef0: float = 0.0,
-        solver: str = "dcdm-pairwise",
-        tol: float = 1e-6,
-        max_iter: int = 10_000_000,
-        cache_mb: float = 2048.0,
-    ) -> None:
-        self.nu = nu
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.cache_mb = cache_mb
+    nu: float = 0.5
+    _: KW_ONLY
+    kernel: str = "rbf"
+    gamma: float | str = "scale"
+    degree: int = 3
+    coef0: float = 0.0
+    solver: str = "dcdm-pairwise"
+    tol: float = 1e-6
+    max_iter: int = 10_000_000
+    cache_mb: float = 2048.0
 
 
 @declare(
@@ -155,46 +133,21 @@ class OCSVM(_OCSVM):
     paths=("nu",),
     counters=OWN_COUNTERS,
 )
+@dataclass(eq=False, repr=False)
 class SRBOOCSVM(_OCSVM):
-    """``oc-svm`` along a path of nu, where each solution settles multipliers of the next.
+    """``oc-svm`` along a path of nu, where each solution settles multipliers of the next."""
 
-    Parameters
-    ----------
-    nu, kernel, gamma, degree, coef0, solver, tol, max_iter, cache_mb
-        As for :class:`OCSVM`.
-    screen : str, default="srbo"
-        As for :class:`~svmbench.core.nu.nu_svm.SRBONuSVM`.
-
-    Attributes
-    ----------
-    times_, screening_, screened_
-        As for :class:`~svmbench.core.nu.nu_svm.SRBONuSVM`; the others are those of :class:`OCSVM`.
-    """
-
-    def __init__(
-        self,
-        nu: float = 0.5,
-        *,
-        kernel: str = "rbf",
-        gamma: float | str = "scale",
-        degree: int = 3,
-        coef0: float = 0.0,
-        solver: str = "dcdm-pairwise",
-        screen: str = "srbo",
-        tol: float = 1e-6,
-        max_iter: int = 10_000_000,
-        cache_mb: float = 2048.0,
-    ) -> None:
-        self.nu = nu
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.solver = solver
-        self.screen = screen
-        self.tol = tol
-        self.max_iter = max_iter
-        self.cache_mb = cache_mb
+    nu: float = 0.5
+    _: KW_ONLY
+    kernel: str = "rbf"
+    gamma: float | str = "scale"
+    degree: int = 3
+    coef0: float = 0.0
+    solver: str = "dcdm-pairwise"
+    screen: str = "srbo"
+    tol: float = 1e-6
+    max_iter: int = 10_000_000
+    cache_mb: float = 2048.0
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -107,8 +107,45 @@ def signed(source: KernelSource, y: np.ndarray, square: float, cache_mb: float) 
 class OnWholeMatrix(KernelSolver):
     """A kernel solver that keeps Q, and follows one parameter along it.
 
-    Subclasses have the parameters `solver`, `tol`, `max_iter` and `cache_mb`, name the parameter of
-    their path in `along`, and define `follow`.
+    Subclasses name the parameter of their path in `along`, and define `follow`.
+
+    Parameters
+    ----------
+    solver : str
+        ``dcdm-pairwise``; ``dcdm``, which stops short of the optimum as printed; or ``qp``,
+        ``qp-clarabel`` or ``qp-cvxopt``, libraries in the role of the paper's quadprog.
+    screen : str
+        ``srbo`` (the paper's rule and its bi-level delta, with safe bounds of the margin),
+        ``srbo-descent`` (delta by a few warm-started steps, and only where it pays), ``gap-safe``
+        (by the duality gap of the last solution, lifted), ``none``, or ``corollary-2``: the rule as
+        it is printed, which is *unsafe*.
+    tol : float
+        Duality gap, relative to the objective.
+    max_iter : int
+        Largest number of steps.
+    cache_mb : float
+        MiB that the matrix may take, 8 bytes a value; more samples are refused.
+    fit_intercept : bool
+        Whether 1 is added to the kernel. The paper's program does not for an RBF kernel.
+
+    Attributes
+    ----------
+    times_ : dict of str to float
+        Of a solution of a path: ``delta_s``, ``screening_s``, ``solve_s``, seconds of wall time.
+    screening_ : str
+        Of a solution of a path: ``"on"``, ``"first"`` (nothing to screen with), ``"tested"``
+        (solved whole, because that was forecast to be faster), ``"off"`` (not tested: it has not
+        paid of late) or ``"none"``.
+    screened_ : ndarray of int8 of shape (n_samples,)
+        Of a solution of a path: -1 where screening settled the multiplier at 0, 1 where at its
+        upper bound, 0 where it was left.
+    n_iter_ : int
+        Steps.
+    counters_ : dict
+        ``updates`` (pair steps, updates of `dcdm`, iterations of a library), ``newton_steps``,
+        ``support_vectors``, ``bounded_support_vectors``, and of a path ``screened_zero``,
+        ``screened_one``, ``left`` (multipliers that were not screened), ``unscreened_values`` (1
+        where screening was forecast not to pay).
     """
 
     #: The parameter along which `path` shares the matrix and carries solutions.

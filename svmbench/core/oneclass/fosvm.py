@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -69,7 +70,29 @@ def margin_of(cut: Cut) -> float:
 
 
 class CuttingDetector(KernelDetector):
-    """What FOSVM1 and FOSVM2 have in common: a search, and a model over its active set."""
+    """What FOSVM1 and FOSVM2 have in common: a search, and a model over its active set.
+
+    Parameters
+    ----------
+    max_iter : int
+        Largest number of active problems that are solved.
+
+    Attributes
+    ----------
+    members_ : ndarray of int of shape (n_active,)
+        The active set A, in the order in which its samples came.
+    support_ : ndarray of int of shape (n_support,)
+        Samples of the active set that have weight.
+    objective_, dual_objective_ : float
+        Of the hard-margin problem: that of w at the largest rho that it allows, and the dual value.
+    smallest_membership_ : float
+        The paper's membership of the sample that has the least: min_i <w, phi(x_i)> / rho, at
+        most 1.
+    n_below_ : int
+        Training samples below (1 - theta) of the margin.
+    n_iter_ : int
+        Active problems solved: the paper's iterations.
+    """
 
     needs_parameters: ClassVar[tuple[str, ...]] = ("theta", "max_iter", *KERNEL_PARAMETERS)
 
@@ -146,6 +169,7 @@ class CuttingDetector(KernelDetector):
     task="one-class",
     counters=("active", "candidates", "iteration_bound", "systems"),
 )
+@dataclass(eq=False, repr=False)
 class FOSVM1(CuttingDetector):
     """Hard-margin one-class SVM on an active set, to a precision theta.
 
@@ -154,40 +178,13 @@ class FOSVM1(CuttingDetector):
 
     Parameters
     ----------
-    theta : float, default=0.01
+    theta : float
         Every training sample has at least (1 - theta) of the margin; above 0 and below 1.
-    kernel : {"linear", "rbf", "poly"}, default="rbf"
-    gamma : float, "scale" or "auto", default="scale"
-        Width of the kernel; "scale" is 1 / (n_features * variance of X), "auto" 1 / n_features.
-    degree : int, default=3
-        Of the polynomial kernel.
-    coef0 : float, default=0.0
-        Of the polynomial kernel.
-    max_iter : int, default=10000
-        Largest number of active problems that are solved.
-    cache_mb : float, default=1024.0
+    cache_mb : float
         Memory for kernel columns, MiB; those beyond are computed again in every iteration.
 
     Attributes
     ----------
-    members_ : ndarray of int of shape (n_active,)
-        The active set A, in the order in which its samples came.
-    support_ : ndarray of int of shape (n_support,)
-        Samples of the active set that have weight.
-    support_vectors_ : ndarray or csr_array of shape (n_support, n_features)
-    dual_coef_ : ndarray of shape (1, n_support)
-        alpha; they sum up to 1.
-    offset_ : float
-        rho.
-    objective_, dual_objective_ : float
-        Of the hard-margin problem: that of w at the largest rho that it allows, and the dual value.
-    smallest_membership_ : float
-        The paper's membership of the sample that has the least: min_i <w, phi(x_i)> / rho, at
-        most 1.
-    n_below_ : int
-        Training samples below (1 - theta) of the margin.
-    n_iter_ : int
-        Active problems solved: the paper's iterations.
     stop_reason_ : str
         ``"converged"``, ``"max_iter"``, or ``"no margin"`` where the origin is in the hull.
     counters_ : dict
@@ -204,24 +201,14 @@ class FOSVM1(CuttingDetector):
     array([0, 2])
     """
 
-    def __init__(
-        self,
-        theta: float = 0.01,
-        *,
-        kernel: str = "rbf",
-        gamma: float | str = "scale",
-        degree: int = 3,
-        coef0: float = 0.0,
-        max_iter: int = 10_000,
-        cache_mb: float = 1024.0,
-    ) -> None:
-        self.theta = theta
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.max_iter = max_iter
-        self.cache_mb = cache_mb
+    theta: float = 0.01
+    _: KW_ONLY
+    kernel: str = "rbf"
+    gamma: float | str = "scale"
+    degree: int = 3
+    coef0: float = 0.0
+    max_iter: int = 10_000
+    cache_mb: float = 1024.0
 
     @classmethod
     def warm_up_rest(cls) -> None:
@@ -255,6 +242,7 @@ class FOSVM1(CuttingDetector):
     task="one-class",
     counters=("active", "candidates", "iteration_bound", "systems"),
 )
+@dataclass(eq=False, repr=False)
 class FOSVM2(CuttingDetector):
     """Hard-margin one-class SVM on an active set whose samples are the lowest of a few drawn.
 
@@ -264,44 +252,15 @@ class FOSVM2(CuttingDetector):
 
     Parameters
     ----------
-    theta : float, default=0.01
+    theta : float
         It ends once none of the samples drawn is below (1 - theta) of the margin; above 0 and
         below 1.
-    n_candidates : int, default=59
+    n_candidates : int
         The paper's m: samples drawn an iteration. One of 59 is among the lowest 5 % with
         probability 0.95. All are taken where fewer are left.
-    kernel : {"linear", "rbf", "poly"}, default="rbf"
-    gamma : float, "scale" or "auto", default="scale"
-        Width of the kernel; "scale" is 1 / (n_features * variance of X), "auto" 1 / n_features.
-    degree : int, default=3
-        Of the polynomial kernel.
-    coef0 : float, default=0.0
-        Of the polynomial kernel.
-    max_iter : int, default=10000
-        Largest number of active problems that are solved.
-    random_state : int, RandomState or None, default=0
-        Seed of the draws.
 
     Attributes
     ----------
-    members_ : ndarray of int of shape (n_active,)
-        The active set A, in the order in which its samples came.
-    support_ : ndarray of int of shape (n_support,)
-        Samples of the active set that have weight.
-    support_vectors_ : ndarray or csr_array of shape (n_support, n_features)
-    dual_coef_ : ndarray of shape (1, n_support)
-        alpha; they sum up to 1.
-    offset_ : float
-        rho.
-    objective_, dual_objective_ : float
-        Of the hard-margin problem: that of w at the largest rho that it allows, and the dual value.
-    smallest_membership_ : float
-        The paper's membership of the sample that has the least: min_i <w, phi(x_i)> / rho, at
-        most 1.
-    n_below_ : int
-        Training samples below (1 - theta) of the margin.
-    n_iter_ : int
-        Active problems solved: the paper's iterations.
     stop_reason_ : str
         ``"probably converged"`` (no sample that was drawn is below), ``"max_iter"``, or
         ``"no margin"`` where the origin is in the hull.
@@ -318,26 +277,15 @@ class FOSVM2(CuttingDetector):
     array([0, 2])
     """
 
-    def __init__(
-        self,
-        theta: float = 0.01,
-        *,
-        n_candidates: int = 59,
-        kernel: str = "rbf",
-        gamma: float | str = "scale",
-        degree: int = 3,
-        coef0: float = 0.0,
-        max_iter: int = 10_000,
-        random_state: Any = 0,
-    ) -> None:
-        self.theta = theta
-        self.n_candidates = n_candidates
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.max_iter = max_iter
-        self.random_state = random_state
+    theta: float = 0.01
+    _: KW_ONLY
+    n_candidates: int = 59
+    kernel: str = "rbf"
+    gamma: float | str = "scale"
+    degree: int = 3
+    coef0: float = 0.0
+    max_iter: int = 10_000
+    random_state: Any = 0
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

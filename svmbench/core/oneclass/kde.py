@@ -14,7 +14,7 @@ Reference
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -83,6 +83,7 @@ def quantile_of(scores: np.ndarray, nu: float) -> float:
     kernels=("rbf",),
     task="one-class",
 )
+@dataclass(eq=False, repr=False)
 class KernelDensityDetector(KernelDetector):
     """Gaussian kernel density with a threshold.
 
@@ -92,9 +93,9 @@ class KernelDensityDetector(KernelDetector):
 
     Parameters
     ----------
-    nu : float, default=0.1
+    nu : float
         Largest share of training samples that lie below the threshold; above 0 and at most 1.
-    gamma : float, "scale" or "auto", default="scale"
+    gamma : float, "scale" or "auto"
         1 / (2 h^2) for a bandwidth h; "scale" is 1 / (n_features * variance of X), "auto"
         1 / n_features.
 
@@ -123,15 +124,15 @@ class KernelDensityDetector(KernelDetector):
     array([ 1, -1])
     """
 
+    nu: float = 0.1
+    _: KW_ONLY
+    gamma: float | str = "scale"
+
     needs_parameters: ClassVar[tuple[str, ...]] = ("nu", "gamma")
 
     kernel = "rbf"
     degree = 1
     coef0 = 0.0
-
-    def __init__(self, nu: float = 0.1, *, gamma: float | str = "scale") -> None:
-        self.nu = nu
-        self.gamma = gamma
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -20,6 +20,7 @@ Reference
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -59,7 +60,21 @@ def box_and_start(n: int, nu: float, linear: np.ndarray | None = None) -> tuple[
 
 
 class BoxDetector(KernelDetector):
-    """What the detectors with the parameter `nu` have in common that `solve_box` solves."""
+    """What the detectors with the parameter `nu` have in common that `solve_box` solves.
+
+    Parameters
+    ----------
+    max_iter : int
+        Largest number of steps; -1 for no limit.
+
+    Attributes
+    ----------
+    n_iter_ : int
+        Pair steps.
+    counters_ : dict
+        ``kernel_evaluations``, ``updates`` (pair steps), ``checks`` (of the gradient in float64),
+        ``support_vectors``, ``bounded_support_vectors``.
+    """
 
     needs_parameters: ClassVar[tuple[str, ...]] = ("nu", *KERNEL_PARAMETERS)
 
@@ -108,6 +123,7 @@ class BoxDetector(KernelDetector):
     kernels=KERNELS,
     task="one-class",
 )
+@dataclass(eq=False, repr=False)
 class OneClass(BoxDetector):
     """One-class SVM, as LIBSVM's but for the scale: here that of its paper.
 
@@ -116,44 +132,20 @@ class OneClass(BoxDetector):
 
     Parameters
     ----------
-    nu : float, default=0.5
+    nu : float
         Upper bound of the share of training samples that f calls abnormal, and lower bound of the
         share of support vectors; above 0 and at most 1.
-    kernel : {"linear", "rbf", "poly", "sigmoid"}, default="rbf"
-    gamma : float, "scale" or "auto", default="scale"
-        Width of the kernel; "scale" is 1 / (n_features * variance of X), "auto" 1 / n_features.
-    degree : int, default=3
-        Of the polynomial kernel.
-    coef0 : float, default=0.0
-        Of the polynomial and the sigmoid kernel.
-    tol : float, default=1e-3
+    tol : float
         Largest violation of the optimality conditions: as a share of rho, and in LIBSVM's scale
         (its eps) where rho is above 1 in that scale. Rounding of kernel values is allowed for.
-    max_iter : int, default=10000000
-        Largest number of steps; -1 for no limit.
-    cache_mb : float, default=1024.0
-        Memory for kernel rows, MiB; any amount will do, and more saves work.
 
     Attributes
     ----------
-    support_ : ndarray of int of shape (n_support,)
-    support_vectors_ : ndarray or csr_array of shape (n_support, n_features)
-    dual_coef_ : ndarray of shape (1, n_support)
-        alpha; they sum up to 1.
-    offset_ : float
-        rho.
     intercept_ : ndarray of shape (1,)
         -rho.
-    objective_, dual_objective_ : float
-        Primal value at rho, and dual value.
-    n_iter_ : int
-        Pair steps.
     stop_reason_ : str
         ``"converged"``, ``"max_iter"``, ``"stalled"`` (no step is left that float64 can see) or
         ``"no margin"``: no plane was found between the origin and as many samples as nu asks for.
-    counters_ : dict
-        ``kernel_evaluations``, ``updates`` (pair steps), ``checks`` (of the gradient in float64),
-        ``support_vectors``, ``bounded_support_vectors``.
 
     Examples
     --------
@@ -162,26 +154,15 @@ class OneClass(BoxDetector):
     array([ 1, -1])
     """
 
-    def __init__(
-        self,
-        nu: float = 0.5,
-        *,
-        kernel: str = "rbf",
-        gamma: float | str = "scale",
-        degree: int = 3,
-        coef0: float = 0.0,
-        tol: float = 1e-3,
-        max_iter: int = 10_000_000,
-        cache_mb: float = 1024.0,
-    ) -> None:
-        self.nu = nu
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.tol = tol
-        self.max_iter = max_iter
-        self.cache_mb = cache_mb
+    nu: float = 0.5
+    _: KW_ONLY
+    kernel: str = "rbf"
+    gamma: float | str = "scale"
+    degree: int = 3
+    coef0: float = 0.0
+    tol: float = 1e-3
+    max_iter: int = 10_000_000
+    cache_mb: float = 1024.0
 
     def _sum_weight(self, data: TrainingData) -> float:
         return float(self.nu)

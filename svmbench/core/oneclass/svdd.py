@@ -19,7 +19,7 @@ Reference
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -44,6 +44,7 @@ from svmbench.core.oneclass.one_class import BoxDetector, box_and_start, scale_o
     kernels=KERNELS,
     task="one-class",
 )
+@dataclass(eq=False, repr=False)
 class SVDD(BoxDetector):
     """The smallest ball that holds the samples but for a share `nu`.
 
@@ -52,29 +53,16 @@ class SVDD(BoxDetector):
 
     Parameters
     ----------
-    nu : float, default=0.5
+    nu : float
         Upper bound of the share of training samples outside the ball; its C is 1/(nu N). Above 0
         and at most 1.
-    kernel : {"linear", "rbf", "poly", "sigmoid"}, default="rbf"
-    gamma : float, "scale" or "auto", default="scale"
-        Width of the kernel; "scale" is 1 / (n_features * variance of X), "auto" 1 / n_features.
-    degree : int, default=3
-        Of the polynomial kernel.
-    coef0 : float, default=0.0
-        Of the polynomial and the sigmoid kernel.
-    tol : float, default=1e-3
+    tol : float
         Largest violation of the optimality conditions: as a share of R^2, and in the scale of
         LIBSVM's one-class SVM where R^2 is above 1 in that scale. Rounding of the kernel values is
         allowed for.
-    max_iter : int, default=10000000
-        Largest number of steps; -1 for no limit.
-    cache_mb : float, default=1024.0
-        Memory for kernel rows, MiB; any amount will do, and more saves work.
 
     Attributes
     ----------
-    support_ : ndarray of int of shape (n_support,)
-    support_vectors_ : ndarray or csr_array of shape (n_support, n_features)
     dual_coef_ : ndarray of shape (1, n_support)
         alpha: the centre's coefficients, which sum up to 1.
     offset_ : float
@@ -83,13 +71,6 @@ class SVDD(BoxDetector):
         Half of ``R^2 - ||a||^2``: f(x) is twice (the expansion plus this) minus K(x, x).
     objective_, dual_objective_ : float
         Primal value at R^2, and dual value.
-    n_iter_ : int
-        Pair steps.
-    stop_reason_ : str
-        ``"converged"``, ``"max_iter"`` or ``"stalled"`` (no step is left that float64 can see).
-    counters_ : dict
-        ``kernel_evaluations``, ``updates`` (pair steps), ``checks`` (of the gradient in float64),
-        ``support_vectors``, ``bounded_support_vectors``.
 
     Examples
     --------
@@ -100,26 +81,15 @@ class SVDD(BoxDetector):
     array([ 1.,  0., -3.])
     """
 
-    def __init__(
-        self,
-        nu: float = 0.5,
-        *,
-        kernel: str = "rbf",
-        gamma: float | str = "scale",
-        degree: int = 3,
-        coef0: float = 0.0,
-        tol: float = 1e-3,
-        max_iter: int = 10_000_000,
-        cache_mb: float = 1024.0,
-    ) -> None:
-        self.nu = nu
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.tol = tol
-        self.max_iter = max_iter
-        self.cache_mb = cache_mb
+    nu: float = 0.5
+    _: KW_ONLY
+    kernel: str = "rbf"
+    gamma: float | str = "scale"
+    degree: int = 3
+    coef0: float = 0.0
+    tol: float = 1e-3
+    max_iter: int = 10_000_000
+    cache_mb: float = 1024.0
 
     @property
     def offset_(self) -> float:  # type: ignore[override]

@@ -1,0 +1,132 @@
+"""Docstrings of estimators: a parameter that several solvers have is described once.
+
+The text of a parameter or an attribute stands in the docstring of the base class that all its
+solvers have. A solver describes what is its own, and what means something else with it. `document`
+completes the docstring of a solver when `declare` enters the class: first the parameters in the
+order of the signature, with the defaults of the signature; then the attributes, its own and those
+of its base classes.
+"""
+
+from __future__ import annotations
+
+import inspect
+from itertools import groupby
+from typing import Any, NamedTuple
+
+
+class Entry(NamedTuple):
+    """The description of one parameter or attribute: its type, and the lines below."""
+
+    kind: str
+    lines: tuple[str, ...]
+
+
+#: Sections of a class docstring that are completed.
+PARAMETERS, ATTRIBUTES = "Parameters", "Attributes"
+
+
+def document(cls: Any) -> Any:
+    """Complete the docstring of an estimator's class, and return the class.
+
+    Parameters
+    ----------
+    cls : type
+        A parameter or attribute that its docstring leaves out has the text of the nearest base
+        class that describes it.
+    """
+    if cls.__doc__ is None:  # python -OO
+        return cls
+    sections = _sections(cls.__doc__)
+    lead, others = sections.pop(""), sections
+    known = _described(cls, PARAMETERS)
+    parameters = []
+    for name, parameter in inspect.signature(cls).parameters.items():
+        entry = known.get(name, Entry("", ()))
+        parameters.append(_header(name, _fill(entry.kind, cls), parameter.default))
+        parameters += [_fill(line, cls) for line in entry.lines]
+    attributes = []
+    for entry, group in groupby(_described(cls, ATTRIBUTES).items(), lambda item: item[1]):
+        names = ", ".join(name for name, _ in group)
+        attributes += [_header(names, entry.kind), *entry.lines]
+    parts = {PARAMETERS: parameters, ATTRIBUTES: attributes}
+    others = {title: lines for title, lines in others.items() if title not in parts}
+    written = [
+        "\n".join([title, "-" * len(title), *lines])
+        for title, lines in {**parts, **others}.items()
+        if lines
+    ]
+    cls.__doc__ = "\n\n".join(["\n".join(lead), *written]) + "\n"
+    return cls
+
+
+def _described(cls: type, title: str) -> dict[str, Entry]:
+    """Return the entries of one section of a class and its bases, the nearest first."""
+    found: dict[str, Entry] = {}
+    for base in cls.__mro__:
+        for name, entry in entries(vars(base).get("__doc__"), title).items():
+            # The type and the text are inherited one by one.
+            own = found.get(name, entry)
+            found[name] = Entry(own.kind or entry.kind, own.lines or entry.lines)
+    return found
+
+
+def entries(docstring: str | None, title: str) -> dict[str, Entry]:
+    """Return the entries of one section of a docstring, by name.
+
+    Parameters
+    ----------
+    docstring : str or None
+        In numpydoc's form; a header ``a, b : type`` describes two names.
+    title : str
+        Title of the section.
+    """
+    blocks: list[tuple[str, list[str]]] = []
+    for line in _sections(docstring or "").get(title, ()):
+        if line[:1].strip():
+            blocks.append((line, []))
+        elif blocks:
+            blocks[-1][1].append(line)
+    found: dict[str, Entry] = {}
+    for header, lines in blocks:
+        names, _, kind = header.partition(" : ")
+        entry = Entry(kind.partition(", default=")[0], tuple(lines))
+        found |= dict.fromkeys(names.split(", "), entry)
+    return found
+
+
+def _sections(docstring: str) -> dict[str, list[str]]:
+    """Return the lines of each section by its title, those before the first one by ""."""
+    lines = inspect.cleandoc(docstring).splitlines()
+    sections: dict[str, list[str]] = {"": []}
+    title = ""
+    for line, below in zip(lines, [*lines[1:], ""], strict=True):
+        if line and below == "-" * len(line):
+            title = line
+            sections[title] = []
+        elif line != "-" * len(title) or not title:
+            sections[title].append(line)
+    for content in sections.values():
+        while content and not content[-1].strip():
+            content.pop()
+    return sections
+
+
+def _header(names: str, kind: str, default: Any = inspect.Parameter.empty) -> str:
+    """Return the first line of an entry."""
+    value = f'"{default}"' if isinstance(default, str) else repr(default)
+    stated = "" if default is inspect.Parameter.empty else f"default={value}"
+    what = ", ".join(part for part in (kind, stated) if part)
+    return f"{names} : {what}" if what else names
+
+
+def _fill(text: str, cls: Any) -> str:
+    """Return a text with what the class declares in the place of {kernels} and {problem}."""
+    declared = getattr(cls, "declaration", None)
+    if declared is None:
+        return text
+    kernels = ", ".join(f'"{kernel}"' for kernel in declared.kernels)
+    choice = f"{{{kernels}}}"
+    takes_given = getattr(cls, "takes_given_kernel", None)
+    if takes_given is not None and takes_given():
+        choice = f'{{{kernels}, "precomputed"}} or callable'
+    return text.replace("{kernels}", choice).replace("{problem}", declared.problem)
