@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from svmbench.report.comparisons import Interval, paired_difference, welch_difference
 from svmbench.report.records import Cell
 from svmbench.report.summary import measured, summarise
@@ -117,7 +119,8 @@ def difference(first: Estimate, second: Estimate, metric: str) -> Interval:
 
     Over common folds it is paired, for scores with the variance that overlapping training sets ask
     for; over other folds it is Welch's; of two ranges (:func:`interval`) it is as wide as they
-    allow; of accuracies on one test part it is that of two shares.
+    allow; of accuracies on one test part it is that of two shares, of areas under ROC curves there
+    it is Hanley and McNeil's.
     """
     common = sorted(first.by_fold.keys() & second.by_fold.keys())
     if len(common) > 1:
@@ -131,7 +134,8 @@ def difference(first: Estimate, second: Estimate, metric: str) -> Interval:
         )
     one, other = interval(first, metric), interval(second, metric)
     if None in (one.low, one.high, other.low, other.high):
-        return _counted_difference(first, second) if metric == "accuracy_pct" else Interval(value)
+        known = {"accuracy_pct": _counted_difference, "auc_pct": _ranked_difference}
+        return known[metric](first, second) if metric in known else Interval(value)
     low = float(one.low or 0.0) - float(other.high or 0.0)
     high = float(one.high or 0.0) - float(other.low or 0.0)
     return Interval(value, low, high, single=one.single or other.single)
@@ -230,6 +234,58 @@ def _counted_difference(first: Estimate, second: Estimate) -> Interval:
     )
     half = NORMAL_95 * math.sqrt(max(0.0, variance))
     return Interval(value, value - half, value + half)
+
+
+def _ranked_difference(first: Estimate, second: Estimate) -> Interval:
+    """Return a difference of areas under ROC curves on one test part, as if both were independent.
+
+    Both rank the same rows, so that their errors go together, and the interval is rather too wide.
+    """
+    value = first.value - second.value
+    counts = _positives(first, second)
+    if not counts:
+        return Interval(value)
+    variance = max(
+        math.fsum(_area_variance(one.value / 100.0, *count) for one in (first, second))
+        for count in counts
+    )
+    half = 100.0 * NORMAL_95 * math.sqrt(max(0.0, variance))
+    return Interval(value, value - half, value + half)
+
+
+def _area_variance(area: float, n_positive: int, n_negative: int) -> float:
+    """Return the variance of an area under a ROC curve (Hanley and McNeil 1982, equation 2)."""
+    two_positives, two_negatives = area / (2.0 - area), 2.0 * area**2 / (1.0 + area)
+    return (
+        area * (1.0 - area)
+        + (n_positive - 1) * (two_positives - area**2)
+        + (n_negative - 1) * (two_negatives - area**2)
+    ) / (n_positive * n_negative)
+
+
+#: A product of a kept share and a count is a whole number where it is as near to one as this.
+_WHOLE = 1e-6
+
+
+def _positives(*ones: Estimate) -> list[tuple[int, int]]:
+    """Return how many rows of a test part may be positive and negative, by precision and recall.
+
+    A record has neither count, but recall times the positive rows, and that over the precision,
+    are whole numbers for every solver.
+    """
+    cells = [cell for one in ones for cell in one.cells]
+    sizes = {int(measured(cell, "n_test") or 0) for cell in cells}
+    n_test = sizes.pop() if len(sizes) == 1 else 0
+    found, known = np.arange(1, n_test), False
+    for cell in cells:
+        recall, precision = (measured(cell, f"{name}_pct") for name in ("recall", "precision"))
+        if not recall or not precision:  # no row was called positive
+            continue
+        hits = recall / 100.0 * found
+        said = hits / (precision / 100.0)
+        whole = (abs(hits - hits.round()) < _WHOLE) & (abs(said - said.round()) < _WHOLE)
+        found, known = found[whole & (said - hits <= n_test - found + _WHOLE)], True
+    return [(int(k), n_test - int(k)) for k in found] if known else []
 
 
 def test_share(one: Estimate) -> float:

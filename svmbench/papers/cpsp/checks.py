@@ -367,7 +367,7 @@ def few_active(claim: Claim, kept: Evidence) -> list[Part]:
 
 
 #: The linear machine of Table 1, and where it is as good as the RBF kernel.
-LINEAR, AS_GOOD = "linear", "a9a"
+LINEAR_MACHINE, AS_GOOD = "linear", "a9a"
 
 
 @check("cpsp-7", "few")
@@ -376,11 +376,11 @@ def as_good_as_linear(claim: Claim, kept: Evidence) -> list[Part]:
     metric, parts = claim.metrics[0], []
     for source in _accuracies(kept):
         linear = {
-            place[0]: solvers[LINEAR]
+            place[0]: solvers[LINEAR_MACHINE]
             for other in kept.of(claim.configs[1])
             if other.profile == source.profile
             for place, solvers in estimates(other.block("table1"), metric).items()
-            if LINEAR in solvers
+            if LINEAR_MACHINE in solvers
         }
         for dataset, solvers in _curves(source, "fig1", metric).items():
             curve = solvers.get("cpsp", {})
@@ -406,16 +406,16 @@ def rbf_above_linear(claim: Claim, kept: Evidence) -> list[Part]:
     metric, parts = claim.metrics[0], []
     for source in kept.of(claim.configs[0]):
         for (dataset, _), solvers in estimates(source.block("table1"), metric).items():
-            if dataset == AS_GOOD or not {"exact", LINEAR} <= solvers.keys():
+            if dataset == AS_GOOD or not {"exact", LINEAR_MACHINE} <= solvers.keys():
                 continue
-            ahead = difference(solvers["exact"], solvers[LINEAR], metric)
+            ahead = difference(solvers["exact"], solvers[LINEAR_MACHINE], metric)
             said = f"{figure(metric, solvers['exact'].value)} %, {ahead.spelt()} to the linear one"
-            cells = cells_of(solvers["exact"], solvers[LINEAR])
+            cells = cells_of(solvers["exact"], solvers[LINEAR_MACHINE])
             what, stand_in = label(source, dataset), dataset in claim.stand_ins
             parts.append(Part(what, is_above(ahead), said, "", cells, stand_in=stand_in))
         parts += [
             part
-            for part in untested(claim, source, ["table1"], "exact", LINEAR)
+            for part in untested(claim, source, ["table1"], "exact", LINEAR_MACHINE)
             if not part.what.startswith(AS_GOOD)
         ]
     return parts

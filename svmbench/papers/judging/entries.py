@@ -25,8 +25,8 @@ METRICS = (
 #: No threshold of a claim is larger.
 LARGEST_LIMIT = 1e9
 
-#: What "linear" means in every claim: an exponent whose interval lies within these. A rule that names
-#: one of them has it, and its own entry may read the word otherwise.
+#: What "linear" means in every claim: an exponent whose interval lies within these. A rule that
+#: names one of them has it, and its own entry may read the word otherwise.
 LINEAR = {"linear_low": 0.8, "linear_high": 1.2}
 
 _REQUIRED = ("where", "quote", "statement", "rule", "uncertainty", "fixed")
