@@ -24,7 +24,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup compiled quickstart test test-beyond test-core-type test-no-jit coverage lint format validate regress baseline reproduce-all clean
+.PHONY: help setup docs compiled quickstart test test-beyond test-core-type test-no-jit coverage lint format validate regress baseline reproduce-all clean
 
 help:  ## List the targets.
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
@@ -81,6 +81,11 @@ lint: setup  ## ruff, formatting, types, and the limits on the package's size.
 format: setup  ## Format the code.
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+docs: setup  ## Build the documentation's site in docs/_build/html, without network; a warning fails.
+	$(BIN)/python -m pip install --quiet --group docs
+	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going -b html docs docs/_build/html
+	@echo "pages: docs/_build/html/index.html"
 
 validate: setup  ## Check every config.
 	$(BIN)/svmbench validate configs/*.yaml
