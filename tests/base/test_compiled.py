@@ -5,7 +5,7 @@ from numpy.testing import assert_array_equal
 from small_problems import needs_jit
 
 from svmbench.base.compiled import wide_vectors
-from svmbench.core.kernels.kernels import gauss_double, gauss_single
+from svmbench.core.kernels.exponential import gauss_double, gauss_single
 
 
 @needs_jit

@@ -20,8 +20,9 @@ from sklearn.utils import check_random_state
 from svmbench.core.contract.base import TrainingData, require_count
 from svmbench.core.contract.problems import HINGE
 from svmbench.core.kernels import columns
+from svmbench.core.kernels.exponential import LARGEST_GAMMA
 from svmbench.core.kernels.float32_rows import float32_rows
-from svmbench.core.kernels.kernels import LARGEST_GAMMA, KernelSource
+from svmbench.core.kernels.kernels import KernelSource
 from svmbench.core.linear.dcd import Course, descend
 from svmbench.core.models.kernel_base import KernelSolution
 from svmbench.core.models.kernel_classifier import KernelClassifier

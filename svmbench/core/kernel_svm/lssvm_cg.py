@@ -28,8 +28,9 @@ import numpy as np
 
 from svmbench.core.contract.registry import declare
 from svmbench.core.kernels import columns
+from svmbench.core.kernels.exponential import LARGEST_GAMMA
 from svmbench.core.kernels.kernel_product import KernelProduct
-from svmbench.core.kernels.kernels import LARGEST_GAMMA, KernelSource
+from svmbench.core.kernels.kernels import KernelSource
 from svmbench.core.models.kernel_base import KernelSolution
 from svmbench.core.models.kernel_classifier import KernelClassifier
 

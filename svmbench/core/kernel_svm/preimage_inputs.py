@@ -12,16 +12,16 @@ rest are read as they are. Points are in the shifted coordinates (`to_points` sh
 
 from __future__ import annotations
 
-from math import e
 from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
 
 from svmbench.base.compiled import compiled, compiled_sums
+from svmbench.core.kernels.exponential import LARGEST_GAMMA, gauss_of_squares, single_factor
 from svmbench.core.kernels.float32_rows import COPIED
-from svmbench.core.kernels.kernels import LARGEST_GAMMA, squared_lengths
-from svmbench.core.kernels.one_column import LARGEST_INPUT, SPARSE_BELOW, central_row, gauss
+from svmbench.core.kernels.kernels import squared_lengths
+from svmbench.core.kernels.one_column import LARGEST_INPUT, SPARSE_BELOW, central_row
 from svmbench.core.numeric.arrays import csr_parts, raw
 
 #: Samples of a piece: their kernel values stay in the first-level cache.
@@ -80,7 +80,7 @@ def weigh(
         Squared lengths of samples and points.
     weights : ndarray of float32 of shape (n,)
     factor : float32
-        As `gauss` has it.
+        As for `gauss_of_squares`.
     power : ndarray of int32 of shape (n,)
         Scratch.
     height : ndarray of shape (m,)
@@ -91,7 +91,7 @@ def weigh(
         row, length, total = values[q], own[q], 0.0
         for k in range(n):
             squares[k] = length + lengths[k] - np.float32(2.0) * row[k]
-        gauss(squares, factor, power, row)
+        gauss_of_squares(squares, factor, power, row)
         for k in range(n):
             row[k] *= weights[k]
             total += np.float64(row[k])
@@ -116,7 +116,7 @@ def column_dense(
             for j in range(d):
                 product += x[j] * z[j]
             squares[k] = own + lengths[first + k] - np.float32(2.0) * product
-        gauss(squares[:m], factor, power[:m], out[first : first + m])
+        gauss_of_squares(squares[:m], factor, power[:m], out[first : first + m])
 
 
 @compiled
@@ -176,7 +176,7 @@ def add_sparse(
                     product += np.float64(values[p]) * z[np.uint32(features[p])]
             squares[k] = np.float32(own + lengths[first + k] - 2.0 * product)
             start = end
-        gauss(squares[:m], factor, power[:m], kernel[:m])
+        gauss_of_squares(squares[:m], factor, power[:m], kernel[:m])
         start = top
         for k in range(m):
             weight, end = weights[first + k] * np.float64(kernel[k]), np.uint64(ends[first + k])
@@ -233,7 +233,7 @@ def add_sparse_of_four(
             squares[3, k] = np.float32(own[3] + length - 2.0 * d)
             start = end
         for q in range(4):
-            gauss(squares[q, :m], factor, power[:m], kernel[q, :m])
+            gauss_of_squares(squares[q, :m], factor, power[:m], kernel[q, :m])
         start = top
         for k in range(m):
             g, end = weights[first + k], np.uint64(ends[first + k])
@@ -278,7 +278,7 @@ def column_sparse(
             for p in range(np.uint32(starts[i]), np.uint32(starts[i + 1])):
                 product += data[p] * z[np.uint32(indices[p])]
             squares[k] = np.float32(own + lengths[i] - 2.0 * product)
-        gauss(squares[:m], factor, power[:m], out[first : first + m])
+        gauss_of_squares(squares[:m], factor, power[:m], out[first : first + m])
 
 
 class DenseSelected:
@@ -376,7 +376,7 @@ class DenseSums:
             self._shift = central_row(X)
             np.subtract(X, self._shift, out=shifted, casting="same_kind")
         self._X, self._lengths = raw(shifted), raw(squared_lengths(shifted))
-        self._factor = _factor(gamma)
+        self._factor = single_factor(gamma)
 
     def point(self, i: int) -> np.ndarray:
         """Return a copy."""
@@ -407,7 +407,7 @@ class SparseSums:
     def __init__(self, X: sp.csr_array, gamma: float) -> None:
         self._X, self.parts = X, csr_parts(X)
         self.lengths = raw(squared_lengths(X))
-        self.factor = _factor(gamma)
+        self.factor = single_factor(gamma)
         self.is_of_ones = bool(np.all(X.data == 1.0))
 
     def point(self, i: int) -> np.ndarray:
@@ -425,10 +425,6 @@ class SparseSums:
     def column(self, z: np.ndarray, out: np.ndarray) -> None:
         """Compute."""
         column_sparse(*self.parts, self.lengths, raw(z), self.factor, out)
-
-
-def _factor(gamma: float) -> np.float32:
-    return np.float32(-gamma * np.log2(e))
 
 
 def near_sums(X: Any, gamma: float) -> NearSums | None:

@@ -11,8 +11,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from svmbench.core.kernels.bits import MOST_BITS, is_binary
+from svmbench.core.kernels.exponential import LARGEST_GAMMA
 from svmbench.core.kernels.float32_rows import BitRows, DenseRows, Rows
-from svmbench.core.kernels.kernels import LARGEST_GAMMA, KernelFunction, KernelSource
+from svmbench.core.kernels.kernels import KernelFunction, KernelSource
 from svmbench.core.kernels.one_column import FEW_FEATURES, OneColumn, ProductColumn, one_column
 from svmbench.core.numeric.arrays import raw
 

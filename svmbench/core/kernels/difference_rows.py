@@ -15,7 +15,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from svmbench.base.compiled import compiled, compiled_fused
-from svmbench.core.kernels.kernels import KernelFunction, gauss_single, squared_lengths
+from svmbench.core.kernels.exponential import gauss_single
+from svmbench.core.kernels.kernels import KernelFunction, squared_lengths
 from svmbench.core.kernels.row_store import subtract_rows
 from svmbench.core.kernels.threads import Tally
 from svmbench.core.kernels.tile_loops import subtract_half_distances

@@ -21,7 +21,8 @@ import scipy.sparse as sp
 from svmbench.base.compiled import compiled
 from svmbench.core.kernels.bits import MOST_BITS, count_pieces, is_binary, pack, table_of
 from svmbench.core.kernels.difference_rows import DifferenceRows, MadeRows, Part, suits, take_off
-from svmbench.core.kernels.kernels import KernelFunction, KernelSource, gauss_single
+from svmbench.core.kernels.exponential import gauss_single
+from svmbench.core.kernels.kernels import KernelFunction, KernelSource
 from svmbench.core.kernels.row_store import subtract_rows
 from svmbench.core.numeric.arrays import raw
 

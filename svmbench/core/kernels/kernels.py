@@ -13,15 +13,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from svmbench.base.compiled import compiled_fused, compiled_sums, wide_vectors
 from svmbench.core.kernels.bits import MOST_BITS, count_pieces, is_binary, pack
 from svmbench.core.kernels.differences import minus_half_distances
+from svmbench.core.kernels.exponential import gauss_double, gauss_single
 from svmbench.core.kernels.sparse_products import SparseProducts
 from svmbench.core.numeric.arrays import raw
 from svmbench.core.numeric.submatrix import Workspace, gather
-
-#: Values converted at a time: two scratch blocks of them stay in the first-level cache.
-SCRATCH = 512
 
 #: Rows of a distance matrix that are computed at a time.
 DISTANCE_ROWS = 512
@@ -32,125 +29,7 @@ SPARSE_ROWS = 256
 #: Where rounding of inner products may move an RBF value by more, differences are squared instead.
 ROUNDING = 1e-9
 
-#: A product with a larger gamma overflows in single precision; nor does it tell more samples apart.
-LARGEST_GAMMA = 1e30
-
 MIB = 1 << 20
-
-LOG2_E = 1.4426950408889634
-# ln 2 in two parts: the first has zeros at its end, so that k times it is exact.
-LN2_HIGH, LN2_LOW = 0.693145751953125, 1.42860682030941723e-6
-
-#: Added to a number below 2^51 it rounds that to an integer, which then stands in the last bits.
-TO_INTEGER = 6755399441055744.0
-
-#: e^r = 1 + r + sum_k EXP[k] r^(k + 2) for |r| <= ln(2) / 2, to 1e-17: what interpolates
-#: (e^r - 1 - r) / r^2 at the ten Chebyshev nodes.
-EXP = (
-    0.5000000000000001,
-    0.16666666666666669,
-    0.04166666666662413,
-    0.008333333333330062,
-    0.0013888888917213717,
-    0.00019841269863053618,
-    2.4801521295954376e-05,
-    2.7557268459997064e-06,
-    2.7620088445409746e-07,
-    2.510038549551032e-08,
-)
-
-
-@compiled_fused
-def gauss_double(P: np.ndarray, a: np.ndarray, b: np.ndarray, gamma: float) -> None:
-    """Replace inner products by exp(-gamma * squared distance), in place, to about 2e-16.
-
-    Parameters
-    ----------
-    P : ndarray of shape (m, n)
-        Inner products ``x_i . z_j``.
-    a, b : ndarray of shape (m,), (n,)
-        Squared lengths of the x_i and of the z_j.
-    gamma : float
-    """
-    wide_vectors()
-    # exp(t) = 2^k e^r with |r| <= ln(2)/2: a polynomial, which vectorises where a call does not.
-    values, shifted = np.empty(SCRATCH), np.empty(SCRATCH)
-    bits, power, out = values.view(np.int64), shifted.view(np.int64), P.view(np.int64)
-    n = P.shape[1]
-    for i in range(P.shape[0]):
-        length = a[i]
-        for start in range(0, n, SCRATCH):
-            row, others = P[i, start : start + SCRATCH], b[start : start + SCRATCH]
-            for j in range(len(row)):
-                distance = length + others[j] - 2.0 * row[j]
-                t = -gamma * distance if distance > 0.0 else 0.0
-                t = t if t > -708.0 else -708.0
-                # The last bits of the sum are those of the nearest integer.
-                z = t * LOG2_E + TO_INTEGER
-                k = z - TO_INTEGER
-                r = (t - k * LN2_HIGH) - k * LN2_LOW
-                # By Estrin: half a dozen steps that wait for each other instead of eleven.
-                r2 = r * r
-                r4 = r2 * r2
-                low = r2 * (EXP[0] + EXP[1] * r)
-                middle = (EXP[2] + EXP[3] * r) + r2 * (EXP[4] + EXP[5] * r)
-                high = (EXP[6] + EXP[7] * r) + r2 * (EXP[8] + EXP[9] * r)
-                # The largest part comes last: its rounding is the only one of its size.
-                values[j] = 1.0 + (r + (low + r4 * (middle + r4 * high)))
-                shifted[j] = z
-            target = out[i, start : start + SCRATCH]
-            for j in range(len(row)):
-                # k goes to the exponent.
-                target[j] = bits[j] + (power[j] << 52)
-
-
-@compiled_sums
-def gauss_single(
-    P: np.ndarray,
-    a: np.ndarray,
-    b: np.ndarray,
-    gamma: float,
-    out: np.ndarray,
-    at: np.ndarray,
-) -> None:
-    """Write exp(-gamma * squared distance) of inner products, in float32, to about 2e-7.
-
-    Parameters
-    ----------
-    P : ndarray of float32 of shape (m, n)
-        Inner products ``x_i . z_j``.
-    a, b : ndarray of float32 of shape (m,), (n,)
-        Squared lengths of the x_i and of the z_j.
-    gamma : float
-    out, at : ndarray
-        Row i goes to ``out[at[i], :n]``.
-    """
-    wide_vectors()
-    # exp(t) = 2^k 2^r with |r| <= 1/2: a polynomial, which vectorises where a call does not.
-    n = P.shape[1]
-    power, part = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.float32)
-    two_to_k = power.view(np.float32)
-    zero, one, two, half = np.float32(0.0), np.float32(1.0), np.float32(2.0), np.float32(0.5)
-    lowest, factor = np.float32(-126.0), np.float32(-gamma * LOG2_E)
-    c1, c2, c3 = np.float32(0.6931472), np.float32(0.24022651), np.float32(0.05550411)
-    c4, c5, c6 = np.float32(0.0096181291), np.float32(0.0013333558), np.float32(0.000154035)
-    for i in range(P.shape[0]):
-        row, length, target = P[i], a[i], out[at[i]]
-        for j in range(n):
-            distance = length + b[j] - two * row[j]
-            t = factor * (distance if distance > zero else zero)
-            t = t if t > lowest else lowest
-            k = np.int32(t - half)
-            r = t - np.float32(k)
-            e = c5 + r * c6
-            e = c4 + r * e
-            e = c3 + r * e
-            e = c2 + r * e
-            e = c1 + r * e
-            part[j] = one + r * e
-            power[j] = (k + np.int32(127)) << np.int32(23)
-        for j in range(n):
-            target[j] = part[j] * two_to_k[j]
 
 
 def squared_lengths(X: Any) -> np.ndarray:

@@ -12,9 +12,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from svmbench.base.compiled import compiled
-from svmbench.core.kernels.kernels import LARGEST_GAMMA, LOG2_E, KernelFunction, squared_lengths
+from svmbench.core.kernels.exponential import LARGEST_GAMMA, gauss_of_squares, single_factor
+from svmbench.core.kernels.kernels import KernelFunction, squared_lengths
 from svmbench.core.kernels.moved_inputs import moved
-from svmbench.core.kernels.one_column import gauss
 from svmbench.core.numeric.arrays import csr_parts, raw
 
 KERNELS = ("linear", "rbf")
@@ -61,7 +61,7 @@ def inputs_of(X: Any, function: KernelFunction) -> Inputs:
         indices,
         starts,
         raw(np.asarray(squared_lengths(X), dtype=np.float64)),
-        np.float32(-gamma * LOG2_E),
+        single_factor(gamma),
         np.zeros(d),
         np.empty(n, dtype=np.float32),
         np.empty(n, dtype=np.int32),
@@ -103,7 +103,7 @@ def fill(inputs: Inputs, i: int, members: np.ndarray, n: int, out: np.ndarray) -
         for p in range(starts[i], starts[i + 1]):
             row[indices[p]] = 0.0
     if is_rbf:
-        gauss(squares[:n], inputs.factor, inputs.power[:n], out[:n])
+        gauss_of_squares(squares[:n], inputs.factor, inputs.power[:n], out[:n])
 
 
 @compiled

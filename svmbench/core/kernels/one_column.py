@@ -18,6 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from svmbench.base.compiled import compiled, compiled_sums
+from svmbench.core.kernels.exponential import gauss_of_squares, single_factor
 from svmbench.core.kernels.kernels import squared_lengths
 from svmbench.core.numeric.arrays import csr_parts, raw
 
@@ -39,32 +40,6 @@ class OneColumn(Protocol):
 
     def fill(self, i: int, out: np.ndarray) -> None:
         """Write the kernel values of sample `i` with all to `out`, float32 (n_samples,)."""
-
-
-@compiled_sums
-def gauss(squares: np.ndarray, factor: np.float32, power: np.ndarray, out: np.ndarray) -> None:
-    """Write ``2 ** (factor * squares)`` to `out`, float32 of shape (m,), with scratch `power`."""
-    # 2^t = 2^k 2^r with |r| <= 1/2: a polynomial, which vectorises where a call does not.
-    zero, one, half = np.float32(0.0), np.float32(1.0), np.float32(0.5)
-    lowest = np.float32(-126.0)
-    c1, c2, c3 = np.float32(0.6931472), np.float32(0.24022651), np.float32(0.05550411)
-    c4, c5, c6 = np.float32(0.0096181291), np.float32(0.0013333558), np.float32(0.000154035)
-    two_to_k = power.view(np.float32)
-    m = len(out)
-    for j in range(m):
-        t = factor * (squares[j] if squares[j] > zero else zero)
-        t = t if t > lowest else lowest
-        k = np.int32(t - half)
-        r = t - np.float32(k)
-        e = c5 + r * c6
-        e = c4 + r * e
-        e = c3 + r * e
-        e = c2 + r * e
-        e = c1 + r * e
-        squares[j] = one + r * e
-        power[j] = (k + np.int32(127)) << np.int32(23)
-    for j in range(m):
-        out[j] = squares[j] * two_to_k[j]
 
 
 @compiled_sums
@@ -90,7 +65,7 @@ def fill_differences(X: np.ndarray, i: int, factor: np.float32, out: np.ndarray)
             for k in range(m):
                 squares[k] += (x0[k] - z0) * (x0[k] - z0)
             j += 1
-        gauss(squares[:m], factor, power[:m], out[first : first + m])
+        gauss_of_squares(squares[:m], factor, power[:m], out[first : first + m])
 
 
 @compiled_sums
@@ -104,7 +79,7 @@ def from_products(lengths: np.ndarray, i: int, factor: np.float32, out: np.ndarr
         products, others = out[first : first + m], lengths[first : first + m]
         for k in range(m):
             squares[k] = own + others[k] - two * products[k]
-        gauss(squares[:m], factor, power[:m], products)
+        gauss_of_squares(squares[:m], factor, power[:m], products)
 
 
 @compiled
@@ -157,7 +132,7 @@ class DifferenceColumn:
     def __init__(self, X: np.ndarray, gamma: float) -> None:
         self._X = np.empty(X.shape[::-1], dtype=np.float32)
         np.subtract(X.T, central_row(X)[:, np.newaxis], out=self._X, casting="same_kind")
-        self._factor = _factor(gamma)
+        self._factor = single_factor(gamma)
 
     def fill(self, i: int, out: np.ndarray) -> None:
         """Compute."""
@@ -177,7 +152,7 @@ class ProductColumn:
         self._X = np.empty(X.shape, dtype=np.float32)
         np.subtract(X, central_row(X), out=self._X, casting="same_kind")
         self._lengths = raw(squared_lengths(self._X))
-        self._factor = _factor(gamma)
+        self._factor = single_factor(gamma)
 
     def fill(self, i: int, out: np.ndarray) -> None:
         """Multiply and transform."""
@@ -204,16 +179,12 @@ class ScatterColumn:
             raw(features.indptr),
         )
         self._lengths = raw(squared_lengths(rows))
-        self._factor = _factor(gamma)
+        self._factor = single_factor(gamma)
 
     def fill(self, i: int, out: np.ndarray) -> None:
         """Scatter and transform."""
         scatter(*self._parts, i, out)
         from_products(self._lengths, i, self._factor, out)
-
-
-def _factor(gamma: float) -> np.float32:
-    return np.float32(-gamma * np.log2(np.e))
 
 
 def one_column(X: Any, gamma: float) -> OneColumn | None:

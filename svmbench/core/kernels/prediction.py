@@ -29,12 +29,8 @@ import scipy.sparse as sp
 
 from svmbench.core.contract.declaration import KERNELS
 from svmbench.core.kernels.bits import MOST_BITS, common_value, count_pieces, pack, table_of
-from svmbench.core.kernels.kernels import (
-    KernelFunction,
-    gauss_double,
-    gauss_single,
-    squared_lengths,
-)
+from svmbench.core.kernels.exponential import gauss_double, gauss_single
+from svmbench.core.kernels.kernels import KernelFunction, squared_lengths
 from svmbench.core.kernels.threads import Crew
 from svmbench.core.kernels.tile_loops import (
     add_products,

@@ -13,7 +13,8 @@ import scipy.sparse as sp
 
 from svmbench.base.compiled import compiled, compiled_sums, inlined
 from svmbench.core.contract.declaration import KERNELS
-from svmbench.core.kernels.kernels import MIB, KernelFunction, gauss_double, squared_lengths
+from svmbench.core.kernels.exponential import gauss_double
+from svmbench.core.kernels.kernels import MIB, KernelFunction, squared_lengths
 from svmbench.core.kernels.moved_inputs import moved
 from svmbench.core.numeric.arrays import canonical_csr, csr_parts, raw
 

@@ -8,11 +8,11 @@ from sklearn.metrics.pairwise import euclidean_distances, pairwise_kernels
 from small_problems import make_problem
 
 from svmbench.core.contract.declaration import KERNELS
+from svmbench.core.kernels.exponential import gauss_single
 from svmbench.core.kernels.kernels import (
     KernelFunction,
     KernelSource,
     gauss_of_distances,
-    gauss_single,
     squared_distances,
 )
 from svmbench.core.numeric.submatrix import Workspace, gather

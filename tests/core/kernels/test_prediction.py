@@ -10,7 +10,8 @@ from svmbench.base.compiled import JIT_DISABLED
 from svmbench.core.contract.declaration import KERNELS
 from svmbench.core.csvc import CSVC
 from svmbench.core.kernels import prediction
-from svmbench.core.kernels.kernels import KernelFunction, gauss_double
+from svmbench.core.kernels.exponential import gauss_double
+from svmbench.core.kernels.kernels import KernelFunction
 from svmbench.core.kernels.prediction import BitTiles, DenseTiles, SparseTiles, weighted_sums
 from svmbench.core.models.expansion import Expansion
 from svmbench.core.models.pairs import Pairs
