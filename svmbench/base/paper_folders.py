@@ -30,7 +30,6 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from svmbench.base import paths
 from svmbench.base.errors import ConfigError
 from svmbench.base.inert import line
-from svmbench.base.misfits import sentence
 from svmbench.base.toml_source import read_toml
 
 #: The environment variable that names further folders.
@@ -188,6 +187,8 @@ def _paper(folder: Path, source: str) -> Paper:
     try:
         read = _PaperFile.model_validate(content)
     except ValidationError as error:
+        from svmbench.base.misfits import sentence
+
         said = error.errors()[:_MOST_PROBLEMS]
         raise ConfigError(
             [f"{shown}/paper.toml: {_where(one['loc'])}{sentence(one)}" for one in said]

@@ -137,7 +137,7 @@ def claims(
     for paper in only:
         if paper not in papers():
             raise UnknownNameError("paper", paper, list(papers()))
-    known = judging.read(file, trust=trust)
+    known = judging.read(file, metrics=_metrics(file), trust=trust)
     for name in names:
         if name not in [one.id for one in known]:
             raise UnknownNameError("claim", name, [one.id for one in known])
@@ -225,7 +225,7 @@ def make_site(
     load_plugins()
     # In a process of its own: the classes of all solvers, with their imports, take 150 MiB.
     (cards,) = side_by_side(_solver_cards, [_SAID_ELSEWHERE], 1)
-    known = judging.read(file, trust=trust)
+    known = judging.read(file, metrics=_metrics(file), trust=trust)
     age = _age(look=freshness)
     verdicts = _verdicts(known, folders, age, trust=trust)
     if beside is not None:
@@ -271,6 +271,15 @@ def _age(*, look: bool) -> Freshness | None:
         return None
     found = functools.cache(changes_since)
     return lambda folder: found(folder.resolve())
+
+
+def _metrics(file: Path | None) -> list[str]:
+    """Return the metrics that a file of claims may name."""
+    if file is None:
+        return []
+    from svmbench.experiment.config.asked import reported_metrics
+
+    return reported_metrics()
 
 
 def _verdicts(

@@ -49,7 +49,7 @@ from svmbench.base.files import read_text
 from svmbench.papers import judging
 from svmbench.papers.judging import Evidence
 from svmbench.papers.judging import written as as_text
-from svmbench.schema.specs import canonical
+from svmbench.schema.record import canonical
 
 _NUMBER = r"[-−]?\d[\d,]*(?:\.\d+)?"
 # Nothing reaches beyond the next comment of its kind: a text full of beginnings without an end

@@ -21,7 +21,8 @@ from svmbench.report.statistics import Crossing, PowerLaw, crossing, fit_power_l
 from svmbench.report.summary import Summary, by_machine, group, measured, summarise
 from svmbench.report.tables import read_checked, varying_fields
 from svmbench.report.wording import label
-from svmbench.schema.specs import IDENTITY, PlotSpec, canonical, is_dimension
+from svmbench.schema.record import IDENTITY, canonical
+from svmbench.schema.specs import PlotSpec, is_dimension
 
 
 @dataclass(frozen=True)

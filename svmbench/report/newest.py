@@ -16,8 +16,7 @@ from typing import Any, BinaryIO, Generic, TypeVar
 
 from svmbench.base.errors import DamagedResultsError, ResultsError
 from svmbench.base.files import is_there, open_file
-from svmbench.schema.record import Record, lines_of, parse
-from svmbench.schema.specs import canonical
+from svmbench.schema.record import Record, canonical, lines_of, parse
 
 #: The records of a run as they are written, and as they are kept.
 RECORDS, PACKED = "runs.jsonl", "runs.jsonl.xz"

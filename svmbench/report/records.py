@@ -10,6 +10,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,7 @@ from svmbench.base import inert
 from svmbench.base.errors import DamagedResultsError, ResultsError
 from svmbench.report import shapes, wording
 from svmbench.report.newest import Found, Once, Shown, dimensions_of, one_line, plural
-from svmbench.schema.record import Record, parse
-from svmbench.schema.scores import SCORES
-from svmbench.schema.specs import IDENTITY
+from svmbench.schema.record import IDENTITY, Record, parse
 
 #: What stands before the metric of a score that is of the rows that were trained on.
 TRAIN = "train_"
@@ -112,9 +111,8 @@ class Run:
         The content of each ``environment-<id>.json``.
     notes : tuple of str
         Oddities of the records (unreadable lines …), one sentence each.
-    scores : dict of str to dict
-        By metric: caption, unit, better, tolerance, of each score that the plan describes; for an
-        older plan, of those that this version has.
+    plan_scores : dict of str to dict
+        What the plan says of its scores, by metric; nothing in an older plan.
     seed : int or None
         The config's; None where an older plan does not say.
     """
@@ -132,8 +130,13 @@ class Run:
     environments: Mapping[str, Mapping[str, Any]]
     notes: tuple[str, ...] = ()
     profile_note: str = ""
-    scores: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    plan_scores: Any = None
     seed: int | None = None
+
+    @cached_property
+    def scores(self) -> dict[str, Mapping[str, Any]]:
+        """By metric: caption, unit, better, tolerance, of this version's scores and the plan's."""
+        return read_scores(self.plan_scores)
 
     def label(self, name: str) -> str:
         """Return what a metric or field is called in a header or on an axis, with its unit."""
@@ -214,7 +217,7 @@ def read_run(run_dir: Path) -> Run:
                 found.points.get(cell.key, {}).values(),
             )
         ),
-        scores=read_scores(plan.get("scores")),
+        plan_scores=plan.get("scores"),
         seed=config.get("seed"),
         tables=tuple(plan.get("tables") or ()),
         plots=tuple(plan.get("plots") or ()),
@@ -385,6 +388,8 @@ def _with_points(cell: Cell, points: Iterable[Shown]) -> list[Cell]:
 
 def read_scores(given: Any) -> dict[str, Mapping[str, Any]]:
     """Return what a plan says of its scores by metric, on top of what this version knows."""
+    from svmbench.schema.scores import SCORES  # imported where a score's caption is asked for
+
     known: dict[str, Mapping[str, Any]] = {
         score.metric: score.for_plan() for score in SCORES.values()
     }

@@ -23,7 +23,8 @@ from svmbench.report.records import Cell, Run
 from svmbench.report.summary import Comparison, Summary, by_machine, compare, group, summarise
 from svmbench.report.units import SECONDS, Unit
 from svmbench.report.wording import CONTENDED_MARK, DISTURBED_MARK, PARTIAL_MARK
-from svmbench.schema.specs import IDENTITY, Spec, TableSpec
+from svmbench.schema.record import IDENTITY
+from svmbench.schema.specs import Spec, TableSpec
 
 
 @dataclass(frozen=True)

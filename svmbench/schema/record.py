@@ -17,8 +17,18 @@ SCHEMA = 1
 #: The statuses of cells that were run and have no result.
 FAILED = ("failed", "crashed", "memory", "timeout")
 
+#: The fields that every cell has; whatever else tells cells apart is a dimension (or the fold).
+IDENTITY = ("dataset", "kernel", "solver")
+#: Dimensions by the names that older configs and records have for them.
+ALIASES = {"size": "rows", "n_features_kept": "features"}
+
 #: Where in a sweep something is: values by dimension (numbers, words or truth values).
 Dimensions = dict[str, Any]
+
+
+def canonical(name: str) -> str:
+    """Return a field's present name."""
+    return ALIASES.get(name, name)
 
 
 class Identity(TypedDict):

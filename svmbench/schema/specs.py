@@ -26,21 +26,13 @@ from pydantic import (
 from svmbench.base.errors import suggestion
 from svmbench.base.misfits import none_of, shown
 from svmbench.base.paths import PACKAGE
+from svmbench.schema.record import IDENTITY, canonical
 
-#: The fields that every cell has; whatever else tells cells apart is a dimension (or the fold).
-IDENTITY = ("dataset", "kernel", "solver")
-#: Dimensions by the names that older configs and records have for them.
-ALIASES = {"size": "rows", "n_features_kept": "features"}
 #: Dimensions that are no parameter of anything.
 _PLAIN = ("rows", "features", "point")
 
 #: A plot's kind is a module of this folder; its name is the module's.
 _KINDS = PACKAGE / "report" / "kinds"
-
-
-def canonical(name: str) -> str:
-    """Return a field's present name."""
-    return ALIASES.get(name, name)
 
 
 def is_dimension(name: str) -> bool:

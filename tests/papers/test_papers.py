@@ -199,7 +199,9 @@ def test_a_package_names_its_papers_and_is_not_imported(tmp_path: Path) -> None:
 
 #: Modules of the package that the command may load, the checks of one paper among them; packages
 #: whose `__init__.py` has a docstring alone, or none, don't count.
-MOST_MODULES = 43
+MOST_MODULES = 36
+#: Those of them that are not the command line: what reads records, judges and writes verdicts.
+MOST_BELOW_COMMANDS = 29
 
 
 def _has_code(name: str) -> bool:
@@ -226,6 +228,9 @@ def test_verdicts_load_little_of_the_package() -> None:
     loaded = [name for name in done.stderr.split() if _has_code(name)]
     assert "svmbench.papers.smo.checks" in loaded
     assert len(loaded) <= MOST_MODULES, loaded
+    below = [name for name in loaded if not name.startswith("svmbench.cli") and "." in name]
+    assert len(below) <= MOST_BELOW_COMMANDS, below
     drawing = ("plots", "tables", "builder", "curves", "kinds")
     assert not {f"svmbench.report.{name}" for name in drawing} & set(loaded)
+    assert not any(name.startswith("svmbench.schema.scores") for name in loaded)
     assert not any(name.startswith(("svmbench.core", "svmbench.site")) for name in loaded)

@@ -12,6 +12,7 @@ import pytest
 from claimed_runs import SCENES, Kept, added
 
 from svmbench.base.errors import ConfigError
+from svmbench.experiment.config.asked import reported_metrics
 from svmbench.papers import judging, papers
 from svmbench.papers.judging.entries import LINEAR, read_claims
 from svmbench.papers.judging.measures import OPEN, counted, is_most
@@ -52,6 +53,22 @@ def test_every_claim_has_the_papers_words_their_place_and_the_date_of_its_rule()
         assert isinstance(claim["after_records"], bool), name
         assert "decided_by" not in claim
     assert all(claim.page for claim in ALL.values() if claim.paper == "smo")  # the only with pages
+
+
+def test_every_metric_that_a_claim_reads_is_one_that_protocols_or_scores_report():
+    reported = set(reported_metrics())
+    for claim in ALL.values():
+        assert set(claim.metrics) <= reported, claim.id
+
+
+def test_a_file_of_claims_may_name_what_records_hold_and_nothing_else(tmp_path):
+    text = (papers()["smo"].folder / "claims.toml").read_text(encoding="utf-8")
+    path = tmp_path / "mine.toml"
+    path.write_text(text.replace('["cpu_time_s"]', '["predict_time_s"]', 1))
+    with pytest.raises(ConfigError, match=r"smo-1: unknown metric 'predict_time_s'"):
+        judging.read(path)
+    (first, *_) = judging.read(path, metrics=reported_metrics())
+    assert first.metrics == ("predict_time_s",)
 
 
 def test_a_rules_hash_is_of_statement_rule_uncertainty_and_limits(tmp_path):

@@ -13,15 +13,8 @@ from svmbench.experiment.config.yaml_source import Place
 from svmbench.experiment.protocols import protocols
 from svmbench.experiment.settings.blocks import Block, TrainingBlock
 from svmbench.schema import scores
-from svmbench.schema.specs import (
-    ALIASES,
-    IDENTITY,
-    PlotSpec,
-    TableSpec,
-    canonical,
-    is_dimension,
-    own_axes,
-)
+from svmbench.schema.record import ALIASES, IDENTITY, canonical
+from svmbench.schema.specs import PlotSpec, TableSpec, is_dimension, own_axes
 
 #: The prefix of a parameter that a search has chosen, as an axis.
 PARAMS = "params."
@@ -110,6 +103,17 @@ def _metrics(config: Config, block: Block) -> list[str] | None:
         named = [known[spec.name] for spec in config.solvers_of(block) if spec.name in known]
         counted = [*COUNTERS, *(name for one in named for name in one.counters)]
     return list(dict.fromkeys([*declared.metrics, *own, *counted]))
+
+
+def reported_metrics() -> list[str]:
+    """Return every metric and counter that a declared protocol, score or solver reports."""
+    from svmbench.baselines.catalogue import solvers
+    from svmbench.core.contract.declaration import COUNTERS
+
+    declared = [name for one in protocols().values() for name in one.metrics or ()]
+    own = [score.metric for score in scores.SCORES.values()]
+    counted = [name for one in solvers().values() for name in one.counters]
+    return list(dict.fromkeys([*declared, *own, *COUNTERS, *counted]))
 
 
 def _check_one(given: _Given, place: Place, spec: TableSpec | PlotSpec, findings: Findings) -> None:

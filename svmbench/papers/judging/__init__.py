@@ -10,7 +10,7 @@ that the claim says, of one data set or figure, with the numbers and whether it 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from svmbench.base.inert import line
 from svmbench.base.paper_folders import Paper, papers
 from svmbench.papers.judging.checks import CHECKS, load
 from svmbench.papers.judging.cuts import whole_alone
-from svmbench.papers.judging.entries import METRICS, Claim, limit_problems, read_claims
+from svmbench.papers.judging.entries import Claim, limit_problems, read_claims
 from svmbench.papers.judging.evidence import Evidence, Source, gather
 from svmbench.papers.judging.verdict import (
     OPEN,
@@ -29,7 +29,6 @@ from svmbench.papers.judging.verdict import (
 )
 from svmbench.report.cuts import FULL
 from svmbench.report.estimates import N_REPEATED_TIMES, SHORTEST_SINGLE_S, SINGLE_TIME_MARGIN
-from svmbench.schema.scores import SCORES
 
 __all__ = ["Claim", "Evidence", "Part", "Verdict", "completed", "gather", "judge", "read"]
 
@@ -38,7 +37,9 @@ __all__ = ["Claim", "Evidence", "Part", "Verdict", "completed", "gather", "judge
 Freshness = Callable[[Source], Mapping[str, str]]
 
 
-def read(path: Path | None = None, *, trust: bool = False) -> list[Claim]:
+def read(
+    path: Path | None = None, *, metrics: Collection[str] = (), trust: bool = False
+) -> list[Claim]:
     """Read the claims of all papers, or those of a file.
 
     The papers' own claims are read as data alone. Those of a file are held to what the checks read.
@@ -46,6 +47,8 @@ def read(path: Path | None = None, *, trust: bool = False) -> list[Claim]:
     Parameters
     ----------
     path : Path, optional
+    metrics : collection of str, default=()
+        What a file's claims may read of records, beside scores and what the papers' own read.
     trust : bool, default=False
         Whether a file may name claims of papers that don't ship with this package: their checks are
         imported.
@@ -56,19 +59,23 @@ def read(path: Path | None = None, *, trust: bool = False) -> list[Claim]:
         For a file that says what no check understands.
     """
     known = papers()
-    metrics = [*METRICS, *(score.metric for score in SCORES.values())]
     own = [
         claim
         for paper in known.values()
         if (place := paper.folder / "claims.toml").is_file()
-        for claim in read_claims(place, metrics=metrics, paper=paper.key)
+        for claim in read_claims(place, paper=paper.key)
     ]
     if path is None:
         return own
+    from svmbench.schema.scores import SCORES
+
+    read_by_own = dict.fromkeys(metric for claim in own for metric in claim.metrics)
+    of_scores = (score.metric for score in SCORES.values())
+    may_read = list(dict.fromkeys([*read_by_own, *of_scores, *metrics]))
     for paper in known.values():
         load(paper, trust=trust)
     limits = {name: declared.limits for name, declared in CHECKS.items()}
-    return read_claims(path, metrics=metrics, limits=limits, like=own)
+    return read_claims(path, metrics=may_read, limits=limits, like=own)
 
 
 def judge(

@@ -15,13 +15,6 @@ from svmbench.base.errors import ConfigError, suggestion
 from svmbench.base.inert import line
 from svmbench.base.toml_source import read_toml
 
-#: What claims are decided by: metrics of records, apart from scores, which are declared.
-METRICS = (
-    *("cpu_time_s", "train_time_s", "nested_cv_cpu_time_s", "ratio", "speedup", "n_iter"),
-    *("objective", "objective_difference", "n_bound_sv", "n_nonbound_sv", "active_cuts"),
-    *("iteration_bound", "active", "hit_pct", "n_wrong", "n_cases", "largest_difference"),
-    *("screening_ratio_pct", "support_vectors", "basis_vectors", "accuracy_pct", "auc_pct"),
-)
 #: No threshold of a claim is larger.
 LARGEST_LIMIT = 1e9
 
@@ -127,7 +120,7 @@ class Claim:
 def read_claims(
     path: Path,
     *,
-    metrics: Collection[str],
+    metrics: Collection[str] | None = None,
     paper: str | None = None,
     limits: Mapping[str, Collection[str]] | None = None,
     like: Collection[Claim] = (),
@@ -138,8 +131,8 @@ def read_claims(
     ----------
     path : Path
         TOML: a table for each claim.
-    metrics : collection of str
-        What may be named.
+    metrics : collection of str, optional
+        What may be named; anything without it.
     paper : str, optional
         The key of the paper whose file it is: each of its claims is called ``KEY-…``. Without it
         the paper of a claim is that of the claim of the same name in `like`.
@@ -197,7 +190,7 @@ def _claim(name: str, paper: str, given: Mapping[str, Any]) -> Claim:
     )  # fmt: skip
 
 
-def _problems(given: Any, paper: str, metrics: Collection[str]) -> list[str]:
+def _problems(given: Any, paper: str, metrics: Collection[str] | None) -> list[str]:
     """Return what is wrong with one entry apart from its limits, a sentence each."""
     if not isinstance(given, dict):
         return ["a claim is a table of keys"]
@@ -217,7 +210,7 @@ def _problems(given: Any, paper: str, metrics: Collection[str]) -> list[str]:
         if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
             said.append(f"{key} is a list of names")
             continue
-        if key == "metrics":
+        if key == "metrics" and metrics is not None:
             said += [
                 f"unknown metric {line(one, 60)!r}{suggestion(one, list(metrics))}"
                 for one in value
