@@ -30,7 +30,7 @@ def test_a_line_a_data_set(tmp_path, monkeypatch, capsys):
     with (tmp_path / "columns.csv").open(encoding="utf-8") as stream:
         bits, numbers = csv.DictReader(stream)
     assert (bits["columns_by"], bits["rows_by"]) == ("RowColumns", "BitRows")
-    assert (numbers["columns_by"], numbers["rows_by"]) == ("SingleColumns", "DenseRows")
+    assert (numbers["columns_by"], numbers["rows_by"]) == ("DifferenceColumns", "DenseRows")
     for line in (bits, numbers):
         assert float(line["ratio"]) == float(line["low"]) == float(line["high"]) == 2.0
         assert float(line["readings"]) == 4.0

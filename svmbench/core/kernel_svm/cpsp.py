@@ -52,7 +52,7 @@ from svmbench.core.kernel_svm.one_slack import STEPS_A_CUT, WorkingSet
 from svmbench.core.kernel_svm.preimage import CERTAIN, DRAWS, Probe, Residual, Samples, probe
 from svmbench.core.kernel_svm.preimage_inputs import near_sums
 from svmbench.core.kernels.kernels import KernelFunction
-from svmbench.core.kernels.member_rows import KERNELS
+from svmbench.core.kernels.storage import MEMBER_KERNELS
 from svmbench.core.models.kernel_base import KernelSolution
 from svmbench.core.models.kernel_classifier import KernelClassifier
 
@@ -309,7 +309,7 @@ class SubspacePursuit(KernelClassifier):
     paper="cpsp",
     summary="cutting planes on a basis of free points (cutting-plane subspace pursuit)",
     reference="Joachims and Yu 2009, Algorithm 3",
-    kernels=KERNELS,
+    kernels=MEMBER_KERNELS,
     counters=COUNTED,
 )
 class CPSP(SubspacePursuit):
@@ -342,7 +342,7 @@ class CPSP(SubspacePursuit):
     paper="cpsp",
     summary="cutting planes on a basis of training samples",
     reference="Joachims and Yu 2009, Algorithm 3 with the search of Section 4.2's end",
-    kernels=KERNELS,
+    kernels=MEMBER_KERNELS,
     counters=COUNTED,
 )
 class CPSPTr(SubspacePursuit):

@@ -49,8 +49,7 @@ from svmbench.core.kernel_svm.lasvm_steps import (
     learn,
     make_room,
 )
-from svmbench.core.kernels.member_rows import KERNELS, Inputs, inputs_of
-from svmbench.core.kernels.moved_inputs import moved_if_far
+from svmbench.core.kernels.storage import MEMBER_KERNELS, Inputs, inputs_of, moved_if_far
 from svmbench.core.models.expansion import Expansion
 from svmbench.core.models.kernel_base import KernelSolution
 from svmbench.core.models.kernel_classifier import KernelClassifier
@@ -143,7 +142,7 @@ def restore_sum(beta: np.ndarray, C: float) -> None:
     paper="cpsp",
     summary="online steps on the C-SVM's dual, then finishing on what was kept (LASVM)",
     reference="Bordes, Ertekin, Weston and Bottou 2005, Section 3.2",
-    kernels=KERNELS,
+    kernels=MEMBER_KERNELS,
     counters=("pair_steps", "kept"),
 )
 @dataclass(eq=False, repr=False)

@@ -29,7 +29,8 @@ import numpy as np
 
 from svmbench.core.kernel_svm.preimage_inputs import NearSums, Selected
 from svmbench.core.kernels.float32_rows import Rows, float32_rows
-from svmbench.core.kernels.kernels import KernelFunction, KernelSource, squared_lengths
+from svmbench.core.kernels.kernels import KernelFunction, KernelSource
+from svmbench.core.kernels.products import squared_lengths
 
 #: Training samples that are drawn for one to be among the best 5 % with probability 0.95.
 DRAWS = 59

@@ -12,7 +12,8 @@ import numpy as np
 from svmbench.core.csvc.box import Limits, csvc_box, limits
 from svmbench.core.csvc.whole_matrix import pair_steps
 from svmbench.core.kernels.exponential import gauss_double
-from svmbench.core.kernels.kernels import KernelSource, inner_products, squared_lengths
+from svmbench.core.kernels.kernels import KernelSource
+from svmbench.core.kernels.products import inner_products, squared_lengths
 from svmbench.core.models.kernel_base import KernelSolution
 from svmbench.core.numeric.arrays import raw
 

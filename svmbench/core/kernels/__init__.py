@@ -2,15 +2,15 @@
 
 kernels.py
     The kernel functions, and `KernelSource`, by which solvers ask for values.
-bits.py, sparse_products.py, differences.py, moved_inputs.py
-    Inner products of binary and of sparse inputs; distances where products lose digits.
-storage.py, float32_rows.py, difference_rows.py, columns.py, one_column.py, kernel_product.py
-    Makers of rows, columns and products, in double and in single precision.
-row_store.py, fetched_rows.py, member_rows.py
+exponential.py, products.py, bits.py
+    The RBF kernel's exponential; inner products and distances; binary samples as machine words.
+storage.py, float32_rows.py, difference_rows.py, columns.py, kernel_product.py
+    Makers of values in compiled loops, of rows, columns and products.
+row_store.py, fetched_rows.py
     Rows that are kept within a budget.
-prediction.py, tile_loops.py, pair_sums.py
+prediction.py, pair_sums.py
     Decision values at many rows, in tiles.
-given_kernel.py, widths.py
+given_kernel.py, gamma_scale.py
     Kernels by name or handed in; ``gamma="scale"`` and ``"auto"``.
 threads.py
     Threads that share one job.

@@ -1,21 +1,37 @@
 """Kernel columns for solvers that use each of them once and keep none.
 
-A kernel matrix is symmetric, so a column is a row; whoever makes rows fastest makes them here.
+A kernel matrix is symmetric, so that a column is a row, and the makers of rows serve here too:
+
+- `MatrixColumns`: a matrix that is there;
+- `DoubleColumns`: what a `KernelSource` gives, in float64;
+- `RowColumns`: makers of float32 rows, by hundreds;
+- `SingleColumns`: one RBF column at a time, in float32. Makers of hundreds of columns are slow for
+  one, as there is no product of matrices to win by. `DifferenceColumns` (dense inputs of few
+  features) sum squared differences, feature by feature, and nothing cancels; `ProductColumns`
+  (dense inputs of more features) take one product of a matrix and a vector; `ScatterColumns`
+  (sparse inputs) take the products of the features that the sample has.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
 
+from svmbench.base.compiled import compiled_sums
 from svmbench.core.kernels.bits import MOST_BITS, is_binary
-from svmbench.core.kernels.exponential import LARGEST_GAMMA
+from svmbench.core.kernels.exponential import (
+    LARGEST_GAMMA,
+    gauss_of_squares,
+    gauss_single,
+    single_factor,
+)
 from svmbench.core.kernels.float32_rows import BitRows, DenseRows, Rows
 from svmbench.core.kernels.kernels import KernelFunction, KernelSource
-from svmbench.core.kernels.one_column import FEW_FEATURES, OneColumn, ProductColumn, one_column
-from svmbench.core.numeric.arrays import raw
+from svmbench.core.kernels.products import products_of_two_sparse, squared_lengths
+from svmbench.core.numeric.arrays import csr_parts, raw
 
 #: Up to so many samples the whole matrix is made once: it takes 8 MiB.
 SMALL = 1024
@@ -25,6 +41,18 @@ SINGLE_FROM = 1e-4
 
 #: From so many columns at a time on one product of matrices is faster than as many of vectors.
 FROM_BLOCKS = 8
+
+#: Columns of a piece: sums and exponents of it stay in the first-level cache.
+PIECE = 512
+
+#: Up to so many dense features differences are faster than a product.
+FEW_FEATURES = 40
+
+#: Sparse inputs with a larger share of nonzeros are treated as dense.
+SPARSE_BELOW = 0.2
+
+#: Squares of larger numbers overflow in single precision.
+LARGEST_INPUT = 1e15
 
 
 class Columns(Protocol):
@@ -105,28 +133,6 @@ class RowColumns:
         self._rows.fill(B, self._columns, start, stop, out, self._places)
 
 
-class SingleColumns:
-    """Columns in float32, one by one; see :class:`Columns`.
-
-    Parameters
-    ----------
-    maker : OneColumn
-    n_samples : int
-    """
-
-    matrix: np.ndarray | None = None
-    dtype = np.float32
-    in_pieces = False
-
-    def __init__(self, maker: OneColumn, n_samples: int) -> None:
-        self.n_samples, self.column = n_samples, maker.fill
-
-    def block(self, B: np.ndarray, start: int, stop: int, out: np.ndarray) -> None:
-        """Compute whole columns: `start` to `stop` must be all samples."""
-        for i, place in zip(B, out, strict=True):
-            self.column(i, place)
-
-
 class DoubleColumns:
     """Columns in float64, as a source gives them; see :class:`Columns`.
 
@@ -152,6 +158,145 @@ class DoubleColumns:
         out[:] = self.source.block(B, slice(None) if everyone else slice(start, stop))
 
 
+def central_row(X: np.ndarray) -> np.ndarray:
+    """Return the sample nearest to the mean: shifted by it, integers stay exact."""
+    mean = X.mean(axis=0)
+    # Of a few: any of them serves.
+    some = X[:: max(1, len(X) // 256)]
+    return np.asarray(some[np.argmin(np.sum((some - mean) ** 2, axis=1))])
+
+
+class SingleColumns(ABC):
+    """RBF columns in float32, one by one; see :class:`Columns`."""
+
+    matrix: np.ndarray | None = None
+    dtype = np.float32
+    in_pieces = False
+    n_samples: int
+
+    @abstractmethod
+    def column(self, i: int, out: np.ndarray) -> None:
+        """Compute."""
+
+    def block(self, B: np.ndarray, start: int, stop: int, out: np.ndarray) -> None:
+        """Compute whole columns: `start` to `stop` must be all samples."""
+        for i, place in zip(B, out, strict=True):
+            self.column(i, place)
+
+
+@compiled_sums
+def fill_differences(X: np.ndarray, i: int, factor: np.float32, out: np.ndarray) -> None:
+    """Write the column of sample `i` from features by rows, float32 of shape (d, n)."""
+    d, n = X.shape
+    squares, power = np.empty(PIECE, dtype=np.float32), np.empty(PIECE, dtype=np.int32)
+    for first in range(0, n, PIECE):
+        m = min(PIECE, n - first)
+        for k in range(m):
+            squares[k] = np.float32(0.0)
+        j = 0
+        while j + 3 < d:
+            z0, z1, z2, z3 = X[j, i], X[j + 1, i], X[j + 2, i], X[j + 3, i]
+            x0, x1 = X[j, first : first + m], X[j + 1, first : first + m]
+            x2, x3 = X[j + 2, first : first + m], X[j + 3, first : first + m]
+            for k in range(m):
+                e0, e1, e2, e3 = x0[k] - z0, x1[k] - z1, x2[k] - z2, x3[k] - z3
+                squares[k] += (e0 * e0 + e1 * e1) + (e2 * e2 + e3 * e3)
+            j += 4
+        while j < d:
+            z0, x0 = X[j, i], X[j, first : first + m]
+            for k in range(m):
+                squares[k] += (x0[k] - z0) * (x0[k] - z0)
+            j += 1
+        gauss_of_squares(squares[:m], factor, power[:m], out[first : first + m])
+
+
+class DifferenceColumns(SingleColumns):
+    """Columns by squared differences.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+    gamma : float
+    """
+
+    def __init__(self, X: np.ndarray, gamma: float) -> None:
+        self.n_samples = len(X)
+        self._X = np.empty(X.shape[::-1], dtype=np.float32)
+        np.subtract(X.T, central_row(X)[:, np.newaxis], out=self._X, casting="same_kind")
+        self._factor = single_factor(gamma)
+
+    def column(self, i: int, out: np.ndarray) -> None:
+        """Subtract, square, sum and transform."""
+        fill_differences(self._X, i, self._factor, out)
+
+
+def _transform(out: np.ndarray, lengths: np.ndarray, i: int, gamma: float) -> None:
+    """Turn inner products with sample `i` into its column, in place, float32 of shape (n,)."""
+    values = out[np.newaxis]
+    gauss_single(values, lengths[i : i + 1], lengths, gamma, values, np.zeros(1, dtype=np.int64))
+
+
+class ProductColumns(SingleColumns):
+    """Columns by one product of a matrix and a vector.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+    gamma : float
+    """
+
+    def __init__(self, X: np.ndarray, gamma: float) -> None:
+        self.n_samples, self._gamma = len(X), gamma
+        self._X = np.empty(X.shape, dtype=np.float32)
+        np.subtract(X, central_row(X), out=self._X, casting="same_kind")
+        self._lengths = raw(squared_lengths(self._X))
+
+    def column(self, i: int, out: np.ndarray) -> None:
+        """Multiply and transform."""
+        np.matmul(self._X, self._X[i], out=out)
+        _transform(out, self._lengths, i, self._gamma)
+
+
+class ScatterColumns(SingleColumns):
+    """Columns from sparse inputs.
+
+    Parameters
+    ----------
+    X : csr_array of shape (n_samples, n_features)
+    gamma : float
+    """
+
+    def __init__(self, X: sp.csr_array, gamma: float) -> None:
+        self.n_samples, self._gamma = X.shape[0], gamma
+        rows = sp.csr_array(X, dtype=np.float32)
+        self._rows, self._features = csr_parts(rows), csr_parts(sp.csr_array(rows.T))
+        self._lengths = raw(squared_lengths(rows))
+
+    def column(self, i: int, out: np.ndarray) -> None:
+        """Multiply by the sample's non-zeros and transform."""
+        products_of_two_sparse(*self._rows, i, *self._features, out[np.newaxis])
+        _transform(out, self._lengths, i, self._gamma)
+
+
+def single_columns(X: Any, gamma: float) -> SingleColumns | None:
+    """Return the fastest single RBF columns; None where float32 can't hold the inputs.
+
+    Parameters
+    ----------
+    X : ndarray or csr_array of shape (n_samples, n_features)
+    gamma : float
+    """
+    n, d = X.shape
+    if sp.issparse(X):
+        if X.nnz < SPARSE_BELOW * n * d:
+            large = np.abs(X.data).max(initial=0.0) > LARGEST_INPUT
+            return None if large else ScatterColumns(X, gamma)
+        X = X.toarray()
+    if np.abs(X).max(initial=0.0) > LARGEST_INPUT:
+        return None
+    return DifferenceColumns(X, gamma) if d <= FEW_FEATURES else ProductColumns(X, gamma)
+
+
 def columns_of(source: KernelSource, tol: float, t: int = 1) -> Columns:
     """Return the fastest columns of a source that serve a tolerance of the gradient.
 
@@ -174,12 +319,12 @@ def columns_of(source: KernelSource, tol: float, t: int = 1) -> Columns:
         return DoubleColumns(source)
     if X.shape[1] <= MOST_BITS and is_binary(X):
         return RowColumns(BitRows(X, function))
-    maker = one_column(X, function.gamma)
-    if maker is None:
+    single = single_columns(X, function.gamma)
+    if single is None:
         return DoubleColumns(source)
-    if t >= FROM_BLOCKS and isinstance(maker, ProductColumn):
+    if t >= FROM_BLOCKS and isinstance(single, ProductColumns):
         return RowColumns(DenseRows(X, function))
-    return SingleColumns(maker, source.n_samples)
+    return single
 
 
 def warm_up() -> list[Columns]:
@@ -188,7 +333,7 @@ def warm_up() -> list[Columns]:
     wide = np.tile(X, (1, FEW_FEATURES))
     sparse = sp.csr_array(np.pad(X, ((0, 0), (0, 30))))
     function = KernelFunction("rbf", 1.0)
-    makers = [one_column(each, 1.0) for each in (X, wide, sparse)]
+    singles = [single_columns(each, 1.0) for each in (X, wide, sparse)]
     K = function.between(X, X)
     kinds: list[Columns] = [
         MatrixColumns(K),
@@ -196,7 +341,7 @@ def warm_up() -> list[Columns]:
         DoubleColumns(KernelSource.from_inputs(X, function)),
         RowColumns(BitRows(X, function)),
         RowColumns(DenseRows(X, function)),
-        *(SingleColumns(maker, len(X)) for maker in makers if maker is not None),
+        *(single for single in singles if single is not None),
     ]
     for columns in kinds:
         columns.block(np.arange(2), 0, len(X), np.empty((2, len(X)), dtype=columns.dtype))

@@ -16,10 +16,10 @@ import scipy.sparse as sp
 
 from svmbench.base.compiled import compiled, compiled_fused
 from svmbench.core.kernels.exponential import gauss_single
-from svmbench.core.kernels.kernels import KernelFunction, squared_lengths
+from svmbench.core.kernels.kernels import KernelFunction
+from svmbench.core.kernels.products import squared_lengths, subtract_half_distances
 from svmbench.core.kernels.row_store import subtract_rows
 from svmbench.core.kernels.threads import Tally
-from svmbench.core.kernels.tile_loops import subtract_half_distances
 from svmbench.core.numeric.arrays import central_row, in_fours, largest_value
 
 #: Rows of up to so many features are made so in any case …

@@ -157,16 +157,20 @@ def gauss_single(
     """
     wide_vectors()
     n = P.shape[1]
-    power, part = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.float32)
+    width = min(n, PIECE_VALUES)
+    power, part = np.empty(width, dtype=np.int32), np.empty(width, dtype=np.float32)
     two_to_k = power.view(np.float32)
     zero, two, factor = np.float32(0.0), np.float32(2.0), np.float32(-gamma * LOG2_E)
     for i in range(P.shape[0]):
-        row, length, target = P[i], a[i], out[at[i]]
-        for j in range(n):
-            distance = length + b[j] - two * row[j]
-            part[j], power[j] = power_of_two(factor * (distance if distance > zero else zero))
-        for j in range(n):
-            target[j] = part[j] * two_to_k[j]
+        length = a[i]
+        for start in range(0, n, PIECE_VALUES):
+            row, others = P[i, start : start + PIECE_VALUES], b[start : start + PIECE_VALUES]
+            target = out[at[i], start : start + PIECE_VALUES]
+            for j in range(len(row)):
+                distance = length + others[j] - two * row[j]
+                part[j], power[j] = power_of_two(factor * (distance if distance > zero else zero))
+            for j in range(len(row)):
+                target[j] = part[j] * two_to_k[j]
 
 
 def single_factor(gamma: float) -> np.float32:

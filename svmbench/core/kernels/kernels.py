@@ -2,7 +2,7 @@
 
 `KernelFunction` is the formula. `KernelSource` is what a solver is handed: rows and blocks of one
 kernel matrix by position, wherever they come from, and a count of the values that were asked for.
-Rows that stay in memory within a budget are in ``kernel/row_store.py``.
+Rows that stay in memory within a budget are in ``row_cache.py``.
 """
 
 from __future__ import annotations
@@ -14,29 +14,23 @@ import numpy as np
 import scipy.sparse as sp
 
 from svmbench.core.kernels.bits import MOST_BITS, count_pieces, is_binary, pack
-from svmbench.core.kernels.differences import minus_half_distances
 from svmbench.core.kernels.exponential import gauss_double, gauss_single
-from svmbench.core.kernels.sparse_products import SparseProducts
+from svmbench.core.kernels.products import (
+    SparseProducts,
+    inner_products,
+    minus_half_distances,
+    squared_lengths,
+)
 from svmbench.core.numeric.arrays import raw
 from svmbench.core.numeric.submatrix import Workspace, gather
 
 #: Rows of a distance matrix that are computed at a time.
 DISTANCE_ROWS = 512
 
-#: Sparse rows that are multiplied with the whole matrix at a time, as dense columns.
-SPARSE_ROWS = 256
-
 #: Where rounding of inner products may move an RBF value by more, differences are squared instead.
 ROUNDING = 1e-9
 
 MIB = 1 << 20
-
-
-def squared_lengths(X: Any) -> np.ndarray:
-    """Return the squared length of each row of a dense or CSR matrix, shape (n_samples,)."""
-    if sp.issparse(X):
-        return np.asarray(X.multiply(X).sum(axis=1), dtype=X.dtype).ravel()
-    return np.einsum("ij,ij->i", X, X)
 
 
 def squared_distances(X: Any, out: np.ndarray | None = None, dtype: Any = np.float32) -> np.ndarray:
@@ -165,19 +159,6 @@ class KernelFunction:
         if self.name == "rbf":
             return np.ones(A.shape[0])
         return self.of_products(np.array(squared_lengths(A), dtype=np.float64))
-
-
-def inner_products(A: Any, B: Any) -> np.ndarray:
-    """Return ``A @ B.T`` as a C-ordered dense array; either may be CSR."""
-    if not sp.issparse(A) and not sp.issparse(B):
-        return A @ B.T
-    P = np.empty((A.shape[0], B.shape[0]), dtype=B.dtype)
-    # Sparse times a few dense columns is several times faster than sparse times sparse.
-    for start in range(0, A.shape[0], SPARSE_ROWS):
-        rows = A[start : start + SPARSE_ROWS]
-        dense = rows.toarray() if sp.issparse(rows) else rows
-        P[start : start + SPARSE_ROWS] = (B @ np.ascontiguousarray(dense.T)).T
-    return P
 
 
 class KernelSource:

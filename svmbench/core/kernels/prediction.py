@@ -27,17 +27,18 @@ from typing import Any, Protocol
 import numpy as np
 import scipy.sparse as sp
 
+from svmbench.base.compiled import compiled_sums
 from svmbench.core.contract.declaration import KERNELS
 from svmbench.core.kernels.bits import MOST_BITS, common_value, count_pieces, pack, table_of
 from svmbench.core.kernels.exponential import gauss_double, gauss_single
-from svmbench.core.kernels.kernels import KernelFunction, squared_lengths
-from svmbench.core.kernels.threads import Crew
-from svmbench.core.kernels.tile_loops import (
-    add_products,
+from svmbench.core.kernels.kernels import KernelFunction
+from svmbench.core.kernels.products import (
     products_of_sparse,
     products_of_two_sparse,
+    squared_lengths,
     subtract_half_distances,
 )
+from svmbench.core.kernels.threads import Crew
 from svmbench.core.numeric.arrays import central_row, csr_parts, in_fours, raw
 
 #: Rows and points of a tile: kernel values of 1 MiB. With few points it has more rows, up to so
@@ -206,6 +207,16 @@ class Sums(Protocol):
 
     def end(self, part: Any, top: int, bottom: int) -> None:
         """Conclude the rows from `top` to `bottom`, once or for each large part of the points."""
+
+
+@compiled_sums
+def add_products(K: np.ndarray, coefficients: np.ndarray, out: np.ndarray) -> None:
+    """Add ``K @ coefficients`` to `out`, K (m, n) in single precision and the sums in double."""
+    for i in range(len(out)):
+        row, total = K[i], 0.0
+        for j in range(len(coefficients)):
+            total += coefficients[j] * np.float64(row[j])
+        out[i] += total
 
 
 class OneSum:

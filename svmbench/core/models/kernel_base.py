@@ -26,12 +26,12 @@ from svmbench.core.contract.base import (
 from svmbench.core.contract.declaration import KERNELS
 from svmbench.core.contract.problems import FREE, NO_OFFSET, Offset, Values, absorbed
 from svmbench.core.contract.useless import warn_if_useless
-from svmbench.core.kernels import differences, prediction, sparse_products
+from svmbench.core.kernels import prediction, products
+from svmbench.core.kernels.gamma_scale import RULES, gamma_value
 from svmbench.core.kernels.given_kernel import GivenKernel, is_given, require_kernel
 from svmbench.core.kernels.kernels import KernelFunction, KernelSource
 from svmbench.core.kernels.prediction import require_precision
 from svmbench.core.kernels.threads import require_n_jobs
-from svmbench.core.kernels.widths import RULES, width
 from svmbench.core.models.expansion import Expansion
 from svmbench.core.numeric.arrays import canonical_csr
 
@@ -213,12 +213,12 @@ class KernelSolver(Solver):
         return False
 
     def prepare(self, X: Any, y: Any) -> TrainingData:
-        """Validate, and settle gamma: see :func:`svmbench.core.kernels.widths.width`."""
+        """Validate, and settle gamma: see :func:`svmbench.core.kernels.gamma_scale.gamma_value`."""
         data = self._validate(X, y)
         if is_given(self.kernel):
             self.gamma_ = 0.0
         else:
-            self.gamma_ = width(self.gamma, data.X)
+            self.gamma_ = gamma_value(self.gamma, data.X)
         data.native = data.X
         return data
 
@@ -338,10 +338,8 @@ class KernelSolver(Solver):
     def warm_up_rest(cls) -> None:
         """Call what evaluates kernels and models; subclasses add their own."""
         super().warm_up_rest()
-        differences.warm_up()
+        products.warm_up()
         prediction.warm_up()
-        if cls.declaration.sparse:
-            sparse_products.warm_up()
 
     @classmethod
     def open_methods(cls) -> list[str]:

@@ -24,8 +24,8 @@ from svmbench.core.contract.base import (
     unfitted,
 )
 from svmbench.core.contract.problems import Offset, Problem
+from svmbench.core.kernels.gamma_scale import gamma_value
 from svmbench.core.kernels.given_kernel import PRECOMPUTED
-from svmbench.core.kernels.widths import width
 from svmbench.core.models.pair_training import Objectives, PairsAlone, PairsTogether, PairTraining
 from svmbench.core.models.pairs import Pairs, row_blocks, vote
 from svmbench.core.models.shared_points import SharedPoints
@@ -127,7 +127,7 @@ class OneVsOne(ClassifierMixin, Solver):
         is_given = getattr(estimator, "kernel", None) == PRECOMPUTED
         if isinstance(getattr(estimator, "gamma", None), str) and not is_given:
             # Every pair has the kernel of the whole problem, as in LIBSVM and scikit-learn.
-            estimator.gamma = width(estimator.gamma, X)
+            estimator.gamma = gamma_value(estimator.gamma, X)
         suits = getattr(estimator, "trains_pairs_together", None)
         together = suits is not None and not is_given and suits(np.bincount(codes))
         self._training = (PairsTogether if together else PairsAlone)(estimator, self.pairs_)
@@ -170,7 +170,7 @@ class OneVsOne(ClassifierMixin, Solver):
 
     @property
     def gamma_(self) -> float:
-        """The width that the kernels of all pairs have, of a kernel solver."""
+        """The gamma of the kernels of all pairs, of a kernel solver."""
         return float(self._trained.kernel_model.gamma_)
 
     @property

@@ -16,19 +16,17 @@ from svmbench.core.kernel_svm import sgd_lssvm
 from svmbench.core.kernel_svm.sgd_lssvm import SGDLSSVM, Descent, descend
 from svmbench.core.kernel_svm.steepest_steps import step_and_select
 from svmbench.core.kernels.columns import (
+    DifferenceColumns,
     DoubleColumns,
     MatrixColumns,
+    ProductColumns,
     RowColumns,
+    ScatterColumns,
     SingleColumns,
     columns_of,
+    single_columns,
 )
 from svmbench.core.kernels.kernels import KernelFunction, KernelSource
-from svmbench.core.kernels.one_column import (
-    DifferenceColumn,
-    ProductColumn,
-    ScatterColumn,
-    one_column,
-)
 from svmbench.core.models import kernel_base
 
 RBF = KernelFunction("rbf", gamma=0.7)
@@ -125,7 +123,7 @@ def test_single_precision_follows_double(t, form):
     X, y = make_problem(n=400, d=6)
     y = y.astype(float)
     one, two = Descent.from_zero(y), Descent.from_zero(y)
-    columns = SingleColumns(one_column(form(X), RBF.gamma), len(y))
+    columns = single_columns(form(X), RBF.gamma)
     descend(one, columns, 2.0, t, 1e-2, 100_000)
     descend(two, DoubleColumns(source_of(X)), 2.0, t, 1e-2, 100_000)
     assert abs(one.iterations - two.iterations) <= 0.1 * two.iterations
@@ -188,21 +186,21 @@ def test_columns_follow_the_inputs_and_the_tolerance():
 @needs_jit
 @pytest.mark.parametrize(
     ("maker", "d", "density"),
-    [(DifferenceColumn, 7, 0.9), (ProductColumn, 50, 0.9), (ScatterColumn, 50, 0.1)],
+    [(DifferenceColumns, 7, 0.9), (ProductColumns, 50, 0.9), (ScatterColumns, 50, 0.1)],
 )
 @pytest.mark.parametrize("offset", [0.0, 1000.0])
 def test_single_columns_are_those_of_double_precision(maker, d, density, offset):
     X, _ = make_problem(n=700, d=d, density=density)
-    X = sp.csr_array(X) if maker is ScatterColumn else np.round(X * 64.0) / 64.0 + offset
-    made = one_column(X, 0.3)
+    X = sp.csr_array(X) if maker is ScatterColumns else np.round(X * 64.0) / 64.0 + offset
+    made = single_columns(X, 0.3)
     assert type(made) is maker
     out = np.full(700, np.nan, dtype=np.float32)
     exact = KernelFunction("rbf", 0.3).between(X, X)
     for i in (0, 511, 699):
-        made.fill(i, out)
+        made.column(i, out)
         assert_allclose(out, exact[i], atol=2e-6)
     K = np.zeros((3, 700), dtype=np.float32)
-    SingleColumns(made, 700).block(np.array([5, 0, 698]), 0, 700, K)
+    made.block(np.array([5, 0, 698]), 0, 700, K)
     assert_allclose(K, exact[[5, 0, 698]], atol=2e-6)
 
 
@@ -246,11 +244,11 @@ def test_where_single_precision_fails_double_takes_over(monkeypatch):
     X, y = make_problem(n=1200, d=50, density=0.1)
 
     def flawed(X, gamma):
-        made = ScatterColumn(X, gamma)
+        made = ScatterColumns(X, gamma)
         made._lengths = (1.01 * made._lengths).astype(np.float32)
         return made
 
-    monkeypatch.setattr("svmbench.core.kernels.columns.one_column", flawed)
+    monkeypatch.setattr("svmbench.core.kernels.columns.single_columns", flawed)
     model = SGDLSSVM(C=2.0, gamma=0.7).fit(sp.csr_array(X), y)
     assert model.counters_["rebuilt"] == 1
     f = model.decision_function(X)

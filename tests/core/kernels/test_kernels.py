@@ -88,8 +88,8 @@ def test_an_entry_that_a_sparse_row_has_twice_counts_as_its_sum():
 
 def test_many_sparse_values_at_a_time_are_made_by_matrices(monkeypatch):
     source = KernelSource.from_inputs(sp.csr_array(X), KernelFunction("linear"))
-    monkeypatch.setattr("svmbench.core.kernels.sparse_products.FEW_PRODUCTS", 100)
-    monkeypatch.setattr("svmbench.core.kernels.sparse_products.multiply", None)
+    monkeypatch.setattr("svmbench.core.kernels.products.FEW_PRODUCTS", 100)
+    monkeypatch.setattr("svmbench.core.kernels.products.multiply", None)
     assert_allclose(source.rows(np.arange(5)), X[:5] @ X.T, rtol=1e-12)
 
 

@@ -15,8 +15,8 @@ from small_problems import make_problem, needs_jit
 
 from svmbench.baselines import catalogue
 from svmbench.core.csvc import CSVC
+from svmbench.core.kernels.gamma_scale import gamma_scale
 from svmbench.core.kernels.kernels import KernelSource
-from svmbench.core.kernels.widths import scale
 from svmbench.core.linear.alsvm import ALSVM
 from svmbench.core.linear.alsvm_batch import ALSVMBatch
 from svmbench.core.linear.asvm import ASVM
@@ -200,16 +200,16 @@ def test_gamma_by_scale_does_not_cancel(form, offset):
     X, _ = make_problem(n=60, d=4)
     X[:, 0] = np.where(X[:, 0] > 0, X[:, 0], -offset)
     expected = 1.0 / (4 * np.var((X + offset).astype(np.longdouble)))
-    assert scale(form(X + offset)) == pytest.approx(float(expected), rel=1e-7)
+    assert gamma_scale(form(X + offset)) == pytest.approx(float(expected), rel=1e-7)
     assert SVC(gamma="scale").fit(X + offset, X[:, 1] > 0)._gamma == pytest.approx(
-        scale(form(X + offset)), rel=1e-6
+        gamma_scale(form(X + offset)), rel=1e-6
     )
 
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
 @pytest.mark.parametrize("value", [0.0, 0.1, 1e9 / 3.0])
 def test_gamma_of_flat_inputs_is_one(form, value):
-    assert scale(form(np.full((7, 3), value))) == 1.0
+    assert gamma_scale(form(np.full((7, 3), value))) == 1.0
 
 
 @pytest.mark.parametrize("name", ["csvc", "smo", "dcd-l1", "dcd-l2", "alsvm", "one-class"])

@@ -1,4 +1,4 @@
-"""The width of a kernel that is made of the inputs: gamma="scale" or gamma="auto"."""
+"""The value of a kernel's gamma that depends on the inputs: ``"scale"`` and ``"auto"``."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ import scipy.sparse as sp
 #: A variance below this share of the mean square has lost half of its digits to cancellation.
 CANCELLED = 1e-8
 
-
 #: The words that `gamma` may be, as in scikit-learn.
 RULES = ("scale", "auto")
 
 
-def width(gamma: Any, X: Any) -> float:
-    """Return the width that a parameter `gamma` stands for on some inputs.
+def gamma_value(gamma: Any, X: Any) -> float:
+    """Return the number that a parameter `gamma` stands for on some inputs.
 
     Parameters
     ----------
@@ -25,11 +24,11 @@ def width(gamma: Any, X: Any) -> float:
     X : ndarray or csr_array of shape (n_samples, n_features)
     """
     if isinstance(gamma, str):
-        return scale(X) if gamma == "scale" else 1.0 / X.shape[1]
+        return gamma_scale(X) if gamma == "scale" else 1.0 / X.shape[1]
     return float(gamma)
 
 
-def scale(X: Any) -> float:
+def gamma_scale(X: Any) -> float:
     """Return the gamma that is called ``"scale"``: 1 / (n_features * variance of X); 1 if flat.
 
     Parameters

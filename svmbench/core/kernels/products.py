@@ -1,0 +1,311 @@
+"""Inner products and squared distances of samples, dense and CSR: the loops below the kernels.
+
+- `inner_products`, `squared_lengths`: whole matrices, by BLAS and scipy;
+- `SparseProducts`: a few rows of one CSR matrix with some others, without making matrices;
+- `products_of_sparse`, `products_of_two_sparse`: rows of a CSR matrix with a tile of points;
+- `minus_half_distances`, `subtract_half_distances`: squared distances from differences of
+  coordinates. By |a|^2 + |b|^2 - 2ab the squared distance carries the rounding of the lengths: for
+  samples near each other and far from zero nothing may be left. Differences take longer.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from svmbench.base.compiled import compiled, compiled_fused, wide_vectors
+from svmbench.core.numeric.arrays import canonical_csr, csr_parts, in_fours, raw
+
+#: Sparse rows that are multiplied with the whole matrix at a time, as dense columns.
+DENSE_ROWS = 256
+
+#: Columns of a piece of distances: it stays in the second-level cache.
+DISTANCE_COLUMNS = 512
+
+#: Up to so many rows at a time are multiplied one by one; of more, matrices are worth making.
+FEW_ROWS = 4
+
+#: Up to so many products of two numbers take less time than making the matrices does.
+FEW_PRODUCTS = 300_000
+
+
+#: Data, indices and starts of a CSR matrix.
+Parts = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+def squared_lengths(X: Any) -> np.ndarray:
+    """Return the squared length of each row of a dense or CSR matrix, shape (n_samples,)."""
+    if sp.issparse(X):
+        return np.asarray(X.multiply(X).sum(axis=1), dtype=X.dtype).ravel()
+    return np.einsum("ij,ij->i", X, X)
+
+
+def inner_products(A: Any, B: Any) -> np.ndarray:
+    """Return ``A @ B.T`` as a C-ordered dense array; either may be CSR."""
+    if not sp.issparse(A) and not sp.issparse(B):
+        return A @ B.T
+    P = np.empty((A.shape[0], B.shape[0]), dtype=B.dtype)
+    # Sparse times a few dense columns is several times faster than sparse times sparse.
+    for start in range(0, A.shape[0], DENSE_ROWS):
+        rows = A[start : start + DENSE_ROWS]
+        dense = rows.toarray() if sp.issparse(rows) else rows
+        P[start : start + DENSE_ROWS] = (B @ np.ascontiguousarray(dense.T)).T
+    return P
+
+
+@compiled
+def multiply(
+    data: np.ndarray,
+    indices: np.ndarray,
+    starts: np.ndarray,
+    rows: np.ndarray,
+    others: np.ndarray,
+    scratch: np.ndarray,
+    out: np.ndarray,
+) -> None:
+    """Write the inner products of rows with others.
+
+    Parameters
+    ----------
+    data, indices, starts : ndarray
+        CSR.
+    rows, others : ndarray of int64 of shape (m,), (n,)
+        Positions.
+    scratch : ndarray of shape (n_features,)
+        Zeros; zeros again afterwards.
+    out : ndarray of shape (m, n)
+    """
+    for a in range(len(rows)):
+        for p in range(starts[rows[a]], starts[rows[a] + 1]):
+            scratch[indices[p]] += data[p]
+        for b in range(len(others)):
+            product = 0.0
+            for p in range(np.uint32(starts[others[b]]), np.uint32(starts[others[b] + 1])):
+                product += data[p] * scratch[np.uint32(indices[p])]
+            out[a, b] = product
+        for p in range(starts[rows[a]], starts[rows[a] + 1]):
+            scratch[indices[p]] = 0.0
+
+
+@compiled
+def square(
+    data: np.ndarray,
+    indices: np.ndarray,
+    starts: np.ndarray,
+    rows: np.ndarray,
+    scratch: np.ndarray,
+    out: np.ndarray,
+) -> None:
+    """Write the squared lengths of rows to `out`, shape (len(rows),); see :func:`multiply`."""
+    for a in range(len(rows)):
+        for p in range(starts[rows[a]], starts[rows[a] + 1]):
+            scratch[indices[p]] += data[p]
+        total = 0.0
+        for p in range(starts[rows[a]], starts[rows[a] + 1]):
+            total += data[p] * scratch[indices[p]]
+        for p in range(starts[rows[a]], starts[rows[a] + 1]):
+            scratch[indices[p]] = 0.0
+        out[a] = total
+
+
+class SparseProducts:
+    """Inner products and squared lengths of rows of a matrix by position.
+
+    Parameters
+    ----------
+    X : csr_array of shape (n_samples, n_features)
+    """
+
+    def __init__(self, X: sp.csr_array) -> None:
+        self.n_samples = X.shape[0]
+        self._parts = csr_parts(X)
+        self._scratch = np.zeros(X.shape[1])
+        self._a_row = len(X.data) / max(1, X.shape[0])
+        self._lengths: np.ndarray | None = None
+
+    def pays_for(self, n_rows: int, n_others: int) -> bool:
+        """Return whether products of so many rows and others cost less here than as matrices."""
+        return n_rows <= FEW_ROWS or n_rows * n_others * self._a_row <= FEW_PRODUCTS
+
+    def between(self, rows: np.ndarray, others: np.ndarray) -> np.ndarray:
+        """Return the inner products of rows with others, float64 of shape (m, n)."""
+        out = np.empty((len(rows), len(others)))
+        multiply(*self._parts, raw(rows), raw(others), self._scratch, out)
+        return out
+
+    def squared_lengths(self, rows: np.ndarray) -> np.ndarray:
+        """Return the squared lengths of rows; those of all are computed once."""
+        if len(rows) < self.n_samples:
+            return self._square(rows)
+        if self._lengths is None:
+            self._lengths = self._square(np.arange(self.n_samples))
+        return self._lengths[rows]
+
+    def _square(self, rows: np.ndarray) -> np.ndarray:
+        lengths = np.empty(len(rows))
+        square(*self._parts, raw(rows), self._scratch, lengths)
+        return lengths
+
+
+@compiled
+def products_of_sparse(
+    data: np.ndarray,
+    indices: np.ndarray,
+    starts: np.ndarray,
+    first: int,
+    others: np.ndarray,
+    start: int,
+    out: np.ndarray,
+) -> None:
+    """Write inner products of CSR rows, from `first` on, with dense points, from `start` on.
+
+    Parameters
+    ----------
+    data, indices, starts : ndarray
+        Of the CSR matrix.
+    first, start : int
+    others : ndarray of shape (n_features, at least start + n_points)
+        The points, a column each: a non-zero meets all of them in one run.
+    out : ndarray of shape (n_rows, n_points)
+    """
+    for i in range(len(out)):
+        row = out[i]
+        for j in range(len(row)):
+            row[j] = 0.0
+        for p in range(np.uint32(starts[first + i]), np.uint32(starts[first + i + 1])):
+            value, other = data[p], others[np.uint32(indices[p]), start : start + len(row)]
+            for j in range(len(row)):
+                row[j] += value * other[j]
+
+
+@compiled
+def products_of_two_sparse(
+    data: np.ndarray,
+    indices: np.ndarray,
+    starts: np.ndarray,
+    first: int,
+    other_data: np.ndarray,
+    other_indices: np.ndarray,
+    other_starts: np.ndarray,
+    out: np.ndarray,
+) -> None:
+    """Write inner products of CSR rows, from `first` on, with sparse points.
+
+    Parameters
+    ----------
+    data, indices, starts : ndarray
+        Of the CSR matrix.
+    first : int
+    other_data, other_indices, other_starts : ndarray
+        Of the points by features: CSR of shape (n_features, n_points).
+    out : ndarray of shape (n_rows, n_points)
+    """
+    for i in range(len(out)):
+        row = out[i]
+        for j in range(len(row)):
+            row[j] = 0.0
+        for p in range(np.uint32(starts[first + i]), np.uint32(starts[first + i + 1])):
+            value, feature = data[p], np.uint32(indices[p])
+            for q in range(np.uint32(other_starts[feature]), np.uint32(other_starts[feature + 1])):
+                row[np.uint32(other_indices[q])] += value * other_data[q]
+
+
+@compiled_fused
+def subtract_half_distances(
+    A: np.ndarray, B: np.ndarray, start: int, half: float, out: np.ndarray
+) -> None:
+    """Write minus half the squared distances of rows and points, from their differences.
+
+    Parameters
+    ----------
+    A : ndarray of shape (m, d)
+        Rows; m and d are multiples of four.
+    B : ndarray of shape (d, at least start + n)
+        Points, a column each, of which those from `start` on are wanted.
+    start : int
+    half : float
+        1/2, of the type of the arrays.
+    out : ndarray of shape (m, n)
+    """
+    wide_vectors()
+    n = out.shape[1]
+    # Only of a whole array the compiler knows that columns lie side by side.
+    for i in range(0, len(A), 4):
+        for each in range(4):
+            out[i + each] = 0.0
+        o0, o1, o2, o3 = out[i], out[i + 1], out[i + 2], out[i + 3]
+        for k in range(0, A.shape[1], 4):
+            z0, z1 = B[k, start : start + n], B[k + 1, start : start + n]
+            z2, z3 = B[k + 2, start : start + n], B[k + 3, start : start + n]
+            a, b, c, d = (
+                A[i, k : k + 4],
+                A[i + 1, k : k + 4],
+                A[i + 2, k : k + 4],
+                A[i + 3, k : k + 4],
+            )
+            a0, a1, a2, a3 = a[0], a[1], a[2], a[3]
+            b0, b1, b2, b3 = b[0], b[1], b[2], b[3]
+            c0, c1, c2, c3 = c[0], c[1], c[2], c[3]
+            d0, d1, d2, d3 = d[0], d[1], d[2], d[3]
+            for j in range(n):
+                x, y, z, w = z0[j], z1[j], z2[j], z3[j]
+                o0[j] -= half * ((a0 - x) ** 2 + (a1 - y) ** 2 + (a2 - z) ** 2 + (a3 - w) ** 2)
+                o1[j] -= half * ((b0 - x) ** 2 + (b1 - y) ** 2 + (b2 - z) ** 2 + (b3 - w) ** 2)
+                o2[j] -= half * ((c0 - x) ** 2 + (c1 - y) ** 2 + (c2 - z) ** 2 + (c3 - w) ** 2)
+                o3[j] -= half * ((d0 - x) ** 2 + (d1 - y) ** 2 + (d2 - z) ** 2 + (d3 - w) ** 2)
+
+
+@compiled
+def minus_half_of_sparse(rows: Parts, others: Parts, out: np.ndarray) -> None:
+    """Write minus half the squared distances of CSR rows to `out`, of shape (m, n)."""
+    (data, indices, starts), (other_data, other_indices, other_starts) = rows, others
+    for i in range(out.shape[0]):
+        end = starts[i + 1]
+        for j in range(out.shape[1]):
+            p, q, last, total = starts[i], other_starts[j], other_starts[j + 1], 0.0
+            while p < end or q < last:
+                if q == last or (p < end and indices[p] < other_indices[q]):
+                    total += data[p] ** 2
+                    p += 1
+                elif p == end or indices[p] > other_indices[q]:
+                    total += other_data[q] ** 2
+                    q += 1
+                else:
+                    total += (data[p] - other_data[q]) ** 2
+                    p += 1
+                    q += 1
+            out[i, j] = -0.5 * total
+
+
+def minus_half_distances(A: Any, B: Any) -> np.ndarray:
+    """Return minus half the squared distances of all pairs of rows, float64 of shape (m, n).
+
+    Parameters
+    ----------
+    A, B : ndarray or CSR of float64 of shape (m, n_features), (n, n_features)
+    """
+    m, n = A.shape[0], B.shape[0]
+    if sp.issparse(A) or sp.issparse(B):
+        out = np.empty((m, n))
+        minus_half_of_sparse(csr_parts(canonical_csr(A)), csr_parts(canonical_csr(B)), out)
+        return out
+    rows = np.ascontiguousarray(in_fours(in_fours(A, 1), 0))
+    columns = np.ascontiguousarray(in_fours(B, 1).T)
+    out = np.empty((len(rows), n))
+    for start in range(0, n, DISTANCE_COLUMNS):
+        piece = np.empty((len(rows), min(DISTANCE_COLUMNS, n - start)))
+        subtract_half_distances(rows, columns, start, np.float64(0.5), piece)
+        out[:, start : start + DISTANCE_COLUMNS] = piece
+    return out[:m]
+
+
+def warm_up() -> None:
+    """Load or compile the loops that a `KernelSource` calls."""
+    X, both = np.eye(2), np.arange(2)
+    products = SparseProducts(sp.csr_array(X))
+    products.between(both, both)
+    products.squared_lengths(both)
+    for each in (X, sp.csr_array(X)):
+        minus_half_distances(each, each)
