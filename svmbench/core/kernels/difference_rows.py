@@ -82,33 +82,6 @@ def points_of(X: Any) -> np.ndarray:
     return in_fours((dense - central_row(dense)).astype(np.float32), 1)
 
 
-def take_off(
-    rows: Any,
-    samples: np.ndarray,
-    factors: np.ndarray,
-    columns: Any,
-    part: Part,
-    v: np.ndarray,
-) -> None:
-    """Take a sum of rows off `v` by pieces of them that are filled, used, and written over.
-
-    Parameters
-    ----------
-    rows : Rows
-        Asked for pieces of its `height` and of `WIDTH` columns at most.
-    samples, factors, columns, part, v
-        As for ``Rows.take_off``.
-    """
-    height, places = rows.height, np.arange(rows.height)
-    scratch = np.empty((height, WIDTH), dtype=rows.dtype)
-    for first in range(*part, WIDTH):
-        end = min(first + WIDTH, part[1])
-        for top in range(0, len(samples), height):
-            some, change = samples[top : top + height], factors[top : top + height]
-            rows.fill(some, columns, first, end, scratch, places[: len(some)])
-            subtract_rows(scratch, places[: len(some)], change, v[first:end], 0, end - first)
-
-
 class MadeRows(ABC):
     """Rows in float32 that are made from inputs, of which several threads may make some at a time.
 
@@ -121,18 +94,27 @@ class MadeRows(ABC):
     n_samples: int
 
     def __init__(self) -> None:
-        self._tally = Tally()
+        self._counter = Tally()
 
     @property
     def evaluations(self) -> int:
         """Values made so far."""
-        return self._tally.total
+        return self._counter.total
 
     @abstractmethod
     def columns(self, J: np.ndarray | None) -> Any:
         """Return the samples `J` (None: all) in the form that `fill` wants."""
 
     @abstractmethod
+    def _taken(self, samples: np.ndarray) -> Any:
+        """Return samples in the form that `_write` wants."""
+
+    @abstractmethod
+    def _write(
+        self, taken: Any, columns: Any, part: Part, out: np.ndarray, at: np.ndarray, left: int
+    ) -> None:
+        """Write pieces of rows, of the samples in `taken`; see :meth:`fill`."""
+
     def fill(
         self,
         samples: np.ndarray,
@@ -144,12 +126,29 @@ class MadeRows(ABC):
         left: int = 0,
     ) -> None:
         """Write pieces of rows; see :class:`~.float32_rows.Rows`."""
+        self._write(self._taken(samples), columns, (start, stop), out, at, left)
+        self._counter.add(len(samples) * (stop - start))
 
     def take_off(
         self, samples: np.ndarray, factors: np.ndarray, columns: Any, part: Part, v: np.ndarray
     ) -> None:
-        """Take a sum of rows off `v`; see :class:`~.float32_rows.Rows`."""
-        take_off(self, samples, factors, columns, part, v)
+        """Take a sum of rows off `v`; see :class:`~.float32_rows.Rows`.
+
+        By pieces that are written, used while they are in the cache, and written over. Of fewer
+        rows a piece has more columns: a thread comes back to Python, where it may have to wait for
+        another, once for about ``HEIGHT * WIDTH`` values.
+        """
+        height = min(self.height, len(samples))
+        width = WIDTH * max(1, HEIGHT // max(1, height))
+        scratch, places = np.empty((height, width), dtype=self.dtype), np.arange(height)
+        for top in range(0, len(samples), self.height):
+            some, change = samples[top : top + height], factors[top : top + height]
+            taken, at = self._taken(some), places[: len(some)]
+            for first in range(*part, width):
+                end = min(first + width, part[1])
+                self._write(taken, columns, (first, end), scratch, at, 0)
+                subtract_rows(scratch, at, change, v[first:end], 0, end - first)
+        self._counter.add(len(samples) * (part[1] - part[0]))
 
     def whole(self) -> np.ndarray:
         """Return the whole matrix: strips from the diagonal on are made, and mirrored."""
@@ -200,26 +199,6 @@ def fill_differences(
             gauss_single(P[: len(places)], nothing[0], nothing[1], gamma, target, places)
 
 
-@compiled
-def take_off_differences(
-    A: np.ndarray,
-    factors: np.ndarray,
-    columns: np.ndarray,
-    part: Part,
-    gamma: float,
-    v: np.ndarray,
-) -> None:
-    """Take a sum of such rows off `v`; as for :func:`fill_differences` and ``Rows.take_off``."""
-    K, places = np.empty((HEIGHT, WIDTH), dtype=np.float32), np.arange(HEIGHT)
-    for first in range(part[0], part[1], WIDTH):
-        end = min(first + WIDTH, part[1])
-        for top in range(0, len(factors), HEIGHT):
-            change = factors[top : top + HEIGHT]
-            at = places[: len(change)]
-            fill_differences(A[top : top + HEIGHT], columns, (first, end), gamma, K, at, 0)
-            subtract_rows(K, at, change, v[first:end], 0, end - first)
-
-
 class DifferenceRows(MadeRows):
     """Rows of an RBF kernel of few features; see :class:`~.float32_rows.Rows`.
 
@@ -240,25 +219,11 @@ class DifferenceRows(MadeRows):
         """Return the samples `J`, a column each."""
         return np.ascontiguousarray((self.X if J is None else self.X[J]).T)
 
-    def fill(
-        self,
-        samples: np.ndarray,
-        columns: Any,
-        start: int,
-        stop: int,
-        out: np.ndarray,
-        at: np.ndarray,
-        left: int = 0,
-    ) -> None:
-        """Subtract, square, sum and transform; see :class:`~.float32_rows.Rows`."""
-        A = in_fours(self.X[samples], 0)
-        fill_differences(A, columns, (start, stop), self.gamma, out, at, left)
-        self._tally.add(len(samples) * (stop - start))
+    def _taken(self, samples: np.ndarray) -> np.ndarray:
+        return in_fours(self.X[samples], 0)
 
-    def take_off(
-        self, samples: np.ndarray, factors: np.ndarray, columns: Any, part: Part, v: np.ndarray
+    def _write(
+        self, taken: Any, columns: Any, part: Part, out: np.ndarray, at: np.ndarray, left: int
     ) -> None:
-        """Take a sum of rows off `v`, in one call; see :class:`~.float32_rows.Rows`."""
-        A = in_fours(self.X[samples], 0)
-        take_off_differences(A, factors, columns, part, self.gamma, v)
-        self._tally.add(len(samples) * (part[1] - part[0]))
+        """Subtract, square, sum and transform."""
+        fill_differences(taken, columns, part, self.gamma, out, at, left)

@@ -20,14 +20,17 @@ import scipy.sparse as sp
 
 from svmbench.base.compiled import compiled
 from svmbench.core.kernels.bits import MOST_BITS, count_pieces, is_binary, pack, table_of
-from svmbench.core.kernels.difference_rows import DifferenceRows, MadeRows, Part, suits, take_off
+from svmbench.core.kernels.difference_rows import (
+    HEIGHT,
+    WIDTH,
+    DifferenceRows,
+    MadeRows,
+    Part,
+    suits,
+)
 from svmbench.core.kernels.exponential import gauss_single
 from svmbench.core.kernels.kernels import KernelFunction, KernelSource
-from svmbench.core.kernels.row_store import subtract_rows
 from svmbench.core.numeric.arrays import raw
-
-#: Columns and rows of a piece: product, norms and result stay in the second-level cache.
-WIDTH, HEIGHT = 512, 256
 
 #: Sparse inputs are multiplied as dense ones from this share of non-zeros on.
 DENSE_FROM = 0.03
@@ -167,7 +170,7 @@ def fill_gauss(
     height : int
         Rows of a piece.
     out, at, left
-        As for ``Rows.fill``.
+        See ``Rows.fill``.
     """
     (A, lengths), (X, squares), (start, stop) = samples, columns, part
     scratch = np.empty(min(height, len(A)) * WIDTH, dtype=np.float32)
@@ -180,32 +183,6 @@ def fill_gauss(
             target = out[:, left + first - start : left + end - start]
             a, b = lengths[top : top + height], squares[first:end]
             gauss_single(P, a, b, gamma, target, at[top : top + height])
-
-
-@compiled
-def take_off_gauss(
-    samples: tuple[np.ndarray, np.ndarray],
-    factors: np.ndarray,
-    columns: tuple[np.ndarray, np.ndarray],
-    part: Part,
-    gamma: float,
-    height: int,
-    v: np.ndarray,
-) -> None:
-    """Take a sum of RBF rows off `v`; parameters as for :func:`fill_gauss` and ``Rows.take_off``.
-
-    Threads that come back to Python after every piece wait for each other there; this comes back
-    once.
-    """
-    A, lengths = samples
-    K, places = np.empty((min(height, len(A)), WIDTH), dtype=np.float32), np.arange(height)
-    for first in range(part[0], part[1], WIDTH):
-        end = min(first + WIDTH, part[1])
-        for top in range(0, len(A), height):
-            some = A[top : top + height], lengths[top : top + height]
-            at = places[: len(some[0])]
-            fill_gauss(some, columns, (first, end), gamma, height, K, at, 0)
-            subtract_rows(K, at, factors[top : top + height], v[first:end], 0, end - first)
 
 
 class DenseRows(MadeRows):
@@ -239,79 +216,23 @@ class DenseRows(MadeRows):
         """Return inputs and squared lengths of the samples `J`."""
         return (self.X, self.squares) if J is None else (self.X[J], self.squares[J])
 
-    def fill(
-        self,
-        samples: np.ndarray,
-        columns: Any,
-        start: int,
-        stop: int,
-        out: np.ndarray,
-        at: np.ndarray,
-        left: int = 0,
-    ) -> None:
-        """Multiply, transform and write; see :class:`Rows`."""
-        if self.function.name == "rbf":
-            some, part = (self.X[samples], self.squares[samples]), (start, stop)
-            fill_gauss(some, columns, part, self.function.gamma, self.height, out, at, left)
-        else:
-            self._fill_products(samples, columns[0], start, stop, out[:, left:], at)
-        self._tally.add(len(samples) * (stop - start))
+    def _taken(self, samples: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return self.X[samples], self.squares[samples]
 
-    def _fill_products(
-        self, samples: np.ndarray, X: np.ndarray, start: int, stop: int, out: np.ndarray, at: Any
+    def _write(
+        self, taken: Any, columns: Any, part: Part, out: np.ndarray, at: np.ndarray, left: int
     ) -> None:
-        """Fill rows of a kernel of inner products."""
-        for top in range(0, len(samples), self.height):
-            A, places = self.X[samples[top : top + self.height]], at[top : top + self.height]
+        """Multiply, transform and write."""
+        if self.function.name == "rbf":
+            fill_gauss(taken, columns, part, self.function.gamma, self.height, out, at, left)
+            return
+        (A, _), (X, _), (start, stop) = taken, columns, part
+        for top in range(0, len(A), self.height):
+            some, places = A[top : top + self.height], at[top : top + self.height]
             for first in range(start, stop, WIDTH):
                 end = min(first + WIDTH, stop)
-                values = self.function.of_products(A @ X[first:end].T)
-                out[places, first - start : end - start] = values
-
-    def take_off(
-        self, samples: np.ndarray, factors: np.ndarray, columns: Any, part: Part, v: np.ndarray
-    ) -> None:
-        """Take a sum of rows off `v`, those of an RBF kernel in one call; see :class:`Rows`."""
-        if self.function.name != "rbf":
-            super().take_off(samples, factors, columns, part, v)
-            return
-        some = self.X[samples], self.squares[samples]
-        take_off_gauss(some, factors, columns, part, self.function.gamma, self.height, v)
-        self._tally.add(len(samples) * (part[1] - part[0]))
-
-
-@compiled
-def take_off_counts(
-    words: np.ndarray,
-    factors: np.ndarray,
-    columns: np.ndarray,
-    part: Part,
-    differing: bool,
-    table: np.ndarray,
-    v: np.ndarray,
-) -> None:
-    """Take a sum of rows off `v`, of samples as bits; in one call, as :func:`take_off_gauss`.
-
-    Parameters
-    ----------
-    words : ndarray of uint64 of shape (m, n_words)
-        Samples.
-    factors : ndarray of shape (m,)
-    columns, differing, table
-        As for :func:`~svmbench.core.kernels.bits.count_pieces`.
-    part : tuple of int
-        Which of the columns.
-    v : ndarray of shape (n,)
-        Changed in place, in that part.
-    """
-    scratch, places = np.empty((HEIGHT, WIDTH), dtype=table.dtype), np.arange(HEIGHT)
-    for first in range(part[0], part[1], WIDTH):
-        end = min(first + WIDTH, part[1])
-        for top in range(0, len(words), HEIGHT):
-            some, change = words[top : top + HEIGHT], factors[top : top + HEIGHT]
-            at = places[: len(some)]
-            count_pieces(some, columns, first, end, differing, table, scratch, at, 0)
-            subtract_rows(scratch, at, change, v[first:end], 0, end - first)
+                values = self.function.of_products(some @ X[first:end].T)
+                out[places, left + first - start : left + end - start] = values
 
 
 class BitRows(MadeRows):
@@ -339,28 +260,14 @@ class BitRows(MadeRows):
         """Return the words of the samples `J`, word by word."""
         return np.ascontiguousarray((self.words if J is None else self.words[J]).T)
 
-    def fill(
-        self,
-        samples: np.ndarray,
-        columns: Any,
-        start: int,
-        stop: int,
-        out: np.ndarray,
-        at: np.ndarray,
-        left: int = 0,
-    ) -> None:
-        """Count, look up and write; see :class:`Rows`."""
-        words = self.words[samples]
-        count_pieces(words, columns, start, stop, self.differing, self.table, out, at, left)
-        self._tally.add(len(samples) * (stop - start))
+    def _taken(self, samples: np.ndarray) -> np.ndarray:
+        return self.words[samples]
 
-    def take_off(
-        self, samples: np.ndarray, factors: np.ndarray, columns: Any, part: Part, v: np.ndarray
+    def _write(
+        self, taken: Any, columns: Any, part: Part, out: np.ndarray, at: np.ndarray, left: int
     ) -> None:
-        """Count, look up and take off, all in one call; see :class:`Rows`."""
-        words = self.words[samples]
-        take_off_counts(words, factors, columns, part, self.differing, self.table, v)
-        self._tally.add(len(samples) * (part[1] - part[0]))
+        """Count, look up and write."""
+        count_pieces(taken, columns, *part, self.differing, self.table, out, at, left)
 
     def block(self, I: np.ndarray, J: np.ndarray) -> np.ndarray:  # noqa: E741
         """Return the kernel values of samples `I` with samples `J`, in float64, shape (I, J)."""
@@ -369,11 +276,11 @@ class BitRows(MadeRows):
             *(self.words[I], others, 0, len(J), self.differing),
             *(self.exact_table, values, np.arange(len(I)), 0),
         )
-        self._tally.add(values.size)
+        self._counter.add(values.size)
         return values
 
 
-class SourceRows:
+class SourceRows(MadeRows):
     """Rows from any source, rounded to `dtype`; see :class:`Rows`.
 
     Parameters
@@ -384,42 +291,35 @@ class SourceRows:
     """
 
     effort = 20.0
-    height = HEIGHT
     shares = False
-    #: The source counts its own.
-    evaluations = 0
 
     def __init__(self, source: KernelSource, dtype: Any) -> None:
+        super().__init__()
         self.source, self.dtype = source, dtype
         self.n_samples = source.n_samples
         self.diagonal = source.diag().astype(dtype)
+
+    @property
+    def evaluations(self) -> int:
+        """No values: the source counts its own."""
+        return 0
 
     def columns(self, J: np.ndarray | None) -> np.ndarray:
         """Return the positions `J`."""
         return np.arange(self.n_samples) if J is None else J
 
-    def fill(
-        self,
-        samples: np.ndarray,
-        columns: Any,
-        start: int,
-        stop: int,
-        out: np.ndarray,
-        at: np.ndarray,
-        left: int = 0,
-    ) -> None:
-        """Ask the source, in pieces of bounded size; see :class:`Rows`."""
-        J = columns[start:stop]
-        height = max(1, (1 << 22) // max(1, len(J)))
-        for top in range(0, len(samples), height):
-            rows = slice(top, top + height)
-            out[at[rows], left : left + len(J)] = self.source.block(samples[rows], J)
+    def _taken(self, samples: np.ndarray) -> np.ndarray:
+        return samples
 
-    def take_off(
-        self, samples: np.ndarray, factors: np.ndarray, columns: Any, part: Part, v: np.ndarray
+    def _write(
+        self, taken: Any, columns: Any, part: Part, out: np.ndarray, at: np.ndarray, left: int
     ) -> None:
-        """Fill pieces and take them off; see :class:`Rows`."""
-        take_off(self, samples, factors, columns, part, v)
+        """Ask the source, in pieces of bounded size."""
+        J = columns[slice(*part)]
+        height = max(1, (1 << 22) // max(1, len(J)))
+        for top in range(0, len(taken), height):
+            rows = slice(top, top + height)
+            out[at[rows], left : left + len(J)] = self.source.block(taken[rows], J)
 
     def whole(self) -> np.ndarray:
         """Return the whole matrix, which a small problem is solved on."""
