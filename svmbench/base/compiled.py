@@ -107,13 +107,46 @@ def _make_wide_vectors() -> Any:
     return wide
 
 
-def _no_vectors() -> None:
-    """Stand in for what plain Python has no use for."""
+def _make_prefetch() -> Any:
+    from llvmlite import ir
+    from numba.core import cgutils, types
+    from numba.extending import intrinsic
+
+    @intrinsic
+    def prefetch(typing_context: Any, array: Any, index: Any) -> Any:
+        """Ask for the cache line of ``array.flat[index]`` (C order); no check of the bounds."""
+
+        def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            items = context.make_array(signature.args[0])(context, builder, args[0]).data
+            offset = context.cast(builder, args[1], signature.args[1], types.intp)
+            address = builder.bitcast(builder.gep(items, [offset]), cgutils.voidptr_t)
+            word = ir.IntType(32)
+            hint = builder.module.declare_intrinsic(
+                "llvm.prefetch",
+                (cgutils.voidptr_t,),
+                ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t, word, word, word]),
+            )
+            # For reading, into every level of the data cache.
+            builder.call(hint, [address, word(0), word(3), word(1)])
+            return context.get_dummy_value()
+
+        return types.void(array, index), emit
+
+    return prefetch
+
+
+def _no_hint(*_arguments: Any) -> None:
+    """Do nothing: hints to the processor are for compiled code."""
 
 
 #: Called at the top of a hot loop's function: its loops may use vectors of 512 bits, where LLVM by
 #: default takes 256 of a processor that has both. Without AVX-512 it changes nothing.
-wide_vectors: Any = _no_vectors if JIT_DISABLED else _make_wide_vectors()
+wide_vectors: Any = _no_hint if JIT_DISABLED else _make_wide_vectors()
+
+#: ``prefetch(array, index)``: this array element is needed soon. A loop over rows in random order
+#: spends most of its time waiting for memory; it knows its order, and asking for the rows a few
+#: steps early hides the wait. Results never depend on it.
+prefetch: Any = _no_hint if JIT_DISABLED else _make_prefetch()
 
 
 def inlined(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -6,7 +6,7 @@ former name: freshness looks the names up here, and so does the error of an impo
 
 from __future__ import annotations
 
-#: By the dotted name below the package until 2026-11-23, the name since.
+#: By the dotted name below the package until 2026-11-23 or 2026-11-24, the name since.
 RENAMED = {
     "catalogue": "baselines.catalogue",
     "commands": "cli.commands",
@@ -25,7 +25,7 @@ RENAMED = {
     "core.kernel.bvm": "core.kernel_svm.bvm",
     "core.kernel.chunking": "core.kernel_svm.chunking",
     "core.kernel.columns": "core.kernels.columns",
-    "core.kernel.conjugate_gradient": "core.numeric.conjugate_gradient",
+    "core.kernel.conjugate_gradient": "core.kernel_svm.projected_gradient",
     "core.kernel.core_set": "core.kernel_svm.core_set",
     "core.kernel.cpsp": "core.kernel_svm.cpsp",
     "core.kernel.csvc": "core.csvc",
@@ -96,15 +96,17 @@ RENAMED = {
     "core.models": "core.models.expansion",
     "core.multiclass": "core.models.multiclass",
     "core.novelty_base": "core.models.novelty_base",
+    "core.numeric.prefetch": "base.compiled",
+    "core.numeric.seeded": "core.numeric.random",
     "core.pair_sums": "core.kernels.pair_sums",
     "core.pair_training": "core.models.pair_training",
     "core.pairs": "core.models.pairs",
     "core.prediction": "core.kernels.prediction",
-    "core.prefetch": "core.numeric.prefetch",
+    "core.prefetch": "base.compiled",
     "core.problems": "core.contract.problems",
     "core.qp": "core.numeric.qp",
     "core.registry": "core.contract.registry",
-    "core.seeded": "core.numeric.seeded",
+    "core.seeded": "core.numeric.random",
     "core.several": "core.models.several",
     "core.shared_points": "core.models.shared_points",
     "core.sparse_products": "core.kernels.products",

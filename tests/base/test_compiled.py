@@ -4,8 +4,19 @@ import numpy as np
 from numpy.testing import assert_array_equal
 from small_problems import needs_jit
 
-from svmbench.base.compiled import wide_vectors
+from svmbench.base.compiled import compiled, prefetch, wide_vectors
 from svmbench.core.kernels.exponential import gauss_double, gauss_single
+
+
+@compiled
+def total(values, order):
+    """Sum the values in this order, asking for each two ahead of its turn."""
+    s = 0.0
+    for k in range(len(order)):
+        if k + 2 < len(order):
+            prefetch(values, order[k + 2])
+        s += values[order[k]]
+    return s
 
 
 @needs_jit
@@ -47,3 +58,11 @@ def test_exponentials_do_not_depend_on_where_a_vector_begins():
         gauss_single(P32[:, :n].copy(), a32, b32[:n], 0.2, first, np.zeros(1, dtype=np.int64))
         assert_array_equal(part, whole[:, :n])
         assert_array_equal(first, single[:, :n])
+
+
+def test_a_prefetch_changes_no_sum():
+    values = np.arange(100.0)
+    for array in (values, values.reshape(10, 10).ravel()):
+        order = np.random.default_rng(0).permutation(100)
+        for form in (order, order.astype(np.int32), order.astype(np.uint32)):
+            assert total(array, form) == 4950.0

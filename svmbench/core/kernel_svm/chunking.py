@@ -34,12 +34,12 @@ from svmbench.base.errors import BudgetError
 from svmbench.core.contract.base import TrainingData, require_count
 from svmbench.core.contract.declaration import KERNELS
 from svmbench.core.contract.registry import declare
+from svmbench.core.kernel_svm import projected_gradient
 from svmbench.core.kernel_svm.working_set import Variables, combination, first_of_both, worst_of
 from svmbench.core.kernels.kernels import MIB, KernelSource
 from svmbench.core.kernels.storage import require_storage, stored
 from svmbench.core.models.kernel_base import KernelSolution
 from svmbench.core.models.kernel_classifier import KernelClassifier
-from svmbench.core.numeric import conjugate_gradient
 
 #: The relative improvement at which the conjugate gradient first stops, and the least tried.
 FIRST_THRESHOLD, LEAST_THRESHOLD = 3e-10, 1e-30
@@ -117,7 +117,7 @@ class Chunk:
         members = self.members
         before = variables.beta[members]
         beta, v = before.copy(), variables.v[members]
-        steps = conjugate_gradient.maximise(
+        steps = projected_gradient.maximise(
             self.K,
             variables.y[members],
             beta,

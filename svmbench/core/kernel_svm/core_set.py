@@ -25,7 +25,7 @@ from svmbench.core.contract.base import TrainingData, require_count
 from svmbench.core.kernels.storage import Inputs, fill, inputs_of
 from svmbench.core.models.kernel_base import KernelSolution
 from svmbench.core.models.kernel_classifier import KernelClassifier
-from svmbench.core.numeric.seeded import generator
+from svmbench.core.numeric.random import generator
 
 #: Samples that are drawn at a time.
 DRAWS = 60

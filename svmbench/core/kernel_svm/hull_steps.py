@@ -12,6 +12,7 @@ import numpy as np
 from svmbench.base.compiled import compiled
 from svmbench.core.csvc.passes import larger
 from svmbench.core.kernel_svm.l2svm import TINY
+from svmbench.core.numeric.random import below
 
 #: Draws of a full search.
 DRAWS = 600
@@ -32,17 +33,6 @@ PIECE = 256
 
 
 @compiled
-def below(state: np.ndarray, n: int) -> int:
-    """Return a number below `n` at random (32-bit xorshift, the same without compiled code)."""
-    seed = int(state[SEED])
-    seed ^= (seed << 13) & 0xFFFFFFFF
-    seed ^= seed >> 17
-    seed ^= (seed << 5) & 0xFFFFFFFF
-    state[SEED] = seed
-    return (seed * n) >> 32
-
-
-@compiled
 def draw_violator(
     members: np.ndarray, n_first: int, g: np.ndarray, limit: float, state: np.ndarray
 ) -> int:
@@ -58,10 +48,10 @@ def draw_violator(
     """
     for _ in range(DRAWS):
         state[DRAWN] += 1
-        if below(state, 2) == 0:
-            v = members[below(state, n_first)]
+        if below(state, SEED, 2) == 0:
+            v = members[below(state, SEED, n_first)]
         else:
-            v = members[n_first + below(state, len(members) - n_first)]
+            v = members[n_first + below(state, SEED, len(members) - n_first)]
         if g[v] < limit:
             return v
     return -1

@@ -53,7 +53,7 @@ from svmbench.core.kernels.storage import MEMBER_KERNELS, Inputs, inputs_of, mov
 from svmbench.core.models.expansion import Expansion
 from svmbench.core.models.kernel_base import KernelSolution
 from svmbench.core.models.kernel_classifier import KernelClassifier
-from svmbench.core.numeric.seeded import generator
+from svmbench.core.numeric.random import generator
 
 #: Samples of each class at the start.
 SEEDS = 5

@@ -20,7 +20,6 @@ Deviations
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
@@ -33,6 +32,7 @@ from svmbench.core.kernels.kernel_product import KernelProduct
 from svmbench.core.kernels.kernels import KernelSource
 from svmbench.core.models.kernel_base import KernelSolution
 from svmbench.core.models.kernel_classifier import KernelClassifier
+from svmbench.core.numeric.conjugate_gradient import conjugate_gradients
 
 #: Residuals above this need no check in double precision.
 SINGLE_ALONE = 1e-4
@@ -43,49 +43,6 @@ ROUNDING = 10.0 * float(np.finfo(np.float32).eps)
 
 #: What one solution in single precision is asked to reduce the residual to, and how often at most.
 REDUCED, ROUNDS = 1e-4, 12
-
-
-def conjugate_gradients(
-    multiply: Callable[[np.ndarray], np.ndarray],
-    right: np.ndarray,
-    reached: float,
-    max_iter: int,
-) -> tuple[np.ndarray, int, bool]:
-    """Solve a positive definite system from zero.
-
-    Parameters
-    ----------
-    multiply : callable
-        The matrix times a vector.
-    right : ndarray of shape (n,)
-        Right-hand side.
-    reached : float
-        Length of the residual at which to stop.
-    max_iter : int
-        Largest number of products.
-
-    Returns
-    -------
-    x : ndarray of shape (n,)
-    n_iter : int
-    converged : bool
-    """
-    x, r = np.zeros_like(right), right.copy()
-    p, square = r.copy(), float(r @ r)
-    for step in range(max_iter):
-        if square <= reached * reached:
-            return x, step, True
-        Ap = multiply(p)
-        curvature = float(p @ Ap)
-        # Rounding can make a nearly singular matrix indefinite: no further step is to be trusted.
-        if not curvature > 0.0:
-            return x, step, False
-        a = square / curvature
-        x += a * p
-        r -= a * Ap
-        before, square = square, float(r @ r)
-        p = r + (square / before) * p
-    return x, max_iter, square <= reached * reached
 
 
 def solve_system(
@@ -122,7 +79,7 @@ def solve_system(
             break
         inner = max(0.5 * aim, REDUCED * length) if exact else aim
         change, n_iter, ended = conjugate_gradients(
-            lambda v: times(fast, v), residual, inner, max_iter - steps
+            lambda v: times(fast, v), residual, max_iter - steps, length=inner
         )
         beta += change
         steps += n_iter

@@ -55,7 +55,7 @@ from svmbench.core.kernel_svm.hull_steps import (
 from svmbench.core.kernel_svm.l2svm import MERCER, TINY, L2Classifier, outputs
 from svmbench.core.kernels.fetched_rows import FetchedRows
 from svmbench.core.numeric.arrays import raw
-from svmbench.core.numeric.seeded import generator
+from svmbench.core.numeric.random import generator
 
 #: More than any inner product.
 BIG = 1e300

@@ -43,7 +43,7 @@ from svmbench.core.kernels.row_store import RowStore, forget_none
 from svmbench.core.models.kernel_base import KernelSolution
 from svmbench.core.models.kernel_classifier import KernelClassifier
 from svmbench.core.numeric.arrays import raw
-from svmbench.core.numeric.seeded import generator
+from svmbench.core.numeric.random import generator
 
 #: Steps of which the violators are found together where kernel values must be computed.
 BLOCK = 128

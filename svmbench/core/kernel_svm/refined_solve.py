@@ -11,6 +11,8 @@ import numpy as np
 from scipy.linalg.blas import strsv
 from scipy.linalg.lapack import spotrf
 
+from svmbench.core.numeric.conjugate_gradient import ConjugateGradients
+
 #: Residual, relative to the right-hand side, at which a solution is accepted.
 RESIDUAL = 1e-10
 
@@ -84,32 +86,23 @@ def solve_refined(
     def multiply(v: np.ndarray) -> np.ndarray:
         return np.asarray(times(K, v) + constant * float(v.sum()) + nu * v)
 
-    beta, r, drifts = np.zeros(len(y)), y.astype(np.float64), 0
-    length = float(np.linalg.norm(r))
+    length, drifts = float(np.linalg.norm(y)), 0
     # Of a matrix without large negative entries, a vector of ones finds the norm.
     aim, norm = RESIDUAL * length, float(np.linalg.norm(multiply(np.ones(len(y))))) / len(y) ** 0.5
-    z = approximate(r)
-    p, slope = z, float(r @ z)
+    state = ConjugateGradients(multiply, y.astype(np.float64), approximate, flexible=True)
     for n_rounds in range(1, ROUNDS + 1):
-        Ap = multiply(p)
-        curvature = float(p @ Ap)
-        if not curvature > 0.0:
+        if not state.step():
             return None
-        beta += (slope / curvature) * p
-        before, r = r, r - (slope / curvature) * Ap
-        if np.linalg.norm(r) <= aim:
+        if np.linalg.norm(state.r) <= aim:
             # The recurrence drifts from the residual: this is what counts.
-            r = y - multiply(beta)
-            rest = float(np.linalg.norm(r))
-            if rest <= max(aim, BACKWARD * (norm * float(np.linalg.norm(beta)) + length)):
-                return beta, n_rounds, rest <= aim
+            state.r = y - multiply(state.x)
+            rest = float(np.linalg.norm(state.r))
+            if rest <= max(aim, BACKWARD * (norm * float(np.linalg.norm(state.x)) + length)):
+                return state.x, n_rounds, rest <= aim
             drifts += 1
             if drifts > DRIFTS:
                 return None
-        z = approximate(r)
-        # Polak and Ribiere's form: rounding makes the preconditioner another one every round.
-        p = z + (float(z @ (r - before)) / slope) * p
-        slope = float(r @ z)
-        if not slope > 0.0:
+        state.turn()
+        if not state.slope > 0.0:
             return None
     return None

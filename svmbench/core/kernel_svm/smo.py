@@ -60,6 +60,7 @@ from svmbench.core.kernels.storage import (
     sparse_product,
 )
 from svmbench.core.models.kernel_base import KernelSolution
+from svmbench.core.numeric.random import below
 
 #: Entries of the array of changing numbers.
 B, SEED, EPS = 0, 1, 2
@@ -69,17 +70,6 @@ FIRST_TOL = 1e-3
 
 #: The least relative step at first, and the least that is tried.
 FIRST_EPS, LEAST_EPS = 1e-9, 1e-14
-
-
-@compiled
-def random_start(state: np.ndarray, n: int) -> int:
-    """Return a number below `n` at random (32-bit xorshift, the same without compiled code)."""
-    seed = int(state[SEED])
-    seed ^= (seed << 13) & 0xFFFFFFFF
-    seed ^= seed >> 17
-    seed ^= (seed << 5) & 0xFFFFFFFF
-    state[SEED] = seed
-    return (seed * n) >> 32
 
 
 @compiled
@@ -228,7 +218,7 @@ def step_with_a_partner(
     n_values = 0
     for hierarchy in range(3):
         n_candidates = (1 if best >= 0 else 0, n_free, N)[hierarchy]
-        start = random_start(state, n_candidates) if hierarchy > 0 and n_candidates > 0 else 0
+        start = below(state, SEED, n_candidates) if hierarchy > 0 and n_candidates > 0 else 0
         for m in range(n_candidates):
             i1 = (start + m) % n_candidates
             if hierarchy == 0:

@@ -31,14 +31,14 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import check_random_state
 
-from svmbench.base.compiled import compiled, compiled_sums
+from svmbench.base.compiled import compiled, compiled_sums, prefetch
 from svmbench.core.contract.base import TrainingData
 from svmbench.core.contract.linear_base import LinearClassifier, LinearSolution
 from svmbench.core.contract.problems import HINGE, SQUARED_HINGE, LossProblem, Values, linear
 from svmbench.core.contract.registry import declare
 from svmbench.core.contract.weights import ClassWeight, Weighted
 from svmbench.core.numeric.arrays import csr_parts, raw
-from svmbench.core.numeric.prefetch import prefetch
+from svmbench.core.numeric.random import xorshift
 
 #: Columns of the array of records.
 ALPHA, DIAGONAL, LABEL = 0, 1, 2
@@ -58,9 +58,7 @@ RECORD, NEAR, FAR = 4, 4, 12
 def shuffle(active: np.ndarray, n_active: int, seed: int) -> int:
     """Permute the first `n_active` entries at random, in place; return the next seed."""
     for s in range(n_active):
-        seed ^= (seed << 13) & 0xFFFFFFFF
-        seed ^= seed >> 17
-        seed ^= (seed << 5) & 0xFFFFFFFF
+        seed = xorshift(seed)
         r = s + ((seed * (n_active - s)) >> 32)
         i = active[r]
         active[r] = active[s]

@@ -15,9 +15,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from svmbench.core.linear import least_squares
-from svmbench.core.linear.preconditioners import Diagonal, conjugate_gradients
+from svmbench.core.linear.preconditioners import Diagonal
 from svmbench.core.linear.row_products import RowProducts
 from svmbench.core.numeric.arrays import append_bias
+from svmbench.core.numeric.conjugate_gradient import conjugate_gradients
 
 #: What `stop_reason_` says of each way but the sums'.
 BY_SAMPLES_KERNEL = "closed form, of the dual"
@@ -106,7 +107,7 @@ def solve_steps(X: Any, y: np.ndarray, bias: float, nu: float) -> tuple[np.ndarr
         return nu * p + products.curvature(everything, p)
 
     w, steps, converged = conjugate_gradients(
-        product, q, preconditioner.solve, RESIDUAL, MOST_STEPS
+        product, q, MOST_STEPS, residual=RESIDUAL, precondition=preconditioner.solve
     )
     # What the steps believe to be the residual drifts away from it where rounding is large.
     left = q - product(w)

@@ -52,10 +52,10 @@ from svmbench.core.contract.registry import declare
 from svmbench.core.linear.preconditioners import (
     Diagonal,
     SampleHessian,
-    conjugate_gradients,
     curvature_rows,
 )
 from svmbench.core.linear.row_products import RowProducts
+from svmbench.core.numeric.conjugate_gradient import conjugate_gradients
 
 #: The first steps are those of one row in so many, if these are so many a feature.
 START_SHARE, START_A_FEATURE, START_STEPS = 8, 16, 3
@@ -143,9 +143,9 @@ def direction(
     d, steps, _ = conjugate_gradients(
         lambda p: p + 2.0 * C * products.curvature(active, p),
         -g,
-        preconditioner.solve,
-        RESIDUAL,
         MOST_STEPS,
+        residual=RESIDUAL,
+        precondition=preconditioner.solve,
     )
     return d, steps
 

@@ -33,13 +33,12 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import check_random_state
 
-from svmbench.base.compiled import compiled, compiled_sums
+from svmbench.base.compiled import compiled, compiled_sums, prefetch
 from svmbench.core.contract.base import TrainingData, require_count
 from svmbench.core.contract.linear_base import LinearClassifier, LinearSolution
 from svmbench.core.contract.problems import HINGE, linear
 from svmbench.core.contract.registry import declare
 from svmbench.core.numeric.arrays import csr_parts, raw
-from svmbench.core.numeric.prefetch import prefetch
 
 #: Examples drawn at a time: bounds the memory of the draws, and spaces the points of a trace.
 DRAWS = 1 << 16

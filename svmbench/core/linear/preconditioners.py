@@ -7,7 +7,6 @@ conjugate gradients, and changes nothing that these find.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -164,39 +163,3 @@ def curvature_rows(X: Any) -> int:
     n_values = X.nnz if sp.issparse(X) else n * d
     m = n if n_values <= SHORT * n else min(n, ROWS_A_FEATURE * d)
     return m if min(m, ROWS_A_FEATURE * d) * d * d <= GRAM_A_NONZERO * n_values else 0
-
-
-def conjugate_gradients(
-    product: Callable[[np.ndarray], np.ndarray],
-    right: np.ndarray,
-    solve: Callable[[np.ndarray], np.ndarray],
-    residual: float,
-    most_steps: int,
-) -> tuple[np.ndarray, int, bool]:
-    """Return about ``H^-1 right``, the number of products with H, and whether they were enough.
-
-    Parameters
-    ----------
-    product : callable
-        From p to H p, both of shape (d,); H is positive definite.
-    right : ndarray of shape (d,)
-    solve : callable
-        The preconditioner's.
-    residual : float
-        At which share of the first residual, both in the preconditioner's norm, it ends.
-    most_steps : int
-        At least 1.
-    """
-    x, r = np.zeros_like(right), right.copy()
-    s = solve(r)
-    p, rs = s, float(r @ s)
-    enough, steps = residual**2 * rs, 0
-    while rs > enough and steps < most_steps:
-        Hp = product(p)
-        length = rs / float(p @ Hp)
-        x += length * p
-        r -= length * Hp
-        s = solve(r)
-        new = float(r @ s)
-        p, rs, steps = s + (new / rs) * p, new, steps + 1
-    return x, steps, rs <= enough

@@ -5,9 +5,7 @@ arrays.py
 submatrix.py
     Parts of a stored matrix.
 qp.py, conjugate_gradient.py
-    A small quadratic program; conjugate gradients.
-seeded.py
-    The random generator of every compiled loop.
-prefetch.py
-    A hint to the processor that memory is read soon.
+    A small quadratic program; preconditioned conjugate gradients.
+random.py
+    Random generators: one for Python, one for compiled loops.
 """

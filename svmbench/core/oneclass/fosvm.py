@@ -29,7 +29,7 @@ from svmbench.core.kernels.kernels import KernelFunction, KernelSource
 from svmbench.core.models.expansion import Expansion
 from svmbench.core.models.kernel_base import KERNEL_PARAMETERS, KernelSolution
 from svmbench.core.models.novelty_base import KernelDetector, require_share
-from svmbench.core.numeric.seeded import generator
+from svmbench.core.numeric.random import generator
 from svmbench.core.oneclass.active_qp import SLACK
 from svmbench.core.oneclass.cutting import (
     Cut,

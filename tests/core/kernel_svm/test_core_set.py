@@ -14,7 +14,7 @@ from svmbench.core.kernel_svm.bvm import BVM
 from svmbench.core.kernel_svm.core_set import precisions
 from svmbench.core.kernel_svm.cvm import CVM
 from svmbench.core.kernels.kernels import KernelFunction
-from svmbench.core.numeric.seeded import generator
+from svmbench.core.numeric.random import generator
 
 BOTH = pytest.mark.parametrize("solver", [CVM, BVM])
 FORMS = pytest.mark.parametrize("form", [np.asarray, sp.csr_array])

@@ -16,7 +16,7 @@ from svmbench.core.kernel_svm.mn_svm import MNSVM
 from svmbench.core.kernel_svm.nn_isda import NNISDA
 from svmbench.core.kernels import fetched_rows
 from svmbench.core.kernels.kernels import KernelFunction, KernelSource
-from svmbench.core.numeric.seeded import generator
+from svmbench.core.numeric.random import generator
 
 #: Each solver with parameters that make it as exact as the comparison needs.
 TIGHT = {"nn-isda": (NNISDA, {"tol": 1e-8}), "mn-svm": (MNSVM, {"tol": 1e-9})}

@@ -20,7 +20,7 @@ from svmbench.core.kernel_svm.lasvm_steps import (
 )
 from svmbench.core.kernels.kernels import KernelFunction
 from svmbench.core.kernels.storage import inputs_of
-from svmbench.core.numeric.seeded import generator
+from svmbench.core.numeric.random import generator
 
 FORMS = pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
 RBF = KernelFunction("rbf", 0.7)

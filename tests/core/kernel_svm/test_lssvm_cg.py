@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 from sklearn.exceptions import ConvergenceWarning
 from small_problems import make_problem, needs_jit
 
-from svmbench.core.kernel_svm.lssvm_cg import LSSVMCG, conjugate_gradients, solve_system
+from svmbench.core.kernel_svm.lssvm_cg import LSSVMCG, solve_system
 from svmbench.core.kernel_svm.sgd_lssvm import SGDLSSVM
 from svmbench.core.kernels.kernel_product import ROWS, KernelProduct
 from svmbench.core.kernels.kernels import KernelFunction, KernelSource
@@ -47,20 +47,6 @@ def test_a_matrix_that_is_there_is_used(dtype):
     product = KernelProduct(KernelSource.precomputed(K.astype(dtype)), 0.0, np.float32)
     assert_allclose(product.times(y.astype(float)), K @ y, atol=1e-4)
     assert product.values_made == 0
-
-
-def test_conjugate_gradients_follow_hestenes_and_stiefel():
-    X, y = make_problem(n=30, d=4)
-    A, r = system(X, 5.0), y.astype(float)
-    x, p = np.zeros(30), y.astype(float)
-    for step in range(1, 9):
-        a = r @ r / (p @ A @ p)
-        x, new = x + a * p, r - a * (A @ p)
-        p, r = new + (new @ new) / (r @ r) * p, new
-        ours, n_iter, converged = conjugate_gradients(lambda v: A @ v, y.astype(float), 0.0, step)
-        assert_allclose(ours, x, atol=1e-7)
-        assert (n_iter, converged) == (step, False)
-        assert_allclose(y - A @ x, r, atol=1e-8)
 
 
 @needs_jit

@@ -11,7 +11,7 @@ from small_problems import make_problem, needs_jit, solutions
 from svmbench.core.kernel_svm import nl_sgd
 from svmbench.core.kernel_svm.nl_sgd import NLSGD, KernelPegasos
 from svmbench.core.kernels.kernels import KernelFunction, KernelSource
-from svmbench.core.numeric.seeded import generator
+from svmbench.core.numeric.random import generator
 
 SOLVERS = [NLSGD, KernelPegasos]
 

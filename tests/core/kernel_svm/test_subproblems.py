@@ -10,13 +10,12 @@ from small_problems import make_problem, needs_jit
 
 from svmbench.base.errors import BudgetError, SvmbenchError
 from svmbench.core.contract.declaration import KERNELS
-from svmbench.core.kernel_svm import chunking, osuna
+from svmbench.core.kernel_svm import chunking, osuna, projected_gradient
 from svmbench.core.kernel_svm.chunking import Chunking
 from svmbench.core.kernel_svm.decomposition import SVMLight
 from svmbench.core.kernel_svm.osuna import Osuna
 from svmbench.core.kernel_svm.working_set import Variables
 from svmbench.core.kernels.kernels import KernelFunction, KernelSource
-from svmbench.core.numeric import conjugate_gradient
 
 #: Working sets far smaller than the problems below, so that there are many of them.
 SOLVERS = [
@@ -228,7 +227,7 @@ def test_conjugate_gradient_stops_at_its_threshold(threshold):
     K = KernelFunction("rbf", 0.3).between(X, X)
     best = SVMLight(C=1.0, gamma=0.3, tol=1e-8).fit(X, labels).dual_objective_
     state = Variables.at_zero(y, 1.0)
-    conjugate_gradient.maximise(
+    projected_gradient.maximise(
         K, y, state.beta, state.v, state.low, state.high, threshold, 1e-9, 10_000
     )
     assert_allclose(state.v, y - K @ state.beta, atol=1e-10)

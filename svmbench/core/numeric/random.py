@@ -1,4 +1,4 @@
-"""Random numbers for solvers that are called thousands of times on small problems."""
+"""Random numbers: a seeded generator for Python, and a 32-bit xorshift for compiled loops."""
 
 from __future__ import annotations
 
@@ -7,6 +7,25 @@ from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
+
+from svmbench.base.compiled import compiled
+
+
+@compiled
+def xorshift(seed: int) -> int:
+    """Return the number after `seed`, both from 1 to 2^32 - 1; the same in plain Python."""
+    seed ^= (seed << 13) & 0xFFFFFFFF
+    seed ^= seed >> 17
+    seed ^= (seed << 5) & 0xFFFFFFFF
+    return seed
+
+
+@compiled
+def below(state: np.ndarray, entry: int, n: int) -> int:
+    """Return a number below `n` at random; the seed stands in an entry of `state`."""
+    seed = xorshift(int(state[entry]))
+    state[entry] = seed
+    return (seed * n) >> 32
 
 
 def generator(random_state: Any) -> Any:
