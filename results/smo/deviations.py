@@ -35,7 +35,7 @@ from sklearn.preprocessing import MinMaxScaler
 from svmbench import NLSGD, SMO, Chunking, SVMLight, load
 from svmbench.core.kernel_svm import chunking, decomposition
 from svmbench.core.kernels.kernels import KernelFunction
-from svmbench.core.numeric.seeded import generator
+from svmbench.core.numeric.random import generator
 
 DATA = ("a1a", "w1a", "german.numer_scale", "breast-cancer", "splice")
 

@@ -158,6 +158,9 @@ class ALSVMSpark(ALSVMBatch):
         paths=("C",),
     )
 
+    #: Mean loss of the rows of a fold that a model of `path` was not trained on.
+    held_out_loss_: float
+
     def __init__(
         self,
         C: float = 1.0,

@@ -4,6 +4,8 @@ base.py
     `Solver`: `prepare`, `train`, `certify`; two classes of ±1 inside, any two labels outside.
 declaration.py, registry.py
     What a solver says of itself; `declare`, which checks that, and every declared solver.
+sklearn_bases.py
+    scikit-learn's base classes, with types.
 docstrings.py
     Texts of parameters and attributes, inherited by the docstrings of solvers.
 problems.py

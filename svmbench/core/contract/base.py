@@ -30,7 +30,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import ClassifierMixin, clone
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
@@ -40,6 +40,7 @@ from svmbench.core.contract.copies import Versioned
 from svmbench.core.contract.declaration import Declaration
 from svmbench.core.contract.labels import are_plain, are_several
 from svmbench.core.contract.problems import PROBLEMS, Aim, Offset, Problem
+from svmbench.core.contract.sklearn_bases import ClassifierMixin
 from svmbench.core.numeric.arrays import canonical_csr, require_squares
 
 
@@ -128,6 +129,7 @@ class Solver(Versioned):
     """
 
     declaration: ClassVar[Declaration]
+    counters_: dict[str, int]
     #: Parameters of the tiny fits that `warm_up` makes: each kind of compiled code must be called.
     warm_with: ClassVar[tuple[dict[str, Any], ...]] = ({},)
 
@@ -250,8 +252,9 @@ class Solver(Versioned):
     ) -> Iterator[tuple[np.ndarray | None, TrainingData]]:
         """Yield the training rows of each fold, and data of these; None and `data` without."""
         if data.weights is not None:
-            msg = f"a path of {self.declaration.name} takes no weights of samples or classes"
-            raise ValueError(msg)
+            raise ValueError(
+                f"a path of {self.declaration.name} takes no weights of samples or classes"
+            )
         if splits is None:
             yield None, data
             return
@@ -264,7 +267,7 @@ class Solver(Versioned):
         self._pass_on(model)
         return model
 
-    def _pass_on(self, model: Solver) -> None:
+    def _pass_on(self, model: Any) -> None:
         """Give another estimator what `prepare` has learnt of classes and features."""
         for name in ("classes_", "n_features_in_", "feature_names_in_"):
             if hasattr(self, name):
@@ -375,8 +378,9 @@ class BinaryClassifier(ClassifierMixin, Solver):
         classes = np.unique(y)
         if len(classes) > 2:
             kind = type_of_target(y)
-            msg = f"Only binary classification is supported. The type of the target is {kind}."
-            raise ValueError(msg)
+            raise ValueError(
+                f"Only binary classification is supported. The type of the target is {kind}."
+            )
         self.classes_ = classes
         self.__dict__.pop("several_", None)  # of an earlier fit
         return TrainingData(X=X, y=np.where(y == classes[1], 1.0, -1.0))
@@ -400,8 +404,9 @@ class BinaryClassifier(ClassifierMixin, Solver):
             check_classification_targets(y)
         if np.all(y == y[0]):
             name = type(self).__name__
-            msg = f"{name} needs samples of two classes; the data has one class only: {y[0]}"
-            raise ValueError(msg)
+            raise ValueError(
+                f"{name} needs samples of two classes; the data has one class only: {y[0]}"
+            )
         require_squares(X)
         return canonical_csr(X) if sp.issparse(X) else X, y
 
@@ -481,8 +486,7 @@ def sum_of_counters(models: Sequence[Any]) -> dict[str, int]:
 def require_positive(name: str, value: Any) -> None:
     """Raise ValueError, naming the parameter, unless `value` is a finite number above 0."""
     if not (isinstance(value, Real) and np.isfinite(float(value)) and float(value) > 0):
-        msg = f"{name} must be a positive finite number, got {name}={value!r}"
-        raise ValueError(msg)
+        raise ValueError(f"{name} must be a positive finite number, got {name}={value!r}")
 
 
 def most_iterations(max_iter: int) -> int:
@@ -498,8 +502,7 @@ def require_count(name: str, value: Any, *, or_none: bool = False) -> None:
     if isinstance(value, Integral) and (int(value) >= 1 or (or_none and int(value) == NO_LIMIT)):
         return
     no_limit = ", or -1 for no limit" if or_none else ""
-    msg = f"{name} must be an integer of at least 1{no_limit}, got {name}={value!r}"
-    raise ValueError(msg)
+    raise ValueError(f"{name} must be an integer of at least 1{no_limit}, got {name}={value!r}")
 
 
 def warm_up(cls: type[Solver]) -> None:

@@ -6,10 +6,10 @@ import inspect
 import warnings
 from typing import Any
 
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import InconsistentVersionWarning
 
 import svmbench
+from svmbench.core.contract.sklearn_bases import BaseEstimator
 
 #: Where the state of an estimator keeps the version of the package that it is of.
 _VERSION = "_svmbench_version"

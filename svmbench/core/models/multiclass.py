@@ -11,7 +11,6 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -24,6 +23,7 @@ from svmbench.core.contract.base import (
     unfitted,
 )
 from svmbench.core.contract.problems import Offset, Problem
+from svmbench.core.contract.sklearn_bases import ClassifierMixin
 from svmbench.core.kernels.gamma_scale import gamma_value
 from svmbench.core.kernels.given_kernel import PRECOMPUTED
 from svmbench.core.models.pair_training import Objectives, PairsAlone, PairsTogether, PairTraining
@@ -90,7 +90,7 @@ class OneVsOne(ClassifierMixin, Solver):
         """What every pair does with its offset."""
         return self.estimator.offset
 
-    def _pass_on(self, model: Solver) -> None:
+    def _pass_on(self, model: Any) -> None:
         """Also translate the classes of a part: prepared labels are positions in `classes_`."""
         present = getattr(model, "classes_", None)
         super()._pass_on(model)

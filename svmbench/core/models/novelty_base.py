@@ -14,7 +14,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import OutlierMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
@@ -26,6 +25,7 @@ from svmbench.core.contract.base import (
     TrainingData,
     require_squares,
 )
+from svmbench.core.contract.sklearn_bases import OutlierMixin
 from svmbench.core.kernels.kernels import KernelSource
 from svmbench.core.models.kernel_base import KERNEL_PARAMETERS, KernelSolver
 from svmbench.core.numeric.arrays import canonical_csr

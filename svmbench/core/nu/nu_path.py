@@ -120,6 +120,7 @@ class NuPath(Versioned):
         data = model.prepare(X, y)
         found = [point.solution for point in model.path(data, None, "nu", values)]
         model._pass_on(self)
+        self.classes_ = model.classes_
         self.models_ = found
         self.alpha_ = [_alpha(one, len(data.y)) for one in found]
         self.rho_ = np.array([one.expansion_.rho for one in found])

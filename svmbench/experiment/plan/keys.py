@@ -38,6 +38,7 @@ DECIDES_NOTHING = (
     "svmbench.core.contract.copies",  # pickles
     "svmbench.core.contract.declaration",  # the form; what they say is in solvers' modules
     "svmbench.core.contract.docstrings",
+    "svmbench.core.contract.sklearn_bases",
     "svmbench.core.contract.labels",  # tells whether labels are valid, and of two classes or more
     "svmbench.core.contract.registry",  # checks declarations, and leaves what they say as it is
     "svmbench.core.contract.useless",  # warns; results are as they were
