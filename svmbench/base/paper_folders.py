@@ -5,6 +5,7 @@ A paper is one folder, whose name is the paper's key in configs and records:
     paper.toml        title, authors, venue; the data sets; what its tables call things
     published/*.csv   the numbers that it prints
     claims.toml       what it claims, and the thresholds that decide it
+    outcome.toml      what came of it in one sentence, and the verdicts that this rests on
     checks.py         the function that judges each claim
     datasets.toml     data sets that no other registry has, if it needs any
 

@@ -29,6 +29,12 @@ by their states, or of one paper with what the records say::
 
     <!-- verdicts smo -->
     <!-- /verdicts -->
+
+and between two others a sentence on each paper that says what came of its claims, which is an error
+where its verdicts have changed since it was written (`svmbench.papers.judging.outcomes`)::
+
+    <!-- outcomes -->
+    <!-- /outcomes -->
 """
 
 from __future__ import annotations
@@ -47,8 +53,9 @@ from pathlib import Path
 from svmbench.base.errors import ResultsError
 from svmbench.base.files import read_text
 from svmbench.papers import judging
-from svmbench.papers.judging import Evidence
+from svmbench.papers.judging import Claim, Evidence, Verdict
 from svmbench.papers.judging import written as as_text
+from svmbench.papers.judging.outcomes import FILE, outcomes
 from svmbench.schema.record import canonical
 
 _NUMBER = r"[-−]?\d[\d,]*(?:\.\d+)?"
@@ -66,6 +73,9 @@ _VERDICTS = re.compile(
     r"(?P<head><!-- verdicts(?: (?P<paper>\S+))? -->\n)"
     r"(?:(?!<!-- /?verdicts).)*(?P<foot><!-- /verdicts -->)",
     re.DOTALL,
+)
+_OUTCOMES = re.compile(
+    r"(?P<head><!-- outcomes -->\n)(?:(?!<!-- /?outcomes).)*(?P<foot><!-- /outcomes -->)", re.DOTALL
 )
 #: Digits of a figure that is not written yet.
 _DIGITS = 3
@@ -102,6 +112,7 @@ class Results:
     def __init__(self, root: Path) -> None:
         self.root = root
         self._read: dict[Path, list[dict[str, str]]] = {}
+        self._verdicts: dict[str, Verdict] = {}
 
     def lines(self, path: Path) -> list[dict[str, str]]:
         """Return the lines of a CSV file, all with the same columns; '' where one has no value.
@@ -119,6 +130,12 @@ class Results:
             columns = {name: "" for row in rows for name in row}
             self._read[path] = [{**columns, **row} for row in rows]
         return self._read[path]
+
+    def judged(self, claims: Sequence[Claim]) -> list[Verdict]:
+        """Return a verdict on each claim, which is judged once; whatever the code is by now."""
+        for claim in (one for one in claims if one.id not in self._verdicts):
+            (self._verdicts[claim.id],) = judging.judge([claim], self.evidence)
+        return [self._verdicts[claim.id] for claim in claims]
 
     @cached_property
     def evidence(self) -> Evidence:
@@ -158,6 +175,10 @@ def refresh(text: str, results: Results, name: str = "text") -> str:
     def verdicts(found: re.Match[str]) -> str:
         return f"{found['head']}\n{_verdict_lines(found['paper'], results)}\n\n{found['foot']}"
 
+    def outcomes(found: re.Match[str]) -> str:
+        return f"{found['head']}\n{_outcome_lines(results)}\n\n{found['foot']}"
+
+    text = _OUTCOMES.sub(outcomes, text)
     return _VERDICTS.sub(verdicts, _TABLE.sub(table, _FIGURE.sub(figure, text)))
 
 
@@ -348,5 +369,21 @@ def _verdict_lines(paper: str | None, results: Results) -> str:
     asked = [one for one in judging.read() if paper in (None, one.paper)]
     if not asked:
         raise ResultsError(f"there are no claims of {paper!r}")
-    found = judging.judge(asked, results.evidence)
+    found = results.judged(asked)
     return as_text.by_paper(found) if paper is None else as_text.as_markdown(found)
+
+
+def _outcome_lines(results: Results) -> str:
+    """Return a list of what came of each paper.
+
+    Raises
+    ------
+    ResultsError
+        If a sentence was written from other verdicts than those that kept results have.
+    """
+    lines = []
+    for paper, one in outcomes(results.judged(judging.read())).items():
+        if one.stale:
+            raise ResultsError(f"{paper}/{FILE}: read the sentence again: {'; '.join(one.stale)}")
+        lines.append(f"- **{paper}**: {one.said} ({', '.join(one.claims)})")
+    return "\n".join(lines)

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from svmbench.base import inert
-from svmbench.papers.judging.verdict import STATES
+from svmbench.papers.judging.outcomes import outcomes
+from svmbench.papers.judging.verdict import STATES, Verdict
 from svmbench.papers.judging.written import outcome, summary
 from svmbench.report.builder import Content, read_content
 from svmbench.report.media import HTML, Sentence
@@ -182,7 +183,7 @@ class _Pages:
             "summary": summary(verdicts) if verdicts else "",
             "counts": counts,
             "outcomes": {
-                paper: outcome([one for one in verdicts if one.claim.paper == paper])
+                paper: _outcome([one for one in verdicts if one.claim.paper == paper])
                 for paper in counts
             },
             "tally": [(s, sum(v.state == s for v in verdicts)) for s in STATES],
@@ -214,3 +215,10 @@ class _Pages:
         root = "../" * file.count("/")
         text = self.environment.get_template(template).render(root=root, file=file, **shown)
         path.write_text(text, encoding="utf-8")
+
+
+def _outcome(verdicts: Sequence[Verdict]) -> str:
+    """Return the sentence on a paper, where it is of these verdicts, and how many there are."""
+    counted = outcome(verdicts)
+    said = next(iter(outcomes(verdicts).values()), None)
+    return counted if said is None or said.stale else f"{said.said} {counted}"

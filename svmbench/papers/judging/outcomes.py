@@ -1,0 +1,80 @@
+"""One sentence on each paper that says what came of it, held to its verdicts.
+
+The folder of a paper may hold an ``outcome.toml``: the sentence (``said``), and the verdicts that
+it rests on (``rests_on``), each as state and counts: ``partly: 4 yes, 0 no, 5 open``. Where a
+verdict is another by now, the sentence is not shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from svmbench.base.errors import ResultsError
+from svmbench.base.paper_folders import Paper, papers
+from svmbench.base.toml_source import read_toml
+from svmbench.papers.judging.verdict import Verdict
+
+#: The file in a paper's folder.
+FILE = "outcome.toml"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A sentence on a paper.
+
+    Attributes
+    ----------
+    said : str
+    claims : tuple of str
+        The claims whose verdicts it rests on.
+    stale : tuple of str
+        The verdicts that are others by now, a sentence each.
+    """
+
+    said: str
+    claims: tuple[str, ...]
+    stale: tuple[str, ...] = ()
+
+
+def outcomes(verdicts: Sequence[Verdict]) -> dict[str, Outcome]:
+    """Return the sentence on each paper of some verdicts that has one."""
+    keys = dict.fromkeys(verdict.claim.paper for verdict in verdicts)
+    found = {
+        key: outcome_of(
+            papers()[key], [verdict for verdict in verdicts if verdict.claim.paper == key]
+        )
+        for key in keys
+    }
+    return {key: one for key, one in found.items() if one is not None}
+
+
+def standing(verdict: Verdict) -> str:
+    """Return a verdict's state with the numbers of its parts."""
+    answers = [part.holds for part in verdict.parts]
+    yes, no, left = (answers.count(one) for one in (True, False, None))
+    return f"{verdict.state}: {yes} yes, {no} no, {left} open"
+
+
+def outcome_of(paper: Paper, verdicts: Sequence[Verdict]) -> Outcome | None:
+    """Return the sentence on a paper; None where its folder has none.
+
+    Raises
+    ------
+    svmbench.base.errors.ResultsError
+        If the file holds anything else than a sentence and the verdicts on the paper's claims.
+    """
+    path = paper.folder / FILE
+    if not path.is_file():
+        return None
+    content = read_toml(path, f"{paper.key}/{FILE}")
+    said, rests_on = content.get("said"), content.get("rests_on")
+    if not (isinstance(said, str) and isinstance(rests_on, dict) and len(content) == 2):
+        raise ResultsError(f"{paper.key}/{FILE} has 'said', a sentence, and 'rests_on', a table")
+    now = {one.claim.id: standing(one) for one in verdicts}
+    stale = tuple(
+        f"{name} was {before!r} when the sentence was written, and is {now.get(name)!r}"
+        for name, before in rests_on.items()
+        if now.get(name) != before
+    )
+    return Outcome(" ".join(said.split()), tuple(rests_on), stale)

@@ -1,0 +1,73 @@
+"""Sentences on papers: each rests on verdicts, and is not shown where one of them has changed."""
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from svmbench.base.errors import ResultsError
+from svmbench.papers import figures, judging, papers
+from svmbench.papers.judging.outcomes import FILE, outcome_of, standing
+from svmbench.papers.judging.written import outcome
+from svmbench.site.pages import _outcome
+
+ROOT = Path(__file__).resolve().parents[2]
+RESULTS = figures.Results(ROOT / "results")
+
+
+def of(key):
+    return RESULTS.judged([claim for claim in judging.read() if claim.paper == key])
+
+
+@pytest.mark.parametrize("key", papers())
+def test_every_paper_has_a_sentence_that_is_of_todays_verdicts(key):
+    found = outcome_of(papers()[key], of(key))
+    assert found is not None
+    assert found.stale == ()
+    assert found.said.endswith(".")
+    assert set(found.claims) <= {verdict.claim.id for verdict in of(key)}
+
+
+def changed(verdicts):
+    """Return verdicts of which the first has lost a part."""
+    first, *rest = verdicts
+    return [replace(first, parts=first.parts[1:]), *rest]
+
+
+def test_a_sentence_is_stale_where_a_verdict_has_other_parts():
+    verdicts = changed(of("smo"))
+    (said,) = outcome_of(papers()["smo"], verdicts).stale
+    was, now = standing(of("smo")[0]), standing(verdicts[0])
+    assert was != now
+    assert said == f"smo-1 was {was!r} when the sentence was written, and is {now!r}"
+    assert outcome_of(papers()["smo"], []).stale
+
+
+def test_the_first_page_shows_a_sentence_only_beside_its_verdicts():
+    verdicts = of("cpsp")
+    said = outcome_of(papers()["cpsp"], verdicts).said
+    assert _outcome(verdicts) == f"{said} {outcome(verdicts)}"
+    assert _outcome(changed(verdicts)) == outcome(changed(verdicts))
+
+
+def test_a_page_with_a_stale_sentence_is_an_error(monkeypatch):
+    page = "before\n<!-- outcomes -->\nformerly\n<!-- /outcomes -->\nafter\n"
+    shown = figures.refresh(page, RESULTS)
+    assert "formerly" not in shown
+    assert shown.count("\n- **") == len(papers())
+    assert figures.refresh(shown, RESULTS) == shown
+    monkeypatch.setattr(RESULTS, "_verdicts", {one.claim.id: one for one in changed(of("smo"))})
+    with pytest.raises(ResultsError, match=r"smo/outcome.toml: read the sentence again: smo-1 was"):
+        figures.refresh(page, RESULTS)
+
+
+@pytest.mark.parametrize(
+    "content", ['said = "It holds."\n', "said = 3\n[rests_on]\n", 'x = 1\nsaid = "a"\n[rests_on]\n']
+)
+def test_a_file_without_a_sentence_or_its_verdicts_is_refused(content, tmp_path):
+    paper = papers()["smo"]
+    shutil.copy(paper.folder / "paper.toml", tmp_path)
+    (tmp_path / FILE).write_text(content)
+    with pytest.raises(ResultsError, match=r"smo/outcome.toml has 'said', a sentence"):
+        outcome_of(paper.model_copy(update={"folder": tmp_path}), [])
