@@ -1,5 +1,6 @@
 """Runs of less than the paper's protocol decide neither way, whatever they have less of."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from claimed_runs import SCENES, Kept
 from svmbench.experiment.config.loader import load_config
 from svmbench.experiment.config.profiles import apply_profile
 from svmbench.papers import judging
+from svmbench.papers.judging import written
 from svmbench.papers.judging.cuts import _n_values, fewer_settings
 from svmbench.report.records import Cell, Run
 
@@ -108,3 +110,27 @@ def test_no_kept_part_is_decided_with_fewer_folds_or_values():
         n_cut += bool(less)
         assert not (less and part.holds is not None), (part.what, less)
     assert n_cut > 20
+
+
+def test_an_open_verdict_says_how_many_cells_and_hours_would_decide_it(tmp_path):
+    verdicts = {
+        one.claim.id: one
+        for one in judging.judge(judging.read(), judging.gather([ROOT / "results"], only_kept=True))
+    }
+    for name, found in verdicts.items():
+        if found.state != "open":
+            assert found.to_decide == "", name
+        elif name != "alsvm-7":  # of a script
+            assert re.fullmatch(
+                r"about [\d,]+ cells of \w+(, \w+)* at profile paper, at most [\d,]+ hours",
+                found.to_decide,
+            ), name
+    # Two sets of five, and seven of eight numbers of vectors, are kept.
+    config = load_config(ROOT / "configs" / "cpsp_fig1.yaml")
+    fig1, exact = config.blocks
+    n_cells = len(config.datasets) * (len(config.solvers) * len(fig1.sweep["solver.n_basis"]) + 1)
+    assert len(exact.solvers) == 1
+    hours = n_cells * config.timeout_s / 3600.0
+    said = f"about {n_cells} cells of cpsp_fig1 at profile paper, at most {hours:.0f} hours"
+    assert verdicts["cpsp-2"].to_decide == said
+    assert f"To decide it: {said}." in written.as_markdown([verdicts["cpsp-2"]])

@@ -18,7 +18,7 @@ from svmbench.base.errors import ConfigError, SvmbenchError, suggestion
 from svmbench.base.inert import line
 from svmbench.base.paper_folders import Paper, papers
 from svmbench.papers.judging.checks import CHECKS, load
-from svmbench.papers.judging.cuts import whole_alone
+from svmbench.papers.judging.cuts import to_decide, whole_alone
 from svmbench.papers.judging.entries import Claim, limit_problems, read_claims
 from svmbench.papers.judging.evidence import Evidence, Source, gather
 from svmbench.papers.judging.verdict import (
@@ -172,6 +172,7 @@ def _judged(claim: Claim, kept: Evidence, *, trust: bool) -> Verdict:
             (source.run.path.as_posix(), source.profile, source.machine) for source in sources
         ),
         commands=tuple(_commands(claim, sources)),
+        to_decide=to_decide(claim, sources) if verdict.state == OPEN else "",
     )
 
 

@@ -7,6 +7,7 @@ is the full protocol.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
@@ -29,6 +30,8 @@ _COUNTS = {
     "repeats": "repeats",
     "samples": "samples",
 }
+#: Seconds after which a cell ends where its config says nothing.
+_TIMEOUT_S = 3600.0
 #: Data sets that a reason names.
 _NAMED = 3
 
@@ -113,6 +116,40 @@ def fewer_settings(run: Run, cells: Sequence[Cell]) -> list[str]:
             ]
             said.update(dict.fromkeys(_fewer_values(*widths, known=known)))
     return list(said)
+
+
+def to_decide(claim: Claim, sources: Sequence[Source]) -> str:
+    """Return how many cells the full protocol of an open claim has, and in what time they end.
+
+    The cells of a data set are those that a kept run plans; each ends at its time limit. "" where
+    no run of a config that ships is kept.
+    """
+    counts: dict[str, int] = {}
+    for run in (source.run for source in sources):
+        n_own = sum(_n_planned(run, block) for block in _config(run.name).get("blocks", []))
+        counts[run.name] = max(n_own, counts.get(run.name, 0))
+    counts = {name: n_own for name, n_own in counts.items() if n_own}
+    if not counts:
+        return ""
+    seconds = sum(n * _config(name).get("timeout_s", _TIMEOUT_S) for name, n in counts.items())
+    return (
+        f"about {sum(counts.values()):,} cells of {', '.join(counts)} at profile {FULL}, "
+        f"at most {math.ceil(seconds / 3600.0):,} hours"
+    )
+
+
+def _n_planned(run: Run, block: Content) -> int:
+    """Return how many cells of a block the full protocol has, from those of a kept run."""
+    own = {(cell.key, cell.dataset) for cell in run.cells if cell.block == block.get("name")}
+    names = {dataset for _, dataset in own}
+    if not names:
+        return 0
+    wanted = block.get("datasets") or _config(run.name).get("datasets", [])
+    n_cells = len({key for key, _ in own}) * max(1.0, len(wanted) / len(names))
+    for name, values in block.get("sweep", {}).items():
+        swept = {str(cell.dimensions[name]) for cell in run.cells if name in cell.dimensions}
+        n_cells *= max(1.0, _n_values(values) / len(swept)) if swept else 1.0
+    return round(n_cells)
 
 
 def _fewer_counted(kept: Content, block: Content, cut: Content, full: Content) -> list[str]:

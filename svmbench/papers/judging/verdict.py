@@ -109,6 +109,8 @@ class Verdict:
         What has changed since, a sentence each.
     commands : tuple of str
         What makes the records that it rests on; without records, what would make them.
+    to_decide : str
+        Of an open claim the cells and hours of the full protocol, where kept runs tell them.
     from_kept : bool
         Whether it rests on kept records because the runs that were to be judged leave it open.
     """
@@ -122,6 +124,7 @@ class Verdict:
     freshness: str = ""
     stale: tuple[str, ...] = ()
     commands: tuple[str, ...] = ()
+    to_decide: str = ""
     from_kept: bool = False
 
     @property
@@ -199,6 +202,7 @@ class Verdict:
                 for one in self.sources
             ],
             "commands": list(self.commands or claim.commands()),
+            "to_decide": self.to_decide,
             "notes": list(self.notes),
             "freshness": self.freshness,
             "stale": list(self.stale),

@@ -89,6 +89,7 @@ def _details(verdict: Verdict) -> list[str]:
         lines.append(f"data sets: {', '.join(verdict.datasets())}{sizes}")
     lines += [f"from: {folder} ({profile}, {environment})"
               for folder, profile, environment in verdict.sources]  # fmt: skip
+    lines += [f"to decide it: {verdict.to_decide}"] if verdict.to_decide else []
     lines += [f"note: {note}" for note in verdict.notes]
     lines += [f"stale: {one}" for one in verdict.stale]
     return lines + [f"records: {command}" for command in verdict.commands or claim.commands()]
@@ -110,6 +111,9 @@ def as_markdown(verdicts: Sequence[Verdict]) -> str:
         state = f"**{verdict.state}**" + (", stale" if verdict.freshness == "stale" else "")
         statement = f"{claim.id}: {inert.markdown(claim.statement)}"
         reason = inert.markdown(inert.line(verdict.reason, _LONGEST))
+        reason += (
+            f" To decide it: {inert.markdown(verdict.to_decide)}." if verdict.to_decide else ""
+        )
         lines.append(f"| {statement} | {state} | {reason} |")
     return "\n".join([*lines, "", inert.markdown(summary(verdicts)) + "."])
 
