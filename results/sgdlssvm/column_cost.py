@@ -69,7 +69,7 @@ def measure(name: str, gamma: float) -> dict[str, Any]:
     binary = X.shape[1] <= MOST_BITS and is_binary(X)
     rows = BitRows(X, function) if binary else DenseRows(X, function)
     # As many bytes as a column is made of, in the order in which it reads them.
-    n_bytes = rows.words.nbytes if binary else 4 * (X.nnz if sp.issparse(X) else X.size)
+    n_bytes = rows.points.words.nbytes if binary else 4 * (X.nnz if sp.issparse(X) else X.size)
     inputs = np.ones(n_bytes // 4, dtype=np.float32)
     n = columns.n_samples
     out, block = np.empty(n, dtype=np.float32), np.empty((HEIGHT, n), dtype=np.float32)

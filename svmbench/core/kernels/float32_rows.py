@@ -18,17 +18,24 @@ from typing import Any, Protocol
 import numpy as np
 import scipy.sparse as sp
 
-from svmbench.base.compiled import compiled
 from svmbench.core.kernels.bits import MOST_BITS, count_pieces, is_binary, pack, table_of
 from svmbench.core.kernels.difference_rows import (
+    BY_COUNTS,
+    BY_PRODUCTS,
     HEIGHT,
+    NO_INPUTS,
+    NO_LENGTHS,
+    NO_TABLE,
+    NO_WORDS,
     WIDTH,
+    CompiledRows,
     DifferenceRows,
     MadeRows,
     Part,
+    Points,
+    Rule,
     suits,
 )
-from svmbench.core.kernels.exponential import gauss_single
 from svmbench.core.kernels.kernels import KernelFunction, KernelSource
 from svmbench.core.numeric.arrays import raw
 
@@ -147,45 +154,7 @@ def exact_values(source: KernelSource, rows: Rows) -> Blocks:
     return rows if isinstance(rows, BitRows) else source
 
 
-@compiled
-def fill_gauss(
-    samples: tuple[np.ndarray, np.ndarray],
-    columns: tuple[np.ndarray, np.ndarray],
-    part: Part,
-    gamma: float,
-    height: int,
-    out: np.ndarray,
-    at: np.ndarray,
-    left: int,
-) -> None:
-    """Write RBF values, by products of pieces that stay in the cache.
-
-    Parameters
-    ----------
-    samples, columns : (ndarray of shape (m, d), ndarray of shape (m,)), both of float32
-        Inputs and their squared lengths.
-    part : tuple of int
-        Which of the columns.
-    gamma : float
-    height : int
-        Rows of a piece.
-    out, at, left
-        See ``Rows.fill``.
-    """
-    (A, lengths), (X, squares), (start, stop) = samples, columns, part
-    scratch = np.empty(min(height, len(A)) * WIDTH, dtype=np.float32)
-    for top in range(0, len(A), height):
-        some = A[top : top + height]
-        for first in range(start, stop, WIDTH):
-            end = min(first + WIDTH, stop)
-            P = scratch[: len(some) * (end - first)].reshape(len(some), end - first)
-            np.dot(some, X[first:end].T, P)
-            target = out[:, left + first - start : left + end - start]
-            a, b = lengths[top : top + height], squares[first:end]
-            gauss_single(P, a, b, gamma, target, at[top : top + height])
-
-
-class DenseRows(MadeRows):
+class DenseRows(CompiledRows):
     """Rows from dense inputs in float32; see :class:`Rows`.
 
     Parameters
@@ -201,32 +170,26 @@ class DenseRows(MadeRows):
         self.n_samples, d = X.shape
         # Distances don't change by a shift, and small inputs lose fewer digits in them.
         shift = np.asarray(X.mean(axis=0)).ravel() if function.name == "rbf" else np.zeros(d)
-        self.X = np.empty((self.n_samples, d), dtype=np.float32)
+        inputs = np.empty((self.n_samples, d), dtype=np.float32)
         for top in range(0, self.n_samples, COPIED):
             piece = X[top : top + COPIED]
             dense = piece.toarray() if sp.issparse(piece) else piece
-            np.subtract(dense, shift, out=self.X[top : top + COPIED], casting="same_kind")
-        self.squares = np.einsum("ij,ij->i", self.X, self.X)
+            np.subtract(dense, shift, out=inputs[top : top + COPIED], casting="same_kind")
+        self.points = Points(inputs, np.einsum("ij,ij->i", inputs, inputs), NO_WORDS)
         self.effort = 4.0 + d / 20.0
         # Where the product is most of the work, it is faster with taller pieces.
         self.height = HEIGHT if d < HEIGHT else 2 * HEIGHT
+        self.rule = Rule(BY_PRODUCTS, float(function.gamma), self.height, NO_TABLE, True)
         self.diagonal = function.diagonal(X).astype(np.float32)
-
-    def columns(self, J: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-        """Return inputs and squared lengths of the samples `J`."""
-        return (self.X, self.squares) if J is None else (self.X[J], self.squares[J])
-
-    def _taken(self, samples: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return self.X[samples], self.squares[samples]
 
     def _write(
         self, taken: Any, columns: Any, part: Part, out: np.ndarray, at: np.ndarray, left: int
     ) -> None:
         """Multiply, transform and write."""
         if self.function.name == "rbf":
-            fill_gauss(taken, columns, part, self.function.gamma, self.height, out, at, left)
+            super()._write(taken, columns, part, out, at, left)
             return
-        (A, _), (X, _), (start, stop) = taken, columns, part
+        A, X, (start, stop) = taken.inputs, columns.inputs, part
         for top in range(0, len(A), self.height):
             some, places = A[top : top + self.height], at[top : top + self.height]
             for first in range(start, stop, WIDTH):
@@ -234,8 +197,15 @@ class DenseRows(MadeRows):
                 values = self.function.of_products(some @ X[first:end].T)
                 out[places, left + first - start : left + end - start] = values
 
+    def take_off(
+        self, samples: np.ndarray, factors: np.ndarray, columns: Any, part: Part, v: np.ndarray
+    ) -> None:
+        """Take a sum of rows off `v`, those of an RBF kernel in one call; see :class:`Rows`."""
+        loop = CompiledRows if self.function.name == "rbf" else MadeRows
+        loop.take_off(self, samples, factors, columns, part, v)
 
-class BitRows(MadeRows):
+
+class BitRows(CompiledRows):
     """Rows from inputs whose values are all 0 or 1; see :class:`Rows`.
 
     Parameters
@@ -247,33 +217,19 @@ class BitRows(MadeRows):
     def __init__(self, X: Any, function: KernelFunction) -> None:
         super().__init__()
         self.n_samples, n_features = X.shape
-        self.words = pack(X)
-        self.effort = 2.5 + 0.5 * self.words.shape[1]
-        self.differing = function.name == "rbf"
-        #: The kernel's value at every count: in float32, and in float64, where it has no rounding
-        #: but that of the kernel itself.
+        self.points = Points(NO_INPUTS, NO_LENGTHS, pack(X))
+        self.effort = 2.5 + 0.5 * self.points.words.shape[1]
+        #: The kernel's value at every count, in float64, where it has no rounding but the kernel's.
         self.exact_table = raw(table_of(function, n_features))
-        self.table = raw(self.exact_table.astype(np.float32))
+        table, differing = raw(self.exact_table.astype(np.float32)), function.name == "rbf"
+        self.rule = Rule(BY_COUNTS, 0.0, HEIGHT, table, differing)
         self.diagonal = function.diagonal(X).astype(np.float32)
-
-    def columns(self, J: np.ndarray | None) -> np.ndarray:
-        """Return the words of the samples `J`, word by word."""
-        return np.ascontiguousarray((self.words if J is None else self.words[J]).T)
-
-    def _taken(self, samples: np.ndarray) -> np.ndarray:
-        return self.words[samples]
-
-    def _write(
-        self, taken: Any, columns: Any, part: Part, out: np.ndarray, at: np.ndarray, left: int
-    ) -> None:
-        """Count, look up and write."""
-        count_pieces(taken, columns, *part, self.differing, self.table, out, at, left)
 
     def block(self, I: np.ndarray, J: np.ndarray) -> np.ndarray:  # noqa: E741
         """Return the kernel values of samples `I` with samples `J`, in float64, shape (I, J)."""
-        values, others = np.empty((len(I), len(J))), self.columns(J)
+        values, others = np.empty((len(I), len(J))), self.columns(J).words
         count_pieces(
-            *(self.words[I], others, 0, len(J), self.differing),
+            *(self.points.words[I], others, 0, len(J), self.rule.differing),
             *(self.exact_table, values, np.arange(len(I)), 0),
         )
         self._counter.add(values.size)

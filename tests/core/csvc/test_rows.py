@@ -327,7 +327,7 @@ def test_inputs_in_single_precision_cost_no_second_copy():
         rows = DenseRows(inputs, KernelFunction("rbf", 0.1))
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
-        assert peak <= rows.X.nbytes + 6 * MIB
+        assert peak <= rows.points.inputs.nbytes + 6 * MIB
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2, 5])
