@@ -31,7 +31,7 @@ from typing import Any
 
 import yaml
 
-from svmbench.experiment.measuring import proc
+from svmbench.experiment.measuring import measure
 from svmbench.experiment.plan.planner import prepare_plan
 from svmbench.experiment.run import execute, session
 from svmbench.experiment.settings.cells import Cell
@@ -62,7 +62,7 @@ def config_of(folder: Path, cells: int) -> Path:
 
 def held_mb() -> float:
     """Return the anonymous memory of this process, MiB."""
-    return proc.status_bytes()["RssAnon"] / 2**20
+    return measure.status_bytes()["RssAnon"] / 2**20
 
 
 @dataclass

@@ -19,9 +19,9 @@ from .experiment.protocols.declare import protocol as protocol
 from .experiment.protocols.folds import ALL_ROWS as ALL_ROWS
 from .experiment.protocols.folds import ITSELF as ITSELF
 from .experiment.protocols.folds import UNSCALED as UNSCALED
-from .experiment.protocols.inputs import inputs_of as inputs_of
 from .experiment.protocols.task import Outcome as Outcome
 from .experiment.protocols.task import Task as Task
+from .experiment.protocols.task import inputs_of as inputs_of
 from .experiment.settings.blocks import Block as Block
 from .experiment.settings.blocks import RaceBlock as RaceBlock
 from .experiment.settings.blocks import TrainingBlock as TrainingBlock
@@ -33,7 +33,7 @@ from .report.curves import Curves as Curves
 from .report.curves import Panel as Panel
 from .report.kinds import Kind as Kind
 from .report.kinds import declare_kind as declare_kind
-from .schema.scores import Exam as Exam
-from .schema.scores import Undefined as Undefined
-from .schema.scores import mark as mark
-from .schema.scores import score as score
+from .schema.scores.contract import Exam as Exam
+from .schema.scores.contract import Undefined as Undefined
+from .schema.scores.contract import mark as mark
+from .schema.scores.contract import score as score

@@ -7,7 +7,7 @@ How
     with its direction, so that there are as many passes as the slowest system has steps.
 Reference
     Hestenes and Stiefel 1952, preconditioned by the root of the diagonal, as
-    `core/linear/many_features.py` does in memory.
+    `core/linear/alsvm_batch.py` does in memory.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from svmbench.core.contract.base import PathPoint
-from svmbench.core.linear.many_features import BY_STEPS, MOST_STEPS, RESIDUAL
+from svmbench.core.linear.alsvm_batch import BY_STEPS, MOST_STEPS, RESIDUAL
 from svmbench.spark.packed import Block, Packed
 from svmbench.spark.source import Rows
 

@@ -48,9 +48,9 @@ from svmbench.core.contract.base import TrainingData
 from svmbench.core.contract.linear_base import LinearClassifier, LinearSolution
 from svmbench.core.contract.registry import declare
 from svmbench.core.linear import least_squares
-from svmbench.core.linear.ledger import LabelOrder, SampleLedger
-from svmbench.core.linear.moments import gram
+from svmbench.core.linear.least_squares import gram
 from svmbench.core.linear.rank_one import added, removed, sweep
+from svmbench.core.linear.training_set import LabelOrder, TrainingSet
 from svmbench.core.numeric.arrays import append_bias, canonical_csr
 
 #: Estimated relative error of w above which P and w are rebuilt from a factorisation.
@@ -114,12 +114,12 @@ class _SequentialLeastSquares(LinearClassifier):
         return self
 
     def certify(self, data: TrainingData) -> Self:
-        """Evaluate the objective, and start the ledger that `add` and `remove` need."""
+        """Evaluate the objective, and gather the training set that `add` and `remove` need."""
         super().certify(data)
         X, y = data.native, data.y
         if len(self.accepted_) < len(y):
             X, y = X[self.accepted_], y[self.accepted_]
-        self._ledger = SampleLedger(X, y, keeps=self._found == least_squares.BY_SAMPLES)
+        self._training_set = TrainingSet(X, y, keeps=self._found == least_squares.BY_SAMPLES)
         return self
 
     def add(self, X: Any, y: Any) -> Self:
@@ -147,14 +147,14 @@ class _SequentialLeastSquares(LinearClassifier):
                 model.add(X, np.where(y == label, 1, -1))
             return self._join(self.several_)
         X, y = self._as_batch(X, y)
-        A, q = self._ledger.sums()
+        A, q = self._training_set.sums()
         P, w, X, y = self._added_to(X, y)
-        self._ledger.add(X, y)
+        self._training_set.add(X, y)
         self.counters_["updates"] += len(y)
         if not self._has_drifted(P, w):
             return self._keep(P, w)
-        if least_squares.cholesky(self._ledger.sums()[0], 1.0 / (2.0 * self.C)) is None:
-            self._ledger.keep_latest(A, q, X, y)
+        if least_squares.cholesky(self._training_set.sums()[0], 1.0 / (2.0 * self.C)) is None:
+            self._training_set.keep_latest(A, q, X, y)
         return self._rebuild()
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
@@ -204,7 +204,7 @@ class _SequentialLeastSquares(LinearClassifier):
             d = self.n_features_in_ + bool(self.bias)
             self.P_, self.drift_, self._found = np.eye(d) * (2.0 * self.C), 0.0, "closed form"
             self.accepted_ = np.empty(0, dtype=np.int64)
-            self._ledger = SampleLedger(np.empty((0, d)), np.empty(0))
+            self._training_set = TrainingSet(np.empty((0, d)), np.empty(0))
             self._store_weights(np.zeros(d), {"samples": 0, "updates": 0, "refreshes": 0})
         self.classes_ = classes
 
@@ -230,9 +230,9 @@ class _SequentialLeastSquares(LinearClassifier):
             msg = "remove is there for two classes; of more, each model in estimators_ has its own"
             raise ValueError(msg)
         X, y = self._as_batch(X, y)
-        self._ledger.require(X, y)
+        self._training_set.require(X, y)
         P, w = self._in_blocks(removed, X, y)
-        self._ledger.remove(X, y)
+        self._training_set.remove(X, y)
         self.counters_["removals"] = self.counters_.get("removals", 0) + len(y)
         return self._rebuild() if self._has_drifted(P, w) else self._keep(P, w)
 
@@ -256,30 +256,30 @@ class _SequentialLeastSquares(LinearClassifier):
     def _has_drifted(self, P: np.ndarray, w: np.ndarray) -> bool:
         """Set ``drift_``; return whether it is above the bound."""
         with np.errstate(over="ignore", invalid="ignore"):
-            gradient = self._ledger.gradient(w) - w / (2.0 * self.C)
+            gradient = self._training_set.gradient(w) - w / (2.0 * self.C)
             self.drift_ = _relative_step(P, gradient, w)
         return not self.drift_ <= DRIFT_BOUND
 
     def _keep(self, P: np.ndarray, w: np.ndarray) -> Self:
         self.P_ = P
         self._store_weights(w, self.counters_)
-        if self._ledger.has_lost_digits(1.0 / (2.0 * self.C)):
+        if self._training_set.has_lost_digits(1.0 / (2.0 * self.C)):
             self._warn_of_sums("what was removed was so large that they have lost their digits")
         return self
 
     def _rebuild(self) -> Self:
-        """Make P and w anew from what the ledger has, and keep them."""
-        ledger, nu = self._ledger, 1.0 / (2.0 * self.C)
-        A, q = ledger.sums()
+        """Make P and w anew from the training set, and keep them."""
+        training_set, nu = self._training_set, 1.0 / (2.0 * self.C)
+        A, q = training_set.sums()
         self.counters_["refreshes"] += 1
         w = least_squares.solve_sums(A, q, nu)
-        if w is None and ledger.X is not None:
+        if w is None and training_set.X is not None:
             self._found = least_squares.BY_SAMPLES
-            w, P = least_squares.solve_triangle(*ledger.triangle(), nu, with_inverse=True)
+            w, P = least_squares.solve_triangle(*training_set.triangle(), nu, with_inverse=True)
             assert P is not None, "the inverse was asked for"
             return self._keep(P, w)
-        if ledger.X is not None:
-            ledger.drop_kept()
+        if training_set.X is not None:
+            training_set.drop_kept()
         P, w, self._found = _rebuilt(A, q, self.C)
         if self._found == least_squares.BY_POOR_SUMS:
             self._warn_of_sums("they are too ill-conditioned for float64")
@@ -311,7 +311,7 @@ class _SequentialLeastSquares(LinearClassifier):
         )
 
     def _as_batch(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
-        check_is_fitted(self, "_ledger")
+        check_is_fitted(self, "_training_set")
         self.densify()
         if not sp.issparse(X) and np.ndim(X) == 1:
             X = np.reshape(X, (1, -1))
@@ -428,7 +428,7 @@ class FALSVM(_SequentialLeastSquares):
         """Add, one by one, those samples that the model misclassifies when they come."""
         P, w = self.P_.copy(), self._weights()
         order = np.arange(len(y), dtype=np.int64)
-        accepted = sweep(X, y, order, P, w, rejects=True, n_before=len(self._ledger))
+        accepted = sweep(X, y, order, P, w, rejects=True, n_before=len(self._training_set))
         self.counters_["samples"] += len(y)
         return P, w, X[accepted], y[accepted]
 

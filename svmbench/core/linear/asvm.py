@@ -34,7 +34,7 @@ from svmbench.core.contract.base import TrainingData
 from svmbench.core.contract.linear_base import LinearClassifier, LinearSolution
 from svmbench.core.contract.registry import declare
 from svmbench.core.linear import least_squares
-from svmbench.core.linear.moments import gram
+from svmbench.core.linear.least_squares import gram
 
 
 class FaceGram:

@@ -36,7 +36,7 @@ from svmbench.core.contract.linear_base import LinearClassifier, LinearSolution
 from svmbench.core.contract.problems import SQUARED_HINGE, Values
 from svmbench.core.contract.registry import declare
 from svmbench.core.linear import least_squares
-from svmbench.core.linear.moments import gram
+from svmbench.core.linear.least_squares import gram
 
 #: The step a, in units of 1 / nu: the iteration converges below 2, the authors' choice is 1.9.
 STEP = 1.9

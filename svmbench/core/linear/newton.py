@@ -49,12 +49,12 @@ from svmbench.base.compiled import compiled_sums
 from svmbench.core.contract.base import PathPoint, Splits, TrainingData
 from svmbench.core.contract.linear_base import LinearClassifier, LinearSolution
 from svmbench.core.contract.registry import declare
-from svmbench.core.linear.preconditioners import (
+from svmbench.core.linear.hessian import (
     Diagonal,
+    RowProducts,
     SampleHessian,
     curvature_rows,
 )
-from svmbench.core.linear.row_products import RowProducts
 from svmbench.core.numeric.conjugate_gradient import conjugate_gradients
 
 #: The first steps are those of one row in so many, if these are so many a feature.

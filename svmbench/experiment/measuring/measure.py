@@ -9,17 +9,18 @@ the clock is its own: from its start to its end, with the CPU time of its proces
 
 from __future__ import annotations
 
+import contextlib
 import gc
+import math
 import statistics
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from svmbench.baselines.clock import now
-from svmbench.experiment.measuring import proc
 
 __all__ = [
     "Timing",
@@ -28,7 +29,6 @@ __all__ = [
     "now",
     "peak_since",
     "quiet",
-    "read_status",
     "reset_peak",
     "since",
     "warm",
@@ -42,8 +42,10 @@ MAX_REPEATS = 50
 MIN_REPEATS = 3
 PATIENCE_S = 10.0
 
-#: Writing to it forgets a process's peak of memory so far; Linux alone has it.
-CLEAR_REFS = proc.PROC / "self" / "clear_refs"
+#: The kernel's files about processes; there is none beside Linux.
+PROC = Path("/proc")
+#: Writing to it forgets a process's peak of memory so far.
+CLEAR_REFS = PROC / "self" / "clear_refs"
 
 
 @dataclass
@@ -119,7 +121,7 @@ def _too_few(seconds: list[float]) -> bool:
     return total < MIN_TOTAL_S and n < MAX_REPEATS
 
 
-@contextmanager
+@contextlib.contextmanager
 def quiet() -> Iterator[None]:
     """Keep the garbage collector out of a measured span."""
     was_on = gc.isenabled()
@@ -153,10 +155,15 @@ def since(start: tuple[float, float]) -> tuple[float, float]:
     return wall - start[0], cpu - start[1]
 
 
-def read_status(field_name: str) -> float:
-    """Return a memory field of this process's status in MiB, or NaN where there is none."""
-    size = proc.status_bytes().get(field_name)
-    return float("nan") if size is None else size / 2**20
+def status_bytes(pid: int | str = "self") -> dict[str, int]:
+    """Return the sizes that the kernel states of a process, in bytes; empty beside Linux."""
+    sizes: dict[str, int] = {}
+    with contextlib.suppress(OSError), (PROC / str(pid) / "status").open() as lines:
+        for line in lines:
+            name, _, rest = line.partition(":")
+            if rest.endswith(" kB\n"):
+                sizes[name] = int(rest.split()[0]) * 1024
+    return sizes
 
 
 def reset_peak() -> float:
@@ -165,10 +172,11 @@ def reset_peak() -> float:
         CLEAR_REFS.write_text("5")
     except OSError:
         return float("nan")
-    return read_status("VmRSS")
+    return status_bytes().get("VmRSS", float("nan"))
 
 
 def peak_since(before: float) -> float:
-    """Return by how much the peak has grown since `reset_peak` was asked, MiB."""
+    """Return by how much the peak has grown since `reset_peak` was asked, MiB; NaN if unknown."""
     # Mapped pages were touched before, so what the peak grew by is the solver's own memory.
-    return max(0.0, read_status("VmHWM") - before) if before == before else float("nan")
+    grown = status_bytes().get("VmHWM", float("nan")) - before
+    return grown if math.isnan(grown) else max(0.0, grown / 2**20)

@@ -1,4 +1,4 @@
-"""Memory and descendants of processes, and the CPU's description: the one module that reads /proc.
+"""Memory and descendants of processes, and the CPU's description, as /proc or psutil has them.
 
 psutil answers where there is no /proc, so that a run needs no Linux. On Linux psutil lacks the
 counters that are wanted (anonymous memory, a peak that can be reset, the size of the data segment)
@@ -9,10 +9,10 @@ processes, in 1.5 ms of CPU time with 110 of them, and the kernel's own list tak
 from __future__ import annotations
 
 import contextlib
-from pathlib import Path
 
-#: The kernel's files about processes; there is none beside Linux.
-PROC = Path("/proc")
+from svmbench.experiment.measuring import measure
+from svmbench.experiment.measuring.measure import status_bytes
+
 #: Descendants of a process that are looked for at most: one that forks without end is ended.
 _MOST_DESCENDANTS = 1000
 #: Shared memory of fewer bytes counts as it is: to tell what it is costs a look at every mapping.
@@ -23,21 +23,10 @@ def cpu_facts() -> dict[str, str]:
     """Return what the kernel says of the first CPU, by its names; empty beside Linux."""
     facts: dict[str, str] = {}
     with contextlib.suppress(OSError):
-        for line in (PROC / "cpuinfo").read_text().splitlines():
+        for line in (measure.PROC / "cpuinfo").read_text().splitlines():
             name, _, value = line.partition(":")
             facts.setdefault(name.strip(), value.strip())
     return facts
-
-
-def status_bytes(pid: int | str = "self") -> dict[str, int]:
-    """Return the sizes that the kernel states of a process, in bytes; empty beside Linux."""
-    sizes: dict[str, int] = {}
-    with contextlib.suppress(OSError), (PROC / str(pid) / "status").open() as lines:
-        for line in lines:
-            name, _, rest = line.partition(":")
-            if rest.endswith(" kB\n"):
-                sizes[name] = int(rest.split()[0]) * 1024
-    return sizes
 
 
 def own_bytes(pid: int | None = None) -> int:
@@ -68,7 +57,10 @@ def own_bytes(pid: int | None = None) -> int:
 
 def _shared_without_arrays(which: str) -> int:
     total, counts = 0, False
-    with contextlib.suppress(OSError), (PROC / which / "smaps").open(errors="replace") as lines:
+    with (
+        contextlib.suppress(OSError),
+        (measure.PROC / which / "smaps").open(errors="replace") as lines,
+    ):
         for line in lines:
             words = line.split()
             if "-" in words[0] and not words[0].endswith(":"):
@@ -93,7 +85,7 @@ def descendants(pid: int) -> list[int]:
     found: list[int] = []
     todo = [pid]
     while todo and len(found) < _MOST_DESCENDANTS:
-        for path in (PROC / str(todo.pop()) / "task").glob("*/children"):
+        for path in (measure.PROC / str(todo.pop()) / "task").glob("*/children"):
             with contextlib.suppress(OSError):
                 new = [int(number) for number in path.read_text().split()]
                 found += new
@@ -102,4 +94,4 @@ def descendants(pid: int) -> list[int]:
 
 
 def _has_proc() -> bool:
-    return (PROC / "self").exists()
+    return (measure.PROC / "self").exists()

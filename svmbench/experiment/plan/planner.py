@@ -29,7 +29,7 @@ from svmbench.experiment.plan.keys import code_hash, hash_of, manifest, reaches
 from svmbench.experiment.plan.sharing import distances_of, searches_by_distances, shared_arrays
 from svmbench.experiment.protocols import protocols, reads_of, solvers_in
 from svmbench.experiment.protocols.declare import Protocol
-from svmbench.experiment.protocols.inputs import open_chosen
+from svmbench.experiment.protocols.task import open_chosen
 from svmbench.experiment.settings.blocks import Block, DatasetSpec, SolverSpec, TrainingBlock
 from svmbench.experiment.settings.cells import Cell, CellSpec, SolverSettings
 from svmbench.schema import scores
@@ -418,7 +418,7 @@ def modules_of_kind(
 
     own = [protocols()[protocol].function(reads).__module__]
     # Not every protocol scores its models.
-    if reaches(own[0], scores.__name__):
+    if reaches(own[0], scores.contract.__name__):
         own += [scores.find(name).function.__module__ for name in asked]
     return tuple(dict.fromkeys([*(modules_of(solver, task) if solver else ()), *own]))
 

@@ -24,8 +24,7 @@ import numpy as np
 from svmbench.experiment.measuring import clocked, measure
 from svmbench.experiment.protocols import folds
 from svmbench.experiment.protocols.declare import protocol
-from svmbench.experiment.protocols.held_out import SCALINGS, Share, training_and_test
-from svmbench.experiment.protocols.task import Outcome, Task
+from svmbench.experiment.protocols.task import SCALINGS, Outcome, Share, Task, training_and_test
 from svmbench.experiment.protocols.turns import outcome_of_rounds, take_turns
 from svmbench.experiment.settings.blocks import RaceBlock
 from svmbench.experiment.settings.cells import SolverSettings

@@ -17,8 +17,7 @@ from pydantic import Field
 from svmbench.experiment.protocols import folds
 from svmbench.experiment.protocols.declare import protocol
 from svmbench.experiment.protocols.folds import ALL_ROWS, UNSCALED
-from svmbench.experiment.protocols.inputs import inputs_of
-from svmbench.experiment.protocols.task import Outcome, Task
+from svmbench.experiment.protocols.task import Outcome, Task, inputs_of
 from svmbench.experiment.settings.blocks import TrainingBlock
 from svmbench.experiment.settings.values import Samples
 

@@ -6,7 +6,6 @@ from svmbench.experiment.measuring import measure
 from svmbench.experiment.protocols import folds
 from svmbench.experiment.protocols.declare import protocol
 from svmbench.experiment.protocols.folds import ALL_ROWS, ITSELF, UNSCALED
-from svmbench.experiment.protocols.inputs import inputs_of
 from svmbench.experiment.protocols.outcomes import (
     FITTED,
     fit,
@@ -15,7 +14,7 @@ from svmbench.experiment.protocols.outcomes import (
     test,
 )
 from svmbench.experiment.protocols.search import SEARCHED, Ground, search
-from svmbench.experiment.protocols.task import Outcome, Task
+from svmbench.experiment.protocols.task import Outcome, Task, inputs_of
 from svmbench.experiment.settings.blocks import TrainingBlock
 from svmbench.experiment.settings.values import Folds
 

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import create_model
 
 from svmbench.experiment.protocols.folds import Scaled
-from svmbench.experiment.protocols.task import Outcome, Task
 from svmbench.experiment.settings.blocks import Block, RaceBlock, TrainingBlock
+
+if TYPE_CHECKING:
+    from svmbench.experiment.protocols.task import Outcome, Task
+
+    Function = Callable[[Task], Outcome]
 
 
 @dataclass(frozen=True)
@@ -96,8 +100,6 @@ class Protocol:
 
 #: Every protocol by its name, in the order of declaration.
 REGISTRY: dict[str, Protocol] = {}
-
-Function = Callable[[Task], Outcome]
 
 #: The functions that stand for a protocol's own where cells take their rows in another form, by
 #: its name and that form.

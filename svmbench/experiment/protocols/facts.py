@@ -8,9 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from svmbench.experiment.protocols.declare import protocol
-from svmbench.experiment.protocols.inputs import open_dataset
 from svmbench.experiment.protocols.row_blocks import open_rows
-from svmbench.experiment.protocols.task import Outcome, Task
+from svmbench.experiment.protocols.task import Outcome, Task, open_dataset
 from svmbench.experiment.settings.blocks import Block
 
 

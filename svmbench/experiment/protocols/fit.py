@@ -7,10 +7,9 @@ import numpy as np
 from svmbench.experiment.protocols import folds, outcomes, plane
 from svmbench.experiment.protocols.declare import protocol
 from svmbench.experiment.protocols.folds import ALL_ROWS, UNSCALED
-from svmbench.experiment.protocols.inputs import inputs_of
-from svmbench.experiment.protocols.task import Outcome, Task
+from svmbench.experiment.protocols.task import Outcome, Task, inputs_of
 from svmbench.experiment.settings.blocks import TrainingBlock
-from svmbench.schema import scores
+from svmbench.schema.scores import contract as scores
 
 #: What a fit on rows in blocks reports beside what every fit reports.
 READING = (

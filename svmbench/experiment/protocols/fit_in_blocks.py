@@ -18,9 +18,8 @@ from svmbench.data import written
 from svmbench.experiment.measuring import measure
 from svmbench.experiment.protocols import folds, outcomes
 from svmbench.experiment.protocols.declare import variant
-from svmbench.experiment.protocols.inputs import open_dataset
-from svmbench.experiment.protocols.task import Outcome, Task
-from svmbench.schema import scores
+from svmbench.experiment.protocols.task import Outcome, Task, open_dataset
+from svmbench.schema.scores import contract as scores
 
 
 @variant("fit", "blocks")

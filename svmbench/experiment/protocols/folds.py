@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -169,46 +167,6 @@ def distance_bytes(spec: NodeSpec) -> int:
     return distance_type(spec).itemsize * int(spec["n_rows"]) ** 2
 
 
-def save_arrays(
-    folder: Path,
-    X: Any,
-    seconds: float,
-    *,
-    save_distances: Callable[[Path, Any], float] | None = None,
-) -> None:
-    """Write inputs so that they can be mapped: to a temporary folder, then renamed.
-
-    Parameters
-    ----------
-    folder : Path
-    X : ndarray or csr_array of shape (n_samples, n_features)
-    seconds : float
-        What scaling took.
-    save_distances : callable, optional
-        Writes the squared distances of all pairs of rows of X to a file, and returns the CPU
-        seconds that they took; none are written without.
-    """
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    partial = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
-    try:
-        if sp.issparse(X):
-            for name in ("data", "indices", "indptr"):
-                np.save(partial / f"{name}.npy", getattr(X, name))
-        else:
-            np.save(partial / "dense.npy", X)
-        facts = {"shape": list(X.shape), "seconds": seconds}
-        if save_distances is not None:
-            facts["distances_cpu_s"] = save_distances(partial / "distances.npy", X)
-        (partial / "meta.json").write_text(json.dumps(facts), encoding="utf-8")
-        try:
-            partial.replace(folder)
-        except OSError:
-            if not (folder / "meta.json").exists():
-                raise
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
-
-
 def open_distances(folder: Path) -> tuple[np.ndarray, float] | None:
     """Return the mapped squared distances and the CPU seconds they took, if they were made."""
     path = folder / "distances.npy"
@@ -219,7 +177,7 @@ def open_distances(folder: Path) -> tuple[np.ndarray, float] | None:
 
 
 def open_arrays(folder: Path) -> tuple[Any, float]:
-    """Return the mapped inputs and the seconds that scaling them took.
+    """Return the mapped inputs and the seconds that scaling them took (`worker.save_arrays`).
 
     Raises
     ------

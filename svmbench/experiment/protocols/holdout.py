@@ -7,11 +7,16 @@ import numpy as np
 from svmbench.experiment.protocols import folds
 from svmbench.experiment.protocols.declare import protocol
 from svmbench.experiment.protocols.folds import ALL_ROWS, UNSCALED, Scaled
-from svmbench.experiment.protocols.held_out import Share, kept_rows, testing_part
-from svmbench.experiment.protocols.inputs import inputs_of
 from svmbench.experiment.protocols.outcomes import TESTED, fit_and_test, sizes
 from svmbench.experiment.protocols.search import SEARCHED, Ground, search
-from svmbench.experiment.protocols.task import Outcome, Task
+from svmbench.experiment.protocols.task import (
+    Outcome,
+    Share,
+    Task,
+    inputs_of,
+    kept_rows,
+    testing_part,
+)
 from svmbench.experiment.settings.blocks import TrainingBlock
 
 

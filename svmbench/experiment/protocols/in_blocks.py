@@ -22,7 +22,7 @@ from svmbench.experiment.protocols.path import follow
 from svmbench.experiment.protocols.row_blocks import Rows, open_rows
 from svmbench.experiment.protocols.search import Tally, shares_grid
 from svmbench.experiment.protocols.task import Outcome, Task
-from svmbench.schema import scores
+from svmbench.schema.scores import contract as scores
 
 
 @variant("cv", "blocks")

@@ -10,10 +10,9 @@ import numpy as np
 from svmbench.experiment.protocols import folds
 from svmbench.experiment.protocols.declare import protocol
 from svmbench.experiment.protocols.folds import ALL_ROWS, ITSELF, UNSCALED, Scaled
-from svmbench.experiment.protocols.inputs import Inputs, inputs_of
 from svmbench.experiment.protocols.outcomes import TESTED, fit_and_test, sizes
 from svmbench.experiment.protocols.search import SEARCHED, Ground, scaled_apart, search
-from svmbench.experiment.protocols.task import Outcome, Task
+from svmbench.experiment.protocols.task import Inputs, Outcome, Task, inputs_of
 from svmbench.experiment.settings.blocks import TrainingBlock
 from svmbench.experiment.settings.cells import NodeSpec, own_settings
 from svmbench.experiment.settings.values import Folds, RunFolds

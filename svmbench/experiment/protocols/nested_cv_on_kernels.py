@@ -10,9 +10,8 @@ import numpy as np
 from svmbench.core.kernels.kernels import squared_distances
 from svmbench.experiment.protocols import folds, kernel_search
 from svmbench.experiment.protocols.declare import variant
-from svmbench.experiment.protocols.inputs import Inputs
 from svmbench.experiment.protocols.nested_cv import search_and_test
-from svmbench.experiment.protocols.task import Outcome, Task
+from svmbench.experiment.protocols.task import Inputs, Outcome, Task
 
 
 @variant("nested-cv", "kernel")

@@ -26,8 +26,7 @@ import numpy as np
 from svmbench.experiment.protocols import folds
 from svmbench.experiment.protocols.declare import protocol
 from svmbench.experiment.protocols.folds import ALL_ROWS, ITSELF, UNSCALED
-from svmbench.experiment.protocols.inputs import inputs_of
-from svmbench.experiment.protocols.task import Outcome, Task
+from svmbench.experiment.protocols.task import Outcome, Task, inputs_of
 from svmbench.experiment.protocols.turns import Costs, outcome_of_rounds, take_turns
 from svmbench.experiment.settings.blocks import RaceBlock
 from svmbench.experiment.settings.cells import SolverSettings

@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from svmbench.experiment.measuring import measure
-from svmbench.experiment.protocols.inputs import Inputs
-from svmbench.experiment.protocols.task import Outcome, Task
-from svmbench.schema import scores
+from svmbench.experiment.protocols.task import Inputs, Outcome, Task
+from svmbench.schema.scores import contract as scores
 
 #: What `outcome_of` reports of every fitted model, and `sizes` and `test` of the rows.
 FITTED = (

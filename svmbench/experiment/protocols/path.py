@@ -17,9 +17,14 @@ import numpy as np
 from svmbench.experiment.measuring import measure
 from svmbench.experiment.protocols import folds, outcomes, plane
 from svmbench.experiment.protocols.declare import protocol
-from svmbench.experiment.protocols.held_out import SCALINGS, Share, testing_part
-from svmbench.experiment.protocols.inputs import inputs_of
-from svmbench.experiment.protocols.task import Outcome, Task
+from svmbench.experiment.protocols.task import (
+    SCALINGS,
+    Outcome,
+    Share,
+    Task,
+    inputs_of,
+    testing_part,
+)
 from svmbench.experiment.settings.blocks import TrainingBlock
 
 

@@ -21,8 +21,7 @@ import numpy as np
 from svmbench.core.contract.problems import Aim
 from svmbench.experiment.protocols.declare import protocol
 from svmbench.experiment.protocols.folds import ALL_ROWS, UNSCALED
-from svmbench.experiment.protocols.inputs import inputs_of
-from svmbench.experiment.protocols.task import Outcome, Task
+from svmbench.experiment.protocols.task import Outcome, Task, inputs_of
 from svmbench.experiment.protocols.turns import Costs, outcome_of_rounds, take_turns, timed
 from svmbench.experiment.settings.blocks import RaceBlock
 from svmbench.experiment.settings.cells import SolverSettings

@@ -15,9 +15,9 @@ from svmbench import data
 from svmbench.base.errors import DataError
 from svmbench.core.numeric.arrays import as_block
 from svmbench.experiment.protocols import folds
-from svmbench.experiment.protocols.inputs import open_dataset
+from svmbench.experiment.protocols.task import open_dataset
 from svmbench.experiment.settings.cells import NodeSpec
-from svmbench.schema import scores
+from svmbench.schema.scores import contract as scores
 
 
 @dataclass(frozen=True)

@@ -19,12 +19,11 @@ import numpy as np
 from pydantic import Field
 
 from svmbench.experiment.protocols.declare import protocol
-from svmbench.experiment.protocols.held_out import SCALINGS, Share, training_and_test
-from svmbench.experiment.protocols.task import Outcome, Task
+from svmbench.experiment.protocols.task import SCALINGS, Outcome, Share, Task, training_and_test
 from svmbench.experiment.protocols.turns import ratios_of, take_turns, timed
 from svmbench.experiment.settings.blocks import RaceBlock
 from svmbench.experiment.settings.cells import SolverSettings
-from svmbench.schema import scores
+from svmbench.schema.scores import contract as scores
 
 
 class Screening(RaceBlock):

@@ -13,7 +13,7 @@ from svmbench.core.contract.base import BY_GAP, UNFINISHED
 from svmbench.experiment.measuring import measure
 from svmbench.experiment.protocols import folds
 from svmbench.experiment.protocols.task import Task
-from svmbench.schema import scores
+from svmbench.schema.scores import contract as scores
 
 Splits = list[tuple[np.ndarray, np.ndarray]]
 

@@ -16,8 +16,7 @@ from scipy.stats import beta, hypergeom
 
 from svmbench.experiment.protocols.declare import protocol
 from svmbench.experiment.protocols.folds import ALL_ROWS, UNSCALED
-from svmbench.experiment.protocols.inputs import inputs_of
-from svmbench.experiment.protocols.task import Task
+from svmbench.experiment.protocols.task import Task, inputs_of
 from svmbench.experiment.settings.blocks import TrainingBlock
 from svmbench.experiment.settings.values import Repeats
 from svmbench.schema.record import Outcome

@@ -1,27 +1,45 @@
-"""The task that a protocol's function is given: a cell's settings, its solver, its points."""
+"""The task that a protocol's function is given, the cell's inputs, and the rows held out."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
 import numpy as np
+from pydantic import Field
 
 from svmbench.experiment.protocols import folds
+from svmbench.experiment.protocols.declare import REGISTRY
+from svmbench.experiment.protocols.folds import ALL_ROWS, UNSCALED, Scaled
 from svmbench.experiment.settings.cells import (
     CellSpec,
+    DatasetChoice,
+    NodeSpec,
     SolverSettings,
     own_settings,
     while_searching,
 )
 from svmbench.schema.record import Outcome
 
-__all__ = ["NORMAL", "Outcome", "Task"]
+__all__ = [
+    "NORMAL",
+    "SCALINGS",
+    "Inputs",
+    "Outcome",
+    "Share",
+    "Task",
+    "inputs_of",
+    "testing_part",
+]
 
 #: The label of the normal class where the task is to tell it from everything else.
 NORMAL = 1
+
+#: A share of the rows, neither none nor all of them.
+Share = Annotated[float, Field(gt=0, lt=1)]
 
 
 @dataclass
@@ -116,3 +134,132 @@ class Task:
     def labels(self, y: np.ndarray) -> np.ndarray | None:
         """Return the labels that a solver may see of its training rows."""
         return None if self.is_one_class else y
+
+
+@dataclass
+class Inputs:
+    """The rows of a cell: inputs scaled as the block says, and their labels.
+
+    `distances` are the squared distances of all rows with the CPU seconds that they took, where
+    the plan has made them.
+    """
+
+    X: Any
+    y: np.ndarray
+    scaling_s: float
+    X_test: Any = None
+    y_test: np.ndarray | None = None
+    distances: tuple[np.ndarray, float] | None = None
+
+    def whole(self) -> Any:
+        """Return all inputs in memory."""
+        return folds.take(self.X, np.arange(len(self.y)))
+
+
+def open_dataset(spec: NodeSpec) -> Any:
+    """Open the prepared data set of a cell."""
+    return open_chosen(spec["dataset"])
+
+
+def open_chosen(wanted: DatasetChoice) -> Any:
+    """Open a prepared data set, or a file of the user's own, as a config wants it."""
+    from svmbench import data
+
+    if wanted["file"]:
+        column = wanted["label_column"] or None
+        in_blocks = wanted.get("read") == "blocks"
+        open_file = data.scan if in_blocks else data.load_file
+        source = open_file(wanted["file"], label_column=column)
+    else:
+        source = data.load(wanted["name"])
+    if "novelty" not in wanted:
+        return source
+    return data.as_novelty(source, **wanted["novelty"])
+
+
+def make_inputs(spec: NodeSpec) -> Inputs:
+    """Compute the inputs of a cell (or of the node that several cells share) from the data set."""
+    source = open_dataset(spec)
+    y = np.asarray(source.y)
+    rows = _subset(spec, y)
+    X, X_test = folds.take(source.X, rows), source.X_test
+    if spec.get("inputs") == "dense":
+        X, X_test = folds.dense(X), None if X_test is None else folds.dense(X_test)
+    columns = folds.subset_features(X, spec["n_features_kept"])
+    if columns is not None:
+        X = X[:, columns]
+        X_test = None if X_test is None else X_test[:, columns]
+    y = y[rows]
+    start = time.perf_counter()
+    scaled = REGISTRY[spec["protocol"]].scalings[spec["scaling"]]
+    if scaled.before:
+        fitted_on = scaled.rows(spec, y)
+        if spec.get("task") == "one-class" and spec["scaling"] != "all-rows":
+            fitted_on = np.arange(len(y)) if fitted_on is None else fitted_on
+            fitted_on = fitted_on[y[fitted_on] == NORMAL]
+        scaler = folds.make_scaler(spec["scaler"], not isinstance(X, np.ndarray))
+        scaler.fit(X if fitted_on is None else X[fitted_on])
+        X = scaler.transform(X)
+        if X_test is not None:
+            X_test = scaler.transform(folds.take(X_test, np.arange(X_test.shape[0])))
+    seconds = time.perf_counter() - start
+    return Inputs(X=X, y=y, scaling_s=seconds, X_test=X_test, y_test=source.y_test)
+
+
+def inputs_of(task: Task) -> Inputs:
+    """Return a cell's inputs: mapped if they are shared, else computed here."""
+    if task.shared is None or not (task.shared / "meta.json").exists():
+        return make_inputs(task.spec)
+    spec = task.spec
+    source = open_dataset(spec)
+    y = np.asarray(source.y)
+    rows = _subset(spec, y)
+    X, seconds = folds.open_arrays(task.shared)
+    test = task.shared.with_name(task.shared.name + "-test")
+    X_test = folds.open_arrays(test)[0] if test.exists() else None
+    return Inputs(
+        X=X,
+        y=y[rows],
+        scaling_s=seconds,
+        X_test=X_test,
+        y_test=source.y_test,
+        distances=folds.open_distances(task.shared),
+    )
+
+
+def _subset(spec: NodeSpec, y: np.ndarray) -> np.ndarray:
+    seed = folds.derive_seed(spec["seed"], "rows", spec["dataset"]["name"])
+    return folds.subset_rows(y, spec["n_rows"], seed, spec["subset"])
+
+
+def kept_rows(spec: NodeSpec, y: np.ndarray) -> np.ndarray | None:
+    """Return the rows that are not held out for the test; all where the set has a test part."""
+    if spec["has_test_part"]:
+        return None
+    seed = folds.derive_seed(spec["seed"], spec["dataset"]["name"], "test")
+    return folds.holdout_split(y, own_settings(spec)["test"], seed)[0]
+
+
+#: The scalings of a protocol that trains on the kept rows.
+SCALINGS = {
+    "outer-fold": Scaled(rows=kept_rows, by=("test", "has_test_part")),
+    "all-rows": ALL_ROWS,
+    "none": UNSCALED,
+}
+
+
+def testing_part(task: Task, inputs: Inputs) -> tuple[np.ndarray, Any, np.ndarray]:
+    """Return the rows that are kept for training, and the inputs and labels of the test."""
+    if inputs.X_test is not None and inputs.y_test is not None:
+        X_test = folds.take(inputs.X_test, np.arange(len(inputs.y_test)))
+        return np.arange(len(inputs.y)), X_test, inputs.y_test
+    kept, test = folds.holdout_split(inputs.y, task.settings["test"], task.seed("test"))
+    return kept, folds.take(inputs.X, test), inputs.y[test]
+
+
+def training_and_test(task: Task) -> tuple[Any, np.ndarray, Any, np.ndarray]:
+    """Return X and y of a cell's training rows, and of its test rows."""
+    inputs = inputs_of(task)
+    kept, X_test, y_test = testing_part(task, inputs)
+    rows = task.training_rows(kept, inputs.y)
+    return folds.take(inputs.X, rows), inputs.y[rows], X_test, np.asarray(y_test)

@@ -121,7 +121,7 @@ def _check_data(spec: dict[str, Any], mirror: str | None) -> None:
         If it can't be had, or is another.
     """
     from svmbench import data
-    from svmbench.experiment.protocols.inputs import open_chosen
+    from svmbench.experiment.protocols.task import open_chosen
 
     chosen = spec["dataset"]
     wanted = json.dumps(chosen, sort_keys=True)

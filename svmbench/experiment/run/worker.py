@@ -21,7 +21,7 @@ import threading
 import time
 import traceback
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,7 @@ from svmbench.base.errors import BudgetError, ProgramError
 from svmbench.base.paths import PACKAGE, cache_dir
 from svmbench.base.side_by_side import end_with_parent
 from svmbench.data import store
-from svmbench.experiment.measuring import proc
+from svmbench.experiment.measuring import measure, proc
 from svmbench.experiment.run import answers, processes
 from svmbench.experiment.settings.cells import CellSpec, Limits, NodeSpec
 from svmbench.schema.record import Answer, PointRecord
@@ -69,18 +69,61 @@ def run_node(spec: NodeSpec, folder: str, limits: Limits) -> Answer:
 
 def _make_node(spec: NodeSpec, target: Path) -> None:
     from svmbench.experiment.protocols import folds, protocols
-    from svmbench.experiment.protocols.inputs import make_inputs
+    from svmbench.experiment.protocols.task import make_inputs
 
     protocols()
     inputs = make_inputs(spec)
     if inputs.X_test is not None:
-        folds.save_arrays(target.with_name(target.name + "-test"), inputs.X_test, 0.0)
+        save_arrays(target.with_name(target.name + "-test"), inputs.X_test, 0.0)
     save_distances = None
     if spec.get("distances", False):
         from svmbench.experiment.protocols import kernel_search
 
         save_distances = partial(kernel_search.save_distances, dtype=folds.distance_type(spec))
-    folds.save_arrays(target, inputs.X, inputs.scaling_s, save_distances=save_distances)
+    save_arrays(target, inputs.X, inputs.scaling_s, save_distances=save_distances)
+
+
+def save_arrays(
+    folder: Path,
+    X: Any,
+    seconds: float,
+    *,
+    save_distances: Callable[[Path, Any], float] | None = None,
+) -> None:
+    """Write inputs for `folds.open_arrays` to map: to a temporary folder, then renamed.
+
+    Parameters
+    ----------
+    folder : Path
+    X : ndarray or csr_array of shape (n_samples, n_features)
+    seconds : float
+        What scaling took.
+    save_distances : callable, optional
+        Writes the squared distances of all pairs of rows of X to a file, and returns the CPU
+        seconds that they took; none are written without.
+    """
+    import numpy as np
+    import scipy.sparse as sp
+
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+    try:
+        if sp.issparse(X):
+            for name in ("data", "indices", "indptr"):
+                np.save(unfinished / f"{name}.npy", getattr(X, name))
+        else:
+            np.save(unfinished / "dense.npy", X)
+        facts = {"shape": list(X.shape), "seconds": seconds}
+        if save_distances is not None:
+            facts["distances_cpu_s"] = save_distances(unfinished / "distances.npy", X)
+        (unfinished / "meta.json").write_text(json.dumps(facts), encoding="utf-8")
+        try:
+            unfinished.replace(folder)
+        except OSError:
+            if not (folder / "meta.json").exists():
+                raise
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
 
 
 def run_cell(
@@ -199,7 +242,6 @@ def _run(
 ) -> Answer:
     import threadpoolctl
 
-    from svmbench.experiment.measuring import measure
     from svmbench.experiment.protocols import function_of
     from svmbench.experiment.protocols.task import Task
 
@@ -249,7 +291,7 @@ def _fence(limits: Limits) -> None:
     allowed = int(memory_gb * 2**30)
     # RLIMIT_DATA, not RLIMIT_AS: the latter would count the mapped arrays that cells share.
     _, hard = resource.getrlimit(resource.RLIMIT_DATA)
-    ceiling = proc.status_bytes().get("VmData", 0) + allowed
+    ceiling = measure.status_bytes().get("VmData", 0) + allowed
     if hard != resource.RLIM_INFINITY:
         ceiling = min(ceiling, hard)
     resource.setrlimit(resource.RLIMIT_DATA, (ceiling, hard))

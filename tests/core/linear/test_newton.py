@@ -15,6 +15,13 @@ from small_problems import linear_gap, make_problem, needs_jit
 from svmbench.baselines.liblinear import LiblinearL2, LiblinearL2Dual
 from svmbench.cli.listing import describe
 from svmbench.core.contract.problems import SQUARED_HINGE
+from svmbench.core.linear.hessian import (
+    Diagonal,
+    RowProducts,
+    SampleHessian,
+    curvature_rows,
+    upper_gram,
+)
 from svmbench.core.linear.newton import (
     Course,
     NewtonL2,
@@ -23,13 +30,6 @@ from svmbench.core.linear.newton import (
     direction,
     line_search,
 )
-from svmbench.core.linear.preconditioners import (
-    Diagonal,
-    SampleHessian,
-    curvature_rows,
-    upper_gram,
-)
-from svmbench.core.linear.row_products import RowProducts
 
 FORMS = pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
 

@@ -59,7 +59,7 @@ def test_cpus_of_one_name_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> Non
     found = []
     for model in (143, 167):
         two = text.format(model) + "\n" + text.format(9)
-        monkeypatch.setattr(proc.Path, "read_text", lambda _path, said=two: said)
+        monkeypatch.setattr(measure.Path, "read_text", lambda _path, said=two: said)
         found.append(environment.cpu_model())
     assert found == [f"A CPU (family 6, model {model}, stepping 1)" for model in (143, 167)]
 
@@ -71,12 +71,12 @@ def test_without_proc_psutil_says_what_there_is(
     try:
         by_kernel = proc.descendants(os.getpid())
         held = proc.own_bytes()
-        monkeypatch.setattr(proc, "PROC", tmp_path)
+        monkeypatch.setattr(measure, "PROC", tmp_path)
         assert child.pid in by_kernel
         assert set(proc.descendants(os.getpid())) == set(by_kernel)
         assert proc.own_bytes() >= held > 0
         assert proc.own_bytes(child.pid) > 0
-        assert proc.status_bytes() == {}
+        assert measure.status_bytes() == {}
         assert proc.cpu_facts() == {}
         assert environment.cpu_model()
     finally:

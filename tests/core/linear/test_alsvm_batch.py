@@ -6,8 +6,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose
 from small_problems import make_problem, needs_jit
 
-from svmbench.core.linear.alsvm_batch import ALSVMBatch
-from svmbench.core.linear.many_features import cheapest, solve_kernel, solve_steps
+from svmbench.core.linear.alsvm_batch import ALSVMBatch, cheapest, solve_kernel, solve_steps
 
 FORMS = pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
 

@@ -1,10 +1,9 @@
-"""What ALSVM remembers of its samples: their exact sums, and which ones are in the model.
+"""The training set of a sequential ALSVM: exact sums, and fingerprints of the samples in the model.
 
 The sums ``A = sum x x'`` and ``q = sum y x`` are what the drift of the sequential inverse is
-measured against and what it is rebuilt from; where they are not enough, so are samples that are
-kept. The fingerprints (eight bytes a sample) are what
-makes ``remove`` refuse a sample that was never added, instead of quietly returning the model of
-another problem.
+measured against and what it is rebuilt from; where they are not enough, samples are kept beside
+them. By the fingerprints (eight bytes a sample) ``remove`` refuses a sample that was never added,
+instead of returning the model of another problem.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ import scipy.sparse as sp
 from scipy.linalg import eigh
 
 from svmbench.core.linear import least_squares
-from svmbench.core.linear.moments import gram
+from svmbench.core.linear.least_squares import gram
 
 #: Relative error of a sum of squares from which on too much was removed from it.
 LOST = 1e-8
@@ -32,7 +31,7 @@ _ODD = np.uint64(0x9E3779B97F4A7C15)
 _MIX = np.uint64(0xBF58476D1CE4E5B9)
 
 
-class SampleLedger:
+class TrainingSet:
     """Sums and fingerprints of the samples that a model stands on.
 
     Where the sums don't determine the weights in float64, the samples that made it so are kept
