@@ -26,34 +26,14 @@ DOUBLE_UP_TO = 1 << 22
 
 @compiled_sums
 def most_violated(
-    values: np.ndarray,
+    values: np.ndarray,  # (n_samples, at least n_basis)
     n_basis: int,
-    beta: np.ndarray,
-    y: np.ndarray,
-    violated: np.ndarray,
-    products: np.ndarray,
-) -> tuple[int, float]:
-    """Find the most violated constraint at an expansion over the basis, in one pass.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n_samples, at least n_basis)
-    n_basis : int
-    beta : ndarray of shape (n_basis,)
-        Coefficients, of the type of `values`.
-    y : ndarray of shape (n_samples,)
-        Labels ±1.
-    violated : ndarray of uint8 of shape (n_samples,)
-        Written: 1 where y f < 1.
-    products : ndarray of shape (n_basis,)
-        Written: sum over those of y times the sample's values.
-
-    Returns
-    -------
-    n_violated : int
-    loss : float
-        Summed hinge losses.
-    """
+    beta: np.ndarray,  # (n_basis,): coefficients, of the type of `values`
+    y: np.ndarray,  # (n_samples,): labels ±1
+    violated: np.ndarray,  # uint8 (n_samples,): written: 1 where y f < 1
+    products: np.ndarray,  # (n_basis,): written: sum over those of y times the sample's values
+) -> tuple[int, float]:  # n_violated, loss (summed hinge losses)
+    """Find the most violated constraint at an expansion over the basis, in one pass."""
     for j in range(n_basis):
         products[j] = 0.0
     n_violated, loss = 0, 0.0
@@ -99,16 +79,7 @@ def backward(L: np.ndarray, k: int, x: np.ndarray) -> None:
 def column_products(
     values: np.ndarray, j: int, y: np.ndarray, cuts: np.ndarray, out: np.ndarray
 ) -> None:
-    """Write the sums over each cut's samples of y times their value with basis point `j`.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n_samples, more than j)
-    j : int
-    y : ndarray of shape (n_samples,)
-    cuts : ndarray of uint8 of shape (n_cuts, n_samples)
-    out : ndarray of shape (n_cuts,)
-    """
+    """Write the sums over each cut's samples of y times their value with basis point `j`."""
     n = len(y)
     column = np.empty(n)
     for i in range(n):
@@ -121,39 +92,26 @@ def column_products(
 
 
 class Basis:
-    """Basis points with their Cholesky factor and their kernel values with all samples.
-
-    Parameters
-    ----------
-    X : ndarray or csr_array of shape (n_samples, n_features)
-    function : KernelFunction
-    near : NearSums or None
-        What makes kernel values in single precision.
-    n_most : int
-        Points that it may have.
-
-    Attributes
-    ----------
-    n : int
-        Points that it has.
-    values : ndarray of shape (n_samples, n_most)
-        Kernel values, of which the first `n` columns are filled.
-    refused : int
-        Points that were not taken, as they were in the span already.
-    """
+    """Basis points with their Cholesky factor and their kernel values with all samples."""
 
     def __init__(
-        self, X: Any, function: KernelFunction, near: NearSums | None, n_most: int
+        self,
+        X: Any,  # (n_samples, n_features)
+        function: KernelFunction,
+        near: NearSums | None,  # what makes kernel values in single precision
+        n_most: int,  # points that it may have
     ) -> None:
         self._X, self.function, self.n_most = X, function, n_most
         single = near is not None and X.shape[0] * n_most > DOUBLE_UP_TO
         self._near = near if single else None
         self.dtype: Any = np.float32 if single else np.float64
+        # (n_samples, n_most): kernel values, of which the first `n` columns are filled
         self.values = np.empty((X.shape[0], n_most), dtype=self.dtype)
         self._L = np.zeros((n_most, n_most))
         self._points = np.empty((0, X.shape[1]))
         self._own = np.empty(n_most)
-        self.n, self.refused = 0, 0
+        self.n = 0  # points so far
+        self.refused = 0  # points that were not taken, as they were in the span already
 
     @property
     def points(self) -> np.ndarray:
@@ -185,17 +143,13 @@ class Basis:
         row = self.coordinates(with_others)
         return own - float(row @ row), own, row
 
-    def add(self, z: np.ndarray, near_z: np.ndarray | None, scale: float) -> bool:
-        """Take a point in, unless it is in the span; say whether it was taken.
-
-        Parameters
-        ----------
-        z : ndarray of shape (n_features,)
-        near_z : ndarray or None
-            The point in the coordinates of `near`.
-        scale : float
-            What the point's distance from the span is compared with: K(z, z), or more.
-        """
+    def add(
+        self,
+        z: np.ndarray,  # (n_features,)
+        near_z: np.ndarray | None,  # the point in the coordinates of `near`
+        scale: float,  # what the point's distance from the span is compared with: K(z, z), or more
+    ) -> bool:
+        """Take a point in, unless it is in the span; say whether it was taken."""
         k = self.n
         pivot, own, row = self.distance(z)
         if not pivot > LEAST_PIVOT[self.dtype] * max(scale, own):
@@ -221,12 +175,8 @@ class Basis:
     ) -> tuple[np.ndarray, int, float]:
         """Find the most violated constraint at a vector of the span.
 
-        Returns
-        -------
-        products : ndarray of shape (n,)
-            Summed over the violated samples: labels times kernel values with each point.
-        n_violated : int
-        loss : float
+        Return the sums over the violated samples of labels times kernel values with each point, the
+        number of violated samples, and the loss.
         """
         beta = self.coefficients(coordinates).astype(self.dtype)
         products = np.empty(self.n)
@@ -234,17 +184,13 @@ class Basis:
         return products, n_violated, loss
 
     def last_coordinates(
-        self, y: np.ndarray, cuts: np.ndarray, coordinates: np.ndarray
+        self,
+        y: np.ndarray,  # (n_samples,)
+        cuts: np.ndarray,  # uint8 (n_cuts, n_samples)
+        # (n_cuts, n - 1): of the cuts' sums divided by the number of samples
+        coordinates: np.ndarray,
     ) -> np.ndarray:
-        """Return the newest coordinate of projections from their others, shape (n_cuts,).
-
-        Parameters
-        ----------
-        y : ndarray of shape (n_samples,)
-        cuts : ndarray of uint8 of shape (n_cuts, n_samples)
-        coordinates : ndarray of shape (n_cuts, n - 1)
-            Of the cuts' sums divided by the number of samples.
-        """
+        """Return the newest coordinate of projections from their others, shape (n_cuts,)."""
         j = self.n - 1
         products = np.empty(len(cuts))
         column_products(self.values, j, y, cuts, products)

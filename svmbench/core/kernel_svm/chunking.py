@@ -62,35 +62,24 @@ def close_up(K: np.ndarray, keep: np.ndarray) -> None:
 
 
 class Chunk:
-    """The active examples with the matrix of their kernel values.
+    """The active examples with the matrix of their kernel values."""
 
-    Parameters
-    ----------
-    source : KernelSource
-    cache_mb : float
-        Memory that the matrix may take, MiB.
-
-    Attributes
-    ----------
-    members : ndarray of int of shape (n,)
-        Their positions, in the order in which they came.
-    K : ndarray of shape (capacity, capacity)
-        Kernel values in the first n rows and columns.
-    """
-
-    def __init__(self, source: KernelSource, cache_mb: float) -> None:
+    def __init__(
+        self,
+        source: KernelSource,
+        cache_mb: float,  # memory that the matrix may take, MiB
+    ) -> None:
         self.source, self.cache_mb = source, cache_mb
         self.capacity = min(source.n_samples, int((cache_mb * MIB / 8.0) ** 0.5))
+        # positions of the active examples, in the order in which they came
         self.members = np.empty(0, dtype=np.int64)
+        # (capacity, capacity): kernel values in the first n rows and columns
         self.K = np.empty((0, 0))
 
     def replace(self, leaving: np.ndarray, entering: np.ndarray) -> None:
         """Drop the members at positions `leaving`, and add examples.
 
-        Raises
-        ------
-        svmbench.base.errors.BudgetError
-            If the matrix would not fit; nothing has been allocated for it then.
+        Raise BudgetError if the matrix would not fit; nothing has been allocated for it then.
         """
         keep = np.delete(np.arange(len(self.members)), leaving)
         old, size = len(keep), len(keep) + len(entering)
@@ -142,25 +131,14 @@ def spread(variables: Variables) -> float:
 
 def optimise(
     source: KernelSource,
-    variables: Variables,
+    variables: Variables,  # a feasible start; changed in place
     *,
     tol: float,
-    max_iter: int,
-    cache_mb: float,
-    M: int,
+    max_iter: int,  # largest number of chunks
+    cache_mb: float,  # memory for the chunk's matrix, MiB
+    M: int,  # violators that enter at a time
 ) -> KernelSolution:
-    """Solve chunk after chunk until the conditions hold within `tol`.
-
-    Parameters
-    ----------
-    source : KernelSource
-    variables : Variables
-        A feasible start; changed in place.
-    tol, max_iter, cache_mb : float, int, float
-        Tolerance, largest number of chunks, memory for the chunk's matrix (MiB).
-    M : int
-        Violators that enter at a time.
-    """
+    """Solve chunk after chunk until the conditions hold within `tol`."""
     before = source.kernel_evaluations
     chunk = Chunk(source, cache_mb)
     iteration, steps, largest, threshold = 0, 0, 0, FIRST_THRESHOLD

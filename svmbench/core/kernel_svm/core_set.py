@@ -47,34 +47,17 @@ INSIDE, NO_ROOM, NO_DRAWS, FULL, TIRED = range(5)
 
 
 class Core(NamedTuple):
-    """The core set; arrays of shape (width,) of which the first ``counts[MEMBERS]`` are filled.
+    """The core set; arrays of shape (width,) of which the first ``counts[MEMBERS]`` are filled."""
 
-    Attributes
-    ----------
-    sample : ndarray of int
-    alpha, g, y : ndarray
-        Weights of the centre, ``Q alpha``, labels.
-    signed : ndarray
-        ``y alpha``.
-    Q : ndarray of float32 of shape (width, width)
-        ``y_i y_j (K_ij + 1)``.
-    position : ndarray of int of shape (n_samples,)
-        Where a sample is; -1 outside.
-    counts : ndarray of int
-        Members, steps, kernel values, rounds of random numbers used.
-    square : ndarray of shape (1,)
-        ``||c||^2``.
-    """
-
-    sample: np.ndarray
-    alpha: np.ndarray
-    g: np.ndarray
-    y: np.ndarray
-    signed: np.ndarray
-    Q: np.ndarray
-    position: np.ndarray
-    counts: np.ndarray
-    square: np.ndarray
+    sample: np.ndarray  # int
+    alpha: np.ndarray  # weights of the centre
+    g: np.ndarray  # ``Q alpha``
+    y: np.ndarray  # labels
+    signed: np.ndarray  # ``y alpha``
+    Q: np.ndarray  # float32 (width, width): ``y_i y_j (K_ij + 1)``
+    position: np.ndarray  # int (n_samples,): where a sample is; -1 outside
+    counts: np.ndarray  # int: members, steps, kernel values, rounds of random numbers used
+    square: np.ndarray  # (1,): ``||c||^2``
 
 
 def make_core(n_samples: int, width: int, old: Core | None = None) -> Core:
@@ -136,29 +119,15 @@ def farthest(
     inputs: Inputs,
     core: Core,
     row: np.ndarray,
-    y: np.ndarray,
+    y: np.ndarray,  # (n_samples,)
+    # positive, negative: int: the samples of each class
     positive: np.ndarray,
     negative: np.ndarray,
-    uniform: np.ndarray,
-    nearest: float,
-    by_all: bool,
+    uniform: np.ndarray,  # (n_repeats, DRAWS): in [0, 1)
+    nearest: float,  # the least product with the centre of what is inside the ball
+    by_all: bool,  # search all instead
 ) -> int:
-    """Return a sample outside the core set whose g is below `nearest`; -1 if none was found.
-
-    Parameters
-    ----------
-    inputs, core, row
-        As elsewhere.
-    y : ndarray of shape (n_samples,)
-    positive, negative : ndarray of int
-        The samples of each class.
-    uniform : ndarray of shape (n_repeats, DRAWS)
-        In [0, 1).
-    nearest : float
-        The least product with the centre of what is inside the ball.
-    by_all : bool
-        Search all instead.
-    """
+    """Return a sample outside the core set whose g is below `nearest`; -1 if none was found."""
     best, at = nearest, -1
     if by_all:
         for i in range(len(y)):

@@ -77,25 +77,14 @@ def grow(growth: Growth, cuts: WorkingSet, left: Residual, measured: Probe | Non
 
 
 def left_out(
-    growth: Growth, cuts: WorkingSet, w: np.ndarray, room: float
+    growth: Growth,
+    cuts: WorkingSet,
+    w: np.ndarray,  # (n_basis,): coordinates
+    room: float,  # what is lost may be so much: then it is measured on more samples
 ) -> tuple[Residual, Probe, float]:
     """Measure what the basis leaves out of the multipliers' own vector, of which w is the shadow.
 
-    Parameters
-    ----------
-    growth : Growth
-    cuts : WorkingSet
-    w : ndarray of shape (n_basis,)
-        Coordinates.
-    room : float
-        What is lost may be so much: then it is measured on more samples.
-
-    Returns
-    -------
-    left : Residual
-    measured : Probe
-    lost : float
-        By how much the dual value is lower in the whole space.
+    The third value is by how much the dual value is lower in the whole space.
     """
     left = growth.residual(cuts.alpha @ cuts.members / len(growth.y), w)
     measured = probe(growth.samples, left, DRAWS, growth.rng)
@@ -105,32 +94,18 @@ def left_out(
 
 
 def subspace_pursuit(
-    growth: Growth, *, C: float, eps: float, max_iter: int
+    growth: Growth,  # with an empty basis
+    *,
+    C: float,  # weight of the summed losses; the 1-slack problem's is N C
+    eps: float,  # precision in units of the mean hinge loss
+    # largest number of cuts; `STEPS_A_CUT` times it is the largest number of pair steps
+    max_iter: int,
 ) -> tuple[np.ndarray, int, str, dict[str, int], float]:
     """Solve the 1-slack problem over a basis that grows with the cuts.
 
-    Parameters
-    ----------
-    growth : Growth
-        With an empty basis.
-    C : float
-        Weight of the summed losses; the 1-slack problem's is N C.
-    eps : float
-        Precision in units of the mean hinge loss.
-    max_iter : int
-        Largest number of cuts; `STEPS_A_CUT` times it is the
-        largest number of pair steps.
-
-    Returns
-    -------
-    beta : ndarray of shape (n_basis,)
-        Coefficients over the basis points.
-    n_cuts : int
-    stop_reason : str
-        "basis full" where the gap is small in the span of the basis alone.
-    counters : dict of str to int
-    dual : float
-        A lower bound of the optimum in the span of the basis.
+    Return the coefficients over the basis points, the number of cuts, the stop reason ("basis full"
+    where the gap is small in the span of the basis alone), the counters, and a lower bound of the
+    optimum in the span of the basis.
     """
     y, basis = growth.y, growth.basis
     N = len(y)

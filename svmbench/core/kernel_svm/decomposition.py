@@ -54,17 +54,14 @@ INNER_STEPS = 1000
 
 @compiled
 def steepest(
-    v: np.ndarray, beta: np.ndarray, low: np.ndarray, high: np.ndarray, half: int
+    # v, beta, low, high (n,): gradient, variables and their bounds
+    v: np.ndarray,
+    beta: np.ndarray,
+    low: np.ndarray,
+    high: np.ndarray,
+    half: int,  # how many variables to take from each end of the sorted gradient
 ) -> tuple[np.ndarray, float]:
-    """Return the working set of the steepest feasible direction, and the gap.
-
-    Parameters
-    ----------
-    v, beta, low, high : ndarray of shape (n,)
-        Gradient, variables and their bounds.
-    half : int
-        How many variables to take from each end of the sorted gradient.
-    """
+    """Return the working set of the steepest feasible direction, and the gap."""
     n = len(v)
     top, bottom = -np.inf, np.inf
     for k in range(n):
@@ -97,19 +94,13 @@ def steepest(
 
 
 class Taking:
-    """The samples that take part, with their cached rows.
-
-    Attributes
-    ----------
-    members : ndarray of int of shape (n,)
-        Their positions in the whole problem, ascending.
-    variables : Variables
-    """
+    """The samples that take part, with their cached rows."""
 
     def __init__(
         self, source: KernelSource, whole: Variables, C: float, store: RowStore, iteration: int
     ) -> None:
         self.source, self.C, self.store = source, C, store
+        # int (n,): their positions in the whole problem, ascending
         self.members = np.arange(source.n_samples)
         self.variables = Variables(whole.y, C, whole.beta.copy(), whole.v.copy())
         # Of all samples; up to date once one is left out.
@@ -169,26 +160,15 @@ class Taking:
 
 def optimise(
     source: KernelSource,
-    whole: Variables,
+    whole: Variables,  # a feasible start; changed in place
     *,
     C: float,
     tol: float,
-    max_iter: int,
-    cache_mb: float,
-    q: int,
+    max_iter: int,  # largest number of working sets
+    cache_mb: float,  # memory for rows, MiB
+    q: int,  # size of the working set
 ) -> KernelSolution:
-    """Decompose until the conditions hold within `tol` for all samples.
-
-    Parameters
-    ----------
-    source : KernelSource
-    whole : Variables
-        A feasible start; changed in place.
-    C, tol, max_iter, cache_mb : float, float, int, float
-        Bound of the multipliers, tolerance, largest number of working sets, memory for rows (MiB).
-    q : int
-        Size of the working set.
-    """
+    """Decompose until the conditions hold within `tol` for all samples."""
     n, iteration, steps, evaluations, checks = source.n_samples, 0, 0, 0, 0
     reason = ""
     while not reason:

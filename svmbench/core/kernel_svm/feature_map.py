@@ -37,21 +37,12 @@ LEAST_PIVOT = {np.float64: 1e-10, np.float32: 1e-6}
 
 @dataclass
 class FeatureMap:
-    """Features of the training samples over a basis of some of them.
+    """Features of the training samples over a basis of some of them."""
 
-    Attributes
-    ----------
-    basis : ndarray of int of shape (n_basis,)
-        Samples.
-    L : ndarray of shape (n_basis, n_basis)
-        Lower triangular, ``L L'`` is the kernel matrix of the basis.
-    features : ndarray of shape (n_samples, n_basis)
-        Row i is ``L^-1 k_J(x_i)``.
-    """
-
-    basis: np.ndarray
+    basis: np.ndarray  # int (n_basis,): samples
+    # (n_basis, n_basis): lower triangular, ``L L'`` is the kernel matrix of the basis
     L: np.ndarray
-    features: np.ndarray
+    features: np.ndarray  # (n_samples, n_basis): row i is ``L^-1 k_J(x_i)``
 
     def coefficients(self, w: np.ndarray) -> np.ndarray:
         """Return the expansion's coefficients over the basis, for weights of the features."""
@@ -59,13 +50,7 @@ class FeatureMap:
 
 
 def precision_of(source: KernelSource, n_basis: int) -> tuple[Any, float]:
-    """Return the type that the features are kept in, and the smallest pivot that means anything.
-
-    Parameters
-    ----------
-    source : KernelSource
-    n_basis : int
-    """
+    """Return the type that the features are kept in, and the smallest pivot that means anything."""
     inputs = source.inputs()
     large = inputs is not None and inputs[1].gamma > LARGEST_GAMMA
     single = source.n_samples * n_basis > DOUBLE_UP_TO and not large
@@ -75,15 +60,7 @@ def precision_of(source: KernelSource, n_basis: int) -> tuple[Any, float]:
 
 
 def project(source: KernelSource, basis: np.ndarray, L: np.ndarray, dtype: Any) -> np.ndarray:
-    """Return the features of all samples, C-ordered of shape (n_samples, n_basis).
-
-    Parameters
-    ----------
-    source : KernelSource
-    basis, L : ndarray
-        As :class:`FeatureMap` has them.
-    dtype : type
-    """
+    """Return the features of all samples, C-ordered of shape (n_samples, n_basis)."""
     n, everyone = source.n_samples, np.arange(source.n_samples)
     features = np.empty((n, len(basis)), dtype=dtype)
     if dtype is np.float32:

@@ -25,28 +25,15 @@ TINY = 1e-12
 
 @dataclass
 class Growth:
-    """How the basis grows: where the next point comes from, and what that took.
+    """How the basis grows: where the next point comes from, and what that took."""
 
-    Attributes
-    ----------
-    samples : Samples
-        The training samples.
-    y : ndarray of shape (n_samples,)
-    basis : Basis
-    near : NearSums or None
-    free : bool
-        Whether the points may be others than training samples.
-    rng : numpy.random.RandomState
-    rows : list of int
-        The samples that the points are, where they are samples.
-    """
-
-    samples: Samples
-    y: np.ndarray
+    samples: Samples  # the training samples
+    y: np.ndarray  # (n_samples,)
     basis: Basis
     near: NearSums | None
-    free: bool
+    free: bool  # whether the points may be others than training samples
     rng: Any
+    # the samples that the points are, where they are samples
     rows: list[int] = field(default_factory=list)
     near_points: list[np.ndarray] = field(default_factory=list)
     fallbacks: int = 0
@@ -59,16 +46,12 @@ class Growth:
         in_span = not self.free or self.basis.function.name == "linear"
         return in_span and self.basis.n_most >= len(self.y)
 
-    def residual(self, members: np.ndarray, coordinates: np.ndarray) -> Residual:
-        """Return what the projection leaves out of ``sum_i m_i y_i phi(x_i)``.
-
-        Parameters
-        ----------
-        members : ndarray of shape (n_samples,)
-            Weights m.
-        coordinates : ndarray of shape (n_basis,)
-            The projection's.
-        """
+    def residual(
+        self,
+        members: np.ndarray,  # (n_samples,): weights m
+        coordinates: np.ndarray,  # (n_basis,): the projection's
+    ) -> Residual:
+        """Return what the projection leaves out of ``sum_i m_i y_i phi(x_i)``."""
         rows = np.flatnonzero(members)
         near = (
             np.array(self.near_points)
@@ -79,16 +62,14 @@ class Growth:
         coefficients = self.basis.coefficients(coordinates)
         return Residual(rows, weights, coefficients, self.basis.points, near)
 
-    def extend(self, residual: Residual, measured: Probe | None = None) -> bool:
-        """Let the pre-image of a residual join the basis; say whether the basis has grown.
-
-        Parameters
-        ----------
-        residual : Residual
-        measured : Probe, optional
-            Of the residual: the search then starts from its best samples, and a sample is taken
-            where that is farther from the span, so that more of the residual goes.
-        """
+    def extend(
+        self,
+        residual: Residual,
+        # of the residual: the search then starts from its best samples, and a sample is taken
+        # where that is farther from the span, so that more of the residual goes
+        measured: Probe | None = None,
+    ) -> bool:
+        """Let the pre-image of a residual join the basis; say whether the basis has grown."""
         function = self.basis.function
         if function.name == "linear" and self.free:
             z, scale = self._exact(residual)

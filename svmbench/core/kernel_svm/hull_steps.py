@@ -34,18 +34,13 @@ PIECE = 256
 
 @compiled
 def draw_violator(
-    members: np.ndarray, n_first: int, g: np.ndarray, limit: float, state: np.ndarray
+    members: np.ndarray,  # int (n,): the `n_first` samples of one class, then those of the other
+    n_first: int,
+    g: np.ndarray,  # (n,)
+    limit: float,
+    state: np.ndarray,  # int
 ) -> int:
-    """Return the first drawn sample with ``g < limit``, or -1 after a full search.
-
-    Parameters
-    ----------
-    members : ndarray of int of shape (n,)
-        The `n_first` samples of one class, then those of the other.
-    g : ndarray of shape (n,)
-    limit : float
-    state : ndarray of int
-    """
+    """Return the first drawn sample with ``g < limit``, or -1 after a full search."""
     for _ in range(DRAWS):
         state[DRAWN] += 1
         if below(state, SEED, 2) == 0:
@@ -59,33 +54,20 @@ def draw_violator(
 
 @compiled
 def add_and_find_extremes(
+    # g, y (n,): gradient, changed in place, and labels
     g: np.ndarray,
     y: np.ndarray,
+    # row_u, row_v (n,): kernel values of the two samples that moved
     row_u: np.ndarray,
     row_v: np.ndarray,
+    # fro, to: the weight that moved, times the label of u and of v
     fro: float,
     to: float,
-    idle: np.ndarray,
+    idle: np.ndarray,  # float32 (n,): 0 for support vectors, else -inf
 ) -> tuple[int, int, float]:
     """Take a step out of g; find the support vectors where it is largest and smallest now.
 
-    Parameters
-    ----------
-    g, y : ndarray of shape (n,)
-        Gradient, changed in place, and labels.
-    row_u, row_v : ndarray of shape (n,)
-        Kernel values of the two samples that moved.
-    fro, to : float
-        The weight that moved, times the label of u and of v.
-    idle : ndarray of float32 of shape (n,)
-        0 for support vectors, else -inf.
-
-    Returns
-    -------
-    high, low : int
-        The two support vectors.
-    least : float
-        The smallest g of all samples.
+    Return these two, and the smallest g of all samples.
     """
     n, most = len(g), -np.inf
     high, high_piece, low, low_piece = -np.inf, 0, -np.inf, 0
@@ -155,44 +137,26 @@ def move(
 
 @compiled
 def approach(
+    # values, slots, last_use, clock: rows, as `FetchedRows` has them
     values: np.ndarray,
     slots: np.ndarray,
     last_use: np.ndarray,
     clock: int,
-    curvature: np.ndarray,
-    y: np.ndarray,
+    curvature: np.ndarray,  # (n,): Q_ii
+    y: np.ndarray,  # (n,): labels ±1
     members: np.ndarray,
     n_first: int,
     C: float,
     eps: float,
     max_iter: int,
+    # a, g (n,): weights and gradient, changed in place
     a: np.ndarray,
     g: np.ndarray,
-    idle: np.ndarray,
-    state: np.ndarray,
-    numbers: np.ndarray,
+    idle: np.ndarray,  # float32 (n,): 0 for support vectors, else -inf; changed in place
+    state: np.ndarray,  # (8,): what changes
+    numbers: np.ndarray,  # (3,): as the entries' names say
 ) -> int:
-    """Take steps until the last search fails or a row is missing; return how it ended.
-
-    Parameters
-    ----------
-    values, slots, last_use, clock
-        Rows, as :class:`~svmbench.core.kernels.fetched_rows.FetchedRows` has them.
-    curvature : ndarray of shape (n,)
-        Q_ii.
-    y : ndarray of shape (n,)
-        Labels ±1.
-    members, n_first
-        As :func:`draw_violator` has them.
-    C, eps, max_iter
-        As :class:`~svmbench.core.kernel_svm.mn_svm.MNSVM` has them; `eps` is its `tol`.
-    a, g : ndarray of shape (n,)
-        Weights and gradient, changed in place.
-    idle : ndarray of float32 of shape (n,)
-        0 for support vectors, else -inf; changed in place.
-    state, numbers : ndarray of shape (8,), (3,)
-        What changes, as the entries' names say.
-    """
+    """Take steps until the last search fails or a row is missing; return how it ended."""
     widest = curvature.max()
     while True:
         square = numbers[SQUARE]

@@ -30,13 +30,7 @@ TOLERANCE = {np.float64: 0.0, np.float32: 1e-2}
 
 
 def icf_map(source: KernelSource, m: int) -> FeatureMap:
-    """Return the feature map over at most m pivots.
-
-    Parameters
-    ----------
-    source : KernelSource
-    m : int
-    """
+    """Return the feature map over at most m pivots."""
     dtype, least = precision_of(source, m)
     n = source.n_samples
     columns = columns_of(source, TOLERANCE[dtype])

@@ -60,15 +60,13 @@ def outputs(store: FetchedRows, beta: np.ndarray) -> np.ndarray:
     return f
 
 
-def rounding_error(source: KernelSource, y: np.ndarray, beta: np.ndarray, f: np.ndarray) -> float:
-    """Return the largest error of the outputs `f` on the samples nearest to violating a condition.
-
-    Parameters
-    ----------
-    source : KernelSource
-    y, beta, f : ndarray of shape (n,)
-        Labels, signed multipliers and their outputs as the solver had them.
-    """
+def rounding_error(
+    source: KernelSource,
+    y: np.ndarray,  # (n,): labels
+    beta: np.ndarray,  # (n,): signed multipliers
+    f: np.ndarray,  # (n,): their outputs as the solver had them
+) -> float:
+    """Return the largest error of `f` on the samples nearest to violating a condition."""
     support = np.flatnonzero(beta)
     m = min(MEASURED, len(y))
     nearest = np.argpartition(y * f, m - 1)[:m]
@@ -116,11 +114,7 @@ class L2Classifier(KernelClassifier):
     ) -> tuple[str, dict[str, int]]:
         """Solve from the signed multipliers `beta` with outputs `f`; change both in place.
 
-        Returns
-        -------
-        stop_reason : str
-        counters : dict of str to int
-            With ``updates``, the number of steps.
+        Return the stop reason and the counters, with ``updates``, the number of steps.
         """
         raise AssertionError("an L2 solver defines _minimise")
 

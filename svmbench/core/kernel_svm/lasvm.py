@@ -69,24 +69,12 @@ SELECTIONS = ("random", "gradient", "margin")
 
 def run(
     inputs: Inputs,
-    y: np.ndarray,
-    model: LASVM,
-    most: int,
+    y: np.ndarray,  # (n_samples,): labels ±1
+    model: LASVM,  # what holds the parameters
+    most: int,  # samples that may be kept
     rng: Any,
 ) -> tuple[Kept, float]:
-    """Go through the epochs and finish; return what is kept, and its gap.
-
-    Parameters
-    ----------
-    inputs : Inputs
-    y : ndarray of shape (n_samples,)
-        Labels ±1.
-    model : LASVM
-        What holds the parameters.
-    most : int
-        Samples that may be kept.
-    rng : Generator or RandomState
-    """
+    """Go through the epochs and finish; return what is kept, and its gap."""
     n, C, tau = len(y), float(model.C), float(model.tol)
     dtype = np.float64 if model.kernel == "linear" else np.float32
     kept = make_room(n, min(PLACES, n), model.cache_mb, dtype=dtype)
@@ -109,19 +97,16 @@ def run(
     return kept, finish(inputs, kept, C, tau, int(model.max_iter))
 
 
-def best_offset(f: np.ndarray, y: np.ndarray, low: float, high: float) -> float:
+def best_offset(
+    f: np.ndarray,  # (n_samples,): decision values without an offset
+    y: np.ndarray,  # (n_samples,): labels ±1, both present
+    low: float,
+    high: float,
+) -> float:
     """Return the offset in [low, high] with the least sum of hinge losses; of several the middle.
 
     The sum bends upwards by 1 at each ``y_i - f_i``, and its slope starts at minus the number of
     positive samples.
-
-    Parameters
-    ----------
-    f : ndarray of shape (n_samples,)
-        Decision values without an offset.
-    y : ndarray of shape (n_samples,)
-        Labels ±1, both present.
-    low, high : float
     """
     n_positive = int(np.count_nonzero(y > 0.0))
     bends = np.clip(np.sort(y - f)[n_positive - 1 : n_positive + 1], low, high)

@@ -27,37 +27,22 @@ DONE, NO_PLACE, ENOUGH = 0, 1, 2
 
 
 class Kept(NamedTuple):
-    """The samples that are kept, by place, and rows of their kernel values with each other.
+    """The samples that are kept, by place, and rows of their kernel values with each other."""
 
-    Attributes
-    ----------
-    sample : ndarray of int of shape (width,)
-        The sample at a place; -1 where there is none.
-    alpha, g, y : ndarray of shape (width,)
-        Signed multipliers, gradients, labels.
-    slot : ndarray of int of shape (width,)
-        Row of `K` that a place has; -1 if none.
-    free : ndarray of int of shape (width,)
-        The first ``counts[FREE]`` are places that were given up.
-    K : ndarray of float32 or float64 of shape (n_slots, width)
-    owner, last_use : ndarray of int of shape (n_slots,)
-        The place whose row it is, and when it was used last; -1 where free.
-    is_kept : ndarray of bool of shape (n_samples,)
-    counts : ndarray of int
-        Places ever used, samples kept, clock, rows ever used, values computed, pair steps, position
-        in the epoch, free places.
-    """
-
-    sample: np.ndarray
-    alpha: np.ndarray
-    g: np.ndarray
-    y: np.ndarray
-    slot: np.ndarray
-    free: np.ndarray
-    K: np.ndarray
+    sample: np.ndarray  # int (width,): the sample at a place; -1 where there is none
+    alpha: np.ndarray  # (width,): signed multipliers
+    g: np.ndarray  # (width,): gradients
+    y: np.ndarray  # (width,): labels
+    slot: np.ndarray  # int (width,): row of `K` that a place has; -1 if none
+    free: np.ndarray  # int (width,): the first ``counts[FREE]`` are places that were given up
+    K: np.ndarray  # float32 or float64 (n_slots, width)
+    # owner, last_use int (n_slots,): the place whose row it is, and when it was used last; -1
+    # where free
     owner: np.ndarray
     last_use: np.ndarray
-    is_kept: np.ndarray
+    is_kept: np.ndarray  # bool (n_samples,)
+    # int: places ever used, samples kept, clock, rows ever used, values computed, pair steps,
+    # position in the epoch, free places
     counts: np.ndarray
 
 
@@ -272,32 +257,18 @@ def choose(
 def learn(
     inputs: Inputs,
     kept: Kept,
-    y: np.ndarray,
+    y: np.ndarray,  # (n_samples,)
     C: float,
     tau: float,
-    order: np.ndarray,
+    order: np.ndarray,  # int (n_samples,): what comes next; changed where there is a choice
+    # stop, most: position to stop at; number of kept samples to stop at
     stop: int,
     most: int,
+    # (stop - start, n_candidates): in [0, 1); no candidates where the order is random
     uniform: np.ndarray,
-    by_margin: bool,
+    by_margin: bool,  # the rule of choice
 ) -> int:
-    """Process and reprocess samples of the order up to `stop`; return how it ended.
-
-    Parameters
-    ----------
-    inputs, kept
-        As their classes say.
-    y : ndarray of shape (n_samples,)
-    C, tau : float
-    order : ndarray of int of shape (n_samples,)
-        What comes next; changed where there is a choice.
-    stop, most : int
-        Position to stop at; number of kept samples to stop at.
-    uniform : ndarray of shape (stop - start, n_candidates)
-        In [0, 1); no candidates where the order is random.
-    by_margin : bool
-        The rule of choice.
-    """
+    """Process and reprocess samples of the order up to `stop`; return how it ended."""
     counts = kept.counts
     start = counts[NEXT]
     for t in range(start, stop):

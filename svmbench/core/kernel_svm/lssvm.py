@@ -53,43 +53,26 @@ ROOMY = 4 * 8
 
 
 class Solved(NamedTuple):
-    """A solution, and what it took.
+    """A solution, and what it took."""
 
-    Attributes
-    ----------
-    beta : ndarray of shape (n,)
-    factorisations : int
-    refinements : int
-        Rounds of conjugate gradients in float64.
-    fell_back : bool
-        Whether an eigendecomposition took the place of a factor.
-    certified : bool
-        Whether the residual, computed from beta, is at most 1e-10 of the right-hand side.
-    """
-
-    beta: np.ndarray
+    beta: np.ndarray  # (n,)
     factorisations: int = 1
-    refinements: int = 0
-    fell_back: bool = False
+    refinements: int = 0  # rounds of conjugate gradients in float64
+    fell_back: bool = False  # whether an eigendecomposition took the place of a factor
+    # whether the residual, computed from beta, is at most 1e-10 of the right-hand side
     certified: bool = True
 
 
-def solve(K: np.ndarray, y: np.ndarray, nu: float, constant: float, roomy: bool = True) -> Solved:
-    """Return the solution of ``(K + constant + nu I) beta = y``.
-
-    Parameters
-    ----------
-    K : ndarray of shape (n, n)
-        Symmetric, float32 or float64; left as it is.
-    y : ndarray of shape (n,)
-    nu : float
-        Above 0.
-    constant : float
-        Added to every entry.
-    roomy : bool, default=True
-        Whether an eigendecomposition may take the memory of two matrices more; it takes several
-        times as long without.
-    """
+def solve(
+    K: np.ndarray,  # (n, n): symmetric, float32 or float64; left as it is
+    y: np.ndarray,  # (n,)
+    nu: float,  # above 0
+    constant: float,  # added to every entry
+    # whether an eigendecomposition may take the memory of two matrices more; it takes several
+    # times as long without
+    roomy: bool = True,
+) -> Solved:
+    """Return the solution of ``(K + constant + nu I) beta = y``."""
     tried = 0
     if len(y) >= SINGLE_FROM and is_worth_trying(K, nu, constant):
         refined = solve_refined(K, y, nu, constant)
@@ -236,10 +219,8 @@ class LSSVM(KernelClassifier):
     def _matrix(self, source: KernelSource) -> np.ndarray:
         """Return the kernel matrix.
 
-        Raises
-        ------
-        svmbench.base.errors.BudgetError
-            If it does not fit the budget together with a factor; nothing has been computed then.
+        Raise BudgetError if it does not fit the budget together with a factor; nothing has been
+        computed then.
         """
         # Twice: the values, and the factor in float64.
         needed, budget = 2 * 8 * source.n_samples**2 / MIB, float(self.cache_mb)

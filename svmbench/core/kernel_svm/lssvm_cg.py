@@ -46,21 +46,14 @@ REDUCED, ROUNDS = 1e-4, 12
 
 
 def solve_system(
-    source: KernelSource, y: np.ndarray, C: float, tol: float, max_iter: int, cache_mb: float
+    source: KernelSource,
+    y: np.ndarray,  # (n_samples,): labels ±1
+    C: float,
+    tol: float,
+    max_iter: int,  # largest number of products in single precision
+    cache_mb: float,  # budget for kernel values, MiB
 ) -> tuple[np.ndarray, int, str, dict[str, int]]:
-    """Return beta, the number of iterations, how it ended, and the work done.
-
-    Parameters
-    ----------
-    source : KernelSource
-    y : ndarray of shape (n_samples,)
-        Labels ±1.
-    C, tol : float
-    max_iter : int
-        Largest number of products in single precision.
-    cache_mb : float
-        Budget for kernel values, MiB.
-    """
+    """Return beta, the number of iterations, how it ended, and the work done."""
     nu = 1.0 / (2.0 * C)
     inputs = source.inputs()
     single = inputs is not None and inputs[1].gamma <= LARGEST_GAMMA

@@ -72,33 +72,17 @@ GAP_STEP, LEAST_EPS = 4.0, 1e-15
 
 @dataclass(frozen=True)
 class Rules:
-    """By which the steps are taken.
-
-    Attributes
-    ----------
-    C, eps, max_iter
-        As :class:`MNSVM` has them; `eps` is its `tol`.
-    seed : int
-        From 1 to 2^32 - 1: of the draws.
-    """
+    """By which the steps are taken."""
 
     C: float
     eps: float
     max_iter: int
-    seed: int
+    seed: int  # from 1 to 2^32 - 1: of the draws
 
 
 @dataclass
 class Descent:
-    """Where a run stands: what the compiled loop changes in place.
-
-    Attributes
-    ----------
-    a, g, idle, state, numbers
-        As :func:`approach` has them.
-    members, n_first
-        As :func:`draw_violator` has them.
-    """
+    """Where a run stands: what the compiled loop changes in place."""
 
     a: np.ndarray
     g: np.ndarray
@@ -132,31 +116,14 @@ class Descent:
 
 def minimise(
     store: FetchedRows,
-    diag: np.ndarray,
-    y: np.ndarray,
+    diag: np.ndarray,  # (n,): of the kernel matrix
+    y: np.ndarray,  # (n,): labels ±1
     rules: Rules,
+    # beta, f (n,): signed multipliers ``y alpha``, and ``(K + 1) beta``
     beta: np.ndarray,
     f: np.ndarray,
-) -> tuple[int, dict[str, int]]:
-    """Solve from `beta`, whose outputs are `f`, changing both in place.
-
-    Parameters
-    ----------
-    store : FetchedRows
-    diag : ndarray of shape (n,)
-        Of the kernel matrix.
-    y : ndarray of shape (n,)
-        Labels ±1.
-    rules : Rules
-    beta, f : ndarray of shape (n,)
-        Signed multipliers ``y alpha``, and ``(K + 1) beta``.
-
-    Returns
-    -------
-    end : int
-        Position in `REASONS`.
-    counters : dict of str to int
-    """
+) -> tuple[int, dict[str, int]]:  # end (position in `REASONS`), counters
+    """Solve from `beta`, whose outputs are `f`, changing both in place."""
     run = Descent.start(store, y, rules, beta, f)
     a, g, state, C = run.a, run.g, run.state, rules.C
     curvature = raw(np.maximum(diag + (1.0 + 1.0 / C), TINY))
@@ -208,13 +175,8 @@ def minimise_to_gap(
 ) -> tuple[str, dict[str, int]]:
     """Do what :func:`minimise` does until the relative duality gap is at most `gap`.
 
-    Returns
-    -------
-    stop_reason : str
-        ``"converged"`` if it is; else ``"max_iter"``, or ``"stalled"`` where no eps that float64
-        can tell from 0 leads there.
-    counters : dict of str to int
-        Of all runs.
+    Return the stop reason (``"stalled"`` where no eps that float64 can tell from 0 leads there) and
+    the counters of all runs.
     """
     end, counters = minimise(store, diag, y, rules, beta, f)
     while end != MAX_ITER and duality_gap(y, rules.C, beta, f) > gap:
@@ -230,17 +192,14 @@ def minimise_to_gap(
     return "max_iter" if end == MAX_ITER else "converged", counters
 
 
-def duality_gap(y: np.ndarray, C: float, beta: np.ndarray, f: np.ndarray) -> float:
-    """Return how far the dual value is below the primal one, as a share of the latter.
-
-    Parameters
-    ----------
-    y : ndarray of shape (n,)
-        Labels ±1.
-    C : float
-    beta, f : ndarray of shape (n,)
-        Signed multipliers and ``(K + 1) beta``.
-    """
+def duality_gap(
+    y: np.ndarray,  # (n,): labels ±1
+    C: float,
+    # beta, f (n,): signed multipliers and ``(K + 1) beta``
+    beta: np.ndarray,
+    f: np.ndarray,
+) -> float:
+    """Return how far the dual value is below the primal one, as a share of the latter."""
     square = float(beta @ f)
     primal = 0.5 * square + 0.5 * C * float(np.sum(np.maximum(0.0, 1.0 - y * f) ** 2))
     dual = float(np.abs(beta).sum()) - 0.5 * (square + float(beta @ beta) / C)

@@ -54,40 +54,20 @@ SMALL = 1024
 
 @compiled
 def walk(
-    K: np.ndarray,
-    order: np.ndarray,
-    y: np.ndarray,
-    C: np.ndarray,
-    t: int,
-    weights: np.ndarray,
-    ahead: bool,
+    K: np.ndarray,  # (n, n): kernel values, float64 or float32
+    order: np.ndarray,  # int (m,): the sample of each step
+    y: np.ndarray,  # (n,)
+    C: np.ndarray,  # (k,)
+    t: int,  # steps taken before
+    weights: np.ndarray,  # (T,): what an update at each step is worth in the result, times 1/C
+    ahead: bool,  # whether `order` ascends and no sample is asked for again
+    # (k, n): the sums ``sum_j beta_j K_ji``, kept up to date; with `ahead` only where they will
+    # be read
     F: np.ndarray,
-    alpha: np.ndarray,
-    counts: np.ndarray,
+    alpha: np.ndarray,  # (k, n): the result over C, added to
+    counts: np.ndarray,  # int (k, n): updates of each sample, added to
 ) -> None:
-    """Take the steps ``t + 1 ... t + len(order)`` for every C at a time.
-
-    Parameters
-    ----------
-    K : ndarray of shape (n, n)
-        Kernel values, float64 or float32.
-    order : ndarray of int of shape (m,)
-        The sample of each step.
-    y : ndarray of shape (n,)
-    C : ndarray of shape (k,)
-    t : int
-        Steps taken before.
-    weights : ndarray of shape (T,)
-        What an update at each step is worth in the result, times 1/C.
-    ahead : bool
-        Whether `order` ascends and no sample is asked for again.
-    F : ndarray of shape (k, n)
-        The sums ``sum_j beta_j K_ji``, kept up to date; with `ahead` only where they will be read.
-    alpha : ndarray of shape (k, n)
-        The result over C, added to.
-    counts : ndarray of int of shape (k, n)
-        Updates of each sample, added to.
-    """
+    """Take the steps ``t + 1 ... t + len(order)`` for every C at a time."""
     for p in range(len(order)):
         i = order[p]
         row, sign = K[i], y[i]
@@ -117,25 +97,16 @@ def add_rows(
 
 
 def add_rows_of(
-    source: KernelSource,
-    store: RowStore,
-    F: np.ndarray,
-    rows: np.ndarray,
-    factors: np.ndarray,
+    source: KernelSource,  # rows
+    store: RowStore,  # those that are kept
+    F: np.ndarray,  # (k, n_samples)
+    rows: np.ndarray,  # int (m,)
+    factors: np.ndarray,  # (k, m)
     first: int,
 ) -> None:
     """Add ``factors @ K[rows]`` to the columns of `F` from `first` on; 0 keeps the new rows.
 
     From the last column on there is nothing to add, and nothing is computed.
-
-    Parameters
-    ----------
-    source, store : KernelSource, RowStore
-        Rows, and those that are kept.
-    F : ndarray of shape (k, n_samples)
-    rows : ndarray of int of shape (m,)
-    factors : ndarray of shape (k, m)
-    first : int
     """
     slots = store.find(rows)
     known = slots >= 0
@@ -152,20 +123,11 @@ def add_rows_of(
 
 @dataclass(frozen=True)
 class Course:
-    """All T steps of a run.
+    """All T steps of a run."""
 
-    Attributes
-    ----------
-    order : ndarray of int of shape (T,)
-        The sample of each step.
-    weights : ndarray of shape (T,)
-        What an update at each step is worth in the result, times 1/C.
-    last : int
-        The step after which `order` ascends and no sample is asked for again; T if there is none.
-    """
-
-    order: np.ndarray
-    weights: np.ndarray
+    order: np.ndarray  # int (T,): the sample of each step
+    weights: np.ndarray  # (T,): what an update at each step is worth in the result, times 1/C
+    # the step after which `order` ascends and no sample is asked for again; T if there is none
     last: int
 
 
@@ -174,21 +136,11 @@ def walk_by_blocks(
     course: Course,
     y: np.ndarray,
     C: np.ndarray,
-    cache_mb: float,
+    cache_mb: float,  # memory for rows that are used again, MiB
     alpha: np.ndarray,
     counts: np.ndarray,
 ) -> None:
-    """Take all steps, computing the rows of violators only.
-
-    Parameters
-    ----------
-    source : KernelSource
-    course : Course
-    y, C, alpha, counts
-        As :func:`walk` has them.
-    cache_mb : float
-        Memory for rows that are used again, MiB.
-    """
+    """Take all steps, computing the rows of violators only."""
     order = course.order
     T = len(order)
     F = np.zeros(alpha.shape)

@@ -54,19 +54,14 @@ STEPS, NEXT = 0, 1
 
 @compiled
 def step_and_find_worst(
-    u: np.ndarray, row: np.ndarray, t: float, down: np.ndarray, up: np.ndarray
+    u: np.ndarray,  # (n,): gradient for beta, changed in place
+    row: np.ndarray,  # (n,): kernel values of the sample that moved by t
+    t: float,
+    # down, up float32 (n,): 0 where beta can be lowered (raised), else -inf
+    down: np.ndarray,
+    up: np.ndarray,
 ) -> tuple[int, float]:
-    """Add ``t (row + 1)`` to the gradient; return the worst violator and its violation.
-
-    Parameters
-    ----------
-    u : ndarray of shape (n,)
-        Gradient for beta, changed in place.
-    row : ndarray of shape (n,)
-        Kernel values of the sample that moved by t.
-    down, up : ndarray of float32 of shape (n,)
-        0 where beta can be lowered (raised), else -inf.
-    """
+    """Add ``t (row + 1)`` to the gradient; return the worst violator and its violation."""
     n = len(u)
     worst, piece = -np.inf, 0
     for start in range(0, n, PIECE):
@@ -87,6 +82,7 @@ def step_and_find_worst(
 
 @compiled
 def descend(
+    # values, slots, last_use, clock: rows, as `FetchedRows` has them
     values: np.ndarray,
     slots: np.ndarray,
     last_use: np.ndarray,
@@ -94,30 +90,16 @@ def descend(
     C: float,
     tol: float,
     max_iter: int,
-    pause: int,
-    curvature: np.ndarray,
-    y: np.ndarray,
-    beta: np.ndarray,
-    u: np.ndarray,
-    down: np.ndarray,
-    up: np.ndarray,
-    state: np.ndarray,
+    pause: int,  # number of steps at which to return for a look at what can be left out
+    curvature: np.ndarray,  # (n,)
+    y: np.ndarray,  # (n,)
+    beta: np.ndarray,  # (n,)
+    u: np.ndarray,  # (n,)
+    down: np.ndarray,  # (n,)
+    up: np.ndarray,  # (n,)
+    state: np.ndarray,  # int (2,): steps taken; the worst violator, at the start and at the end
 ) -> int:
-    """Take steps until the conditions hold or a row is missing; return how it ended.
-
-    Parameters
-    ----------
-    values, slots, last_use, clock
-        Rows, as :class:`~svmbench.core.kernels.fetched_rows.FetchedRows` has them.
-    C, tol, max_iter
-        As :class:`NNISDA` has them.
-    pause : int
-        Number of steps at which to return for a look at what can be left out.
-    curvature, y, beta, u, down, up : ndarray of shape (n,)
-        As :class:`Samples` has them; changed in place.
-    state : ndarray of int of shape (2,)
-        Steps taken; the worst violator, at the start and at the end.
-    """
+    """Take steps until the conditions hold or a row is missing; return how it ended."""
     steps, i = state[STEPS], state[NEXT]
     violation = max(np.float64(down[i]) + u[i], np.float64(up[i]) - u[i])
     end = CONVERGED
@@ -151,26 +133,14 @@ def descend(
 
 
 class Samples(NamedTuple):
-    """What the loop knows of each sample, by position in the store; arrays of shape (n,).
+    """What the loop knows of each sample, by position in the store; arrays of shape (n,)."""
 
-    Attributes
-    ----------
-    curvature : ndarray
-        Q_ii.
-    y : ndarray
-        Labels ±1.
-    beta, u : ndarray
-        Signed multipliers and their gradient.
-    down, up : ndarray of float32
-        As :func:`step_and_find_worst` has them.
-    """
-
-    curvature: np.ndarray
-    y: np.ndarray
-    beta: np.ndarray
-    u: np.ndarray
-    down: np.ndarray
-    up: np.ndarray
+    curvature: np.ndarray  # Q_ii
+    y: np.ndarray  # labels ±1
+    beta: np.ndarray  # signed multipliers
+    u: np.ndarray  # their gradient
+    down: np.ndarray  # float32
+    up: np.ndarray  # float32
 
     def first(self, n: int) -> Samples:
         """Return views of the first n."""
@@ -222,34 +192,16 @@ def unshrink(store: FetchedRows, samples: Samples, state: np.ndarray) -> None:
 
 def minimise(
     store: FetchedRows,
-    diag: np.ndarray,
-    y: np.ndarray,
+    diag: np.ndarray,  # (n,): of the kernel matrix
+    y: np.ndarray,  # (n,): labels ±1
     C: float,
     tol: float,
     max_iter: int,
+    # beta, f (n,): signed multipliers ``y alpha``, and ``(K + 1) beta``
     beta: np.ndarray,
     f: np.ndarray,
-) -> tuple[int, int]:
-    """Solve from `beta`, whose outputs are `f`, changing both in place.
-
-    Parameters
-    ----------
-    store : FetchedRows
-    diag : ndarray of shape (n,)
-        Of the kernel matrix.
-    y : ndarray of shape (n,)
-        Labels ±1.
-    C, tol, max_iter
-        As :class:`NNISDA` has them.
-    beta, f : ndarray of shape (n,)
-        Signed multipliers ``y alpha``, and ``(K + 1) beta``.
-
-    Returns
-    -------
-    n_steps : int
-    end : int
-        Position in `REASONS`.
-    """
+) -> tuple[int, int]:  # n_steps, end (position in `REASONS`)
+    """Solve from `beta`, whose outputs are `f`, changing both in place."""
     curvature = np.maximum(diag + (1.0 + 1.0 / C), TINY)
     free = beta != 0.0
     down = np.where(free | (y < 0.0), 0.0, -np.inf).astype(np.float32)
@@ -291,22 +243,20 @@ def minimise(
     return int(state[STEPS]), end
 
 
-def restart(y: np.ndarray, C: float, beta: np.ndarray, f: np.ndarray, steps: int) -> None:
+def restart(
+    y: np.ndarray,  # (n,): labels ±1
+    C: float,
+    # beta, f (n,): signed multipliers and their outputs, which scale with them: no kernel
+    # value is needed
+    beta: np.ndarray,
+    f: np.ndarray,
+    steps: int,  # what the solution took
+) -> None:
     """Turn the solution of one C into the start for the next, in place.
 
     Where it took few steps, and most samples are support vectors, that is the point of its ray that
     is best for the new C. Elsewhere it is zero: single steps unlearn a wrong support more slowly
     than they find the right one (with small gamma and large C, in twice the steps).
-
-    Parameters
-    ----------
-    y : ndarray of shape (n,)
-        Labels ±1.
-    C : float
-    beta, f : ndarray of shape (n,)
-        Signed multipliers and their outputs, which scale with them: no kernel value is needed.
-    steps : int
-        What the solution took.
     """
     n, square = len(y), float(beta @ f + beta @ beta / C)
     few = steps <= FEW_STEPS * n and np.count_nonzero(beta) >= MOST * n

@@ -29,15 +29,11 @@ from svmbench.core.kernel_svm.feature_map import FeatureMap, FeatureMapSVM, prec
 from svmbench.core.kernels.kernels import KernelSource
 
 
-def nystrom_map(source: KernelSource, drawn: np.ndarray) -> FeatureMap:
-    """Return the feature map over those of the drawn samples that are independent.
-
-    Parameters
-    ----------
-    source : KernelSource
-    drawn : ndarray of int of shape (m,)
-        Different samples.
-    """
+def nystrom_map(
+    source: KernelSource,
+    drawn: np.ndarray,  # int (m,): different samples
+) -> FeatureMap:
+    """Return the feature map over those of the drawn samples that are independent."""
     dtype, least = precision_of(source, len(drawn))
     K = source.block(drawn, drawn)
     # A distance of a sample to itself may come out as rounding instead of zero.

@@ -17,30 +17,20 @@ STEPS_A_CUT = 500
 
 
 class WorkingSet:
-    """The cuts in use: their projections, their Gram matrix and their weights.
+    """The cuts in use: their projections, their Gram matrix and their weights."""
 
-    Parameters
-    ----------
-    n_samples : int
-    total : float
-        Sum of the weights: N C.
-
-    Attributes
-    ----------
-    P : ndarray of shape (n_cuts, n_basis)
-        Coordinates of the projections, of which the first is the cut c = 0.
-    Deltas, alpha : ndarray of shape (n_cuts,)
-        Shares of violated samples, and weights.
-    H : ndarray of shape (n_cuts, n_cuts)
-        ``P P'``.
-    members : ndarray of uint8 of shape (n_cuts, n_samples)
-        The cuts themselves; empty once the basis is full.
-    """
-
-    def __init__(self, n_samples: int, total: float) -> None:
+    def __init__(
+        self,
+        n_samples: int,
+        total: float,  # sum of the weights: N C
+    ) -> None:
         self.total = total
-        self.P, self.H = np.zeros((1, 0)), np.zeros((1, 1))
-        self.Deltas, self.alpha = np.zeros(1), np.array([total])
+        # (n_cuts, n_basis): coordinates of the projections, of which the first is the cut c = 0
+        self.P = np.zeros((1, 0))
+        self.H = np.zeros((1, 1))  # (n_cuts, n_cuts): P P'
+        self.Deltas = np.zeros(1)  # (n_cuts,): shares of violated samples
+        self.alpha = np.array([total])  # (n_cuts,): weights
+        # uint8 (n_cuts, n_samples): the cuts themselves; empty once the basis is full
         self.members = np.zeros((1, n_samples), dtype=np.uint8)
         self._idle = np.zeros(1, dtype=np.int64)
         self.n_dropped = 0
@@ -73,15 +63,12 @@ class WorkingSet:
         """Give back the memory of the cuts' members: a full basis does not ask for them."""
         self.members = self.members[:0]
 
-    def optimise(self, gap: float, most: int = QP_STEPS) -> int:
-        """Solve the QP to a gap, drop cuts that are idle, return the number of pair steps.
-
-        Parameters
-        ----------
-        gap : float
-        most : int, default :data:`QP_STEPS`
-            Pair steps that are left; one QP takes no more than :data:`QP_STEPS`.
-        """
+    def optimise(
+        self,
+        gap: float,
+        most: int = QP_STEPS,  # pair steps that are left; one QP takes no more than `QP_STEPS`
+    ) -> int:
+        """Solve the QP to a gap, drop cuts that are idle, return the number of pair steps."""
         most = min(most, QP_STEPS)
         steps, _ = simplex_qp(self.H, self.Deltas, self.total, self.alpha, gap, most)
         self._idle = np.where(self.alpha > 0.0, 0, self._idle + 1)

@@ -42,21 +42,13 @@ from svmbench.core.models.kernel_classifier import KernelClassifier
 
 
 class WorkingSet:
-    """The examples that are optimised, with the matrix of their kernel values.
-
-    Attributes
-    ----------
-    members : ndarray of int of shape (q,)
-        Their positions.
-    since : ndarray of int of shape (q,)
-        The step at which each of them entered.
-    K : ndarray of shape (q, q)
-    """
+    """The examples that are optimised, with the matrix of their kernel values."""
 
     def __init__(self, source: KernelSource, members: np.ndarray) -> None:
         self.source, self.members = source, members
+        # the step at which each member entered
         self.since = np.zeros(len(members), dtype=np.int64)
-        self.K = source.block(members, members)
+        self.K = source.block(members, members)  # (q, q)
 
     def exchange(self, variables: Variables, tol: float, step: int) -> None:
         """Let the worst violators enter, and as many leave."""
@@ -93,20 +85,15 @@ class WorkingSet:
 
 
 def optimise(
-    source: KernelSource, variables: Variables, *, C: float, tol: float, max_iter: int, q: int
+    source: KernelSource,
+    variables: Variables,  # a feasible start; changed in place
+    *,
+    C: float,  # bound of the multipliers
+    tol: float,  # tolerance
+    max_iter: int,  # largest number of working sets
+    q: int,  # size of the working set
 ) -> KernelSolution:
-    """Exchange and optimise until the conditions hold within `tol`.
-
-    Parameters
-    ----------
-    source : KernelSource
-    variables : Variables
-        A feasible start; changed in place.
-    C, tol, max_iter : float, float, int
-        Bound of the multipliers, tolerance, largest number of working sets.
-    q : int
-        Size of the working set.
-    """
+    """Exchange and optimise until the conditions hold within `tol`."""
     before = source.kernel_evaluations
     size = min(q, source.n_samples)
     chosen = WorkingSet(source, first_of_both(variables.y, size))

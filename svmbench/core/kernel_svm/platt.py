@@ -36,37 +36,21 @@ AT_BOUND = 1e-12
 
 
 class Examples(NamedTuple):
-    """The changing arrays of one problem of n examples with d features.
+    """The changing arrays of one problem of n examples with d features."""
 
-    Attributes
-    ----------
-    y, alpha, errors : ndarray of shape (n,)
-        Labels ±1, multipliers, and f(x_i) - y_i where it is kept.
-    w : ndarray of shape (d,)
-        The weight vector, with the linear kernel.
-    members : ndarray of int of shape (2, n)
-        The list of `FREE` examples and that of `SUPPORT` vectors, in no order.
-    place : ndarray of int of shape (2, n)
-        Where an example stands in each list; -1 where it does not.
-    sizes : ndarray of int of shape (2,)
-        Lengths of the lists.
-    counters : ndarray of int of shape (3,)
-        Kernel evaluations, steps and sweeps.
-    second : ndarray of shape (d,)
-        The second example of the pair that is looked for, spread out; else zeros.
-    work, values : ndarray of shape (d,), (n,)
-        Scratch; `work` is zeros between calls.
-    """
-
+    # y, alpha, errors (n,): labels ±1, multipliers, and f(x_i) - y_i where it is kept
     y: np.ndarray
     alpha: np.ndarray
     errors: np.ndarray
-    w: np.ndarray
+    w: np.ndarray  # (d,): the weight vector, with the linear kernel
+    # int (2, n): the list of `FREE` examples and that of `SUPPORT` vectors, in no order
     members: np.ndarray
-    place: np.ndarray
-    sizes: np.ndarray
-    counters: np.ndarray
+    place: np.ndarray  # int (2, n): where an example stands in each list; -1 where it does not
+    sizes: np.ndarray  # int (2,): lengths of the lists
+    counters: np.ndarray  # int (3,): kernel evaluations, steps and sweeps
+    # (d,): the second example of the pair that is looked for, spread out; else zeros
     second: np.ndarray
+    # work, values (d,), (n,): scratch; `work` is zeros between calls
     work: np.ndarray
     values: np.ndarray
 

@@ -60,23 +60,13 @@ ZERO = 1e-9
 
 @dataclass
 class Residual:
-    """What is left of a vector after its projection on the basis.
+    """What is left of a vector after its projection on the basis."""
 
-    Attributes
-    ----------
-    rows : ndarray of int of shape (n,)
-        Samples.
-    weights : ndarray of shape (n,)
-        Their weights g.
-    coefficients : ndarray of shape (k,)
-        The projection's coefficients c.
-    points, near_points : ndarray of shape (k, n_features)
-        Basis points, as they are and in the coordinates of the search.
-    """
-
-    rows: np.ndarray
-    weights: np.ndarray
-    coefficients: np.ndarray
+    rows: np.ndarray  # int (n,): samples
+    weights: np.ndarray  # (n,): their weights g
+    coefficients: np.ndarray  # (k,): the projection's coefficients c
+    # points, near_points (k, n_features): basis points, as they are and in the coordinates of
+    # the search
     points: np.ndarray
     near_points: np.ndarray
 
@@ -105,27 +95,15 @@ def random_starts(residual: Residual, rng: Any) -> np.ndarray:
 
 
 def fixed_point(
-    near: NearSums, residual: Residual, gamma: float, drawn: np.ndarray
+    near: NearSums,
+    residual: Residual,
+    gamma: float,
+    drawn: np.ndarray,  # int: samples to start from
 ) -> tuple[np.ndarray, float, int, bool]:
     """Return the best point found, in the coordinates of the search.
 
-    Parameters
-    ----------
-    near : NearSums
-    residual : Residual
-    gamma : float
-    drawn : ndarray of int
-        Samples to start from.
-
-    Returns
-    -------
-    z : ndarray of shape (n_features,)
-    value : float
-        <r, phi(z)>^2.
-    n_sums : int
-        Points that sums over the residual's samples were made for.
-    fell_back : bool
-        Whether the answer is a training sample, as no iteration gave anything better.
+    Return z, ``<r, phi(z)>^2``, the number of points that sums were made for, and whether z is a
+    training sample because no iteration gave anything better.
     """
     Z = np.stack([near.point(int(i)) for i in drawn])
     limit = ZERO * float(np.abs(residual.weights).sum() + np.abs(residual.coefficients).sum())
@@ -168,17 +146,14 @@ def fixed_point(
 
 
 class Samples:
-    """The training samples, as what a residual is measured on.
+    """The training samples, as what a residual is measured on."""
 
-    Parameters
-    ----------
-    X : ndarray or csr_array of shape (n_samples, n_features)
-    function : KernelFunction
-    single : bool
-        Whether kernel values in single precision will do.
-    """
-
-    def __init__(self, X: Any, function: KernelFunction, single: bool) -> None:
+    def __init__(
+        self,
+        X: Any,  # (n_samples, n_features)
+        function: KernelFunction,
+        single: bool,  # whether kernel values in single precision will do
+    ) -> None:
         self.X, self.function = X, function
         self._single: Rows | None = None
         if single:
@@ -219,23 +194,12 @@ def as_point(X: Any, residual: Residual) -> np.ndarray:
 
 @dataclass
 class Probe:
-    """A residual's squared length, and its values at the samples that this was measured with.
+    """A residual's squared length, and its values at the samples that this was measured with."""
 
-    Attributes
-    ----------
-    square : float
-        Of all samples of the residual, or of some: then an estimate.
-    error : float
-        Standard error of the estimate; 0 where all samples were asked.
-    samples : ndarray of int of shape (m,)
-    values : ndarray of shape (m,)
-        <r, phi(x)> at each.
-    """
-
-    square: float
-    error: float
-    samples: np.ndarray
-    values: np.ndarray
+    square: float  # of all samples of the residual, or of some: then an estimate
+    error: float  # standard error of the estimate; 0 where all samples were asked
+    samples: np.ndarray  # int (m,)
+    values: np.ndarray  # (m,): <r, phi(x)> at each
 
     def best(self, m: int) -> np.ndarray:
         """Return up to m of the samples, those of the largest values first."""

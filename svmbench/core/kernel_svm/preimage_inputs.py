@@ -47,14 +47,12 @@ class NearSums(Protocol):
     def to_points(self, Z: np.ndarray) -> np.ndarray:
         """Return points (m, n_features) in the coordinates of the inputs."""
 
-    def select(self, rows: np.ndarray, weights: np.ndarray) -> Selected:
-        """Return what makes the sums over some samples.
-
-        Parameters
-        ----------
-        rows, weights : ndarray of shape (n,)
-            Samples, and the weights of these.
-        """
+    def select(
+        self,
+        rows: np.ndarray,  # (n,): samples
+        weights: np.ndarray,  # (n,): the weights of these
+    ) -> Selected:
+        """Return what makes the sums over some samples."""
 
     def column(self, z: np.ndarray, out: np.ndarray) -> None:
         """Write the kernel values of a point with all samples to `out`, float32 (n_samples,)."""
@@ -62,29 +60,15 @@ class NearSums(Protocol):
 
 @compiled_sums
 def weigh(
-    values: np.ndarray,
-    lengths: np.ndarray,
-    own: np.ndarray,
-    weights: np.ndarray,
+    values: np.ndarray,  # float32 (m, n): products of m points with n samples
+    lengths: np.ndarray,  # (n,): squared lengths of samples
+    own: np.ndarray,  # (m,): points
+    weights: np.ndarray,  # float32 (n,)
     factor: np.float32,
-    power: np.ndarray,
-    height: np.ndarray,
+    power: np.ndarray,  # int32 (n,): scratch
+    height: np.ndarray,  # (m,)
 ) -> None:
-    """Turn inner products into weighted kernel values, in place, and add these to the heights.
-
-    Parameters
-    ----------
-    values : ndarray of float32 of shape (m, n)
-        Products of m points with n samples.
-    lengths, own : ndarray of float32 of shape (n,), (m,)
-        Squared lengths of samples and points.
-    weights : ndarray of float32 of shape (n,)
-    factor : float32
-        As for `gauss_of_squares`.
-    power : ndarray of int32 of shape (n,)
-        Scratch.
-    height : ndarray of shape (m,)
-    """
+    """Turn inner products into weighted kernel values, in place, and add these to the heights."""
     n = len(lengths)
     squares = np.empty(n, dtype=np.float32)
     for q in range(len(values)):
@@ -282,19 +266,14 @@ def column_sparse(
 
 
 class DenseSelected:
-    """Sums over dense samples; see :class:`Selected`.
-
-    Parameters
-    ----------
-    X : ndarray of float32 of shape (n, n_features)
-    lengths : ndarray of float32 of shape (n,)
-        Their squared lengths.
-    weights : ndarray of shape (n,)
-    factor : float32
-    """
+    """Sums over dense samples; see :class:`Selected`."""
 
     def __init__(
-        self, X: np.ndarray, lengths: np.ndarray, weights: np.ndarray, factor: np.float32
+        self,
+        X: np.ndarray,  # float32 (n, n_features)
+        lengths: np.ndarray,  # float32 (n,): their squared lengths
+        weights: np.ndarray,  # (n,)
+        factor: np.float32,
     ) -> None:
         self._X, self._lengths, self._factor = X, lengths, factor
         self._weights = weights.astype(np.float32)
@@ -323,16 +302,14 @@ class SparseSelected:
 
     They are copied together, in half the bytes or, where all non-zeros are 1, in a quarter: each
     sum reads them twice, and a pre-image takes about twenty sums.
-
-    Parameters
-    ----------
-    X : SparseSums
-        All samples.
-    rows, weights : ndarray of shape (n,)
-        The samples that are summed over, and their weights.
     """
 
-    def __init__(self, X: SparseSums, rows: np.ndarray, weights: np.ndarray) -> None:
+    def __init__(
+        self,
+        X: SparseSums,  # all samples
+        rows: np.ndarray,  # (n,): the samples that are summed over
+        weights: np.ndarray,  # (n,): their weights
+    ) -> None:
         data, indices, starts = X.parts
         n_values = int(np.sum(starts[rows + 1] - starts[rows]))
         self._values = np.empty(0 if X.is_of_ones else n_values, dtype=np.float32)
@@ -357,16 +334,13 @@ class SparseSelected:
 
 
 class DenseSums:
-    """Sums over dense inputs; see :class:`NearSums`.
+    """Sums over dense inputs; see :class:`NearSums`."""
 
-    Parameters
-    ----------
-    X : ndarray or csr_array of shape (n_samples, n_features)
-        A CSR matrix is copied to a dense array.
-    gamma : float
-    """
-
-    def __init__(self, X: Any, gamma: float) -> None:
+    def __init__(
+        self,
+        X: Any,  # (n_samples, n_features): a CSR matrix is copied to a dense array
+        gamma: float,
+    ) -> None:
         shifted = np.empty(X.shape, dtype=np.float32)
         if sp.issparse(X):
             self._shift = np.zeros(X.shape[1])
@@ -396,13 +370,7 @@ class DenseSums:
 
 
 class SparseSums:
-    """Sums over CSR inputs; see :class:`NearSums`.
-
-    Parameters
-    ----------
-    X : csr_array of shape (n_samples, n_features)
-    gamma : float
-    """
+    """Sums over CSR inputs; see :class:`NearSums`."""
 
     def __init__(self, X: sp.csr_array, gamma: float) -> None:
         self._X, self.parts = X, csr_parts(X)
@@ -428,13 +396,7 @@ class SparseSums:
 
 
 def near_sums(X: Any, gamma: float) -> NearSums | None:
-    """Return what gives the sums; None where single precision can't hold inputs or gamma.
-
-    Parameters
-    ----------
-    X : ndarray or csr_array of shape (n_samples, n_features)
-    gamma : float
-    """
+    """Return what gives the sums; None where single precision can't hold inputs or gamma."""
     values = X.data if sp.issparse(X) else X
     if gamma > LARGEST_GAMMA or np.abs(values).max(initial=0.0) > LARGEST_INPUT:
         return None

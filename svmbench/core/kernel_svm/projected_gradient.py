@@ -139,29 +139,18 @@ def direction(
 
 @compiled
 def maximise(
-    K: np.ndarray,
-    y: np.ndarray,
-    beta: np.ndarray,
-    v: np.ndarray,
-    low: np.ndarray,
-    high: np.ndarray,
-    threshold: float,
+    K: np.ndarray,  # (>= n, >= n): kernel values in the first n rows and columns; C-ordered
+    y: np.ndarray,  # (n,)
+    beta: np.ndarray,  # (n,)
+    v: np.ndarray,  # (n,)
+    low: np.ndarray,  # (n,)
+    high: np.ndarray,  # (n,)
+    threshold: float,  # least relative improvement of a step
+    # a variable at a bound is freed if its gradient is beyond the threshold by more than this
     tol: float,
     max_steps: int,
 ) -> int:
-    """Run the method, changing `beta` and its gradient `v` in place; return the number of steps.
-
-    Parameters
-    ----------
-    K : ndarray of shape (>= n, >= n)
-        Kernel values in the first n rows and columns; C-ordered.
-    y, beta, v, low, high : ndarray of shape (n,)
-    threshold : float
-        Least relative improvement of a step.
-    tol : float
-        A variable at a bound is freed if its gradient is beyond the threshold by more than this.
-    max_steps : int
-    """
+    """Run the method, changing `beta` and its gradient `v` in place; return the number of steps."""
     n = len(beta)
     free = (beta > low) & (beta < high)
     p, Kp, target = np.zeros(n), np.empty(n), np.empty(n)
@@ -236,14 +225,8 @@ def bend(
     free: np.ndarray,
     least: float,
     d: np.ndarray,
-) -> float:
-    """Go towards the projection of ``beta + t p`` as far as is best, if that gains over `least`.
-
-    Returns
-    -------
-    float
-        The gain; 0 where nothing was done.
-    """
+) -> float:  # the gain; 0 where nothing was done
+    """Go towards the projection of ``beta + t p`` as far as is best, if that gains over `least`."""
     n = len(beta)
     # Far outside the box the projection would lose the digits that matter.
     t = min(t, FARTHEST * np.max(high - low) / np.max(np.abs(p)))

@@ -49,23 +49,16 @@ def is_worth_trying(K: np.ndarray, nu: float, constant: float) -> bool:
 
 
 def solve_refined(
-    K: np.ndarray, y: np.ndarray, nu: float, constant: float
+    K: np.ndarray,  # (n, n): symmetric, float32 or float64; left as it is
+    y: np.ndarray,  # (n,)
+    nu: float,
+    constant: float,
 ) -> tuple[np.ndarray, int, bool] | None:
     """Return the solution of ``(K + constant + nu I) beta = y``, and how it was reached.
 
-    Parameters
-    ----------
-    K : ndarray of shape (n, n)
-        Symmetric, float32 or float64; left as it is.
-    y : ndarray of shape (n,)
-    nu, constant : float
-
-    Returns
-    -------
-    (ndarray, int, bool) or None
-        Solution, rounds, and whether the residual computed from it is at most 1e-10 of `y`; if not,
-        it is as small as rounding in float64 allows. None where single precision does not suffice
-        (nu small beside the rounding of K).
+    Return the solution, the rounds, and whether its residual is at most 1e-10 of `y`; if not, the
+    residual is as small as rounding in float64 allows. None where single precision does not suffice
+    (nu small beside the rounding of K).
     """
     # Of a symmetric matrix rows are columns: LAPACK's order costs no transposition.
     A = np.array(K.T, dtype=np.float32, order="F")

@@ -56,48 +56,24 @@ TRACED = 1.1
 
 
 class Point(NamedTuple):
-    """A point of a trace.
+    """A point of a trace."""
 
-    Attributes
-    ----------
-    seconds : float
-        CPU time of the steps so far.
-    iterations : int
-    objective : float
-        f.
-    gradient : float
-        The largest component of g.
-    """
-
-    seconds: float
+    seconds: float  # CPU time of the steps so far
     iterations: int
-    objective: float
-    gradient: float
+    objective: float  # f
+    gradient: float  # the largest component of g
 
 
 @dataclass
 class Descent:
-    """Where a descent stands; what :func:`descend` changes and returns.
+    """Where a descent stands; what :func:`descend` changes and returns."""
 
-    Attributes
-    ----------
-    beta, u : ndarray of shape (n_samples,)
-        ``y alpha``, and ``y g``.
-    f : float
-        The value of the dual objective, summed up from the steps' decreases.
-    iterations, columns : int
-        Steps, and kernel columns that they took.
-    largest : float
-        The largest component of the gradient.
-    trace : list of Point
-    """
-
-    beta: np.ndarray
-    u: np.ndarray
-    f: float = 0.0
-    iterations: int = 0
-    columns: int = 0
-    largest: float = np.inf
+    beta: np.ndarray  # (n_samples,): ``y alpha``
+    u: np.ndarray  # (n_samples,): ``y g``
+    f: float = 0.0  # the value of the dual objective, summed up from the steps' decreases
+    iterations: int = 0  # steps
+    columns: int = 0  # kernel columns that they took
+    largest: float = np.inf  # the largest component of the gradient
     trace: list[Point] = field(default_factory=list)
 
     @staticmethod
@@ -109,34 +85,13 @@ class Descent:
 def descend(
     state: Descent,
     columns: Columns,
-    C: float,
-    t: int,
-    tol: float,
-    max_iter: int,
-    trace: bool = False,
-) -> bool:
-    """Take steps from `state`, changing it, until the gradient is below `tol` everywhere.
-
-    Parameters
-    ----------
-    state : Descent
-    columns : Columns
-    C : float
-        Weight of the summed losses.
-    t : int
-        Columns an iteration, at most the number of samples.
-    tol : float
-        Bound of the gradient's components; the paper's epsilon.
-    max_iter : int
-        Largest number of iterations, those before this call included.
-    trace : bool, default=False
-        Whether to keep points at iterations 1, 2, 3 … and later ones 10 % apart.
-
-    Returns
-    -------
-    bool
-        Whether it got there.
-    """
+    C: float,  # weight of the summed losses
+    t: int,  # columns an iteration, at most the number of samples
+    tol: float,  # bound of the gradient's components; the paper's epsilon
+    max_iter: int,  # largest number of iterations, those before this call included
+    trace: bool = False,  # whether to keep points at iterations 1, 2, 3 … and later ones 10 % apart
+) -> bool:  # whether it got there
+    """Take steps from `state`, changing it, until the gradient is below `tol` everywhere."""
     nu = 1.0 / (2.0 * C)
     take = _single_steps(state, columns, nu, tol) if t == 1 else _blocks(state, columns, nu, tol, t)
     begin = process_time()
@@ -258,7 +213,7 @@ def exact_gradient(
 
 def minimise(
     source: KernelSource,
-    y: np.ndarray,
+    y: np.ndarray,  # (n_samples,): labels ±1
     C: float,
     t: int,
     tol: float,
@@ -267,20 +222,8 @@ def minimise(
 ) -> tuple[Descent, bool, bool]:
     """Descend from zero on a kernel matrix, wherever it comes from.
 
-    Parameters
-    ----------
-    source : KernelSource
-    y : ndarray of shape (n_samples,)
-        Labels ±1.
-    C, t, tol, max_iter, trace
-        As :func:`descend` has them.
-
-    Returns
-    -------
-    state : Descent
-    converged : bool
-    rebuilt : bool
-        Whether single precision did not suffice, and the gradient was rebuilt.
+    Return the state, whether it converged, and whether single precision did not suffice, so that
+    the gradient was rebuilt.
     """
     y = np.asarray(y, dtype=np.float64)
     columns = columns_of(source, tol, t)

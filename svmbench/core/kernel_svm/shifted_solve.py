@@ -42,37 +42,24 @@ WORTH = 1.0 / 200.0
 
 
 class Shifted(NamedTuple):
-    """What was done for one shift.
+    """What was done for one shift."""
 
-    Attributes
-    ----------
-    beta : ndarray of shape (n,) or None
-        The solution; None where a factorisation is to be preferred.
-    steps : int
-        Iterations, those in vain included.
-    certified : bool
-        Whether the residual is what was asked for; if not, rounding allows no less.
-    """
-
+    # (n,) or None: the solution; None where a factorisation is to be preferred
     beta: np.ndarray | None = None
-    steps: int = 0
+    steps: int = 0  # iterations, those in vain included
+    # whether the residual is what was asked for; if not, rounding allows no less
     certified: bool = False
 
 
 class Preconditioner:
-    """Nyström's approximation of a matrix plus any shift, inverted.
+    """Nyström's approximation of a matrix plus any shift, inverted."""
 
-    Parameters
-    ----------
-    K : ndarray of shape (n, n)
-        Float64.
-    constant : float
-        Added to every entry.
-    least : float
-        Smallest pivot, relative to the largest.
-    """
-
-    def __init__(self, K: np.ndarray, constant: float, least: float) -> None:
+    def __init__(
+        self,
+        K: np.ndarray,  # (n, n): Float64
+        constant: float,  # added to every entry
+        least: float,  # smallest pivot, relative to the largest
+    ) -> None:
         n = len(K)
         m = min(MOST_ROWS, max(1, int(SHARE * n)))
         J = np.sort(np.random.default_rng(0).permutation(n)[:m])
@@ -107,22 +94,13 @@ class Preconditioner:
 
 
 def solve_shifted(
-    K: np.ndarray, y: np.ndarray, nu: np.ndarray, constant: float, residual: float
+    K: np.ndarray,  # (n, n): symmetric, float32 or float64; left as it is
+    y: np.ndarray,  # (n,)
+    nu: np.ndarray,  # (m,): above 0
+    constant: float,  # added to every entry
+    residual: float,  # length of the residual that is reached, relative to that of `y`
 ) -> list[Shifted]:
-    """Return the solutions of ``(K + constant + nu_k I) beta_k = y``, where that is worth it.
-
-    Parameters
-    ----------
-    K : ndarray of shape (n, n)
-        Symmetric, float32 or float64; left as it is.
-    y : ndarray of shape (n,)
-    nu : ndarray of shape (m,)
-        Above 0.
-    constant : float
-        Added to every entry.
-    residual : float
-        Length of the residual that is reached, relative to that of `y`.
-    """
+    """Return the solutions of ``(K + constant + nu_k I) beta_k = y``, where that is worth it."""
     least = LEAST_PIVOT[K.dtype.type]
     K = np.asarray(K, dtype=np.float64)
     found = [Shifted() for _ in nu]
@@ -191,19 +169,13 @@ def _dots(A: np.ndarray, B: np.ndarray) -> np.ndarray:
 
 
 def _worthwhile(
-    lengths: np.ndarray, residual: float, step: int, worth: float, left: np.ndarray
+    lengths: np.ndarray,  # (k,): relative lengths of the residuals
+    residual: float,  # what is to be reached
+    step: int,  # iterations so far
+    worth: float,  # what a factorisation is worth
+    left: np.ndarray,  # bool (k,): which ones count
 ) -> np.ndarray:
-    """Return whether each will be there before factorisations of all that are left would be.
-
-    Parameters
-    ----------
-    lengths : ndarray of shape (k,)
-        Relative lengths of the residuals.
-    residual, step, worth : float, int, float
-        What is to be reached, iterations so far, and what a factorisation is worth.
-    left : ndarray of bool of shape (k,)
-        Which ones count.
-    """
+    """Return whether each will be there before factorisations of all that are left would be."""
     with np.errstate(divide="ignore", invalid="ignore"):
         rate = np.log(lengths) / step
         ahead = np.where(rate < 0.0, np.log(residual / lengths) / rate, np.inf)

@@ -74,21 +74,16 @@ FIRST_EPS, LEAST_EPS = 1e-9, 1e-14
 
 @compiled
 def best_second(
-    a2: float, slope: float, eta: float, L: float, H: float, C: float, eps: float
+    a2: float,  # its present value, which is returned where no other is better
+    slope: float,  # y2 (E1 - E2): the descent along the line
+    eta: float,  # the curvature along the line
+    # L, H: the ends of the line
+    L: float,
+    H: float,
+    C: float,
+    eps: float,
 ) -> float:
-    """Return the second multiplier that minimises along the pair's line: equations 16-17, 19.
-
-    Parameters
-    ----------
-    a2 : float
-        Its present value, which is returned where no other is better.
-    slope : float
-        y2 (E1 - E2): the descent along the line.
-    eta : float
-        The curvature along the line.
-    L, H : float
-        The ends of the line.
-    """
+    """Return the second multiplier that minimises along the pair's line: equations 16-17, 19."""
     if eta > 0.0:
         best = min(max(a2 + slope / eta, L), H)
     else:
@@ -106,19 +101,17 @@ def best_second(
 
 @compiled
 def update_errors(
-    s: Storage, v: Examples, i1: int, t1: float, i2: int, t2: float, fall: float, b: float
+    s: Storage,
+    v: Examples,
+    i1: int,
+    # t1, t2: how far y alpha of the two examples has moved
+    t1: float,
+    i2: int,
+    t2: float,
+    fall: float,  # how much less the new threshold subtracts than the old one
+    b: float,  # the new threshold
 ) -> None:
-    """Bring the cached errors of all non-bound examples up to date after a step.
-
-    Parameters
-    ----------
-    t1, t2 : float
-        How far y alpha of the two examples has moved.
-    fall : float
-        How much less the new threshold subtracts than the old one.
-    b : float
-        The new threshold.
-    """
+    """Bring the cached errors of all non-bound examples up to date after a step."""
     free, n_free = v.members[FREE], v.sizes[FREE]
     if s.kind == LINEAR:
         errors, y, w = v.errors, v.y, v.w
@@ -297,10 +290,8 @@ def sweeps(
 ) -> tuple[float, float]:
     """Sweep until all examples keep the conditions, changing `v` and `state` in place.
 
-    Returns
-    -------
-    lower, upper : float
-        The limits of the thresholds that the examples allow; ``lower - upper`` is the gap.
+    Return the lower and upper limit of the thresholds that the examples allow; lower minus upper is
+    the gap.
     """
     N = len(v.alpha)
     while True:

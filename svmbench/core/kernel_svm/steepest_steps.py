@@ -16,24 +16,13 @@ PIECE = 256
 
 @compiled
 def step_and_find_largest(
-    u: np.ndarray, column: np.ndarray, shift: float, s: float
-) -> tuple[int, float]:
-    """Take ``s (column + shift)`` off the gradient; return where it is largest, and how large.
-
-    Parameters
-    ----------
-    u : ndarray of shape (n,)
-        Gradient, changed in place.
-    column : ndarray of shape (n,)
-        Kernel values, or their weighted sums, in single or double precision.
-    shift, s : float
-
-    Returns
-    -------
-    i : int
-        The first sample with the largest ``|u_i|``.
-    largest : float
-    """
+    u: np.ndarray,  # (n,): gradient, changed in place
+    # (n,): kernel values, or their weighted sums, in single or double precision
+    column: np.ndarray,
+    shift: float,
+    s: float,
+) -> tuple[int, float]:  # i (the first sample with the largest ``|u_i|``), largest
+    """Take ``s (column + shift)`` off the gradient; return where it is largest, and how large."""
     n = len(u)
     top, piece = -1.0, 0
     for start in range(0, n, PIECE):
@@ -53,24 +42,16 @@ def step_and_find_largest(
 
 @compiled
 def step_on(
-    i: int, column: np.ndarray, nu: float, beta: np.ndarray, u: np.ndarray
+    i: int,
+    column: np.ndarray,  # (n,)
+    nu: float,
+    # beta, u (n,): signed multipliers and gradient, changed in place
+    beta: np.ndarray,
+    u: np.ndarray,
 ) -> tuple[int, float, float]:
     """Take the exact step on coordinate `i`, whose kernel column is given.
 
-    Parameters
-    ----------
-    i : int
-    column : ndarray of shape (n,)
-    nu : float
-    beta, u : ndarray of shape (n,)
-        Signed multipliers and gradient, changed in place.
-
-    Returns
-    -------
-    i, largest : int, float
-        Where the gradient is largest now, and how large.
-    decrease : float
-        Of f.
+    Return where the gradient is largest now, how large, and the decrease of f.
     """
     s = u[i] / (np.float64(column[i]) + 1.0 + nu)
     decrease = 0.5 * u[i] * s
@@ -82,26 +63,16 @@ def step_on(
 
 @compiled
 def step_and_select(
-    u: np.ndarray, a: np.ndarray, shift: float, s: float, chosen: np.ndarray, size: np.ndarray
-) -> float:
-    """Take ``s (a + shift)`` off the gradient; select the samples where it is largest.
-
-    Parameters
-    ----------
-    u : ndarray of shape (n,)
-        Gradient, changed in place.
-    a : ndarray of shape (n,)
-    shift, s : float
-    chosen : ndarray of int of shape (t,)
-        Receives the t samples with the largest ``|u_i|``, the first of equal ones, as a heap.
-    size : ndarray of shape (t,)
-        Receives their ``|u_i|``.
-
-    Returns
-    -------
-    float
-        The largest of all.
-    """
+    u: np.ndarray,  # (n,): gradient, changed in place
+    a: np.ndarray,  # (n,)
+    shift: float,
+    s: float,
+    # int (t,): receives the t samples with the largest ``|u_i|``, the first of equal ones, as a
+    # heap
+    chosen: np.ndarray,
+    size: np.ndarray,  # (t,): receives their ``|u_i|``
+) -> float:  # the largest of all
+    """Take ``s (a + shift)`` off the gradient; select the samples where it is largest."""
     n, t = len(u), len(chosen)
     filled = 0
     for start in range(0, n, PIECE):
@@ -153,36 +124,17 @@ def step_and_select(
 
 @compiled
 def descend_on_matrix(
-    K: np.ndarray,
+    K: np.ndarray,  # (n, n)
     nu: float,
     tol: float,
     n_steps: int,
+    # beta, u (n,): signed multipliers and gradient, changed in place
     beta: np.ndarray,
     u: np.ndarray,
-    i: int,
-    largest: float,
-) -> tuple[int, int, float, float]:
-    """Take at most `n_steps` steps of one coordinate on a matrix that is there.
-
-    Parameters
-    ----------
-    K : ndarray of shape (n, n)
-    nu, tol : float
-    n_steps : int
-    beta, u : ndarray of shape (n,)
-        Signed multipliers and gradient, changed in place.
-    i, largest : int, float
-        Where the gradient is largest, and how large.
-
-    Returns
-    -------
-    steps : int
-        Taken.
-    i, largest : int, float
-        As they are now.
-    decrease : float
-        Of f.
-    """
+    i: int,  # where the gradient is largest
+    largest: float,  # how large
+) -> tuple[int, int, float, float]:  # steps (taken); i, largest; decrease (of f)
+    """Take at most `n_steps` steps of one coordinate on a matrix that is there."""
     decrease = 0.0
     for step in range(n_steps):
         if largest < tol:
@@ -194,39 +146,19 @@ def descend_on_matrix(
 
 @compiled
 def descend_by_blocks(
-    K: np.ndarray,
+    K: np.ndarray,  # (n, n)
     nu: float,
     tol: float,
     n_steps: int,
+    # beta, u (n,): signed multipliers and gradient, changed in place
     beta: np.ndarray,
     u: np.ndarray,
+    # chosen, size (t,): from `step_and_select`, which they go to
     chosen: np.ndarray,
     size: np.ndarray,
-    largest: float,
-) -> tuple[int, float, float]:
-    """Take at most `n_steps` steps of t coordinates on a matrix that is there.
-
-    Parameters
-    ----------
-    K : ndarray of shape (n, n)
-    nu, tol : float
-    n_steps : int
-    beta, u : ndarray of shape (n,)
-        Signed multipliers and gradient, changed in place.
-    chosen, size : ndarray of shape (t,)
-        From :func:`step_and_select`, which they go to.
-    largest : float
-        The largest component of the gradient.
-
-    Returns
-    -------
-    steps : int
-        Taken.
-    largest : float
-        As it is now.
-    decrease : float
-        Of f.
-    """
+    largest: float,  # the largest component of the gradient
+) -> tuple[int, float, float]:  # steps (taken), largest, decrease (of f)
+    """Take at most `n_steps` steps of t coordinates on a matrix that is there."""
     a, decrease = np.empty(len(u)), 0.0
     for step in range(n_steps):
         if largest < tol:

@@ -28,14 +28,7 @@ INNER, INNER_STEPS = 0.5, 100_000
 
 
 class Variables:
-    """The variables of one problem, or of a part of it, with their gradient.
-
-    Attributes
-    ----------
-    y, beta, v, low, high : ndarray of shape (n,)
-    box : Box
-        What the last two are part of.
-    """
+    """The variables of a problem, or of a part of it, with gradient and bounds; shape (n,) each."""
 
     def __init__(self, y: np.ndarray, C: float, beta: np.ndarray, v: np.ndarray) -> None:
         self.y, self.beta, self.v = y, beta, v
@@ -115,15 +108,11 @@ class RowMaker:
     """Kernel rows over one set of samples, a few at a time, again and again.
 
     It knows what does not change between calls: the squared lengths of the samples.
-
-    Attributes
-    ----------
-    evaluations : int
-        Kernel values computed so far.
     """
 
     def __init__(self, source: KernelSource) -> None:
-        self.source, self.evaluations = source, 0
+        self.source = source
+        self.evaluations = 0  # kernel values computed so far
         known = source.inputs()
         self._rbf = None
         if known is not None and known[1].name == "rbf":
@@ -143,24 +132,13 @@ class RowMaker:
 
 
 def solve_inner(
-    K: np.ndarray, part: Variables, C: float, tol: float, most: int = INNER_STEPS
-) -> int:
-    """Optimise the variables of a working set, changing them and their own gradient in place.
-
-    Parameters
-    ----------
-    K : ndarray of shape (q, q)
-        Their kernel values, C-ordered.
-    part : Variables
-    C, tol : float
-    most : int
-        Largest number of pair steps.
-
-    Returns
-    -------
-    int
-        Pair steps; 0 if there was nothing left to do.
-    """
+    K: np.ndarray,  # (q, q): their kernel values, C-ordered
+    part: Variables,
+    C: float,
+    tol: float,
+    most: int = INNER_STEPS,  # largest number of pair steps
+) -> int:  # pair steps; 0 if there was nothing left to do
+    """Optimise the variables of a working set, changing them and their own gradient in place."""
     diagonal = raw(np.ascontiguousarray(np.diagonal(K)))
     steps, _ = pair_steps(
         raw(K), diagonal, part.low, part.high, INNER * tol, most, part.beta, part.v

@@ -69,24 +69,13 @@ SUMS, KERNEL, STEPS = "sums", "kernel", "steps"
 
 @dataclass
 class _Sums:
-    """The sums of some samples, and where these are if the sums turn out not to be enough.
-
-    Attributes
-    ----------
-    A, q
-        As `fold_moments` returns them for one fold.
-    X : ndarray or csr_array of shape (n_samples, n_features)
-        Without the constant feature.
-    y : ndarray of shape (n_samples,)
-    rows : ndarray of int or None
-        Positions of those samples; None for all.
-    """
+    """The sums of some samples, and where these are if the sums turn out not to be enough."""
 
     A: np.ndarray
     q: np.ndarray
-    X: Any
-    y: np.ndarray
-    rows: np.ndarray | None
+    X: Any  # (n_samples, n_features): without the constant feature
+    y: np.ndarray  # (n_samples,)
+    rows: np.ndarray | None  # int: positions of those samples; None for all
     _triangle: tuple[np.ndarray, np.ndarray] | None = None
 
     def triangle(self, bias: float) -> tuple[np.ndarray, np.ndarray]:
@@ -475,20 +464,14 @@ def _triangles(
     return found
 
 
-def folds_of(splits: Splits, n_samples: int) -> np.ndarray | None:
+def folds_of(
+    splits: Splits,  # training and test rows of each fold
+    n_samples: int,
+) -> np.ndarray | None:
     """Return the fold in which each sample is tested; None if the splits are no partition.
 
-    Parameters
-    ----------
-    splits : sequence of (ndarray, ndarray)
-        Training and test rows of each fold.
-    n_samples : int
-
-    Returns
-    -------
-    ndarray of int32 of shape (n_samples,) or None
-        ``len(splits)`` for a sample that is in every training part. None where a training part is
-        not all rows outside its test part, or a row is tested twice.
+    A sample that is in every training part has ``len(splits)``. Splits are no partition where a
+    training part is not all rows outside its test part, or a row is tested twice.
     """
     labels = np.full(n_samples, len(splits), dtype=np.int32)
     for fold, (train, test) in enumerate(splits):

@@ -38,20 +38,11 @@ from svmbench.core.linear.least_squares import gram
 
 
 class FaceGram:
-    """``X_B' X_B`` for a set of rows B that changes little from call to call.
-
-    Parameters
-    ----------
-    X : ndarray or csr_array of shape (n_samples, d)
-
-    Attributes
-    ----------
-    n_rows : int
-        Rows whose outer products were summed so far.
-    """
+    """``X_B' X_B`` for a set of rows B that changes little from call to call."""
 
     def __init__(self, X: Any) -> None:
-        self.X, self.n_rows = X, 0
+        self.X = X
+        self.n_rows = 0  # rows whose outer products were summed so far
         self._inside = np.zeros(X.shape[0], dtype=bool)
         self._sum = np.zeros((X.shape[1], X.shape[1]))
 
@@ -70,30 +61,16 @@ class FaceGram:
 
 
 def active_set(
-    X: Any, y: np.ndarray, C: float, tol: float, max_iter: int
+    X: Any,  # (n_samples, d)
+    y: np.ndarray,  # (n_samples,): labels ±1
+    C: float,  # weight of the summed losses
+    tol: float,  # largest component of the projected gradient at the end
+    max_iter: int,  # largest number of faces
 ) -> tuple[np.ndarray, np.ndarray, str, dict[str, int]]:
     """Minimise the dual of the squared hinge on samples that carry the constant feature.
 
-    Parameters
-    ----------
-    X : ndarray or csr_array of shape (n_samples, d)
-    y : ndarray of shape (n_samples,)
-        Labels ±1.
-    C : float
-        Weight of the summed losses.
-    tol : float
-        Largest component of the projected gradient at the end.
-    max_iter : int
-        Largest number of faces.
-
-    Returns
-    -------
-    u : ndarray of shape (n_samples,)
-    w : ndarray of shape (d,)
-        ``X'(y u)``.
-    stop_reason : str
-    counters : dict of str to int
-        ``faces`` (linear systems), ``projections`` (steps 4b), ``gram_rows`` (outer products).
+    Return u, w = X'(y u), the stop reason and the counters ``faces`` (linear systems),
+    ``projections`` (steps 4b) and ``gram_rows`` (outer products).
     """
     nu = 2.0 * C
     face_gram = FaceGram(X)

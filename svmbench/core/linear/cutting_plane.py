@@ -46,33 +46,17 @@ STEPS_A_CUT = 500
 
 
 def cutting_planes(
-    X: Any,
-    y: np.ndarray,
+    X: Any,  # (N, d)
+    y: np.ndarray,  # (N,): labels ±1
     *,
-    C: float,
-    eps: float,
+    C: float,  # weight of the summed losses; the 1-slack problem's is N C
+    eps: float,  # precision in units of the mean hinge loss
+    # largest number of cuts; `STEPS_A_CUT` times it is the largest number of pair steps
     max_iter: int,
-    bias: float,
-    trace: bool = False,
+    bias: float,  # value of the constant feature; 0 for none
+    trace: bool = False,  # whether to record (seconds, cuts, objective)
 ) -> LinearSolution:
-    """Solve the 1-slack problem on samples that carry the constant feature.
-
-    Parameters
-    ----------
-    X : ndarray or csr_array of shape (N, d)
-    y : ndarray of shape (N,)
-        Labels ±1.
-    C : float
-        Weight of the summed losses; the 1-slack problem's is N C.
-    eps : float
-        Precision in units of the mean hinge loss.
-    max_iter : int
-        Largest number of cuts; :data:`STEPS_A_CUT` times it is the largest number of pair steps.
-    bias : float
-        Value of the constant feature; 0 for none.
-    trace : bool
-        Whether to record (seconds, cuts, objective).
-    """
+    """Solve the 1-slack problem on samples that carry the constant feature."""
     N, d = X.shape
     total = N * C
     transposed = X.T

@@ -253,54 +253,27 @@ def passes_dense(
 
 @dataclass(frozen=True)
 class Course:
-    """What a descent is to do.
+    """What a descent is to do."""
 
-    Attributes
-    ----------
-    C, eps, max_iter
-        Weight of the losses, stopping tolerance, largest number of passes.
-    bias : float
-        Value of the constant feature that samples carry; 0 for none.
-    seed : int
-        In [1, 2^32): of the order of the passes.
-    trace : bool
-        Whether to record (seconds, passes, primal value) after each pass; evaluating that value
-        is outside these seconds.
-    """
-
-    C: float
-    eps: float
-    max_iter: int
-    bias: float
-    seed: int
+    C: float  # weight of the losses
+    eps: float  # stopping tolerance
+    max_iter: int  # largest number of passes
+    bias: float  # value of the constant feature that samples carry; 0 for none
+    seed: int  # in [1, 2^32): of the order of the passes
+    # whether to record (seconds, passes, primal value) after each pass; evaluating that value is
+    # outside these seconds
     trace: bool = False
 
 
 def descend(
-    X: Any,
-    y: np.ndarray,
-    problem: LossProblem,
+    X: Any,  # (n_samples, d)
+    y: np.ndarray,  # (n_samples,): labels ±1
+    problem: LossProblem,  # the hinge or the squared hinge
     course: Course,
+    # (n_samples,): what multiplies C, of each sample; above 0, 1 each by default
     weights: np.ndarray | None = None,
-) -> tuple[LinearSolution, np.ndarray]:
-    """Minimise the dual of `problem` on samples that carry the constant feature.
-
-    Parameters
-    ----------
-    X : ndarray or csr_array of shape (n_samples, d)
-    y : ndarray of shape (n_samples,)
-        Labels ±1.
-    problem : LossProblem
-        The hinge or the squared hinge.
-    course : Course
-    weights : ndarray of shape (n_samples,), optional
-        What multiplies C, of each sample; above 0, 1 each by default.
-
-    Returns
-    -------
-    solution : LinearSolution
-    alpha : ndarray of shape (n_samples,)
-    """
+) -> tuple[LinearSolution, np.ndarray]:  # solution, alpha
+    """Minimise the dual of `problem` on samples that carry the constant feature."""
     N, d = X.shape
     begin = process_time()
     C, max_iter = course.C, course.max_iter

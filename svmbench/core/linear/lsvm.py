@@ -46,30 +46,13 @@ DIVERGED = 1e6
 
 
 def lagrangian(
-    X: Any, y: np.ndarray, C: float, tol: float, max_iter: int
-) -> tuple[np.ndarray, np.ndarray, int, str]:
-    """Iterate to the dual solution on samples that carry the constant feature.
-
-    Parameters
-    ----------
-    X : ndarray or csr_array of shape (n_samples, d)
-    y : ndarray of shape (n_samples,)
-        Labels ±1.
-    C : float
-        Weight of the summed losses.
-    tol : float
-        Largest violation of the optimality conditions at the end.
-    max_iter : int
-        Largest number of steps.
-
-    Returns
-    -------
-    u : ndarray of shape (n_samples,)
-    w : ndarray of shape (d,)
-        ``X'(y u)``.
-    n_iter : int
-    stop_reason : str
-    """
+    X: Any,  # (n_samples, d)
+    y: np.ndarray,  # (n_samples,): labels ±1
+    C: float,  # weight of the summed losses
+    tol: float,  # largest violation of the optimality conditions at the end
+    max_iter: int,  # largest number of steps
+) -> tuple[np.ndarray, np.ndarray, int, str]:  # u, w (``X'(y u)``), n_iter, stop_reason
+    """Iterate to the dual solution on samples that carry the constant feature."""
     nu = 2.0 * C
     inverse = least_squares.inverse(gram(X), 1.0 / nu)
     transposed = X.T

@@ -93,18 +93,13 @@ def slope(margins: np.ndarray, changes: np.ndarray, step: float) -> tuple[float,
 
 
 def line_search(
-    margins: np.ndarray, changes: np.ndarray, along: float, square: float, C: float
+    margins: np.ndarray,  # (n_samples,): ``y_i w'x_i``
+    changes: np.ndarray,  # (n_samples,): ``y_i d'x_i``
+    along: float,  # ``w'd``
+    square: float,  # ``d'd``
+    C: float,
 ) -> float:
-    """Return the step that minimises f along a direction d; 0 where f does not fall.
-
-    Parameters
-    ----------
-    margins, changes : ndarray of shape (n_samples,)
-        ``y_i w'x_i`` and ``y_i d'x_i``.
-    along, square : float
-        ``w'd`` and ``d'd``.
-    C : float
-    """
+    """Return the step that minimises f along a direction d; 0 where f does not fall."""
     first, _ = slope(margins, changes, 0.0)
     start = along + 2.0 * C * first
     if start >= 0.0:
@@ -124,22 +119,12 @@ def line_search(
 
 def direction(
     products: RowProducts,
-    active: np.ndarray,
-    g: np.ndarray,
+    active: np.ndarray,  # int: positions of the rows in A
+    g: np.ndarray,  # (d,)
     C: float,
     preconditioner: SampleHessian | Diagonal,
 ) -> tuple[np.ndarray, int]:
-    """Return d with ``H d = -g``, about, and the number of products with H that it took.
-
-    Parameters
-    ----------
-    products : RowProducts
-    active : ndarray of int
-        Positions of the rows in A.
-    g : ndarray of shape (d,)
-    C : float
-    preconditioner : SampleHessian or Diagonal
-    """
+    """Return d with ``H d = -g``, about, and the number of products with H that it took."""
     d, steps, _ = conjugate_gradients(
         lambda p: p + 2.0 * C * products.curvature(active, p),
         -g,
@@ -152,74 +137,37 @@ def direction(
 
 @dataclass(frozen=True)
 class Course:
-    """What a descent is to do.
+    """What a descent is to do."""
 
-    Attributes
-    ----------
-    C : float
-        Weight of the losses.
-    target : float
-        Norm of the gradient at which it may end.
-    tol : float
-        Distance to the optimum at which it may end, relative to f.
-    max_iter : int
-        Largest number of Newton steps.
-    patience : int
-        The preconditioner is made again after a step with more conjugate gradient steps.
-    trace : bool
-        Whether to record (seconds, steps, f) after each step.
-    """
-
-    C: float
-    target: float
-    tol: float
-    max_iter: int
+    C: float  # weight of the losses
+    target: float  # norm of the gradient at which it may end
+    tol: float  # distance to the optimum at which it may end, relative to f
+    max_iter: int  # largest number of Newton steps
+    # the preconditioner is made again after a step with more conjugate gradient steps
     patience: int = MANY
-    trace: bool = False
+    trace: bool = False  # whether to record (seconds, steps, f) after each step
 
 
 @dataclass
 class Way:
-    """What a descent has done.
+    """What a descent has done."""
 
-    Attributes
-    ----------
-    w : ndarray of shape (d,)
-    steps, cg_steps : int
-    n_active : int
-        Rows in A at the end.
-    stop_reason : str
-    trace : list of (float, int, float)
-    """
-
-    w: np.ndarray
+    w: np.ndarray  # (d,)
     steps: int = 0
     cg_steps: int = 0
-    n_active: int = 0
+    n_active: int = 0  # rows in A at the end
     stop_reason: str = "max_iter"
     trace: list[tuple[float, int, float]] = field(default_factory=list)
 
 
 def descend(
-    products: RowProducts,
-    y: np.ndarray,
-    w: np.ndarray,
+    products: RowProducts,  # of samples that carry the constant feature
+    y: np.ndarray,  # (n_samples,): labels ±1
+    w: np.ndarray,  # (d,): where to start
     preconditioner: SampleHessian | Diagonal,
     course: Course,
 ) -> Way:
-    """Take Newton steps from w until gradient and distance to the optimum are small enough.
-
-    Parameters
-    ----------
-    products : RowProducts
-        Of samples that carry the constant feature.
-    y : ndarray of shape (n_samples,)
-        Labels ±1.
-    w : ndarray of shape (d,)
-        Where to start.
-    preconditioner : SampleHessian or Diagonal
-    course : Course
-    """
+    """Take Newton steps from w until gradient and distance to the optimum are small enough."""
     C, way = course.C, Way(w)
     everything = np.arange(len(y), dtype=np.int32)
     begin = process_time()
@@ -270,30 +218,21 @@ def descend(
 
 
 class Samples:
-    """Samples with what every value of C can use.
+    """Samples with what every value of C can use."""
 
-    Parameters
-    ----------
-    X : ndarray or csr_array of shape (n_samples, d)
-        With the constant feature.
-    y : ndarray of shape (n_samples,)
-        Labels ±1.
-    seed : int
-        Of the sample.
-
-    Attributes
-    ----------
-    half_gradient : float
-        Norm of ``sum_i y_i x_i``: that of the gradient at 0 over 2C.
-    """
-
-    def __init__(self, X: Any, y: np.ndarray, seed: int) -> None:
+    def __init__(
+        self,
+        X: Any,  # (n_samples, d): with the constant feature
+        y: np.ndarray,  # (n_samples,): labels ±1
+        seed: int,  # of the sample
+    ) -> None:
         self.X, self.y = X, y
         self.products = RowProducts(X)
         self.order = np.random.default_rng(seed).permutation(len(y))
         n_rows = curvature_rows(X)
         self.preconditioner = SampleHessian(X, self.order, n_rows) if n_rows else Diagonal(X)
         everything = np.arange(len(y), dtype=np.int32)
+        # norm of ``sum_i y_i x_i``: that of the gradient at 0 over 2C
         self.half_gradient = float(np.linalg.norm(self.products.combine(everything, y)))
 
     def target(self, C: float, tol: float) -> float:

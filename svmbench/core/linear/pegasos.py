@@ -269,42 +269,25 @@ class Pegasos(LinearClassifier):
 
 @dataclass(frozen=True)
 class Rules:
-    """By which the steps are taken.
-
-    Attributes
-    ----------
-    C, project, average
-        As :class:`Pegasos` has them.
-    T, k : int
-        Its `max_iter` and `batch_size`.
-    bias : float
-        Value of the constant feature that samples carry; 0 for none.
-    """
+    """By which the steps are taken."""
 
     C: float
-    T: int
-    k: int
+    T: int  # its `max_iter`
+    k: int  # `batch_size`
     project: bool
     average: bool
-    bias: float
+    bias: float  # value of the constant feature that samples carry; 0 for none
 
 
 def pegasos(
-    X: Any, y: np.ndarray, rules: Rules, random: np.random.RandomState, *, trace: bool = False
+    X: Any,  # (N, d)
+    y: np.ndarray,  # (N,): labels ±1
+    rules: Rules,
+    random: np.random.RandomState,  # of the draws
+    *,
+    trace: bool = False,
 ) -> LinearSolution:
-    """Run Pegasos on samples that carry the constant feature as their last column.
-
-    Parameters
-    ----------
-    X : ndarray or csr_array of shape (N, d)
-    y : ndarray of shape (N,)
-        Labels ±1.
-    rules : Rules
-    random : RandomState
-        Of the draws.
-    trace : bool, default=False
-        As :class:`Pegasos` has it.
-    """
+    """Run Pegasos on samples that carry the constant feature as their last column."""
     T, k, average = rules.T, rules.k, rules.average
     N, d = X.shape
     lam = 1.0 / (N * rules.C)

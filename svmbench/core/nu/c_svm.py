@@ -57,20 +57,15 @@ CLOSER = 0.1
 
 
 def solve_free(
-    problem: UnitProblem, point: Point, *, name: str, tol: float, max_iter: int
+    problem: UnitProblem,  # with ``total=None``
+    point: Point,
+    *,
+    name: str,  # one of ``inner.SOLVERS``
+    # tol, max_iter: duality gap relative to the objective; largest number of steps
+    tol: float,
+    max_iter: int,
 ) -> Point:
-    """Solve a problem whose sum is not kept, from a point, which may be changed.
-
-    Parameters
-    ----------
-    problem : UnitProblem
-        With ``total=None``.
-    point : Point
-    name : str
-        One of ``inner.SOLVERS``.
-    tol, max_iter : float, int
-        Duality gap relative to the objective; largest number of steps.
-    """
+    """Solve a problem whose sum is not kept, from a point, which may be changed."""
     if name in quadratic.LIBRARIES:
         return quadratic.solve(problem, name=name, tol=tol)
     if name == "dcdm":
@@ -113,23 +108,12 @@ def solve_free(
 
 
 def dvi(
-    problem: UnitProblem, last: Point, before: float, C: float
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return which multipliers are 0 and which are C in the solution for a larger C.
-
-    Parameters
-    ----------
-    problem : UnitProblem
-        At the last C.
-    last : Point
-        Its solution, exact or not, in the scale of a.
-    before, C : float
-        The last C and the next.
-
-    Returns
-    -------
-    zero, one : ndarray of bool of shape (n,)
-    """
+    problem: UnitProblem,  # at the last C
+    last: Point,  # its solution, exact or not, in the scale of a
+    before: float,  # the last C
+    C: float,  # the next
+) -> tuple[np.ndarray, np.ndarray]:  # zero, one
+    """Return which multipliers are 0 and which are C in the solution for a larger C."""
     # d = Q alpha0, from the gradient Q a - 1/C0.
     d = before * (problem.linear * -1.0 - last.v)
     square = max(0.0, before * float(last.a @ d))

@@ -34,18 +34,14 @@ from svmbench.core.numeric.arrays import raw
 EPSILON = 1e-4
 
 
-def solve(problem: UnitProblem, point: Point, *, tol: float, max_iter: int) -> None:
-    """Sweep until nothing moves; changes the point in place.
-
-    Parameters
-    ----------
-    problem : UnitProblem
-    point : Point
-    tol : float
-        Duality gap, relative to the objective, that counts as converged; it ends nothing.
-    max_iter : int
-        Largest number of updates, rounded up to whole sweeps.
-    """
+def solve(
+    problem: UnitProblem,
+    point: Point,
+    *,
+    tol: float,  # duality gap, relative to the objective, that counts as converged; it ends nothing
+    max_iter: int,  # largest number of updates, rounded up to whole sweeps
+) -> None:
+    """Sweep until nothing moves; changes the point in place."""
     size = float(problem.diag.mean()) if len(problem.diag) else 1.0
     sweeps = max(1, -(-max_iter // max(1, len(point.a))))
     moves, ended = sweep(
@@ -83,33 +79,16 @@ def _least_of_half_space(d: np.ndarray, total: float) -> float:
 
 @compiled
 def sweep(
-    Q: np.ndarray,
-    diag: np.ndarray,
-    total: float,
-    near: float,
-    epsilon: float,
+    Q: np.ndarray,  # (n, n)
+    diag: np.ndarray,  # (n,)
+    total: float,  # least sum
+    near: float,  # what counts as at a bound
+    epsilon: float,  # as a gradient of 0
     max_sweeps: int,
-    a: np.ndarray,
-    v: np.ndarray,
-) -> tuple[int, bool]:
-    """Take sweeps of single multipliers, in place.
-
-    Parameters
-    ----------
-    Q, diag : ndarray of shape (n, n), (n,)
-    total : float
-        Least sum.
-    near, epsilon : float
-        What counts as at a bound, and as a gradient of 0.
-    max_sweeps : int
-    a, v : ndarray of shape (n,)
-
-    Returns
-    -------
-    updates : int
-    ended : bool
-        Whether a sweep moved nothing.
-    """
+    a: np.ndarray,  # (n,)
+    v: np.ndarray,  # (n,)
+) -> tuple[int, bool]:  # updates, ended (whether a sweep moved nothing)
+    """Take sweeps of single multipliers, in place."""
     n = len(a)
     summed = 0.0
     for i in range(n):

@@ -24,23 +24,13 @@ def require(name: str) -> None:
 def solve(
     problem: UnitProblem,
     *,
-    name: str,
+    name: str,  # one of `SOLVERS`
+    # tol, max_iter: duality gap relative to the objective; largest number of steps
     tol: float,
     max_iter: int,
-    start: Point | None = None,
+    start: Point | None = None,  # feasible; changed in place by the solvers that go on from a point
 ) -> Point:
-    """Return the solution of a problem.
-
-    Parameters
-    ----------
-    problem : UnitProblem
-    name : str
-        One of :data:`SOLVERS`.
-    tol, max_iter : float, int
-        Duality gap relative to the objective; largest number of steps.
-    start : Point, optional
-        Feasible; changed in place by the solvers that go on from a point.
-    """
+    """Return the solution of a problem."""
     if name in quadratic.LIBRARIES:
         return quadratic.solve(problem, name=name, tol=tol)
     point = problem.uniform() if start is None else start

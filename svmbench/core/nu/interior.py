@@ -51,24 +51,13 @@ def expected_seconds(n: int) -> float:
 
 @dataclass
 class _System:
-    """The linear equations of one iteration.
+    """The linear equations of one iteration."""
 
-    Attributes
-    ----------
-    lower : object
-        Cholesky factor of Q + D, as scipy has it.
-    ones : ndarray of shape (n,) or None
-        ``(Q + D)^-1 e``; None where no sum is kept.
-    residual : ndarray of shape (n,)
-        Of the gradient of the Lagrangian.
-    off : float
-        What the sum of x lacks.
-    """
-
-    lower: Any
-    ones: np.ndarray | None
+    lower: Any  # Cholesky factor of Q + D, as scipy has it
+    ones: np.ndarray | None  # (n,) or None: ``(Q + D)^-1 e``; None where no sum is kept
+    # (n,): of the gradient of the Lagrangian
     residual: np.ndarray = field(default_factory=lambda: np.zeros(0))
-    off: float = 0.0
+    off: float = 0.0  # what the sum of x lacks
 
     def direction(
         self, state: tuple[np.ndarray, ...], lift_z: np.ndarray, lift_w: np.ndarray
@@ -87,22 +76,15 @@ class _System:
         return dx, dy, (lift_z - z * dx) / x, (lift_w + w * dx) / s
 
 
-def solve(problem: UnitProblem, *, gap: float) -> tuple[Point, Point]:
+def solve(
+    problem: UnitProblem,  # of a sum strictly between 0 and n, or of any
+    *,
+    gap: float,  # duality gap, absolute
+) -> tuple[Point, Point]:
     """Return a feasible point whose duality gap is about `gap` or as small as float64 allows.
 
-    Parameters
-    ----------
-    problem : UnitProblem
-        Of a sum strictly between 0 and n, or of any.
-    gap : float
-        Duality gap, absolute.
-
-    Returns
-    -------
-    centred : Point
-        Inside the box; its `newton_steps` counts factors.
-    on_bounds : Point
-        The same with multipliers on their bounds, whose gap can be larger.
+    Return a point inside the box, whose `newton_steps` counts factors, and the same point with
+    multipliers on their bounds, whose gap can be larger.
     """
     n, Q = len(problem.Q), problem.Q
     size = max(float(problem.diag.mean()), np.finfo(np.float64).tiny)

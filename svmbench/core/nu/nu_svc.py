@@ -56,15 +56,12 @@ NO_PROGRESS = 0.99
 BEGUN = 0.95
 
 
-def no_margin(nu: float, least: float, most: float = 1.0) -> str:
-    """Return the predicate of the warning that there is no margin.
-
-    Parameters
-    ----------
-    nu : float
-    least, most : float
-        The smallest useful nu, and the largest that is feasible.
-    """
+def no_margin(
+    nu: float,
+    least: float,  # the smallest useful nu
+    most: float = 1.0,  # the largest that is feasible
+) -> str:
+    """Return the predicate of the warning that there is no margin."""
     start = f"finds no margin at nu={nu:g}"
     if least >= (1.0 - 1e-6) * most:
         return f"{start}, nor would it at any other: the model is w = 0"
@@ -74,22 +71,13 @@ def no_margin(nu: float, least: float, most: float = 1.0) -> str:
 
 
 def box_and_start(
-    y: np.ndarray, nu: float, weights: np.ndarray | None = None
+    y: np.ndarray,  # (n,): labels ±1
+    nu: float,
+    weights: np.ndarray | None = None,  # (n,): upper bounds in place of 1; their mean is 1
 ) -> tuple[Box, np.ndarray]:
     """Return the problem times N in signed variables ``N alpha_i y_i``, and a feasible start.
 
-    Parameters
-    ----------
-    y : ndarray of shape (n,)
-        Labels ±1.
-    nu : float
-    weights : ndarray of shape (n,), optional
-        Upper bounds in place of 1; their mean is 1.
-
-    Raises
-    ------
-    ValueError
-        If a class has too few samples for half of nu; says how much there can be.
+    Raise ValueError if a class has too few samples for half of nu; says how much there can be.
     """
     n = len(y)
     low, high = np.minimum(y, 0.0), np.maximum(y, 0.0)
@@ -112,9 +100,10 @@ def largest_nu(y: np.ndarray, weights: np.ndarray | None = None) -> float:
 
 def smallest_nu(
     source: KernelSource,
-    y: np.ndarray,
-    weights: np.ndarray | None = None,
+    y: np.ndarray,  # (n,): labels ±1
+    weights: np.ndarray | None = None,  # (n,): of the samples, of mean 1
     *,
+    # whether the matrix is Q, which has the labels in it; f has no free offset then
     is_signed: bool = False,
 ) -> float:
     """Estimate the smallest nu of a ν-SVM that has a margin, from above.
@@ -123,16 +112,6 @@ def smallest_nu(
     the sum of its multipliers over C N, and at any (w, b) a nu that has a margin. C grows tenfold
     until that makes no difference or takes too many steps: the estimate exceeds the infimum by what
     larger C would still gain, which is margins too narrow to be found.
-
-    Parameters
-    ----------
-    source : KernelSource
-    y : ndarray of shape (n,)
-        Labels ±1.
-    weights : ndarray of shape (n,), optional
-        Of the samples, of mean 1.
-    is_signed : bool, default=False
-        Whether the matrix is Q, which has the labels in it; f has no free offset then.
     """
     n, y = len(y), np.asarray(y, dtype=np.float64)
     some = np.unique(np.linspace(0, n - 1, min(n, SCALE_SAMPLES)).astype(np.int64))

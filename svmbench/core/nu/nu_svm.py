@@ -39,19 +39,14 @@ from svmbench.core.nu.unit_box import margin
 from svmbench.core.nu.whole_matrix import OWN_COUNTERS, OnWholeMatrix, ScreenedSolution
 
 
-def solution_of(step: Step, y: np.ndarray, scale: float, square: float) -> ScreenedSolution:
-    """Return a step of a path as a solution in its paper's scale.
-
-    Parameters
-    ----------
-    step : Step
-    y : ndarray of shape (n,)
-        Labels ±1.
-    scale : float
-        What a multiplier of 1 is in that scale: 1/l of the ν-SVM, 1/(nu l) of the OC-SVM.
-    square : float
-        What the absorbed offset adds to the kernel.
-    """
+def solution_of(
+    step: Step,
+    y: np.ndarray,  # (n,): labels ±1
+    # what a multiplier of 1 is in that scale: 1/l of the ν-SVM, 1/(nu l) of the OC-SVM
+    scale: float,
+    square: float,  # what the absorbed offset adds to the kernel
+) -> ScreenedSolution:
+    """Return a step of a path as a solution in its paper's scale."""
     point = step.point
     coefficients = scale * point.a * y
     found = ScreenedSolution(

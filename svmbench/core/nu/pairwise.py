@@ -71,18 +71,14 @@ def pairs_for_a_newton_step(n: int, n_free: int) -> int:
     return int(seconds_of_a_newton_step(n, n_free) / seconds_of_pairs(n))
 
 
-def solve(problem: UnitProblem, point: Point, *, tol: float, max_iter: int) -> None:
-    """Move a feasible point to the optimum, in place.
-
-    Parameters
-    ----------
-    problem : UnitProblem
-    point : Point
-    tol : float
-        Duality gap, relative to the objective; not below what rounding makes of it.
-    max_iter : int
-        Largest number of steps in all.
-    """
+def solve(
+    problem: UnitProblem,
+    point: Point,
+    *,
+    tol: float,  # duality gap, relative to the objective; not below what rounding makes of it
+    max_iter: int,  # largest number of steps in all
+) -> None:
+    """Move a feasible point to the optimum, in place."""
     n = len(point.a)
     low, high = np.zeros(n), np.ones(n)
     violation, best, waited = np.inf, np.inf, 0
@@ -124,22 +120,12 @@ def solve(problem: UnitProblem, point: Point, *, tol: float, max_iter: int) -> N
     point.reason = problem.reason(point, tol)
 
 
-def take_interior(problem: UnitProblem, point: Point, gap: float) -> bool:
-    """Go to what the interior-point method finds, if that is nearer to the optimum.
-
-    Parameters
-    ----------
-    problem : UnitProblem
-    point : Point
-        Changed in place.
-    gap : float
-        What to ask of that method.
-
-    Returns
-    -------
-    bool
-        Whether the point was changed.
-    """
+def take_interior(
+    problem: UnitProblem,
+    point: Point,  # changed in place
+    gap: float,  # what to ask of that method
+) -> bool:  # whether the point was changed
+    """Go to what the interior-point method finds, if that is nearer to the optimum."""
     centred, found = interior.solve(problem, gap=gap)
     point.newton_steps += centred.newton_steps
     # On its bounds it is a little off, and what is free must follow; what is inside is the best
@@ -157,21 +143,8 @@ def take_interior(problem: UnitProblem, point: Point, gap: float) -> bool:
 
 def newton_direction(
     Q: np.ndarray, free: np.ndarray, v: np.ndarray, shift: float
-) -> np.ndarray | None:
-    """Return the step of the free multipliers that solves their conditions, of sum `shift`.
-
-    Parameters
-    ----------
-    Q : ndarray of shape (n, n)
-    free : ndarray of int of shape (n_free,)
-    v : ndarray of shape (n,)
-    shift : float
-
-    Returns
-    -------
-    ndarray of shape (n_free,) or None
-        None where Q is no better than singular in float64.
-    """
+) -> np.ndarray | None:  # None where Q is no better than singular in float64
+    """Return the step of the free multipliers that solves their conditions, of sum `shift`."""
     H = gather(Q, free, free, np.float64)
     ridge = RIDGE * float(np.trace(H)) / len(free)
     for _ in range(4):
@@ -193,10 +166,7 @@ def newton_direction(
 def advance(Q: np.ndarray, point: Point, free: np.ndarray, direction: np.ndarray) -> float:
     """Go along a direction of the free multipliers, as far as it leads or to the first bound.
 
-    Returns
-    -------
-    float
-        The share of the direction that was gone, at most 1.
+    Return the share of the direction that was gone, at most 1.
     """
     a = point.a[free]
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -122,21 +122,15 @@ def require(name: str) -> None:
         raise MissingPackageError(msg)
 
 
-def solve(problem: UnitProblem, *, name: str, tol: float) -> Point:
+def solve(
+    problem: UnitProblem,
+    *,
+    name: str,  # one of `LIBRARIES`
+    tol: float,  # duality gap, relative to the objective
+) -> Point:
     """Return the library's solution.
 
-    Parameters
-    ----------
-    problem : UnitProblem
-    name : str
-        One of :data:`LIBRARIES`.
-    tol : float
-        Duality gap, relative to the objective.
-
-    Raises
-    ------
-    svmbench.base.errors.MissingPackageError
-        If the library is not installed.
+    Raise MissingPackageError if the library is not installed.
     """
     require(name)
     n = len(problem.Q)

@@ -35,19 +35,10 @@ SLACK = 32.0 * np.finfo(np.float64).eps
 
 @dataclass(frozen=True)
 class Ball:
-    """Bounds of every d_i: within ``reach`` of the centre.
+    """Bounds of every d_i: within ``reach`` of the centre."""
 
-    Attributes
-    ----------
-    centre : ndarray of shape (n,)
-        ``<Z_i, c>``.
-    reach : ndarray of shape (n,)
-        Radius times ``|Z_i|``, and what rounding asks for.
-    radius : float
-    """
-
-    centre: np.ndarray
-    reach: np.ndarray
+    centre: np.ndarray  # (n,): ``<Z_i, c>``
+    reach: np.ndarray  # (n,): radius times ``|Z_i|``, and what rounding asks for
     radius: float
 
 
@@ -61,18 +52,12 @@ def _ball(problem: UnitProblem, centre: np.ndarray, square: float) -> Ball:
     return Ball(centre, radius * norms * (1.0 + SLACK) + rounding, radius)
 
 
-def srbo_ball(problem: UnitProblem, last: Point, feasible: Point) -> Ball:
-    """Return the paper's ball, with the gap of an inexact last solution in its radius.
-
-    Parameters
-    ----------
-    problem : UnitProblem
-        At the new sum.
-    last : Point
-        The solution at the last sum, exact or not.
-    feasible : Point
-        ``last.a + delta``: feasible at the new sum.
-    """
+def srbo_ball(
+    problem: UnitProblem,  # at the new sum
+    last: Point,  # the solution at the last sum, exact or not
+    feasible: Point,  # ``last.a + delta``: feasible at the new sum
+) -> Ball:
+    """Return the paper's ball, with the gap of an inexact last solution in its radius."""
     centre = -0.5 * (last.v + feasible.v)
     square = 0.5 * float((last.a + feasible.a) @ centre)
     return _ball(problem, centre, square - least(-last.v, problem.sum))
@@ -84,13 +69,7 @@ def gap_safe_ball(problem: UnitProblem, feasible: Point) -> Ball:
 
 
 def margin_bounds(ball: Ball, total: float) -> tuple[float, float]:
-    """Return a lower and an upper bound of the margin: order statistics of the bounds of d.
-
-    Parameters
-    ----------
-    ball : Ball
-    total : float
-    """
+    """Return a lower and an upper bound of the margin: order statistics of the bounds of d."""
     above, below = order_of_margin(len(ball.centre), total)
     return (
         kth_largest(ball.centre - ball.reach, below),
@@ -98,29 +77,19 @@ def margin_bounds(ball: Ball, total: float) -> tuple[float, float]:
     )
 
 
-def settled(ball: Ball, bounds: tuple[float, float]) -> tuple[np.ndarray, np.ndarray]:
-    """Return which multipliers are 0 and which are 1, by bounds of the margin.
-
-    Returns
-    -------
-    zero, one : ndarray of bool of shape (n,)
-    """
+def settled(ball: Ball, bounds: tuple[float, float]) -> tuple[np.ndarray, np.ndarray]:  # zero, one
+    """Return which multipliers are 0 and which are 1, by bounds of the margin."""
     low, high = bounds
     return ball.centre - ball.reach > high, ball.centre + ball.reach < low
 
 
 def corollary_2(
     problem: UnitProblem, last: Point, feasible: Point
-) -> tuple[np.ndarray, np.ndarray]:
+) -> tuple[np.ndarray, np.ndarray]:  # zero, one (what the print takes for settled)
     """Screen by corollaries 2 and 3 as they are printed: unsafe; see the module's text.
 
     The margin's two bounds are those of the one sample at position floor(l - nu l) in the
     descending order of ``Z c``, the radius is that of an exact solution, and there is no slack.
-
-    Returns
-    -------
-    zero, one : ndarray of bool of shape (n,)
-        What the print takes for settled.
     """
     centre = -0.5 * (last.v + feasible.v)
     square = 0.5 * float((last.a + feasible.a) @ centre) + float(last.a @ last.v)

@@ -67,25 +67,14 @@ FIRST_REST, LONGEST_REST = 2, 16
 
 @dataclass(frozen=True)
 class Settings:
-    """How a path is solved.
+    """How a path is solved."""
 
-    Attributes
-    ----------
-    solver : str
-        One of ``inner.SOLVERS``.
-    screen : str
-        One of :data:`RULES`.
-    tol, max_iter : float, int
-        Duality gap relative to the objective; largest number of steps at each sum.
-    warm : bool
-        Whether solutions start from the last, where the solver can.
-    """
-
-    solver: str = "dcdm-pairwise"
-    screen: str = "srbo"
+    solver: str = "dcdm-pairwise"  # one of ``inner.SOLVERS``
+    screen: str = "srbo"  # one of `RULES`
+    # tol, max_iter: duality gap relative to the objective; largest number of steps at each sum
     tol: float = 1e-8
     max_iter: int = 10_000_000
-    warm: bool = True
+    warm: bool = True  # whether solutions start from the last, where the solver can
 
     @classmethod
     def of(cls, model: Any) -> Self:
@@ -100,29 +89,20 @@ class Settings:
 
 @dataclass
 class Step:
-    """What a path finds at one sum.
-
-    Attributes
-    ----------
-    total : float
-    zero, one : ndarray of bool of shape (n,)
-        Screened multipliers.
-    screening : str
-        ``"on"``, ``"off"`` (not tested), ``"tested"`` (tested, and solved whole because that was
-        forecast to be faster), ``"first"`` or ``"none"``.
-    delta_s, screening_s, solve_s : float
-        Wall time, seconds.
-    point : Point
-        The solution, a copy that the path does not touch again.
-    """
+    """What a path finds at one sum."""
 
     total: float
+    # zero, one bool (n,): screened multipliers
     zero: np.ndarray
     one: np.ndarray
+    # ``"on"``, ``"off"`` (not tested), ``"tested"`` (tested, and solved whole because that was
+    # forecast to be faster), ``"first"`` or ``"none"``
     screening: str = "none"
+    # delta_s, screening_s, solve_s: wall time, seconds
     delta_s: float = 0.0
     screening_s: float = 0.0
     solve_s: float = 0.0
+    # the solution, a copy that the path does not touch again
     point: Point = field(default_factory=lambda: Point(np.zeros(0), np.zeros(0)))
 
     @property
@@ -133,26 +113,15 @@ class Step:
 
 @dataclass
 class _State:
-    """What is carried along: the last solution, delta as it was chosen, and what paid.
-
-    Attributes
-    ----------
-    point : Point
-    delta : ndarray of shape (n,) or None
-    whole_s : float
-        Forecast of what a solution among all samples takes, seconds by the model of ``pairwise``.
-    is_library : bool
-        Whether a library solves, whose time is about that of an interior-point method.
-    rest, pause : int
-        Sums without a test from here on, and how many there will be after the next that fails.
-    """
+    """What is carried along: the last solution, delta as it was chosen, and what paid."""
 
     point: Point
-    delta: np.ndarray | None = None
+    delta: np.ndarray | None = None  # (n,) or None
     work: tuple[int, int, int] = (0, 0, 0)
+    # whether a library solves, whose time is about that of an interior-point method
     is_library: bool = False
-    rest: int = 0
-    pause: int = FIRST_REST
+    rest: int = 0  # sums without a test from here on
+    pause: int = FIRST_REST  # how many there will be after the next that fails
 
     def solved(self, point: Point) -> None:
         """Keep a solution, and what it took."""
@@ -168,21 +137,14 @@ class _State:
         return steps * pairwise.seconds_of_pairs(n) + newton_steps * together
 
 
-def follow(Q: np.ndarray, totals: Sequence[float], settings: Settings) -> Iterator[Step]:
+def follow(
+    Q: np.ndarray,  # (n, n): C-ordered float64; not written to
+    totals: Sequence[float],  # ascending, each above 0 and at most n
+    settings: Settings,
+) -> Iterator[Step]:
     """Yield the solution at each sum, in order.
 
-    Parameters
-    ----------
-    Q : ndarray of shape (n, n)
-        C-ordered float64; not written to.
-    totals : sequence of float
-        Ascending, each above 0 and at most n.
-    settings : Settings
-
-    Raises
-    ------
-    ValueError
-        If the sums do not ascend.
+    Raise ValueError if the sums do not ascend.
     """
     diag = raw(np.ascontiguousarray(Q.diagonal()))
     none = np.zeros(len(Q), dtype=bool)
@@ -235,16 +197,11 @@ def _solved(
     )
 
 
-def lifted(problem: UnitProblem, last: Point) -> Point:
-    """Return the last solution brought to a new sum: along the path's tangent, then greedily.
-
-    Parameters
-    ----------
-    problem : UnitProblem
-        At the new sum.
-    last : Point
-        Not changed.
-    """
+def lifted(
+    problem: UnitProblem,  # at the new sum
+    last: Point,  # not changed
+) -> Point:
+    """Return the last solution brought to a new sum: along the path's tangent, then greedily."""
     point = last.copy()
     for _ in range(pairwise.IN_A_ROW):
         missing = problem.sum - float(point.a.sum())
@@ -260,15 +217,12 @@ def lifted(problem: UnitProblem, last: Point) -> Point:
     return point
 
 
-def make_up(a: np.ndarray, v: np.ndarray, total: float) -> None:
-    """Bring a sum to `total`, in place: the least d is added to, or the largest d taken from.
-
-    Parameters
-    ----------
-    a, v : ndarray of shape (n,)
-        Multipliers and ``-d``.
-    total : float
-    """
+def make_up(
+    a: np.ndarray,  # (n,): multipliers
+    v: np.ndarray,  # (n,): ``-d``
+    total: float,
+) -> None:
+    """Bring a sum to `total`, in place: the least d is added to, or the largest d taken from."""
     missing = total - float(a.sum())
     order = np.argsort(-v if missing > 0.0 else v, kind="stable")
     room = (1.0 - a if missing > 0.0 else a)[order]
@@ -305,20 +259,12 @@ def _screen(problem: UnitProblem, state: _State, settings: Settings) -> Step:
 
 
 def bilevel(
-    problem: UnitProblem, last: Point, delta: np.ndarray | None, settings: Settings
+    problem: UnitProblem,  # at the new sum
+    last: Point,  # the solution a0 at the last sum; not changed
+    delta: np.ndarray | None,  # (n,) or None
+    settings: Settings,
 ) -> Point:
-    """Return ``a0 + delta``: by problem (18) without an old delta, by problem (27) with one.
-
-    Parameters
-    ----------
-    problem : UnitProblem
-        At the new sum.
-    last : Point
-        The solution a0 at the last sum; not changed.
-    delta : ndarray of shape (n,) or None
-        As it was chosen for the last step.
-    settings : Settings
-    """
+    """Return ``a0 + delta``: by problem (18) without an old delta, by problem (27) with one."""
     # With b = a0 + delta, r(delta) = 1/2 (1/2 b'Q b + (Q a0)'b) + const.
     n = len(last.a)
     start = lifted(problem, last)
@@ -407,19 +353,14 @@ def _descended(problem: UnitProblem, start: Point) -> Point:
 
 
 def solve_rest(
-    problem: UnitProblem, start: Point, zero: np.ndarray, one: np.ndarray, settings: Settings
+    problem: UnitProblem,
+    start: Point,  # feasible; changed in place
+    # zero, one bool (n,): the screened multipliers
+    zero: np.ndarray,
+    one: np.ndarray,
+    settings: Settings,
 ) -> Point:
-    """Solve among what was not screened (problem 26); return the whole solution.
-
-    Parameters
-    ----------
-    problem : UnitProblem
-    start : Point
-        Feasible; changed in place.
-    zero, one : ndarray of bool of shape (n,)
-        The screened multipliers.
-    settings : Settings
-    """
+    """Solve among what was not screened (problem 26); return the whole solution."""
     rest = np.flatnonzero(~(zero | one))
     if len(rest) == len(zero):
         return _solved(problem, settings, start)
@@ -452,20 +393,12 @@ def solve_rest(
 
 
 def beside_unscreened(
-    Q: np.ndarray, values: Sequence[float], settings: Settings, accuracy: float
+    Q: np.ndarray,  # (n, n)
+    values: Sequence[float],  # of nu; they ascend
+    settings: Settings,  # of the path's own
+    accuracy: float,  # duality gap, relative, of the solution without screening
 ) -> Iterator[tuple[UnitProblem, Step, Step]]:
-    """Yield the problem at each nu, an accurate solution without screening, and the path's own.
-
-    Parameters
-    ----------
-    Q : ndarray of shape (n, n)
-    values : sequence of float
-        Of nu; they ascend.
-    settings : Settings
-        Of the path's own.
-    accuracy : float
-        Duality gap, relative, of the solution without screening.
-    """
+    """Yield the problem at each nu, an accurate solution without screening, and the path's own."""
     totals, diag = [float(value) * len(Q) for value in values], np.ascontiguousarray(Q.diagonal())
     plain = replace(settings, solver=Settings.solver, screen="none", tol=accuracy)
     for truth, step in zip(follow(Q, totals, plain), follow(Q, totals, settings), strict=True):

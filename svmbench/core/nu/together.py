@@ -55,22 +55,12 @@ INDIFFERENT = 1e-13
 MOST = 5000
 
 
-def run(problem: UnitProblem, point: Point, target: float) -> float:
-    """Take steps until the gap is reached or they gain nothing more.
-
-    Parameters
-    ----------
-    problem : UnitProblem
-    point : Point
-        Feasible; changed in place. Its ``newton_steps`` counts factors.
-    target : float
-        Duality gap, absolute.
-
-    Returns
-    -------
-    float
-        Factors of all of Q that would have taken as long.
-    """
+def run(
+    problem: UnitProblem,
+    point: Point,  # feasible; changed in place. Its ``newton_steps`` counts factors
+    target: float,  # duality gap, absolute
+) -> float:  # factors of all of Q that would have taken as long
+    """Take steps until the gap is reached or they gain nothing more."""
     work, waited, best = 0.0, 0, problem.gap(point)
     ridge = LEAST_RIDGE if best < abs(problem.value(point)) else FIRST_RIDGE
     for _ in range(STEPS):
@@ -92,24 +82,15 @@ def run(problem: UnitProblem, point: Point, target: float) -> float:
     return work / float(len(point.a)) ** 3
 
 
-def step(problem: UnitProblem, point: Point, ridge: float) -> tuple[bool, float, int]:
+def step(
+    problem: UnitProblem,
+    point: Point,  # changed in place
+    ridge: float,
+) -> tuple[bool, float, int]:
     """Take one step if it lowers the objective.
 
-    Parameters
-    ----------
-    problem : UnitProblem
-    point : Point
-        Changed in place.
-    ridge : float
-        As a share of the mean diagonal.
-
-    Returns
-    -------
-    taken : bool
-    cubes : float
-        Sum of the cubed sizes of the systems that were solved.
-    factors : int
-        How many those were.
+    Return whether it was taken, the sum of the cubed sizes of the systems that were solved, and the
+    number of these systems.
     """
     chosen = movable(point)
     if not 2 <= len(chosen) <= MOST:

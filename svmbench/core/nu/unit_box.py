@@ -44,29 +44,17 @@ INTEGER = 1e-9
 
 @dataclass
 class Point:
-    """A feasible point of the problem, changed in place by solvers.
+    """A feasible point of the problem, changed in place by solvers."""
 
-    Attributes
-    ----------
-    a, v : ndarray of shape (n,)
-        Multipliers, and ``-(Q a + q)``.
-    steps, newton_steps : int
-        Pair steps, and steps of all free multipliers at once, so far.
-    reason : str
-        ``"converged"``, ``"max_iter"``, ``"stalled"`` or `NO_MARGIN`.
-    gap : float
-        The duality gap once a solver has evaluated it.
-    drift : int
-        Changes of the gradient since it was computed.
-    """
-
+    # a, v (n,): multipliers, and ``-(Q a + q)``
     a: np.ndarray
     v: np.ndarray
+    # steps, newton_steps: pair steps, and steps of all free multipliers at once, so far
     steps: int = 0
     newton_steps: int = 0
-    reason: str = "converged"
-    gap: float = np.inf
-    drift: int = 0
+    reason: str = "converged"  # ``"converged"``, ``"max_iter"``, ``"stalled"`` or `NO_MARGIN`
+    gap: float = np.inf  # the duality gap once a solver has evaluated it
+    drift: int = 0  # changes of the gradient since it was computed
 
     def copy(self) -> Point:
         """Return a point of its own with the same values."""
@@ -75,27 +63,15 @@ class Point:
 
 @dataclass(frozen=True)
 class UnitProblem:
-    """The problem as arrays.
+    """The problem as arrays."""
 
-    Attributes
-    ----------
-    Q : ndarray of shape (n, n)
-        C-ordered, float64, symmetric, positive semidefinite; not to be written to.
-    total : float or None
-        Sum of the multipliers, between 0 and n; None where it is free, as the C-SVM's is.
-    linear : ndarray of shape (n,)
-        q; zeros by default.
-    constant : float
-        What the fixed multipliers add to the objective.
-    diag : ndarray of shape (n,)
-        Of Q.
-    """
-
+    # (n, n): C-ordered, float64, symmetric, positive semidefinite; not to be written to
     Q: np.ndarray
+    # sum of the multipliers, between 0 and n; None where it is free, as the C-SVM's is
     total: float | None
-    linear: np.ndarray = field(default_factory=lambda: np.zeros(0))
-    constant: float = 0.0
-    diag: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    linear: np.ndarray = field(default_factory=lambda: np.zeros(0))  # (n,): q; zeros by default
+    constant: float = 0.0  # what the fixed multipliers add to the objective
+    diag: np.ndarray = field(default_factory=lambda: np.zeros(0))  # (n,): of Q
 
     def __post_init__(self) -> None:
         n = len(self.Q)
@@ -142,13 +118,7 @@ class UnitProblem:
         return "converged" if is_near else "stalled"
 
     def reaches(self, point: Point, target: float) -> bool:
-        """Evaluate the gap of a point, by a gradient good enough for it; return if it is small.
-
-        Parameters
-        ----------
-        point : Point
-        target : float
-        """
+        """Evaluate the gap of a point, by a gradient good enough for it; return if it is small."""
         if point.drift > len(point.a) or (point.drift and target <= FOLLOWED * self.floor(point)):
             self.refresh(point)
         point.gap = self.gap(point)
@@ -221,15 +191,8 @@ def order_of_margin(n: int, total: float) -> tuple[int, int]:
     With ``i = n - total``: where i is no integer the margin is the ceil(i)-th largest d, and both
     are ceil(i); where it is one, the margin lies between the (i+1)-th and the i-th largest.
 
-    Parameters
-    ----------
-    n : int
-    total : float
-
-    Returns
-    -------
-    above, below : int
-        Counted from 1; 0 where nothing bounds it from above, n + 1 where nothing does from below.
+    Return above, below (counted from 1; 0 where nothing bounds it from above, n + 1 where nothing
+    does from below).
     """
     i = n - total
     nearest = round(i)
@@ -248,20 +211,14 @@ def kth_largest(values: np.ndarray, k: int) -> float:
     return float(np.partition(values, len(values) - k)[len(values) - k])
 
 
-def margin(point: Point, total: float) -> float:
-    """Return rho times the scale of d: by the ν-property, or the mean of what is free.
+def margin(
+    point: Point,  # optimal
+    total: float,
+) -> float:
+    """Return rho times the scale of d, by the ν-property.
 
-    Parameters
-    ----------
-    point : Point
-        Optimal.
-    total : float
-
-    Returns
-    -------
-    float
-        Among several right ones (where `total` is an integer) the mean of the free multipliers'
-        d, or the middle.
+    Where `total` is an integer, several values are right: the mean of the free multipliers' d is
+    returned, or the middle.
     """
     d = -point.v
     above, below = order_of_margin(len(d), total)

@@ -30,23 +30,14 @@ assert not set(OWN_COUNTERS) & set(COUNTERS)
 
 @dataclass
 class ScreenedSolution(KernelSolution):
-    """A solution of a path, with what its parts took.
+    """A solution of a path, with what its parts took."""
 
-    Attributes
-    ----------
-    times : dict of str to float
-        ``delta_s``, ``screening_s``, ``solve_s``: wall time, seconds.
-    square : float
-        ``alpha'Q alpha``, from the gradient.
-    screening : str
-        As ``sequence.Step`` has it.
-    screened : ndarray of int8 of shape (n,)
-        -1 where the multiplier was settled at 0, 1 where at its upper bound, 0 where it was left.
-    """
-
+    # ``delta_s``, ``screening_s``, ``solve_s``: wall time, seconds
     times: dict[str, float] = field(default_factory=dict)
-    square: float = float("nan")
+    square: float = float("nan")  # ``alpha'Q alpha``, from the gradient
     screening: str = "none"
+    # int8 (n,): -1 where the multiplier was settled at 0, 1 where at its upper bound, 0 where it
+    # was left
     screened: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int8))
 
 
@@ -68,24 +59,13 @@ def _sign(K: np.ndarray, y: np.ndarray, square: float) -> None:
             row[j] = (row[j] + square) * (y[i] * y[j])
 
 
-def signed(source: KernelSource, y: np.ndarray, square: float, cache_mb: float) -> np.ndarray:
-    """Return Q of a kernel source, a matrix of its own.
-
-    Parameters
-    ----------
-    source : KernelSource
-    y : ndarray of shape (n,)
-        Labels ±1; all of them 1 where there are none.
-    square : float
-        What an absorbed offset adds to the kernel.
-    cache_mb : float
-        MiB that the matrix may take.
-
-    Raises
-    ------
-    ValueError
-        If it would take more.
-    """
+def signed(
+    source: KernelSource,
+    y: np.ndarray,  # (n,): labels ±1; all of them 1 where there are none
+    square: float,  # what an absorbed offset adds to the kernel
+    cache_mb: float,  # MiB that the matrix may take
+) -> np.ndarray:
+    """Return Q of a kernel source, a matrix of its own; ValueError if it takes more memory."""
     n = source.n_samples
     needed = n * n * 8 / MIB
     K = source.whole(cache_mb) if needed <= cache_mb else None

@@ -38,31 +38,15 @@ MOST_STEPS = 50
 
 @compiled_sums
 def append_row(
-    K: np.ndarray,
-    shift: float,
-    corral: np.ndarray,
+    K: np.ndarray,  # (n, n): kernel values
+    shift: float,  # the c of K + c 11'
+    corral: np.ndarray,  # int (n,): its points, the first `size` of them
     size: int,
-    L: np.ndarray,
-    y: np.ndarray,
+    L: np.ndarray,  # (n, n): the factor: lower triangle of its first `size` rows
+    y: np.ndarray,  # (n,): the solution of L y = 1, which gains an entry
     point: int,
 ) -> bool:
-    """Let a point join the corral: one more row of the factor; False if it depends on the others.
-
-    Parameters
-    ----------
-    K : ndarray of shape (n, n)
-        Kernel values.
-    shift : float
-        The c of K + c 11'.
-    corral : ndarray of int of shape (n,)
-        Its points, the first `size` of them.
-    size : int
-    L : ndarray of shape (n, n)
-        The factor: lower triangle of its first `size` rows.
-    y : ndarray of shape (n,)
-        The solution of L y = 1, which gains an entry.
-    point : int
-    """
+    """Let a point join the corral: a row more of the factor; False if it depends on the others."""
     values, mine = K[point], L[size]
     own = values[point] + shift
     left, rest = own, 1.0
@@ -146,27 +130,14 @@ def nearest_of_affine_hull(
     size: int,
     L: np.ndarray,
     y: np.ndarray,
-    near: float,
+    near: float,  # the residual of (K + c 11') a = 1 that is small enough
+    # a, r, spread (n,): weights by place in the corral, and scratch: by place, and by
+    # point
     a: np.ndarray,
     r: np.ndarray,
     spread: np.ndarray,
-) -> float:
-    """Write the weights, of any sign, of the corral's affine hull's nearest point to `a`.
-
-    Parameters
-    ----------
-    K, n, shift, corral, size, L, y
-        As for :func:`nearest_of_hull`.
-    near : float
-        The residual of (K + c 11') a = 1 that is small enough.
-    a, r, spread : ndarray of shape (n,)
-        Weights by place in the corral, and scratch: by place, and by point.
-
-    Returns
-    -------
-    float
-        The squared norm of the nearest point.
-    """
+) -> float:  # the squared norm of the nearest point
+    """Write the weights, of any sign, of the corral's affine hull's nearest point to `a`."""
     for i in range(size):
         a[i] = y[i]
     solve_upper(L, size, a)
@@ -206,43 +177,17 @@ def squared_norm(K: np.ndarray, n: int, alpha: np.ndarray) -> float:
 
 @compiled
 def nearest_of_hull(
-    K: np.ndarray,
+    K: np.ndarray,  # (m, m): kernel values of the points; the first `n` rows and columns count
     n: int,
-    shift: float,
-    alpha: np.ndarray,
-    rho: float,
-    corral: np.ndarray,
-    size: int,
-    L: np.ndarray,
-    y: np.ndarray,
-) -> tuple[int, float, int]:
-    """Solve among the first `n` points from the solution of fewer; change everything in place.
-
-    Parameters
-    ----------
-    K : ndarray of shape (m, m)
-        Kernel values of the points; the first `n` rows and columns count.
-    n : int
-    shift : float
-        The c of K + c 11'; above 0.
-    alpha : ndarray of shape (m,)
-        Weights: 0 outside the corral.
-    rho : float
-        Its squared norm.
-    corral : ndarray of int of shape (m,)
-    size : int
-        Points in the corral; at least one.
-    L : ndarray of shape (m, m)
-    y : ndarray of shape (m,)
-        The solution of L y = 1.
-
-    Returns
-    -------
-    size : int
-    rho : float
-    steps : int
-        Solutions of a linear system.
-    """
+    shift: float,  # the c of K + c 11'; above 0
+    alpha: np.ndarray,  # (m,): weights: 0 outside the corral
+    rho: float,  # its squared norm
+    corral: np.ndarray,  # int (m,)
+    size: int,  # points in the corral; at least one
+    L: np.ndarray,  # (m, m)
+    y: np.ndarray,  # (m,): the solution of L y = 1
+) -> tuple[int, float, int]:  # size, rho, steps (solutions of a linear system)
+    """Solve among the first `n` points from the solution of fewer; change everything in place."""
     a, r, spread = np.empty(n), np.empty(n), np.empty(n)
     inside = np.zeros(n, dtype=np.bool_)
     for i in range(size):
@@ -290,24 +235,10 @@ def nearest_of_hull(
 
 
 class ActiveSet:
-    """Points that come one by one, with the weights of their hull's nearest point.
-
-    Parameters
-    ----------
-    first : float
-        Kernel value of the first point with itself.
-
-    Attributes
-    ----------
-    alpha : ndarray of shape (n,)
-        Weights of the points so far.
-    rho : float
-        The squared norm of the nearest point.
-    steps : int
-        Linear systems solved so far.
-    """
+    """Points that come one by one, with the weights of their hull's nearest point."""
 
     def __init__(self, first: float) -> None:
+        # `first`: kernel value of the first point with itself
         room = 16
         self._K, self._L = np.zeros((room, room)), np.zeros((room, room))
         self._alpha, self._corral = np.zeros(room), np.zeros(room, dtype=np.int64)
@@ -316,7 +247,9 @@ class ActiveSet:
         self._K[0, 0], self._alpha[0] = first, 1.0
         self._L[0, 0] = np.sqrt(first + self._shift)
         self._y[0] = 1.0 / self._L[0, 0]
-        self.n, self._size, self.rho, self.steps = 1, 1, first, 0
+        self.n, self._size = 1, 1
+        self.rho = first  # the squared norm of the nearest point
+        self.steps = 0  # linear systems solved so far
 
     @property
     def alpha(self) -> np.ndarray:
@@ -328,14 +261,11 @@ class ActiveSet:
         """The points that have weight, in the order in which they came."""
         return np.sort(self._corral[: self._size])
 
-    def add(self, row: np.ndarray) -> None:
-        """Add a point and solve.
-
-        Parameters
-        ----------
-        row : ndarray of shape (n + 1,)
-            Its kernel values with the points so far, and with itself.
-        """
+    def add(
+        self,
+        row: np.ndarray,  # (n + 1,): its kernel values with the points so far, and with itself
+    ) -> None:
+        """Add a point and solve."""
         n = self.n
         if n == len(self._alpha):
             self._grow()
@@ -368,14 +298,10 @@ def _wider(matrix: np.ndarray, room: int) -> np.ndarray:
     return wide
 
 
-def hard_margin(K: np.ndarray) -> tuple[np.ndarray, float]:
-    """Solve the hard-margin one-class problem of a whole kernel matrix; return alpha and rho.
-
-    Parameters
-    ----------
-    K : ndarray of shape (n, n)
-        Positive semidefinite.
-    """
+def hard_margin(
+    K: np.ndarray,  # (n, n): positive semidefinite
+) -> tuple[np.ndarray, float]:
+    """Solve the hard-margin one-class problem of a whole kernel matrix; return alpha and rho."""
     K = np.asarray(K, dtype=np.float64)
     n = len(K)
     shift = float(np.max(np.abs(K.diagonal()), initial=0.0)) or 1.0

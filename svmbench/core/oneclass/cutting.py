@@ -47,18 +47,12 @@ NO_MARGIN = 1e-14
 
 @compiled_sums
 def add_columns(
-    columns: np.ndarray, places: np.ndarray, changes: np.ndarray, scores: np.ndarray
+    columns: np.ndarray,  # (n_columns, m)
+    places: np.ndarray,  # int (k,): those whose multiplier has changed, and by how much:
+    changes: np.ndarray,  # (k,)
+    scores: np.ndarray,  # (m,)
 ) -> None:
-    """Add changes of multipliers to the scores of a piece of the samples.
-
-    Parameters
-    ----------
-    columns : ndarray of shape (n_columns, m)
-    places : ndarray of int of shape (k,)
-        Those whose multiplier has changed, and by how much:
-    changes : ndarray of shape (k,)
-    scores : ndarray of shape (m,)
-    """
+    """Add changes of multipliers to the scores of a piece of the samples."""
     m, k = len(scores), 0
     while k + 3 < len(places):
         c0, c1 = columns[places[k]], columns[places[k + 1]]
@@ -76,18 +70,12 @@ def add_columns(
 
 @compiled
 def update_and_find(
-    columns: np.ndarray, places: np.ndarray, changes: np.ndarray, scores: np.ndarray
+    columns: np.ndarray,  # (n_columns, n)
+    places: np.ndarray,  # (k,)
+    changes: np.ndarray,  # (k,)
+    scores: np.ndarray,  # (n,): infinite where a sample is not to be found
 ) -> int:
-    """Add changes of multipliers to all scores; return the position of the lowest.
-
-    Parameters
-    ----------
-    columns : ndarray of shape (n_columns, n)
-    places, changes : ndarray of shape (k,)
-        As for :func:`add_columns`.
-    scores : ndarray of shape (n,)
-        Infinite where a sample is not to be found.
-    """
+    """Add changes of multipliers to all scores; return the position of the lowest."""
     n, lowest, best = len(scores), 0, np.inf
     for start in range(0, n, PIECE):
         stop = min(start + PIECE, n)
@@ -101,25 +89,13 @@ def update_and_find(
 
 @dataclass
 class Cut:
-    """Where a search stands: the active set A, its solution, and the work so far.
+    """Where a search stands: the active set A, its solution, and the work so far."""
 
-    Attributes
-    ----------
-    members : list of int
-        A, in the order in which its samples came.
-    active : ActiveSet
-        Their multipliers and rho.
-    iterations : int
-        Solutions of the active problem; A has one sample more.
-    reason : str
-    work : dict of str to int
-        ``columns``, ``passes`` over all samples, ``kernel_evaluations``.
-    """
-
-    members: list[int]
-    active: ActiveSet
-    iterations: int = 0
+    members: list[int]  # A, in the order in which its samples came
+    active: ActiveSet  # their multipliers and rho
+    iterations: int = 0  # solutions of the active problem; A has one sample more
     reason: str = ""
+    # ``columns``, ``passes`` over all samples, ``kernel_evaluations``
     work: dict[str, int] = field(default_factory=dict)
 
     def count(self, name: str, by: int) -> None:
@@ -150,21 +126,14 @@ def join(source: KernelSource, cut: Cut, sample: int) -> None:
     cut.active.add(row)
 
 
-def go_on(source: KernelSource, cut: Cut, select: Selection, theta: float, max_iter: int) -> None:
-    """Run Algorithm 1 of the paper from where a search stands, with any selection.
-
-    Parameters
-    ----------
-    source : KernelSource
-    cut : Cut
-        Changed in place.
-    select : callable
-        The choice of the next sample: what Algorithms 2 and 3 differ by.
-    theta : float
-        Ends at a chosen sample whose score is at least (1 - theta) rho.
-    max_iter : int
-        Largest number of active problems solved.
-    """
+def go_on(
+    source: KernelSource,
+    cut: Cut,  # changed in place
+    select: Selection,  # the choice of the next sample: what Algorithms 2 and 3 differ by
+    theta: float,  # ends at a chosen sample whose score is at least (1 - theta) rho
+    max_iter: int,  # largest number of active problems solved
+) -> None:
+    """Run Algorithm 1 of the paper from where a search stands, with any selection."""
     floor = NO_MARGIN * max(1.0, abs(cut.active.rho))
     while True:
         if cut.active.rho <= floor:
@@ -182,16 +151,14 @@ def go_on(source: KernelSource, cut: Cut, select: Selection, theta: float, max_i
 
 
 class Everyone:
-    """FOSVM1's selection: the lowest score of all, kept up to date from column to column.
+    """FOSVM1's selection: the lowest score of all, kept up to date from column to column."""
 
-    Parameters
-    ----------
-    columns : Columns
-    cache_mb : float
-        Memory for columns, MiB. Those beyond are computed again in every iteration.
-    """
-
-    def __init__(self, columns: Columns, cache_mb: float) -> None:
+    def __init__(
+        self,
+        columns: Columns,
+        # memory for columns, MiB. Those beyond are computed again in every iteration
+        cache_mb: float,
+    ) -> None:
         self.columns = columns
         n = columns.n_samples
         self._most = max(1, int(cache_mb * MIB / (n * np.dtype(columns.dtype).itemsize)))
@@ -235,17 +202,14 @@ class Everyone:
 
 
 class Drawn:
-    """FOSVM2's selection: the lowest score of m samples outside A, drawn without replacement.
+    """FOSVM2's selection: the lowest score of m samples outside A, drawn without replacement."""
 
-    Parameters
-    ----------
-    source : KernelSource
-    m : int
-        All that is outside A is taken where there is no more of it.
-    random : numpy.random.Generator or RandomState
-    """
-
-    def __init__(self, source: KernelSource, m: int, random: Any) -> None:
+    def __init__(
+        self,
+        source: KernelSource,
+        m: int,  # all that is outside A is taken where there is no more of it
+        random: Any,
+    ) -> None:
         self.source, self.m, self.random = source, m, random
 
     def __call__(self, cut: Cut) -> tuple[int, float]:
@@ -277,13 +241,7 @@ class Drawn:
 
 
 def columns_for(source: KernelSource, theta: float) -> Columns:
-    """Return the fastest columns of a source that serve a theta, few of which will be asked for.
-
-    Parameters
-    ----------
-    source : KernelSource
-    theta : float
-    """
+    """Return the fastest columns of a source that serve a theta, few of which will be asked for."""
     if not source.is_stored and source.n_samples <= SMALL:
         return DoubleColumns(source)
     return columns_of(source, theta)
@@ -294,14 +252,6 @@ def is_confirmed(source: KernelSource, cut: Cut, scores: np.ndarray, theta: floa
 
     What single precision did to the scores is measured on some samples; those that may be below
     are computed anew. Where the error is no small part of theta rho, nothing is confirmed.
-
-    Parameters
-    ----------
-    source : KernelSource
-    cut : Cut
-    scores : ndarray of shape (n_samples,)
-        As :class:`Everyone` has them.
-    theta : float
     """
     support, limit = cut.active.support, (1.0 - theta) * cut.active.rho
     alpha, members = cut.active.alpha[support], np.array(cut.members)[support]

@@ -47,21 +47,11 @@ PROBABLY = "probably converged"
 
 
 class Candidates(NamedTuple):
-    """What FOSVM2 draws from.
+    """What FOSVM2 draws from."""
 
-    Attributes
-    ----------
-    outside : ndarray of int of shape (n_outside,)
-        The samples that are not in the active set.
-    scores : ndarray of shape (n_outside,)
-        Their <w, phi(x)>.
-    draw : callable
-        Returns some of them, as an iteration draws them.
-    """
-
-    outside: np.ndarray
-    scores: np.ndarray
-    draw: Callable[[], np.ndarray]
+    outside: np.ndarray  # int (n_outside,): the samples that are not in the active set
+    scores: np.ndarray  # (n_outside,): their <w, phi(x)>
+    draw: Callable[[], np.ndarray]  # returns some of them, as an iteration draws them
 
 
 def margin_of(cut: Cut) -> float:

@@ -46,19 +46,15 @@ HARD_MARGIN = HardOneClass(
 )
 
 
-def iteration_bound(theta: float, margin: float) -> int:
+def iteration_bound(
+    theta: float,  # in (0, 1)
+    margin: float,  # d, in (0, 1]; at 1 (one point) two samples are enough
+) -> int:
     """Return the size of the active set at which Theorem 2 of the FOSVM paper ends the search.
 
     It is the smallest n of at least 2 with ``n/2 + 1 >= sqrt(2) (sqrt(2t + 1) + 1) / (2t)`` for
     ``t = theta d^2 / (1 - d^2)``, as far as the copy that was read can be made out: a kernel with
     K(x, x) = 1, and d the margin of all data, at most 1.
-
-    Parameters
-    ----------
-    theta : float
-        In (0, 1).
-    margin : float
-        d, in (0, 1]; at 1 (one point) two samples are enough.
     """
     if margin >= 1.0:
         return 2

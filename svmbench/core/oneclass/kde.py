@@ -61,13 +61,7 @@ MEAN_EMBEDDING = MeanEmbedding(
 
 
 def quantile_of(scores: np.ndarray, nu: float) -> float:
-    """Return the smallest score below which there are at most nu N of them.
-
-    Parameters
-    ----------
-    scores : ndarray of shape (n,)
-    nu : float
-    """
+    """Return the smallest score below which there are at most nu N of them."""
     # Rounding must not turn 0.1 * 30 into one sample less.
     outside = min(int(nu * len(scores) * (1.0 + 1e-12)), len(scores) - 1)
     return float(np.partition(scores, outside)[outside])

@@ -43,17 +43,12 @@ def scale_of(n: int, nu: float) -> float:
     return max(1.0, nu * n)
 
 
-def box_and_start(n: int, nu: float, linear: np.ndarray | None = None) -> tuple[Box, np.ndarray]:
-    """Return the problem in the variables ``scale_of(n, nu) * alpha_i``, and a feasible start.
-
-    Parameters
-    ----------
-    n : int
-        Number of samples.
-    nu : float
-    linear : ndarray of shape (n,), optional
-        Linear term in this scale; zero if not given.
-    """
+def box_and_start(
+    n: int,  # number of samples
+    nu: float,
+    linear: np.ndarray | None = None,  # (n,): linear term in this scale; zero if not given
+) -> tuple[Box, np.ndarray]:
+    """Return the problem in the variables ``scale_of(n, nu) * alpha_i``, and a feasible start."""
     high = np.full(n, 1.0 if nu * n >= 1.0 else BEYOND_THE_SUM)
     box = make_box(np.zeros(n) if linear is None else linear, np.zeros(n), high)
     return box, fill(scale_of(n, nu), high)
