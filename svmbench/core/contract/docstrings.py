@@ -99,7 +99,7 @@ def _sections(docstring: str) -> dict[str, list[str]]:
     lines = inspect.cleandoc(docstring).splitlines()
     sections: dict[str, list[str]] = {"": []}
     title = ""
-    for line, below in zip(lines, [*lines[1:], ""], strict=True):
+    for line, below in zip(lines, [*lines, ""][1:], strict=True):
         if line and below == "-" * len(line):
             title = line
             sections[title] = []
