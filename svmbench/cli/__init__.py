@@ -37,6 +37,7 @@ def _with_line_breaks(text: str | None) -> str | None:
 _ELSEWHERE = {
     "publishing": ("table", "claims", "site"),
     "reproducing": ("reproduce", "refresh"),
+    "rechecking": ("recheck",),
     "commands": ("compare", "keep", "time", "warmup", "doctor", "schema", "completion"),
 }
 

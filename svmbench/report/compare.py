@@ -18,10 +18,27 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from svmbench.base.errors import NotComparableError, ResultsError
-from svmbench.report.sides import KeptCell, Side, SideRun, read_side, where_of, write_baseline
+from svmbench.report.sides import (
+    KeptCell,
+    Side,
+    SideRun,
+    group_of,
+    read_side,
+    where_of,
+    write_baseline,
+)
 from svmbench.report.trends import Trends, kind_of
 
-__all__ = ["Change", "Comparison", "Side", "SideRun", "compare", "read_side", "write_baseline"]
+__all__ = [
+    "Change",
+    "Comparison",
+    "Side",
+    "SideRun",
+    "compare",
+    "compare_cell",
+    "read_side",
+    "write_baseline",
+]
 
 #: Relative difference of two objectives by equal arithmetic and equal work.
 ROUNDING = 1e-9
@@ -153,6 +170,37 @@ def compare(base: Side, new: Side, *, slowdown: float = SLOWDOWN) -> Comparison:
         and is_exact
         and (added > 0 or any(change.kind != "time" for change in changes)),
     )
+
+
+def compare_cell(
+    base: KeptCell, new: KeptCell, scores: Mapping[str, Mapping[str, Any]], *, is_exact: bool
+) -> tuple[list[Change], int]:
+    """Compare one cell with the same cell of another run in all but its times.
+
+    Parameters
+    ----------
+    base, new : KeptCell
+    scores : dict of str to dict
+        By metric: direction and tolerance.
+    is_exact : bool
+        Whether both were computed by equal arithmetic. By other arithmetic only what is beyond the
+        gate's tolerances counts as moved.
+
+    Returns
+    -------
+    list of Change
+        What moved, for the better or the worse.
+    int
+        How many values were compared.
+    """
+    where = _at(where_of(group_of(base)), base["fold"])
+    if new["status"] != "ok":
+        return [Change("worse", "result", where, "status", "ok", new["status"])], 1
+    judge = _Judge(SLOWDOWN, scores)
+    judge.exact = is_exact
+    judge._group(where, [(None, base, new)])
+    found = [one for one in judge.changes.values() if is_exact or one.verdict != "different"]
+    return found, sum(map(len, judge.compared.values()))
 
 
 def _why_not_timed(base: Side, new: Side) -> str:

@@ -160,7 +160,7 @@ def summarise(run_dir: Path) -> KeptRun:
                 " they were measured"
             )
     measured = {name for cell in run.cells for name in cell.metrics}
-    judged = {name: facts for name, facts in _scores(run.scores).items() if name in measured}
+    judged = {name: facts for name, facts in judged_scores(run.scores).items() if name in measured}
     return {
         "schema": 1,
         "config": run.name,
@@ -201,7 +201,7 @@ def write_baseline(run_dir: Path, target: Path) -> Path:
     return write_text(target / BASELINE, f'{head},\n "cells": [\n{cells}\n ]\n}}\n')
 
 
-def _scores(known: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+def judged_scores(known: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
     """Return direction and tolerance of the scores that are judged, by their metrics.
 
     On the rows that were trained on each is judged as on others.
@@ -239,13 +239,13 @@ def _side(path: Path, runs: list[KeptRun], *, is_baseline: bool = False) -> Side
         name=str(path),
         # A repeated run may leave out what is the same each time.
         runs=tuple(_side_run(run, leave_out="not run" if len(runs) > 1 else "") for run in runs),
-        scores=_scores(read_scores(scores or None)),
+        scores=judged_scores(read_scores(scores or None)),
         is_baseline=is_baseline,
     )
 
 
 def _side_run(run: KeptRun, leave_out: str) -> SideRun:
-    arithmetics = [_arithmetic(found) for found in run["environments"]]
+    arithmetics = [arithmetic_of(found) for found in run["environments"]]
     return SideRun(
         of={name: run.get(name) for name in ("config", "profile", "seed")},
         cells={
@@ -258,7 +258,7 @@ def _side_run(run: KeptRun, leave_out: str) -> SideRun:
     )
 
 
-def _arithmetic(environment: Mapping[str, Any]) -> dict[str, str]:
+def arithmetic_of(environment: Mapping[str, Any]) -> dict[str, str]:
     """Return what decides rounding: two machines of another CPU model may have all in common."""
     return {"BLAS": ", ".join(environment["blas"]), **environment["packages"]}
 

@@ -1,0 +1,441 @@
+"""The command `recheck`: a random sample of kept cells is run again and compared."""
+
+from __future__ import annotations
+
+import re
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from svmbench.base.errors import (
+    EXIT_REGRESSION,
+    ConfigError,
+    ResultsError,
+    SvmbenchError,
+)
+from svmbench.cli import terminal
+from svmbench.cli.options import FOLDER, MIRROR, POSITIVE, RESULTS
+from svmbench.cli.publishing import kept_results
+
+if TYPE_CHECKING:
+    from svmbench.experiment.run.draws import Candidate
+    from svmbench.experiment.settings.cells import Cell
+    from svmbench.report.sides import KeptCell
+    from svmbench.schema.rechecks import Recheck
+
+#: A cell is stopped after so many times the seconds of its record, and not before `_LEAST_S`.
+_TIMES_ITS_RECORD = 10.0
+_LEAST_S = 60.0
+#: What of a record a recheck keeps.
+_KEPT = ("status", "params", "counters", "metrics")
+#: A line of a changelog that names results that changed on purpose.
+_NAMED_CHANGE = re.compile(r"^\s*[-*] Results change: (?P<names>.*)$")
+
+
+@click.command()
+@RESULTS
+@click.option(
+    "--budget",
+    type=POSITIVE,
+    metavar="MINUTES",
+    default=5.0,
+    show_default=True,
+    help="Draw cells that are expected to take so many minutes; start none after them.",
+)
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the random draw."
+)
+@click.option(
+    "--changelog",
+    type=FOLDER,
+    metavar="FILE",
+    help="Accept changed results of solvers and configs that its first section names.",
+)
+@click.option(
+    "--keep/--no-keep",
+    "keeps",
+    default=True,
+    show_default=True,
+    help="Whether what was found is added to rechecks.jsonl beside the records.",
+)
+@click.option("--dry-run", is_flag=True, help="Print what was drawn; run and write nothing.")
+@MIRROR
+def recheck(
+    results: tuple[Path, ...],
+    budget: float,
+    seed: int,
+    changelog: Path | None,
+    keeps: bool,
+    dry_run: bool,
+    mirror: str | None,
+) -> None:
+    r"""Run a random sample of kept cells again with the present code, and compare the results.
+
+    RESULTS are run folders, or folders that hold some: the folder results unless others are named.
+    Accuracies, objectives and counters must be equal where the arithmetic is, and within the
+    tolerances of 'svmbench compare' elsewhere. Ends with code 4 if a cell disagrees that the
+    changelog doesn't name, by a line such as "- Results change: `smo`, `csvc`: why".
+
+    \b
+    Examples:
+      svmbench recheck --budget 5 --seed 1
+      svmbench recheck results/smo --budget 30
+    """
+    from svmbench.baselines.catalogue import load_plugins
+    from svmbench.experiment.run.draws import draw
+
+    load_plugins()
+    accepted = _named_changes(changelog) if changelog else frozenset()
+    end = time.monotonic() + budget * 60
+    runs = {run.name: run for run in _kept_runs(results or (kept_results(),))}
+    candidates = [one for run in runs.values() for one in run.candidates]
+    drawn: dict[str, list[Candidate]] = {}
+    for one in draw(candidates, budget * 60, seed):
+        drawn.setdefault(one.run, []).append(one)
+    n_drawn = sum(map(len, drawn.values()))
+    terminal.say(f"{n_drawn} of {len(candidates)} cells of {len(drawn)} runs drawn (seed {seed})")
+    if dry_run:
+        terminal.print_columns(
+            ((one.run, one.solver, one.dataset, f"{one.seconds:.1f} s"))
+            for cells in drawn.values()
+            for one in cells
+        )
+        terminal.check()
+        return
+    found: list[Recheck] = []
+    for name, cells in drawn.items():
+        left = end - time.monotonic()
+        if left <= 0:
+            break
+        try:
+            made = list(_run_again(runs[name], cells, left, mirror, seed))
+        except SvmbenchError as error:
+            terminal.say(f"{name}: can't be run again: {error}")
+            continue
+        for one in made:
+            _print(name, one)
+            if keeps:
+                from svmbench.schema.rechecks import append_recheck
+
+                append_recheck(runs[name].folder, one)
+        found += [{**one, "cell": f"{name} · {one['cell']}"} for one in made]
+    _end(found, n_drawn, accepted)
+
+
+@dataclass(frozen=True)
+class KeptRun:
+    """A kept run and those of its cells that have a result."""
+
+    name: str
+    folder: Path
+    candidates: tuple[Candidate, ...]
+
+
+def _kept_runs(folders: Sequence[Path]) -> Iterator[KeptRun]:
+    from svmbench.report.folders import run_folders
+
+    seen = set()
+    for folder in folders:
+        if not folder.is_dir():
+            raise ResultsError(f"{folder} is no folder of results")
+        for run in run_folders(folder):
+            if run.resolve() not in seen:
+                seen.add(run.resolve())
+                yield KeptRun(str(run), run, tuple(_candidates(run)))
+
+
+def _candidates(folder: Path) -> Iterator[Candidate]:
+    from svmbench.base.files import read_json
+    from svmbench.base.renames import present_name
+    from svmbench.experiment.run.draws import Candidate
+    from svmbench.report.records import result_lines
+    from svmbench.schema.rechecks import read_rechecks
+
+    try:
+        lines = [one for one in result_lines(folder) if one["kind"] == "cell"]
+    except ResultsError:
+        return
+    plan = read_json(folder / "plan.json")
+    entries = (plan.get("code") or {}).get("entries") or []
+    modules = {
+        cell["key"]: [present_name(str(name)) for name in entries[cell["code"]]]
+        for cell in plan["cells"]
+        if isinstance(cell.get("code"), int) and cell["code"] < len(entries)
+    }
+    known = {one["key"] for one in read_rechecks(folder, is_present) if not one["differences"]}
+    for line in lines:
+        # Data that can't be had and cells without a solver have nothing that code decides.
+        if line["status"] == "ok" and line.get("solver"):
+            yield Candidate(
+                run=str(folder),
+                key=line["key"],
+                solver=line["solver"],
+                dataset=str(line["dataset"]),
+                seconds=float(line.get("wall_s") or 0.0),
+                modules=_solver_modules(line["solver"], modules.get(line["key"])),
+                is_known=line["key"] in known,
+            )
+
+
+def _solver_modules(solver: str, entry: Sequence[str] | None) -> tuple[str, ...]:
+    """Return the modules of a cell's solvers; their names where an older plan has no modules."""
+    from svmbench.baselines.catalogue import modules_of
+
+    if entry is not None:
+        trained = ("svmbench.core.", "svmbench.baselines.")
+        return tuple(name for name in entry if name.startswith(trained) and ".models." not in name)
+    found = []
+    for name in solver.split("|"):
+        try:
+            found.append(modules_of(name, "binary")[0])
+        except (SvmbenchError, KeyError):
+            found.append(name)
+    return tuple(dict.fromkeys(found))
+
+
+def is_present(one: Recheck) -> bool:
+    """Return whether a recheck is of the code and the packages that are here."""
+    from svmbench.base.renames import present_name
+    from svmbench.experiment.plan.keys import code_hash, names_own_module
+
+    modules = [present_name(name) for name in one["modules"]]
+    if not all(map(names_own_module, modules)):
+        return False
+    try:
+        return code_hash(*modules) == one["code"]
+    except FileNotFoundError:
+        return False
+
+
+def _run_again(
+    run: KeptRun, drawn: Sequence[Candidate], left_s: float, mirror: str | None, seed: int
+) -> Iterator[Recheck]:
+    """Run some cells of a kept run again, each in its own process, and compare them."""
+    from svmbench.experiment.plan.freshness import place_of
+    from svmbench.experiment.run.session import Prospect, Request, carry_out, look_ahead
+    from svmbench.report.records import read_run, result_lines
+
+    content = read_run(run.folder)
+    wanted = {one.key for one in drawn}
+    kept: dict[str, list[Any]] = {}
+    for line in result_lines(run.folder):
+        if line["key"] in wanted:
+            kept.setdefault(line["key"], []).append(line)
+    places = {place_of(lines[-1]): key for key, lines in kept.items()}
+    with tempfile.TemporaryDirectory(prefix="svmbench-recheck-") as scratch:
+        request = Request(
+            config=content.name,
+            profile=content.profile,
+            output=Path(scratch) / "run",
+            mirror=mirror,
+            only={"dataset": sorted({one.dataset for one in drawn})},
+            budget_s=left_s,
+            timeout_s=max(_LEAST_S, *(_TIMES_ITS_RECORD * one.seconds for one in drawn)),
+        )
+        prospect = look_ahead(request)
+        cells = {
+            places[place]: cell
+            for cell in prospect.cells
+            if cell.status == "planned" and (place := place_of(cell.shown)) in places
+        }
+        for key in wanted - cells.keys():
+            line = kept[key][-1]
+            shown = f"{line['block']} · {line['dataset']} · {line['solver']}"
+            terminal.say(
+                f"{run.name} · {shown}: its config has no such cell now, or its data are not here"
+            )
+        if not cells:
+            return
+        chosen = Prospect(prospect.request, prospect.plan, list(cells.values()), prospect.path)
+        carry_out(chosen)
+        made: dict[str, list[Any]] = {}
+        # The newest record of every key, whatever became of it.
+        for line in result_lines(prospect.path):
+            made.setdefault(line["key"], []).append(line)
+        again = read_run(prospect.path)
+        for key, cell in cells.items():
+            new = made.get(cell.key, [])
+            if new and new[-1]["kind"] == "cell" and new[-1]["status"] != "not run":
+                old_facts = content.environments.get(str(kept[key][-1].get("environment")), {})
+                new_facts = again.environments.get(str(new[-1].get("environment")), {})
+                yield _compared(cell, kept[key], new, (old_facts, new_facts), content.scores, seed)
+
+
+def _compared(
+    cell: Cell,
+    old: list[Any],
+    new: list[Any],
+    environments: tuple[Any, Any],
+    scores: Any,
+    seed: int,
+) -> Recheck:
+    """Return what a cell's record and a new one say of each other; the last line is the cell's."""
+    from svmbench.experiment.plan.keys import code_hash
+    from svmbench.experiment.plan.planner import modules_of
+    from svmbench.report.compare import compare_cell
+    from svmbench.report.sides import arithmetic_of, group_of, judged_scores, where_of
+    from svmbench.schema.rechecks import SCHEMA
+
+    is_exact = arithmetic_of(environments[0]) == arithmetic_of(environments[1])
+    judged = judged_scores(scores)
+    before, after = _by_point(old), _by_point(new)
+    differences, n_compared = [], 0
+    # A cell without a result has none of its points, too.
+    points = before if new[-1]["status"] == "ok" else [None]
+    for point in points:
+        moved, number = compare_cell(
+            before[point], after.get(point) or _absent(before[point]), judged, is_exact=is_exact
+        )
+        n_compared += number
+        differences += [
+            {name: getattr(one, name) for name in ("kind", "what", "base", "new")} for one in moved
+        ]
+    same_data = old[-1].get("data_sha256") in (None, new[-1].get("data_sha256"))
+    if not same_data:
+        differences.insert(
+            0,
+            {
+                "kind": "data",
+                "what": "content of the data set",
+                "base": old[-1]["data_sha256"],
+                "new": new[-1].get("data_sha256"),
+            },
+        )
+    modules = modules_of(cell.spec)
+    fold = old[-1].get("fold")
+    named = where_of(group_of(before[None])) + ("" if fold is None else f" · fold {fold}")
+    return {
+        "schema": SCHEMA,
+        "key": old[-1]["key"],
+        "cell": named,
+        "solver": old[-1]["solver"],
+        "dataset": str(old[-1]["dataset"]),
+        "modules": list(modules),
+        "code": code_hash(*modules),
+        "old": {name: old[-1].get(name) for name in _KEPT},
+        "new": {name: new[-1].get(name) for name in _KEPT},
+        "arithmetic": "equal" if is_exact else "other",
+        "n_compared": n_compared,
+        "differences": differences,
+        "times": _times(old[-1], new[-1], environments),
+        "environment": {
+            name: environments[1].get(name) for name in ("id", "cpu", "blas", "packages", "python")
+        },
+        "seed": seed,
+        "when": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
+def _by_point(lines: list[Any]) -> dict[Any, KeptCell]:
+    """Return the values of a cell and of those of its points that are results of their own."""
+    return {line.get("point"): _values(lines[-1], line) for line in lines}
+
+
+def _values(cell: Any, line: Any) -> KeptCell:
+    def numbers(name: str) -> dict[str, Any]:
+        found = line.get(name) or {}
+        return {key: value for key, value in found.items() if isinstance(value, int | float)}
+
+    return {
+        "block": cell["block"],
+        "dataset": cell["dataset"],
+        "solver": cell["solver"],
+        "kernel": cell["kernel"],
+        "fold": cell.get("fold"),
+        "status": line.get("status", "ok"),
+        "contended": False,
+        "dimensions": line.get("dimensions") or cell.get("dimensions") or {},
+        "params": line.get("params") or {},
+        "counters": numbers("counters"),
+        "metrics": numbers("metrics"),
+    }
+
+
+def _absent(cell: KeptCell) -> KeptCell:
+    return {**cell, "status": "none"}
+
+
+def _times(old: Any, new: Any, environments: tuple[Any, Any]) -> dict[str, Any]:
+    """Return of each time and each ratio of a race how it moved, and whether repeats overlap."""
+    same_cpu = environments[0].get("cpu") == environments[1].get("cpu")
+    found: dict[str, Any] = {}
+    for name, before in (old.get("metrics") or {}).items():
+        after = (new.get("metrics") or {}).get(name)
+        is_time = name.startswith(("ratio:", "cpu_time_s"))
+        if is_time and before and after:
+            ranges = _range(old, name, before), _range(new, name, after)
+            overlap = max(low for low, _ in ranges) <= min(high for _, high in ranges)
+            found[name] = {"ratio": after / before, "within": overlap if same_cpu else None}
+    return found
+
+
+def _range(record: Any, name: str, value: float) -> tuple[float, float]:
+    """Return the smallest and the largest value that repeats of a metric showed."""
+    spread = (record.get("spread") or {}).get(name)
+    if isinstance(spread, list):
+        return float(spread[0]), float(spread[-1])
+    half = float(spread or 0.0)
+    return value - half, value + half
+
+
+def _print(name: str, one: Recheck) -> None:
+    if not one["differences"]:
+        terminal.say(f"agrees   {name} · {one['cell']}")
+        return
+    for moved in one["differences"]:
+        said = f"{moved['what']} was {moved['base']}, is {moved['new']}"
+        terminal.say(f"changed  {name} · {one['cell']}: {said}")
+
+
+def _end(found: Sequence[Recheck], n_drawn: int, accepted: frozenset[str]) -> None:
+    """Say how many cells agreed; end with the code of a regression if one did not, unnamed."""
+    changed = [one for one in found if one["differences"]]
+    unnamed = [one for one in changed if not _is_named(one, accepted)]
+    judged = [time for one in found for time in one["times"].values() if time["within"] is not None]
+    outside = sum(not time["within"] for time in judged)
+    n_equal = sum(one["arithmetic"] == "equal" for one in found)
+    terminal.say(
+        f"{len(found) - len(changed)} of {len(found)} cells agree ({n_equal} by equal arithmetic),"
+        f" {len(changed)} changed; {n_drawn - len(found)} of {n_drawn} drawn were not run;"
+        f" {outside} of {len(judged)} times lie outside of what repeats showed"
+    )
+    if accepted and changed:
+        terminal.say(f"the changelog names {len(changed) - len(unnamed)} of those that changed")
+    if unnamed:
+        sys.exit(EXIT_REGRESSION)
+    terminal.check()
+
+
+def _named_changes(changelog: Path) -> frozenset[str]:
+    """Return the solvers and configs whose changed results a changelog's first section names."""
+    from svmbench.base.files import read_text
+
+    try:
+        lines = read_text(changelog).splitlines()
+    except OSError as error:
+        raise ConfigError(f"can't read {changelog}: {error.strerror or error}") from error
+    names: set[str] = set()
+    n_sections = 0
+    for line in lines:
+        n_sections += line.startswith("## ")
+        if n_sections < 2 and (found := _NAMED_CHANGE.match(line)):
+            names.update(re.findall(r"`([^`]+)`", found["names"]))
+    return frozenset(names)
+
+
+def _is_named(one: Recheck, accepted: frozenset[str]) -> bool:
+    solvers = one["solver"].split("|")
+    run = Path(one["cell"].partition(" · ")[0]).name
+    return bool(accepted & {*solvers, run})
+
+
+def register(group: click.Group) -> None:
+    """Add the commands of this module to the command line."""
+    group.add_command(recheck)

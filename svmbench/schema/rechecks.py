@@ -1,0 +1,208 @@
+"""Rechecks of kept results: the file ``rechecks.jsonl``, and the four words that it leads to.
+
+A kept result is *fresh* if its code, settings, data and packages are the present ones; else
+*changed* if it was run again at the present code and disagreed; else *rechecked* if of its run a
+sample was run again at the present code, all of the sample agreed, and the sample holds every
+solver on every data set and at least a twentieth of the cells; else *older*.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypedDict
+
+from svmbench.base.errors import ResultsError
+from svmbench.base.files import open_file, open_to_append
+from svmbench.schema.record import lines_of
+
+RECHECKS = "rechecks.jsonl"
+SCHEMA = 1
+
+FRESH, RECHECKED, CHANGED, OLDER = "fresh", "rechecked", "changed", "older"
+#: The word of several results is the first of these that holds for one of them.
+WORDS = (CHANGED, OLDER, RECHECKED, FRESH)
+#: Share of a run's cells that a sample must hold.
+SAMPLE_SHARE = 0.05
+
+
+class Recheck(TypedDict):
+    """A line of ``rechecks.jsonl``: one cell that was run again.
+
+    `modules` and `code` are the modules that decide the cell and the hash of their code; `old` and
+    `new` are status, metrics, counters and parameters; `differences` say what disagreed beyond
+    what `arithmetic` (``equal`` or ``other``) allows; `times` has the ratio of each time to its
+    former value, and whether the repeats of both overlap (null where the CPUs differ).
+    """
+
+    schema: int
+    key: str
+    cell: str
+    solver: str
+    dataset: str
+    modules: list[str]
+    code: str
+    old: dict[str, Any]
+    new: dict[str, Any]
+    arithmetic: str
+    n_compared: int
+    differences: list[dict[str, Any]]
+    times: dict[str, Any]
+    environment: dict[str, Any]
+    seed: int
+    when: str
+
+
+@dataclass(frozen=True)
+class Result:
+    """What decides a kept result's word: its key, solver and data set, and whether it is fresh."""
+
+    key: str
+    solver: str
+    dataset: str
+    is_fresh: bool
+
+
+@dataclass(frozen=True)
+class Ages:
+    """The words of a run's results.
+
+    Attributes
+    ----------
+    words : dict of str to str
+        By key: ``fresh``, ``rechecked``, ``changed`` or ``older``.
+    n_agreed : int
+        How many cells were run again at the present code and agreed.
+    changed : dict of str to str
+        By key a cell that disagreed, and how, in a sentence without its end.
+    """
+
+    words: Mapping[str, str]
+    n_agreed: int = 0
+    changed: Mapping[str, str] | None = None
+
+    @property
+    def word(self) -> str:
+        """The word of the whole run; empty where it has no result."""
+        return worst(self.words.values())
+
+    def sentence(self) -> str:
+        """Return the word of the whole run with its numbers."""
+        n_results = len(self.words)
+        if self.word == RECHECKED:
+            return f"rechecked ({self.n_agreed} of {n_results} cells)"
+        if self.word in {FRESH, ""}:
+            return self.word
+        count = sum(one == self.word for one in self.words.values())
+        return f"{self.word} ({count} of {n_results} cells)"
+
+
+def worst(words: Iterable[str]) -> str:
+    """Return the word of several results."""
+    found = set(words)
+    return next((word for word in WORDS if word in found), "")
+
+
+def ages(results: Collection[Result], rechecks: Iterable[Recheck]) -> Ages:
+    """Return the words of a run's results.
+
+    Parameters
+    ----------
+    results : collection of Result
+        All results of the run.
+    rechecks : iterable of Recheck
+        Those at the present code, in the order in which they were made; the newest of a cell
+        counts.
+    """
+    known = {one.key for one in results}
+    newest = {one["key"]: one for one in rechecks if one["key"] in known}
+    changed = {key: _said(one) for key, one in newest.items() if one["differences"]}
+    agreed = newest.keys() - changed.keys()
+    pairs = {(one.solver, one.dataset) for one in results if one.key in agreed}
+    is_rechecked = (
+        not changed
+        and len(agreed) >= SAMPLE_SHARE * len(known)
+        and all((one.solver, one.dataset) in pairs for one in results)
+    )
+    otherwise = RECHECKED if is_rechecked else OLDER
+    words = {one.key: FRESH if one.is_fresh else otherwise for one in results}
+    return Ages({**words, **dict.fromkeys(changed, CHANGED)}, len(agreed), changed)
+
+
+def _said(one: Recheck) -> str:
+    moved = one["differences"][0]
+    more = len(one["differences"]) - 1
+    rest = f" and {more} more" if more else ""
+    return f"{one['cell']}: {moved['what']} was {moved['base']}, is {moved['new']}{rest}"
+
+
+def read_rechecks(folder: Path, is_present: Callable[[Recheck], bool]) -> list[Recheck]:
+    """Return the rechecks of a run folder that are of the present code, in order.
+
+    Damaged lines, and those of another schema, are passed over.
+    """
+    try:
+        with open_file(folder / RECHECKS) as stream:
+            found = [one for _, line in lines_of(stream) if (one := _parse(line)) is not None]
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise ResultsError(f"can't read {folder / RECHECKS}: {error.strerror or error}") from error
+    return [one for one in found if is_present(one)]
+
+
+def _parse(line: bytes) -> Recheck | None:
+    try:
+        one = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(one, dict) or one.get("schema") != SCHEMA:
+        return None
+    texts = [one.get(name) for name in ("key", "cell", "solver", "dataset", "code")]
+    modules, differences = one.get("modules"), one.get("differences")
+    if not (isinstance(modules, list) and isinstance(differences, list)):
+        return None
+    is_whole = all(isinstance(text, str) for text in (*texts, *modules)) and all(
+        isinstance(moved, dict) and {"what", "base", "new"} <= moved.keys() for moved in differences
+    )
+    return one if is_whole else None  # type: ignore[return-value]
+
+
+def append_recheck(folder: Path, recheck: Recheck) -> None:
+    """Append a line, whole: others that write wait, and a line that a kill tore is cut off.
+
+    Raises
+    ------
+    svmbench.base.errors.ResultsError
+        If it can't be written; what was there stays readable.
+    """
+    path = folder / RECHECKS
+    line = (json.dumps(recheck, sort_keys=True, allow_nan=False) + "\n").encode()
+    try:
+        fd = open_to_append(path)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX)
+            start = _end_of_whole_lines(fd)
+            os.ftruncate(fd, start)
+            try:
+                written = 0
+                while written < len(line):
+                    written += os.write(fd, line[written:])
+                os.fsync(fd)
+            except OSError:
+                os.ftruncate(fd, start)
+                raise
+        finally:
+            os.close(fd)
+    except OSError as error:
+        raise ResultsError(f"can't write {path}: {error.strerror or error}") from error
+
+
+def _end_of_whole_lines(fd: int) -> int:
+    """Return where the last newline of a file ends."""
+    size = os.fstat(fd).st_size
+    return os.pread(fd, size, 0).rfind(b"\n") + 1

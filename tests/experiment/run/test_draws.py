@@ -1,0 +1,102 @@
+"""Draws fit their budget, reach every solver, and hold short and long cells."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from svmbench.cli.rechecking import _kept_runs
+from svmbench.experiment.run.campaign import PER_CONFIG_S
+from svmbench.experiment.run.draws import LARGEST_SHARE, PER_CELL_S, Candidate, Draw, draw
+from svmbench.report.records import result_lines
+
+ROOT = Path(__file__).parents[3]
+#: Simulated draws; the standard error of a probability of 0.95 is 0.002.
+N_DRAWS = 10_000
+MINUTES = 5
+
+
+def candidates(*seconds: float, run: str = "run", solver: str = "smo") -> list[Candidate]:
+    return [
+        Candidate(run, f"{solver}{n}", solver, f"set-{n}", value, (solver,))
+        for n, value in enumerate(seconds)
+    ]
+
+
+def test_a_draw_is_decided_by_its_seed() -> None:
+    cells = candidates(*[1.0] * 50)
+    assert draw(cells, 30, 1) == draw(cells, 30, 1) != draw(cells, 30, 2)
+
+
+def test_a_draw_fits_its_budget() -> None:
+    cells = candidates(*[1.0] * 50) + candidates(*[2.0] * 50, run="other", solver="csvc")
+    for seed in range(20):
+        drawn = draw(cells, 30, seed)
+        cost = sum(one.seconds + PER_CELL_S for one in drawn)
+        assert cost + PER_CONFIG_S * len({one.run for one in drawn}) <= 30
+        assert len(set(drawn)) == len(drawn)
+
+
+def test_a_budget_for_everything_draws_everything() -> None:
+    cells = candidates(1.0, 2.0, 3.0) + candidates(0.1, run="other", solver="csvc")
+    assert set(draw(cells, 600, 0)) == set(cells)
+
+
+def test_cells_too_long_for_the_budget_are_left_out() -> None:
+    assert draw(candidates(61.0, 59.0), 60 / LARGEST_SHARE, 0) == candidates(61.0, 59.0)[1:]
+
+
+def test_short_and_long_cells_both_come_up() -> None:
+    cells = candidates(*[0.1] * 100, *[1.0] * 100, *[10.0] * 100)
+    drawn = [one.seconds for seed in range(50) for one in draw(cells, 60, seed)]
+    share = {value: value * drawn.count(value) / sum(drawn) for value in set(drawn)}
+    assert share.keys() == {0.1, 1.0, 10.0}
+    assert share[10.0] > 0.2
+
+
+def test_data_sets_that_were_not_drawn_come_first() -> None:
+    cells = [
+        Candidate("run", f"{name}{n}", "smo", name, 1.0, ("smo",))
+        for name in ("a", "b", "c") for n in range(20)
+    ]  # fmt: skip
+    for seed in range(20):
+        assert {one.dataset for one in draw(cells, 3.7 + PER_CONFIG_S, seed)} == {"a", "b", "c"}
+
+
+def test_cells_that_agreed_before_come_last() -> None:
+    known = [Candidate("run", f"k{n}", "smo", "a", 0.1, ("smo",), is_known=True) for n in range(50)]
+    new = [Candidate("run", f"n{n}", "smo", "a", 1.0, ("smo",)) for n in range(3)]
+    drawn = draw(known + new, 12, 0)
+    assert {one.key for one in drawn[:3]} == {"n0", "n1", "n2"}
+
+
+def kept() -> Iterator[tuple[Candidate, dict[str, object]]]:
+    for run in _kept_runs([ROOT / "results"]):
+        lines = {line["key"]: line for line in result_lines(run.folder)}
+        for one in run.candidates:
+            yield one, lines[one.key]
+
+
+@pytest.mark.slow
+def test_five_minutes_find_a_change_of_any_solver_fold_or_kernel() -> None:
+    """Simulate draws from the kept records; a change is found where a drawn cell depends on it."""
+    facts = dict(kept())
+    cells = list(facts)
+    within = [one for one in cells if one.seconds <= LARGEST_SHARE * MINUTES * 60]
+    modules = {module for one in within for module in one.modules}
+    found = dict.fromkeys([*modules, "folds", "kernel"], 0)
+    for seed in range(N_DRAWS):
+        # The first pass alone is a lower bound, in a fifth of the time.
+        draws = Draw(cells, MINUTES * 60, seed)
+        draws.visit_solvers()
+        drawn = draws.chosen
+        seen = {module for one in drawn for module in one.modules}
+        for module in seen:
+            found[module] += 1
+        found["folds"] += any(facts[one].get("fold") is not None for one in drawn)
+        found["kernel"] += any(facts[one].get("kernel") not in (None, "linear") for one in drawn)
+    rates = {name: count / N_DRAWS for name, count in found.items()}
+    assert min(rates.values()) > 0.95, json.dumps(rates, indent=1)
