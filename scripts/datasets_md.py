@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from svmbench.base import inert
+from svmbench.base import escape
 from svmbench.base.paper_folders import papers
 from svmbench.data import card
 from svmbench.data.entries import Entry, Statement
@@ -146,8 +146,8 @@ def _paper_table(paper: str, used: dict[str, Entry]) -> str:
 
 def _printed_name(name: str, said: Statement) -> str:
     if said.stands_in_for:
-        return f"*for {inert.markdown(said.stands_in_for)}*"
-    return inert.markdown(said.published_as or name)
+        return f"*for {escape.markdown(said.stands_in_for)}*"
+    return escape.markdown(said.published_as or name)
 
 
 def _states(said: Statement) -> str:
@@ -161,9 +161,9 @@ def _states(said: Statement) -> str:
 
 def _agreement(one: Entry, said: Statement) -> str:
     if card.differences(one, said):
-        return f"**differs**: {inert.markdown(said.why)}"
+        return f"**differs**: {escape.markdown(said.why)}"
     if said.why:
-        return inert.markdown(said.why)
+        return escape.markdown(said.why)
     if not card.stated(said):
         return ""
     return "agrees" if card.was_seen(one) else "not seen yet"
@@ -185,22 +185,22 @@ def _facts_table(entries: dict[str, Entry]) -> str:
 
 
 def _story(one: Entry) -> str:
-    lines = [f"**`{one.name}`** — {inert.markdown(one.title)}."]
+    lines = [f"**`{one.name}`** — {escape.markdown(one.title)}."]
     shape = f"{one.n_samples:,} × {one.n_features:,}"
     if one.n_test:
         shape += f", {one.n_test:,} test rows"
     if one.density is not None:
         shape += f", {100 * one.density:.3g} % non-zero"
     lines.append(f"{shape}.")
-    lines += map(inert.markdown, card.derivation_in_words(one))
-    lines += map(inert.markdown, one.notes)
+    lines += map(escape.markdown, card.derivation_in_words(one))
+    lines += map(escape.markdown, one.notes)
     lines += [
-        inert.markdown(f"{file.name}: {card.verification(file)}.")
+        escape.markdown(f"{file.name}: {card.verification(file)}.")
         for file in one.files
         if file.rebuilt
     ]
-    said = inert.markdown(f"{one.citation} Licence: {one.licence}.")
-    lines.append(f"{said} <{inert.markdown_label(one.homepage)}>")
+    said = escape.markdown(f"{one.citation} Licence: {one.licence}.")
+    lines.append(f"{said} <{escape.markdown_label(one.homepage)}>")
     return " ".join(lines)
 
 

@@ -1,4 +1,4 @@
-"""What every other package may import, and what imports none of them.
+"""Foundations that every other package may import, and that import none of them.
 
 errors.py
     Exceptions whose text is a sentence for the person at the keyboard, with their exit codes.
@@ -8,13 +8,13 @@ paths.py
     The cache folder, and the files that ship with the package.
 files.py
     Reading and writing files of results folders without following a link.
-inert.py
+escape.py
     Escaping text of unknown origin for terminal, Markdown, HTML, LaTeX, SVG and CSV.
-misfits.py
+validation_messages.py
     What pydantic finds wrong, as sentences.
 toml_source.py
     The one parser of TOML, within bounds.
-side_by_side.py
+parallel_map.py
     One function over several items in worker processes that end with the command.
 compiled.py
     The Numba decorator of every inner loop, and its cache.

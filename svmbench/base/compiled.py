@@ -44,7 +44,7 @@ def _cache_key() -> str:
 
 
 def _can_be_used(folder: Path) -> bool:
-    """Whether a folder can be written, and by nobody else: what lies there is run."""
+    """Return True if this user alone can write to a folder: files there are run."""
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         folder.mkdir(mode=0o700, exist_ok=True)

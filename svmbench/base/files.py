@@ -65,7 +65,7 @@ def open_file(
 
 
 def read_bytes(path: Path, most: int = MOST_BYTES_WHOLE, *, within: Path | None = None) -> bytes:
-    """Return what a regular file of a results folder holds; errors are those of `open_file`."""
+    """Return the content of a regular file of a results folder; errors as in `open_file`."""
     with open_file(path, most, within=within) as stream:
         # Not more, though it may grow meanwhile; and a reader takes as much memory as it asks for.
         return stream.read(os.fstat(stream.fileno()).st_size)
@@ -83,7 +83,7 @@ def read_text(path: Path, most: int = MOST_BYTES_WHOLE) -> str:
 
 
 def read_json(path: Path) -> Any:
-    """Return what a JSON file of a results folder holds.
+    """Return the content of a JSON file of a results folder.
 
     Raises
     ------
@@ -123,7 +123,7 @@ def open_to_append(path: Path) -> int:
 
 
 def is_there(path: Path) -> bool:
-    """Return whether something has a name in a results folder, be it a link that leads nowhere."""
+    """Return True if a name exists in a results folder, even as a broken link."""
     return os.path.lexists(path)
 
 

@@ -30,7 +30,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from svmbench.base import paths
 from svmbench.base.errors import ConfigError
-from svmbench.base.inert import line
+from svmbench.base.escape import line
 from svmbench.base.toml_source import read_toml
 
 #: The environment variable that names further folders.
@@ -50,7 +50,7 @@ class _Strict(BaseModel):
 
 
 class Printed(_Strict):
-    """What a paper calls things; a name that is not listed is the same in this suite.
+    """The names that a paper uses; a name that is not listed is the same in this suite.
 
     Attributes
     ----------
@@ -188,7 +188,7 @@ def _paper(folder: Path, source: str) -> Paper:
     try:
         read = _PaperFile.model_validate(content)
     except ValidationError as error:
-        from svmbench.base.misfits import sentence
+        from svmbench.base.validation_messages import sentence
 
         said = error.errors()[:_MOST_PROBLEMS]
         raise ConfigError(

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from svmbench.base.errors import ConfigError
-from svmbench.base.inert import line
+from svmbench.base.escape import line
 
 PACKAGE = Path(__file__).resolve().parents[1]
 

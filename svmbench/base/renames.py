@@ -8,6 +8,9 @@ from __future__ import annotations
 
 #: By the dotted name below the package until 2026-11-23 or 2026-11-24, the name since.
 RENAMED = {
+    "base.inert": "base.escape",
+    "base.misfits": "base.validation_messages",
+    "base.side_by_side": "base.parallel_map",
     "catalogue": "baselines.catalogue",
     "commands": "cli.commands",
     "completion": "cli.completion",
@@ -168,10 +171,10 @@ RENAMED = {
     "experiment.worker": "experiment.run.worker",
     "experiment.yaml_source": "experiment.config.yaml_source",
     "files": "base.files",
-    "inert": "base.inert",
+    "inert": "base.escape",
     "listing": "cli.listing",
     "logs": "cli.logs",
-    "misfits": "base.misfits",
+    "misfits": "base.validation_messages",
     "options": "cli.options",
     "paths": "base.paths",
     "progress": "cli.progress",
@@ -206,7 +209,7 @@ RENAMED = {
     "scores.calibration": "schema.scores.calibration",
     "scores.contract": "schema.scores.contract",
     "scores.measures": "schema.scores.measures",
-    "side_by_side": "base.side_by_side",
+    "side_by_side": "base.parallel_map",
     "specs": "schema.specs",
     "terminal": "cli.terminal",
     "toml_source": "base.toml_source",

@@ -13,7 +13,7 @@ from typing import Any
 
 from svmbench.base import paths
 from svmbench.base.errors import ConfigError
-from svmbench.base.inert import line
+from svmbench.base.escape import line
 
 #: A file of more bytes is not read; the registry that ships has 92 kB.
 MOST_BYTES = 1 << 20
@@ -93,7 +93,7 @@ def _check_keys(text: str, shown: str) -> None:
 
 
 def count_values(value: Any) -> int:
-    """Return how many values there are in one, itself, its tables and its lists counted."""
+    """Count the values inside a value: itself, its tables and its lists included."""
     number, todo = 0, [value]
     while todo:
         each = todo.pop()

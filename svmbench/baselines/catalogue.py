@@ -21,7 +21,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from svmbench.base.errors import SvmbenchError, UnknownNameError
-from svmbench.base.inert import line
+from svmbench.base.escape import line
 from svmbench.base.renames import present_name
 from svmbench.baselines.templates import is_program
 from svmbench.schema.scores import SCORES

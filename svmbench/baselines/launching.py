@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from svmbench.base.errors import ProgramError
-from svmbench.base.inert import line
+from svmbench.base.escape import line
 
 _LAUNCHER = Path(__file__).with_name("launcher.py")
 

@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from sklearn.datasets import load_svmlight_file
 
 from svmbench.base.errors import ProgramError
-from svmbench.base.inert import line
+from svmbench.base.escape import line
 from svmbench.core.contract.declaration import KERNELS
 from svmbench.core.contract.problems import PROBLEMS, Values
 from svmbench.core.kernels.kernels import KernelFunction

@@ -21,7 +21,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from svmbench.base.errors import ConfigError, ProgramError
-from svmbench.base.inert import line
+from svmbench.base.escape import line
 from svmbench.baselines import templates
 from svmbench.baselines.clock import handing_over, now
 from svmbench.baselines.launching import Ended, launch

@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from svmbench.base import inert
+from svmbench.base import escape
 from svmbench.base.errors import (
     EXIT_ERROR,
     EXIT_FAILED_CELLS,
@@ -414,7 +414,7 @@ def _usage(error: click.ClickException) -> str:
     """Return in a sentence what is wrong with the words that were given, and where to look."""
     from svmbench.base.errors import suggestion
 
-    said = " ".join(inert.line(error.format_message(), 400).split()).rstrip(".")
+    said = " ".join(escape.line(error.format_message(), 400).split()).rstrip(".")
     context = error.ctx if isinstance(error, click.UsageError) else None
     if context is None:
         return said
@@ -424,7 +424,7 @@ def _usage(error: click.ClickException) -> str:
             for each in context.command.get_params(context)
             for name in (*each.opts, *each.secondary_opts)
         ]
-        name = inert.line(error.option_name, 80)
+        name = escape.line(error.option_name, 80)
         said = f"there is no option {name!r}{suggestion(name, known)}"
     return f"{said} ('{context.command_path} --help' shows what there is)"
 
@@ -453,7 +453,7 @@ def _main(words: list[str], debug: bool) -> int:
         if debug:
             raise
         if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-            place = f"can't write {inert.line(error.filename, 400)}: " if error.filename else ""
+            place = f"can't write {escape.line(error.filename, 400)}: " if error.filename else ""
             terminal.complain(f"svmbench: {place}{error.strerror}")
             return EXIT_ERROR
         if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):

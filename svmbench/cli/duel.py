@@ -113,7 +113,7 @@ def _spec(racer: Racer) -> Any:
     """Return the racer as configs have it, with their checks of its values."""
     from pydantic import ValidationError
 
-    from svmbench.base.misfits import sentence
+    from svmbench.base.validation_messages import sentence
     from svmbench.experiment.settings.blocks import SolverSpec
 
     try:

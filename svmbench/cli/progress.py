@@ -16,7 +16,7 @@ from rich.progress import (
     TransferSpeedColumn,
 )
 
-from svmbench.base import inert
+from svmbench.base import escape
 from svmbench.cli import terminal
 from svmbench.cli.logs import LOG
 
@@ -38,7 +38,7 @@ def cell_name(cell: Cell) -> str:
         parts.append(str(shown["solver"]).replace("|", " / "))
     if shown["fold"] is not None:
         parts.append(f"fold {shown['fold'] + 1}")
-    return inert.line(" · ".join([*parts, str(shown["block"])]))
+    return escape.line(" · ".join([*parts, str(shown["block"])]))
 
 
 class Watcher:
@@ -220,14 +220,14 @@ class Fetching:
         elif self._bar and event.kind == "start":
             self._bar.reset(
                 self._task,
-                description=inert.line(f"{event.name}: preparing"),
+                description=escape.line(f"{event.name}: preparing"),
                 total=None,
                 visible=True,
             )
         elif self._bar and event.kind == "bytes":
             self._bar.update(
                 self._task,
-                description=inert.line(f"{event.name}: {event.file}"),
+                description=escape.line(f"{event.name}: {event.file}"),
                 completed=event.done,
                 total=event.total,
                 visible=True,

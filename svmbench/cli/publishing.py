@@ -214,7 +214,7 @@ def make_site(
     trust : bool, default=False
         Whether the checks of papers run that don't ship with this package.
     """
-    from svmbench.base.side_by_side import side_by_side
+    from svmbench.base.parallel_map import parallel_map
     from svmbench.baselines.catalogue import load_plugins
     from svmbench.papers import judging, papers
     from svmbench.papers.judging.written import summary
@@ -224,7 +224,7 @@ def make_site(
     check_place(output)
     load_plugins()
     # In a process of its own: the classes of all solvers, with their imports, take 150 MiB.
-    (cards,) = side_by_side(_solver_cards, [_SAID_ELSEWHERE], 1)
+    (cards,) = parallel_map(_solver_cards, [_SAID_ELSEWHERE], 1)
     known = judging.read(file, metrics=_metrics(file), trust=trust)
     age = _age(look=freshness)
     verdicts = _verdicts(known, folders, age, trust=trust)

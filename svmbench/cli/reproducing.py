@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from svmbench.base import inert
+from svmbench.base import escape
 from svmbench.base.errors import EXIT_FAILED_CELLS, EXIT_INTERRUPTED, ResultsError, SvmbenchError
 from svmbench.cli import terminal
 from svmbench.cli.completion import ConfigName
@@ -365,11 +365,11 @@ def _end(outcomes: Sequence[Outcome]) -> None:
 
 def _failures(outcome: Outcome) -> Iterator[str]:
     if outcome.error:
-        yield f"{outcome.name}: {inert.line(outcome.error, 400)}"
+        yield f"{outcome.name}: {escape.line(outcome.error, 400)}"
     reasons: list[tuple[str, Any]] = sorted(outcome.reasons.items(), key=lambda pair: -pair[1])
     for reason, count in reasons[:_MOST_REASONS]:
         cells = "cell" if count == 1 else "cells"
-        yield f"{outcome.name}: {count} {cells} {inert.line(reason, 300)}"
+        yield f"{outcome.name}: {count} {cells} {escape.line(reason, 300)}"
     if len(reasons) > _MOST_REASONS:
         rest = sum(count for _, count in reasons[_MOST_REASONS:])
         yield f"{outcome.name}: {rest} more for other reasons"

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TextIO
 
-from svmbench.base import inert
+from svmbench.base import escape
 from svmbench.base.errors import SvmbenchError
 
 
@@ -116,12 +116,12 @@ def _let_go(stream: Steady) -> None:
 
 def say(text: object = "") -> None:
     """Tell a person something in one line, on standard output, as far as it can be read there."""
-    emit(inert.line(text))
+    emit(escape.line(text))
 
 
 def complain(text: object) -> None:
     """Tell a person what went wrong, a line a problem, on standard error."""
-    _put(sys.stderr, inert.lines(text))
+    _put(sys.stderr, escape.lines(text))
 
 
 def emit(text: str) -> None:
@@ -182,7 +182,7 @@ def print_columns(rows: Iterable[Sequence[object]], header: Sequence[str] = ()) 
     header : sequence of str, optional
         Names of the columns; without them there is no header line.
     """
-    texts = [[inert.line(cell) for cell in row] for row in rows]
+    texts = [[escape.line(cell) for cell in row] for row in rows]
     lines = [list(header), *texts] if header else texts
     n_columns = max(map(len, lines), default=0)
     lines = [[*line, *[""] * (n_columns - len(line))] for line in lines]
@@ -234,7 +234,7 @@ def _rich_table(lines: list[list[str]], has_header: bool, most: int) -> Any:
 
 def tell(console: Any, text: object) -> None:
     """Print a line on rich's console, as text: no markup, no colours, no line breaks."""
-    console.print(inert.line(text), markup=False, highlight=False, soft_wrap=True)
+    console.print(escape.line(text), markup=False, highlight=False, soft_wrap=True)
 
 
 def console(*, quiet: bool = False) -> Any:

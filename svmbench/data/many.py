@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from svmbench.base.errors import DataError, DataUnavailableError
-from svmbench.base.side_by_side import side_by_side
+from svmbench.base.parallel_map import parallel_map
 from svmbench.data import prepare
 from svmbench.data.entries import shown_address
 from svmbench.data.registry import entry, parse_name
@@ -150,7 +150,7 @@ def fetch_many(
             todo.append(name)
     if jobs > 1 and len(todo) > 1:
         prepared = partial(_one, mirror=mirror, official=official)
-        for outcome in side_by_side(prepared, todo, jobs):
+        for outcome in parallel_map(prepared, todo, jobs):
             outcomes[outcome.name] = outcome
             tell(Event("done", outcome.name, outcome=outcome))
     else:

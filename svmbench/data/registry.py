@@ -18,8 +18,8 @@ from pydantic import ValidationError
 
 from svmbench.base import paper_folders, paths
 from svmbench.base.errors import ConfigError, UnknownNameError
-from svmbench.base.misfits import none_of, sentence
 from svmbench.base.toml_source import count_values, read_toml
+from svmbench.base.validation_messages import none_of, sentence
 from svmbench.data.entries import Entry, Statement, Strict
 
 #: Values of all entries together, with what they have from those that they are based on; those

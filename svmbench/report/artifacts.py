@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from svmbench.base.errors import DamagedResultsError
+from svmbench.base.escape import line
 from svmbench.base.files import read_bytes
-from svmbench.base.inert import line
 
 #: The most bytes that a file of arrays may have, as stored and unpacked; a grid of 1,000 × 1,000
 #: values has 8 MB.

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from svmbench.base import inert
+from svmbench.base import escape
 from svmbench.base.errors import DamagedResultsError
 from svmbench.base.files import remove, write_bytes, write_text
 from svmbench.report.curves import Curves, exponents_csv, read_plot, trace_curves
@@ -166,30 +166,30 @@ def _joined(
 ) -> str:
     done = sum(cell.status == "ok" for cell in run.cells)
     environments = used_environments(run.cells)
-    lines = [f"# {inert.markdown(run.title)}", ""]
+    lines = [f"# {escape.markdown(run.title)}", ""]
     lines.append(
-        f"Config {inert.markdown_code(run.name)}"
-        + (f", paper {inert.markdown_code(run.paper)}" if run.paper else "")
-        + f", profile **{inert.markdown(run.profile or 'none')}**;"
+        f"Config {escape.markdown_code(run.name)}"
+        + (f", paper {escape.markdown_code(run.paper)}" if run.paper else "")
+        + f", profile **{escape.markdown(run.profile or 'none')}**;"
         f" {done} of {len(run.cells)} cells have results."
     )
     lines.append("")
     described = [describe_environment(run, name) for name in environments]
-    lines += [f"- Environment {inert.markdown(one)}" for one in described]
-    lines += [f"- {inert.markdown(note)}" for note in run.notes]
+    lines += [f"- Environment {escape.markdown(one)}" for one in described]
+    lines += [f"- {escape.markdown(note)}" for note in run.notes]
     if lines[-1]:
         lines.append("")
     lines += sections
     if not tables:
         lines += ["This config asks for no tables; `table.csv` has every number.", ""]
     for one in curves:
-        lines += [f"## {inert.markdown(one.spec.heading)}", ""]
+        lines += [f"## {escape.markdown(one.spec.heading)}", ""]
         if not one.panels:
-            lines += [f"Not drawn, there is no point: {inert.markdown(one.gaps)}.", ""]
+            lines += [f"Not drawn, there is no point: {escape.markdown(one.gaps)}.", ""]
             continue
-        lines += [f"![{inert.markdown_label(one.spec.heading)}]({one.spec.name}.svg)", ""]
-        lines += [f"- {inert.markdown(sentence)}" for sentence in exponents(one)]
-        lines += [f"- Crossing: {inert.markdown(sentence)}." for sentence in one.crossings]
+        lines += [f"![{escape.markdown_label(one.spec.heading)}]({one.spec.name}.svg)", ""]
+        lines += [f"- {escape.markdown(sentence)}" for sentence in exponents(one)]
+        lines += [f"- Crossing: {escape.markdown(sentence)}." for sentence in one.crossings]
         if lines[-1]:
             lines.append("")
     return "\n".join(lines).rstrip("\n") + "\n"

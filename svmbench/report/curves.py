@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from svmbench.base import inert
+from svmbench.base import escape
 from svmbench.base.errors import DamagedResultsError
 from svmbench.report import published
 from svmbench.report.kinds import kind_of
@@ -298,7 +298,7 @@ def exponents_csv(curves: Curves) -> str:
             printed = "" if series.printed_exponent is None else f"{series.printed_exponent:g}"
             fits = (_fit_fields(series.fit), _fit_fields(series.printed_fit))
             line = [panel.title, series.name, curves.y, *fits[0], printed, *fits[1]]
-            writer.writerow(map(inert.csv_field, line))
+            writer.writerow(map(escape.csv_field, line))
     return out.getvalue()
 
 
@@ -336,9 +336,9 @@ def _series(spec: PlotSpec, y: str, name: str, cells: Sequence[Cell]) -> Series:
         return Series(name, tuple(points))
     for point in points:
         if isinstance(point.x, str):
-            shown = inert.line(point.x, 60)
+            shown = escape.line(point.x, 60)
             raise DamagedResultsError(
-                f"plot {inert.line(spec.name, 60)!r}: {spec.x} is {shown!r}, and no number to fit"
+                f"plot {escape.line(spec.name, 60)!r}: {spec.x} is {shown!r}, and no number to fit"
             )
     drawable = tuple(point for point in points if point.x > 0 and point.y > 0)
     fit = fit_power_law([p.x for p in drawable], [p.y for p in drawable]) if drawable else None

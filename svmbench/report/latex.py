@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from svmbench.base import inert
+from svmbench.base import escape
 from svmbench.report.builder import Content
 from svmbench.report.grids import Box, Grid, grid_of
 from svmbench.report.media import LATEX, Sentence
@@ -46,7 +46,7 @@ def paper_files(content: Content, *, allow_contended: bool = False) -> dict[str,
             r"\begin{figure}",
             r"\centering",
             rf"\includegraphics[width=\linewidth]{{{name}}}",
-            rf"\caption{{{inert.latex(one.spec.heading)}. {inert.latex(said)}.}}",
+            rf"\caption{{{escape.latex(one.spec.heading)}. {escape.latex(said)}.}}",
             rf"\label{{fig:{_label(f'{run.name}-{name}')}}}",
             r"\end{figure}",
         ]
@@ -78,7 +78,7 @@ def latex_table(grid: Grid, label: str) -> str:
             r"\toprule",
             *_heads(grid),
             r"\midrule",
-            *(_row([*map(inert.latex, names), *map(_cell, boxes)]) for names, boxes in grid.rows),
+            *(_row([*map(escape.latex, names), *map(_cell, boxes)]) for names, boxes in grid.rows),
             r"\bottomrule",
             r"\end{tabular}}",
         ]
@@ -87,12 +87,14 @@ def latex_table(grid: Grid, label: str) -> str:
 
 def _heads(grid: Grid) -> list[str]:
     n_fields = len(grid.fields)
-    last = _row([*map(inert.latex, grid.fields), *(inert.latex(head.text) for head in grid.heads)])
+    last = _row(
+        [*map(escape.latex, grid.fields), *(escape.latex(head.text) for head in grid.heads)]
+    )
     if not grid.groups:
         return [last]
     groups, rules, column = [], [], n_fields + 1
     for head in grid.groups:
-        groups.append(rf"\multicolumn{{{head.span}}}{{c}}{{{inert.latex(head.text)}}}")
+        groups.append(rf"\multicolumn{{{head.span}}}{{c}}{{{escape.latex(head.text)}}}")
         rules.append(rf"\cmidrule(lr){{{column}-{column + head.span - 1}}}")
         column += head.span
     return [_row([""] * n_fields + groups), " ".join(rules), last]
@@ -100,9 +102,9 @@ def _heads(grid: Grid) -> list[str]:
 
 def _cell(box: Box) -> str:
     text = box.text
-    value = LATEX.strong(text.value) if box.best else inert.latex(text.value)
-    said = " ".join(filter(None, (value, inert.latex(text.spread)))) + inert.latex(text.marks)
-    return " ".join(filter(None, (said, inert.latex(text.folds), inert.latex(text.printed))))
+    value = LATEX.strong(text.value) if box.best else escape.latex(text.value)
+    said = " ".join(filter(None, (value, escape.latex(text.spread)))) + escape.latex(text.marks)
+    return " ".join(filter(None, (said, escape.latex(text.folds), escape.latex(text.printed))))
 
 
 def _row(texts: Sequence[str]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from svmbench.base import inert
+from svmbench.base import escape
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ Sentence = Sequence[str | Strong | Code]
 
 @dataclass(frozen=True)
 class Medium:
-    """How text reads in one medium; each function makes it inert there.
+    """How text reads in one medium; each function escapes it there.
 
     Attributes
     ----------
@@ -50,14 +50,16 @@ class Medium:
         return self.code(piece.text) if isinstance(piece, Code) else self.text(piece)
 
 
-MARKDOWN = Medium(inert.markdown, lambda text: f"**{inert.markdown(text)}**", inert.markdown_code)
+MARKDOWN = Medium(
+    escape.markdown, lambda text: f"**{escape.markdown(text)}**", escape.markdown_code
+)
 HTML = Medium(
-    inert.html,
-    lambda text: f"<strong>{inert.html(text)}</strong>",
-    lambda text: f"<code>{inert.html(text)}</code>",
+    escape.html,
+    lambda text: f"<strong>{escape.html(text)}</strong>",
+    lambda text: f"<code>{escape.html(text)}</code>",
 )
 LATEX = Medium(
-    inert.latex,
-    lambda text: rf"\textbf{{{inert.latex(text)}}}",
-    lambda text: rf"\texttt{{{inert.latex(text)}}}",
+    escape.latex,
+    lambda text: rf"\textbf{{{escape.latex(text)}}}",
+    lambda text: rf"\texttt{{{escape.latex(text)}}}",
 )

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from svmbench.base import inert
+from svmbench.base import escape
 from svmbench.report.curves import Curves, Series
 from svmbench.report.kinds import kind_of
 from svmbench.report.provenance import describe_cpu, used_environments
@@ -101,7 +101,7 @@ def draw(
     # On top of matplotlib's defaults: a user's own style would change the bytes.
     with matplotlib.style.context(["default", _STYLE]):
         hollow = not allow_contended
-        said = "" if bare else inert.drawn(footer(run, curves, hollow=hollow))
+        said = "" if bare else escape.drawn(footer(run, curves, hollow=hollow))
         figure = _figure(curves, said, hollow=hollow, bare=bare)
         FigureCanvasAgg(figure)
         contents = {}
@@ -135,24 +135,24 @@ def _inert(curves: Curves) -> Curves:
 
     def drawn_series(series: Series) -> Series:
         points = (
-            replace(point, x=inert.drawn(point.x)) if isinstance(point.x, str) else point
+            replace(point, x=escape.drawn(point.x)) if isinstance(point.x, str) else point
             for point in series.points
         )
-        return replace(series, name=inert.drawn(series.name), points=tuple(points))
+        return replace(series, name=escape.drawn(series.name), points=tuple(points))
 
     return replace(
         curves,
-        spec=curves.spec.model_copy(update={"title": inert.drawn(curves.spec.heading)}),
+        spec=curves.spec.model_copy(update={"title": escape.drawn(curves.spec.heading)}),
         panels=tuple(
             replace(
                 panel,
-                title=inert.drawn(panel.title),
+                title=escape.drawn(panel.title),
                 series=tuple(map(drawn_series, panel.series)),
             )
             for panel in curves.panels
         ),
-        x_label=inert.drawn(curves.x_label),
-        y_label=inert.drawn(curves.y_label),
+        x_label=escape.drawn(curves.x_label),
+        y_label=escape.drawn(curves.y_label),
     )
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from svmbench.base import paper_folders, paths
 from svmbench.base.errors import ConfigError
-from svmbench.base.inert import line
+from svmbench.base.escape import line
 
 _PREFIX = re.compile(r"(?P<base>.+)\[:(?P<size>\d+)\]")
 

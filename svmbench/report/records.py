@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from svmbench.base import inert
+from svmbench.base import escape
 from svmbench.base.errors import DamagedResultsError, ResultsError
 from svmbench.report import shapes, wording
 from svmbench.report.newest import Found, Once, Shown, dimensions_of, one_line, plural
@@ -263,7 +263,7 @@ def _read_plan(path: Path) -> dict[str, Any]:
     for cell in cells:
         # Files are named by it.
         if not re.fullmatch(r"[\w-]{1,128}", cell["key"], re.ASCII):
-            shown = inert.line(cell["key"], 60)
+            shown = escape.line(cell["key"], 60)
             raise DamagedResultsError(f"{path} is not a plan: {shown!r} is no cell's key")
     if not isinstance(plan.get("config") or {}, dict):
         raise DamagedResultsError(

@@ -15,7 +15,7 @@ from typing import Any
 
 from svmbench.base import files
 from svmbench.base.errors import DamagedResultsError
-from svmbench.base.inert import line
+from svmbench.base.escape import line
 from svmbench.schema.record import LONGEST_NAME
 
 #: The most cells of a plan or a baseline: four times those that a config may have. The largest kept

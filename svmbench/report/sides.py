@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, NotRequired, TypedDict, cast
 
 from svmbench.base.errors import DamagedResultsError, ResultsError
+from svmbench.base.escape import line
 from svmbench.base.files import write_text
-from svmbench.base.inert import line
 from svmbench.report import shapes
 from svmbench.report.newest import dimensions_of
 from svmbench.report.provenance import place

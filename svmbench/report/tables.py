@@ -11,9 +11,9 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from svmbench.base import inert
+from svmbench.base import escape
 from svmbench.base.errors import DamagedResultsError
-from svmbench.base.misfits import sentence, shown
+from svmbench.base.validation_messages import sentence, shown
 from svmbench.report import captions, wording
 from svmbench.report.cuts import is_cut
 from svmbench.report.media import MARKDOWN
@@ -97,7 +97,7 @@ def read_checked(model: type[SpecType], raw: Mapping[str, Any], where: str) -> S
         first = error.errors()[0]
         key = next((part for part in first["loc"] if isinstance(part, str)), "")
         named = shown(raw.get("name"))
-        said = f"{inert.line(key, 60)}: {sentence(first)}"
+        said = f"{escape.line(key, 60)}: {sentence(first)}"
         raise DamagedResultsError(f"{where} {named}: {said}") from error
 
 
@@ -191,7 +191,7 @@ def wide_csv(run: Run, table: Table) -> str:
         header += [stem + suffix for suffix in suffixes]
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(map(inert.csv_field, [*header, "scaling", "profile", "environment"]))
+    writer.writerow(map(escape.csv_field, [*header, "scaling", "profile", "environment"]))
     for row in table.row_keys:
         line = [_shown(value) for value in row]
         environments: dict[str, None] = {}
@@ -201,7 +201,7 @@ def wide_csv(run: Run, table: Table) -> str:
             entry = table.entries.get((row, column, metric))
             environments.update(dict.fromkeys(entry.summary.environments if entry else ()))
         line += [run.block_scaling(table.spec.block), run.profile, ";".join(environments)]
-        writer.writerow(map(inert.csv_field, line))
+        writer.writerow(map(escape.csv_field, line))
     return out.getvalue()
 
 
@@ -234,7 +234,7 @@ def markdown(run: Run, table: Table, *, allow_contended: bool = False) -> str:
     """Return a section of Markdown: the table, its provenance, footnotes and missing cells."""
     spec = table.spec
     caption = " ".join(map(MARKDOWN.spell, captions.caption(run, table)))
-    lines = [f"## {inert.markdown(spec.heading)}", "", caption, ""]
+    lines = [f"## {escape.markdown(spec.heading)}", "", caption, ""]
     if not table.row_keys:
         lines += ["No cells: this profile's plan has none for this table.", ""]
         return "\n".join(lines)
@@ -257,11 +257,11 @@ def markdown(run: Run, table: Table, *, allow_contended: bool = False) -> str:
         lines += [MARKDOWN.spell(note), ""]
     gaps = missing(run.block_cells(spec.block))
     if gaps:
-        lines += ["Missing cells:", "", *(f"- {inert.markdown(gap)}" for gap in gaps), ""]
+        lines += ["Missing cells:", "", *(f"- {escape.markdown(gap)}" for gap in gaps), ""]
     else:
         lines += ["Missing cells: none.", ""]
     if without := undefined(run, table.cells, spec.metrics):
-        lines += ["Undefined values:", "", *(f"- {inert.markdown(line)}" for line in without), ""]
+        lines += ["Undefined values:", "", *(f"- {escape.markdown(line)}" for line in without), ""]
     return "\n".join(lines)
 
 
@@ -361,7 +361,7 @@ def _head(run: Run, column: tuple[Any, ...], metric: str) -> str:
 
 
 def _markdown_row(texts: Iterable[str]) -> str:
-    return "| " + " | ".join(inert.markdown(text) for text in texts) + " |"
+    return "| " + " | ".join(escape.markdown(text) for text in texts) + " |"
 
 
 def _shown(value: Any) -> str:

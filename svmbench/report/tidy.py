@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterator, Sequence
 
-from svmbench.base import inert
+from svmbench.base import escape
 from svmbench.report import wording
 from svmbench.report.cuts import is_cut
 from svmbench.report.races import take_apart
@@ -80,7 +80,7 @@ def tidy_lines(
 
 
 def _inert(row: dict[str, object]) -> dict[str, object]:
-    return {column: inert.csv_field(value) for column, value in row.items()}
+    return {column: escape.csv_field(value) for column, value in row.items()}
 
 
 def _row(

@@ -24,8 +24,8 @@ from pydantic import (
 )
 
 from svmbench.base.errors import suggestion
-from svmbench.base.misfits import none_of, shown
 from svmbench.base.paths import PACKAGE
+from svmbench.base.validation_messages import none_of, shown
 from svmbench.schema.record import IDENTITY, canonical
 
 #: Dimensions that are no parameter of anything.

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from svmbench.base import inert
+from svmbench.base import escape
 from svmbench.report.axes import COLOURS
 
 #: Lengths are in pixels of a page.
@@ -146,7 +146,7 @@ def _stroke(
 
 
 def _text(x: float, y: float, text: str, anchor: str) -> str:
-    shown = inert.html(inert.line(text, _LONGEST))
+    shown = escape.html(escape.line(text, _LONGEST))
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{shown}</text>'
 
 

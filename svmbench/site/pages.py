@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from svmbench.base import inert
+from svmbench.base import escape
 from svmbench.papers.judging.outcomes import outcomes
 from svmbench.papers.judging.verdict import STATES, Verdict
 from svmbench.papers.judging.written import outcome, summary
@@ -106,7 +106,7 @@ class _Pages:
         from markupsafe import Markup
 
         def shown(value: Any) -> Any:
-            return inert.line(value) if type(value) is str else value
+            return escape.line(value) if type(value) is str else value
 
         def spelt(sentence: Sentence) -> Any:
             return Markup(HTML.spell(sentence))

@@ -60,7 +60,7 @@ def products(block: Block, systems: Systems) -> np.ndarray:
     return block.back(U, systems.bias)
 
 
-def side_by_side(
+def parallel_map(
     packed: Packed, nu: np.ndarray, without: np.ndarray, bias: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Solve all systems.
@@ -125,7 +125,7 @@ def points(
         trains = [-1] if n_folds == 1 else [*range(n_folds), *([-1] if and_all else [])]
         without = np.repeat(trains, len(models))
         nu = np.tile([1.0 / (2.0 * model.C) for model in models], len(trains))
-        W, q, R, steps = side_by_side(packed, nu, without, bias)
+        W, q, R, steps = parallel_map(packed, nu, without, bias)
         passes = packed.passes
     seconds = (perf_counter() - start) / len(nu)
     for s, fold in enumerate(without):

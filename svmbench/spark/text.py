@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 import scipy.sparse as sp
 
 from svmbench.base.errors import DataError
-from svmbench.base.inert import line as shown
+from svmbench.base.escape import line as shown
 from svmbench.spark.rows import NO_FOLDS, Folds
 
 #: So much of a line stands in a sentence.

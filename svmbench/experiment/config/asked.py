@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from svmbench.base.errors import suggestion
-from svmbench.base.misfits import shown
+from svmbench.base.validation_messages import shown
 from svmbench.experiment.config.drafts import Draft
 from svmbench.experiment.config.findings import Findings
 from svmbench.experiment.config.models import Config

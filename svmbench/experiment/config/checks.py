@@ -7,9 +7,9 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from svmbench.base import inert
+from svmbench.base import escape
 from svmbench.base.errors import ConfigError, SvmbenchError, suggestion
-from svmbench.base.misfits import shown
+from svmbench.base.validation_messages import shown
 from svmbench.baselines.templates import is_program
 from svmbench.experiment.config.capabilities import is_here
 from svmbench.experiment.config.drafts import STAND_IN, Draft
@@ -129,7 +129,7 @@ def _check_values(
         try:
             check(found(**params))
         except (ValueError, TypeError) as error:
-            said = f"solver {spec.name!r}: {inert.line(error, 300)}"
+            said = f"solver {spec.name!r}: {escape.line(error, 300)}"
             findings.add(where, said, place)
             if where[-1] == "params":
                 return  # else all that follows says so again

@@ -15,7 +15,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from svmbench.base.errors import nearest, suggestion
-from svmbench.base.misfits import none_of, sentence
+from svmbench.base.validation_messages import none_of, sentence
 from svmbench.experiment.config.findings import Findings
 from svmbench.experiment.config.models import Config, Profile
 from svmbench.experiment.config.yaml_source import Place

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from svmbench.base.errors import suggestion
-from svmbench.base.inert import line
-from svmbench.base.misfits import shown
+from svmbench.base.escape import line
+from svmbench.base.validation_messages import shown
 from svmbench.experiment.config.yaml_source import Place, YamlSource
 
 

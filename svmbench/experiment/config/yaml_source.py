@@ -16,7 +16,7 @@ from typing import Any
 
 import yaml
 
-from svmbench.base import inert
+from svmbench.base import escape
 from svmbench.base.errors import ConfigError
 
 #: A value's place in the document: keys and list indices from the root.
@@ -307,7 +307,7 @@ def _is_printable(text: str) -> bool:
 
 def fit(text: str) -> str:
     """Return a text as one line of 80 characters at most that a terminal shows, not obeys."""
-    return inert.line(text, 80)
+    return escape.line(text, 80)
 
 
 def _unprintable(text: str, name: str, error: yaml.reader.ReaderError) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from time import perf_counter
 
-from svmbench.base.side_by_side import side_by_side
+from svmbench.base.parallel_map import parallel_map
 from svmbench.experiment.measuring.measure import warm
 
 
@@ -30,7 +30,7 @@ def warm_all(names: Sequence[str], jobs: int = 1) -> Iterator[tuple[str, float]]
     if jobs == 1 or len(names) < 2:
         yield from map(_timed, names)
     else:
-        yield from side_by_side(_timed, names, jobs)
+        yield from parallel_map(_timed, names, jobs)
 
 
 def _timed(name: str) -> tuple[str, float]:

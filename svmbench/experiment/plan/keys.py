@@ -32,7 +32,7 @@ from svmbench.experiment.plan import statements
 DECIDES_NOTHING = (
     "svmbench.data",
     "svmbench.base.errors",
-    "svmbench.base.inert",  # escapes text that a person reads
+    "svmbench.base.escape",  # escapes text that a person reads
     "svmbench.base.paths",
     "svmbench.baselines.catalogue",
     "svmbench.core.contract.copies",  # pickles

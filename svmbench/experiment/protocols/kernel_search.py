@@ -100,7 +100,7 @@ class SearchRows:
     splits: Splits
 
 
-def side_by_side(ground: SearchRows) -> SearchRows:
+def parallel_map(ground: SearchRows) -> SearchRows:
     """Return the same rows in the order in which problems read them: by class, then by fold.
 
     A problem of two classes then gathers its kernel values from runs of columns. The order of the
@@ -292,7 +292,7 @@ def search(
     """
     values = sorted({float(point["C"]) for point in points})
     gammas = sorted({float(point["gamma"]) for point in points})
-    ground = side_by_side(ground)
+    ground = parallel_map(ground)
     distances, rows, codes = ground.distances, ground.rows, ground.codes
     accuracy = np.empty((len(values), len(gammas), len(ground.splits)))
     counted = ("wall_s", "cpu_s", "fits", "unconverged", "gap_stopped", "kernel_evaluations")

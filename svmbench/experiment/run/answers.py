@@ -1,4 +1,4 @@
-"""How a worker's result crosses the pipe: framed, checked, and no larger than a record may be.
+"""Results of workers through a pipe: framed, checked, and no larger than a record may be.
 
 A worker's pipe is open to whatever a solver does to its process: it may write to every descriptor
 it finds, end in the middle of a message, or leave children behind that keep the pipe open. So a
@@ -28,7 +28,7 @@ _LARGEST = 2**63
 
 
 class BadAnswerError(Exception):
-    """What came through the pipe is no result; its text says why, in a sentence."""
+    """A message through the pipe that is no result; the text says why, in a sentence."""
 
 
 def plain(value: Any, place: str = "") -> Any:

@@ -22,7 +22,7 @@ from time import monotonic
 from typing import Any, cast
 
 from svmbench.base.errors import ConfigError, SvmbenchError
-from svmbench.base.inert import line
+from svmbench.base.escape import line
 from svmbench.experiment.measuring import environment
 from svmbench.experiment.plan.planner import code_of, kinds_of
 from svmbench.experiment.run import processes, remote

@@ -25,7 +25,7 @@ from multiprocessing.process import BaseProcess
 from typing import Any, cast
 
 from svmbench.base.errors import SvmbenchError
-from svmbench.base.side_by_side import deaf_to_interrupts
+from svmbench.base.parallel_map import ignoring_interrupts
 from svmbench.experiment.measuring import environment, proc
 from svmbench.experiment.run import answers
 from svmbench.schema.record import Answer
@@ -380,7 +380,7 @@ def _ensure_server() -> None:
     # The server would else look for this package in the current folder first.
     name, value = environment.SAFE_PATH
     own = _variables({name: os.environ.get(name) or value})
-    with deaf_to_interrupts(), _room_for_a_socket(), own:
+    with ignoring_interrupts(), _room_for_a_socket(), own:
         forkserver.ensure_running()
 
 

@@ -14,7 +14,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from svmbench.base.errors import ConfigError, MissingPackageError, SvmbenchError
-from svmbench.base.inert import line
+from svmbench.base.escape import line
 
 #: What an address begins with that asks for workers on this machine.
 LOCAL = "local:"

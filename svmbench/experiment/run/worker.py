@@ -27,8 +27,8 @@ from pathlib import Path
 from typing import Any
 
 from svmbench.base.errors import BudgetError, ProgramError
+from svmbench.base.parallel_map import end_with_parent
 from svmbench.base.paths import PACKAGE, cache_dir
-from svmbench.base.side_by_side import end_with_parent
 from svmbench.data import store
 from svmbench.experiment.measuring import measure, proc
 from svmbench.experiment.run import answers, processes

@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar, Literal, cast
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
-from svmbench.base.misfits import shown as said
+from svmbench.base.validation_messages import shown as said
 from svmbench.baselines import templates
 from svmbench.experiment.settings.cells import DatasetChoice, NoveltyChoice, WrittenChoice
 from svmbench.experiment.settings.values import (

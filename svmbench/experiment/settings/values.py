@@ -17,7 +17,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from svmbench.base.misfits import shown
+from svmbench.base.validation_messages import shown
 from svmbench.schema.specs import LONGEST_NAME
 
 

@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from svmbench.base.errors import ConfigError, SvmbenchError, suggestion
-from svmbench.base.inert import line
+from svmbench.base.escape import line
 from svmbench.base.paper_folders import Paper, papers
 from svmbench.papers.judging.checks import CHECKS, load
 from svmbench.papers.judging.cuts import to_decide, whole_alone

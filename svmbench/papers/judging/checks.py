@@ -14,7 +14,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 from svmbench.base.errors import SvmbenchError
-from svmbench.base.inert import line
+from svmbench.base.escape import line
 from svmbench.base.paper_folders import Paper
 from svmbench.papers.judging.entries import Claim
 from svmbench.papers.judging.evidence import Evidence, Source

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from svmbench.base.errors import ConfigError, suggestion
-from svmbench.base.inert import line
+from svmbench.base.escape import line
 from svmbench.base.toml_source import read_toml
 
 #: No threshold of a claim is larger.

@@ -1,4 +1,4 @@
-"""Verdicts as text: for a terminal, as JSON, Markdown or LaTeX. Names come out inert."""
+"""Verdicts as text: for a terminal, as JSON, Markdown or LaTeX. Names are escaped."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 
-from svmbench.base import inert
+from svmbench.base import escape
 from svmbench.papers.judging.verdict import (
     NOT_REPRODUCED,
     OPEN,
@@ -52,7 +52,7 @@ def as_rows(verdicts: Sequence[Verdict]) -> list[tuple[str, str, str, str]]:
     columns = zip((COLUMNS[0], COLUMNS[1], COLUMNS[3]), *names, strict=True)
     room = WIDTH - sum(max(map(len, column)) for column in columns) - GAP * (len(COLUMNS) - 1)
     return [
-        (one.claim.id, one.state, inert.line(one.found(room), room), one.freshness)
+        (one.claim.id, one.state, escape.line(one.found(room), room), one.freshness)
         for one in verdicts
     ]
 
@@ -109,13 +109,13 @@ def as_markdown(verdicts: Sequence[Verdict]) -> str:
     for verdict in verdicts:
         claim = verdict.claim
         state = f"**{verdict.state}**" + (", stale" if verdict.freshness == "stale" else "")
-        statement = f"{claim.id}: {inert.markdown(claim.statement)}"
-        reason = inert.markdown(inert.line(verdict.reason, _LONGEST))
+        statement = f"{claim.id}: {escape.markdown(claim.statement)}"
+        reason = escape.markdown(escape.line(verdict.reason, _LONGEST))
         reason += (
-            f" To decide it: {inert.markdown(verdict.to_decide)}." if verdict.to_decide else ""
+            f" To decide it: {escape.markdown(verdict.to_decide)}." if verdict.to_decide else ""
         )
         lines.append(f"| {statement} | {state} | {reason} |")
-    return "\n".join([*lines, "", inert.markdown(summary(verdicts)) + "."])
+    return "\n".join([*lines, "", escape.markdown(summary(verdicts)) + "."])
 
 
 def outcome(verdicts: Sequence[Verdict]) -> str:
@@ -142,7 +142,7 @@ def by_paper(verdicts: Sequence[Verdict]) -> str:
     for paper in papers:
         own = [verdict for verdict in verdicts if verdict.claim.paper == paper]
         named = [", ".join(v.claim.id for v in own if v.state == state) for state in STATES]
-        lines.append(f"| {inert.markdown(paper)} | {' | '.join(named)} |")
+        lines.append(f"| {escape.markdown(paper)} | {' | '.join(named)} |")
     return "\n".join(lines)
 
 
@@ -158,6 +158,6 @@ def as_latex(verdicts: Sequence[Verdict]) -> str:
     for verdict in verdicts:
         state = verdict.state + (" (stale)" if verdict.freshness == "stale" else "")
         row = (verdict.claim.id, verdict.claim.statement, state, verdict.reason)
-        lines.append(" & ".join(inert.latex(text) for text in row) + r" \\")
-    caption = inert.latex(summary(verdicts))
+        lines.append(" & ".join(escape.latex(text) for text in row) + r" \\")
+    caption = escape.latex(summary(verdicts))
     return "\n".join([*lines, r"\bottomrule", rf"\caption{{{caption}.}}", r"\end{longtable}"])

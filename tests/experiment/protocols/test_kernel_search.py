@@ -18,8 +18,8 @@ from svmbench.experiment.protocols.folds import outer_splits
 from svmbench.experiment.protocols.kernel_search import (
     SearchRows,
     make_folds,
+    parallel_map,
     search,
-    side_by_side,
     takes_part,
 )
 
@@ -160,7 +160,7 @@ def test_rows_stand_by_class_and_fold_and_problems_stay_as_they_are():
     rows = np.flatnonzero(np.arange(len(y)) % 10 > 0)
     splits = outer_splits(y[rows], 3, seed=1)
     before = SearchRows(distances, rows, y[rows], 3, splits)
-    after = side_by_side(before)
+    after = parallel_map(before)
     assert np.all(np.diff(after.codes) >= 0)
     for _, validation in after.splits:
         for code in range(3):

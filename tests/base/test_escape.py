@@ -13,7 +13,7 @@ from xml.etree import ElementTree as ET
 import pytest
 from synthetic_runs import sweep_run
 
-from svmbench.base import inert
+from svmbench.base import escape
 from svmbench.cli import progress
 from svmbench.report.builder import build
 
@@ -37,9 +37,9 @@ EVIL = [
 
 @pytest.mark.parametrize("text", EVIL)
 def test_a_terminal_shows_and_does_not_obey(text: str) -> None:
-    assert inert.line(text).isprintable()
-    assert all(each.isprintable() for each in inert.lines(text).split("\n"))
-    assert len(inert.line(100 * text, 40)) <= 40
+    assert escape.line(text).isprintable()
+    assert all(each.isprintable() for each in escape.lines(text).split("\n"))
+    assert len(escape.line(100 * text, 40)) <= 40
 
 
 @pytest.mark.parametrize(
@@ -71,27 +71,27 @@ def test_a_terminal_shows_and_does_not_obey(text: str) -> None:
     ],
 )
 def test_markdown_reads_as_the_text(text: str, shown: str) -> None:
-    assert inert.markdown(text) == shown
+    assert escape.markdown(text) == shown
 
 
 def test_a_code_span_and_a_label_end_where_their_text_does() -> None:
-    assert inert.markdown_code("a`b|c").count("`") == 2
-    assert inert.markdown_label("a](javascript:x) [b]") == "a\\](javascript:x) \\[b\\]"
+    assert escape.markdown_code("a`b|c").count("`") == 2
+    assert escape.markdown_label("a](javascript:x) [b]") == "a\\](javascript:x) \\[b\\]"
 
 
 @pytest.mark.parametrize("text", [*EVIL, "", "plain", "-", "''", " =1"])
 def test_no_field_is_a_formula_and_each_gives_its_text_back(text: str) -> None:
-    field = inert.csv_field(text)
+    field = escape.csv_field(text)
     assert isinstance(field, str)
     assert field.lstrip()[:1] not in ("=", "+", "-", "@")
-    assert inert.csv_value(field) == inert.line(text)
+    assert escape.csv_value(field) == escape.line(text)
 
 
 @pytest.mark.parametrize("number", ["-0.3", "+5", "1e-5", "-1.5E+300", "-inf", "nan", "12", "-.5"])
 def test_numbers_stay_numbers(number: str) -> None:
-    assert inert.csv_field(number) == number
-    assert inert.csv_field(float(number)) is not None
-    assert str(inert.csv_field(-3)) == "-3"
+    assert escape.csv_field(number) == number
+    assert escape.csv_field(float(number)) is not None
+    assert str(escape.csv_field(-3)) == "-3"
 
 
 def evil_run(folder: Path) -> None:
@@ -131,7 +131,7 @@ def test_a_report_of_a_hostile_run_is_inert_in_every_file(tmp_path: Path) -> Non
         elif path.suffix == ".csv":
             for row in csv.reader(path.open()):
                 for field in row:
-                    is_number = inert._NUMBER.fullmatch(field)
+                    is_number = escape._NUMBER.fullmatch(field)
                     assert is_number or field[:1] not in ("=", "+", "-", "@"), (path.name, field)
         else:
             tags = {element.tag.rpartition("}")[2] for element in ET.parse(path).iter()}

@@ -106,7 +106,7 @@ def latex(text: object) -> str:
 
 
 def csv_field(value: object) -> object:
-    """Return what a field of a CSV holds: a number as it is, a text that is no formula.
+    """Return a value as a CSV field: a number unchanged, a text that no spreadsheet evaluates.
 
     What a spreadsheet would take for a formula has an apostrophe before it, and so has what begins
     with one already, so that :func:`csv_value` gives each text back.

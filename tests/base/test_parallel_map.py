@@ -17,21 +17,21 @@ import pytest
 from runs import wait_until
 
 from svmbench.base.errors import SvmbenchError
-from svmbench.base.side_by_side import side_by_side
+from svmbench.base.parallel_map import parallel_map
 
 SLEEPERS = """
 import time
-from svmbench.base.side_by_side import side_by_side
+from svmbench.base.parallel_map import parallel_map
 
 if __name__ == "__main__":
-    for found in side_by_side(time.sleep, [0.0, 60.0, 60.0, 60.0], 2):
+    for found in parallel_map(time.sleep, [0.0, 60.0, 60.0, 60.0], 2):
         print("begun", flush=True)
 """
 
 
 GREEDY = """
 import ctypes, os
-from svmbench.base.side_by_side import side_by_side
+from svmbench.base.parallel_map import parallel_map
 
 def hold(number):
     if number:
@@ -39,7 +39,7 @@ def hold(number):
     return os.getpid()
 
 if __name__ == "__main__":
-    for found in side_by_side(hold, [0, 1, 1], 2):
+    for found in parallel_map(hold, [0, 1, 1], 2):
         print("begun", flush=True)
 """
 
@@ -53,20 +53,20 @@ def has_anybody(group: int) -> bool:
 
 
 def test_each_item_has_its_result() -> None:
-    assert sorted(side_by_side(math.sqrt, [16.0, 4.0, 9.0], 2)) == [2.0, 3.0, 4.0]
-    assert list(side_by_side(math.sqrt, [], 2)) == []
+    assert sorted(parallel_map(math.sqrt, [16.0, 4.0, 9.0], 2)) == [2.0, 3.0, 4.0]
+    assert list(parallel_map(math.sqrt, [], 2)) == []
 
 
 def test_an_error_ends_the_others() -> None:
     began = time.monotonic()
     with pytest.raises(TypeError):
-        list(side_by_side(time.sleep, ["a word", 60.0, 60.0], 2))  # type: ignore[list-item]
+        list(parallel_map(time.sleep, ["a word", 60.0, 60.0], 2))  # type: ignore[list-item]
     assert time.monotonic() - began < 30
     assert not multiprocessing.active_children()
 
 
 def test_a_loop_that_is_left_ends_the_others() -> None:
-    results = side_by_side(time.sleep, [0.0, 60.0, 60.0], 2)
+    results = parallel_map(time.sleep, [0.0, 60.0, 60.0], 2)
     began = time.monotonic()
     assert next(results) is None
     results.close()  # type: ignore[attr-defined]
@@ -75,12 +75,12 @@ def test_a_loop_that_is_left_ends_the_others() -> None:
 
 def test_a_process_that_dies_is_no_endless_wait() -> None:
     with pytest.raises(SvmbenchError, match="a process of this command died"):
-        list(side_by_side(os._exit, [3], 1))
+        list(parallel_map(os._exit, [3], 1))
 
 
 def test_an_error_tells_where_it_was_raised() -> None:
     with pytest.raises(ValueError, match="math domain error") as caught:
-        list(side_by_side(math.sqrt, [-1.0], 1))
+        list(parallel_map(math.sqrt, [-1.0], 1))
     assert "Traceback" in caught.value.__notes__[0]
 
 

@@ -1,4 +1,4 @@
-"""What pydantic finds wrong with a value, in this program's own words, which show the value."""
+"""Sentences for the errors that pydantic finds; they show the value that is wrong."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from svmbench.base.errors import suggestion
-from svmbench.base.inert import line
+from svmbench.base.escape import line
 
 #: What a value should be, by the beginning of an error's type.
 _SHOULD_BE = {
@@ -42,7 +42,7 @@ def shown(value: Any) -> str:
 
 
 def sentence(error: Mapping[str, Any]) -> str:
-    """Return what is wrong with a value: one of the ``errors()`` of a `ValidationError`."""
+    """Return the sentence for one of the ``errors()`` of a `ValidationError`."""
     kind, given, context = str(error["type"]), error.get("input"), error.get("ctx") or {}
     if kind in ("value_error", "assertion_error", "of_a_key"):  # the models' own validators
         said = str(error["msg"])

@@ -1,4 +1,4 @@
-"""The same for each of several items, in processes of their own, that end with the command."""
+"""A map over several items in worker processes that end with the command."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Result = TypeVar("Result")
 _F_SETSIG = 10
 
 
-def side_by_side(
+def parallel_map(
     function: Callable[[Item], Result], items: Iterable[Item], jobs: int
 ) -> Iterator[Result]:
     """Call a function with each item, in up to `jobs` processes.
@@ -54,7 +54,7 @@ def side_by_side(
     context = multiprocessing.get_context("spawn")
     others: dict[Connection, Any] = {}
     try:
-        with deaf_to_interrupts():
+        with ignoring_interrupts():
             for _ in range(min(max(jobs, 1), len(waiting))):
                 ours, theirs = context.Pipe()
                 others[ours] = context.Process(target=_work, args=(theirs, function), daemon=True)
@@ -101,7 +101,7 @@ def _work(pipe: Connection, function: Callable[[Any], Any]) -> None:
 
 
 @contextlib.contextmanager
-def deaf_to_interrupts() -> Iterator[None]:
+def ignoring_interrupts() -> Iterator[None]:
     """Ignore SIGINT while a process is started, which inherits that: Ctrl-C is the parent's."""
     try:
         before = signal.signal(signal.SIGINT, signal.SIG_IGN)
