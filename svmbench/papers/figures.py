@@ -35,6 +35,9 @@ where its verdicts have changed since it was written (`svmbench.papers.judging.o
 
     <!-- outcomes -->
     <!-- /outcomes -->
+
+    <!-- outcomes smo -->
+    <!-- /outcomes -->
 """
 
 from __future__ import annotations
@@ -75,7 +78,9 @@ _VERDICTS = re.compile(
     re.DOTALL,
 )
 _OUTCOMES = re.compile(
-    r"(?P<head><!-- outcomes -->\n)(?:(?!<!-- /?outcomes).)*(?P<foot><!-- /outcomes -->)", re.DOTALL
+    r"(?P<head><!-- outcomes(?: (?P<paper>\S+))? -->\n)(?:(?!<!-- /?outcomes).)*"
+    r"(?P<foot><!-- /outcomes -->)",
+    re.DOTALL,
 )
 #: Digits of a figure that is not written yet.
 _DIGITS = 3
@@ -176,7 +181,7 @@ def refresh(text: str, results: Results, name: str = "text") -> str:
         return f"{found['head']}\n{_verdict_lines(found['paper'], results)}\n\n{found['foot']}"
 
     def outcomes(found: re.Match[str]) -> str:
-        return f"{found['head']}\n{_outcome_lines(results)}\n\n{found['foot']}"
+        return f"{found['head']}\n{_outcome_lines(found['paper'], results)}\n\n{found['foot']}"
 
     text = _OUTCOMES.sub(outcomes, text)
     return _VERDICTS.sub(verdicts, _TABLE.sub(table, _FIGURE.sub(figure, text)))
@@ -373,8 +378,8 @@ def _verdict_lines(paper: str | None, results: Results) -> str:
     return as_text.by_paper(found) if paper is None else as_text.as_markdown(found)
 
 
-def _outcome_lines(results: Results) -> str:
-    """Return a list of what came of each paper.
+def _outcome_lines(only: str | None, results: Results) -> str:
+    """Return what came of each paper, or of one.
 
     Raises
     ------
@@ -382,8 +387,17 @@ def _outcome_lines(results: Results) -> str:
         If a sentence was written from other verdicts than those that kept results have.
     """
     lines = []
-    for paper, one in outcomes(results.judged(judging.read())).items():
+    asked = [one for one in judging.read() if only in (None, one.paper)]
+    for paper, one in outcomes(results.judged(asked)).items():
         if one.stale:
             raise ResultsError(f"{paper}/{FILE}: read the sentence again: {'; '.join(one.stale)}")
-        lines.append(f"- **{paper}**: {one.said} ({', '.join(one.claims)})")
+        claims = ", ".join(one.claims)
+        if only is None:
+            lines.append(f"- **{paper}**: {one.said} ({claims})")
+        else:  # a page begins with two sentences
+            first, _, second = one.said.partition("; ")
+            said = f"{first}. {second[:1].upper()}{second[1:]}" if second else first
+            lines.append(f"{said} ({claims})")
+    if not lines:
+        raise ResultsError(f"there is no sentence on {only!r}")
     return "\n".join(lines)

@@ -1,8 +1,8 @@
 """Numbers in prose that nothing makes: neither an expression, nor a file that the paragraph names.
 
-What stands in generated tables and verdicts, code, links, quotation marks, headings and table lines
-is left out, and so is what says how something was measured: settings, sizes, dates and versions, and
-conditions of an expression of the same paragraph.
+Generated tables, verdicts and sentences, code, links, quotation marks, headings and lines of tables
+are left out, and so is what says how something was measured: settings, sizes, dates and versions,
+and conditions of an expression of the same paragraph.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 from svmbench.papers.figures import _FIGURE
@@ -17,7 +18,7 @@ from svmbench.papers.figures import _FIGURE
 #: What is no prose, or is generated.
 _NO_PROSE = re.compile(
     r"<!-- table .*?<!-- /table -->|<!-- verdicts.*?<!-- /verdicts -->"
-    r"|<!-- outcomes -->.*?<!-- /outcomes -->|```.*?```|`[^`]*`|\]\([^)\n]*\)"
+    r"|<!-- outcomes.*?<!-- /outcomes -->|```.*?```|`[^`]*`|\]\([^)\n]*\)"
     r'|"[^"]{1,300}"|<[^>\n]*>|^\|.*?$|^#.*?$',
     re.DOTALL | re.MULTILINE,
 )
@@ -62,7 +63,7 @@ def bare_numbers(page: Path) -> Iterator[tuple[int, str, str]]:
 def _paragraphs(text: str) -> Iterator[tuple[int, int]]:
     """Yield begin and end of each paragraph or list item."""
     marks = [0, *(one.start() for one in re.finditer(r"\n\s*\n|\n(?=- )", text)), len(text)]
-    yield from zip(marks, marks[1:], strict=False)
+    yield from pairwise(marks)
 
 
 def _kept_numbers(paragraph: str, folder: Path) -> list[float]:

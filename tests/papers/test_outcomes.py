@@ -62,6 +62,20 @@ def test_a_page_with_a_stale_sentence_is_an_error(monkeypatch):
         figures.refresh(page, RESULTS)
 
 
+def test_a_page_begins_with_what_came_of_its_paper_in_two_sentences():
+    for key in papers():
+        title, page = (ROOT / "results" / key / "README.md").read_text().split("\n", 1)
+        said = outcome_of(papers()[key], of(key)).said
+        first, second = said.split("; ")
+        begin = f"<!-- outcomes {key} -->\n\n{first}. {second[0].upper()}{second[1:]} ("
+        assert title.startswith("# ")
+        assert page.lstrip().startswith(begin), key
+        assert page.index("<!-- verdicts") < page.index("## How it was measured")
+        assert page.index("## How it was measured") < page.index("## What is uncertain")
+    with pytest.raises(ResultsError, match="there is no sentence on 'else'"):
+        figures.refresh("<!-- outcomes else -->\n<!-- /outcomes -->\n", RESULTS)
+
+
 @pytest.mark.parametrize(
     "content", ['said = "It holds."\n', "said = 3\n[rests_on]\n", 'x = 1\nsaid = "a"\n[rests_on]\n']
 )
