@@ -62,7 +62,7 @@ RENAMED = {
     "core.kernel.lasvm_steps": "core.kernel_svm.lasvm_steps",
     "core.kernel.lssvm": "core.kernel_svm.lssvm",
     "core.kernel.lssvm_cg": "core.kernel_svm.lssvm_cg",
-    "core.kernel.member_rows": "core.kernels.storage",
+    "core.kernel.member_rows": "core.kernels.member_rows",
     "core.kernel.mn_svm": "core.kernel_svm.mn_svm",
     "core.kernel.moved_inputs": "core.kernels.storage",
     "core.kernel.nl_sgd": "core.kernel_svm.nl_sgd",
@@ -88,7 +88,6 @@ RENAMED = {
     "core.kernels": "core.kernels.kernels",
     # 2026-11-24
     "core.kernels.differences": "core.kernels.products",
-    "core.kernels.member_rows": "core.kernels.storage",
     "core.kernels.moved_inputs": "core.kernels.storage",
     "core.kernels.one_column": "core.kernels.columns",
     "core.kernels.sparse_products": "core.kernels.products",

@@ -42,7 +42,7 @@ from svmbench.core.kernel_svm.core_set import (
     join,
     settle,
 )
-from svmbench.core.kernels.storage import Inputs
+from svmbench.core.kernels.member_rows import Inputs
 
 
 @compiled

@@ -22,7 +22,7 @@ import numpy as np
 
 from svmbench.base.compiled import compiled
 from svmbench.core.contract.base import TrainingData, require_count
-from svmbench.core.kernels.storage import Inputs, fill, inputs_of
+from svmbench.core.kernels.member_rows import Inputs, fill, inputs_of
 from svmbench.core.models.kernel_base import KernelSolution
 from svmbench.core.models.kernel_classifier import KernelClassifier
 from svmbench.core.numeric.random import generator

@@ -52,7 +52,7 @@ from svmbench.core.kernel_svm.one_slack import STEPS_A_CUT, WorkingSet
 from svmbench.core.kernel_svm.preimage import CERTAIN, DRAWS, Probe, Residual, Samples, probe
 from svmbench.core.kernel_svm.preimage_inputs import near_sums
 from svmbench.core.kernels.kernels import KernelFunction
-from svmbench.core.kernels.storage import MEMBER_KERNELS
+from svmbench.core.kernels.member_rows import MEMBER_KERNELS
 from svmbench.core.models.kernel_base import KernelSolution
 from svmbench.core.models.kernel_classifier import KernelClassifier
 

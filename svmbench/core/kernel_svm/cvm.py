@@ -41,7 +41,7 @@ from svmbench.core.kernel_svm.core_set import (
     join,
     settle,
 )
-from svmbench.core.kernels.storage import Inputs
+from svmbench.core.kernels.member_rows import Inputs
 
 #: Share of what eps allows that the inner problem is solved to.
 INNER = 0.1

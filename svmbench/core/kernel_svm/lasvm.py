@@ -49,7 +49,8 @@ from svmbench.core.kernel_svm.lasvm_steps import (
     learn,
     make_room,
 )
-from svmbench.core.kernels.storage import MEMBER_KERNELS, Inputs, inputs_of, moved_if_far
+from svmbench.core.kernels.member_rows import MEMBER_KERNELS, Inputs, inputs_of
+from svmbench.core.kernels.storage import moved_if_far
 from svmbench.core.models.expansion import Expansion
 from svmbench.core.models.kernel_base import KernelSolution
 from svmbench.core.models.kernel_classifier import KernelClassifier

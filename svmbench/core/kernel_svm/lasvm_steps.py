@@ -11,7 +11,7 @@ import numpy as np
 
 from svmbench.base.compiled import compiled
 from svmbench.core.kernels.kernels import MIB
-from svmbench.core.kernels.storage import Inputs, fill, own_value
+from svmbench.core.kernels.member_rows import Inputs, fill, own_value
 
 #: Curvature of a direction that has none; distance from a bound, in units of C, that is none.
 TINY, ROUNDING = 1e-12, 1e-12

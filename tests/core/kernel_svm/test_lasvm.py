@@ -19,7 +19,7 @@ from svmbench.core.kernel_svm.lasvm_steps import (
     reprocess,
 )
 from svmbench.core.kernels.kernels import KernelFunction
-from svmbench.core.kernels.storage import inputs_of
+from svmbench.core.kernels.member_rows import inputs_of
 from svmbench.core.numeric.random import generator
 
 FORMS = pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
