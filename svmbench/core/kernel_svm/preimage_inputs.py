@@ -18,11 +18,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from svmbench.base.compiled import compiled, compiled_sums
-from svmbench.core.kernels.columns import LARGEST_INPUT, SPARSE_BELOW, central_row
+from svmbench.core.kernels.columns import LARGEST_INPUT, SPARSE_BELOW
 from svmbench.core.kernels.exponential import LARGEST_GAMMA, gauss_of_squares, single_factor
 from svmbench.core.kernels.float32_rows import COPIED
 from svmbench.core.kernels.products import squared_lengths
-from svmbench.core.numeric.arrays import csr_parts, raw
+from svmbench.core.numeric.arrays import central_row, csr_parts, raw
 
 #: Samples of a piece: their kernel values stay in the first-level cache.
 PIECE = 512

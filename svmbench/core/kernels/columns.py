@@ -31,7 +31,7 @@ from svmbench.core.kernels.exponential import (
 from svmbench.core.kernels.float32_rows import BitRows, DenseRows, Rows
 from svmbench.core.kernels.kernels import KernelFunction, KernelSource
 from svmbench.core.kernels.products import products_of_two_sparse, squared_lengths
-from svmbench.core.numeric.arrays import csr_parts, raw
+from svmbench.core.numeric.arrays import central_row, csr_parts, raw
 
 #: Up to so many samples the whole matrix is made once: it takes 8 MiB.
 SMALL = 1024
@@ -156,14 +156,6 @@ class DoubleColumns:
         """Compute."""
         everyone = start == 0 and stop == self.n_samples
         out[:] = self.source.block(B, slice(None) if everyone else slice(start, stop))
-
-
-def central_row(X: np.ndarray) -> np.ndarray:
-    """Return the sample nearest to the mean: shifted by it, integers stay exact."""
-    mean = X.mean(axis=0)
-    # Of a few: any of them serves.
-    some = X[:: max(1, len(X) // 256)]
-    return np.asarray(some[np.argmin(np.sum((some - mean) ** 2, axis=1))])
 
 
 class SingleColumns(ABC):
