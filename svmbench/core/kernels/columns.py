@@ -54,6 +54,9 @@ SPARSE_BELOW = 0.2
 #: Squares of larger numbers overflow in single precision.
 LARGEST_INPUT = 1e15
 
+#: Where `gauss_single` writes one row to.
+FIRST = np.zeros(1, dtype=np.int64)
+
 
 class Columns(Protocol):
     """What makes kernel columns.
@@ -223,9 +226,8 @@ class DifferenceColumns(SingleColumns):
 
 
 def _transform(out: np.ndarray, lengths: np.ndarray, i: int, gamma: float) -> None:
-    """Turn inner products with sample `i` into its column, in place, float32 of shape (n,)."""
-    values = out[np.newaxis]
-    gauss_single(values, lengths[i : i + 1], lengths, gamma, values, np.zeros(1, dtype=np.int64))
+    """Turn inner products with sample `i` into its column, in place, float32 of shape (1, n)."""
+    gauss_single(out, lengths[i : i + 1], lengths, gamma, out, FIRST)
 
 
 class ProductColumns(SingleColumns):
@@ -246,7 +248,7 @@ class ProductColumns(SingleColumns):
     def column(self, i: int, out: np.ndarray) -> None:
         """Multiply and transform."""
         np.matmul(self._X, self._X[i], out=out)
-        _transform(out, self._lengths, i, self._gamma)
+        _transform(out[np.newaxis], self._lengths, i, self._gamma)
 
 
 class ScatterColumns(SingleColumns):
@@ -266,8 +268,9 @@ class ScatterColumns(SingleColumns):
 
     def column(self, i: int, out: np.ndarray) -> None:
         """Multiply by the sample's non-zeros and transform."""
-        products_of_two_sparse(*self._rows, i, *self._features, out[np.newaxis])
-        _transform(out, self._lengths, i, self._gamma)
+        row = out[np.newaxis]
+        products_of_two_sparse(*self._rows, i, *self._features, row)
+        _transform(row, self._lengths, i, self._gamma)
 
 
 def single_columns(X: Any, gamma: float) -> SingleColumns | None:
