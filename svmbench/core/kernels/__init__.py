@@ -1,17 +1,66 @@
-"""Kernel functions, the matrices and rows of their values, and sums over them.
+"""Kernel values: one formula, the makers of values, one row cache, and sums over them.
 
-kernels.py
-    The kernel functions, and `KernelSource`, by which solvers ask for values.
-exponential.py, products.py, bits.py
-    The RBF kernel's exponential; inner products and distances; binary samples as machine words.
-storage.py, float32_rows.py, difference_rows.py, columns.py, kernel_product.py
-    Makers of values in compiled loops, of rows, columns and products.
-row_store.py, fetched_rows.py
-    Rows that are kept within a budget.
-prediction.py, pair_sums.py
-    Decision values at many rows, in tiles.
-given_kernel.py, gamma_scale.py
-    Kernels by name or handed in; ``gamma="scale"`` and ``"auto"``.
-threads.py
-    Threads that share one job.
+The problem
+-----------
+A solver wants values K(x_i, x_j) of n samples: single values, rows, columns, blocks, products with
+a vector, or sums over rows; a model wants sums over its points at new samples. The inputs are dense,
+CSR, or binary, and a value of single precision often suffices. A value takes 0.3 to 1 ns in bulk
+(products of matrices, a vectorised exponential) and 10 to 100 times as much alone, so that the form
+of the question decides which loop serves it.
+
+The variables
+-------------
+X : samples, shape (n, d); a `KernelFunction` is the formula with gamma, degree and coef0.
+`source` : a `KernelSource`, the one type by which solvers ask: ``diag()``, ``block(I, J)``,
+``rows(I)``, ``subset(indices)``, and a counter of values; over inputs, squared distances, or a
+matrix that is handed in. `columns` : samples in the form that a maker of rows reads at each row.
+
+Who calls whom
+--------------
+::
+
+    kernel= (given_kernel)   gamma= (gamma_scale)
+          |                     |
+          +------> KernelFunction, KernelSource (kernels) <------ solvers
+                              |            ^
+     +----------------+-------+-------+----|-------------+
+     |                |               |    |             |
+    Rows          Columns        Storage, Inputs    weighted_sums, add_up
+    (float32_rows, (columns)     (storage,          (prediction, pair_sums)
+    difference_rows)              member_rows)           |
+     |      |         |               |                  |
+     |      +-- RowStore (row_store) <- FetchedRows      |
+     |          KernelProduct (kernel_product)           |
+     +----------------+---------------+------------------+
+                      |
+     exponential (RBF)   products (dense, CSR)   bits (binary)   threads
+
+Which class when
+----------------
+========================== =====================================================================
+blocks and rows, exact     `KernelSource`, in double precision; the fallback of all others
+many rows, computed again  a maker of `Rows`, chosen by `float32_rows`: `BitRows` (all values 0 or
+                           1), `DifferenceRows` (RBF, few features, or where products would lose
+                           digits), `DenseRows` (one product of matrices), `SourceRows` (the rest)
+a column once              `Columns`, chosen by `columns_of`: a whole matrix up to 1,024 samples,
+                           makers of rows for bits and for many columns, else single columns
+one sample with a list,    `Storage` (SMO; every kernel, double precision), `Inputs` (LASVM, CVM;
+inside a compiled loop     exponential in single precision)
+products with vectors      `KernelProduct`: blocks right of the diagonal, each used twice
+sums at new samples        `weighted_sums` (one model), `add_up` (all pairs of classes), in tiles
+========================== =====================================================================
+
+Choices
+-------
+- One exponential (`exponential`): a polynomial, which vectorises. ``np.exp`` takes tables and stored
+  distances.
+- One update, ``v -= sum_q f_q K[q]`` (`row_store.subtract_rows`), four rows at a time in double
+  precision. The nu solvers and FOSVM have loops of their own; each says what that gains.
+- Makers of float32 rows are points and a rule, and share one compiled loop over pieces of
+  256 x 512 values, which stay in the second-level cache. The same loop in Python took 12 to 35 %
+  more CPU time for up to 24 rows of 8,000.
+- One row cache (`RowStore`). `FetchedRows` is its face for compiled loops that ask for what they
+  miss. `KernelProduct` keeps blocks of its own: of a symmetric matrix half the values.
+- `Storage` and `Inputs` stay apart, as do `Rows` (one set of samples, float32) and the tiles of
+  `prediction` (two sets, either precision): a tile keeps the accuracy that `predict` documents.
 """

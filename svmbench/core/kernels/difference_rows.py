@@ -140,25 +140,12 @@ def fill_gauss(
     columns: Points,
     part: Part,
     gamma: float,
-    height: int,
+    height: int,  # rows of a piece
     out: np.ndarray,
     at: np.ndarray,
     left: int,
 ) -> None:
-    """Write RBF values, by products of pieces that stay in the cache.
-
-    Parameters
-    ----------
-    samples, columns : Points
-        By inputs and their squared lengths.
-    part : tuple of int
-        Which of the columns.
-    gamma : float
-    height : int
-        Rows of a piece.
-    out, at, left
-        See ``Rows.fill``.
-    """
+    """Write RBF values, by products of pieces that stay in the cache; see ``Rows.fill``."""
     A, lengths, X, squares = samples.inputs, samples.lengths, columns.inputs, columns.lengths
     start, stop = part
     scratch = np.empty(min(height, len(A)) * WIDTH, dtype=np.float32)
@@ -175,28 +162,15 @@ def fill_gauss(
 
 @compiled
 def fill_differences(
-    A: np.ndarray,
-    columns: np.ndarray,
+    A: np.ndarray,  # (m, d); zeros at the ends make m and d multiples of four
+    columns: np.ndarray,  # (d, n)
     part: Part,
     gamma: float,
     out: np.ndarray,
-    at: np.ndarray,
+    at: np.ndarray,  # fewer elements than A has rows, where some of those are zeros
     left: int,
 ) -> None:
-    """Write RBF values from differences, by pieces that stay in the cache.
-
-    Parameters
-    ----------
-    A : ndarray of float32 of shape (m, d)
-        Samples, with rows of zeros at the end up to a multiple of four; so is d.
-    columns : ndarray of float32 of shape (d, n)
-        Points, a column each.
-    part : tuple of int
-        Which of the columns.
-    gamma : float
-    out, at, left
-        See ``Rows.fill``; `at` has fewer elements than `A` where rows of zeros are at its end.
-    """
+    """Write RBF values from differences, by pieces that stay in the cache; see ``Rows.fill``."""
     start, stop = part
     scratch = np.empty(HEIGHT * WIDTH, dtype=np.float32)
     zeros, half = np.zeros(max(HEIGHT, WIDTH), dtype=np.float32), np.float32(0.5)
@@ -242,7 +216,7 @@ def take_off_pieces(
 ) -> None:
     """Take a sum of rows off `v`; see ``Rows.take_off``.
 
-    Compiled as a whole: the loop of `MadeRows`, in Python, took 12 to 35 % more CPU time for 4 and
+    Compiled as a whole: the loop of `Rows`, in Python, took 12 to 35 % more CPU time for 4 and
     24 rows of 8,000 samples, and threads that come back to Python after every piece wait for each
     other there.
     """
@@ -260,23 +234,37 @@ def take_off_pieces(
             subtract_rows(K, at, change, v[first:end], 0, end - first)
 
 
-class MadeRows(ABC):
-    """Rows in float32 that are made from inputs, of which several threads may make some at a time.
+class Rows(ABC):
+    """Makers of rows of one kernel matrix, of which several threads may make some at a time.
 
-    What all makers of such rows have in common; see :class:`~.float32_rows.Rows`.
+    Attributes
+    ----------
+    n_samples : int
+    dtype : type
+        Of the values: float32 or float64.
+    diagonal : ndarray of shape (n_samples,)
+        K(x, x) of every sample, of that type.
+    effort : float
+        About the cost of a value, in units of reading a stored one from memory.
+    height : int
+        The number of rows to ask for at a time where there is a choice.
+    shares : bool
+        Whether several threads may fill rows at a time.
     """
 
-    dtype = np.float32
+    n_samples: int
+    dtype: Any = np.float32
+    diagonal: np.ndarray
+    effort: float
     height: int = HEIGHT
     shares = True
-    n_samples: int
 
     def __init__(self) -> None:
         self._counter = Tally()
 
     @property
     def evaluations(self) -> int:
-        """Values made so far."""
+        """Values made so far, but for those that a `KernelSource` counts."""
         return self._counter.total
 
     @abstractmethod
@@ -303,14 +291,26 @@ class MadeRows(ABC):
         at: np.ndarray,
         left: int = 0,
     ) -> None:
-        """Write pieces of rows; see :class:`~.float32_rows.Rows`."""
+        """Write the values of sample ``samples[m]`` to ``out[at[m], left : left + stop - start]``.
+
+        Parameters
+        ----------
+        samples, at : ndarray of int of shape (m,)
+            Samples, and the rows of `out` that they go to.
+        columns : object
+            From `columns`.
+        start, stop : int
+            The part of the columns that is wanted.
+        out : ndarray of shape (any, at least left + stop - start)
+        left : int, default=0
+        """
         self._write(self._taken(samples), columns, (start, stop), out, at, left)
         self._counter.add(len(samples) * (stop - start))
 
     def take_off(
         self, samples: np.ndarray, factors: np.ndarray, columns: Any, part: Part, v: np.ndarray
     ) -> None:
-        """Take a sum of rows off `v`; see :class:`~.float32_rows.Rows`.
+        """Take ``factors @ K[samples][:, columns]`` off `v`, in the part of the columns.
 
         By pieces that are written, used while they are in the cache, and written over.
         """
@@ -336,7 +336,7 @@ class MadeRows(ABC):
         return K
 
 
-class CompiledRows(MadeRows):
+class CompiledRows(Rows):
     """Rows in float32 that compiled loops make of points, by a rule."""
 
     points: Points
@@ -369,13 +369,13 @@ class CompiledRows(MadeRows):
     def take_off(
         self, samples: np.ndarray, factors: np.ndarray, columns: Any, part: Part, v: np.ndarray
     ) -> None:
-        """Take a sum of rows off `v`, in one call; see :class:`~.float32_rows.Rows`."""
+        """Take a sum of rows off `v`, in one call; see :class:`Rows`."""
         take_off_pieces(self._taken(samples), factors, columns, part, self.rule, v)
         self._counter.add(len(samples) * (part[1] - part[0]))
 
 
 class DifferenceRows(CompiledRows):
-    """Rows of an RBF kernel of few features; see :class:`~.float32_rows.Rows`.
+    """Rows of an RBF kernel of few features; see :class:`Rows`.
 
     Parameters
     ----------

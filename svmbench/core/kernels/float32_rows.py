@@ -30,9 +30,9 @@ from svmbench.core.kernels.difference_rows import (
     WIDTH,
     CompiledRows,
     DifferenceRows,
-    MadeRows,
     Part,
     Points,
+    Rows,
     Rule,
     suits,
 )
@@ -54,84 +54,6 @@ class Blocks(Protocol):
 
     def block(self, I: Any, J: Any) -> np.ndarray:  # noqa: E741
         """Return the values of samples `I` with samples `J`, float64 of shape (len(I), len(J))."""
-
-
-class Rows(Protocol):
-    """What makes rows of one kernel matrix.
-
-    Attributes
-    ----------
-    n_samples : int
-    dtype : type
-        Of the values: float32 or float64.
-    diagonal : ndarray of shape (n_samples,)
-        K(x, x) of every sample, of that type.
-    effort : float
-        About what a value costs, in units of reading a stored one from memory.
-    height : int
-        How many rows to ask for at a time where there is a choice.
-    evaluations : int
-        Values made so far, but for those that a `KernelSource` counts.
-    shares : bool
-        Whether several threads may fill rows at a time.
-    """
-
-    n_samples: int
-    dtype: Any
-    diagonal: np.ndarray
-    effort: float
-    height: int
-    shares: bool
-
-    @property
-    def evaluations(self) -> int:
-        """Values made so far."""
-
-    def columns(self, J: np.ndarray | None) -> Any:
-        """Return the samples `J` (None: all) in the form that `fill` wants."""
-
-    def fill(
-        self,
-        samples: np.ndarray,
-        columns: Any,
-        start: int,
-        stop: int,
-        out: np.ndarray,
-        at: np.ndarray,
-        left: int = 0,
-    ) -> None:
-        """Write the values of sample ``samples[m]`` to ``out[at[m], left : left + stop - start]``.
-
-        Parameters
-        ----------
-        samples, at : ndarray of int of shape (m,)
-            Samples, and the rows of `out` that they go to.
-        columns : object
-            From `columns`.
-        start, stop : int
-            The part of the columns that is wanted.
-        out : ndarray of shape (any, at least left + stop - start)
-        left : int, default=0
-        """
-
-    def take_off(
-        self, samples: np.ndarray, factors: np.ndarray, columns: Any, part: Part, v: np.ndarray
-    ) -> None:
-        """Take ``factors @ K[samples][:, columns]`` off `v`, by rows that are never written out.
-
-        Parameters
-        ----------
-        samples, factors : ndarray of shape (m,)
-        columns : object
-            From `columns`.
-        part : tuple of int
-            From which column on, and before which, they are wanted.
-        v : ndarray of float64 of shape (n_columns,)
-            One value a column; changed in place, in that part.
-        """
-
-    def whole(self) -> np.ndarray:
-        """Return the whole matrix, shape (n_samples, n_samples)."""
 
 
 def float32_rows(source: KernelSource) -> Rows:
@@ -201,7 +123,7 @@ class DenseRows(CompiledRows):
         self, samples: np.ndarray, factors: np.ndarray, columns: Any, part: Part, v: np.ndarray
     ) -> None:
         """Take a sum of rows off `v`, those of an RBF kernel in one call; see :class:`Rows`."""
-        loop = CompiledRows if self.function.name == "rbf" else MadeRows
+        loop = CompiledRows if self.function.name == "rbf" else Rows
         loop.take_off(self, samples, factors, columns, part, v)
 
 
@@ -236,7 +158,7 @@ class BitRows(CompiledRows):
         return values
 
 
-class SourceRows(MadeRows):
+class SourceRows(Rows):
     """Rows from any source, rounded to `dtype`; see :class:`Rows`.
 
     Parameters

@@ -57,26 +57,15 @@ def inner_products(A: Any, B: Any) -> np.ndarray:
 
 @compiled
 def multiply(
-    data: np.ndarray,
+    data: np.ndarray,  # CSR: data, indices, starts
     indices: np.ndarray,
     starts: np.ndarray,
-    rows: np.ndarray,
-    others: np.ndarray,
-    scratch: np.ndarray,
-    out: np.ndarray,
+    rows: np.ndarray,  # positions, int64 (m,)
+    others: np.ndarray,  # positions, int64 (n,)
+    scratch: np.ndarray,  # (n_features,): zeros; zeros again afterwards
+    out: np.ndarray,  # (m, n)
 ) -> None:
-    """Write the inner products of rows with others.
-
-    Parameters
-    ----------
-    data, indices, starts : ndarray
-        CSR.
-    rows, others : ndarray of int64 of shape (m,), (n,)
-        Positions.
-    scratch : ndarray of shape (n_features,)
-        Zeros; zeros again afterwards.
-    out : ndarray of shape (m, n)
-    """
+    """Write the inner products of rows with others."""
     for a in range(len(rows)):
         for p in range(starts[rows[a]], starts[rows[a] + 1]):
             scratch[indices[p]] += data[p]
@@ -151,25 +140,15 @@ class SparseProducts:
 
 @compiled
 def products_of_sparse(
-    data: np.ndarray,
+    data: np.ndarray,  # CSR: data, indices, starts
     indices: np.ndarray,
     starts: np.ndarray,
     first: int,
-    others: np.ndarray,
+    others: np.ndarray,  # (n_features, at least start + n_points): a non-zero meets one run
     start: int,
-    out: np.ndarray,
+    out: np.ndarray,  # (n_rows, n_points)
 ) -> None:
-    """Write inner products of CSR rows, from `first` on, with dense points, from `start` on.
-
-    Parameters
-    ----------
-    data, indices, starts : ndarray
-        Of the CSR matrix.
-    first, start : int
-    others : ndarray of shape (n_features, at least start + n_points)
-        The points, a column each: a non-zero meets all of them in one run.
-    out : ndarray of shape (n_rows, n_points)
-    """
+    """Write inner products of CSR rows, from `first` on, with dense points, from `start` on."""
     for i in range(len(out)):
         row = out[i]
         for j in range(len(row)):
@@ -182,26 +161,16 @@ def products_of_sparse(
 
 @compiled
 def products_of_two_sparse(
-    data: np.ndarray,
+    data: np.ndarray,  # CSR: data, indices, starts
     indices: np.ndarray,
     starts: np.ndarray,
     first: int,
-    other_data: np.ndarray,
+    other_data: np.ndarray,  # the points by features: CSR of shape (n_features, n_points)
     other_indices: np.ndarray,
     other_starts: np.ndarray,
-    out: np.ndarray,
+    out: np.ndarray,  # (n_rows, n_points)
 ) -> None:
-    """Write inner products of CSR rows, from `first` on, with sparse points.
-
-    Parameters
-    ----------
-    data, indices, starts : ndarray
-        Of the CSR matrix.
-    first : int
-    other_data, other_indices, other_starts : ndarray
-        Of the points by features: CSR of shape (n_features, n_points).
-    out : ndarray of shape (n_rows, n_points)
-    """
+    """Write inner products of CSR rows, from `first` on, with sparse points."""
     for i in range(len(out)):
         row = out[i]
         for j in range(len(row)):
@@ -214,21 +183,13 @@ def products_of_two_sparse(
 
 @compiled_fused
 def subtract_half_distances(
-    A: np.ndarray, B: np.ndarray, start: int, half: float, out: np.ndarray
+    A: np.ndarray,  # rows (m, d); m and d are multiples of four
+    B: np.ndarray,  # points, a column each (d, at least start + n)
+    start: int,  # the first point that is wanted
+    half: float,  # 1/2, of the type of the arrays
+    out: np.ndarray,  # (m, n)
 ) -> None:
-    """Write minus half the squared distances of rows and points, from their differences.
-
-    Parameters
-    ----------
-    A : ndarray of shape (m, d)
-        Rows; m and d are multiples of four.
-    B : ndarray of shape (d, at least start + n)
-        Points, a column each, of which those from `start` on are wanted.
-    start : int
-    half : float
-        1/2, of the type of the arrays.
-    out : ndarray of shape (m, n)
-    """
+    """Write minus half the squared distances of rows and points, from their differences."""
     wide_vectors()
     n = out.shape[1]
     # Only of a whole array the compiler knows that columns lie side by side.
