@@ -15,7 +15,7 @@ import numpy as np
 
 from svmbench.baselines.nodes import node_lists
 from svmbench.core.kernels.kernels import KernelFunction
-from svmbench.core.models.shared_points import SharedPoints
+from svmbench.core.models.ovo_model import SharedPoints
 
 #: Numbers of LIBSVM's options -s and -t.
 C_SVC, ONE_CLASS = 0, 2

@@ -83,7 +83,7 @@ def test_several_classes_are_evaluated_by_the_program_at_once(monkeypatch):
     pairs = OneVsOne(Libsvm(**settings)).fit(X, y)
     alone = Libsvm(**settings).fit(X, y)
     monkeypatch.setattr("svmbench.core.models.expansion.weighted_sums", None)
-    monkeypatch.setattr("svmbench.core.models.shared_points.add_up", None)
+    monkeypatch.setattr("svmbench.core.models.ovo_model.add_up", None)
     new = make_problem(seed=3)[0]
     expected = theirs.decision_function(new)
     np.testing.assert_allclose(-pairs.pair_decisions(new), expected, atol=1e-4)

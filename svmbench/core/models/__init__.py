@@ -5,7 +5,7 @@ expansion.py
 kernel_base.py, kernel_classifier.py, novelty_base.py
     Base classes of kernel solvers, of those with classes, and of novelty detectors.
 multiclass.py
-    One against one, and one against the rest.
-pairs.py, pair_training.py, joint_pairs.py, shared_points.py, several.py
-    Pairs of classes: their votes, their training one by one or together, and their common points.
+    One-vs-one classification: the training of all pairs of classes, one by one or together.
+pairs.py, joint_pairs.py, ovo_model.py
+    Pairs of classes and their votes; all pairs as one problem; their models over shared points.
 """

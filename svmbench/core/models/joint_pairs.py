@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from svmbench.core.contract.problems import Values
-from svmbench.core.models.shared_points import SharedPoints
+from svmbench.core.models.ovo_model import SharedPoints
 
 if TYPE_CHECKING:
     from svmbench.core.models.pairs import Pairs

@@ -9,11 +9,11 @@ from sklearn.utils import Tags
 
 from svmbench.core.contract.base import BinaryClassifier, TrainingData
 from svmbench.core.kernels.given_kernel import PRECOMPUTED, is_given, square, values_with
-from svmbench.core.models import several
+from svmbench.core.models import ovo_model
 from svmbench.core.models.joint_pairs import JointData, JointSolution
 from svmbench.core.models.kernel_base import KERNEL_PARAMETERS, KernelSolver
 from svmbench.core.models.multiclass import OneVsOne
-from svmbench.core.models.shared_points import SharedPoints
+from svmbench.core.models.ovo_model import OvoModel, SharedPoints
 
 
 class KernelClassifier(KernelSolver, BinaryClassifier):
@@ -47,7 +47,7 @@ class KernelClassifier(KernelSolver, BinaryClassifier):
     decision_function_shape: str = "ovr"
     #: Whether equal votes are decided by the decision values, which must be those of classes.
     break_ties: bool = True
-    several_: several.PairModels | None
+    several_: OvoModel | None
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -101,7 +101,7 @@ class KernelClassifier(KernelSolver, BinaryClassifier):
         pairs = OneVsOne(alone)
         data = pairs.prepare_validated(X, y, self._weigh(y, sample_weight))
         pairs.train(data).conclude(data)
-        self.classes_, self.several_ = classes, several.PairModels(pairs)
+        self.classes_, self.several_ = classes, OvoModel(pairs)
         self.gamma_ = pairs.gamma_
         self.n_iter_ = pairs.iterations
         self.objective_, self.dual_objective_ = pairs.objective_, pairs.dual_objective_
@@ -120,7 +120,7 @@ class KernelClassifier(KernelSolver, BinaryClassifier):
     def warm_up_rest(cls) -> None:
         """Also evaluate the models of pairs, and count their votes."""
         super().warm_up_rest()
-        several.warm_up()
+        ovo_model.warm_up()
 
     @property
     def estimators_(self) -> list[Any]:  # type: ignore[override]

@@ -1,13 +1,15 @@
-"""One against one: a two-class problem for every pair of classes, and a vote.
+"""One-vs-one classification: a two-class problem for every pair of classes, and a vote.
 
 The papers' kernel programs separate more than two classes this way, LIBSVM among them. A pair's
-problem is a set of positions in the training rows, so that all pairs can index one kernel matrix.
-`pairs` has these, and the vote.
+problem is a set of positions in the training rows, so that all pairs can index one kernel matrix
+(`pairs.py`). Each pair is trained by itself (`PairsAlone`), or all of them together where the
+solver shares work between them (`PairsTogether`).
 """
 
 from __future__ import annotations
 
-from typing import Any, Self
+from copy import copy
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,17 +21,202 @@ from svmbench.core.contract.base import (
     BinaryClassifier,
     Solver,
     TrainingData,
+    reason_of_all,
     require_squares,
+    sum_of_counters,
     unfitted,
 )
 from svmbench.core.contract.problems import Offset, Problem
 from svmbench.core.contract.sklearn_bases import ClassifierMixin
+from svmbench.core.contract.useless import warn_if_useless
+from svmbench.core.contract.weights import effective
 from svmbench.core.kernels.gamma_scale import gamma_value
 from svmbench.core.kernels.given_kernel import PRECOMPUTED
-from svmbench.core.models.pair_training import Objectives, PairsAlone, PairsTogether, PairTraining
+from svmbench.core.models.joint_pairs import JointData, JointSolution, Layout
+from svmbench.core.models.ovo_model import SharedPoints
 from svmbench.core.models.pairs import Pairs, row_blocks, vote
-from svmbench.core.models.shared_points import SharedPoints
 from svmbench.core.numeric.arrays import canonical_csr
+
+
+class Objectives(NamedTuple):
+    """The sums of the objectives of all pairs; None where a pair has no dual value."""
+
+    primal: float
+    dual: float | None
+
+
+class PairsAlone:
+    """The pairs, each trained by itself, one after another, by an estimator that is not fitted."""
+
+    def __init__(self, estimator: Any, pairs: Pairs) -> None:
+        # What is not fitted has its parameters alone, and a clone would check each of them.
+        self.models, self.pairs = [copy(estimator) for _ in pairs], pairs
+        # The models over points that they share, as soon as these are known.
+        self.shared: SharedPoints | None = None
+
+    @property
+    def iterations(self) -> np.ndarray:
+        """The iterations of each pair, int of shape (n_pairs,)."""
+        return np.array([int(np.max(model.n_iter_)) for model in self.models])
+
+    @property
+    def stop_reason(self) -> str:
+        """The first reason that is not ``"converged"``."""
+        return reason_of_all([model.stop_reason_ for model in self.models])
+
+    @property
+    def counters(self) -> dict[str, int]:
+        """Sums over the pairs."""
+        return sum_of_counters(self.models)
+
+    @property
+    def kernel_model(self) -> Any:
+        """A model with the kernel of all pairs."""
+        return self.models[0]
+
+    def prepare(self, X: Any, codes: np.ndarray, weights: np.ndarray | None) -> list[TrainingData]:
+        """Return what each model prepares of its part of the samples."""
+        parts = []
+        for pair, model in zip(self.pairs, self.models, strict=True):
+            own = {} if weights is None else {"sample_weight": weights[pair.rows]}
+            is_given = getattr(model, "kernel", None) == PRECOMPUTED
+            part = X[np.ix_(pair.rows, pair.rows)] if is_given else X[pair.rows]
+            parts.append(prepare_part(model, part, pair.signs, **own))
+        return parts
+
+    def train(self, data: TrainingData) -> None:
+        """Train one pair after another."""
+        self.shared = None
+        for model, part in zip(self.models, data.native, strict=True):
+            model.train(part)
+
+    def certify(self, data: TrainingData) -> Objectives:
+        """Certify every model, and sum up."""
+        for model, part in zip(self.models, data.native, strict=True):
+            model.certify(part)
+        return self._sum_up(data)
+
+    def conclude(self, data: TrainingData) -> Objectives:
+        """Evaluate from what the last training has at hand, and sum up."""
+        for model, part in zip(self.models, data.native, strict=True):
+            model.conclude(part)
+        return self._sum_up(data)
+
+    def _sum_up(self, data: TrainingData) -> Objectives:
+        models, dual = self.models, None
+        if all(hasattr(model, "dual_objective_") for model in models):
+            dual = float(sum(model.dual_objective_ for model in models))
+        expansions = [getattr(model, "expansion_", None) for model in models]
+        if all(each is not None and each.rows is not None for each in expansions):
+            kind = models[0].shared_points
+            self.shared = kind.of(models, self.pairs, data.X, data.y.astype(np.int64))
+        return Objectives(float(sum(model.objective_ for model in models)), dual)
+
+
+class PairsTogether:
+    """All pairs, trained at once by an unfitted estimator that shares work between them.
+
+    It does what `PairsAlone` does. A pair's model is made when it is first asked for.
+    """
+
+    def __init__(self, estimator: Any, pairs: Pairs) -> None:
+        self.kernel_model, self.pairs = estimator, pairs
+        self.shared: SharedPoints | None = None
+        self._found: JointSolution | None = None
+        self._weights: np.ndarray | None = None
+        self._models: list[Any] | None = None
+
+    @property
+    def found(self) -> JointSolution:
+        """What the last training found."""
+        assert self._found is not None, "train comes first"
+        return self._found
+
+    @property
+    def models(self) -> list[Any]:
+        """The model of each pair."""
+        if self._models is None:
+            self._models = [self._model_of(p) for p in range(len(self.pairs))]
+        return self._models
+
+    @property
+    def iterations(self) -> np.ndarray:
+        """The iterations of each pair, int of shape (n_pairs,)."""
+        return self.found.n_iter
+
+    @property
+    def stop_reason(self) -> str:
+        """The first reason that is not ``"converged"``."""
+        return reason_of_all(self.found.stop_reasons)
+
+    @property
+    def counters(self) -> dict[str, int]:
+        """Work of the one search."""
+        return self.found.counters
+
+    def prepare(self, X: Any, codes: np.ndarray, weights: np.ndarray | None) -> JointData:
+        """Lay the pairs out; the solver prepares the first, and all have the same parameters."""
+        first = self.pairs[0]
+        prepare_part(self.kernel_model, X[first.rows], first.signs)
+        layout = Layout.of(codes, self.pairs.negative, self.pairs.positive)
+        if weights is not None:
+            weights = effective(weights, codes)[layout.order]
+        return JointData(layout, X[layout.order], weights)
+
+    def train(self, data: TrainingData) -> None:
+        """Train all pairs at once."""
+        joint: JointData = data.native
+        self._found = self.kernel_model.train_jointly(joint)
+        self._weights, self._models = joint.weights, None
+        self.shared = self.found.shared_points(self.kernel_model.function, joint.points, self.pairs)
+
+    def certify(self, data: TrainingData) -> Objectives:
+        """Evaluate from the models and the samples alone."""
+        assert self.shared is not None, "train comes before certify"
+        joint: JointData = data.native
+        decisions = self.shared.decide_own(joint.points, joint.layout.codes)
+        self._found, self._models = self.found.with_decisions(decisions), None
+        return self.conclude(data)
+
+    def conclude(self, data: TrainingData) -> Objectives:
+        """Evaluate from the search's own gradient.
+
+        It is exact up to 1,000 samples, and beyond them near the gap of each pair.
+        """
+        model, values = self.kernel_model, self.found.values(self._weights)
+        primal = model.problem.primal(values, model.C)
+        if not np.isfinite(primal):
+            msg = f"the {model.kernel} kernel overflows on the training samples; scale the features"
+            raise FloatingPointError(msg)
+        # All pairs are one problem to the warning.
+        model.objective_, model.stop_reason_ = primal, self.stop_reason
+        model.dual_objective_ = model.problem.dual(values, model.C)
+        warn_if_useless(model, data)
+        return Objectives(primal, model.dual_objective_)
+
+    def _model_of(self, p: int) -> Any:
+        """Return the model of pair `p`; what the search took is known of all pairs alone."""
+        assert self.shared is not None, "train comes before models"
+        model, values = copy(self.kernel_model), self.found.values(self._weights, p)
+        model.expansion_ = self.shared.expansion(p)
+        model.objective_ = model.problem.primal(values, model.C)
+        model.dual_objective_ = model.problem.dual(values, model.C)
+        model.n_iter_, model.stop_reason_ = int(self.found.n_iter[p]), self.found.stop_reasons[p]
+        assert values.alpha is not None, "every sample has a multiplier"
+        most = model.C * (1.0 if values.weights is None else values.weights)
+        model.counters_ = {
+            "support_vectors": len(model.expansion_.coefficients),
+            "bounded_support_vectors": int(np.sum((values.alpha > 0.0) & (values.alpha >= most))),
+        }
+        return model
+
+
+def prepare_part(model: Any, X: Any, signs: np.ndarray, **own: Any) -> TrainingData:
+    """Return what a solver prepares of a pair: of samples and parameters that were checked."""
+    model._comes_validated = True
+    part = model.prepare(X, signs, **own)
+    del model._comes_validated
+    return part
 
 
 class OneVsOne(ClassifierMixin, Solver):
@@ -39,8 +226,8 @@ class OneVsOne(ClassifierMixin, Solver):
 
     It keeps the solver's contract: ``prepare``, ``train`` and ``certify`` are those of its pairs,
     one after another, or of all together where the solver shares work between them
-    (``trains_pairs_together``); `pair_training` has both. Not declared as a solver of its own: a
-    run wraps a two-class solver in it where a data set has more classes than two.
+    (``trains_pairs_together``). It is no declared solver of its own: a run wraps a two-class solver
+    in it where a data set has more classes than two.
 
     Parameters
     ----------
@@ -75,7 +262,7 @@ class OneVsOne(ClassifierMixin, Solver):
     """
 
     #: How the pairs are trained, and their models; chosen by `prepare`.
-    _training: PairTraining | None = None
+    _training: PairsAlone | PairsTogether | None = None
 
     def __init__(self, estimator: BinaryClassifier) -> None:
         self.estimator = estimator
@@ -151,7 +338,7 @@ class OneVsOne(ClassifierMixin, Solver):
         return canonical_csr(X) if sp.issparse(X) else X, y
 
     @property
-    def _trained(self) -> PairTraining:
+    def _trained(self) -> PairsAlone | PairsTogether:
         """The models of the pairs; AttributeError before `train`."""
         if self._training is None or not hasattr(self, "n_iter_"):
             msg = "there are no models before fit"
@@ -192,7 +379,7 @@ class OneVsOne(ClassifierMixin, Solver):
         return self._keep(self._trained.certify(data))
 
     def conclude(self, data: TrainingData) -> Self:
-        """Set what `certify` sets, from what the search has at hand; see :mod:`.pair_training`."""
+        """Set what `certify` sets, from what the search has at hand."""
         return self._keep(self._trained.conclude(data))
 
     def _keep(self, found: Objectives) -> Self:

@@ -53,8 +53,7 @@ DECIDES_NOTHING = (
 OF_SEVERAL_CLASSES = (
     "svmbench.core.models.multiclass",
     "svmbench.core.models.joint_pairs",
-    "svmbench.core.models.several",
-    "svmbench.core.models.shared_points",
+    "svmbench.core.models.ovo_model",
     "svmbench.core.csvc.all_pairs",
 )
 #: Other people's packages that read settings.

@@ -11,8 +11,8 @@ from svmbench.core.kernels import pair_sums, prediction
 from svmbench.core.kernels.kernels import KernelFunction
 from svmbench.core.models import pairs
 from svmbench.core.models.multiclass import OneVsOne
+from svmbench.core.models.ovo_model import SharedPoints
 from svmbench.core.models.pairs import Pairs
-from svmbench.core.models.shared_points import SharedPoints
 
 #: Points of each class; the third class has none, and the fourth is larger than a tile.
 SIZES = [3, 5, 0, 21, 2]

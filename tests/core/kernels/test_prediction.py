@@ -14,8 +14,8 @@ from svmbench.core.kernels.exponential import gauss_double
 from svmbench.core.kernels.kernels import KernelFunction
 from svmbench.core.kernels.prediction import BitTiles, DenseTiles, SparseTiles, weighted_sums
 from svmbench.core.models.expansion import Expansion
+from svmbench.core.models.ovo_model import SharedPoints
 from svmbench.core.models.pairs import Pairs
-from svmbench.core.models.shared_points import SharedPoints
 from svmbench.core.oneclass.one_class import OneClass
 from svmbench.core.oneclass.svdd import SVDD
 

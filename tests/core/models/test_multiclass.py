@@ -12,8 +12,8 @@ from svmbench.baselines import catalogue
 from svmbench.baselines.libsvm import Libsvm
 from svmbench.core.kernel_svm.smo import SMO
 from svmbench.core.models.multiclass import OneVsOne
+from svmbench.core.models.ovo_model import OvoModel
 from svmbench.core.models.pairs import Pairs, values_of_classes, vote
-from svmbench.core.models.several import PairModels
 
 IRIS = X, y = load_iris(return_X_y=True)
 
@@ -149,9 +149,7 @@ def test_what_overflows_is_found_in_every_pair(form):
 def test_a_cycle_of_pairs_goes_to_the_first_class_or_to_the_largest_value(monkeypatch):
     model = CSVC(gamma=1.0).fit(np.eye(3), ["a", "b", "c"])
     # 1 beats 0, 0 beats 2, 2 beats 1, and the values of 1 have the largest sum.
-    monkeypatch.setattr(
-        PairModels, "decide", lambda self, X, **options: np.array([[3.0, -1.0, 2.0]])
-    )
+    monkeypatch.setattr(OvoModel, "decide", lambda self, X, **options: np.array([[3.0, -1.0, 2.0]]))
     middle = np.full((1, 3), 1 / 3)
     assert model.predict(middle).tolist() == ["a"]
     assert model.set_params(break_ties=True).predict(middle).tolist() == ["b"]

@@ -1,10 +1,11 @@
-"""The models of all pairs of classes as one, over points that they share.
+"""The one-vs-one model of a kernel solver: the decision functions of all pairs of classes.
 
     d_ab(x) = sum_{k of a} B_bk K(z_k, x) + sum_{k of b} B_ak K(z_k, x) + b_ab
 
 The points z_k are the support vectors of all pairs, each once, so that a kernel value serves every
 pair that its point is part of. As in LIBSVM they stand class by class, and each has as many
-coefficients as there are other classes.
+coefficients as there are other classes. `SharedPoints` has the signs of this package, positive for
+the second class of a pair; `OvoModel` shows them as LIBSVM does, positive for the first.
 """
 
 from __future__ import annotations
@@ -17,11 +18,14 @@ import numpy as np
 from svmbench.core.kernels.kernels import KernelFunction
 from svmbench.core.kernels.pair_sums import AllPairs, OwnPairs, drop
 from svmbench.core.kernels.prediction import add_rows, add_up
+from svmbench.core.models import pairs as class_pairs
 from svmbench.core.models.expansion import Expansion
-from svmbench.core.models.pairs import Pairs
+from svmbench.core.models.pairs import Pairs, row_blocks, values_of_classes, vote
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from svmbench.core.models.multiclass import OneVsOne
 
 #: A decision value below this is 0, and its pair even: values of narrow kernels end at 1e-308.
 NOTHING = 1e-300
@@ -155,8 +159,86 @@ class SharedPoints:
         return normals
 
 
+class OvoModel:
+    """The models of all pairs of a fitted `OneVsOne` of a kernel solver, in LIBSVM's layout."""
+
+    def __init__(self, fitted: OneVsOne) -> None:
+        self.fitted, self.pairs = fitted, fitted.pairs_
+        self.n_classes = len(fitted.classes_)
+        # None where the points of the models are no training rows.
+        self.shared = fitted.shared_
+
+    @property
+    def models(self) -> list[Any]:
+        """The model of each pair."""
+        return self.fitted.estimators_
+
+    def _with_rows(self) -> SharedPoints:
+        if self.shared is None:
+            msg = "the points of this model are no training rows, and each pair has its own"
+            raise AttributeError(msg)
+        return self.shared
+
+    @property
+    def rows(self) -> np.ndarray | None:
+        """Positions of the support vectors, class by class; None where points are no rows."""
+        return None if self.shared is None else self.shared.rows
+
+    @property
+    def points(self) -> Any:
+        """The support vectors of all pairs, each once."""
+        return self._with_rows().points
+
+    @property
+    def n_support(self) -> np.ndarray:
+        """Number of support vectors of each class, int32 of shape (n_classes,)."""
+        return np.diff(self._with_rows().starts).astype(np.int32)
+
+    @property
+    def dual_coef(self) -> np.ndarray:
+        """Coefficients as LIBSVM lays them out, shape (n_classes - 1, n_points).
+
+        A point of class c has one with each other class, in the order of these.
+        """
+        return -self._with_rows().coefficients
+
+    @property
+    def intercept(self) -> np.ndarray:
+        """The offsets, positive for the first class of a pair, shape (n_pairs,)."""
+        if self.shared is not None:
+            return -self.shared.b
+        return -np.array([model.expansion_.b for model in self.models])
+
+    def normals(self) -> np.ndarray:
+        """Return the normal vectors of a linear kernel, signed like that, (n_pairs, n_features)."""
+        return -np.vstack([model.expansion_.normals() for model in self.models])
+
+    def decide(self, X: Any, **options: Any) -> np.ndarray:
+        """Return the decision values of each row of `X` for each pair, (n_samples, n_pairs)."""
+        if self.shared is not None:
+            return self.shared.decide(X, **options)
+        return np.column_stack([model.expansion_.decide(X, **options) for model in self.models])
+
+    def decide_by_class(self, X: Any, **options: Any) -> np.ndarray:
+        """Return votes and, for less than half a vote, sums of decision values, (n, n_classes)."""
+        found = np.empty((X.shape[0], self.n_classes))
+        for rows in row_blocks(X.shape[0], self.pairs):
+            decisions = self.decide(X[rows], **options)
+            found[rows] = values_of_classes(decisions, self.pairs, self.n_classes)
+        return found
+
+    def elect(self, X: Any, **options: Any) -> np.ndarray:
+        """Return the class with most votes, the first of equals, as LIBSVM does, shape (n,)."""
+        winners = np.empty(X.shape[0], dtype=np.int64)
+        for rows in row_blocks(X.shape[0], self.pairs):
+            decisions = self.decide(X[rows], **options).T
+            winners[rows] = vote(decisions, self.pairs, self.n_classes, ties="first")
+        return winners
+
+
 def warm_up() -> None:
-    """Evaluate the models of three classes, a point of each."""
+    """Evaluate the models of three classes, a point of each, and count their votes."""
+    class_pairs.warm_up()
     X, codes = np.array([[0.0, 0.1], [1.0, 1.2], [0.0, 2.0]]), np.arange(3)
     shared = SharedPoints(
         function=KernelFunction("rbf", 1.0),
