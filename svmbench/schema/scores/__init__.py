@@ -9,8 +9,9 @@ A score may be undefined on some rows: the area under the curve of one class is 
 function then raises :class:`Undefined` with the reason, which is recorded in the value's place. No
 score is ever NaN, and none that is undefined costs a cell its result.
 
-The contract is in ``contract.py``. Scores that ship stand in ``measures.py`` (of predictions and
-decision values), ``calibration.py`` (of probabilities) and ``costs.py`` (a model's size, time).
+The contract is in ``contract.py``, with accuracy. The other scores that ship stand in
+``measures.py`` (of predictions and decision values), ``calibration.py`` (of probabilities) and
+``costs.py`` (a model's size, time).
 """
 
 from __future__ import annotations

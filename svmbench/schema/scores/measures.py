@@ -13,15 +13,6 @@ from svmbench.schema.scores.contract import Exam, Undefined, score
 
 
 @score(
-    "accuracy", metric="accuracy_pct", caption="accuracy (%)", unit="%",
-    better="higher", tolerance=0.5,
-)  # fmt: skip
-def accuracy(exam: Exam) -> float:
-    """Share of the rows that get their own class."""
-    return 100.0 * float(np.mean(exam.predicted == exam.y))
-
-
-@score(
     "balanced-accuracy", metric="balanced_accuracy_pct", caption="balanced accuracy (%)",
     unit="%", better="higher", tolerance=0.5,
 )  # fmt: skip
