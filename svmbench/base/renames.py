@@ -54,7 +54,7 @@ RENAMED = {
     "core.kernel.fetched_rows": "core.kernels.fetched_rows",
     "core.kernel.fixed_threshold": "core.kernel_svm.fixed_threshold",
     "core.kernel.growth": "core.kernel_svm.growth",
-    "core.kernel.hull_steps": "core.kernel_svm.hull_steps",
+    "core.kernel.hull_steps": "core.kernel_svm.mn_svm_loop",
     "core.kernel.icf": "core.kernel_svm.icf",
     "core.kernel.kernel_product": "core.kernels.kernel_product",
     "core.kernel.l2svm": "core.kernel_svm.l2svm",
@@ -72,7 +72,7 @@ RENAMED = {
     "core.kernel.one_column": "core.kernels.columns",
     "core.kernel.one_slack": "core.kernel_svm.one_slack",
     "core.kernel.osuna": "core.kernel_svm.osuna",
-    "core.kernel.platt": "core.kernel_svm.platt",
+    "core.kernel.platt": "core.kernel_svm.smo_common",
     "core.kernel.preimage": "core.kernel_svm.preimage",
     "core.kernel.preimage_inputs": "core.kernel_svm.preimage_inputs",
     "core.kernel.refined_solve": "core.kernel_svm.refined_solve",
@@ -214,6 +214,12 @@ RENAMED = {
     "specs": "schema.specs",
     "terminal": "cli.terminal",
     "toml_source": "base.toml_source",
+    "core.kernel_svm.hull_steps": "core.kernel_svm.mn_svm_loop",
+    "core.kernel_svm.platt": "core.kernel_svm.smo_common",
+    "core.nu.inner": "core.nu.qp_solvers",
+    "core.nu.sequence": "core.nu.path",
+    "core.nu.together": "core.nu.block_pivoting",
+    "core.nu.unit_box": "core.nu.box_qp",
 }
 
 

@@ -25,7 +25,7 @@ from typing import ClassVar
 from svmbench.base.compiled import compiled
 from svmbench.core.contract.declaration import KERNELS
 from svmbench.core.contract.registry import declare
-from svmbench.core.kernel_svm.platt import (
+from svmbench.core.kernel_svm.smo_common import (
     FREE,
     Examples,
     PlattClassifier,

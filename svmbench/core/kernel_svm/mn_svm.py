@@ -40,7 +40,8 @@ import numpy as np
 
 from svmbench.core.contract.base import require_positive
 from svmbench.core.contract.registry import declare
-from svmbench.core.kernel_svm.hull_steps import (
+from svmbench.core.kernel_svm.l2svm import MERCER, TINY, L2Classifier, outputs
+from svmbench.core.kernel_svm.mn_svm_loop import (
     DRAWN,
     FAILED,
     HIGH,
@@ -52,7 +53,6 @@ from svmbench.core.kernel_svm.hull_steps import (
     STEPS,
     approach,
 )
-from svmbench.core.kernel_svm.l2svm import MERCER, TINY, L2Classifier, outputs
 from svmbench.core.kernels.fetched_rows import FetchedRows
 from svmbench.core.numeric.arrays import raw
 from svmbench.core.numeric.random import generator

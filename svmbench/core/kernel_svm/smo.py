@@ -37,7 +37,7 @@ import numpy as np
 from svmbench.base.compiled import compiled
 from svmbench.core.contract.declaration import KERNELS
 from svmbench.core.contract.registry import declare
-from svmbench.core.kernel_svm.platt import (
+from svmbench.core.kernel_svm.smo_common import (
     FREE,
     Examples,
     PlattClassifier,

@@ -1,6 +1,6 @@
 """The ν-SVM's wing: bounded duals, their solvers, and safe screening along a path.
 
-Problem (``unit_box`` says which SVMs it is)
+Problem (``box_qp`` says which SVMs it is)
     min_a  1/2 a'Q a + q'a,   0 <= a_i <= 1,   e'a = total: ν-SVM and one-class SVM in one scale.
 Variables
     a; v = -(Q a + q), minus the gradient; d = Q a, l times what the papers call y_i <w, phi(x_i)>;
@@ -9,11 +9,13 @@ Which file does what, in the order of use
     nu_svm.py, oc_svm.py, c_svm.py   the estimators: parameters in, model out, a path along nu or C
     nu_path.py       ``NuPath``: a whole path of nu from Python, in the paper's scale
     whole_matrix.py  what they have in common: Q in memory, made once for a path
-    sequence.py      the path: delta, screening test, the rest, each timed
+    path.py          the path: delta, screening test, the rest, each timed
     screening.py     balls that hold w, bounds of the margin, what they settle
-    inner.py         the solvers by name, each of
-      pairwise.py      pairs; ``together.py``, many at a time; ``interior.py`` where both are slow
-      dcdm.py          the paper's coordinate descent as printed
-      quadratic.py     libraries in the role of quadprog
-    unit_box.py      the problem as arrays; gap, margin, order statistics
+    qp_solvers.py    the solvers by name, each of
+      pairwise.py        pairs; where they are slow, one of the next two as well
+      block_pivoting.py  many multipliers at a time
+      interior.py        interior points
+      dcdm.py            the paper's coordinate descent as printed
+      quadratic.py       libraries in the role of quadprog
+    box_qp.py        the problem as arrays; gap, margin, order statistics
 """

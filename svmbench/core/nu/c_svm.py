@@ -34,6 +34,7 @@ from svmbench.core.csvc.whole_matrix import loose_steps
 from svmbench.core.models.kernel_base import KernelSolution
 from svmbench.core.models.kernel_classifier import KernelClassifier
 from svmbench.core.nu import dcdm, interior, quadratic
+from svmbench.core.nu.box_qp import Point, UnitProblem, move
 from svmbench.core.nu.pairwise import (
     LEAST_PAIRS,
     LITTLE,
@@ -44,7 +45,6 @@ from svmbench.core.nu.pairwise import (
     take_interior,
 )
 from svmbench.core.nu.screening import SLACK
-from svmbench.core.nu.unit_box import Point, UnitProblem, move
 from svmbench.core.nu.whole_matrix import OWN_COUNTERS, OnWholeMatrix, ScreenedSolution
 from svmbench.core.numeric.arrays import raw
 from svmbench.core.numeric.submatrix import gather
@@ -60,7 +60,7 @@ def solve_free(
     problem: UnitProblem,  # with ``total=None``
     point: Point,
     *,
-    name: str,  # one of ``inner.SOLVERS``
+    name: str,  # one of ``qp_solvers.SOLVERS``
     # tol, max_iter: duality gap relative to the objective; largest number of steps
     tol: float,
     max_iter: int,

@@ -1,7 +1,7 @@
 """``dcdm``: the paper's coordinate descent, as printed; it can stop short of the optimum.
 
 Problem
-    As in ``unit_box``, with ``e'a >= total`` as the paper has it.
+    As in ``box_qp``, with ``e'a >= total`` as the paper has it.
 Given
     The problem, a tolerance.
 Returned
@@ -26,7 +26,7 @@ from __future__ import annotations
 import numpy as np
 
 from svmbench.base.compiled import compiled
-from svmbench.core.nu.unit_box import Point, UnitProblem
+from svmbench.core.nu.box_qp import Point, UnitProblem
 from svmbench.core.numeric.arrays import raw
 
 #: This suite's value of epsilon, which the paper leaves open: of gradients relative to the mean

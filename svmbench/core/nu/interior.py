@@ -1,7 +1,7 @@
 """An interior-point method for the unit box, where pairs and Newton steps would take longer.
 
 Problem
-    As in ``unit_box``, with multipliers y of the sum (0 where no sum is kept), z of a >= 0 and w of
+    As in ``box_qp``, with multipliers y of the sum (0 where no sum is kept), z of a >= 0 and w of
     a <= 1.
 Given
     The problem.
@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from svmbench.core.nu.unit_box import Point, UnitProblem, least, mend
+from svmbench.core.nu.box_qp import Point, UnitProblem, least, mend
 
 #: Largest number of iterations; 15 to 30 are usual.
 ITERATIONS = 80

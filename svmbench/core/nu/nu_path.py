@@ -12,8 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from svmbench.core.contract.copies import Versioned
 from svmbench.core.contract.docstrings import document
+from svmbench.core.nu.box_qp import least
 from svmbench.core.nu.nu_svm import SRBONuSVM
-from svmbench.core.nu.unit_box import least
 
 
 @document

@@ -11,7 +11,7 @@ Returned
 Reference
     Problems (2) and (4), algorithm 1, corollaries 3 and 4 of the SRBO paper.
 Deviations
-    - Those of the parts: ``unit_box`` (scale), ``screening`` (the margin's bounds), ``sequence``.
+    - Those of the parts: ``box_qp`` (scale), ``screening`` (the margin's bounds), ``path``.
     - The paper's text absorbs the offset; its program appends the constant before the kernel is
       taken, which leaves an RBF kernel without one: ``fit_intercept=False``.
 """
@@ -32,10 +32,10 @@ from svmbench.core.kernels.kernels import KernelSource
 from svmbench.core.models.kernel_base import KERNEL_PARAMETERS, KernelSolution
 from svmbench.core.models.kernel_classifier import KernelClassifier
 from svmbench.core.models.novelty_base import require_share
-from svmbench.core.nu import sequence
+from svmbench.core.nu import path
+from svmbench.core.nu.box_qp import margin
 from svmbench.core.nu.nu_svc import no_margin, smallest_nu
-from svmbench.core.nu.sequence import RULES, Settings, Step
-from svmbench.core.nu.unit_box import margin
+from svmbench.core.nu.path import RULES, Settings, Step
 from svmbench.core.nu.whole_matrix import OWN_COUNTERS, OnWholeMatrix, ScreenedSolution
 
 
@@ -129,14 +129,14 @@ class _NuSVM(OnWholeMatrix, KernelClassifier):
 
         For checks of screening; `accuracy` is the relative duality gap of the first solution.
         """
-        return sequence.beside_unscreened(self._own(data), values, Settings.of(self), accuracy)
+        return path.beside_unscreened(self._own(data), values, Settings.of(self), accuracy)
 
     def follow(
         self, Q: np.ndarray, y: np.ndarray, values: Sequence[float]
     ) -> Iterator[KernelSolution]:
         """Yield the solution at each nu."""
         n = len(y)
-        for step in sequence.follow(Q, [value * n for value in values], Settings.of(self)):
+        for step in path.follow(Q, [value * n for value in values], Settings.of(self)):
             yield solution_of(step, y, 1.0 / n, self.square)
 
 

@@ -9,7 +9,7 @@ Returned
 Reference
     Table II of the SRBO paper; Schölkopf, Platt, Shawe-Taylor, Smola and Williamson 2001.
 Deviations
-    - The paper's box changes with nu; in the scale of ``unit_box`` it does not, and the problem is
+    - The paper's box changes with nu; in the scale of ``box_qp`` it does not, and the problem is
       that of the ν-SVM with all labels 1. The screening is therefore the same, to the letter.
     - An absorbed offset would add a constant to the objective and nothing else: there is none.
 """
@@ -28,10 +28,10 @@ from svmbench.core.contract.registry import declare
 from svmbench.core.kernels.kernels import KernelSource
 from svmbench.core.models.kernel_base import KERNEL_PARAMETERS, KernelSolution
 from svmbench.core.models.novelty_base import KernelDetector, require_share
-from svmbench.core.nu import sequence
+from svmbench.core.nu import path
+from svmbench.core.nu.box_qp import margin
 from svmbench.core.nu.nu_svm import require_ascending, require_rule, solution_of
-from svmbench.core.nu.sequence import Settings
-from svmbench.core.nu.unit_box import margin
+from svmbench.core.nu.path import Settings
 from svmbench.core.nu.whole_matrix import OWN_COUNTERS, OnWholeMatrix
 
 
@@ -64,14 +64,14 @@ class _OCSVM(OnWholeMatrix, KernelDetector):
 
         For checks of screening; `accuracy` is the relative duality gap of the first solution.
         """
-        return sequence.beside_unscreened(self._own(data), values, Settings.of(self), accuracy)
+        return path.beside_unscreened(self._own(data), values, Settings.of(self), accuracy)
 
     def follow(
         self, Q: np.ndarray, y: np.ndarray, values: Sequence[float]
     ) -> Iterator[KernelSolution]:
         """Yield the solution at each nu."""
         n = len(Q)
-        for step in sequence.follow(Q, [value * n for value in values], Settings.of(self)):
+        for step in path.follow(Q, [value * n for value in values], Settings.of(self)):
             found = solution_of(step, np.ones(n), 1.0 / step.total, 0.0)
             found.rho = margin(step.point, step.total) / step.total
             found.b = -found.rho

@@ -1,7 +1,7 @@
 """``dcdm-pairwise``: two multipliers at a time, and all free ones where that is cheaper.
 
 Problem
-    As in ``unit_box``.
+    As in ``box_qp``.
 Given
     The problem, a feasible point with its gradient, a tolerance.
 Returned
@@ -10,9 +10,9 @@ Reference
     Algorithm 2 of the SRBO paper, made convergent: a single multiplier can't move where the sum is
     kept, so that two do (Fan, Chen and Lin 2005, WSS 2; the steps are those of ``csvc``).
 Deviations
-    - The steps of many multipliers of ``together`` where pairs have taken as long as one of those
-      would: with an ill-conditioned Q pairs alone need hundreds of thousands of steps for the gap
-      that interior-point methods reach.
+    - Where pairs have taken as long as a step of ``block_pivoting`` would, such steps of many
+      multipliers: with an ill-conditioned Q pairs alone need hundreds of thousands of steps for
+      the gap that interior-point methods reach.
     - The interior-point method of ``interior`` where both together have taken a share of its time.
     - It stops by the duality gap, which says how far the objective is from the optimum, and not by
       the largest violation, which doesn't.
@@ -25,8 +25,8 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from svmbench.base.compiled import compiled
 from svmbench.core.csvc.whole_matrix import CONVERGED, pair_steps
-from svmbench.core.nu import interior, together
-from svmbench.core.nu.unit_box import Point, UnitProblem, mend
+from svmbench.core.nu import block_pivoting, interior
+from svmbench.core.nu.box_qp import Point, UnitProblem, mend
 from svmbench.core.numeric.arrays import raw
 from svmbench.core.numeric.submatrix import gather
 
@@ -116,7 +116,7 @@ def solve(
         point.drift += steps
         mend(point.a, problem.sum)
         if reason != CONVERGED:
-            spent += together.run(problem, point, target) * NEWTON_TRIPLE * n**3
+            spent += block_pivoting.run(problem, point, target) * NEWTON_TRIPLE * n**3
     point.reason = problem.reason(point, tol)
 
 
@@ -131,7 +131,7 @@ def take_interior(
     # On its bounds it is a little off, and what is free must follow; what is inside is the best
     # that float64 allows where that leads nowhere.
     if problem.total is not None:
-        together.run(problem, found, gap)
+        block_pivoting.run(problem, found, gap)
     point.newton_steps += found.newton_steps
     if problem.gap(found) > max(10.0 * gap, problem.gap(centred)):
         found = centred

@@ -1,7 +1,7 @@
 """``qp``: the problem handed to a maintained library, in the role of the paper's ``quadprog``.
 
 Problem
-    As in ``unit_box``: in that scale interior-point methods reach gaps that they miss by five
+    As in ``box_qp``: in that scale interior-point methods reach gaps that they miss by five
     digits where multipliers are at most 1/l.
 Given
     The problem, a tolerance.
@@ -22,7 +22,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from svmbench.base.errors import MissingPackageError
-from svmbench.core.nu.unit_box import Point, UnitProblem, mend
+from svmbench.core.nu.box_qp import Point, UnitProblem, mend
 
 #: Nearer to a bound than this is on it.
 ON_BOUND = 1e-9

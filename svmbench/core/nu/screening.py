@@ -1,7 +1,7 @@
 """Safe screening: a ball that holds w, and which multipliers are at a bound whatever w is in it.
 
 Problem
-    As in ``unit_box`` with q = 0; w1 is the solution's w, d_i = <Z_i, w1>, Z_i = y_i phi(x_i).
+    As in ``box_qp`` with q = 0; w1 is the solution's w, d_i = <Z_i, w1>, Z_i = y_i phi(x_i).
 Given
     The problem at the new sum, points of it, Q's diagonal.
 Returned
@@ -27,7 +27,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from svmbench.core.nu.unit_box import Point, UnitProblem, kth_largest, least, order_of_margin
+from svmbench.core.nu.box_qp import Point, UnitProblem, kth_largest, least, order_of_margin
 
 #: Rounding of d, and of squares, as a share of what they are summed from.
 SLACK = 32.0 * np.finfo(np.float64).eps

@@ -21,7 +21,7 @@ from svmbench.core.contract.base import PathPoint, Splits, TrainingData
 from svmbench.core.contract.declaration import COUNTERS
 from svmbench.core.kernels.kernels import MIB, KernelFunction, KernelSource
 from svmbench.core.models.kernel_base import KERNEL_PARAMETERS, KernelSolution, KernelSolver
-from svmbench.core.nu import inner
+from svmbench.core.nu import qp_solvers
 
 #: What these solvers count beside the common words.
 OWN_COUNTERS = ("newton_steps", "screened_zero", "screened_one", "left", "unscreened_values")
@@ -135,7 +135,7 @@ class OnWholeMatrix(KernelSolver):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        inner.require(self.solver)
+        qp_solvers.require(self.solver)
 
     @property
     def square(self) -> float:

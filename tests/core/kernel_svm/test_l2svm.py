@@ -11,7 +11,7 @@ from sklearn.svm import LinearSVC
 from small_problems import make_problem, needs_jit, solutions
 
 from svmbench.base.errors import SvmbenchError
-from svmbench.core.kernel_svm import hull_steps, l2svm, nn_isda
+from svmbench.core.kernel_svm import l2svm, mn_svm_loop, nn_isda
 from svmbench.core.kernel_svm.mn_svm import MNSVM
 from svmbench.core.kernel_svm.nn_isda import NNISDA
 from svmbench.core.kernels import fetched_rows
@@ -165,7 +165,7 @@ def test_mn_svm_takes_the_steps_of_its_description():
     C, n_steps, seed = 5.0, 60, 4
     Q = (KernelFunction("rbf", 2.0).between(X, X) + 1.0) * np.outer(y, y) + np.eye(60) / C
     state = np.zeros(8, dtype=np.int64)
-    state[hull_steps.SEED] = 1 + int(generator(seed).random() * 2**31)
+    state[mn_svm_loop.SEED] = 1 + int(generator(seed).random() * 2**31)
     classes = np.flatnonzero(y == y[0]), np.flatnonzero(y != y[0])
     a = np.zeros(60)
     a[[members[0] for members in classes]] = 0.5
@@ -184,8 +184,8 @@ def test_mn_svm_takes_the_steps_of_its_description():
 
     while steps < n_steps:
         for _ in range(600 if (Q @ a).min() < limit() else 0):
-            members = classes[hull_steps.below(state, 2)]
-            v = members[hull_steps.below(state, len(members))]
+            members = classes[mn_svm_loop.below(state, mn_svm_loop.SEED, 2)]
+            v = members[mn_svm_loop.below(state, mn_svm_loop.SEED, len(members))]
             if (Q @ a)[v] < limit():
                 break
         else:

@@ -9,8 +9,8 @@ from sklearn.exceptions import ConvergenceWarning
 from small_problems import make_problem, needs_jit
 
 from svmbench.core.contract.declaration import KERNELS
-from svmbench.core.kernel_svm.platt import at_zero
 from svmbench.core.kernel_svm.smo import FIRST_EPS, SMO, B, examine
+from svmbench.core.kernel_svm.smo_common import at_zero
 from svmbench.core.kernels.kernels import KernelFunction
 from svmbench.core.kernels.storage import STEPS, store
 

@@ -12,8 +12,8 @@ from small_problems import make_problem, needs_jit
 import svmbench
 from svmbench.base.compiled import JIT_DISABLED
 from svmbench.core.kernels.kernels import MIB, KernelFunction, KernelSource
-from svmbench.core.nu import dcdm, inner, interior, pairwise, quadratic, together
-from svmbench.core.nu.unit_box import (
+from svmbench.core.nu import block_pivoting, dcdm, interior, pairwise, qp_solvers, quadratic
+from svmbench.core.nu.box_qp import (
     UnitProblem,
     kth_largest,
     least,
@@ -32,7 +32,7 @@ def matrix(n=N, seed=0, gamma=1.0, square=1.0):
 
 
 def solved(problem, name="dcdm-pairwise", tol=1e-10):
-    return inner.solve(problem, name=name, tol=tol, max_iter=1_000_000)
+    return qp_solvers.solve(problem, name=name, tol=tol, max_iter=1_000_000)
 
 
 def linear_programme(d, total):
@@ -132,7 +132,7 @@ def test_many_at_once_reach_the_optimum_and_never_rise(gamma, share):
     value, taken = problem.value(point), []
     for ridge in (1e-13, 1e-6, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10):
         before = point.copy()
-        taken.append(together.step(problem, point, ridge)[0])
+        taken.append(block_pivoting.step(problem, point, ridge)[0])
         after = problem.value(point)
         assert after <= value + problem.floor()
         assert taken[-1] or np.array_equal(before.a, point.a)
@@ -140,8 +140,8 @@ def test_many_at_once_reach_the_optimum_and_never_rise(gamma, share):
         assert point.a.sum() == pytest.approx(problem.sum)
         assert 0.0 <= point.a.min() <= point.a.max() <= 1.0
         assert_allclose(point.v, -problem.Q @ point.a, atol=1e-9 * N)
-    work = together.run(problem, point, 1e-8 * best)
-    assert 0.0 <= work <= together.STEPS * together.PIVOTS
+    work = block_pivoting.run(problem, point, 1e-8 * best)
+    assert 0.0 <= work <= block_pivoting.STEPS * block_pivoting.PIVOTS
     # Where the margin is nearly 0 they need nothing else; at a corner a few pairs lead on.
     assert share > 0.2 or (any(taken) and problem.value(point) <= best + problem.floor())
     pairwise.solve(problem, point, tol=1e-9, max_iter=point.newton_steps + 50 * N)
@@ -154,20 +154,20 @@ def test_a_step_of_many_on_paper():
     """min 1/2 |a|^2 of sum 1.5: from (1, 0.5, 0) both bounds are left, and all get 1/2."""
     problem = UnitProblem(np.eye(3), 1.5)
     point = problem.at(np.array([1.0, 0.5, 0.0]))
-    assert list(together.movable(point)) == [0, 1, 2]
-    assert together.step(problem, point, 1e-13)[0]
+    assert list(block_pivoting.movable(point)) == [0, 1, 2]
+    assert block_pivoting.step(problem, point, 1e-13)[0]
     assert_allclose(point.a, 0.5)
     # A ridge of the mean diagonal halves the way.
     point = problem.at(np.array([1.0, 0.5, 0.0]))
-    assert together.step(problem, point, 1.0)[0]
+    assert block_pivoting.step(problem, point, 1.0)[0]
     assert_allclose(point.a, [0.75, 0.5, 0.25])
     # What crosses a bound is put on it, and the others take what it leaves.
     problem = UnitProblem(np.diag([0.1, 1.0, 1.0]), 2.0)
     point = problem.at(np.array([0.8, 0.7, 0.5]))
-    assert together.step(problem, point, 1e-13)[0]
+    assert block_pivoting.step(problem, point, 1e-13)[0]
     assert_allclose(point.a, [1.0, 0.5, 0.5])
     # At the optimum nothing moves.
-    together.step(problem, point, 1e-13)
+    block_pivoting.step(problem, point, 1e-13)
     assert_allclose(point.a, [1.0, 0.5, 0.5])
 
 
@@ -190,7 +190,7 @@ def test_hard_problems_need_neither_a_million_pairs_nor_an_interior_point_method
 @needs_jit
 def test_hard_problems_fall_back_on_it(monkeypatch):
     """Where steps of many don't reach the gap, the interior-point method does."""
-    monkeypatch.setattr(pairwise.together, "run", lambda *args: 1e9)
+    monkeypatch.setattr(pairwise.block_pivoting, "run", lambda *args: 1e9)
     asked = []
     theirs = interior.solve
     monkeypatch.setattr(interior, "solve", lambda *a, **k: asked.append(k) or theirs(*a, **k))

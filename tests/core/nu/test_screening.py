@@ -10,9 +10,9 @@ from small_problems import make_problem, needs_jit
 import svmbench
 from svmbench.base.compiled import JIT_DISABLED
 from svmbench.core.kernels.kernels import KernelFunction
-from svmbench.core.nu import c_svm, inner, screening, sequence
-from svmbench.core.nu.sequence import Settings
-from svmbench.core.nu.unit_box import UnitProblem
+from svmbench.core.nu import c_svm, path, qp_solvers, screening
+from svmbench.core.nu.box_qp import UnitProblem
+from svmbench.core.nu.path import Settings
 
 SAFE = ("srbo", "srbo-descent", "gap-safe")
 
@@ -37,7 +37,7 @@ COUNTEREXAMPLES = {
 
 
 def accurate(problem):
-    return inner.solve(problem, name="dcdm-pairwise", tol=1e-12, max_iter=1_000_000)
+    return qp_solvers.solve(problem, name="dcdm-pairwise", tol=1e-12, max_iter=1_000_000)
 
 
 def wrong(zero, one, a, tolerance=1e-5):
@@ -53,9 +53,9 @@ def test_the_printed_rule_is_unsafe_and_ours_is_not(name):
     before, after = (UnitProblem(Q, nu * len(y)) for nu in nus)
     last, truth = accurate(before), accurate(after)
     assert after.value(truth) > 1e-3
-    feasible = sequence.bilevel(after, last, None, Settings(tol=1e-12))
+    feasible = path.bilevel(after, last, None, Settings(tol=1e-12))
     # The library says the same of the solution, so that nothing here rests on our own solver.
-    theirs = inner.solve(after, name="qp", tol=1e-9, max_iter=1)
+    theirs = qp_solvers.solve(after, name="qp", tol=1e-9, max_iter=1)
     assert_allclose(theirs.a, truth.a, atol=1e-4)
     printed = screening.corollary_2(after, last, feasible)
     assert wrong(*printed, truth.a, tolerance=0.5) == 1
@@ -105,12 +105,12 @@ def test_nothing_settled_is_wrong_even_after_an_inexact_solution(looseness):
     for before, after, rng in tiny_problems(12 if JIT_DISABLED else 150):
         truth = accurate(after)
         last = accurate(before)
-        other = sequence.lifted(before, before.uniform())
+        other = path.lifted(before, before.uniform())
         share = looseness * rng.random()
         last = before.at((1 - share) * last.a + share * other.a)
-        feasible = sequence.lifted(after, last)
+        feasible = path.lifted(after, last)
         if rng.random() < 0.5:
-            feasible = sequence.bilevel(after, last, None, Settings())
+            feasible = path.bilevel(after, last, None, Settings())
         for ball in (
             screening.srbo_ball(after, last, feasible),
             screening.gap_safe_ball(after, feasible),
@@ -135,8 +135,8 @@ def test_growing_the_radius_by_less_than_the_gap_is_unsafe():
         truth = accurate(after)
         if after.value(truth) < 1e-3:
             continue
-        last = sequence.lifted(before, before.uniform())
-        feasible = sequence.lifted(after, last)
+        last = path.lifted(before, before.uniform())
+        feasible = path.lifted(after, last)
         centre = -0.5 * (last.v + feasible.v)
         square = 0.5 * (last.a + feasible.a) @ centre + last.a @ last.v
         reach = np.sqrt(max(0.0, square)) * np.sqrt(after.diag)
@@ -153,14 +153,14 @@ def test_growing_the_radius_by_less_than_the_gap_is_unsafe():
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
 def test_a_screened_path_is_the_unscreened_one(screen, solver, kernel, monkeypatch):
     # So few samples are not worth a test, which is what is looked at here.
-    monkeypatch.setattr(sequence, "WORTH", 0.0)
-    monkeypatch.setattr(sequence, "GAIN", np.inf)
+    monkeypatch.setattr(path, "WORTH", 0.0)
+    monkeypatch.setattr(path, "GAIN", np.inf)
     X, y = make_problem(n=70, d=4)
     K = KernelFunction(kernel, 1.0).between(X, X) + 1.0
     Q = K * np.outer(y, y)
     totals = np.linspace(0.5, 0.95, 12) * 70
-    plain = list(sequence.follow(Q, totals, Settings(screen="none", tol=1e-10)))
-    steps = list(sequence.follow(Q, totals, Settings(solver=solver, screen=screen, tol=1e-9)))
+    plain = list(path.follow(Q, totals, Settings(screen="none", tol=1e-10)))
+    steps = list(path.follow(Q, totals, Settings(solver=solver, screen=screen, tol=1e-9)))
     assert [step.screening for step in plain] == ["none"] * 12
     assert steps[0].screening == "first"
     for step, truth in zip(steps, plain, strict=True):
@@ -184,7 +184,7 @@ def test_the_rest_is_the_whole_problem_with_some_multipliers_fixed():
     assert min(zero.sum(), one.sum(), np.sum(~zero & ~one)) >= 2
     # By this rule the whole problem's gap is not looked at again, which would mend any mistake.
     settings = Settings(screen="corollary-2", tol=1e-9)
-    found = sequence.solve_rest(problem, problem.uniform(), zero, one, settings)
+    found = path.solve_rest(problem, problem.uniform(), zero, one, settings)
     assert found.steps + found.newton_steps > 0
     assert np.all(found.a[zero] == 0.0)
     assert np.all(found.a[one] == 1.0)
@@ -202,7 +202,7 @@ def test_delta_is_chosen_once_and_then_in_part():
     solutions = [accurate(problem) for problem in problems]
     delta, radii = None, []
     for last, problem in zip(solutions, problems[1:], strict=False):
-        feasible = sequence.bilevel(problem, last, delta, Settings())
+        feasible = path.bilevel(problem, last, delta, Settings())
         assert feasible.a.sum() == pytest.approx(problem.sum)
         assert feasible.a.min() >= 0.0
         assert feasible.a.max() <= 1.0
@@ -210,7 +210,7 @@ def test_delta_is_chosen_once_and_then_in_part():
         delta = feasible.a - last.a
         radii.append(screening.srbo_ball(problem, last, feasible).radius)
         # Any lift is feasible; the first choice is the best of all.
-        lifted = screening.srbo_ball(problem, last, sequence.lifted(problem, last)).radius
+        lifted = screening.srbo_ball(problem, last, path.lifted(problem, last)).radius
         assert radii[-1] <= lifted * (1 + 1e-6) or len(radii) > 1
 
 
@@ -222,28 +222,28 @@ def test_screening_switches_itself_off_and_says_so(monkeypatch):
 
     def said(solver="dcdm-pairwise"):
         settings = Settings(screen="srbo-descent", solver=solver)
-        return [step.screening for step in sequence.follow(Q, totals, settings)]
+        return [step.screening for step in path.follow(Q, totals, settings)]
 
     # A problem of 70 is solved before it is tested; a library takes longer, so that it is.
     assert said() == ["first"] + ["off"] * 29
     assert "on" in said("qp")
     # Tested all the same, and never forecast to gain: the rests get longer.
-    monkeypatch.setattr(sequence, "WORTH", 0.0)
-    monkeypatch.setattr(sequence, "GAIN", 0.0)
+    monkeypatch.setattr(path, "WORTH", 0.0)
+    monkeypatch.setattr(path, "GAIN", 0.0)
     rests = "".join("x" if word == "tested" else "." for word in said()[1:])
     assert rests == "x..x....x........x..........."
 
 
 def test_a_path_on_which_screening_never_pays_is_the_path_without(monkeypatch):
     # Step by step, so that what it takes longer is the tests and nothing else.
-    monkeypatch.setattr(sequence, "WORTH", 0.0)
-    monkeypatch.setattr(sequence, "GAIN", 0.0)
+    monkeypatch.setattr(path, "WORTH", 0.0)
+    monkeypatch.setattr(path, "GAIN", 0.0)
     n = 60 if JIT_DISABLED else 120
     X, y = make_problem(n=n, d=4)
     Q = (KernelFunction("rbf", 1.0).between(X, X) + 1.0) * np.outer(y, y)
     totals = np.linspace(0.2, 0.9, 8) * n
-    plain = list(sequence.follow(Q, totals, Settings(screen="none")))
-    steps = list(sequence.follow(Q, totals, Settings(screen="srbo-descent")))
+    plain = list(path.follow(Q, totals, Settings(screen="none")))
+    steps = list(path.follow(Q, totals, Settings(screen="srbo-descent")))
     assert "tested" in [step.screening for step in steps]
     for step, same in zip(steps, plain, strict=True):
         assert np.array_equal(step.point.a, same.point.a)
@@ -308,25 +308,25 @@ def test_nu_path_is_in_the_papers_scale():
     X, y = make_problem(n=16 if JIT_DISABLED else 40, d=3)
     n, nus = len(y), [0.5, 0.6, 0.61]
     labels = np.where(y > 0, "yes", "no")
-    path = svmbench.NuPath(nu=nus, gamma=0.7, screen="srbo", tol=1e-9).fit(X, labels)
+    whole = svmbench.NuPath(nu=nus, gamma=0.7, screen="srbo", tol=1e-9).fit(X, labels)
     K = KernelFunction("rbf", 0.7).between(X, X)
     for k, nu in enumerate(nus):
-        alpha = path.alpha_[k]
+        alpha = whole.alpha_[k]
         assert alpha.sum() == pytest.approx(nu)
         assert alpha.max() <= 1.0 / n + 1e-15
-        f = K @ (alpha * y) + path.intercept_[k]
-        assert_allclose(path.decision_function(X)[:, k], f, atol=1e-10)
+        f = K @ (alpha * y) + whole.intercept_[k]
+        assert_allclose(whole.decision_function(X)[:, k], f, atol=1e-10)
         # Objective and gap by the primal problem (2) itself, at the margin that is returned.
         square = alpha @ (y * f)
-        assert path.objective_[k] == pytest.approx(0.5 * square)
-        primal = 0.5 * square - nu * path.rho_[k] + np.mean(np.maximum(0, path.rho_[k] - y * f))
-        assert primal + 0.5 * square == pytest.approx(path.gap_[k], abs=1e-10)
-        assert path.gap_[k] <= 1e-8 * path.objective_[k] + 1e-14
-    assert path.times_.shape == (3, 3)
-    assert len(path.screening_) == len(path.n_screened_) == 3
-    said = path.predict_path(X)
+        assert whole.objective_[k] == pytest.approx(0.5 * square)
+        primal = 0.5 * square - nu * whole.rho_[k] + np.mean(np.maximum(0, whole.rho_[k] - y * f))
+        assert primal + 0.5 * square == pytest.approx(whole.gap_[k], abs=1e-10)
+        assert whole.gap_[k] <= 1e-8 * whole.objective_[k] + 1e-14
+    assert whole.times_.shape == (3, 3)
+    assert len(whole.screening_) == len(whole.n_screened_) == 3
+    said = whole.predict_path(X)
     assert said.shape == (n, 3)
-    assert np.array_equal(said == "yes", path.decision_function(X) >= 0.0)
+    assert np.array_equal(said == "yes", whole.decision_function(X) >= 0.0)
 
 
 @pytest.mark.parametrize(
@@ -346,23 +346,23 @@ def test_what_a_path_of_nu_can_not_be(nu, sentence):
 
 def test_a_path_whose_sums_are_integers_and_all_of_them():
     X, y = make_problem(n=12, d=3)
-    path = svmbench.NuPath(nu=[3 / 12, 6 / 12, 9 / 12, 1.0], gamma=1.0, screen="srbo").fit(X, y)
-    assert_allclose(path.alpha_[-1], 1 / 12)
-    assert [round(float(alpha.sum()) * 12) for alpha in path.alpha_] == [3, 6, 9, 12]
+    whole = svmbench.NuPath(nu=[3 / 12, 6 / 12, 9 / 12, 1.0], gamma=1.0, screen="srbo").fit(X, y)
+    assert_allclose(whole.alpha_[-1], 1 / 12)
+    assert [round(float(alpha.sum()) * 12) for alpha in whole.alpha_] == [3, 6, 9, 12]
 
 
 @pytest.mark.parametrize("screen", SAFE)
 @pytest.mark.parametrize("settings", [{"tol": 0.5}, {"tol": 1e-2}, {"solver": "dcdm"}])
 def test_a_path_of_inexact_solutions_settles_nothing_wrongly(screen, settings, monkeypatch):
     """A loose tolerance, or DCDM's stall, leaves every last solution inexact."""
-    monkeypatch.setattr(sequence, "WORTH", 0.0)
-    monkeypatch.setattr(sequence, "GAIN", np.inf)
+    monkeypatch.setattr(path, "WORTH", 0.0)
+    monkeypatch.setattr(path, "GAIN", np.inf)
     n = 12 if JIT_DISABLED else 40
     X, y = make_problem(n=n, d=3)
     Q = (KernelFunction("rbf", 1.0).between(X, X) + 1.0) * np.outer(y, y)
     totals = np.linspace(0.5, 0.95, 10) * n
     settled, gaps = 0, []
-    for step in sequence.follow(Q, totals, Settings(screen=screen, **settings)):
+    for step in path.follow(Q, totals, Settings(screen=screen, **settings)):
         problem = UnitProblem(Q, step.total)
         assert wrong(step.zero, step.one, accurate(problem).a) == 0
         gaps.append(problem.gap(step.point) / problem.value(step.point))
@@ -374,14 +374,14 @@ def test_a_path_of_inexact_solutions_settles_nothing_wrongly(screen, settings, m
 @pytest.mark.parametrize("screen", SAFE)
 def test_where_the_margin_is_zero_nothing_is_settled(screen, monkeypatch):
     """Both classes at one point: w is 0 up to nu = 1, and every multiplier is free to differ."""
-    monkeypatch.setattr(sequence, "WORTH", 0.0)
-    monkeypatch.setattr(sequence, "GAIN", np.inf)
+    monkeypatch.setattr(path, "WORTH", 0.0)
+    monkeypatch.setattr(path, "GAIN", np.inf)
     X, y = np.zeros((8, 2)), np.tile([1, -1], 4)
-    path = svmbench.NuPath(nu=[0.25, 0.3, 0.5, 0.75, 0.9], gamma=1.0, screen=screen).fit(X, y)
-    assert_allclose(path.rho_, 0.0, atol=1e-12)
-    assert_allclose(path.objective_, 0.0, atol=1e-15)
-    assert not path.n_screened_.any()
-    assert [alpha.sum() for alpha in path.alpha_] == pytest.approx([0.25, 0.3, 0.5, 0.75, 0.9])
+    whole = svmbench.NuPath(nu=[0.25, 0.3, 0.5, 0.75, 0.9], gamma=1.0, screen=screen).fit(X, y)
+    assert_allclose(whole.rho_, 0.0, atol=1e-12)
+    assert_allclose(whole.objective_, 0.0, atol=1e-15)
+    assert not whole.n_screened_.any()
+    assert [alpha.sum() for alpha in whole.alpha_] == pytest.approx([0.25, 0.3, 0.5, 0.75, 0.9])
 
 
 @pytest.mark.parametrize("screen", SAFE)
@@ -391,14 +391,14 @@ def test_repeated_points_and_sums_that_are_integers(screen, kernel, monkeypatch)
 
     What is settled must be so in *some* solution: the problem among the others has the same value.
     """
-    monkeypatch.setattr(sequence, "WORTH", 0.0)
-    monkeypatch.setattr(sequence, "GAIN", np.inf)
+    monkeypatch.setattr(path, "WORTH", 0.0)
+    monkeypatch.setattr(path, "GAIN", np.inf)
     X, y = make_problem(n=8, d=2)
     X, y = np.repeat(X, 3, axis=0), np.repeat(y, 3)
     Q = (KernelFunction(kernel, 1.0).between(X, X) + 1.0) * np.outer(y, y)
     totals = [10.0, 11.0, 12.0, 12.5, 15.0, 18.0, 21.0, 22.0, 24.0]
     settled = 0
-    for step in sequence.follow(Q, totals, Settings(screen=screen, tol=1e-10)):
+    for step in path.follow(Q, totals, Settings(screen=screen, tol=1e-10)):
         problem = UnitProblem(Q, step.total)
         best = problem.value(accurate(problem))
         assert problem.value(step.point) == pytest.approx(best, rel=1e-7, abs=1e-9)
@@ -431,5 +431,5 @@ def test_enough_is_what_left_the_box_or_half_or_the_whole_problem(total, left_th
     last = problem.at(np.full(4, total / 4))
     last.v[:] = [1.0, 2.0, 3.0, 4.0]
     leaves = np.isin(np.arange(4), left_the_box)
-    found = sequence._enough(problem, leaves, np.full(4, 0.5), last)
+    found = path._enough(problem, leaves, np.full(4, 0.5), last)
     assert found.tolist() == expected

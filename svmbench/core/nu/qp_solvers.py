@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from svmbench.core.nu import dcdm, pairwise, quadratic
-from svmbench.core.nu.unit_box import Point, UnitProblem
+from svmbench.core.nu.box_qp import Point, UnitProblem
 
 #: Names of the solvers, the default first.
 SOLVERS = ("dcdm-pairwise", "dcdm", *quadratic.LIBRARIES)

@@ -1,7 +1,7 @@
 """The sequential path: the solution at each sum screens, and starts, the next.
 
 Problem
-    As in ``unit_box`` with q = 0, for total_1 < total_2 < …
+    As in ``box_qp`` with q = 0, for total_1 < total_2 < …
 Given
     Q, the sums, an inner solver, a screening rule.
 Returned
@@ -31,8 +31,8 @@ from typing import Any, Self
 import numpy as np
 
 from svmbench.core.csvc.whole_matrix import pair_steps
-from svmbench.core.nu import inner, interior, pairwise, quadratic, screening
-from svmbench.core.nu.unit_box import Point, UnitProblem, mend, move
+from svmbench.core.nu import interior, pairwise, qp_solvers, quadratic, screening
+from svmbench.core.nu.box_qp import Point, UnitProblem, mend, move
 from svmbench.core.numeric.arrays import raw
 from svmbench.core.numeric.submatrix import gather
 
@@ -69,7 +69,7 @@ FIRST_REST, LONGEST_REST = 2, 16
 class Settings:
     """How a path is solved."""
 
-    solver: str = "dcdm-pairwise"  # one of ``inner.SOLVERS``
+    solver: str = "dcdm-pairwise"  # one of ``qp_solvers.SOLVERS``
     screen: str = "srbo"  # one of `RULES`
     # tol, max_iter: duality gap relative to the objective; largest number of steps at each sum
     tol: float = 1e-8
@@ -175,7 +175,7 @@ def follow(
 
 
 def _is_warm(settings: Settings) -> bool:
-    return settings.warm and settings.solver in inner.WARM
+    return settings.warm and settings.solver in qp_solvers.WARM
 
 
 def _next_start(problem: UnitProblem, last: Point, settings: Settings) -> Point | None:
@@ -188,7 +188,7 @@ def _solved(
     """Solve with the inner solver, from a start where it can; steps are counted from 0."""
     if start is not None:
         start.steps = start.newton_steps = 0
-    return inner.solve(
+    return qp_solvers.solve(
         problem,
         name=settings.solver,
         tol=tol or settings.tol,

@@ -1,7 +1,7 @@
 """Steps of many multipliers at once: the free ones, and those at a bound that want to leave it.
 
 Problem
-    As in ``unit_box``.
+    As in ``box_qp``.
 Given
     The problem, a feasible point, the duality gap to reach.
 Returned
@@ -28,7 +28,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from svmbench.base.compiled import compiled
-from svmbench.core.nu.unit_box import Point, UnitProblem, mend
+from svmbench.core.nu.box_qp import Point, UnitProblem, mend
 from svmbench.core.numeric.arrays import raw
 from svmbench.core.numeric.submatrix import gather
 
