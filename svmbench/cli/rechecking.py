@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import sys
 import tempfile
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from svmbench.base.errors import (
+    EXIT_FAILED_CELLS,
     EXIT_REGRESSION,
     ConfigError,
     ResultsError,
@@ -47,7 +47,7 @@ _NAMED_CHANGE = re.compile(r"^\s*[-*] Results change: (?P<names>.*)$")
     metavar="MINUTES",
     default=5.0,
     show_default=True,
-    help="Draw cells that are expected to take so many minutes; start none after them.",
+    help="Draw cells that took so many minutes in all; compiling and fetching come on top.",
 )
 @click.option(
     "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the random draw."
@@ -81,7 +81,8 @@ def recheck(
     RESULTS are run folders, or folders that hold some: the folder results unless others are named.
     Accuracies, objectives and counters must be equal where the arithmetic is, and within the
     tolerances of 'svmbench compare' elsewhere. Ends with code 4 if a cell disagrees that the
-    changelog doesn't name, by a line such as "- Results change: `smo`, `csvc`: why".
+    changelog doesn't name, by a line such as "- Results change: `smo`, `csvc`: why"; else with
+    code 3 if a config can't be run any more.
 
     \b
     Examples:
@@ -90,10 +91,10 @@ def recheck(
     """
     from svmbench.baselines.catalogue import load_plugins
     from svmbench.experiment.run.draws import draw
+    from svmbench.schema.rechecks import append_recheck
 
     load_plugins()
     accepted = _named_changes(changelog) if changelog else frozenset()
-    end = time.monotonic() + budget * 60
     runs = {run.name: run for run in _kept_runs(results or (kept_results(),))}
     candidates = [one for run in runs.values() for one in run.candidates]
     drawn: dict[str, list[Candidate]] = {}
@@ -110,23 +111,24 @@ def recheck(
         terminal.check()
         return
     found: list[Recheck] = []
+    n_failed = 0
     for name, cells in drawn.items():
-        left = end - time.monotonic()
-        if left <= 0:
-            break
         try:
-            made = list(_run_again(runs[name], cells, left, mirror, seed))
+            for one in _run_again(runs[name], cells, mirror, seed):
+                _print(name, one)
+                if keeps:
+                    append_recheck(runs[name].folder, one)
+                found.append({**one, "cell": f"{name} · {one['cell']}"})
         except SvmbenchError as error:
+            n_failed += 1
             terminal.say(f"{name}: can't be run again: {error}")
-            continue
-        for one in made:
-            _print(name, one)
-            if keeps:
-                from svmbench.schema.rechecks import append_recheck
-
-                append_recheck(runs[name].folder, one)
-        found += [{**one, "cell": f"{name} · {one['cell']}"} for one in made]
-    _end(found, n_drawn, accepted)
+    _say_end(found, n_drawn)
+    unnamed = _unnamed(found, accepted)
+    if unnamed:
+        sys.exit(EXIT_REGRESSION)
+    if n_failed:
+        sys.exit(EXIT_FAILED_CELLS)
+    terminal.check()
 
 
 @dataclass(frozen=True)
@@ -215,7 +217,7 @@ def is_present(one: Recheck) -> bool:
 
 
 def _run_again(
-    run: KeptRun, drawn: Sequence[Candidate], left_s: float, mirror: str | None, seed: int
+    run: KeptRun, drawn: Sequence[Candidate], mirror: str | None, seed: int
 ) -> Iterator[Recheck]:
     """Run some cells of a kept run again, each in its own process, and compare them."""
     from svmbench.experiment.plan.freshness import place_of
@@ -236,7 +238,6 @@ def _run_again(
             output=Path(scratch) / "run",
             mirror=mirror,
             only={"dataset": sorted({one.dataset for one in drawn})},
-            budget_s=left_s,
             timeout_s=max(_LEAST_S, *(_TIMES_ITS_RECORD * one.seconds for one in drawn)),
         )
         prospect = look_ahead(request)
@@ -254,7 +255,7 @@ def _run_again(
         if not cells:
             return
         chosen = Prospect(prospect.request, prospect.plan, list(cells.values()), prospect.path)
-        carry_out(chosen)
+        interrupted = carry_out(chosen).summary.interrupted
         made: dict[str, list[Any]] = {}
         # The newest record of every key, whatever became of it.
         for line in result_lines(prospect.path):
@@ -266,6 +267,8 @@ def _run_again(
                 old_facts = content.environments.get(str(kept[key][-1].get("environment")), {})
                 new_facts = again.environments.get(str(new[-1].get("environment")), {})
                 yield _compared(cell, kept[key], new, (old_facts, new_facts), content.scores, seed)
+        if interrupted:
+            raise KeyboardInterrupt
 
 
 def _compared(
@@ -394,10 +397,9 @@ def _print(name: str, one: Recheck) -> None:
         terminal.say(f"changed  {name} · {one['cell']}: {said}")
 
 
-def _end(found: Sequence[Recheck], n_drawn: int, accepted: frozenset[str]) -> None:
-    """Say how many cells agreed; end with the code of a regression if one did not, unnamed."""
+def _say_end(found: Sequence[Recheck], n_drawn: int) -> None:
+    """Say how many cells agreed."""
     changed = [one for one in found if one["differences"]]
-    unnamed = [one for one in changed if not _is_named(one, accepted)]
     judged = [time for one in found for time in one["times"].values() if time["within"] is not None]
     outside = sum(not time["within"] for time in judged)
     n_equal = sum(one["arithmetic"] == "equal" for one in found)
@@ -406,11 +408,15 @@ def _end(found: Sequence[Recheck], n_drawn: int, accepted: frozenset[str]) -> No
         f" {len(changed)} changed; {n_drawn - len(found)} of {n_drawn} drawn were not run;"
         f" {outside} of {len(judged)} times lie outside of what repeats showed"
     )
+
+
+def _unnamed(found: Sequence[Recheck], accepted: frozenset[str]) -> list[Recheck]:
+    """Return the changed cells that the changelog does not name; say how many it names."""
+    changed = [one for one in found if one["differences"]]
+    left = [one for one in changed if not _is_named(one, accepted)]
     if accepted and changed:
-        terminal.say(f"the changelog names {len(changed) - len(unnamed)} of those that changed")
-    if unnamed:
-        sys.exit(EXIT_REGRESSION)
-    terminal.check()
+        terminal.say(f"the changelog names {len(changed) - len(left)} of {len(changed)} changes")
+    return left
 
 
 def _named_changes(changelog: Path) -> frozenset[str]:

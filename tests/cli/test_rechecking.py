@@ -1,0 +1,161 @@
+"""Kept cells are run again and compared; what was sabotaged is found."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from runs import COMMAND, svmbench, write_config
+
+ROOT = Path(__file__).resolve().parents[2]
+#: Solvers of plain NumPy and a kernel that no compiled loop evaluates: nothing has to be compiled.
+SOLVERS = [
+    "alsvm",
+    {"name": "lssvm-cg", "params": {"kernel": "poly", "degree": 2, "gamma": 0.03, "C": 1.0}},
+]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a config and the run of it, whose plan names the config's file."""
+    folder = tmp_path_factory.mktemp("kept")
+    config = write_config(folder, list(SOLVERS), {"protocol": "cv", "folds": 3}, seed=3)
+    ended = svmbench("run", config, "--output", folder / "results" / "run", "--quiet")
+    assert ended.code == 0, ended.said
+    path = folder / "results" / "run" / "plan.json"
+    plan = json.loads(path.read_text())
+    plan["config"]["name"] = "config.yaml"
+    path.write_text(json.dumps(plan))
+    return folder
+
+
+@pytest.fixture
+def kept(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = Path(shutil.copytree(made, tmp_path / "here"))
+    monkeypatch.chdir(folder)
+    return folder / "results" / "run"
+
+
+def lines(run: Path) -> list[dict[str, object]]:
+    return [json.loads(line) for line in (run / "rechecks.jsonl").read_text().splitlines()]
+
+
+def test_cells_that_agree(kept: Path) -> None:
+    shown = svmbench("recheck", "--seed", "1")
+    assert shown.code == 0, shown.said
+    assert "2 of 2 cells of 1 runs drawn (seed 1)" in shown.out
+    assert "2 of 2 cells agree (2 by equal arithmetic), 0 changed" in shown.out
+    found = lines(kept)
+    assert {one["solver"] for one in found} == {"alsvm", "lssvm-cg"}
+    for one in found:
+        assert one["differences"] == []
+        assert one["arithmetic"] == "equal"
+        assert one["n_compared"] >= 3
+        assert one["seed"] == 1
+        assert one["old"]["status"] == one["new"]["status"] == "ok"  # type: ignore[index]
+
+
+def test_nothing_is_run_or_written_by_a_dry_run(kept: Path) -> None:
+    shown = svmbench("recheck", kept, "--dry-run")
+    assert shown.code == 0
+    assert shown.out.count("breast-cancer") == 2
+    assert not (kept / "rechecks.jsonl").exists()
+
+
+def spoil(run: Path) -> None:
+    """Let a record of `alsvm` say another accuracy."""
+    text = (run / "runs.jsonl").read_text().splitlines()
+    records = [json.loads(line) for line in text]
+    for one in records:
+        if one["solver"] == "alsvm":
+            one["metrics"]["accuracy_pct"] -= 1
+    (run / "runs.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in records))
+
+
+def test_a_record_that_is_not_found_again(kept: Path) -> None:
+    spoil(kept)
+    shown = svmbench("recheck", "--no-keep")
+    assert shown.code == 4
+    assert "1 of 2 cells agree" in shown.out
+    assert "alsvm: accuracy_pct was" in shown.out
+    assert not (kept / "rechecks.jsonl").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("## Unreleased\n- Results change: `alsvm`: exact sums.\n", 0),
+        ("## Unreleased\n- Results change: `run`: another seed.\n", 0),
+        ("## Unreleased\n- `alsvm` is faster.\n", 4),
+        ("## Unreleased\n- Results change: `lssvm-cg`: exact sums.\n", 4),
+        ("## Unreleased\n\n## 0.1\n- Results change: `alsvm`: long ago.\n", 4),
+    ],
+)
+def test_a_changelog_names_results_that_changed(kept: Path, text: str, code: int) -> None:
+    spoil(kept)
+    Path("CHANGELOG.md").write_text(text)
+    shown = svmbench("recheck", "--changelog", "CHANGELOG.md")
+    assert shown.code == code, shown.said
+    assert [one["solver"] for one in lines(kept) if one["differences"]] == ["alsvm"]
+
+
+def test_a_run_whose_config_is_gone_is_named(kept: Path) -> None:
+    Path("config.yaml").unlink()
+    shown = svmbench("recheck")
+    assert shown.code == 3
+    assert "results/run: can't be run again: config.yaml" in shown.out
+    assert "2 of 2 drawn were not run" in shown.out
+
+
+def test_no_folder_of_results(tmp_path: Path) -> None:
+    shown = svmbench("recheck", tmp_path / "nowhere")
+    assert shown.code == 1
+    assert "nowhere is no folder of results" in shown.err
+
+
+#: By what is sabotaged: the file, a statement, what stands in its place, and who is found.
+SABOTAGE = {
+    "sign of a step": (
+        "core/numeric/conjugate_gradient.py",
+        "self.x += length * self._p",
+        "self.x -= length * self._p",
+        {"lssvm-cg"},
+    ),
+    "seed of the folds": (
+        "experiment/protocols/folds.py",
+        "shuffle=True, random_state=seed)",
+        "shuffle=True, random_state=seed + 1)",
+        {"alsvm", "lssvm-cg"},
+    ),
+    "scale of a kernel": (
+        "core/kernels/kernels.py",
+        "P *= P.dtype.type(self.gamma)",
+        "P *= P.dtype.type(1.5 * self.gamma)",
+        {"lssvm-cg"},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("what", SABOTAGE)
+def test_five_minutes_find_sabotage(kept: Path, tmp_path: Path, what: str) -> None:
+    file, before, after, expected = SABOTAGE[what]
+    package = tmp_path / "code" / "svmbench"
+    shutil.copytree(ROOT / "svmbench", package, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copyfile(ROOT / "datasets.toml", package.parent / "datasets.toml")
+    text = (package / file).read_text()
+    assert before in text
+    (package / file).write_text(text.replace(before, after))
+    ended = subprocess.run(
+        [*COMMAND, "recheck", "--budget", "5"],
+        env={**os.environ, "PYTHONPATH": str(package.parent)},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert ended.returncode == 4, ended.stdout + ended.stderr
+    found = lines(kept)
+    assert {one["solver"] for one in found if one["differences"]} == expected
+    assert {one["solver"] for one in found} == {"alsvm", "lssvm-cg"}
