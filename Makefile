@@ -97,8 +97,8 @@ baseline: setup  ## Keep a new run of the gate's config as what every change is 
 	$(BIN)/svmbench run regress --fresh --quiet --output results/regress-quick
 	$(BIN)/svmbench keep results/regress-quick results/regress
 
-reproduce-all: setup  ## Fetch, run, judge and show everything (PROFILE=quick or paper, JOBS=1, BUDGET=minutes).
-	$(BIN)/svmbench reproduce --profile $(PROFILE) --jobs $(JOBS) $(if $(BUDGET),--budget $(BUDGET))
+reproduce-all: setup  ## Fetch, run, judge and show everything (PROFILE=quick or paper, JOBS=1, BUDGET=minutes, TRUST=1).
+	$(BIN)/svmbench reproduce --profile $(PROFILE) --jobs $(JOBS) $(if $(BUDGET),--budget $(BUDGET)) $(if $(TRUST),--trust)
 
 clean:  ## Remove what tools left behind; results stay.
 	rm -rf .mypy_cache .pytest_cache .ruff_cache .coverage .coverage.* build dist

@@ -25,7 +25,7 @@ from typing import Any
 
 import yaml
 
-from svmbench.experiment.run.session import Request, carry_out, look_ahead
+from svmbench.experiment.run.session import Request, execute_run, plan_run
 
 CELLS, LONGER_CELLS = 24, 12
 
@@ -56,7 +56,7 @@ def records_at(config: Path, output: Path, cluster: str) -> list[float]:
     def watch(_cells: list[Any]) -> Iterator[Clock]:
         yield clock
 
-    carry_out(look_ahead(Request(str(config), output=output, cluster=cluster)), watch=watch)
+    execute_run(plan_run(Request(str(config), output=output, cluster=cluster)), watch=watch)
     return clock.at
 
 

@@ -134,7 +134,7 @@ def plan(cells: int, place: Path) -> int:
 def cells(number: int, place: Path) -> int:
     """Run trivial cells and compare the last part of them with the second."""
     meter = Meter(number // PARTS)
-    prospect = session.look_ahead(
+    run_plan = session.plan_run(
         session.Request(str(config_of(place, number)), output=place / "out")
     )
 
@@ -144,7 +144,7 @@ def cells(number: int, place: Path) -> int:
 
     print("| cells | parent holds, MiB | parent's CPU a cell, ms | wall time a cell, ms |")
     print("| --- | ---: | ---: | ---: |")
-    session.carry_out(prospect, watch=watch)
+    session.execute_run(run_plan, watch=watch)
     grown = [last / second for last, second in zip(meter.parts[-1], meter.parts[1], strict=True)]
     print(f"\nlast part over second: memory {grown[0]:.3f}, CPU time {grown[1]:.3f}")
     return int(any(g > most for g, most in zip(grown, MOST_GROWTH, strict=True)))

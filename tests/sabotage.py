@@ -353,9 +353,9 @@ class SaysHalf(_Nearest):
 
     def misbehave(self, data: TrainingData) -> None:
         if len(data.y) > 10:
-            from svmbench.experiment.run import answers, processes
+            from svmbench.experiment.run import ipc, processes
 
-            os.write(processes._to_parent, answers.encode({"status": "ok"})[:-4])
+            os.write(processes._to_parent, ipc.encode({"status": "ok"})[:-4])
             os._exit(0)
 
 
@@ -365,9 +365,9 @@ class SaysHalfAndHangs(_Nearest):
 
     def misbehave(self, data: TrainingData) -> None:
         if len(data.y) > 10:
-            from svmbench.experiment.run import answers, processes
+            from svmbench.experiment.run import ipc, processes
 
-            os.write(processes._to_parent, answers.encode({"status": "ok"})[:-4])
+            os.write(processes._to_parent, ipc.encode({"status": "ok"})[:-4])
             time.sleep(600)
 
 

@@ -16,6 +16,8 @@ toml_source.py
     The one parser of TOML, within bounds.
 parallel_map.py
     One function over several items in worker processes that end with the command.
+plugin_names.py
+    Names of plug-ins, found without importing any.
 compiled.py
     The Numba decorator of every inner loop, and its cache.
 version.py

@@ -17,17 +17,14 @@ import os
 import pkgutil
 from functools import cache
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from svmbench.base.errors import SvmbenchError, UnknownNameError
 from svmbench.base.escape import line
+from svmbench.base.plugin_names import VARIABLE, installed_plugins, named_modules
 from svmbench.base.renames import present_name
 from svmbench.baselines.templates import is_program
 from svmbench.schema.scores import SCORES
-
-#: The environment variable that names modules, and the group of entry points of installed packages.
-VARIABLE, GROUP = "SVMBENCH_PLUGINS", "svmbench.plugins"
 
 
 @cache
@@ -59,7 +56,7 @@ def load_plugins() -> None:
     svmbench.base.errors.SvmbenchError
         If one can't be imported.
     """
-    plugins = _named()
+    plugins = named_modules()
     if plugins:
         _declare_own()
     for plugin in plugins:
@@ -74,18 +71,6 @@ def _said(error: ImportError) -> str:
     former = error.name or ""
     now = present_name(former)
     return str(error) if now == former else f"{error} ({former} is {now} now)"
-
-
-def _named() -> list[str]:
-    """Return the modules that the environment variable names."""
-    return [name.strip() for name in os.environ.get(VARIABLE, "").split(",") if name]
-
-
-@cache
-def installed_plugins() -> dict[str, EntryPoint]:
-    """Return what installed packages declare, by its name; nothing is imported."""
-    found = sorted(entry_points(group=GROUP), key=lambda one: (one.name, one.value), reverse=True)
-    return {one.name: one for one in found}
 
 
 def why_not_loaded(name: str, *, trust: bool = False) -> str:
@@ -112,7 +97,7 @@ def why_not_loaded(name: str, *, trust: bool = False) -> str:
         If it can't be imported.
     """
     entry = installed_plugins().get(name)
-    if entry is None or entry.module in _named() or name in _registry() or name in SCORES:
+    if entry is None or entry.module in named_modules() or name in _registry() or name in SCORES:
         return ""
     package = line(entry.dist.name if entry.dist else "?", 60)
     if not trust:
@@ -125,7 +110,7 @@ def why_not_loaded(name: str, *, trust: bool = False) -> str:
         raise SvmbenchError(
             f"can't import {entry.module} of the package {package}: {said}"
         ) from error
-    os.environ[VARIABLE] = ",".join([*_named(), entry.module])
+    os.environ[VARIABLE] = ",".join([*named_modules(), entry.module])
     _registry.cache_clear()
     return ""
 

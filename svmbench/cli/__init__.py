@@ -126,7 +126,7 @@ def list_(what: str, as_json: bool) -> None:
 
     rows = listing.LISTS[what]()
     if as_json:
-        terminal.hand_over(json.dumps(rows, indent=1))
+        terminal.write_output(json.dumps(rows, indent=1))
         return
     listing.print_table(rows)
     terminal.check()
@@ -151,7 +151,7 @@ def describe(name: str, trust: bool, as_json: bool) -> None:
 
     facts = listing.describe(name, trust=trust)
     if as_json:
-        terminal.hand_over(json.dumps(facts, indent=1, default=str))
+        terminal.write_output(json.dumps(facts, indent=1, default=str))
         return
     listing.print_card(facts)
     terminal.check()
@@ -179,7 +179,7 @@ def validate(configs: tuple[str, ...], trust: bool) -> None:
             problems += error.problems
         else:
             n_blocks = len(config.blocks)
-            terminal.say(
+            terminal.print_line(
                 f"{name}: ok ({n_blocks} block{'s' if n_blocks > 1 else ''}, "
                 f"profiles {', '.join(config.profiles)})"
             )
@@ -330,7 +330,7 @@ def run(
     from svmbench.cli.progress import Narrator
     from svmbench.cli.publishing import rebuild
     from svmbench.experiment.plan.filters import filters_of
-    from svmbench.experiment.run.session import Request, carry_out, look_ahead
+    from svmbench.experiment.run.session import Request, execute_run, plan_run
 
     console = terminal.console()
     narrator = Narrator(console, quiet=quiet)
@@ -352,17 +352,17 @@ def run(
         fresh=fresh,
         reuse=reuse,
     )
-    prospect = look_ahead(request, prepare=not dry_run, say=narrator.say)
-    plan, cells, path = prospect.plan, prospect.cells, prospect.path
+    run_plan = plan_run(request, prepare=not dry_run, print_line=narrator.print_line)
+    plan, cells, path = run_plan.plan, run_plan.cells, run_plan.path
     if dry_run:
         from svmbench.experiment.run.forecast import forecast
 
         for line in forecast(plan, cells, path, mirror=mirror, jobs=jobs):
-            terminal.say(line)
+            terminal.print_line(line)
         terminal.check()
         return
-    summary = carry_out(
-        prospect, say=narrator.say, note=narrator.note, watch=narrator.watch
+    summary = execute_run(
+        run_plan, print_line=narrator.print_line, note=narrator.note, watch=narrator.watch
     ).summary
     if summary.interrupted:
         narrator.note("interrupted; the same command goes on from here")
@@ -437,16 +437,16 @@ def _main(words: list[str], debug: bool) -> int:
         error.show()
         return error.exit_code
     except click.ClickException as error:
-        terminal.complain(f"svmbench: {_usage(error)}")
+        terminal.print_error(f"svmbench: {_usage(error)}")
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
-        terminal.complain("interrupted")
+        terminal.print_error("interrupted")
         return EXIT_INTERRUPTED
     except SvmbenchError as error:
         logs.LOG.error("%s", error, exc_info=True)
         if debug:
             raise
-        terminal.complain(f"svmbench: {error}" if "\n" not in str(error) else str(error))
+        terminal.print_error(f"svmbench: {error}" if "\n" not in str(error) else str(error))
         return error.exit_code
     except Exception as error:
         logs.LOG.exception("%s", type(error).__name__)
@@ -454,16 +454,16 @@ def _main(words: list[str], debug: bool) -> int:
             raise
         if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
             place = f"can't write {escape.line(error.filename, 400)}: " if error.filename else ""
-            terminal.complain(f"svmbench: {place}{error.strerror}")
+            terminal.print_error(f"svmbench: {place}{error.strerror}")
             return EXIT_ERROR
         if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
-            terminal.complain(
+            terminal.print_error(
                 "svmbench: this process may not open as many files as it needs; a larger number"
                 " for 'ulimit -n' (such as 1024) lets it"
             )
             return EXIT_ERROR
         text = " ".join(str(error).split())
-        terminal.complain(f"svmbench: {type(error).__name__}: {text} (--debug shows where)")
+        terminal.print_error(f"svmbench: {type(error).__name__}: {text} (--debug shows where)")
         return EXIT_ERROR
     finally:
         logs.end()

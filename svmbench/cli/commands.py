@@ -66,7 +66,7 @@ def keep(results: Path, target: Path) -> None:
     """
     from svmbench.report.compare import write_baseline
 
-    terminal.say(write_baseline(results, target))
+    terminal.print_line(write_baseline(results, target))
 
 
 def _print_comparison(found: Any) -> None:
@@ -76,9 +76,9 @@ def _print_comparison(found: Any) -> None:
             header=("verdict", "kind", "where", "what", "base", "new"),
         )
     for note in found.notes:
-        terminal.say(f"note: {note}")
+        terminal.print_line(f"note: {note}")
     if found.is_stale:
-        terminal.say(
+        terminal.print_line(
             "stale: BASE is not of this code: by equal arithmetic something differs; where that is"
             " meant, 'svmbench keep NEW BASE' keeps the new run"
         )
@@ -87,7 +87,7 @@ def _print_comparison(found: Any) -> None:
     verdict = "no regression" if not n_worse else f"{n_worse} regressions"
     if n_worse == 1:
         verdict = "1 regression"
-    terminal.say(f"{verdict} (values compared: {counted})")
+    terminal.print_line(f"{verdict} (values compared: {counted})")
 
 
 def _numbers(base: Any, new: Any) -> list[str]:
@@ -201,10 +201,10 @@ def time_(
       svmbench time a9a --solver dcd-l1 tol=1,0.1,0.01 --vs liblinear-l1 tol=1,0.1,0.01 \
           --tolerance 0.01
     """
-    from svmbench.cli import duel
+    from svmbench.cli import race
 
-    racers = [duel.parse_racer(words, trust=trust) for words in (solver, *others)]
-    result = duel.race(
+    racers = [race.parse_racer(words, trust=trust) for words in (solver, *others)]
+    result = race.race(
         dataset,
         racers,
         rounds=rounds,
@@ -215,9 +215,9 @@ def time_(
         mirror=mirror,
     )
     if as_json:
-        terminal.hand_over(json.dumps(result, indent=1))
+        terminal.write_output(json.dumps(result, indent=1))
     else:
-        duel.print_result(result)
+        race.print_result(result)
         terminal.check()
 
 
@@ -247,7 +247,7 @@ def warmup(solvers: tuple[str, ...], jobs: int, trust: bool) -> None:
             raise ConfigError(reason)
         catalogue.solver_class(name)
     for name, seconds in warming.warm_all(names, jobs):
-        terminal.say(f"{name}: {seconds:.1f} s")
+        terminal.print_line(f"{name}: {seconds:.1f} s")
 
 
 @click.command()
@@ -267,7 +267,7 @@ def doctor(as_json: bool) -> None:
 
     findings = doctors.examine()
     if as_json:
-        terminal.hand_over(json.dumps(doctors.to_json(findings), indent=1))
+        terminal.write_output(json.dumps(doctors.to_json(findings), indent=1))
     else:
         doctors.print_findings(findings)
         terminal.check()
@@ -288,7 +288,7 @@ def schema() -> None:
     """
     from svmbench.cli.config_schema import config_schema
 
-    terminal.hand_over(json.dumps(config_schema(), indent=1))
+    terminal.write_output(json.dumps(config_schema(), indent=1))
 
 
 @click.command()
@@ -303,7 +303,7 @@ def completion(ctx: click.Context, shell: str) -> None:
       eval "$(svmbench completion zsh)"       in ~/.zshrc, after compinit
       svmbench completion fish > ~/.config/fish/completions/svmbench.fish
     """
-    terminal.hand_over(completing.script(shell, ctx.find_root().command))
+    terminal.write_output(completing.script(shell, ctx.find_root().command))
 
 
 def register(group: click.Group) -> None:

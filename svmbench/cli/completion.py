@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import importlib.util
-import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,19 +16,24 @@ import click
 from click.shell_completion import CompletionItem
 
 from svmbench.base import paths
+from svmbench.base.plugin_names import installed_plugins, named_modules
 
 SHELLS = ("bash", "zsh", "fish")
 
 
 def solver_names() -> list[str]:
-    """Return the names of all declared solvers, those of ``SVMBENCH_PLUGINS`` included."""
+    """Return the names of all declared solvers and of installed plug-ins.
+
+    An entry point doesn't say if its name is that of a solver, so completion offers all of them.
+    """
     sources = [
         path
         for room in ("core", "baselines")
         for path in paths.PACKAGE.joinpath(room).rglob("*.py")
     ]
     sources += _plugins()
-    return sorted({name for source in sources for name in _declared(source)})
+    declared = {name for source in sources for name in _declared(source)}
+    return sorted(declared | set(installed_plugins()))
 
 
 def dataset_names() -> list[str]:
@@ -54,9 +58,9 @@ def config_names() -> list[str]:
 
 def _plugins() -> list[Path]:
     found = []
-    for module in filter(None, os.environ.get("SVMBENCH_PLUGINS", "").split(",")):
+    for module in named_modules():
         try:
-            spec = importlib.util.find_spec(module.strip())
+            spec = importlib.util.find_spec(module)
         except (ImportError, ValueError):
             continue
         if spec is not None and spec.origin is not None:

@@ -68,7 +68,7 @@ def list_papers() -> list[dict[str, Any]]:
 
 def list_plugins() -> list[dict[str, Any]]:
     """Return one row for each plug-in that an installed package names; none is imported."""
-    from svmbench.baselines.catalogue import installed_plugins
+    from svmbench.base.plugin_names import installed_plugins
 
     return [
         {

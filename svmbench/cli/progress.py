@@ -113,7 +113,7 @@ class Watcher:
         self._print(text)
 
     def _print(self, text: str) -> None:
-        terminal.tell(self.console, text)
+        terminal.print_on(self.console, text)
 
     def _time_left(self) -> str:
         """Estimate what is left from the work done so far (small cells run first)."""
@@ -143,9 +143,9 @@ class Narrator:
 
     def note(self, text: str) -> None:
         """Tell what nobody should miss."""
-        terminal.tell(self.console, text)
+        terminal.print_on(self.console, text)
 
-    def say(self, text: str) -> None:
+    def print_line(self, text: str) -> None:
         """Tell of a step, and log it."""
         LOG.info("%s", text)
         if not self.quiet:
@@ -216,7 +216,7 @@ class Fetching:
         if event.outcome is not None:
             if self._bar:
                 self._bar.update(self._task, visible=False)
-            terminal.tell(self.console, fetched(event.outcome))
+            terminal.print_on(self.console, fetched(event.outcome))
         elif self._bar and event.kind == "start":
             self._bar.reset(
                 self._task,

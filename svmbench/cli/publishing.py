@@ -78,7 +78,7 @@ def table(results: Path, allow_contended: bool, form: str, output: Path | None) 
     except OSError as error:
         raise ResultsError(f"can't write {target}: {error.strerror or error}") from error
     for name, text in made.items():
-        terminal.tell(console, write_bytes(target / name, text))
+        terminal.print_on(console, write_bytes(target / name, text))
 
 
 def rebuild(
@@ -89,7 +89,7 @@ def rebuild(
 
     built = build(path, allow_contended=allow_contended)
     for file in () if quiet else built.files:
-        terminal.tell(console, file)
+        terminal.print_on(console, file)
 
 
 @click.command()
@@ -151,11 +151,11 @@ def claims(
             terminal.print_columns(written.as_details(verdicts))
         else:
             terminal.print_columns(written.as_rows(verdicts), header=written.COLUMNS)
-        terminal.say(written.summary(verdicts))
+        terminal.print_line(written.summary(verdicts))
         terminal.check()
         return
     shown = {"json": written.as_json, "markdown": written.as_markdown, "latex": written.as_latex}
-    terminal.hand_over(shown[form](verdicts))
+    terminal.write_output(shown[form](verdicts))
 
 
 @click.command()
@@ -186,7 +186,7 @@ def site(
       svmbench site results/alsvm results/smo_adult_rbf-quick -o pages
     """
     index, _ = make_site(results, output, file=file, freshness=freshness, trust=trust)
-    terminal.say(index)
+    terminal.print_line(index)
 
 
 def make_site(
@@ -277,7 +277,7 @@ def _metrics(file: Path | None) -> list[str]:
     """Return the metrics that a file of claims may name."""
     if file is None:
         return []
-    from svmbench.experiment.config.asked import reported_metrics
+    from svmbench.experiment.config.requested_metrics import reported_metrics
 
     return reported_metrics()
 

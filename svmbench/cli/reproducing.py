@@ -16,11 +16,11 @@ from svmbench.base import escape
 from svmbench.base.errors import EXIT_FAILED_CELLS, EXIT_INTERRUPTED, ResultsError, SvmbenchError
 from svmbench.cli import terminal
 from svmbench.cli.completion import ConfigName
-from svmbench.cli.options import FOLDER, JOBS, MIRROR, POSITIVE, RESULTS, RETRY
+from svmbench.cli.options import FOLDER, JOBS, MIRROR, POSITIVE, RESULTS, RETRY, TRUST
 from svmbench.cli.publishing import changes_since, kept_results
 
 if TYPE_CHECKING:
-    from svmbench.experiment.run.campaign import Campaign, Errand, Outcome
+    from svmbench.experiment.run.batch import Batch, Job, Outcome
     from svmbench.experiment.run.session import Request
     from svmbench.experiment.settings.cells import Cell
 
@@ -63,6 +63,7 @@ _MOST_REASONS = 3
     help="Where the pages go.  [default: site-<profile>]",
 )
 @MIRROR
+@TRUST
 @_QUIET
 def reproduce(
     configs: tuple[str, ...],
@@ -73,6 +74,7 @@ def reproduce(
     output: Path,
     pages: Path | None,
     mirror: str | None,
+    trust: bool,
     quiet: bool,
 ) -> None:
     r"""Reproduce everything: fetch, run, make tables, judge the claims, make the site.
@@ -90,13 +92,13 @@ def reproduce(
     """
     from svmbench.cli.publishing import make_site
     from svmbench.experiment.config.loader import find_config, load_config, shipped_configs
-    from svmbench.experiment.run.campaign import Errand
+    from svmbench.experiment.run.batch import Job
     from svmbench.experiment.run.session import Request
     from svmbench.site import check_place
 
     target = pages or Path(f"site-{profile}")
     check_place(target)
-    errands, without = [], []
+    due, without = [], []
     for name in configs or tuple(path.stem for path in shipped_configs()):
         path = find_config(name)
         if not configs and profile not in load_config(path).profiles:
@@ -107,20 +109,21 @@ def reproduce(
             profile=profile,
             output=output / f"{path.stem}-{profile}",
             mirror=mirror,
+            trust=trust,
             jobs=jobs,
             retry=retry,
         )
-        errands.append(Errand(request, _expected(request)))
+        due.append(Job(request, _expected(request)))
     if without:
-        terminal.say(f"without a profile {profile}: {', '.join(without)}")
-    campaign = _campaign(errands, budget, quiet=quiet)
-    outcomes = campaign.run()
-    _stop_if_interrupted(campaign)
+        terminal.print_line(f"without a profile {profile}: {', '.join(without)}")
+    batch = _make_batch(due, budget, quiet=quiet)
+    outcomes = batch.run()
+    _stop_if_interrupted(batch)
     made = [one.path for one in outcomes if one.path is not None]
     if made:
-        index, summary = make_site(tuple(made), target, beside=_kept())
-        terminal.say(summary)
-        terminal.say(index)
+        index, summary = make_site(tuple(made), target, beside=_kept(), trust=trust)
+        terminal.print_line(summary)
+        terminal.print_line(index)
     _end(outcomes)
 
 
@@ -165,20 +168,20 @@ def refresh(
       svmbench refresh --dry-run
       svmbench refresh results/smo --budget 30 --keep
     """
-    from svmbench.experiment.run.campaign import Errand
+    from svmbench.experiment.run.batch import Job
     from svmbench.experiment.run.session import Request
     from svmbench.report import kept
 
     found = _stale_runs(results or (kept_results(),))
     for one in found:
-        terminal.say(one.sentence())
+        terminal.print_line(one.sentence())
     if not found:
-        terminal.say("nothing is older than the code")
+        terminal.print_line("nothing is older than the code")
     if dry_run or not found:
         terminal.check()
         return
     with tempfile.TemporaryDirectory(prefix="svmbench-refresh-") as scratch:
-        errands = []
+        due = []
         for number, one in enumerate(found):
             fresh = kept.unpack(one.folder, Path(scratch) / str(number), without=one.stale)
             request = Request(
@@ -188,10 +191,10 @@ def refresh(
                 mirror=mirror,
                 reuse=(fresh,) if one.n_results > len(one.stale) else (),
             )
-            errands.append(Errand(request, one.seconds, one.wants))
-        campaign = _campaign(errands, budget, quiet=quiet)
-        outcomes = campaign.run()
-        _stop_if_interrupted(campaign)
+            due.append(Job(request, one.seconds, one.wants))
+        batch = _make_batch(due, budget, quiet=quiet)
+        outcomes = batch.run()
+        _stop_if_interrupted(batch)
     for one, outcome in zip(found, outcomes, strict=True):
         _settle(one, outcome, keep=keep)
     _end(outcomes)
@@ -301,48 +304,50 @@ def _settle(one: StaleRun, outcome: Outcome, *, keep: bool) -> None:
     }
     lost = len(one.places - now)
     if lost:
-        terminal.say(
+        terminal.print_line(
             f"{one.folder}: stays as it is, {lost} of its {one.n_results} results are not in "
             f"{outcome.path}"
         )
     elif keep:
         kept.keep(outcome.path, one.folder)
-        terminal.say(f"{one.folder}: measured again, and kept")
+        terminal.print_line(f"{one.folder}: measured again, and kept")
     else:
-        terminal.say(f"{one.folder}: measured again in {outcome.path}; --keep puts it in its place")
+        terminal.print_line(
+            f"{one.folder}: measured again in {outcome.path}; --keep puts it in its place"
+        )
 
 
-def _campaign(errands: Sequence[Errand], budget: float | None, *, quiet: bool) -> Campaign:
+def _make_batch(jobs: Sequence[Job], budget: float | None, *, quiet: bool) -> Batch:
     from svmbench.cli.progress import Narrator
     from svmbench.cli.publishing import rebuild
-    from svmbench.experiment.run.campaign import Campaign, Hooks
+    from svmbench.experiment.run.batch import Batch, Hooks
 
     console = terminal.console()
     narrator = Narrator(console, quiet=quiet)
     hooks = Hooks(
-        say=narrator.say,
+        print_line=narrator.print_line,
         note=narrator.note,
         watch=narrator.watch,
         finish=lambda path: rebuild(path, console, quiet=True),
     )
-    return Campaign(errands, budget * 60 if budget else float("inf"), hooks)
+    return Batch(jobs, budget * 60 if budget else float("inf"), hooks)
 
 
 def _expected(request: Request) -> float:
     """Return how long a config is thought to take; 0 where it can't even be planned."""
     from svmbench.experiment.run.forecast import expected_seconds
-    from svmbench.experiment.run.session import look_ahead
+    from svmbench.experiment.run.session import plan_run
 
     try:
-        prospect = look_ahead(request, prepare=False)
+        run_plan = plan_run(request, prepare=False)
     except SvmbenchError:
         return 0.0
-    return expected_seconds(prospect.cells, prospect.path, jobs=request.jobs)
+    return expected_seconds(run_plan.cells, run_plan.path, jobs=request.jobs)
 
 
-def _stop_if_interrupted(campaign: Campaign) -> None:
-    if campaign.interrupted:
-        terminal.tell(terminal.console(), "interrupted; the same command goes on from here")
+def _stop_if_interrupted(batch: Batch) -> None:
+    if batch.interrupted:
+        terminal.print_on(terminal.console(), "interrupted; the same command goes on from here")
         sys.exit(EXIT_INTERRUPTED)
 
 
@@ -350,15 +355,15 @@ def _end(outcomes: Sequence[Outcome]) -> None:
     """Say what was not reached and, last, what failed; end with its code."""
     not_reached = [one.name for one in outcomes if one.is_open]
     if not_reached:
-        terminal.say(
+        terminal.print_line(
             f"not finished within the budget: {', '.join(not_reached)}; "
             "the same command goes on from here"
         )
     failures = [line for one in outcomes for line in _failures(one)]
     if failures:
-        terminal.say("failed:")
+        terminal.print_line("failed:")
         for line in failures:
-            terminal.say(f"  {line}")
+            terminal.print_line(f"  {line}")
         sys.exit(EXIT_FAILED_CELLS)
     terminal.check()
 

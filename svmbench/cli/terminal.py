@@ -114,12 +114,12 @@ def _let_go(stream: Steady) -> None:
     os.close(nowhere)
 
 
-def say(text: object = "") -> None:
+def print_line(text: object = "") -> None:
     """Tell a person something in one line, on standard output, as far as it can be read there."""
     emit(escape.line(text))
 
 
-def complain(text: object) -> None:
+def print_error(text: object) -> None:
     """Tell a person what went wrong, a line a problem, on standard error."""
     _put(sys.stderr, escape.lines(text))
 
@@ -129,7 +129,7 @@ def emit(text: str) -> None:
     _put(sys.stdout, text)
 
 
-def hand_over(text: str) -> None:
+def write_output(text: str) -> None:
     """Print what other programs read, where that is all that a command is for.
 
     Raises
@@ -232,7 +232,7 @@ def _rich_table(lines: list[list[str]], has_header: bool, most: int) -> Any:
     return table
 
 
-def tell(console: Any, text: object) -> None:
+def print_on(console: Any, text: object) -> None:
     """Print a line on rich's console, as text: no markup, no colours, no line breaks."""
     console.print(escape.line(text), markup=False, highlight=False, soft_wrap=True)
 

@@ -81,6 +81,20 @@ def test_plugins_are_listed_without_being_imported(installed: Path) -> None:
     assert not (installed / "imported").exists()
 
 
+def test_the_shell_completes_entry_points_without_importing_them(installed: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(installed / "site")}
+    asked = {
+        "_SVMBENCH_COMPLETE": "bash_complete",
+        "COMP_WORDS": "svmbench describe lbf",
+        "COMP_CWORD": "2",
+    }
+    done = subprocess.run(
+        COMMAND, env={**environment, **asked}, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines() == ["plain,lbfgs-l2"]
+    assert not (installed / "imported").exists()
+
+
 def test_what_a_config_names_is_told_and_not_imported_without_trust(installed: Path) -> None:
     done = run(installed, "validate", "named.yaml")
     assert done.returncode == 2

@@ -18,7 +18,7 @@ from runs import COMMAND, svmbench, write_config
 
 from svmbench import data
 from svmbench.baselines import catalogue
-from svmbench.cli import cli, completion, doctor, duel
+from svmbench.cli import cli, completion, doctor, race
 from svmbench.cli.config_schema import config_schema
 from svmbench.experiment.config.loader import shipped_configs
 
@@ -420,8 +420,8 @@ def test_what_a_race_cannot_do_is_a_sentence(words: list[str], code: int, senten
 
 
 def test_a_ratio_is_the_others_time_over_the_firsts() -> None:
-    racers = [duel.parse_racer(words) for words in ("test-works", "pegasos max_iter=200000")]
-    told = duel.race("breast-cancer", racers, rounds=3)
+    racers = [race.parse_racer(words) for words in ("test-works", "pegasos max_iter=200000")]
+    told = race.race("breast-cancer", racers, rounds=3)
     assert told["ratios"][0]["times"] > 3
-    back = duel.race("breast-cancer", racers[::-1], rounds=3)
+    back = race.race("breast-cancer", racers[::-1], rounds=3)
     assert back["ratios"][0]["times"] < 1 / 3

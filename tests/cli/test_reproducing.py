@@ -15,8 +15,8 @@ import pytest
 from runs import svmbench, write_config
 
 from svmbench.base.errors import SvmbenchError
-from svmbench.experiment.run import campaign
-from svmbench.experiment.run.campaign import PER_CONFIG_S, Campaign, Errand, Hooks
+from svmbench.experiment.run import batch
+from svmbench.experiment.run.batch import PER_CONFIG_S, Batch, Hooks, Job
 from svmbench.experiment.run.session import Request
 from svmbench.report import kept
 from svmbench.report.records import read_run
@@ -35,20 +35,20 @@ class World:
         self.done: dict[str, int] = dict.fromkeys(cells, 0)
         self.interrupt_at: float = float("inf")
 
-    def look_ahead(self, request: Request, *, say: Callable[[str], None]) -> Any:
+    def plan_run(self, request: Request, *, print_line: Callable[[str], None]) -> Any:
         if request.config in self.bad:
             raise SvmbenchError(self.bad[request.config])
         cells = [
             SimpleNamespace(key=f"{request.config}{number}", status="planned", reason="")
             for number in range(self.cells[request.config])
         ]
-        return campaign.Prospect(request, None, cells, Path(request.config))  # type: ignore[arg-type]
+        return batch.RunPlan(request, None, cells, Path(request.config))  # type: ignore[arg-type]
 
-    def carry_out(self, prospect: Any, **_: object) -> Any:
-        name, share = prospect.request.config, prospect.request.budget_s
+    def execute_run(self, run_plan: Any, **_: object) -> Any:
+        name, share = run_plan.request.config, run_plan.request.budget_s
         self.order.append((name, round(share, 6)))
         begun = self.now
-        while self.done[name] < len(prospect.cells) and self.now - begun < share:
+        while self.done[name] < len(run_plan.cells) and self.now - begun < share:
             if self.now >= self.interrupt_at:
                 break
             self.now += 1.0
@@ -60,23 +60,23 @@ class World:
         summary = SimpleNamespace(interrupted=self.now >= self.interrupt_at)
         return SimpleNamespace(summary=summary, records=records)
 
-    def campaign(self, budget: float, expected: float = 0.0) -> Campaign:
+    def batch(self, budget: float, expected: float = 0.0) -> Batch:
         hooks = Hooks(
-            say=self.said.append,
+            print_line=self.said.append,
             note=self.said.append,
             watch=lambda _: nullcontext(),  # type: ignore[arg-type,return-value]
             finish=lambda path: self.said.append(f"tables of {path}"),
         )
-        errands = [Errand(Request(config=name), expected) for name in self.cells]
-        return Campaign(errands, budget, hooks, clock=lambda: self.now)
+        jobs = [Job(Request(config=name), expected) for name in self.cells]
+        return Batch(jobs, budget, hooks, clock=lambda: self.now)
 
 
 @pytest.fixture
 def world(monkeypatch: pytest.MonkeyPatch) -> Callable[..., World]:
     def make(cells: dict[str, int], **bad: str) -> World:
         one = World(cells, **bad)
-        monkeypatch.setattr(campaign, "look_ahead", one.look_ahead)
-        monkeypatch.setattr(campaign, "carry_out", one.carry_out)
+        monkeypatch.setattr(batch, "plan_run", one.plan_run)
+        monkeypatch.setattr(batch, "execute_run", one.execute_run)
         return one
 
     return make
@@ -84,7 +84,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> Callable[..., World]:
 
 def test_without_a_budget_everything_runs_once(world: Callable[..., World]) -> None:
     one = world({"a": 3, "b": 5})
-    outcomes = one.campaign(float("inf")).run()
+    outcomes = one.batch(float("inf")).run()
     assert one.order == [("a", float("inf")), ("b", float("inf"))]
     assert [outcome.counts["ok"] for outcome in outcomes] == [3, 5]
     assert not any(outcome.is_open for outcome in outcomes)
@@ -93,7 +93,7 @@ def test_without_a_budget_everything_runs_once(world: Callable[..., World]) -> N
 
 def test_a_budget_is_shared_and_what_is_left_over_goes_round(world: Callable[..., World]) -> None:
     one = world({"long": 50, "short": 2, "other": 3})
-    outcomes = one.campaign(30.0).run()
+    outcomes = one.batch(30.0).run()
     # A third each; what the short ones leave goes to the long one.
     assert one.order == [("long", 10.0), ("short", 10.0), ("other", 18.0), ("long", 15.0)]
     assert [outcome.counts["ok"] for outcome in outcomes] == [25, 2, 3]
@@ -103,7 +103,7 @@ def test_a_budget_is_shared_and_what_is_left_over_goes_round(world: Callable[...
 
 def test_failures_stop_nothing(world: Callable[..., World]) -> None:
     one = world({"bad": 1, "c": 4, "b": 2}, bad="bad.yaml:3: no such solver")
-    outcomes = one.campaign(float("inf")).run()
+    outcomes = one.batch(float("inf")).run()
     assert outcomes[0].error == "bad.yaml:3: no such solver"
     assert outcomes[0].path is None
     assert outcomes[1].reasons == {"crashed: signal 11": 4}
@@ -114,7 +114,7 @@ def test_failures_stop_nothing(world: Callable[..., World]) -> None:
 def test_an_interrupt_ends_it(world: Callable[..., World]) -> None:
     one = world({"a": 5, "b": 5, "d": 5})
     one.interrupt_at = 7.0
-    run = one.campaign(float("inf"))
+    run = one.batch(float("inf"))
     run.run()
     assert run.interrupted
     assert [name for name, _ in one.order] == ["a", "b"]
@@ -123,7 +123,7 @@ def test_an_interrupt_ends_it(world: Callable[..., World]) -> None:
 
 def test_the_time_left_follows_what_the_first_took(world: Callable[..., World]) -> None:
     one = world({"a": 20, "b": 20, "d": 20})
-    run = one.campaign(float("inf"), expected=10.0 - PER_CONFIG_S)
+    run = one.batch(float("inf"), expected=10.0 - PER_CONFIG_S)
     assert run.seconds_left() == pytest.approx(30.0)
     run.run()
     # Thought to take 10 s each, they take 20.
@@ -133,13 +133,13 @@ def test_the_time_left_follows_what_the_first_took(world: Callable[..., World]) 
         "d: 1 of 3 configs left, roughly 20 s",
     ]
     assert run.seconds_left() == 0.0
-    assert one.campaign(5.0, expected=100.0).seconds_left() == 5.0
+    assert one.batch(5.0, expected=100.0).seconds_left() == 5.0
 
 
 def test_only_the_cells_that_are_wanted_run(world: Callable[..., World]) -> None:
     one = world({"a": 6})
-    run = one.campaign(float("inf"))
-    run.outcomes[0].errand = Errand(Request(config="a"), 0.0, lambda cell: cell.key in {"a1", "a3"})
+    run = one.batch(float("inf"))
+    run.outcomes[0].job = Job(Request(config="a"), 0.0, lambda cell: cell.key in {"a1", "a3"})
     outcomes = run.run()
     assert one.done["a"] == 2
     assert outcomes[0].counts.total() == 2
@@ -201,6 +201,23 @@ def test_reproduce_runs_all_and_says_last_what_failed(
     assert "configs left" not in again.out
     alone = svmbench("reproduce", "good.yaml", "--site", "pages", "--budget", "60")
     assert (alone.code, (workplace / "pages" / "index.html").is_file()) == (0, True)
+
+
+def test_reproduce_imports_classes_of_others_with_trust_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    seen: list[Request] = []
+
+    def plan_run(request: Request, **_: object) -> None:
+        seen.append(request)
+        raise SvmbenchError("planned")
+
+    for module in ("batch", "session"):
+        monkeypatch.setattr(f"svmbench.experiment.run.{module}.plan_run", plan_run)
+    for words in ((), ("--trust",)):
+        svmbench("reproduce", "quickstart", *words)
+    assert [request.trust for request in seen] == [False, False, True, True]
 
 
 def test_reproduce_touches_no_folder_of_others(

@@ -160,11 +160,11 @@ def test_only_a_product_that_was_lost_is_an_error(
 ) -> None:
     stream = terminal.Steady(sys.stdout)
     monkeypatch.setattr(sys, "stdout", stream)
-    terminal.hand_over("{}")
+    terminal.write_output("{}")
     stream.failure = BrokenPipeError(32, "Broken pipe")
-    terminal.hand_over("{}")  # who reads it has had enough
+    terminal.write_output("{}")  # who reads it has had enough
     stream.failure = OSError(28, "No space left on device")
-    terminal.say("nobody hears this")
+    terminal.print_line("nobody hears this")
     with pytest.raises(SvmbenchError, match="can't write to standard output: No space left"):
-        terminal.hand_over("{}")
+        terminal.write_output("{}")
     assert capsys.readouterr().out == "{}\n"

@@ -12,9 +12,9 @@ from svmbench.base.errors import ConfigError, SvmbenchError, suggestion
 from svmbench.base.validation_messages import shown
 from svmbench.baselines.templates import is_program
 from svmbench.experiment.config.capabilities import is_here
-from svmbench.experiment.config.drafts import STAND_IN, Draft
 from svmbench.experiment.config.findings import Findings
 from svmbench.experiment.config.models import Config
+from svmbench.experiment.config.partial_parse import STAND_IN, Draft
 from svmbench.experiment.config.yaml_source import Place
 from svmbench.experiment.protocols import protocols
 from svmbench.experiment.protocols.declare import Protocol
@@ -294,7 +294,7 @@ def _check_profiles(draft: Draft, findings: Findings) -> None:
     known = [config]
     # An override may take away what a profile cuts (--set datasets=[iris]); that is no mistake.
     if findings.source.is_overridden:
-        from svmbench.experiment.config.drafts import read_draft
+        from svmbench.experiment.config.partial_parse import read_draft
 
         before = read_draft(dict(findings.source.data or {}), Findings(findings.source)).config
         known += [before] if before else []

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from svmbench.base.errors import ConfigError
-from svmbench.experiment.config.drafts import STAND_IN, Draft
 from svmbench.experiment.config.findings import Findings
 from svmbench.experiment.config.models import Config
+from svmbench.experiment.config.partial_parse import STAND_IN, Draft
 from svmbench.experiment.config.profiles import apply_profile
 from svmbench.experiment.protocols import protocols
 from svmbench.experiment.settings.blocks import Block, DatasetSpec, SolverSpec, TrainingBlock

@@ -15,13 +15,13 @@ from typing import Any
 from svmbench.base.errors import ConfigError, suggestion
 from svmbench.base.paths import shipped_configs
 from svmbench.baselines.catalogue import why_not_loaded
-from svmbench.experiment.config.asked import check_asked
 from svmbench.experiment.config.checks import check_files, check_names, cross_check
 from svmbench.experiment.config.counts import check_counts
-from svmbench.experiment.config.drafts import Draft, read_draft
 from svmbench.experiment.config.findings import Findings
 from svmbench.experiment.config.models import Config
+from svmbench.experiment.config.partial_parse import Draft, read_draft
 from svmbench.experiment.config.profiles import apply_profile
+from svmbench.experiment.config.requested_metrics import check_requested_metrics
 from svmbench.experiment.config.yaml_source import Place, YamlSource, fit, parse_value
 from svmbench.experiment.protocols import protocols
 from svmbench.schema.specs import plot_kinds
@@ -134,7 +134,7 @@ def _read(
     draft = read_draft(data, findings)
     if draft.config is not None and check_counts(draft, findings):
         cross_check(draft, findings)
-        check_asked(draft, findings)
+        check_requested_metrics(draft, findings)
     return draft.config, findings, draft
 
 

@@ -158,7 +158,7 @@ def make_plan(
     plan = Plan(name=name, profile=profile, config=config)
     told: set[str] = set()
 
-    def tell(reason: str) -> None:
+    def report_once(reason: str) -> None:
         if on_event and reason not in told:
             on_event(reason)
         told.add(reason)
@@ -177,7 +177,7 @@ def make_plan(
                 if spec.file and wanted:
                     raise
                 if wanted:
-                    tell(str(error))
+                    report_once(str(error))
                     plan.cells += row.without_data("unavailable", str(error))
                 else:
                     plan.cells += row.without_data(
@@ -187,7 +187,7 @@ def make_plan(
             for cell in row.of(_as_opened(spec, source, block, config.memory_gb)).cells(source):
                 plan.cells.append(cell)
                 if wanted and not cell.spec:
-                    tell(cell.reason)
+                    report_once(cell.reason)
     return plan
 
 

@@ -62,39 +62,39 @@ def read(content: bytes) -> Source:
 
 
 def _spell(
-    node: ast.AST, say: Callable[[str], None], imports: list[tuple[str, tuple[str, ...]]]
+    node: ast.AST, add: Callable[[str], None], imports: list[tuple[str, tuple[str, ...]]]
 ) -> None:
     """Say a node with all below it, in words that can be read in one way alone."""
     if isinstance(node, ast.Constant):
-        say(f"{node.value!a} ")
+        add(f"{node.value!a} ")
         return
     if isinstance(node, ast.Import):
         imports += [(alias.name, ()) for alias in node.names]
     elif isinstance(node, ast.ImportFrom):
         module = "." * node.level + (node.module or "")
         imports.append((module, tuple(alias.name for alias in node.names)))
-    say(f"({type(node).__name__} ")
+    add(f"({type(node).__name__} ")
     for name, value in ast.iter_fields(node):
         if name == "ctx" or value is None:  # whether a name is read or set shows where it stands
             continue
         if isinstance(value, list):
             items = _without_docstring(node, value) if name == "body" else value
             if items:
-                say(f"{name}[")
+                add(f"{name}[")
                 own = [item for item in items if _is_own_import(item)]
                 imports += [(str(one.module), tuple(a.name for a in one.names)) for one in own]
                 taken = (f"{a.name} {a.asname} " for one in own for a in one.names)
-                say("".join(sorted(taken)))
+                add("".join(sorted(taken)))
                 for item in items:
                     if not _is_own_import(item):
-                        _spell_item(node, item, say, imports)
-                say("]")
+                        _spell_item(node, item, add, imports)
+                add("]")
         elif isinstance(value, ast.AST):
-            say(f"{name}:")
-            _spell(value, say, imports)
+            add(f"{name}:")
+            _spell(value, add, imports)
         else:
-            say(f"{name}:{value} ")
-    say(")")
+            add(f"{name}:{value} ")
+    add(")")
 
 
 def _is_own_import(node: object) -> TypeGuard[ast.ImportFrom]:
@@ -109,7 +109,7 @@ def _is_own_import(node: object) -> TypeGuard[ast.ImportFrom]:
 def _spell_item(
     node: ast.AST,
     item: object,
-    say: Callable[[str], None],
+    add: Callable[[str], None],
     imports: list[tuple[str, tuple[str, ...]]],
 ) -> None:
     """Say an item of a node's list; some are names, and some stand for nothing.
@@ -117,10 +117,10 @@ def _spell_item(
     Nothing, such as the default of a parameter that has none, is not the constant None.
     """
     if not isinstance(item, ast.AST):
-        say("- " if item is None else f"{item} ")
+        add("- " if item is None else f"{item} ")
     # Python 3.12 ends a format with an empty string where others have none.
     elif not (isinstance(node, ast.JoinedStr) and getattr(item, "value", None) == ""):
-        _spell(item, say, imports)
+        _spell(item, add, imports)
 
 
 def _without_docstring(node: ast.AST, body: list[ast.stmt]) -> list[ast.stmt]:

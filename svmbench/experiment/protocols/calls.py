@@ -21,7 +21,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from svmbench.experiment.measuring import clocked, measure
+from svmbench.experiment.measuring import measure, timed_call
 from svmbench.experiment.protocols import folds
 from svmbench.experiment.protocols.declare import protocol
 from svmbench.experiment.protocols.task import SCALINGS, Outcome, Share, Task, training_and_test
@@ -82,16 +82,16 @@ class _Caller:
         self.arguments = own["arguments"].get(self.name, {})
         self.task, self.settings = task, settings
         self.X, self.y, self.X_test = X, task.labels(y), X_test
-        self.seconds: list[clocked.Seconds] = []
+        self.seconds: list[timed_call.Seconds] = []
         self.estimator: Any = None
 
     def run(self) -> None:
         """Make the call once."""
         if self.call in APART:
-            found = clocked.apart(self._described())
+            found = timed_call.apart(self._described())
         else:
             with measure.quiet():
-                found = clocked.seconds(self._work())
+                found = timed_call.seconds(self._work())
         self.seconds.append(found)
 
     def objective(self) -> float | None:
@@ -109,10 +109,10 @@ class _Caller:
             return lambda: self.estimator.train(self.data)
         if self.call == "predict":
             if not self.seconds:
-                self.estimator = clocked.fitted(self._built(), self.X, self.y)
+                self.estimator = timed_call.fitted(self._built(), self.X, self.y)
             return lambda: self.estimator.predict(self.X_test, **self.arguments)
         self.estimator = self._built()
-        return lambda: clocked.fitted(self.estimator, self.X, self.y)
+        return lambda: timed_call.fitted(self.estimator, self.X, self.y)
 
     def _built(self) -> Any:
         # As a user has it: of more classes than two it takes care itself.

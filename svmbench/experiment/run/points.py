@@ -7,7 +7,7 @@ import os
 import stat
 from pathlib import Path
 
-from svmbench.experiment.run import answers
+from svmbench.experiment.run import ipc
 from svmbench.schema.record import SCHEMA, PointRecord, parse
 
 
@@ -55,4 +55,4 @@ def _read_on(path: Path, start: int) -> bytes:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             return b""
         stream.seek(start)
-        return stream.read(4 * answers.MOST_BYTES)
+        return stream.read(4 * ipc.MOST_BYTES)

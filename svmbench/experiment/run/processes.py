@@ -27,7 +27,7 @@ from typing import Any, cast
 from svmbench.base.errors import SvmbenchError
 from svmbench.base.parallel_map import ignoring_interrupts
 from svmbench.experiment.measuring import environment, proc
-from svmbench.experiment.run import answers
+from svmbench.experiment.run import ipc
 from svmbench.schema.record import Answer
 
 #: Open files that multiprocessing needs to start a process, those that it closes again among them:
@@ -85,7 +85,7 @@ class Work:
     process: BaseProcess
     connection: Connection
     deadline: float
-    inbox: answers.Inbox
+    inbox: ipc.Inbox
     _outcome: list[Any] = field(default_factory=list)
 
     def check(self) -> bool:
@@ -96,7 +96,7 @@ class Work:
         has_ended = bool(wait([self.process.sentinel], timeout=0))
         try:
             answer = self.inbox.take()
-        except answers.BadAnswerError as error:
+        except ipc.BadAnswerError as error:
             self._outcome = [error]
         else:
             if answer is not None:
@@ -146,7 +146,7 @@ class Work:
             return self.result()
         except TimedOutError:
             return {"status": "timeout", "reason": f"stopped after {timeout_s:g} s"}
-        except answers.BadAnswerError as error:
+        except ipc.BadAnswerError as error:
             return {"status": "failed", "reason": str(error)}
         except DiedError as error:
             return {"status": "crashed", "reason": str(error)}
@@ -210,7 +210,7 @@ def start(function: Callable[..., Any], args: tuple[Any, ...], timeout_s: float)
         raise ServerDiedError("the process that workers are started from died") from error
     finally:
         theirs.close()
-    return Work(process, ours, time.monotonic() + timeout_s, answers.Inbox(ours.fileno()))
+    return Work(process, ours, time.monotonic() + timeout_s, ipc.Inbox(ours.fileno()))
 
 
 def _check_room_for_descriptors(one: int) -> None:
@@ -281,7 +281,7 @@ def describe_worker(threads: int) -> dict[str, Any]:
         while not wait_for([work], _DESCRIBED_WITHIN_S, absence):
             pass
         return dict(cast(dict[str, Any], work.result())["facts"])
-    except (TimedOutError, DiedError, answers.BadAnswerError) as error:
+    except (TimedOutError, DiedError, ipc.BadAnswerError) as error:
         core = os.environ.get(environment.CORE_VARIABLE)
         under = f" under OpenBLAS's core type {core}" if core else ""
         raise SvmbenchError(
@@ -412,15 +412,15 @@ def _room_for_a_socket() -> Iterator[None]:
 _to_parent = -1
 
 
-def tell(result: Answer) -> None:
+def send_result(result: Answer) -> None:
     """Send a result from a worker to its parent, who takes the first alone."""
     if _to_parent >= 0:
-        answers.send(_to_parent, answers.encode(result))
+        ipc.send(_to_parent, ipc.encode(result))
 
 
 def _call(connection: Connection, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
     global _to_parent
     os.setsid()
     _to_parent = connection.fileno()
-    tell(function(*args))
+    send_result(function(*args))
     connection.close()

@@ -49,10 +49,10 @@ class _Host:
             start_new_session=True,
         )
         self._held = b""
-        self.say(setup)
+        self.send(setup)
         self.facts: dict[str, Any] | None = None
 
-    def say(self, value: Any) -> None:
+    def send(self, value: Any) -> None:
         assert self.process.stdin is not None
         try:
             self.process.stdin.write(json.dumps(value).encode() + b"\n")
@@ -158,7 +158,7 @@ def _run(setup: dict[str, Any], asked: dict[str, Any]) -> dict[str, Any]:
 
     with _turn() as beside:
         host, _ = _started(beside, setup)
-        host.say(asked)
+        host.send(asked)
         while True:
             heard = _heard(host)
             if "point" not in heard:

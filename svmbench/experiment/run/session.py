@@ -90,7 +90,7 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Prospect:
+class RunPlan:
     """What a request comes to: the plan, those of its cells that were asked for, and the folder."""
 
     request: Request
@@ -120,9 +120,9 @@ def _unheard(_text: str) -> None:
     return None
 
 
-def look_ahead(
-    request: Request, *, prepare: bool = True, say: Callable[[str], None] = _unheard
-) -> Prospect:
+def plan_run(
+    request: Request, *, prepare: bool = True, print_line: Callable[[str], None] = _unheard
+) -> RunPlan:
     """Plan a run, and write nothing but prepared data sets.
 
     Parameters
@@ -130,7 +130,7 @@ def look_ahead(
     request : Request
     prepare : bool, default=True
         Whether data sets that are not here are fetched.
-    say : callable
+    print_line : callable
         Told in one sentence of each data set.
 
     Raises
@@ -154,16 +154,16 @@ def look_ahead(
         trust=request.trust,
         only=request.only,
         prepare=prepare,
-        on_event=say,
+        on_event=print_line,
     )
     path = request.output or default_output(plan.name, request.profile)
-    return Prospect(request, plan, choose(plan.cells, request.only, plan.config), path)
+    return RunPlan(request, plan, choose(plan.cells, request.only, plan.config), path)
 
 
-def carry_out(
-    prospect: Prospect,
+def execute_run(
+    run_plan: RunPlan,
     *,
-    say: Callable[[str], None] = _unheard,
+    print_line: Callable[[str], None] = _unheard,
     note: Callable[[str], None] = _unheard,
     watch: Watch = _unwatched,
 ) -> Finished:
@@ -171,8 +171,8 @@ def carry_out(
 
     Parameters
     ----------
-    prospect : Prospect
-    say : callable
+    run_plan : RunPlan
+    print_line : callable
         Told what is going on.
     note : callable
         Told what was mended or passed over in the folder, which nobody should miss.
@@ -184,7 +184,7 @@ def carry_out(
     svmbench.base.errors.SvmbenchError
         For a folder that can't be written or reused.
     """
-    request, plan, cells, path = prospect.request, prospect.plan, prospect.cells, prospect.path
+    request, plan, cells, path = run_plan.request, run_plan.plan, run_plan.cells, run_plan.path
     for other in request.reuse:
         check_reusable(other, path)
     with RunFolder(path, plan.name) as folder:
@@ -193,12 +193,14 @@ def carry_out(
         folder.write_file("plan.json", plan.to_json())
         for other in request.reuse:
             wanted = {cell.key: cell.shown for cell in due(cells, folder, "all")}
-            say(f"{_counted(folder.take_over(other, wanted), 'result')} taken over from {other}")
+            print_line(
+                f"{_counted(folder.take_over(other, wanted), 'result')} taken over from {other}"
+            )
         for text in folder.notes:
             note(text)
         todo = due(cells, folder, request.retry)
         so_far = f"{plan.name} ({request.profile}): {_counted(len(plan.cells), 'cell')}"
-        say(f"{so_far}, {len(todo)} to run")
+        print_line(f"{so_far}, {len(todo)} to run")
         with watch(todo) as listener:
             summary = execute(plan, cells, folder, request.options(plan), listener)
         return Finished(summary, dict(folder.cells))
@@ -263,7 +265,7 @@ def run(
     """
     import pandas as pd
 
-    prospect = look_ahead(
+    run_plan = plan_run(
         Request(
             config=config,
             profile=profile,
@@ -274,8 +276,8 @@ def run(
             **where,
         )
     )
-    records = carry_out(prospect).records
-    return pd.DataFrame([_row(cell, records.get(cell.key)) for cell in prospect.plan.cells])
+    records = execute_run(run_plan).records
+    return pd.DataFrame([_row(cell, records.get(cell.key)) for cell in run_plan.plan.cells])
 
 
 def default_output(config: str, profile: str) -> Path:

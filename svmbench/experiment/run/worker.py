@@ -31,7 +31,7 @@ from svmbench.base.parallel_map import end_with_parent
 from svmbench.base.paths import PACKAGE, cache_dir
 from svmbench.data import store
 from svmbench.experiment.measuring import measure, proc
-from svmbench.experiment.run import answers, processes
+from svmbench.experiment.run import ipc, processes
 from svmbench.experiment.settings.cells import CellSpec, Limits, NodeSpec
 from svmbench.schema.record import Answer, PointRecord
 
@@ -246,9 +246,9 @@ def _run(
     from svmbench.experiment.protocols.task import Task
 
     def emit(point_id: str, values: Mapping[str, Any]) -> None:
-        line = json.dumps(answers.plain({"point": point_id, **values}))
-        if len(line) > answers.MOST_BYTES:
-            raise answers.BadAnswerError(f"the point {point_id} is too large to be recorded")
+        line = json.dumps(ipc.plain({"point": point_id, **values}))
+        if len(line) > ipc.MOST_BYTES:
+            raise ipc.BadAnswerError(f"the point {point_id} is too large to be recorded")
         with Path(points).open("a", encoding="utf-8") as stream:
             stream.write(line + "\n")
 
@@ -309,7 +309,7 @@ def _watch_memory(ceiling: float, memory_gb: float) -> None:
             held += sum(map(proc.own_bytes, proc.descendants(os.getpid())))
         if held > ceiling:
             # Said, not told by an exit code, which a solver may choose as well.
-            processes.tell({"status": "memory", "reason": memory_reason(memory_gb)})
+            processes.send_result({"status": "memory", "reason": memory_reason(memory_gb)})
             os._exit(EXIT_MEMORY)
         time.sleep(_POLL_S)
 

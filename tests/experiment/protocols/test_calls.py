@@ -10,7 +10,7 @@ import pytest
 from svmbench.base.errors import ConfigError
 from svmbench.core.csvc import CSVC
 from svmbench.experiment.config.loader import load_config
-from svmbench.experiment.measuring import clocked
+from svmbench.experiment.measuring import timed_call
 from svmbench.experiment.protocols import calls as protocol
 from svmbench.experiment.protocols.task import Task
 
@@ -119,8 +119,8 @@ def test_a_cold_call_counts_what_it_imports_and_a_first_one_does_not(private_cac
         "solver": "csvc", "class": ("svmbench.core.csvc", "CSVC"), "params": {},
         "X": X, "y": np.sign(X[:, 0]),
     }  # fmt: skip
-    cold = clocked.apart({**given, "call": "cold-fit"})
-    first = clocked.apart({**given, "call": "first-fit"})
+    cold = timed_call.apart({**given, "call": "cold-fit"})
+    first = timed_call.apart({**given, "call": "first-fit"})
     assert cold.cpu > 5 * first.cpu
 
 
@@ -134,7 +134,7 @@ def test_a_process_keeps_bytecode_whatever_the_environment_says(
         "call": "cold-fit", "solver": "csvc", "class": ("svmbench.core.csvc", "CSVC"),
         "params": {}, "X": X, "y": np.sign(X[:, 0]),
     }  # fmt: skip
-    clocked.apart(given)
+    timed_call.apart(given)
     assert list((tmp_path / "bytecode").rglob("svmbench/core/csvc/*.pyc"))
 
 
@@ -144,7 +144,7 @@ def test_what_a_process_says_last_is_told(private_cache):
         "X": np.ones((4, 2)), "y": np.ones(4),
     }  # fmt: skip
     with pytest.raises(RuntimeError, match=r"process of csvc ended with 1: ValueError: .*class"):
-        clocked.apart(given)
+        timed_call.apart(given)
 
 
 def test_seconds_are_of_this_process():
@@ -154,7 +154,7 @@ def test_seconds_are_of_this_process():
             Path("/").stat()
         time.sleep(0.1)
 
-    found = clocked.seconds(work)
+    found = timed_call.seconds(work)
     assert 0.04 < found.cpu < 0.2
     assert found.wall > found.cpu + 0.05
 
@@ -166,7 +166,7 @@ def test_system_time_is_told_apart():
             os.urandom(1 << 20)
 
     # The kernel tells the two apart by samples, and never takes back what it has told.
-    assert any(clocked.seconds(work).system > 0.0 for _ in range(20))
+    assert any(timed_call.seconds(work).system > 0.0 for _ in range(20))
 
 
 @pytest.mark.parametrize("setting", ["calls: {csv: fit}", "arguments: {csv: {}}"])

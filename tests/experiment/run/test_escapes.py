@@ -15,8 +15,8 @@ from test_durability import alive, children_of
 
 from svmbench.base.errors import ResultsError
 from svmbench.experiment.measuring import environment
-from svmbench.experiment.run import answers, processes
-from svmbench.experiment.run.answers import BadAnswerError, Inbox
+from svmbench.experiment.run import ipc, processes
+from svmbench.experiment.run.ipc import BadAnswerError, Inbox
 from svmbench.experiment.run.records import RunFolder
 
 pytestmark = pytest.mark.usefixtures("workshop")
@@ -109,7 +109,7 @@ def test_a_result_that_is_none_costs_its_cell_alone(tmp_path: Path) -> None:
 
 
 def test_a_message_arrives_in_any_pieces_and_no_other_does() -> None:
-    message = answers.encode({"status": "ok", "metrics": {"a": 1.5, "b": float("nan")}})
+    message = ipc.encode({"status": "ok", "metrics": {"a": 1.5, "b": float("nan")}})
     for piece in (1, 7, len(message)):
         reader, writer = os.pipe()
         inbox = Inbox(reader)
@@ -124,7 +124,7 @@ def test_a_message_arrives_in_any_pieces_and_no_other_does() -> None:
         message[:-1],
         message[:20] + b"\0" + message[21:],
         b"svmbench" + b"\xff" * 8,
-        answers._HEAD.pack(b"svmbench", 2, 0) + b"{}",
+        ipc._HEAD.pack(b"svmbench", 2, 0) + b"{}",
     ):
         reader, writer = os.pipe()
         os.write(writer, wrong)
@@ -144,9 +144,9 @@ def test_a_message_arrives_in_any_pieces_and_no_other_does() -> None:
 )
 def test_what_json_can_not_hold_is_named_with_its_place(value: object, said: str) -> None:
     with pytest.raises(BadAnswerError) as raised:
-        answers.plain(value)
+        ipc.plain(value)
     assert str(raised.value) == said
-    assert b'"failed"' in answers.encode({"status": "ok", "x": value})
+    assert b'"failed"' in ipc.encode({"status": "ok", "x": value})
 
 
 # ---------------------------------------------------------------- the server of workers

@@ -1,6 +1,6 @@
 """A call and its seconds; run as a program, the first call of a solver in its process.
 
-``python clocked.py FILE`` reads from a pickle that the caller wrote what is to be called (see
+``python timed_call.py FILE`` reads from a pickle that the caller wrote what is to be called (see
 `first_call`), calls it, and writes its seconds as JSON. It imports nothing of the suite
 before it has to: what a cold call imports is part of what it costs.
 """

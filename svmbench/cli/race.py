@@ -272,7 +272,7 @@ def _result(dataset: str, racers: list[Racer], rounds: int, record: CellRecord) 
 
 def print_result(result: Result) -> None:
     """Print a race as a table, a line a ratio, and what to keep in mind."""
-    terminal.say(
+    terminal.print_line(
         f"{result['dataset']}: {result['n_train']:,} rows, {result['rounds']} rounds, one thread"
     )
     rows = []
@@ -296,14 +296,14 @@ def print_result(result: Result) -> None:
         if ratio["times"] is None or ratio["range"] is None:
             continue
         low, high = ratio["range"]
-        terminal.say(
+        terminal.print_line(
             f"{ratio['solver']} takes {ratio['times']:.3g} times the CPU time of {first}"
             f" ({low:.3g} to {high:.3g})"
         )
     if result["note"]:
-        terminal.say(f"note: {result['note']}")
+        terminal.print_line(f"note: {result['note']}")
     if len({one["problem"] for one in result["solvers"]}) > 1:
-        terminal.say(
+        terminal.print_line(
             "note: they minimise different problems, so their objectives can't be compared"
         )
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 from svmbench.base.errors import suggestion
 from svmbench.base.validation_messages import shown
-from svmbench.experiment.config.drafts import Draft
 from svmbench.experiment.config.findings import Findings
 from svmbench.experiment.config.models import Config
+from svmbench.experiment.config.partial_parse import Draft
 from svmbench.experiment.config.yaml_source import Place
 from svmbench.experiment.protocols import protocols
 from svmbench.experiment.settings.blocks import Block, TrainingBlock
@@ -20,7 +20,7 @@ from svmbench.schema.specs import PlotSpec, TableSpec, is_dimension, own_axes
 PARAMS = "params."
 
 
-def check_asked(draft: Draft, findings: Findings) -> None:
+def check_requested_metrics(draft: Draft, findings: Findings) -> None:
     """Find what tables and plots ask for and no cell of their block will have.
 
     Parameters

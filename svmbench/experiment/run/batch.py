@@ -15,7 +15,7 @@ from pathlib import Path
 
 from svmbench.base.errors import SvmbenchError
 from svmbench.experiment.run.forecast import in_words
-from svmbench.experiment.run.session import Prospect, Request, Watch, carry_out, look_ahead
+from svmbench.experiment.run.session import Request, RunPlan, Watch, execute_run, plan_run
 from svmbench.experiment.settings.cells import Cell
 from svmbench.schema.record import FAILED
 
@@ -24,8 +24,8 @@ PER_CONFIG_S = 3.0
 
 
 @dataclass(frozen=True)
-class Errand:
-    """One config of a campaign.
+class Job:
+    """One config of a batch.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class Outcome:
 
     Attributes
     ----------
-    errand : Errand
+    job : Job
     path : Path or None
         Its results folder, once there is one.
     counts : Counter of str
@@ -61,7 +61,7 @@ class Outcome:
         Whether cells are left that were not reached.
     """
 
-    errand: Errand
+    job: Job
     path: Path | None = None
     counts: Counter[str] = field(default_factory=Counter)
     reasons: dict[str, int] = field(default_factory=dict)
@@ -71,7 +71,7 @@ class Outcome:
     @property
     def name(self) -> str:
         """The config's name."""
-        return Path(self.errand.request.config).stem
+        return Path(self.job.request.config).stem
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class Hooks:
 
     Attributes
     ----------
-    say : callable
+    print_line : callable
         Told in a sentence of each step.
     note : callable
         Told what nobody should miss.
@@ -90,18 +90,18 @@ class Hooks:
         Makes tables of a results folder, whenever a config has run.
     """
 
-    say: Callable[[str], None]
+    print_line: Callable[[str], None]
     note: Callable[[str], None]
     watch: Watch
     finish: Callable[[Path], None]
 
 
-class Campaign:
+class Batch:
     """Configs that run one after the other.
 
     Parameters
     ----------
-    errands : sequence of Errand
+    jobs : sequence of Job
         In the order in which they run.
     budget_s : float
         No cell is started after so many seconds.
@@ -112,17 +112,17 @@ class Campaign:
 
     def __init__(
         self,
-        errands: Sequence[Errand],
+        jobs: Sequence[Job],
         budget_s: float,
         hooks: Hooks,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.outcomes = [Outcome(errand) for errand in errands]
+        self.outcomes = [Outcome(job) for job in jobs]
         self.hooks, self.clock = hooks, clock
         self.started = clock()
         self.end = self.started + budget_s
         self.interrupted = False
-        self._prospects: dict[int, Prospect] = {}
+        self._run_plans: dict[int, RunPlan] = {}
         self._spent: dict[int, float] = {}
 
     def run(self) -> list[Outcome]:
@@ -134,7 +134,7 @@ class Campaign:
                 remaining = self.end - self.clock()
                 if remaining <= 0 or self.interrupted:
                     return self.outcomes
-                self.hooks.say(self._headline(number))
+                self.hooks.print_line(self._headline(number))
                 ran |= self._run_one(number, remaining / (len(left) - place))
             left = [number for number in left if self.outcomes[number].is_open]
             if not ran:
@@ -143,7 +143,7 @@ class Campaign:
 
     def seconds_left(self) -> float:
         """Return how long the rest is thought to take: as expected, by how long the first took."""
-        expected = [outcome.errand.expected_s + PER_CONFIG_S for outcome in self.outcomes]
+        expected = [outcome.job.expected_s + PER_CONFIG_S for outcome in self.outcomes]
         done = [number for number in self._spent if not self.outcomes[number].is_open]
         rate = 1.0
         if done:
@@ -167,34 +167,37 @@ class Campaign:
         outcome = self.outcomes[number]
         begun = self.clock()
         try:
-            ran = self._carry_out(number, share_s)
+            ran = self._execute(number, share_s)
         except SvmbenchError as error:
             outcome.error, outcome.is_open, ran = str(error), False, False
             self.hooks.note(f"{outcome.name}: {error}")
         self._spent[number] = self._spent.get(number, 0.0) + self.clock() - begun
         return ran
 
-    def _carry_out(self, number: int, share_s: float) -> bool:
+    def _execute(self, number: int, share_s: float) -> bool:
         outcome = self.outcomes[number]
-        errand = outcome.errand
-        again = number in self._prospects
+        job = outcome.job
+        again = number in self._run_plans
         if not again:
-            prospect = look_ahead(errand.request, say=self.hooks.say)
-            if errand.wanted is not None:
-                prospect = replace(prospect, cells=[c for c in prospect.cells if errand.wanted(c)])
-            self._prospects[number] = prospect
-        prospect = self._prospects[number]
+            run_plan = plan_run(job.request, print_line=self.hooks.print_line)
+            if job.wanted is not None:
+                run_plan = replace(run_plan, cells=[c for c in run_plan.cells if job.wanted(c)])
+            self._run_plans[number] = run_plan
+        run_plan = self._run_plans[number]
         # What failed in the first round is not tried a second time.
-        retry = "none" if again else errand.request.retry
-        request = replace(errand.request, budget_s=share_s, retry=retry, fresh=False)
+        retry = "none" if again else job.request.retry
+        request = replace(job.request, budget_s=share_s, retry=retry, fresh=False)
         hooks = self.hooks
-        found = carry_out(
-            replace(prospect, request=request), say=hooks.say, note=hooks.note, watch=hooks.watch
+        found = execute_run(
+            replace(run_plan, request=request),
+            print_line=hooks.print_line,
+            note=hooks.note,
+            watch=hooks.watch,
         )
         before = outcome.counts.total() - outcome.counts["not run"] if again else -1
-        outcome.path = prospect.path
+        outcome.path = run_plan.path
         outcome.counts, outcome.reasons = Counter(), {}
-        for cell in prospect.cells:
+        for cell in run_plan.cells:
             record = found.records.get(cell.key)
             status = cell.status if cell.status != "planned" else "not run"
             reason = cell.reason
@@ -207,5 +210,5 @@ class Campaign:
         outcome.is_open = outcome.counts["not run"] > 0
         self.interrupted = found.summary.interrupted
         if not self.interrupted:
-            hooks.finish(prospect.path)
+            hooks.finish(run_plan.path)
         return outcome.counts.total() - outcome.counts["not run"] > before
