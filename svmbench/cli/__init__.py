@@ -38,7 +38,9 @@ _ELSEWHERE = {
     "publishing": ("table", "claims", "site"),
     "reproducing": ("reproduce", "refresh"),
     "rechecking": ("recheck",),
-    "commands": ("compare", "keep", "time", "warmup", "doctor", "schema", "completion"),
+    "comparing": ("compare", "keep"),
+    "race": ("time",),
+    "machine": ("warmup", "doctor", "schema", "completion"),
 }
 
 
@@ -207,8 +209,7 @@ def fetch(names: tuple[str, ...], all_: bool, mirror: str | None, jobs: int, qui
       svmbench fetch --all --mirror /data/svm
     """
     from svmbench import data
-    from svmbench.cli.commands import datasets_named, why_missing
-    from svmbench.cli.progress import Fetching
+    from svmbench.cli.fetching import Fetching, datasets_named, why_missing
 
     wanted = datasets_named(names, all_)
     # Asked for by name, a file may come from its official address, unless that was ruled out.

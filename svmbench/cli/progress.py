@@ -1,4 +1,4 @@
-"""What a person sees while a run goes on: a bar on a terminal, plain lines elsewhere."""
+"""Progress of a run for a person: a bar on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -7,21 +7,13 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    DownloadColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TransferSpeedColumn,
-)
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from svmbench.base import escape
 from svmbench.cli import terminal
 from svmbench.cli.logs import LOG
 
 if TYPE_CHECKING:
-    from svmbench.data import Event, Outcome
     from svmbench.experiment.settings.cells import Cell
     from svmbench.schema.record import CellRecord
 
@@ -129,24 +121,24 @@ class Watcher:
 
 
 class Narrator:
-    """Who tells a person of what goes on in a run.
+    """Printer of the steps of a run.
 
     Parameters
     ----------
     console : rich.console.Console
     quiet : bool
-        Tell nothing but what went wrong.
+        Print nothing but errors.
     """
 
     def __init__(self, console: Console, *, quiet: bool = False) -> None:
         self.console, self.quiet = console, quiet
 
     def note(self, text: str) -> None:
-        """Tell what nobody should miss."""
+        """Print a sentence even where the run is quiet."""
         terminal.print_on(self.console, text)
 
     def print_line(self, text: str) -> None:
-        """Tell of a step, and log it."""
+        """Log a step, and print it unless the run is quiet."""
         LOG.info("%s", text)
         if not self.quiet:
             self.note(text)
@@ -167,84 +159,3 @@ def _result(record: CellRecord) -> str:
     ratios = {k: v for k, v in metrics.items() if k.startswith("ratio:") and v is not None}
     parts += [f"{k.removeprefix('ratio:')} {v:.3g}×" for k, v in ratios.items()]
     return ", ".join(parts) or "ok"
-
-
-class Fetching:
-    """What a person sees while data sets are fetched: one line each, and a bar of a download.
-
-    Parameters
-    ----------
-    console : rich.console.Console
-        Where to write; only a terminal gets a bar.
-    total : int
-        How many data sets were asked for.
-    """
-
-    def __init__(self, console: Console, total: int) -> None:
-        self.console = console
-        self.total = total
-        self._bar: Progress | None = None
-        if console.is_terminal:
-            self._bar = Progress(
-                TextColumn("{task.description}", markup=False),
-                BarColumn(),
-                DownloadColumn(),
-                TransferSpeedColumn(),
-                console=console,
-                transient=True,
-            )
-            self._task = self._bar.add_task("", total=None, visible=False)
-
-    def __enter__(self) -> Self:
-        if self._bar:
-            self._bar.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._bar:
-            self._bar.stop()
-
-    def event(self, event: Event) -> None:
-        """Show a step of :func:`svmbench.data.fetch_many`."""
-        if event.kind != "bytes":
-            LOG.info("%s", fetched(event.outcome) if event.outcome else f"{event.name}: preparing")
-        if event.outcome is not None:
-            if self._bar:
-                self._bar.update(self._task, visible=False)
-            terminal.print_on(self.console, fetched(event.outcome))
-        elif self._bar and event.kind == "start":
-            self._bar.reset(
-                self._task,
-                description=escape.line(f"{event.name}: preparing"),
-                total=None,
-                visible=True,
-            )
-        elif self._bar and event.kind == "bytes":
-            self._bar.update(
-                self._task,
-                description=escape.line(f"{event.name}: {event.file}"),
-                completed=event.done,
-                total=event.total,
-                visible=True,
-            )
-
-
-def fetched(outcome: Outcome) -> str:
-    """Return what became of a data set, in one line."""
-    if not outcome.ok:
-        reason = outcome.reason.removeprefix(f"{outcome.name}: ")
-        return f"{outcome.name}: not available: {reason}"
-    facts = outcome.facts
-    checked = {
-        "sha256": "sha256 verified",
-        "md5": "md5 verified",
-        "generated": f"{facts['source']}, counts checked",
-    }.get(facts["verified"], "counts checked, bytes unverified")
-    test = f" + {facts['n_test']:,} test rows" if facts["n_test"] else ""
-    shape = f"{facts['n_samples']:,} × {facts['n_features']:,}{test}"
-    return f"{outcome.name}: ready ({shape}, {checked})"

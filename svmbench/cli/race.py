@@ -1,14 +1,19 @@
-"""A race of one line: ``svmbench time DATASET --solver NAME … --vs NAME …``, without a config."""
+"""The command ``time``: a race of solvers on one data set, without a config."""
 
 from __future__ import annotations
 
+import json
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypedDict
 
+import click
+
 from svmbench.base.errors import ConfigError, SvmbenchError
 from svmbench.cli import terminal
+from svmbench.cli.completion import DatasetName, SolverName
+from svmbench.cli.options import POSITIVE, TRUST
 from svmbench.schema.record import CellRecord
 
 
@@ -310,3 +315,121 @@ def print_result(result: Result) -> None:
 
 def _number(value: float | None, form: str) -> str:
     return "-" if value is None else format(value, form)
+
+
+class _RacersCommand(click.Command):
+    """Lets the ``KEY=VALUE`` words after a solver's name be part of the option before them."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Join each solver with its settings, then parse as usual."""
+        joined: list[str] = []
+        for word in args:
+            names_solver = len(joined) > 1 and joined[-2] in {"--solver", "--vs"}
+            if names_solver and "=" in word and not word.startswith("-"):
+                joined[-1] += f" {word}"
+            else:
+                joined.append(word)
+        return super().parse_args(ctx, joined)
+
+
+@click.command("time", cls=_RacersCommand)
+@click.argument("dataset", type=DatasetName())
+@click.option(
+    "--solver",
+    required=True,
+    type=SolverName(),
+    metavar="NAME [KEY=VALUE …]",
+    help="The solver in question.",
+)
+@click.option(
+    "--vs",
+    "others",
+    required=True,
+    multiple=True,
+    type=SolverName(),
+    metavar="NAME [KEY=VALUE …]",
+    help="A solver to compare it to; may be given several times.",
+)
+@click.option(
+    "--rounds", type=click.IntRange(min=1), default=9, show_default=True, help="Fits of each."
+)
+@click.option(
+    "--rows", type=click.IntRange(min=2), metavar="N", help="Use N rows, drawn by class, not all."
+)
+@click.option(
+    "--tolerance",
+    type=POSITIVE,
+    metavar="REL",
+    help="Compare the cost of coming so near to the best objective, not the settings as given.",
+)
+@click.option(
+    "--scaling",
+    type=click.Choice(["all-rows", "none"]),
+    default="all-rows",
+    show_default=True,
+    help="Features to [0, 1], or as they are.",
+)
+@click.option(
+    "--timeout",
+    type=POSITIVE,
+    metavar="S",
+    default=600,
+    show_default=True,
+    help="Give up after so many seconds.",
+)
+@click.option(
+    "--mirror",
+    metavar="DIR_OR_URL",
+    envvar="SVMBENCH_MIRROR",
+    show_envvar=True,
+    help="Folder or URL that holds data files.",
+)
+@TRUST
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+def time_(
+    dataset: str,
+    solver: str,
+    others: tuple[str, ...],
+    rounds: int,
+    rows: int | None,
+    tolerance: float | None,
+    scaling: str,
+    timeout: float,
+    mirror: str | None,
+    trust: bool,
+    as_json: bool,
+) -> None:
+    r"""Race solvers on one data set, without a config: ratios of CPU time, in turn, one thread.
+
+    DATASET is a registered name or a file. A solver is one of 'svmbench list solvers', or a class
+    by its dotted path (sklearn.svm.SVC); its parameters follow its name. With --tolerance one
+    parameter may have several values, from loose to tight (tol=1,0.1,0.01): what is compared is
+    then the cost of the first that comes near enough.
+
+    \b
+    Examples:
+      svmbench time breast-cancer --solver alsvm C=1 --vs liblinear-l1
+      svmbench time a9a --solver dcd-l1 tol=1,0.1,0.01 --vs liblinear-l1 tol=1,0.1,0.01 \
+          --tolerance 0.01
+    """
+    racers = [parse_racer(words, trust=trust) for words in (solver, *others)]
+    result = race(
+        dataset,
+        racers,
+        rounds=rounds,
+        rows=rows or 0,
+        tolerance=tolerance,
+        scaling=scaling,
+        timeout_s=timeout,
+        mirror=mirror,
+    )
+    if as_json:
+        terminal.write_output(json.dumps(result, indent=1))
+    else:
+        print_result(result)
+        terminal.check()
+
+
+def register(group: click.Group) -> None:
+    """Add the command of this module to the command line."""
+    group.add_command(time_)

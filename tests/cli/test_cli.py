@@ -23,7 +23,8 @@ from runs import COMMAND, cells_of, svmbench, write_config
 import svmbench as package
 from svmbench.base.errors import ConfigError
 from svmbench.cli import cli
-from svmbench.cli.progress import Fetching, Watcher
+from svmbench.cli.fetching import Fetching
+from svmbench.cli.progress import Watcher
 from svmbench.data.many import Event, Outcome
 
 pytestmark = pytest.mark.usefixtures("workshop")

@@ -25,6 +25,7 @@ from svmbench.base.errors import ResultsError
 from svmbench.base.files import read_json, remove
 from svmbench.experiment.measuring import environment
 from svmbench.experiment.plan.planner import Plan
+from svmbench.experiment.protocols import solvers_in
 from svmbench.experiment.run import processes, worker
 from svmbench.experiment.run.points import Stream, point_of
 from svmbench.experiment.run.processes import Work
@@ -402,8 +403,7 @@ class Run:
 
 def solvers_of(cells: list[Cell]) -> list[str]:
     """Return the names of the solvers that the cells use."""
-    names = {cell.spec["name"] for cell in cells if "name" in cell.spec}
-    return sorted(names | {r["name"] for cell in cells for r in cell.spec.get("racers", [])})
+    return sorted({name for cell in cells for name in solvers_in(cell.spec)})
 
 
 @contextmanager

@@ -1,0 +1,110 @@
+"""The gate's commands: ``compare`` two results folders, and ``keep`` a run as a baseline."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from svmbench.base.errors import EXIT_REGRESSION
+from svmbench.cli import terminal
+from svmbench.cli.options import FOLDER, FiniteRange
+
+
+@click.command()
+@click.argument("base", type=FOLDER)
+@click.argument("new", type=FOLDER)
+@click.option(
+    "--slowdown",
+    type=FiniteRange(min=1),
+    default=1.5,
+    show_default=True,
+    help="How many times slower, against the same reference solver, is a regression.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+def compare(base: Path, new: Path, slowdown: float, as_json: bool) -> None:
+    r"""Compare two results folders: what became worse, better or different.
+
+    BASE and NEW are results folders, kept baselines, or folders of repeated runs. Compared are
+    results, accuracies, objectives and counters; times only as ratios of races, and only between
+    equal CPU models. Ends with code 4 if anything became worse, and if BASE is a kept baseline that
+    is not of this code any more: then it has to be kept anew.
+
+    \b
+    Examples:
+      svmbench compare results/regress results/regress-quick
+      svmbench compare before/ after/ --json
+    """
+    from svmbench.report import compare as comparing
+
+    found = comparing.compare(
+        comparing.read_side(base), comparing.read_side(new), slowdown=slowdown
+    )
+    if as_json:
+        terminal.emit(json.dumps(found.to_json(), indent=1))
+    else:
+        _print_comparison(found)
+    if found.regressions or found.is_stale:
+        sys.exit(EXIT_REGRESSION)
+    terminal.check()
+
+
+@click.command()
+@click.argument("results", type=FOLDER)
+@click.argument("target", type=FOLDER)
+def keep(results: Path, target: Path) -> None:
+    r"""Keep a run's counters, accuracies and ratios as the baseline that `compare` reads.
+
+    \b
+    Example:
+      svmbench keep results/regress-quick results/regress
+    """
+    from svmbench.report.compare import write_baseline
+
+    terminal.print_line(write_baseline(results, target))
+
+
+def _print_comparison(found: Any) -> None:
+    if found.changes:
+        terminal.print_columns(
+            ((c.verdict, c.kind, c.where, c.what, *_numbers(c.base, c.new)) for c in found.changes),
+            header=("verdict", "kind", "where", "what", "base", "new"),
+        )
+    for note in found.notes:
+        terminal.print_line(f"note: {note}")
+    if found.is_stale:
+        terminal.print_line(
+            "stale: BASE is not of this code: by equal arithmetic something differs; where that is"
+            " meant, 'svmbench keep NEW BASE' keeps the new run"
+        )
+    counted = ", ".join(f"{n} {kind}" for kind, n in found.compared.items())
+    n_worse = len(found.regressions)
+    verdict = "no regression" if not n_worse else f"{n_worse} regressions"
+    if n_worse == 1:
+        verdict = "1 regression"
+    terminal.print_line(f"{verdict} (values compared: {counted})")
+
+
+def _numbers(base: Any, new: Any) -> list[str]:
+    """Return two values as text, with as many digits as show their difference."""
+    for digits in (6, 12, 17):
+        shown = [
+            "-"
+            if value is None
+            else f"{value:.{digits}g}"
+            if isinstance(value, float)
+            else str(value)
+            for value in (base, new)
+        ]
+        if shown[0] != shown[1]:
+            break
+    return shown
+
+
+def register(group: click.Group) -> None:
+    """Add the commands of this module to the command line."""
+    for command in (compare, keep):
+        group.add_command(command)

@@ -1,0 +1,121 @@
+"""Helpers of the command ``fetch``: the data sets that it names, and its progress."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+
+from svmbench.base import escape
+from svmbench.base.errors import ConfigError
+from svmbench.cli import terminal
+from svmbench.cli.logs import LOG
+
+if TYPE_CHECKING:
+    from svmbench.data import Event, Outcome
+
+
+def why_missing(outcome: Any, with_reason: bool) -> str:
+    """Return a data set's line in the list of those that failed; its reason was printed before."""
+    reason = outcome.reason.removeprefix(f"{outcome.name}: ")
+    address = outcome.url or "no official address"
+    return f"{outcome.name}: {reason if with_reason else address}"
+
+
+def datasets_named(names: tuple[str, ...], all_: bool) -> list[str]:
+    """Return the data sets that a command line names, each once."""
+    from svmbench import data
+
+    if all_:
+        return data.names()
+    if not names:
+        raise ConfigError("name a data set, @PAPER, or --all ('svmbench list datasets' shows them)")
+    wanted: list[str] = []
+    for name in names:
+        wanted += data.names_of_paper(name[1:]) if name.startswith("@") else [name]
+    for name in wanted:
+        data.parse_name(name)
+    return list(dict.fromkeys(wanted))
+
+
+class Fetching:
+    """Progress of fetching data sets: one line each, and a bar of a download.
+
+    Parameters
+    ----------
+    console : rich.console.Console
+        Where to write; only a terminal gets a bar.
+    total : int
+        How many data sets were asked for.
+    """
+
+    def __init__(self, console: Console, total: int) -> None:
+        self.console = console
+        self.total = total
+        self._bar: Progress | None = None
+        if console.is_terminal:
+            self._bar = Progress(
+                TextColumn("{task.description}", markup=False),
+                BarColumn(),
+                DownloadColumn(),
+                TransferSpeedColumn(),
+                console=console,
+                transient=True,
+            )
+            self._task = self._bar.add_task("", total=None, visible=False)
+
+    def __enter__(self) -> Self:
+        if self._bar:
+            self._bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._bar:
+            self._bar.stop()
+
+    def event(self, event: Event) -> None:
+        """Show a step of :func:`svmbench.data.fetch_many`."""
+        if event.kind != "bytes":
+            LOG.info("%s", fetched(event.outcome) if event.outcome else f"{event.name}: preparing")
+        if event.outcome is not None:
+            if self._bar:
+                self._bar.update(self._task, visible=False)
+            terminal.print_on(self.console, fetched(event.outcome))
+        elif self._bar and event.kind == "start":
+            self._bar.reset(
+                self._task,
+                description=escape.line(f"{event.name}: preparing"),
+                total=None,
+                visible=True,
+            )
+        elif self._bar and event.kind == "bytes":
+            self._bar.update(
+                self._task,
+                description=escape.line(f"{event.name}: {event.file}"),
+                completed=event.done,
+                total=event.total,
+                visible=True,
+            )
+
+
+def fetched(outcome: Outcome) -> str:
+    """Return the result for a data set in one line."""
+    if not outcome.ok:
+        reason = outcome.reason.removeprefix(f"{outcome.name}: ")
+        return f"{outcome.name}: not available: {reason}"
+    facts = outcome.facts
+    checked = {
+        "sha256": "sha256 verified",
+        "md5": "md5 verified",
+        "generated": f"{facts['source']}, counts checked",
+    }.get(facts["verified"], "counts checked, bytes unverified")
+    test = f" + {facts['n_test']:,} test rows" if facts["n_test"] else ""
+    shape = f"{facts['n_samples']:,} × {facts['n_features']:,}{test}"
+    return f"{outcome.name}: ready ({shape}, {checked})"

@@ -1,0 +1,105 @@
+"""Commands that prepare a machine: ``warmup``, ``doctor``, ``schema`` and ``completion``."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import click
+
+from svmbench.base.errors import EXIT_ERROR, ConfigError
+from svmbench.cli import completion as completing
+from svmbench.cli import terminal
+from svmbench.cli.completion import SolverName
+from svmbench.cli.options import TRUST, jobs_option
+
+
+@click.command()
+@click.argument("solvers", nargs=-1, type=SolverName())
+@jobs_option("Solvers compiled at a time.")
+@TRUST
+def warmup(solvers: tuple[str, ...], jobs: int, trust: bool) -> None:
+    r"""Compile the loops of all solvers (or of those named), so that no run has to wait for it.
+
+    What is compiled is kept in the cache, for these versions and this CPU.
+
+    \b
+    Examples:
+      svmbench warmup --jobs 2
+      svmbench warmup alsvm pegasos
+    """
+    from svmbench.baselines import catalogue
+    from svmbench.baselines.foreign import why_not_taken
+    from svmbench.experiment.measuring import warming
+
+    names = solvers or tuple(catalogue.solvers())
+    for name in names:
+        if "." in name and (reason := why_not_taken(name, trust=trust)):
+            raise ConfigError(reason)
+        if reason := catalogue.why_not_loaded(name, trust=trust):
+            raise ConfigError(reason)
+        catalogue.solver_class(name)
+    for name, seconds in warming.warm_all(names, jobs):
+        terminal.print_line(f"{name}: {seconds:.1f} s")
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
+def doctor(as_json: bool) -> None:
+    r"""Look at what this machine has and lacks, and say how to mend it. Changes nothing.
+
+    Versions, BLAS and threads, the compiled baselines, the cache, the mirror, the data sets. Ends
+    with code 1 if something is broken.
+
+    \b
+    Examples:
+      svmbench doctor
+      svmbench doctor --json
+    """
+    from svmbench.cli import doctor as doctors
+
+    findings = doctors.examine()
+    if as_json:
+        terminal.write_output(json.dumps(doctors.to_json(findings), indent=1))
+    else:
+        doctors.print_findings(findings)
+        terminal.check()
+    if not doctors.is_well(findings):
+        sys.exit(EXIT_ERROR)
+
+
+@click.command()
+def schema() -> None:
+    r"""Print the JSON schema of a config, with which editors complete keys and mark mistakes.
+
+    A config that begins with this comment is then checked as it is written:
+    # yaml-language-server: $schema=svmbench.cli.config_schema.json
+
+    \b
+    Example:
+      svmbench schema > svmbench.cli.config_schema.json
+    """
+    from svmbench.cli.config_schema import config_schema
+
+    terminal.write_output(json.dumps(config_schema(), indent=1))
+
+
+@click.command()
+@click.argument("shell", type=click.Choice(completing.SHELLS))
+@click.pass_context
+def completion(ctx: click.Context, shell: str) -> None:
+    r"""Print the script that completes commands, solvers, data sets and configs in a shell.
+
+    \b
+    Examples:
+      eval "$(svmbench completion bash)"      in ~/.bashrc
+      eval "$(svmbench completion zsh)"       in ~/.zshrc, after compinit
+      svmbench completion fish > ~/.config/fish/completions/svmbench.fish
+    """
+    terminal.write_output(completing.script(shell, ctx.find_root().command))
+
+
+def register(group: click.Group) -> None:
+    """Add the commands of this module to the command line."""
+    for command in (warmup, doctor, schema, completion):
+        group.add_command(command)
