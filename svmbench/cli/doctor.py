@@ -1,4 +1,4 @@
-"""What this machine has, what it lacks, and how to mend that: ``svmbench doctor``."""
+"""Checks of this machine, with a remedy for each problem: ``svmbench doctor``."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def to_json(findings: list[Finding]) -> dict[str, Any]:
 
 
 def is_well(findings: list[Finding]) -> bool:
-    """Return whether nothing is broken."""
+    """Return True if no finding has the status broken."""
     return all(finding.status != "broken" for finding in findings)
 
 

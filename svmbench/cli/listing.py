@@ -1,4 +1,4 @@
-"""What ``svmbench list`` and ``svmbench describe`` print: rows as a table, a card as lines."""
+"""Output of ``svmbench list`` and ``svmbench describe``: rows as a table, a card as lines."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def describe(name: str, *, trust: bool = False) -> dict[str, Any]:
 
 
 def deviations(cls: type) -> list[str]:
-    """Return what the head of a solver's file says under Deviations, a paragraph each.
+    """Return the paragraphs under Deviations in the header of a solver's file.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a run did, step by step with the time of day: ``-v`` shows it, ``--log-file`` keeps it.
+"""Log of the steps of a run with the time of day: ``-v`` prints it, ``--log-file`` keeps it.
 
 Nothing is logged unless one of them is given. The log is for people; what programs read is in the
 results folder.

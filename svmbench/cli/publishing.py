@@ -247,7 +247,7 @@ def make_site(
 
 
 def changes_since(folder: Path) -> dict[str, str]:
-    """Return what has changed since each cell of a run folder was measured."""
+    """Return the code changes since each cell of a run folder was measured."""
     from svmbench.experiment.plan.freshness import changes
 
     return changes(folder)
@@ -263,7 +263,7 @@ def kept_results() -> Path:
 
 
 def _age(*, look: bool) -> Freshness | None:
-    """Return what says, once for each run folder, what has changed since its cells were measured.
+    """Return a cached function from a run folder to the changes since its cells were measured.
 
     None where nobody shall look.
     """

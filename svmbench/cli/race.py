@@ -39,7 +39,7 @@ class Racer:
 
 
 class Times(TypedDict):
-    """What a race found of one solver: seconds, their range, and its objective.
+    """The result of one solver in a race: seconds, their range, and its objective.
 
     `solver` is its label. The objective is None where it is of no known problem; `excess_objective`
     is how far above the best one it came, relative.
@@ -55,7 +55,7 @@ class Times(TypedDict):
 
 
 class Ratio(TypedDict):
-    """How many times the CPU time of the first solver another one took; None if it never came."""
+    """CPU time of a solver over that of the first one; None if it missed the target."""
 
     solver: str
     times: float | None

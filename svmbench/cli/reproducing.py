@@ -232,13 +232,13 @@ class StaleRun:
     why: str
 
     def wants(self, cell: Cell) -> bool:
-        """Return whether a cell of today's plan is one of those that have a result."""
+        """Return True if a cell of today's plan has a result in this run."""
         from svmbench.experiment.plan.freshness import place_of
 
         return place_of(cell.shown) in self.places
 
     def sentence(self) -> str:
-        """Return what is stale, in a line."""
+        """Return a sentence that counts the stale results."""
         from svmbench.experiment.run.forecast import in_words
 
         kind = "races, " if self.is_race else ""
@@ -290,7 +290,7 @@ def _stale_run(folder: Path) -> StaleRun | None:
 
 
 def _settle(one: StaleRun, outcome: Outcome, *, keep: bool) -> None:
-    """Say what became of a stale run, and keep it where that was asked for and nothing is lost."""
+    """Print the outcome of a stale run; keep the new run if asked for and no result is lost."""
     from svmbench.experiment.plan.freshness import place_of
     from svmbench.report import kept
     from svmbench.report.records import result_lines
@@ -334,7 +334,7 @@ def _make_batch(jobs: Sequence[Job], budget: float | None, *, quiet: bool) -> Ba
 
 
 def _expected(request: Request) -> float:
-    """Return how long a config is thought to take; 0 where it can't even be planned."""
+    """Return the seconds that a config is expected to take; 0 if it can't be planned."""
     from svmbench.experiment.run.forecast import expected_seconds
     from svmbench.experiment.run.session import plan_run
 
@@ -352,7 +352,7 @@ def _stop_if_interrupted(batch: Batch) -> None:
 
 
 def _end(outcomes: Sequence[Outcome]) -> None:
-    """Say what was not reached and, last, what failed; end with its code."""
+    """Print configs that were not finished, then failures; exit with their code."""
     not_reached = [one.name for one in outcomes if one.is_open]
     if not_reached:
         terminal.print_line(

@@ -47,7 +47,7 @@ class Steady(io.TextIOBase):
         return getattr(self._stream, "encoding", None) or "utf-8"
 
     def isatty(self) -> bool:
-        """Return whether a person reads it."""
+        """Return True if the stream is a terminal."""
         try:
             return self._stream is not None and self._stream.isatty()
         except ValueError:

@@ -1,4 +1,4 @@
-"""What can't be done, known before a minute is spent: one sentence each."""
+"""Reasons, one sentence each, for cells that can't be run, found before anything runs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _counted: dict[int, tuple[weakref.ref[Y], int]] = {}
 
 
 def n_classes(y: Y) -> int:
-    """Return how many classes some labels have; a plan asks the same array for each cell."""
+    """Count the classes of some labels; cached, since a plan asks for each cell."""
     held, number = _counted.get(id(y), (None, 0))
     if held is None or held() is not y:
         number = len(np.unique(y))
@@ -43,7 +43,7 @@ def n_classes(y: Y) -> int:
 
 
 def is_here(spec: SolverSpec) -> bool:
-    """Return whether a solver, and the package that its parameters ask for, are installed."""
+    """Return True if a solver, and the package that its parameters need, are installed."""
     from svmbench.baselines.catalogue import solver_class, solvers
 
     if is_program(spec.name):
@@ -161,7 +161,7 @@ def why_not_in_blocks(
 
 
 def takes_whole_sets(block: TrainingBlock, place: Mapping[str, Any]) -> bool:
-    """Return whether no row and no feature is left out."""
+    """Return True if no row and no feature is left out."""
     return not (block.max_samples or {"rows", "features"} & {*place})
 
 

@@ -1,4 +1,4 @@
-"""What a config's parts must find in each other, and in what there is: names, pairs, tasks."""
+"""Checks of the references in a config: names, pairs, tasks, files."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ def check_files(draft: Draft, findings: Findings) -> None:
 
 
 def _is_there(name: str) -> bool:
-    """Return whether a solver's class is at hand; one of others must have been imported before.
+    """Return True if a solver's class is loaded; a foreign class must have been imported before.
 
     That of a program is made of its commands alone.
     """
@@ -187,7 +187,7 @@ def _is_there(name: str) -> bool:
 
 
 def is_imported(path: str) -> bool:
-    """Return whether the module of a class is there already, so that asking for it runs nothing."""
+    """Return True if the module of a class is loaded, so that asking for the class runs no code."""
     return path.rpartition(".")[0] in sys.modules
 
 
@@ -263,7 +263,7 @@ def _check_places(draft: Draft, findings: Findings) -> None:
 
 
 def _is_lost(draft: Draft, kind: str, name: str) -> bool:
-    """Return whether a name may be that of something which is there and could not be read."""
+    """Return True if a name may belong to an item that could not be read."""
     return kind in draft.nameless or name in draft.lost.get(kind, ())
 
 

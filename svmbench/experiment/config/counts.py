@@ -1,4 +1,4 @@
-"""How much a config stands for: counted before a list of it is made.
+"""Counts of the cells and fits of a config, taken before a list of them is made.
 
 A few hundred bytes may say a thousand values, folds and solvers each, and stand for more cells than
 any machine holds.
@@ -25,7 +25,7 @@ MOST_POINTS = 2_000_000
 
 
 def check_counts(draft: Draft, findings: Findings) -> bool:
-    """Return whether a config, as a whole and cut by each profile, has no more than it may.
+    """Return True if a config is within the limits, whole and with each profile applied.
 
     Parameters
     ----------

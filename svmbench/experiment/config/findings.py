@@ -1,4 +1,4 @@
-"""What is wrong with a config: every mistake once, with its place, whoever finds it."""
+"""The mistakes of a config: each once, with its place."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ def _read(
     overrides: tuple[str, ...],
     why_not: Callable[[str], str] = lambda name: "",
 ) -> tuple[Config | None, Findings, Draft]:
-    """Return what could be read of a config, and what is wrong with it by itself.
+    """Return the readable part of a config, and the mistakes that need no lookup elsewhere.
 
     `why_not` says of a name why it can't be had, after doing what it takes to have it: before the
     config is read, so that the settings of a plug-in's protocol are known.

@@ -1,4 +1,4 @@
-"""What a config file may say as a whole: blocks of declared protocols, tables, plots, profiles."""
+"""Pydantic models of a config file: blocks of declared protocols, tables, plots, profiles."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ MOST_PROFILES = 50
 
 
 class Profile(Model):
-    """What a named budget cuts; whatever is not set stays as the config has it."""
+    """The cuts of a named budget; a setting that is not given stays as the config has it."""
 
     note: str = ""
     max_samples: MaxSamples | None = None

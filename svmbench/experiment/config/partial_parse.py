@@ -1,4 +1,4 @@
-"""What can be read of a config that is not right, so that all its mistakes are told in one round.
+"""Parsing of the valid part of a faulty config, so that one reading reports all its mistakes.
 
 What is wrong with a value is noted and the value taken out, as if the config had not said it; what
 then is missing takes its item with it. The rest is checked like any config. The names of what went
@@ -38,7 +38,7 @@ _SWEEPS = ("sweep", "sizes", "features")
 
 
 class _Gone:
-    """What stands in the place of an item of a list that was taken out."""
+    """A placeholder for a faulty item that was taken out of a list."""
 
 
 GONE = _Gone()
@@ -46,7 +46,7 @@ GONE = _Gone()
 
 @dataclass
 class Draft:
-    """What could be read of a config.
+    """The valid part of a config.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ class Draft:
         return found
 
     def lacks(self, kind: str) -> bool:
-        """Return whether blocks, solvers or data sets are missing that the file has."""
+        """Return True if blocks, solvers or data sets of the file are missing here."""
         return kind in self.lost or kind in self.nameless
 
 

@@ -1,4 +1,4 @@
-"""What tables and plots ask for must be what their blocks give: metrics, dimensions, solvers."""
+"""Checks that blocks report the metrics, dimensions and solvers that tables and plots request."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def check_requested_metrics(draft: Draft, findings: Findings) -> None:
 
 
 class _Given:
-    """What a block gives to tables and plots; None for what is not known of it."""
+    """The metrics, dimensions and solvers that a block reports; None for unknown ones."""
 
     def __init__(self, config: Config, block: Block, draft: Draft) -> None:
         place = draft.place(("blocks", [one.name for one in config.blocks].index(block.name)))

@@ -193,7 +193,7 @@ class YamlSource:
 
     @property
     def is_overridden(self) -> bool:
-        """Whether anything was given on the command line."""
+        """True if an override was given on the command line."""
         return bool(self._overrides)
 
     def where(self, place: Place) -> str:

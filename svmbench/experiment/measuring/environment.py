@@ -53,7 +53,7 @@ PRELOAD_VARIABLE = "SVMBENCH_PRELOAD"
 
 
 def describe(threads: int) -> dict[str, Any]:
-    """Return what is stable about this environment, with an ``id`` that hashes it."""
+    """Return the stable facts of this environment, with an ``id`` that hashes them."""
     import psutil
 
     facts: dict[str, Any] = {

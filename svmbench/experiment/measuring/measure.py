@@ -1,4 +1,4 @@
-"""What is timed, and how: the algorithm alone, warmed up, one thread, repeated while short.
+"""Timing of the algorithm alone: warmed up, on one thread, repeated while short.
 
 ``train_time`` is the wall time of a solver's `train` on data already in its own format;
 ``cpu_time`` is the process's CPU time over the same span, several times steadier on a busy
@@ -114,7 +114,7 @@ def fit_repeatedly(estimator: Any, X: Any, y: Any) -> tuple[Any, Timing]:
 
 
 def _too_few(seconds: list[float]) -> bool:
-    """Return whether one more repeat would make the median steadier at little cost."""
+    """Return True if one more repeat would make the median steadier at little cost."""
     total, n = sum(seconds), len(seconds)
     if n < MIN_REPEATS:
         return total + total / n <= PATIENCE_S

@@ -20,7 +20,7 @@ _SHARED_WORTH_A_LOOK = 32 << 20
 
 
 def cpu_facts() -> dict[str, str]:
-    """Return what the kernel says of the first CPU, by its names; empty beside Linux."""
+    """Return the kernel's entries for the first CPU by their names; empty outside Linux."""
     facts: dict[str, str] = {}
     with contextlib.suppress(OSError):
         for line in (measure.PROC / "cpuinfo").read_text().splitlines():

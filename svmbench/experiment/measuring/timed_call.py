@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 
 class Seconds(NamedTuple):
-    """What a call took: CPU time of the process in user and in system mode, and wall time."""
+    """The cost of a call: CPU time of the process in user and in system mode, and wall time."""
 
     user: float
     system: float
@@ -33,7 +33,7 @@ class Seconds(NamedTuple):
 
 
 def seconds(work: Callable[[], Any]) -> Seconds:
-    """Return what a call took."""
+    """Call a function; return its cost."""
     before, start = resource.getrusage(resource.RUSAGE_SELF), time.perf_counter()
     work()
     wall, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF)
@@ -46,7 +46,7 @@ def fitted(estimator: Any, X: Any, y: Any) -> Any:
 
 
 def first_call(described: Mapping[str, Any]) -> Seconds:
-    """Return what the first call of a solver in this process took.
+    """Return the cost of the first call of a solver in this process.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def first_call(described: Mapping[str, Any]) -> Seconds:
 
 
 def apart(described: Mapping[str, Any]) -> Seconds:
-    """Return what the first call of a solver took in a process of its own; see :func:`first_call`.
+    """Return the cost of a solver's first call in a new process; see :func:`first_call`.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Which of a plan's cells were asked for: ``--only``."""
+"""Selection of a plan's cells: ``--only``."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def only(cells: list[Cell], filters: Filters, config: Config | None = None) -> l
 
 
 def _within_cells(cells: list[Cell], name: str, value: str, config: Config | None) -> str:
-    """Return what to write instead where a parameter runs inside cells; empty if it does not.
+    """Return the advice for a parameter that is varied inside cells; empty for any other.
 
     A path carries state from point to point, and a search compares them: a cell runs all of its
     grid or is another cell. So its values are chosen in the config, not by a filter.
@@ -96,14 +96,14 @@ def _within_cells(cells: list[Cell], name: str, value: str, config: Config | Non
 
 
 def _value(cell: Cell, name: str) -> Any:
-    """Return what a cell has by a filter's name; None where it has nothing."""
+    """Return a cell's value of a filter's key; None if it has none."""
     if name in FIELDS:
         return cell.shown.get(name)
     return cell.shown.get("dimensions", {}).get(name)
 
 
 def _is(value: Any, text: str) -> bool:
-    """Whether a word means a value: as it is written in YAML, or the same number (1 is 1.0)."""
+    """Return True if a word is a value as YAML writes it, or the same number (1 is 1.0)."""
     if isinstance(value, str | bool):
         return str(value) == text or (isinstance(value, bool) and str(value).lower() == text)
     try:

@@ -1,4 +1,4 @@
-"""Whether results are older than the code that made them.
+"""Comparison of kept results with the present code.
 
 A plan says of what code its cells are (`keys.manifest`): for each cell the modules of its solvers
 and of its protocol, and for every file and package that these reach its content or version. What a
@@ -73,7 +73,7 @@ def _by_manifest(cells: Sequence[Mapping[str, Any]], recorded: Mapping[str, Any]
 
 
 def _change(entry: Sequence[str], recorded: Mapping[str, Any]) -> str | None:
-    """Return what has changed of what one kind of cell is made by; None where it can't be told."""
+    """Return the code changes that concern one kind of cell; None if they are unknown."""
     files, packages = set(recorded["files"].values()), recorded["packages"]
     # A plug-in's module lies elsewhere, and may not be here at all.
     if not all(names_own_module(module) for module in entry):
@@ -116,7 +116,7 @@ def _by_keys(cells: Sequence[Mapping[str, Any]], config: str, profile: str) -> d
 
 
 def place_of(cell: Mapping[str, Any]) -> str:
-    """Return what identifies a cell in any plan of its config.
+    """Return the identity of a cell in any plan of its config.
 
     Plans and records of older versions say of a sweep in other fields.
     """

@@ -1,4 +1,4 @@
-"""What a cell's key stands for: its settings, the data, the code that decides its result.
+"""Keys of cells: hashes of settings, data, and the code that decides the result.
 
 The same key means the same result, so that a cell is not run again and `--reuse` may take it over
 from another run. A key therefore covers the files of the solver and of the protocol with all that
@@ -104,7 +104,7 @@ def file_hash(module: str) -> str:
 
 
 def manifest(entries: Iterable[Sequence[str]]) -> dict[str, Any]:
-    """Return what some cells' code is: their modules, files and packages.
+    """Return the code of some cells: their modules, files and packages.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ def closure(*modules: str) -> set[str]:
 
 @cache
 def reaches(module: str, other: str) -> bool:
-    """Return whether a module imports another one, or imports what does."""
+    """Return True if a module imports another one, directly or through others."""
     return other in closure(module)
 
 
@@ -157,7 +157,7 @@ def versions(modules: set[str]) -> dict[str, str]:
 
 
 def _distributions(name: str) -> list[str]:
-    """Return what installs a top-level module."""
+    """Return the distributions that install a top-level module."""
     if name in INSTALLED_BY:
         return [INSTALLED_BY[name]]
     if _version(name):
@@ -174,7 +174,7 @@ def _version(package: str) -> str:
 
 
 def decides(module: str) -> bool:
-    """Return whether a module is one of this package that a key covers where it is reached."""
+    """Return True for a module of this package that keys cover."""
     left_out = any(module == name or module.startswith(f"{name}.") for name in DECIDES_NOTHING)
     return _is_own(module) and not left_out
 
@@ -232,7 +232,7 @@ def _is_own(module: str) -> bool:
 
 
 def names_own_module(name: str) -> bool:
-    """Return whether a dotted name is one of this package; no other part leads to its files."""
+    """Return True for a dotted name of this package."""
     package, *parts = name.split(".")
     return package == "svmbench" and bool(parts) and all(map(str.isidentifier, parts))
 

@@ -46,7 +46,7 @@ class Plan:
     cells: list[Cell] = field(default_factory=list)
 
     def to_json(self) -> str:
-        """Return what the report needs to lay out tables, as JSON text."""
+        """Return the plan as JSON text, from which the report lays out tables."""
         config = self.config
         content = {
             "schema": 1,
@@ -213,7 +213,7 @@ def _as_opened(spec: DatasetSpec, source: Any, block: Block, memory_gb: float) -
 
 
 def _is_asked_for(only: Filters, block: Block, dataset: DatasetSpec) -> bool:
-    """Return whether the filters leave anything of a data set in a block."""
+    """Return True if the filters leave a cell of a data set in a block."""
     names = {"block": block.name, "dataset": dataset.name}
     return all(name in only.get(of, [name]) for of, name in names.items())
 
@@ -404,7 +404,7 @@ def modules_of(spec: CellSpec) -> tuple[str, ...]:
 
 
 def kinds_of(spec: CellSpec) -> list[tuple[str, ...]]:
-    """Return what :func:`code_of` takes for each solver of a cell; once where there is none."""
+    """Return the arguments of :func:`code_of` for each solver of a cell; one tuple without one."""
     how = spec["protocol"], spec.get("task", "binary"), reads_of(spec)
     asked = [*spec.get("scores", []), *([spec["select_by"]] if "select_by" in spec else [])]
     return [(name, *how, *dict.fromkeys(asked)) for name in solvers_in(spec) or [""]]

@@ -1,4 +1,4 @@
-"""What cells have in common: the node of the plan that holds their scaled inputs and distances."""
+"""Shared nodes of the plan: scaled inputs and distances that several cells use."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def shared_arrays(
 
 
 def searches_by_distances(declared: Protocol, config: Config, block: TrainingBlock) -> bool:
-    """Whether any search of a block starts from squared distances that others share."""
+    """Return True if a search of a block uses shared squared distances."""
     from svmbench.baselines.catalogue import solver_class
     from svmbench.experiment.protocols.kernel_search import takes_part
 

@@ -1,4 +1,4 @@
-"""What a source file decides: its statements, without comments, docstrings and layout.
+"""Statements of a source file, without comments, docstrings and layout.
 
 Files that differ in these alone do the same, and have the same hash. A file is parsed and spelt out
 node by node. ``ast.dump`` and ``ast.unparse`` do that too, but in words that depend on Python's
@@ -43,7 +43,7 @@ class Source(NamedTuple):
 
 @cache
 def read(content: bytes) -> Source:
-    """Return what a source file decides.
+    """Return the statements and the imports of a source file.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def _spell(
 
 
 def _is_own_import(node: object) -> TypeGuard[ast.ImportFrom]:
-    """Return whether a statement takes names from a module of this package."""
+    """Return True if a statement imports names from a module of this package."""
     return (
         isinstance(node, ast.ImportFrom)
         and not node.level

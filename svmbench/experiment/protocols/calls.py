@@ -101,7 +101,7 @@ class _Caller:
         return getattr(self.estimator, "objective_", None)
 
     def _work(self) -> Callable[[], Any]:
-        """Return what is timed; all that it needs is ready."""
+        """Return the function that is timed, with its inputs ready."""
         if self.call == "train":
             if not self.seconds:
                 self.estimator = self.task.build(self.settings)
@@ -119,7 +119,7 @@ class _Caller:
         return self.task.build_alone(self.settings)
 
     def _described(self) -> dict[str, Any]:
-        """Return what a process of its own is told."""
+        """Return the description of the call for a new process."""
         cls = type(self._built())
         plain = getattr(cls, "wrapped", cls)
         return {

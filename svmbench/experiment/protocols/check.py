@@ -59,7 +59,7 @@ class Check(TrainingBlock):
 
 @dataclass
 class Case:
-    """What one case found.
+    """The result of one case.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""How a protocol says what it is: one declaration, over which plan, worker, schema and docs go."""
+"""The declaration of a protocol, which plan, worker, schema and docs read."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class Protocol:
         return {name: getattr(block, name) for name in own if name not in block.plan_only}
 
     def for_plan(self) -> dict[str, Any]:
-        """Return what a report needs of it, as JSON values."""
+        """Return the facts for the report, as JSON values."""
         return {
             "caption": self.caption,
             "race": self.cell == "all solvers",

@@ -14,7 +14,7 @@ from svmbench.experiment.settings.blocks import Block
 
 
 class Facts(Block):
-    """What data sets are: one cell a data set, and no solver."""
+    """Protocol ``facts``: counts of data sets, one cell a data set, without a solver."""
 
 
 @protocol(

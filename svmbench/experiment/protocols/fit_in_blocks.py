@@ -108,7 +108,7 @@ def _passed(blocks: data.Blocks) -> int:
 
 
 def _as_arrays(blocks: data.Blocks) -> tuple[Any, np.ndarray]:
-    """Return what blocks hold as arrays of all rows."""
+    """Return the content of all blocks as arrays."""
     parts, labels = zip(*blocks, strict=True)
     if all(isinstance(part, np.ndarray) for part in parts):
         return np.vstack(parts), np.concatenate(labels)

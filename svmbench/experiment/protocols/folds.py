@@ -1,4 +1,4 @@
-"""Which rows a cell sees, and how they are scaled: fixed by the seed alone.
+"""Rows of a cell and their scaling, fixed by the seed alone.
 
 The same data set, size, seed and fold give the same rows whatever the solver, the order of the
 cells or the number of workers, so that solvers are compared on equal terms.
@@ -29,7 +29,7 @@ def _everything(_spec: NodeSpec, _y: np.ndarray) -> None:
 
 @dataclass(frozen=True)
 class Scaled:
-    """What a scaling means to a protocol.
+    """The meaning of a scaling to a protocol.
 
     Attributes
     ----------
@@ -163,7 +163,7 @@ def distance_type(spec: NodeSpec) -> np.dtype[Any]:
 
 
 def distance_bytes(spec: NodeSpec) -> int:
-    """Return what the distances of all pairs of a cell's rows take, bytes."""
+    """Return the bytes of the distances of all pairs of a cell's rows."""
     return distance_type(spec).itemsize * int(spec["n_rows"]) ** 2
 
 

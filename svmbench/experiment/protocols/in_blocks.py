@@ -214,5 +214,5 @@ def _fit_and_test(
 
 
 def _exam(model: Any, y: np.ndarray, decisions: np.ndarray) -> scores.Exam:
-    """Return what a model said of rows that are no longer in memory."""
+    """Return a model's stored predictions of rows that are no longer in memory."""
     return scores.Exam(model, None, y).told(decisions)

@@ -36,7 +36,7 @@ Splits = list[tuple[np.ndarray, np.ndarray]]
 def takes_part(
     solver_class: type, params: dict[str, Any], points: Sequence[dict[str, Any]]
 ) -> bool:
-    """Return whether a solver's whole grid can be searched on shared kernel matrices.
+    """Return True if a solver's whole grid can be searched on shared kernel matrices.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def parallel_map(ground: SearchRows) -> SearchRows:
 
 @dataclass
 class Scores:
-    """What one gamma's part of the search found.
+    """The result of the search at one gamma.
 
     Attributes
     ----------

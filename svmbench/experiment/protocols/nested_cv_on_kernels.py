@@ -21,7 +21,7 @@ def nested_cv(task: Task) -> Outcome:
 
 
 def _searches_kernels(task: Task) -> bool:
-    """Return whether the search can run on one kernel matrix a gamma."""
+    """Return True if the search can run on one kernel matrix per gamma."""
     from svmbench.baselines.catalogue import solver_class
 
     spec = task.spec

@@ -1,4 +1,4 @@
-"""What is measured of fitted models, and what becomes of it in a record."""
+"""Measurements of fitted models, and their form in a record."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test(
 
 
 def outcome_of(estimator: Any, timings: list[measure.Timing], params: dict[str, Any]) -> Outcome:
-    """Return what a fitted estimator says of itself, and what its fits cost.
+    """Return a fitted estimator's own facts, and the cost of its fits.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a model says of the plane, for plots of kind ``decision``."""
+"""Decision values of a model on a grid of the plane, for plots of kind ``decision``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SETTLED = ("screened, multiplier 0", "screened, multiplier at its bound")
 
 
 def seen(estimator: Any, X: Any, y: np.ndarray, fitted: np.ndarray) -> dict[str, np.ndarray]:
-    """Return what a model says of the plane, the rows, and which of them are marked.
+    """Return a model's values on the plane, the rows, and the marks of the rows.
 
     Where the model is of a path that screens (``screening_``) what screening settled is marked, and
     else what the model is made of.
@@ -53,7 +53,7 @@ def seen(estimator: Any, X: Any, y: np.ndarray, fitted: np.ndarray) -> dict[str,
 
 
 def _marks(estimator: Any, n: int, fitted: np.ndarray) -> dict[str, np.ndarray]:
-    """Return which of n rows are marked, and as what where there is more than one thing to say."""
+    """Return the marked rows of n, with the kind of mark if there are several."""
     if getattr(estimator, "screening_", "none") == "none":
         marked = np.zeros(n, dtype=bool)
         marked[fitted[np.asarray(getattr(estimator, "support_", []), dtype=np.intp)]] = True

@@ -101,7 +101,7 @@ class _Racer:
         self.counters |= {k: before.get(k, 0) + int(n) for k, n in model.counters_.items()}
 
     def excess(self, setting: Setting, best: dict[float, float]) -> float:
-        """Return how far a setting's objective is above the best of its C, relative to it."""
+        """Return a setting's relative excess over the best objective of its C."""
         return (self.objectives[setting] - best[setting[0]]) / abs(best[setting[0]])
 
     def reached(self, best: dict[float, float], tolerance: float) -> list[Setting] | None:

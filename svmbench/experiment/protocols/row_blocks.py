@@ -90,7 +90,7 @@ class Rows:
     def decisions(
         self, models: Sequence[Sequence[Any]], *, signs: bool = False
     ) -> list[np.ndarray]:
-        """Return what models say of the rows of each fold, from one pass.
+        """Return the predictions of models on the rows of each fold, from one pass.
 
         Parameters
         ----------

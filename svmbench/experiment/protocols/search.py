@@ -138,7 +138,7 @@ def best_of(values: np.ndarray, score: str) -> int:
 
 
 def shares_grid(task: Task) -> bool:
-    """Return whether the solver shares work along the grid's one parameter, over all folds."""
+    """Return True if the solver shares work along the grid's one parameter, over all folds."""
     from svmbench.baselines.catalogue import solver_class
 
     declared = solver_class(task.spec["name"]).declaration.paths

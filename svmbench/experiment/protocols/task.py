@@ -44,7 +44,7 @@ Share = Annotated[float, Field(gt=0, lt=1)]
 
 @dataclass
 class Task:
-    """What a worker hands to a protocol.
+    """The argument of a protocol: a cell's settings, data and services.
 
     Attributes
     ----------
@@ -90,12 +90,12 @@ class Task:
 
     @property
     def in_blocks(self) -> bool:
-        """Whether the rows are read in blocks."""
+        """True if the rows are read in blocks."""
         return self.spec["dataset"].get("read") == "blocks"
 
     @property
     def is_one_class(self) -> bool:
-        """Whether solvers are trained on the normal class alone, without labels."""
+        """True if solvers are trained on the normal class alone, without labels."""
         return self.spec.get("task") == "one-class"
 
     def build(self, settings: SolverSettings | None = None, **params: Any) -> Any:

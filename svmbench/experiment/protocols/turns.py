@@ -44,7 +44,7 @@ def take_turns(
 
 
 def timed(work: Callable[[], T]) -> tuple[T, float, float]:
-    """Return what a call returns, and the wall and CPU seconds that it took."""
+    """Call a function; return its result, and its wall and CPU seconds."""
     with measure.quiet():
         start = measure.now()
         result = work()
@@ -60,7 +60,7 @@ class Costs:
     wall: list[float] = field(default_factory=list)
 
     def time(self, work: Callable[[], T]) -> T:
-        """Return what a call returns, and keep its seconds."""
+        """Call a function and keep its seconds; return its result."""
         result, wall, cpu = timed(work)
         self.add(cpu, wall)
         return result

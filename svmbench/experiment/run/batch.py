@@ -44,7 +44,7 @@ class Job:
 
 @dataclass
 class Outcome:
-    """What became of a config.
+    """The outcome of a config.
 
     Attributes
     ----------
@@ -142,7 +142,7 @@ class Batch:
         return self.outcomes
 
     def seconds_left(self) -> float:
-        """Return how long the rest is thought to take: as expected, by how long the first took."""
+        """Return the expected seconds of the rest, scaled by the time of finished configs."""
         expected = [outcome.job.expected_s + PER_CONFIG_S for outcome in self.outcomes]
         done = [number for number in self._spent if not self.outcomes[number].is_open]
         rate = 1.0

@@ -62,12 +62,12 @@ class Place:
 
     @property
     def environment(self) -> dict[str, Any]:
-        """What its cells are measured on."""
+        """The environment that its cells are measured in."""
         return dict(self.facts["environment"])
 
     @property
     def kind(self) -> str:
-        """What is called its kind: what it says itself, or its processor's model."""
+        """The worker's kind: as the worker names it, or its processor's model."""
         return str(self.environment.get("kind") or self.environment["cpu"])
 
 
@@ -80,11 +80,11 @@ class RemoteWork:
     _heard: dict[str, Any] | None = None
 
     def is_over(self) -> bool:
-        """Whether there is an answer, or none will ever come."""
+        """Return True if the work has ended, with or without an answer."""
         return self.place.is_gone or bool(self.future.done())
 
     def heard(self) -> dict[str, Any]:
-        """Return what the process beside the worker said; empty where it said nothing."""
+        """Return the message of the process beside the worker; empty if there is none."""
         if self.place.is_gone or self.future.status != "finished":
             return {}
         if self._heard is None:
@@ -92,7 +92,7 @@ class RemoteWork:
         return self._heard
 
     def answer(self, timeout_s: float) -> Answer:
-        """Return what the cell came to; that it is to be run again where its worker went away.
+        """Return the cell's answer; if the worker went away, that the cell is to be run again.
 
         Raises
         ------
@@ -203,7 +203,7 @@ class ClusterRun(Run):
                 self.running[self._send(cell, place)] = (cell, now())
 
     def _may_run(self, place: Place, cell: Cell) -> bool:
-        """Whether a cell may be measured at a place: times are, on workers of one kind alone."""
+        """Return True if a cell may run at a place: times need workers of one kind."""
         if cell.shown["block"] not in self.timed:
             return True
         if not self.kind:
@@ -373,7 +373,7 @@ class ClusterRun(Run):
 
 
 def _told(future: Any) -> dict[str, Any]:
-    """Return what a function beside a worker returned, as JSON; empty where that is none."""
+    """Return the JSON result of a function beside a worker; empty if it returned none."""
     if future.status != "finished":
         return {}
     try:
@@ -384,7 +384,7 @@ def _told(future: Any) -> dict[str, Any]:
 
 
 def _is_introduced(facts: dict[str, Any]) -> bool:
-    """Whether a worker says all that is recorded of it, in the types that this has."""
+    """Return True if a worker reports all recorded facts in the right types."""
     about = facts.get("environment")
     return (
         isinstance(about, dict)

@@ -32,14 +32,14 @@ RETRY: dict[str, set[str]] = {
 
 @dataclass
 class Summary:
-    """How a run ended: cells by status, and whether it was interrupted."""
+    """The end of a run: cells by status, and an interrupted flag."""
 
     counts: dict[str, int] = field(default_factory=dict)
     interrupted: bool = False
 
     @property
     def failed(self) -> int:
-        """How many cells have no result though they were run."""
+        """The number of cells that ran without a result."""
         return sum(self.counts.get(s, 0) for s in FAILED)
 
 

@@ -1,4 +1,4 @@
-"""What a run would do, before it does any of it: cells, what has to be fetched, and how long.
+"""Forecast of a run: cells, data sets to fetch, and expected duration.
 
 Nothing is fetched, prepared or written for it.
 """
@@ -29,7 +29,7 @@ PER_VALUE_S = 1e-6
 def forecast(
     plan: Plan, cells: list[Cell], folder: Path, *, mirror: str | None = None, jobs: int = 1
 ) -> list[str]:
-    """Return what a run of these cells would do, a line each.
+    """Return the forecast of a run of these cells as lines.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def forecast(
 
 
 def expected_seconds(cells: list[Cell], folder: Path, *, jobs: int = 1) -> float:
-    """Return how long the cells of a plan are thought to take that have no result yet.
+    """Return the expected seconds of the cells that have no result yet.
 
     Parameters
     ----------
@@ -131,13 +131,13 @@ def _missing(names: dict[str, None], mirror: str | None) -> Iterator[str]:
 
 
 def _like(fields: Identity) -> str:
-    """Return what makes two cells alike: all that records show of them but the fold."""
+    """Return a cell's identity in records without its fold; alike cells share it."""
     names = ("block", "dataset", "solver", "kernel", "size", "n_features_kept", "dimensions")
     return json.dumps([fields.get(name) for name in names], sort_keys=True)
 
 
 def _medians(records: dict[str, CellRecord]) -> dict[str, float]:
-    """Return how long cells took here, the median of those that are alike."""
+    """Return the median seconds of alike cells that ran here."""
     walls: dict[str, list[float]] = {}
     for record in records.values():
         if isinstance(record.get("wall_s"), int | float):

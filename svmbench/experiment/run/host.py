@@ -57,7 +57,7 @@ def main() -> None:
 
 
 def _facts(setup: dict[str, Any]) -> dict[str, Any]:
-    """Return what this machine is, and of what code it is."""
+    """Return the description of this machine and of its code."""
     return {
         "environment": {
             **processes.describe_worker(setup["threads"]),
@@ -144,7 +144,7 @@ class _Lines:
         self._held = b""
 
     def has_come(self) -> bool:
-        """Whether something can be read without waiting."""
+        """Return True if input can be read without waiting."""
         return bool(self._held) or bool(select.select([self._descriptor], [], [], 0.0)[0])
 
     def wait(self, seconds: float) -> Any:

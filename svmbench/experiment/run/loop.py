@@ -40,7 +40,7 @@ MOST_TRIES = 3
 
 
 class Listener(Protocol):
-    """What is told of a run's progress (the command line's progress bar, or nothing)."""
+    """Listener to a run's progress (the command line's progress bar, or none)."""
 
     def started(self, cell: Cell) -> None:
         """Tell that a cell was handed to a worker."""
@@ -67,7 +67,7 @@ class Silent:
 
 @dataclass
 class Options:
-    """How to run, apart from what.
+    """Options of execution: parallel cells, limits, retries, budget.
 
     Attributes
     ----------

@@ -12,7 +12,7 @@ from svmbench.schema.record import SCHEMA, PointRecord, parse
 
 
 class Stream:
-    """What a worker appends to its file of points, read as it comes.
+    """Points that a worker appends to its file, read as they come.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def point_of(key: str, line: bytes) -> PointRecord | None:
 
 
 def _read_on(path: Path, start: int) -> bytes:
-    """Return what was appended to a file since; a solver may have put anything in its place."""
+    """Return the bytes appended to a file since the last call; the content is untrusted."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as stream:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):

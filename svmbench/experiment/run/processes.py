@@ -68,7 +68,7 @@ class ServerDiedError(SvmbenchError):
 
 
 def describe_exit(exit_code: int) -> str:
-    """Return how a process ended, in words."""
+    """Return a sentence for the end of a process."""
     if exit_code >= 0:
         return f"the worker ended with exit code {exit_code}"
     try:
@@ -117,7 +117,7 @@ class Work:
         return DiedError(code if code is not None else -signal.SIGKILL)
 
     def result(self) -> Answer:
-        """Return what the function returned.
+        """Wait for the function; return its result.
 
         Raises
         ------
@@ -130,7 +130,7 @@ class Work:
         return cast(Answer, outcome)
 
     def answer(self, timeout_s: float) -> Answer:
-        """Return what the work came to as a record has it: its result, or how it ended.
+        """Return the answer for the record: the result, or the reason for the end.
 
         Parameters
         ----------
@@ -227,13 +227,13 @@ def _check_room_for_descriptors(one: int) -> None:
 
 
 class Absence:
-    """How long this process itself was stopped (Ctrl-Z), told by the time between two looks."""
+    """Clock of the time that this process was stopped (Ctrl-Z), from gaps between calls."""
 
     def __init__(self) -> None:
         self._last = time.monotonic()
 
     def ended(self) -> float:
-        """Return how many seconds it was stopped since the last call; 0 if it was not."""
+        """Return the seconds stopped since the last call; 0 if there was no stop."""
         before, self._last = self._last, time.monotonic()
         return self._last - before if self._last - before > _LONGEST_LOOK_S else 0.0
 
@@ -348,7 +348,7 @@ def start_server_again() -> None:
 
 
 def server_is_there() -> bool:
-    """Whether the server of workers is running."""
+    """Return True if the server of workers is running."""
     pid = forkserver._forkserver._forkserver_pid  # type: ignore[attr-defined]
     if pid is None:
         return False
@@ -360,7 +360,7 @@ def server_is_there() -> bool:
 
 
 def _server_goes() -> bool:
-    """Whether the server is gone, or ends within a second: its pipes close before it does."""
+    """Return True if the server has ended, or ends within a second: its pipes close first."""
     patience = time.monotonic() + 1.0
     while server_is_there() and time.monotonic() < patience:
         time.sleep(0.01)

@@ -1,4 +1,4 @@
-"""What runs inside a Dask worker: it hands cells to a process beside it, and waits for them.
+"""Code inside a Dask worker: it passes cells to a process beside it, and waits for them.
 
 The process (``host.py``) belongs to one run, and is started by that run's first call. Dask may
 cancel a task, or forget the run that asked for it; the thread that waits here looks out for that,
@@ -89,7 +89,7 @@ class _Host:
 
 
 class _Beside:
-    """What belongs to one Dask worker: several may be threads of one process."""
+    """State of one Dask worker; several may be threads of one process."""
 
     def __init__(self) -> None:
         self.one_at_a_time = threading.Lock()
@@ -207,7 +207,7 @@ def _heard(host: _Host) -> dict[str, Any]:
 
 
 def _is_wanted() -> bool:
-    """Whether the task of this thread is still one that the scheduler asks for."""
+    """Return True if the scheduler still wants the task of this thread."""
     from distributed import get_worker
     from distributed.worker import thread_state
 

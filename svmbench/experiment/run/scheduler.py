@@ -88,7 +88,7 @@ def connected(address: str) -> Iterator[Any]:
 
 
 def result_of(future: Any) -> Any:
-    """Return what a finished task returned, asked for once.
+    """Return the result of a finished task, asked for once.
 
     ``Future.result`` asks for ever for what a worker can't send, and has the task run again each
     time.

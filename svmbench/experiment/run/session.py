@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Request:
-    """What was asked of a run.
+    """The request for a run.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class Request:
     reuse: tuple[Path, ...] = ()
 
     def options(self, plan: Plan) -> Options:
-        """Return how cells are run: as it was asked for, else as the config says."""
+        """Return the options of the request, with the config's values as defaults."""
         settings = plan.config
         return Options(
             jobs=self.jobs,
@@ -91,7 +91,7 @@ class Request:
 
 @dataclass(frozen=True)
 class RunPlan:
-    """What a request comes to: the plan, those of its cells that were asked for, and the folder."""
+    """The plan of a request, the requested cells, and the results folder."""
 
     request: Request
     plan: Plan
@@ -101,7 +101,7 @@ class RunPlan:
 
 @dataclass(frozen=True)
 class Finished:
-    """How a run ended, and the newest record of each cell by its key."""
+    """The end of a run, and the newest record of each cell by its key."""
 
     summary: Summary
     records: dict[str, CellRecord]

@@ -222,7 +222,7 @@ def without_folders(text: str) -> str:
 
 
 def _scratch_is_gone(shared: str | None, points: str) -> bool:
-    """Whether the run's own files went away under a solver, which then is not to blame."""
+    """Return True if the run's own files vanished, so that the solver is not to blame."""
     arrays = shared is not None and not (Path(shared) / "meta.json").exists()
     return arrays or not Path(points).parent.is_dir()
 

@@ -1,1 +1,1 @@
-"""What a config may say: single values, the settings that blocks share, and what a cell is."""
+"""Settings of a config: single values, the settings that blocks share, and cells."""

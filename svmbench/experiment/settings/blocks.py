@@ -1,4 +1,4 @@
-"""What stands in a block: solvers, data sets, and the settings that protocols have in common.
+"""Settings of a block: solvers, data sets, and settings that protocols share.
 
 A protocol's own settings are a class derived from one of these, in the protocol's file.
 """
@@ -123,7 +123,7 @@ class SolverSpec(Model):
 
     @property
     def called(self) -> str:
-        """What profiles call it: its name, and a program, whose name is two commands, as shown."""
+        """The solver's name in profiles: its own, or the label of a program."""
         return self.shown if templates.is_program(self.name) else self.name
 
     def on(self, dataset: DatasetSpec) -> SolverSpec:
@@ -154,7 +154,7 @@ class SolverSpec(Model):
 
 
 class NoveltySpec(Model):
-    """What makes a data set one for novelty detection, whatever its registry entry says.
+    """Settings that turn any data set into one for novelty detection.
 
     Attributes
     ----------
@@ -250,12 +250,12 @@ class DatasetSpec(Model):
 
     @property
     def in_blocks(self) -> bool:
-        """Whether its rows are read in blocks."""
+        """True if its rows are read in blocks."""
         return self.read == "blocks" or self.written is not None
 
     @property
     def choice(self) -> DatasetChoice:
-        """What a cell needs to open it."""
+        """The description from which a cell opens it."""
         chosen: DatasetChoice = {
             "name": self.name,
             "file": self.file,

@@ -1,4 +1,4 @@
-"""What a cell is: how records know it, and all that a worker needs to run it."""
+"""Cells: their identity in records, and the specification that a worker runs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from svmbench.schema.record import Identity
 
 
 class NoveltyChoice(TypedDict):
-    """Which classes are normal, and how many abnormal rows are kept for each normal one."""
+    """The normal classes, and the number of abnormal rows kept for each normal one."""
 
     normal: list[str]
     ratio: float
@@ -54,7 +54,7 @@ class SolverSettings(TypedDict):
 
 
 class NodeSpec(TypedDict, total=False):
-    """What decides the arrays that several cells share, as JSON can hold it.
+    """The specification of arrays that several cells share, as JSON values.
 
     The settings of a protocol that decide which rows are scaled stand among these
     (`own_settings`).
@@ -114,7 +114,7 @@ def own_settings(spec: NodeSpec) -> Mapping[str, Any]:
 
 
 class Limits(TypedDict):
-    """What a worker may use: memory, GiB, and threads."""
+    """Limits of a worker: memory in GiB, and threads."""
 
     memory_gb: float
     threads: int

@@ -171,7 +171,7 @@ def values_of(given: list[Scalar] | PowerGrid) -> list[Scalar]:
 
 
 def count_of(given: list[Scalar] | PowerGrid) -> int:
-    """Return how many values a grid in either form has."""
+    """Count the values of a grid in either form."""
     return given.n_values if isinstance(given, PowerGrid) else len(given)
 
 
