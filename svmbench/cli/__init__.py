@@ -25,7 +25,7 @@ from svmbench.cli import logs, terminal
 from svmbench.cli.completion import CardName, ConfigName, DatasetName
 from svmbench.cli.options import CLUSTER, JOBS, KIND, MIRROR, POSITIVE, RETRY, TRUST, jobs_option
 
-_QUIET = click.option("-q", "--quiet", is_flag=True, help="Say only what went wrong.")
+_QUIET = click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
 
 
 def _with_line_breaks(text: str | None) -> str | None:
@@ -86,7 +86,7 @@ class _Commands(click.Group):
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(package_name="svmbench", prog_name="svmbench")
-@click.option("-v", "--verbose", is_flag=True, help="Tell each step, with the time of day.")
+@click.option("-v", "--verbose", is_flag=True, help="Print each step with the time of day.")
 @click.option(
     "--log-file",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -222,7 +222,7 @@ def fetch(names: tuple[str, ...], all_: bool, mirror: str | None, jobs: int, qui
     if missing:
         where = [f"  {why_missing(outcome, quiet)}" for outcome in missing]
         raise SvmbenchError(
-            "\n".join([f"{len(missing)} of {len(outcomes)} data sets could not be had:", *where])
+            "\n".join([f"{len(missing)} of {len(outcomes)} data sets are not available:", *where])
         )
 
 
@@ -260,18 +260,18 @@ def fetch(names: tuple[str, ...], all_: bool, mirror: str | None, jobs: int, qui
     "--budget",
     type=POSITIVE,
     metavar="MINUTES",
-    help="Start no new cell after so many minutes; the rest is marked 'not run'.",
+    help="Start no new cell after this many minutes; the rest is marked 'not run'.",
 )
 @RETRY
 @click.option(
-    "--fresh", is_flag=True, help="Start anew; the earlier records are set aside as runs-N.jsonl."
+    "--fresh", is_flag=True, help="Start again; earlier records are renamed to runs-N.jsonl."
 )
 @click.option(
     "--reuse",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     metavar="DIR",
     multiple=True,
-    help="Take over results of the very same cells from another run's folder.",
+    help="Copy the results of identical cells from another run's folder.",
 )
 @click.option(
     "--dry-run",

@@ -22,7 +22,7 @@ from svmbench.cli.options import FOLDER, FiniteRange
     type=FiniteRange(min=1),
     default=1.5,
     show_default=True,
-    help="How many times slower, against the same reference solver, is a regression.",
+    help="A solver this many times slower, against the same reference solver, is a regression.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 def compare(base: Path, new: Path, slowdown: float, as_json: bool) -> None:

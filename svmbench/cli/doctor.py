@@ -139,7 +139,7 @@ def _machine() -> Iterator[Finding]:
     yield Finding("CPU", f"{environment.cpu_model()}, {cores} cores")
     load = environment.load_average()
     if load and load[0] > cores / 2:
-        mend = "times will spread; claims about speed are races, which bear it"
+        mend = "times will vary; races, which decide claims about speed, are robust to this"
         yield Finding("load", f"{load[0]:g} on {cores} cores", "note", mend)
     elif load:
         yield Finding("load", f"{load[0]:g} on {cores} cores")

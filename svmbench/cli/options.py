@@ -44,7 +44,7 @@ FRESHNESS = click.option(
     "--freshness/--no-freshness",
     default=True,
     show_default=True,
-    help="Whether to say which results are older than the code that made them.",
+    help="Mark results that are older than the code that made them.",
 )
 TRUST = click.option(
     "--trust",
@@ -72,12 +72,12 @@ KIND = click.option(
     "--kind",
     default="",
     metavar="KIND",
-    help="The kind of the workers that times belong to: their processor, or SVMBENCH_KIND there.",
+    help="Run timed cells only on workers of this kind: their processor, or their SVMBENCH_KIND.",
 )
 RETRY = click.option(
     "--retry",
     type=click.Choice(["none", "failed", "timeout", "all"]),
     default="none",
     show_default=True,
-    help="Run these again, that an earlier run could not finish.",
+    help="Retry cells that failed or timed out in an earlier run.",
 )

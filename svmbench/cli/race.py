@@ -309,7 +309,7 @@ def print_result(result: Result) -> None:
         terminal.print_line(f"note: {result['note']}")
     if len({one["problem"] for one in result["solvers"]}) > 1:
         terminal.print_line(
-            "note: they minimise different problems, so their objectives can't be compared"
+            "note: the solvers minimise different problems; their objectives can't be compared"
         )
 
 
@@ -360,7 +360,7 @@ class _RacersCommand(click.Command):
     "--tolerance",
     type=POSITIVE,
     metavar="REL",
-    help="Compare the cost of coming so near to the best objective, not the settings as given.",
+    help="Compare the costs of reaching this relative distance to the best objective.",
 )
 @click.option(
     "--scaling",
@@ -403,8 +403,8 @@ def time_(
 
     DATASET is a registered name or a file. A solver is one of 'svmbench list solvers', or a class
     by its dotted path (sklearn.svm.SVC); its parameters follow its name. With --tolerance one
-    parameter may have several values, from loose to tight (tol=1,0.1,0.01): what is compared is
-    then the cost of the first that comes near enough.
+    parameter may have several values, from loose to tight (tol=1,0.1,0.01); the costs compared are
+    then those of the loosest setting that reaches the tolerance.
 
     \b
     Examples:

@@ -28,7 +28,7 @@ _BUDGET = click.option(
     "--budget",
     type=POSITIVE,
     metavar="MINUTES",
-    help="Start no cell after so many minutes in all, shared out among what is left to run.",
+    help="Start no cell after this many minutes in all; unfinished configs share them equally.",
 )
 _OUTPUT = click.option(
     "--output",
@@ -36,9 +36,11 @@ _OUTPUT = click.option(
     metavar="DIR",
     default=Path("results"),
     show_default=True,
-    help="Where each run has its folder, <name>-<profile>.",
+    help="Folder of the runs' folders, <name>-<profile>.",
 )
-_QUIET = click.option("-q", "--quiet", is_flag=True, help="Say only what went wrong, and the end.")
+_QUIET = click.option(
+    "-q", "--quiet", is_flag=True, help="Print errors and the final summary only."
+)
 #: How many reasons for failed cells are named of one config.
 _MOST_REASONS = 3
 
@@ -60,7 +62,7 @@ _MOST_REASONS = 3
     "pages",
     type=FOLDER,
     metavar="DIR",
-    help="Where the pages go.  [default: site-<profile>]",
+    help="Folder of the pages.  [default: site-<profile>]",
 )
 @MIRROR
 @TRUST
@@ -142,9 +144,9 @@ def _kept() -> Path | None:
 @click.option(
     "--keep",
     is_flag=True,
-    help="Put what was measured in the place of what was stale, once a run is complete.",
+    help="Replace the stale results by the new ones once a run is complete.",
 )
-@click.option("--dry-run", is_flag=True, help="Print what is stale; run and write nothing.")
+@click.option("--dry-run", is_flag=True, help="List stale results; run and write nothing.")
 @MIRROR
 @_QUIET
 def refresh(

@@ -2,7 +2,7 @@
 
 What a command does must not depend on whether anybody can read what it says: a run goes on, and
 ends with its own exit code. Only a command whose product is what it prints (a list, JSON) ends with
-an error where that could not be written; a reader who has gone (``| head``) has had enough.
+an error where that could not be written; if the reader closed the pipe (``| head``), it exits 0.
 
 Every sentence that may hold a name, a title or a reason goes through here, and comes out as text.
 """

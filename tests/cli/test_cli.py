@@ -207,7 +207,7 @@ def test_fetch_says_what_it_has_and_what_it_has_not() -> None:
     assert first == "breast-cancer: ready (569 × 30, scikit-learn, counts checked)"
     assert second.startswith("covtype: not available: it is not cached and going online was ruled")
     headline, where = ended.err.splitlines()
-    assert headline == "1 of 2 data sets could not be had:"
+    assert headline == "1 of 2 data sets are not available:"
     assert where.startswith("  covtype: https://")
     again = svmbench("fetch", "breast-cancer")
     assert (again.code, again.out, again.err) == (0, first + "\n", "")
@@ -220,7 +220,7 @@ def test_a_quiet_fetch_says_only_what_went_wrong() -> None:
     assert done.code == 1
     assert done.out == ""
     assert done.err.startswith(
-        "1 of 2 data sets could not be had:\n  pima: it is not cached and going online was ruled"
+        "1 of 2 data sets are not available:\n  pima: it is not cached and going online was ruled"
     )
 
 

@@ -56,12 +56,12 @@ def forecast(
     missing = dict.fromkeys(cell.shown["dataset"] for cell in unknown)
     lines += [f"to fetch or prepare first: {line}" for line in _missing(missing, mirror)]
     if missing:
-        lines.append("their cells are counted once a solver, whatever their sizes and folds")
+        lines.append("the cells of data sets that are not here are counted once for each solver")
     measured = _medians(records)
     known = sum(_like(cell.shown) in measured for cell in todo)
     seconds = _seconds(todo, measured) / jobs
     if not todo:
-        return [*lines, "nothing to run of what is here"]
+        return [*lines, "nothing left to run"]
     lines.append(
         f"roughly {in_words(seconds)} for what is to run"
         + (f", from {known:,} like cells here" if known else "")
