@@ -1,43 +1,66 @@
-"""The production kernel SVM: one problem, solved on a matrix or on rows made when needed.
+"""The production C-SVC: one quadratic program, solved on a matrix or by working sets.
 
-Problem (``box`` says which SVMs it is)
-    max_beta  p'beta - 1/2 beta'K beta,   low <= beta <= high,   kept sums of beta;
-    for the C-SVC beta_i = y_i alpha_i, p = y, bounds 0 and C y_i, and the one sum is 0.
-Variables
-    beta; v = p - K beta, their gradient; a sample can go `up` where beta < high, `down` where
-    beta > low; gap = the largest v of what can go up - the smallest of what can go down, and the
-    search ends once it is at most tol (LIBSVM's eps).
+Problem (``problem`` has the table of the SVMs that are of this form)
+    max_beta  p'beta - 1/2 beta'K beta,   low <= beta <= high,   kept sums of beta.
+    For the C-SVC beta_i = y_i alpha_i, p = y, the bounds are 0 and C y_i, and one sum is kept: 0.
+Variables, as in Fan, Chen and Lin 2005
+    v = p - K beta, the gradient, which is their -y_i grad f(alpha)_i.
+    I_up: the samples with beta_i < high_i. I_low: the samples with beta_i > low_i.
+    m(alpha) = max of v over I_up, M(alpha) = min of v over I_low.
+    The search ends once m - M <= tol (LIBSVM's eps).
+
+Who calls whom::
+
+    estimator.CSVC.fit
+      |-- two classes ------------> solver.solve_qp
+      |                               |-- stored matrix, < 500 samples --> smo.shrinking_steps
+      |                               |-- up to 2,000 samples -----------> smo.optimise
+      |                               |-- more --------------------------> working_sets
+      |                               |                                      '--> smo.optimise
+      |                               '-- float32 --> check.check_in_float64, and go on
+      |-- more classes -----------> pairs.solve_pairs
+      |                               |-- steps -------------------------> the acts of smo
+      |                               '-- pairs that float32 can't solve -> solver.solve_qp
+      '-- solve_along, values of C -> path.along_c ----------------------> smo.shrinking_steps
+
+Which module does what, in the order of use
+    estimator.py     ``CSVC``: parameters in, model out
+    problem.py       the problem as arrays; m(alpha) and M(alpha), thresholds, the duality gap
+    solver.py        ``solve_qp``: THE ONE PLACE THAT CHOOSES THE METHOD; when a search ends
+    smo.py           the steps on a matrix: select_working_set, solve_pair, update_gradient, shrink
+    working_sets.py  more than 2,000 samples: steps inside working sets, rows made when needed
+    check.py         check_in_float64: the gradient in double precision, where it matters
+    pairs.py         the pairs of several classes on rows that they share
+    path.py          ascending values of C on one matrix, as one compiled function
+
 Index spaces, each with its own word
     whole 0 … n_samples - 1   every sample of the kernel source; what the store calls its rows by
-      > active                those that may still change: ``Active.members`` (whole, ascending)
-          > working set       those that steps are taken on: ``BlockSearch.working`` (active)
-    slot                      where the store keeps a row: ``RowStore.slots`` (one a whole sample)
-Which file does what, in the order of use
-    classifier.py    ``CSVC``: parameters in, model out; a path of C on one matrix
-    box.py           the problem as arrays; its limits, gap and thresholds
-    driver.py        ``solve_box``: THE ONE PLACE THAT CHOOSES THE METHOD; rounds until checked
-    margin_tolerance.py  tolerances relative to rho, and what to do where it is 0
-    whole_matrix.py  steps on a matrix in memory: pairs, pairs within groups, two on their own
-    growing_matrix.py  the same on rows that are made when a step first needs them
-    passes.py        what such a step does over all samples, vectorised
-    narrowing.py     pairs among the samples that still move; the duality gap as an end
-    c_path.py        all values of C one after another on a matrix, as one compiled function
-    all_pairs.py     all pairs of several classes on rows that they share
-    pair_loops.py    its compiled loops
-    working_sets.py  more samples than that: steps within working sets, shrinking
-    active.py        the samples that are still active, and the gradients of the others
-    exact.py         the gradient in double precision, where it matters
-Of core/kernels
-    float32_rows     kernel rows in single precision, from dense, binary or any inputs
-    difference_rows  the same from differences of coordinates, for few or unscaled features
-    threads          threads for these and the gradient, on request; the model is bitwise the same
-References
-    Fan, Chen and Lin 2005 (choice of the pair); Joachims 1999 (working sets, shrinking).
+      > active                those that may still change: ``ActiveSet`` (whole, ascending)
+          > working set       those that steps are taken on: ``WorkingSetSearch`` (active)
+    slot                      where the store keeps a row: ``RowStore`` (one a whole sample)
+
+Reasons for the choices
+    - Kernel rows in float32 take half the memory and time. Their error of 1e-7 grows to 1e-5 in
+      the gradient: a solution counts only once the gradient near the gap was computed in float64.
+    - Below 500 samples everything is float64: a check costs more than
+      float32 saves.
+    - Up to 2,000 samples the full matrix is computed: choosing rows costs more than making them.
+    - Working sets let most steps read a small block that stays in the cache of the processor.
+Papers
+    Fan, Chen and Lin 2005 (WSS 2); Joachims 1999 (working sets, shrinking).
 """
 
-from svmbench.core.csvc.box import Box, fill, make_box, thresholds
-from svmbench.core.csvc.classifier import CSVC
-from svmbench.core.csvc.driver import Found, solve_box
-from svmbench.core.csvc.margin_tolerance import ShareOfMargin
+from svmbench.core.csvc.estimator import CSVC
+from svmbench.core.csvc.problem import QPProblem, fill, make_qp, thresholds
+from svmbench.core.csvc.solver import QPResult, ShareOfMargin, solve_qp
 
-__all__ = ["CSVC", "Box", "Found", "ShareOfMargin", "fill", "make_box", "solve_box", "thresholds"]
+__all__ = [
+    "CSVC",
+    "QPProblem",
+    "QPResult",
+    "ShareOfMargin",
+    "fill",
+    "make_qp",
+    "solve_qp",
+    "thresholds",
+]

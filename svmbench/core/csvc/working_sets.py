@@ -1,7 +1,9 @@
-"""Steps inside a working set of several hundred samples: the form for many samples.
+"""The active samples of a search, and what the ones that were dropped get back at its end.
+
+Steps inside a working set of several hundred samples: the form for many samples.
 
 Problem
-    That of ``box``.
+    That of ``problem``.
 Given
     A maker of kernel rows, and a start with its gradient v = p - K beta.
 Returned
@@ -23,15 +25,17 @@ from typing import Any
 
 import numpy as np
 
-from svmbench.base.compiled import compiled
-from svmbench.core.csvc.active import PASSING, Active, subtract_kernel
-from svmbench.core.csvc.box import Limits
-from svmbench.core.csvc.whole_matrix import CONVERGED, GAP, MAX_ITER, STALLED, optimise
-from svmbench.core.kernels.float32_rows import Rows
+from svmbench.core.csvc.problem import QPProblem, UpLowSets, gap_of_problem, up_low_sets
+from svmbench.core.csvc.smo import CONVERGED, GAP, MAX_ITER, STALLED, gather, optimise
+from svmbench.core.kernels.float32_rows import WIDTH, Rows
 from svmbench.core.kernels.kernels import MIB
 from svmbench.core.kernels.row_store import SPAN, RowStore, subtract_rows
 from svmbench.core.kernels.threads import Crew
-from svmbench.core.numeric.submatrix import copy_part
+
+#: Columns of rows that are used once: a block of them stays in the second-level cache. A multiple
+#: of the width of the products behind them, so that threads change no product's shape: another
+#: shape can have another last bit.
+PASSING = WIDTH
 
 #: Samples of a working set; twice as many where more multipliers than that are free, since a set
 #: that is small beside them chases them round.
@@ -54,12 +58,96 @@ CUT_AT = 0.7
 INNER, LAST = 0.1, 0.9
 
 
-@compiled
-def gather(rows: np.ndarray, slots: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """Return ``rows[slots][:, columns]``."""
-    block = np.empty((len(slots), len(columns)), dtype=rows.dtype)
-    copy_part(rows, slots, columns, block)
-    return block
+def subtract_kernel(
+    rows: Rows, samples: np.ndarray, factors: np.ndarray, columns: Any, v: np.ndarray, crew: Crew
+) -> None:
+    """Take ``factors @ K[samples][:, columns]`` off `v`, by rows that are never written out.
+
+    Parameters
+    ----------
+    rows : Rows
+    samples, factors : ndarray of shape (m,)
+    columns : object
+        From ``rows.columns``.
+    v : ndarray of shape (n,)
+        One value a column; changed in place.
+    crew : Crew
+        Each of its threads takes some of the columns.
+    """
+
+    def take_off(first: int, end: int) -> None:
+        rows.take_off(samples, factors, columns, (first, end), v)
+
+    if rows.shares:
+        crew.share(len(v), PASSING, take_off)
+    else:
+        take_off(0, len(v))
+
+
+class ActiveSet:
+    """The samples that still take part, with their variables side by side.
+
+    Parameters
+    ----------
+    members : ndarray of int of shape (n,)
+        Positions in the whole problem, ascending.
+    problem, beta, v : QPProblem, ndarray of shape (n_samples,), ndarray of shape (n_samples,)
+        The whole problem, its variables and their gradient; `finish` brings the last two up to
+        date.
+
+    Attributes
+    ----------
+    members : ndarray of int of shape (n,)
+    problem, beta, v : QPProblem, ndarray of shape (n,), ndarray of shape (n,)
+        Of the members.
+    """
+
+    def __init__(
+        self, members: np.ndarray, problem: QPProblem, beta: np.ndarray, v: np.ndarray
+    ) -> None:
+        self.members = members
+        self.problem, self.beta, self.v = problem.take(members), beta[members], v[members]
+        self._box, self._beta, self._v = problem, beta, v
+        outside = np.ones(len(v), dtype=bool)
+        outside[members] = False
+        self._shrunk = [(np.flatnonzero(outside), beta.copy())]
+
+    def up_low_sets(self) -> UpLowSets:
+        """Return what can go up and down; see :func:`~svmbench.core.csvc.problem.limits`."""
+        return up_low_sets(self.problem, self.beta, self.v)
+
+    def duality_gap(self) -> float:
+        """Return it for all samples, those that were dropped with the gradient that they had."""
+        self._write_back()
+        return gap_of_problem(self._box, self._beta, self._v)
+
+    def shrink(self, stays: np.ndarray) -> None:
+        """Drop the samples where `stays` is False; their gradient is what it is now."""
+        self._write_back()
+        self._shrunk.append((self.members[~stays], self._beta.copy()))
+        kept = np.flatnonzero(stays)
+        self.members, self.problem = self.members[kept], self.problem.take(kept)
+        self.beta, self.v = self.beta[kept], self.v[kept]
+
+    def _write_back(self) -> None:
+        self._beta[self.members], self._v[self.members] = self.beta, self.v
+
+    def finish(self, rows: Rows, crew: Crew) -> None:
+        """Bring the whole problem up to date.
+
+        A sample that was dropped lacks what has changed since: of those that were left, and of
+        these only the ones that still moved.
+        """
+        self._write_back()
+        for members, before in self._shrunk:
+            change = self._beta - before
+            moved = np.flatnonzero(change)
+            if not len(members) or not len(moved):
+                continue
+            v = self._v[members]
+            subtract_kernel(rows, moved, change[moved], rows.columns(members), v, crew)
+            self._v[members] = v
+        self._shrunk.clear()
 
 
 def least(values: np.ndarray, wanted: int) -> np.ndarray:
@@ -70,31 +158,31 @@ def least(values: np.ndarray, wanted: int) -> np.ndarray:
     return found[np.isfinite(values[found])]
 
 
-def choose(rising: np.ndarray, falling: np.ndarray, kept: np.ndarray, wanted: int) -> np.ndarray:
+def choose(v_up: np.ndarray, v_low: np.ndarray, kept: np.ndarray, wanted: int) -> np.ndarray:
     """Return new members of a working set: half from each end of the gradient.
 
     Parameters
     ----------
-    rising, falling : ndarray of shape (n,)
-        Of `Limits`; overwritten.
+    v_up, v_low : ndarray of shape (n,)
+        Of `UpLowSets`; overwritten.
     kept : ndarray of int
         Positions that are in the set already.
     wanted : int
         How many more.
     """
-    rising[kept], falling[kept] = -np.inf, np.inf
-    top = least(-rising, wanted // 2)
-    falling[top] = np.inf
-    return np.concatenate([top, least(falling, wanted - len(top))])
+    v_up[kept], v_low[kept] = -np.inf, np.inf
+    top = least(-v_up, wanted // 2)
+    v_low[top] = np.inf
+    return np.concatenate([top, least(v_low, wanted - len(top))])
 
 
-class BlockSearch:
+class WorkingSetSearch:
     """One run over the active samples, which shrinks them on the way.
 
     Parameters
     ----------
     rows : Rows
-    active : Active
+    active : ActiveSet
         Changed in place; samples that can't change any more, as it seems, are dropped from it.
     tol : float
         Tolerance of the gap.
@@ -111,7 +199,7 @@ class BlockSearch:
     """
 
     def __init__(
-        self, rows: Rows, active: Active, *, tol: float, cache_mb: float, crew: Crew
+        self, rows: Rows, active: ActiveSet, *, tol: float, cache_mb: float, crew: Crew
     ) -> None:
         self.rows, self.active, self.tol, self.crew = rows, active, tol, crew
         n = len(active.members)
@@ -136,7 +224,7 @@ class BlockSearch:
         `limit`, if that is not negative.
         """
         while True:
-            at = self.active.limits()
+            at = self.active.up_low_sets()
             if at.gap <= self.tol:
                 return CONVERGED
             if limit >= 0.0 and self.active.duality_gap() <= limit:
@@ -144,7 +232,7 @@ class BlockSearch:
             if self.steps >= max_iter:
                 return MAX_ITER
             if self.sets and self._cut(at):
-                at = self.active.limits()
+                at = self.active.up_low_sets()
             self._renew(at)
             if len(self.working) < len(self.active.members):
                 inner_tol = max(INNER * at.gap, 0.5 * self.tol)
@@ -153,15 +241,15 @@ class BlockSearch:
             if not self._solve(inner_tol, max_iter - self.steps):
                 return STALLED
 
-    def _cut(self, at: Limits) -> bool:
+    def _cut(self, at: UpLowSets) -> bool:
         """Drop the samples at a bound that their gradient holds them to, if it pays.
 
         A dropped sample's gradient must be caught up with at the end, with a kernel value for each
         multiplier that has moved meanwhile. So it is carried along until that has cost as much.
         """
         v = self.active.v
-        goes_up, goes_down = np.isfinite(at.rising), np.isfinite(at.falling)
-        stays = (goes_up & goes_down) | (goes_up & (v >= at.bottom)) | (goes_down & (v <= at.top))
+        goes_up, goes_down = np.isfinite(at.v_up), np.isfinite(at.v_low)
+        stays = (goes_up & goes_down) | (goes_up & (v >= at.M)) | (goes_down & (v <= at.m))
         if np.count_nonzero(stays) > CUT_AT * len(stays):
             self.carried = 0.0
             return False
@@ -180,21 +268,21 @@ class BlockSearch:
         left = np.flatnonzero(stays[self.working])
         self.block = self.block[np.ix_(left, left)]
         self.working = (np.cumsum(stays) - 1)[self.working[left]]
-        self.active.shed(stays)
+        self.active.shrink(stays)
         self.columns = self.rows.columns(self.active.members)
 
-    def _renew(self, at: Limits) -> None:
+    def _renew(self, at: UpLowSets) -> None:
         """Make the next working set: the younger half of the last one, and new samples."""
         n = len(self.active.members)
-        rising, falling = at.rising, at.falling
-        self.free.append(self.active.members[np.isfinite(rising) & np.isfinite(falling)])
-        if self.active.box.n_sums > 1:
+        v_up, v_low = at.v_up, at.v_low
+        self.free.append(self.active.members[np.isfinite(v_up) & np.isfinite(v_low)])
+        if self.active.problem.n_sums > 1:
             # What two groups have in common is by how much they violate, not their gradient.
-            rising, falling = rising - at.bottom, falling - at.top
+            v_up, v_low = v_up - at.M, v_low - at.m
         size = min(n, self._size(n))
         first = max(0, len(self.working) - int(size * KEPT)) if size < n else 0
         stay, known = self.working[first:], self.block[first:, first:]
-        new = choose(rising, falling, stay, size - len(stay))
+        new = choose(v_up, v_low, stay, size - len(stay))
         self.working = np.concatenate([stay, new])
         old = len(stay)
         self.block = np.empty((len(self.working), len(self.working)), dtype=self.rows.dtype)
@@ -221,13 +309,13 @@ class BlockSearch:
     def _solve(self, tol: float, max_iter: int) -> bool:
         """Take steps inside the set, and all that follows; return whether there was one."""
         active, chosen = self.active, self.working
-        box, before, v = active.box.take(chosen), active.beta[chosen], active.v[chosen]
+        problem, before, v = active.problem.take(chosen), active.beta[chosen], active.v[chosen]
         beta = before.copy()
-        steps, _ = optimise(self.block, box, tol, max_iter, beta, v)
+        steps, _ = optimise(self.block, problem, tol, max_iter, beta, v)
         self.steps += steps
         self.sets += 1
         active.beta[chosen] = beta
-        is_free = (beta > box.low) & (beta < box.high)
+        is_free = (beta > problem.low) & (beta < problem.high)
         moved = np.flatnonzero(beta != before)
         self._subtract(chosen[moved], (beta - before)[moved], is_free[moved])
         return steps > 0

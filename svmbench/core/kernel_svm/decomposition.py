@@ -132,9 +132,9 @@ class Taking:
     def leave_out(self, iteration: int) -> None:
         """Leave out the samples that have long been at a bound and, by the gradient, stay there."""
         v = self.variables
-        rising, falling, top, bottom = v.limits()
-        b = 0.5 * (top + bottom)
-        stays = ((rising == -np.inf) & (v.v > b)) | ((falling == np.inf) & (v.v < b))
+        v_up, v_low, m, M = v.limits()
+        b = 0.5 * (m + M)
+        stays = ((v_up == -np.inf) & (v.v > b)) | ((v_low == np.inf) & (v.v < b))
         self._moving[~stays] = iteration
         keep = np.flatnonzero(iteration - self._moving < PATIENCE)
         if len(keep) > (1.0 - WORTH_CUTTING) * len(self.members) or len(keep) < 2:

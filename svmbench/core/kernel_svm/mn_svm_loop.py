@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from svmbench.base.compiled import compiled
-from svmbench.core.csvc.passes import larger
+from svmbench.core.csvc.problem import larger
 from svmbench.core.kernel_svm.l2svm import TINY
 from svmbench.core.numeric.random import below
 
@@ -28,7 +28,7 @@ STEPS, DRAWN, FAILED, SEED, NEXT, FRESH, HIGH, LOW = range(8)
 #: Entries of the other numbers that change: w^2, the present eps, the smallest g of all samples.
 SQUARE, EPS, LEAST = range(3)
 
-#: Samples between two looks at the extremes so far: an extreme is searched in one piece.
+#: Samples between two looks at the up_low_extremes so far: an extreme is searched in one piece.
 PIECE = 256
 
 

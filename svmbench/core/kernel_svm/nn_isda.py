@@ -31,7 +31,7 @@ import numpy as np
 
 from svmbench.base.compiled import compiled
 from svmbench.core.contract.registry import declare
-from svmbench.core.csvc.passes import larger
+from svmbench.core.csvc.problem import larger
 from svmbench.core.kernel_svm.l2svm import MERCER, TINY, L2Classifier, add_weighted_rows
 from svmbench.core.kernels.fetched_rows import FetchedRows
 

@@ -52,8 +52,8 @@ class WorkingSet:
 
     def exchange(self, variables: Variables, tol: float, step: int) -> None:
         """Let the worst violators enter, and as many leave."""
-        rising, falling, _, _ = variables.limits()
-        pair = np.array([np.argmax(rising), np.argmin(falling)])
+        v_up, v_low, _, _ = variables.limits()
+        pair = np.array([np.argmax(v_up), np.argmin(v_low)])
         violation, _ = variables.violations()
         stays = np.isin(self.members, pair)
         outside = violation.copy()

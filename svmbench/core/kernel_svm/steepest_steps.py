@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from svmbench.base.compiled import compiled
-from svmbench.core.csvc.passes import larger
+from svmbench.core.csvc.problem import larger
 
 #: Samples whose gradient changes before their largest is looked for: one piece of the cache.
 PIECE = 256

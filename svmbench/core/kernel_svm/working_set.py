@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from svmbench.core.csvc.box import Limits, csvc_box, limits
-from svmbench.core.csvc.whole_matrix import pair_steps
+from svmbench.core.csvc.problem import UpLowSets, csvc_problem, up_low_sets
+from svmbench.core.csvc.smo import pair_steps
 from svmbench.core.kernels.exponential import gauss_double
 from svmbench.core.kernels.kernels import KernelSource
 from svmbench.core.kernels.products import inner_products, squared_lengths
@@ -32,7 +32,7 @@ class Variables:
 
     def __init__(self, y: np.ndarray, C: float, beta: np.ndarray, v: np.ndarray) -> None:
         self.y, self.beta, self.v = y, beta, v
-        self.box = csvc_box(y, C)
+        self.box = csvc_problem(y, C)
         self.low, self.high = self.box.low, self.box.high
 
     @classmethod
@@ -48,25 +48,25 @@ class Variables:
         support = np.flatnonzero(beta)
         return cls(y, C, beta, y - combination(source, support, beta[support]))
 
-    def limits(self) -> Limits:
+    def limits(self) -> UpLowSets:
         """Return `v` of what can go up (else -inf) and down (else inf), and their extremes."""
-        return limits(self.box, self.beta, self.v)
+        return up_low_sets(self.box, self.beta, self.v)
 
     def violations(self) -> tuple[np.ndarray, float]:
         """Return by how much each example violates the conditions, and the threshold for that.
 
         The threshold is the one at which the largest violation is least.
         """
-        rising, falling, top, bottom = self.limits()
-        b = 0.5 * float(top + bottom)
-        return np.maximum(rising - b, b - falling), b
+        v_up, v_low, m, M = self.limits()
+        b = 0.5 * float(m + M)
+        return np.maximum(v_up - b, b - v_low), b
 
     def solution(self, n_iter: int, stop_reason: str, counters: dict[str, int]) -> KernelSolution:
         """Return the present state as a solution, its offset in the middle of what is allowed."""
-        _, _, top, bottom = self.limits()
+        _, _, m, M = self.limits()
         return KernelSolution(
             coefficients=self.beta,
-            b=0.5 * float(top + bottom),
+            b=0.5 * float(m + M),
             n_iter=n_iter,
             stop_reason=stop_reason,
             counters=counters,

@@ -30,7 +30,7 @@ import numpy as np
 
 from svmbench.core.contract.declaration import KERNELS
 from svmbench.core.contract.registry import declare
-from svmbench.core.csvc.whole_matrix import loose_steps
+from svmbench.core.csvc.smo import loose_steps
 from svmbench.core.models.kernel_base import KernelSolution
 from svmbench.core.models.kernel_classifier import KernelClassifier
 from svmbench.core.nu import dcdm, interior, quadratic

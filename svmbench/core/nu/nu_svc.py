@@ -34,8 +34,8 @@ from svmbench.core.contract.base import NO_MARGIN, TrainingData, most_iterations
 from svmbench.core.contract.declaration import KERNELS
 from svmbench.core.contract.registry import declare
 from svmbench.core.contract.weights import Weighted
-from svmbench.core.csvc import Box, ShareOfMargin, fill, make_box, solve_box, thresholds
-from svmbench.core.csvc.box import csvc_box
+from svmbench.core.csvc import QPProblem, ShareOfMargin, fill, make_qp, solve_qp, thresholds
+from svmbench.core.csvc.problem import csvc_problem
 from svmbench.core.kernels.kernels import KernelSource
 from svmbench.core.models.kernel_base import KernelSolution
 from svmbench.core.models.kernel_classifier import KernelClassifier
@@ -74,7 +74,7 @@ def box_and_start(
     y: np.ndarray,  # (n,): labels ±1
     nu: float,
     weights: np.ndarray | None = None,  # (n,): upper bounds in place of 1; their mean is 1
-) -> tuple[Box, np.ndarray]:
+) -> tuple[QPProblem, np.ndarray]:
     """Return the problem times N in signed variables ``N alpha_i y_i``, and a feasible start.
 
     Raise ValueError if a class has too few samples for half of nu; says how much there can be.
@@ -88,7 +88,7 @@ def box_and_start(
         msg = f"nu={nu:g} is too large: with this smaller class it can be {most:g} at most"
         raise ValueError(msg)
     start = fill(0.5 * nu * n, high) - fill(0.5 * nu * n, -low)
-    return make_box(np.zeros(n), low, high, (y < 0.0).astype(np.int64)), start
+    return make_qp(np.zeros(n), low, high, (y < 0.0).astype(np.int64)), start
 
 
 def largest_nu(y: np.ndarray, weights: np.ndarray | None = None) -> float:
@@ -125,8 +125,8 @@ def smallest_nu(
     signs = np.ones(n) if is_signed else y
     least, start = np.inf, np.zeros(n)
     for C in 10.0 ** np.arange(DECADES) / scale:
-        box = csvc_box(signs, C, offset=not is_signed, weights=weights)
-        found = solve_box(source, box, start=start, tol=C_SVC_TOL, max_iter=C_SVC_STEPS * n)
+        box = csvc_problem(signs, C, offset=not is_signed, weights=weights)
+        found = solve_qp(source, box, start=start, tol=C_SVC_TOL, max_iter=C_SVC_STEPS * n)
         b = float(thresholds(box, found.beta, found.v).sum())
         losses = np.maximum(0.0, 1.0 - signs * (box.linear - found.v + b))
         square = float(found.beta @ (box.linear - found.v))
@@ -255,7 +255,7 @@ class NuSVC(Weighted, KernelClassifier):
             positive, negative = thresholds(box, beta, v)
             return 0.5 * float(negative - positive)
 
-        found = solve_box(
+        found = solve_qp(
             source,
             box,
             start=first,

@@ -24,7 +24,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from svmbench.base.compiled import compiled
-from svmbench.core.csvc.whole_matrix import CONVERGED, pair_steps
+from svmbench.core.csvc.smo import CONVERGED, pair_steps
 from svmbench.core.nu import block_pivoting, interior
 from svmbench.core.nu.box_qp import Point, UnitProblem, mend
 from svmbench.core.numeric.arrays import raw

@@ -30,7 +30,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from svmbench.core.csvc.whole_matrix import pair_steps
+from svmbench.core.csvc.smo import pair_steps
 from svmbench.core.nu import interior, pairwise, qp_solvers, quadratic, screening
 from svmbench.core.nu.box_qp import Point, UnitProblem, mend, move
 from svmbench.core.numeric.arrays import raw

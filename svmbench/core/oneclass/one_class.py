@@ -28,8 +28,16 @@ import numpy as np
 from svmbench.core.contract.base import TrainingData, most_iterations
 from svmbench.core.contract.declaration import KERNELS
 from svmbench.core.contract.registry import declare
-from svmbench.core.csvc import Box, Found, ShareOfMargin, fill, make_box, solve_box, thresholds
-from svmbench.core.csvc.driver import warm_up
+from svmbench.core.csvc import (
+    QPProblem,
+    QPResult,
+    ShareOfMargin,
+    fill,
+    make_qp,
+    solve_qp,
+    thresholds,
+)
+from svmbench.core.csvc.solver import warm_up
 from svmbench.core.kernels.kernels import KernelSource
 from svmbench.core.models.kernel_base import KERNEL_PARAMETERS, KernelSolution
 from svmbench.core.models.novelty_base import KernelDetector, require_share
@@ -47,15 +55,15 @@ def box_and_start(
     n: int,  # number of samples
     nu: float,
     linear: np.ndarray | None = None,  # (n,): linear term in this scale; zero if not given
-) -> tuple[Box, np.ndarray]:
+) -> tuple[QPProblem, np.ndarray]:
     """Return the problem in the variables ``scale_of(n, nu) * alpha_i``, and a feasible start."""
     high = np.full(n, 1.0 if nu * n >= 1.0 else BEYOND_THE_SUM)
-    box = make_box(np.zeros(n) if linear is None else linear, np.zeros(n), high)
+    box = make_qp(np.zeros(n) if linear is None else linear, np.zeros(n), high)
     return box, fill(scale_of(n, nu), high)
 
 
 class BoxDetector(KernelDetector):
-    """What the detectors with the parameter `nu` have in common that `solve_box` solves.
+    """What the detectors with the parameter `nu` have in common that `solve_qp` solves.
 
     Parameters
     ----------
@@ -89,16 +97,16 @@ class BoxDetector(KernelDetector):
         for dtype in (np.float32, np.float64):
             cls().solve(KernelSource.precomputed(np.eye(2, dtype=dtype)), np.ones(2))
 
-    def _threshold(self, box: Box, found: Found) -> float:
+    def _threshold(self, box: QPProblem, found: QPResult) -> float:
         """Return the gradient that separates what is inside from what is outside."""
         # Below nu N = 1 a sample that is outside costs more than any margin gains.
         is_hard = float(self.nu) * len(found.v) < 1.0
         return float(found.v.max() if is_hard else thresholds(box, found.beta, found.v)[0])
 
     def _search(
-        self, source: KernelSource, box: Box, start: np.ndarray, share: ShareOfMargin
-    ) -> Found:
-        return solve_box(
+        self, source: KernelSource, box: QPProblem, start: np.ndarray, share: ShareOfMargin
+    ) -> QPResult:
+        return solve_qp(
             source,
             box,
             start=start,

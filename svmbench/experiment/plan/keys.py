@@ -54,7 +54,7 @@ OF_SEVERAL_CLASSES = (
     "svmbench.core.models.multiclass",
     "svmbench.core.models.joint_pairs",
     "svmbench.core.models.ovo_model",
-    "svmbench.core.csvc.all_pairs",
+    "svmbench.core.csvc.pairs",
 )
 #: Other people's packages that read settings.
 READS_SETTINGS = {"pydantic", "yaml"}

@@ -8,7 +8,8 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 from small_problems import make_problem, needs_jit
 
-from svmbench.core.csvc import CSVC, driver
+from svmbench.core.csvc import CSVC
+from svmbench.core.csvc import solver as csvc_solver
 from svmbench.core.kernel_svm.sgd_lssvm import SGDLSSVM
 from svmbench.core.models import kernel_base
 from svmbench.core.models.expansion import Expansion
@@ -30,8 +31,8 @@ SOLVERS = [
 def of_many(monkeypatch):
     """Make some hundred samples many, for the objective and for the search."""
     monkeypatch.setattr(kernel_base, "EXACT_UP_TO", 50)
-    monkeypatch.setattr(driver, "FEW", 0)
-    monkeypatch.setattr(driver, "WHOLE", 100)
+    monkeypatch.setattr(csvc_solver, "FLOAT32_MIN_SAMPLES", 0)
+    monkeypatch.setattr(csvc_solver, "FULL_MATRIX_MAX_SAMPLES", 100)
 
 
 def certified(solver, X, y):
@@ -83,7 +84,7 @@ def test_the_support_vectors_alone_are_evaluated_in_double(n, C, form, fit_inter
     data = model.prepare(form(X), y, np.linspace(0.5, 2.0, n))
     model.train(data)
     # A matrix in float64 leaves nothing to check, and says so.
-    assert (model.counters_["checks"] == 0) == (n < driver.FEW)
+    assert (model.counters_["checks"] == 0) == (n < csvc_solver.FLOAT32_MIN_SAMPLES)
     # Some at their bound, and some that are no support vectors: neither was checked by the search.
     assert 0 < model.counters_["bounded_support_vectors"] < len(model.support_) < n
     own = data.decisions.copy()

@@ -12,7 +12,7 @@ from svmbench import CSVC, DCDL1, DCDL2
 from svmbench.baselines import catalogue
 from svmbench.core.contract.problems import FREE
 from svmbench.core.contract.weights import Weighted, class_weights
-from svmbench.core.csvc import driver
+from svmbench.core.csvc import solver
 from svmbench.core.kernels.kernels import KernelFunction, KernelSource
 
 WEIGHTED = [
@@ -34,7 +34,7 @@ def weights_of(n, seed=0):
 @pytest.mark.parametrize("whole", [True, False])
 def test_csvc_as_svc(class_weight, own, whole, monkeypatch):
     if not whole:
-        monkeypatch.setattr(driver, "WHOLE", 0)
+        monkeypatch.setattr(solver, "FULL_MATRIX_MAX_SAMPLES", 0)
     X, y = make_problem(n=150, d=6)
     keep = np.arange(150)[(y > 0) | (np.arange(150) % 3 == 0)]
     X, y = X[keep], y[keep]

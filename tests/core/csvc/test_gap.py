@@ -6,11 +6,16 @@ from numpy.testing import assert_allclose
 from small_problems import make_problem, needs_jit, solutions
 
 from svmbench.core.contract import problems
-from svmbench.core.csvc import CSVC, make_box, narrowing
-from svmbench.core.csvc.box import csvc_box, duality_gap, gap_of_box, label_bounds, threshold
-from svmbench.core.csvc.c_path import advance, balanced, tangent
-from svmbench.core.csvc.passes import extremes
-from svmbench.core.csvc.whole_matrix import CONVERGED, MAX_ITER, pair_steps
+from svmbench.core.csvc import CSVC, make_qp, smo
+from svmbench.core.csvc.path import advance, balanced, tangent
+from svmbench.core.csvc.problem import (
+    csvc_problem,
+    duality_gap,
+    gap_of_problem,
+    label_bounds,
+    threshold,
+)
+from svmbench.core.csvc.smo import CONVERGED, MAX_ITER, pair_steps, up_low_extremes
 from svmbench.core.kernels.kernels import KernelFunction, KernelSource
 
 RBF = KernelFunction("rbf", 2.0)
@@ -39,7 +44,7 @@ def test_the_gap_is_primal_minus_dual_by_their_definitions(weighted, offset):
     X, y = labelled(20, d=3)
     rng, C = np.random.default_rng(3), 4.0
     weights = rng.uniform(0.5, 2.0, size=20) if weighted else np.ones(20)
-    box = csvc_box(y, C, offset=offset, weights=weights)
+    box = csvc_problem(y, C, offset=offset, weights=weights)
     # Far from any solution, with some multipliers at either bound.
     alpha = np.clip(rng.uniform(-0.5, 1.5, size=20), 0.0, 1.0) * C * weights
     w = X.T @ (alpha * y)
@@ -59,7 +64,7 @@ def test_the_gap_is_primal_minus_dual_by_their_definitions(weighted, offset):
     primal = 0.5 * w @ w + np.sum(C * weights * np.maximum(0.0, 1.0 - y * (X @ w + b)))
     dual = alpha.sum() - 0.5 * w @ w
     assert primal - dual > 1.0
-    assert gap_of_box(box, alpha * y, v) == pytest.approx(primal - dual, rel=1e-12)
+    assert gap_of_problem(box, alpha * y, v) == pytest.approx(primal - dual, rel=1e-12)
     assert defined_gap(X @ X.T, y, alpha * y, b, C * weights) == pytest.approx(primal - dual)
     if offset and not weighted:
         values = problems.linear(X, w, b, y, alpha=alpha)
@@ -74,11 +79,11 @@ def test_the_gap_of_other_boxes_is_that_of_their_problems(kind, parameter):
     K = RBF.between(X, X)
     n, zero = 20, np.zeros(20)
     if kind == "one-class":
-        box, scale = make_box(zero, zero, np.ones(n)), parameter * n
+        box, scale = make_qp(zero, zero, np.ones(n)), parameter * n
         beta = np.full(n, parameter)
         beta[0], beta[1] = 2 * parameter, 0.0
     else:
-        box, scale = make_box(0.5 * np.diag(K), zero, np.full(n, parameter)), 1.0
+        box, scale = make_qp(0.5 * np.diag(K), zero, np.full(n, parameter)), 1.0
         beta = np.full(n, 1.0 / n)
         beta[0], beta[1] = 2.0 / n, 0.0
     v = box.linear - K @ beta
@@ -100,7 +105,7 @@ def test_the_gap_of_other_boxes_is_that_of_their_problems(kind, parameter):
         )
         expected = 0.5 * problems.SVDD_BALL.gap(values, parameter)
     assert expected > 1e-3
-    assert gap_of_box(box, beta, v) == pytest.approx(expected, rel=1e-9)
+    assert gap_of_problem(box, beta, v) == pytest.approx(expected, rel=1e-9)
 
 
 def gap_of(model_or_solution, K, y, C):
@@ -126,7 +131,7 @@ def test_a_solution_has_the_gap_that_was_asked_for(share, fit_intercept, dtype):
     assert gap_of(whole, K, y, C) <= 1e-6 * C * n
     assert found.n_iter < whole.n_iter
     # No later than at the first look at which it is as small.
-    earlier = model.set_params(max_iter=max(0, found.n_iter - narrowing.look_after(n))).solve(
+    earlier = model.set_params(max_iter=max(0, found.n_iter - smo.steps_between_checks(n))).solve(
         source, y
     )
     assert gap_of(earlier, K, y, C) > share * C * n
@@ -198,9 +203,9 @@ def test_left_out_samples_are_looked_at_again(dtype):
     K = KernelFunction("rbf", 0.5).between(X, X).astype(dtype)
     low, high = label_bounds(y, C)
     beta, v = np.zeros(n), y.copy()
-    ends = tol, 10**7, narrowing.NO_LIMIT
+    ends = tol, 10**7, smo.NO_LIMIT
     diag = K.diagonal().copy()
-    _, reason = narrowing.narrowing_steps(K, diag, (low, high), ends, beta, v)
+    _, reason = smo.shrinking_steps(K, diag, (low, high), ends, beta, v)
     assert reason == CONVERGED
     assert_allclose(v, y - K.astype(np.float64) @ beta, atol=1e-8)
     assert v[beta < high].max() - v[beta > low].min() <= tol
@@ -212,8 +217,8 @@ def test_left_out_samples_are_looked_at_again(dtype):
     assert values[0] == pytest.approx(values[1], rel=1e-6)
     # The number of steps is a limit for all and those that take part alike, with v still right.
     beta, v = np.zeros(n), y.copy()
-    ends = tol, 5000, narrowing.NO_LIMIT
-    assert narrowing.narrowing_steps(K, diag, (low, high), ends, beta, v) == (5000, MAX_ITER)
+    ends = tol, 5000, smo.NO_LIMIT
+    assert smo.shrinking_steps(K, diag, (low, high), ends, beta, v) == (5000, MAX_ITER)
     assert_allclose(v, y - K.astype(np.float64) @ beta, atol=1e-8)
 
 
@@ -222,8 +227,8 @@ def test_who_stays():
     beta = np.array([0.5, 0.0, 0.0, 1.0, 1.0, 0.25])
     # Free ones between -1 and 1; at 0 one that may rise and one that never will; the same at 1.
     v = np.array([1.0, -0.5, -1.5, 0.5, 1.5, -1.0])
-    part = narrowing.Part(np.arange(6), low, high, beta, v)
-    assert narrowing.staying(part).tolist() == [True, True, False, True, False, True]
+    part = smo.Part(np.arange(6), low, high, beta, v)
+    assert smo.not_shrunk(part).tolist() == [True, True, False, True, False, True]
 
 
 @pytest.mark.parametrize("n", [1, 7, 300])
@@ -240,8 +245,8 @@ def test_the_gap_that_is_looked_at_is_the_gap_at_the_threshold(n, place):
     beta = np.where(at == 1.0, high, low + at * (high - low))
     v = rng.normal(size=n)
     expected = duality_gap(low, high, beta, v, threshold(low, high, beta, v))
-    assert narrowing.gap_so_far(low, high, beta, v) == pytest.approx(expected, rel=1e-12)
-    top, bottom = extremes(low, high, beta, v)
+    assert smo.gap_so_far(low, high, beta, v) == pytest.approx(expected, rel=1e-12)
+    top, bottom = up_low_extremes(low, high, beta, v)
     assert top == np.max(v[beta < high], initial=-np.inf)
     assert bottom == np.min(v[beta > low], initial=np.inf)
 

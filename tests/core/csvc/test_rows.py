@@ -15,18 +15,14 @@ from svmbench.core.contract.base import warm_up
 from svmbench.core.contract.declaration import KERNELS
 from svmbench.core.csvc import (
     CSVC,
-    active,
-    box,
-    driver,
-    exact,
-    growing_matrix,
-    passes,
-    whole_matrix,
+    check,
+    problem,
+    smo,
+    solver,
     working_sets,
 )
-from svmbench.core.csvc.active import Active
-from svmbench.core.csvc.box import csvc_box, limits
-from svmbench.core.csvc.working_sets import BlockSearch
+from svmbench.core.csvc.problem import csvc_problem, up_low_sets
+from svmbench.core.csvc.working_sets import ActiveSet, WorkingSetSearch
 from svmbench.core.kernels import difference_rows, row_store
 from svmbench.core.kernels import float32_rows as float32_rows_module
 from svmbench.core.kernels.difference_rows import DifferenceRows
@@ -42,7 +38,7 @@ from svmbench.core.kernels.row_store import RowStore, forget_none
 from svmbench.core.kernels.threads import SHARES, Crew, processors
 
 MODULES = (
-    *(active, box, difference_rows, float32_rows_module, passes, row_store, whole_matrix),
+    *(difference_rows, float32_rows_module, problem, row_store, smo),
     working_sets,
 )
 
@@ -56,8 +52,8 @@ def binary_problem(n=60, d=70):
 @pytest.fixture
 def in_blocks(monkeypatch):
     """Make the search by working sets serve problems of a few hundred samples."""
-    monkeypatch.setattr(driver, "FEW", 0)
-    monkeypatch.setattr(driver, "WHOLE", 0)
+    monkeypatch.setattr(solver, "FLOAT32_MIN_SAMPLES", 0)
+    monkeypatch.setattr(solver, "FULL_MATRIX_MAX_SAMPLES", 0)
     monkeypatch.setattr(working_sets, "WORKING", 24)
 
 
@@ -168,7 +164,7 @@ def test_rows_are_made_when_a_step_needs_them(d, form, monkeypatch):
     X, gamma = form(X), 2.0 / d
     whole = solve_with(monkeypatch, X, y, gamma, grows=False)
     few = solve_with(monkeypatch, X, y, gamma)
-    monkeypatch.setattr(growing_matrix, "SHARE", 0.0)
+    monkeypatch.setattr(smo, "SHARE", 0.0)
     cut = solve_with(monkeypatch, X, y, gamma, least=40)
     for found in (few, cut):
         assert found.stop_reason == "converged"
@@ -187,14 +183,14 @@ def solve_with(monkeypatch, X, y, gamma, *, grows=True, least=10_000):
     """Return a solution of C = 1 where at least `least` rows are made one by one, or none is."""
     with monkeypatch.context() as patch:
         if not grows:
-            patch.setattr(driver, "can_grow", lambda *inputs: False)
-        patch.setattr(growing_matrix, "LEAST", least)
+            patch.setattr(solver, "can_grow", lambda *inputs: False)
+        patch.setattr(smo, "LEAST", least)
         return _solved(X, y, gamma)
 
 
 def _solved(X, y, gamma):
     source = KernelSource.from_inputs(X, KernelFunction("rbf", gamma))
-    return driver.solve_box(source, csvc_box(y.astype(float), 1.0), tol=1e-5)
+    return solver.solve_qp(source, csvc_problem(y.astype(float), 1.0), tol=1e-5)
 
 
 def test_store_forgets_the_oldest_and_keeps_its_budget():
@@ -262,7 +258,7 @@ def test_blocks_and_whole_matrix_find_the_same(kind, C, tol, in_blocks):
     assert model.stop_reason_ == "converged"
     assert model.counters_["checks"] >= 1
     assert abs(beta.sum()) <= 1e-9 * alpha.sum()
-    assert limits(csvc_box(y, C), beta, y - K @ beta).gap <= tol * (1 + 1e-6) + 1e-10
+    assert up_low_sets(csvc_problem(y, C), beta, y - K @ beta).gap <= tol * (1 + 1e-6) + 1e-10
     value = whole.alpha.sum() - 0.5 * (whole.alpha * y) @ K @ (whole.alpha * y)
     assert model.dual_objective_ == pytest.approx(value, rel=max(1e-10, 0.01 * tol))
 
@@ -275,8 +271,8 @@ def test_dropped_samples_get_their_gradient_back(kind, error, monkeypatch):
     source = KernelSource.from_inputs(X, KernelFunction("rbf", gamma))
     rows = SourceRows(source, np.float64) if kind == "exact" else float32_rows(source)
     beta, v = np.zeros(300), y.copy()
-    taking_part = Active(np.arange(300), csvc_box(y, 1.0), beta, v)
-    search = BlockSearch(rows, taking_part, tol=1e-6, cache_mb=1.0, crew=Crew(1))
+    taking_part = ActiveSet(np.arange(300), csvc_problem(y, 1.0), beta, v)
+    search = WorkingSetSearch(rows, taking_part, tol=1e-6, cache_mb=1.0, crew=Crew(1))
     # As if values cost nothing, samples are dropped as soon as they idle.
     rows.effort = 0.0
     assert search.run(10**6) == 0
@@ -399,7 +395,7 @@ def test_a_stored_matrix_beyond_the_budget_is_read_by_rows(in_blocks):
 @pytest.mark.parametrize("blocks", [True, False])
 def test_single_precision_gives_way_where_it_does_not_suffice(C, blocks, monkeypatch):
     if blocks:
-        monkeypatch.setattr(driver, "WHOLE", 0)
+        monkeypatch.setattr(solver, "FULL_MATRIX_MAX_SAMPLES", 0)
         monkeypatch.setattr(working_sets, "WORKING", 24)
     X, y, gamma = forms("dense")
     model = CSVC(C=C, gamma=gamma, tol=1e-4).fit(X, y)
@@ -407,15 +403,15 @@ def test_single_precision_gives_way_where_it_does_not_suffice(C, blocks, monkeyp
     alpha[model.support_] = np.abs(model.dual_coef_[0])
     v = y - (model.decision_function(X) - model.intercept_[0])
     assert model.stop_reason_ == "converged"
-    assert limits(csvc_box(y, C), y * alpha, v).gap <= 1.1e-4
+    assert up_low_sets(csvc_problem(y, C), y * alpha, v).gap <= 1.1e-4
 
 
 def test_sets_grow_once_the_free_multipliers_settle():
     X, y = make_problem(n=20)
     y = y.astype(float)
-    active = Active(np.arange(20), csvc_box(y, 1.0), np.zeros(20), y.copy())
+    active = ActiveSet(np.arange(20), csvc_problem(y, 1.0), np.zeros(20), y.copy())
     rows = DenseRows(X, KernelFunction("rbf", 1.0))
-    sets = BlockSearch(rows, active, tol=1e-3, cache_mb=1024.0, crew=Crew(1))
+    sets = WorkingSetSearch(rows, active, tol=1e-3, cache_mb=1024.0, crew=Crew(1))
 
     def size(n, *free):
         sets.free.clear()
@@ -439,7 +435,7 @@ def test_sets_grow_once_the_free_multipliers_settle():
     assert size(largest, np.arange(70, 2070), *4 * [many]) == 2600
     assert size(3000, np.arange(40, 2040), *4 * [many]) == 3000
     # A quarter of 36 MiB are 1,536 rows and columns of float32.
-    sets = BlockSearch(rows, active, tol=1e-3, cache_mb=36.0, crew=Crew(1))
+    sets = WorkingSetSearch(rows, active, tol=1e-3, cache_mb=36.0, crew=Crew(1))
     assert size(5000, *5 * [many]) == 1536
     assert size(1537, *5 * [few]) == 2 * working
     assert size(1536, *5 * [few]) == 1536
@@ -479,7 +475,7 @@ def test_warm_up_leaves_nothing_to_compile(in_blocks, monkeypatch):
         CSVC(C=1e6, gamma=gamma, tol=1e-8, max_iter=20000).fit(X, y)
         K = KernelFunction("rbf", gamma).between(X, X)
         CSVC().solve(KernelSource.precomputed(K), y)
-    monkeypatch.setattr(driver, "WHOLE", 1000)
+    monkeypatch.setattr(solver, "FULL_MATRIX_MAX_SAMPLES", 1000)
     CSVC(gamma=gamma, tol=1e-8).fit(X, y)
     assert {each.__name__: list(each.signatures) for each in compiled} == known
 
@@ -489,7 +485,7 @@ def test_warm_up_leaves_nothing_to_compile(in_blocks, monkeypatch):
 def test_the_gradient_of_few_samples_stays_exact_without_a_check(C):
     X, y = make_problem(n=400, d=3, noise=0.3)
     source = KernelSource.from_inputs(X, KernelFunction("rbf", 0.5))
-    found = driver.solve_box(source, csvc_box(y.astype(float), C), max_iter=300_000)
+    found = solver.solve_qp(source, csvc_problem(y.astype(float), C), max_iter=300_000)
     assert found.checks == 0
     assert found.steps > 200
     exact_v = y - source.rows(np.arange(400)) @ found.beta
@@ -525,20 +521,20 @@ def test_memory_stays_within_the_budget():
 
 @pytest.mark.parametrize("at_once", [1, 40, 1 << 20])
 def test_exact_gradient_in_pieces(at_once, monkeypatch):
-    monkeypatch.setattr(exact, "AT_ONCE", at_once)
-    monkeypatch.setattr(exact, "STRIP", 5)
+    monkeypatch.setattr(check, "AT_ONCE", at_once)
+    monkeypatch.setattr(check, "STRIP", 5)
     X, y = make_problem(n=30, d=4)
     source = KernelSource.from_inputs(X, KernelFunction("rbf", 1.0))
     beta = np.where(np.arange(30) % 3 == 0, 0.0, np.linspace(-1.0, 2.0, 30))
     expected = y - source.rows(np.arange(30)) @ beta
     for samples in (np.arange(30), np.arange(4, 20), np.array([0, 3, 6]), np.array([1, 2])):
-        found = exact.exact_gradient(source, y.astype(float), beta, samples)
+        found = check.exact_gradient(source, y.astype(float), beta, samples)
         assert_allclose(found, expected[samples], rtol=1e-12, atol=1e-13)
 
 
 @needs_jit
 def test_dropped_samples_are_looked_at_again_in_double_precision(in_blocks, monkeypatch):
-    monkeypatch.setattr(driver, "LARGEST", 0.0)
+    monkeypatch.setattr(solver, "FLOAT32_MAX_KERNEL", 0.0)
     monkeypatch.setattr(SourceRows, "effort", 0.0)
     X, y, gamma = forms("dense")
     for C in (0.1, 1.0, 30.0):
@@ -546,7 +542,7 @@ def test_dropped_samples_are_looked_at_again_in_double_precision(in_blocks, monk
         alpha = np.zeros(300)
         alpha[model.support_] = np.abs(model.dual_coef_[0])
         v = y - (model.decision_function(X) - model.intercept_[0])
-        assert limits(csvc_box(y, C), y * alpha, v).gap <= 1e-6 * (1 + 1e-6)
+        assert up_low_sets(csvc_problem(y, C), y * alpha, v).gap <= 1e-6 * (1 + 1e-6)
         assert model.counters_["checks"] == 0
 
 

@@ -16,7 +16,7 @@ from small_problems import make_problem, needs_jit
 
 import svmbench
 from svmbench.base.compiled import JIT_DISABLED
-from svmbench.core.csvc import driver, working_sets
+from svmbench.core.csvc import solver, working_sets
 from svmbench.core.kernels.kernels import KernelFunction, KernelSource
 from svmbench.core.nu.nu_svc import NuSVC, smallest_nu
 
@@ -37,7 +37,7 @@ def test_two_points_on_paper():
 @pytest.mark.parametrize("sets", [False, True])
 def test_same_model_as_scikit_learn(kernel, nu, sets, monkeypatch):
     if sets:
-        monkeypatch.setattr(driver, "WHOLE", 0)
+        monkeypatch.setattr(solver, "FULL_MATRIX_MAX_SAMPLES", 0)
         monkeypatch.setattr(working_sets, "WORKING", 24)
     X, y = make_problem(n=150, d=6)
     parameters = {"nu": nu, "kernel": kernel, "gamma": 0.7, "coef0": 1.0}

@@ -15,7 +15,8 @@ from small_problems import needs_jit
 from svmbench.base.compiled import JIT_DISABLED
 from svmbench.baselines import catalogue
 from svmbench.core.contract.problems import Values
-from svmbench.core.csvc import driver, working_sets
+from svmbench.core.csvc import solver as csvc_solver
+from svmbench.core.csvc import working_sets
 from svmbench.core.kernels.kernels import KernelFunction, KernelSource
 from svmbench.core.oneclass.kde import KernelDensityDetector, quantile_of
 from svmbench.core.oneclass.one_class import OneClass
@@ -53,7 +54,7 @@ def test_two_points_on_paper():
 @pytest.mark.parametrize("sets", [False, True])
 def test_same_model_as_scikit_learn(kernel, nu, sets, monkeypatch):
     if sets:
-        monkeypatch.setattr(driver, "WHOLE", 0)
+        monkeypatch.setattr(csvc_solver, "FULL_MATRIX_MAX_SAMPLES", 0)
         monkeypatch.setattr(working_sets, "WORKING", 24)
     X = samples()
     parameters = {"nu": nu, "kernel": kernel, "gamma": 0.7, "coef0": 1.0}

@@ -69,4 +69,4 @@ def test_what_runs_in_a_cell_is_in_its_key() -> None:
     assert {what.split()[1] for what in found} == solvers().keys()
     assert {what.split()[0] for what in found} == protocols().keys()
     # The functions of compiled loops are seen.
-    assert "svmbench.core.csvc.passes" in found["fit csvc binary"]["ran"]
+    assert "svmbench.core.csvc.smo" in found["fit csvc binary"]["ran"]

@@ -17,64 +17,16 @@ from svmbench.core.contract.base import (
 from svmbench.core.contract.declaration import KERNELS
 from svmbench.core.contract.registry import declare
 from svmbench.core.contract.weights import ClassWeight, Weighted
-from svmbench.core.csvc import all_pairs, driver
-from svmbench.core.csvc.box import Box, csvc_box, thresholds
-from svmbench.core.csvc.c_path import follow
-from svmbench.core.csvc.exact import exact_gradient
-from svmbench.core.csvc.narrowing import NO_LIMIT
-from svmbench.core.csvc.whole_matrix import CONVERGED, REASONS
+from svmbench.core.csvc import pairs, solver
+from svmbench.core.csvc.check import exact_gradient
+from svmbench.core.csvc.path import along_c
+from svmbench.core.csvc.problem import QPProblem, csvc_problem, thresholds
+from svmbench.core.csvc.smo import CONVERGED, REASONS
 from svmbench.core.kernels.kernels import KernelSource
 from svmbench.core.kernels.threads import require_n_jobs
 from svmbench.core.models.joint_pairs import JointData, JointSolution
 from svmbench.core.models.kernel_base import KernelSolution
 from svmbench.core.models.kernel_classifier import KernelClassifier
-from svmbench.core.numeric.arrays import raw
-
-
-def along_c(
-    K: np.ndarray,
-    y: np.ndarray,
-    values: Sequence[float],
-    *,
-    tol: float,
-    max_iter: int,
-    gap: float | None = None,
-) -> list[KernelSolution]:
-    """Solve on a kernel matrix for each C of `values`, ascending; each solution starts the next.
-
-    Once no multiplier is at its bound, the bound does not matter: the same multipliers are the
-    solution for every larger C, and cost nothing.
-
-    Parameters
-    ----------
-    K : ndarray of shape (n, n)
-        Float32 or float64, C-ordered.
-    y : ndarray of shape (n,)
-        Labels ±1.
-    values : sequence of float
-    tol, max_iter : float, int
-        Tolerance of the violation, largest number of pair steps for each C.
-    gap : float, optional
-        Share of C n at which the duality gap ends a fit.
-    """
-    n_values = len(values)
-    betas, offsets = np.empty((n_values, len(y))), np.empty(n_values)
-    steps, reasons = np.empty(n_values, dtype=np.int64), np.empty(n_values, dtype=np.int64)
-    diag = raw(K.diagonal().copy())
-    C = np.array(values, dtype=np.float64)
-    found = betas, offsets, steps, reasons
-    ends = tol, max_iter, NO_LIMIT if gap is None else gap
-    follow(raw(K), diag, raw(y), C, ends, found)
-    return [
-        KernelSolution(
-            coefficients=betas[c],
-            b=float(offsets[c]),
-            n_iter=int(steps[c]),
-            stop_reason=REASONS[reasons[c]],
-            counters={"kernel_evaluations": K.size if c == 0 else 0, "updates": int(steps[c])},
-        )
-        for c in range(n_values)
-    ]
 
 
 @declare(
@@ -218,8 +170,8 @@ class CSVC(Weighted, KernelClassifier):
     def warm_up_rest(cls) -> None:
         """Call what only larger problems need, and problems of a given matrix."""
         super().warm_up_rest()
-        driver.warm_up()
-        all_pairs.warm_up()
+        solver.warm_up()
+        pairs.warm_up()
         y = np.array([1.0, -1.0])
         for dtype in (np.float32, np.float64):
             source = KernelSource.precomputed(np.eye(2, dtype=dtype))
@@ -241,14 +193,16 @@ class CSVC(Weighted, KernelClassifier):
         for the classes -1 and +1.
         """
         weights = self._weights_of(y, weights)
-        box = csvc_box(y, float(self.C), offset=bool(self.fit_intercept), weights=weights)
-        return self._solve(source, box, None if start is None else start * y)
+        problem = csvc_problem(y, float(self.C), offset=bool(self.fit_intercept), weights=weights)
+        return self._solve(source, problem, None if start is None else start * y)
 
-    def _solve(self, source: KernelSource, box: Box, start: np.ndarray | None) -> KernelSolution:
+    def _solve(
+        self, source: KernelSource, problem: QPProblem, start: np.ndarray | None
+    ) -> KernelSolution:
         """Solve from signed multipliers, or from zero."""
-        found = driver.solve_box(
+        found = solver.solve_qp(
             source,
-            box,
+            problem,
             start=start,
             tol=float(self.tol),
             max_iter=most_iterations(self.max_iter),
@@ -256,7 +210,7 @@ class CSVC(Weighted, KernelClassifier):
             n_jobs=self.n_jobs,
             gap=self._gap,
         )
-        b = float(thresholds(box, found.beta, found.v).sum())
+        b = float(thresholds(problem, found.beta, found.v).sum())
         return KernelSolution(
             coefficients=found.beta,
             b=b,
@@ -264,7 +218,7 @@ class CSVC(Weighted, KernelClassifier):
             stop_reason=found.stop_reason,
             counters=found.counters,
             # v = p - K beta.
-            decisions=box.linear - found.v + b,
+            decisions=problem.linear - found.v + b,
         )
 
     def _known_decisions(self, data: TrainingData) -> np.ndarray | None:
@@ -284,12 +238,12 @@ class CSVC(Weighted, KernelClassifier):
     def trains_pairs_together(self, sizes: np.ndarray) -> bool:
         """Whether no pair of classes is too large to be solved on rows that all pairs share."""
         asked = bool(self.fit_intercept) and self.stop == "kkt" and self.class_weight is None
-        return asked and all_pairs.suits(sizes)
+        return asked and pairs.suits(sizes)
 
     def train_jointly(self, joint: JointData) -> JointSolution:
         """Solve the problems of all pairs of classes on the rows of one kernel matrix."""
         source = KernelSource.from_inputs(joint.points, self.function)
-        found = all_pairs.solve_pairs(
+        found = pairs.solve_pairs(
             source,
             joint.layout,
             float(self.C),
@@ -317,8 +271,8 @@ class CSVC(Weighted, KernelClassifier):
         found: list[KernelSolution] = []
         for C in values:
             start = found[-1].coefficients.copy() if found else None
-            box = csvc_box(y, float(C), offset=False)
-            found.append(self._solve(KernelSource.precomputed(K), box, start))
+            problem = csvc_problem(y, float(C), offset=False)
+            found.append(self._solve(KernelSource.precomputed(K), problem, start))
             # The matrix was computed for the first.
             found[-1].counters["kernel_evaluations"] = K.size if len(found) == 1 else 0
         return found

@@ -1,7 +1,15 @@
-"""The C-SVCs of all pairs of classes on the rows of one kernel matrix.
+"""Compiled loops over all pairs of classes on shared kernel rows: steps, thresholds, checks.
+
+Problem, given, returned
+    Those of ``all_pairs``, whose loops these are.
+Reference
+    As ``whole_matrix``: the steps are the same, on two runs of a row in place of a whole one.
+
+
+The C-SVCs of all pairs of classes on the rows of one kernel matrix.
 
 Problem
-    For every pair of classes the C-SVC of their samples, with a free offset; see ``csvc.box``.
+    For every pair of classes the C-SVC of their samples, with a free offset; see ``csvc.problem``.
 Given
     Samples class by class, so that a pair's part of a kernel row is two runs of it.
 Returned
@@ -19,18 +27,22 @@ from __future__ import annotations
 
 import numpy as np
 
-from svmbench.core.csvc.box import Box
-from svmbench.core.csvc.driver import PROGRESS, can_be_single, solve_box
-from svmbench.core.csvc.exact import NEAR, SAFETY
-from svmbench.core.csvc.pair_loops import (
-    SMALL,
-    is_near,
-    put_blocks,
-    steps_of_all,
-    thresholds_of_all,
+from svmbench.base.compiled import compiled
+from svmbench.core.csvc.check import NEAR, SAFETY
+from svmbench.core.csvc.problem import QPProblem, threshold, up_low_extremes
+from svmbench.core.csvc.smo import (
+    CONVERGED,
+    MAX_ITER,
+    REASONS,
+    ROWS_MISSING,
+    STALLED,
+    pair_steps,
+    select_j,
+    solve_pair,
+    up_low_penalties,
+    update_gradient_select_i,
 )
-from svmbench.core.csvc.passes import extremes
-from svmbench.core.csvc.whole_matrix import CONVERGED, MAX_ITER, REASONS, STALLED, UNKNOWN
+from svmbench.core.csvc.solver import MIN_PROGRESS, can_be_single, solve_qp
 from svmbench.core.kernels.float32_rows import DenseRows, Rows, SourceRows, float32_rows
 from svmbench.core.kernels.kernels import MIB, KernelFunction, KernelSource
 from svmbench.core.kernels.pair_sums import OwnPairs
@@ -39,27 +51,341 @@ from svmbench.core.kernels.threads import Crew
 from svmbench.core.models.joint_pairs import JointSolution, Layout
 from svmbench.core.numeric.arrays import raw
 
+#: Up to so many samples a pair's matrix is copied to where it stays in the cache.
+SMALL = 128
+
+#: Rows that are mirrored side by side: their values, in float64, are a line of the cache.
+LINE = 8
+
 #: Up to so many samples rows are made in float64, and nothing is left to check …
-EXACT = 400
+FLOAT32_MIN_SAMPLES = 400
 
 #: … and with classes of fewer on average: to check each pair would cost more than that.
-TINY = 150
+TINY_CLASS = 150
 
 #: Up to so many a check makes all gradients exact, and with them the objective of `fit`.
-CHECKED = 1000
+CHECK_ALL_MAX_SAMPLES = 1000
 
 #: Up to so many all rows are made at once, as they are of tiny classes: choosing them would cost
 #: more than they do.
-AT_ONCE = 3000
+FULL_MATRIX_MAX_SAMPLES = 3000
 
 #: Rows of a strip, at least: its product of matrices is efficient.
 STRIP = 128
 
 #: A pair of more samples is solved alone: working sets and shrinking are faster there.
-LARGEST_PAIR = 4000
+JOINT_MAX_PAIR = 4000
 
 
-class Runs:
+@compiled
+def ask_ahead(
+    ranges: tuple[int, int, int, int],
+    v: np.ndarray,
+    up: np.ndarray,
+    down: np.ndarray,
+    slots: tuple[np.ndarray, np.ndarray],
+    wanted: tuple[np.ndarray, np.ndarray],
+    needed: int,
+) -> None:
+    """Ask for the runs of the variable that a step waits for, and of what would be asked for soon.
+
+    That is, of each class, the largest gradient of what can go up and the smallest of what can go
+    down, of samples that lack a run. What other pairs have asked for has no part in it: the order
+    of pairs must not.
+
+    Parameters
+    ----------
+    ranges : tuple of int
+        Begin and end of the first class among the samples, and of the second.
+    v, up, down : ndarray of shape (n,)
+        Gradient and up_low_penalties of the pair.
+    slots : tuple of ndarray of int of shape (n_samples,)
+        Where the two runs of each sample are; -1 where one is not there.
+    wanted : tuple of ndarray of bool of shape (n_samples,)
+        Set for the runs that are asked for.
+    needed : int
+        A variable of the pair.
+    """
+    a0, a1, b0, _ = ranges
+    m = a1 - a0
+    ask(a0 + needed if needed < m else b0 + needed - m, slots, wanted)
+    for begin, end, place in ((0, m, a0), (m, len(v), b0)):
+        top, bottom, highest, lowest = -np.inf, np.inf, -1, -1
+        for k in range(begin, end):
+            at = place + k - begin
+            if k != needed and (slots[0][at] < 0 or slots[1][at] < 0):
+                if v[k] + up[k] > top:
+                    top, highest = v[k], at
+                if v[k] - down[k] < bottom:
+                    bottom, lowest = v[k], at
+        if highest >= 0:
+            ask(highest, slots, wanted)
+        if lowest >= 0:
+            ask(lowest, slots, wanted)
+
+
+@compiled
+def ask(
+    at: int, slots: tuple[np.ndarray, np.ndarray], wanted: tuple[np.ndarray, np.ndarray]
+) -> None:
+    """Set `wanted` for the runs that the sample `at` lacks."""
+    for each in range(2):
+        if slots[each][at] < 0:
+            wanted[each][at] = True
+
+
+@compiled
+def steps_of_pair(
+    values: np.ndarray,
+    slots: tuple[np.ndarray, np.ndarray],
+    diag: np.ndarray,
+    ranges: tuple[int, int, int, int],
+    bounds: tuple[np.ndarray, np.ndarray],
+    ends: tuple[float, int],
+    variables: tuple[np.ndarray, np.ndarray],
+    wanted: tuple[np.ndarray, np.ndarray],
+) -> tuple[int, int]:
+    """Take the steps of one pair until it has converged or needs a run that is not there.
+
+    With what is needed those of its largest gradients upwards and of its smallest downwards are
+    asked for, of each class: what it would ask for soon.
+
+    Parameters
+    ----------
+    values : ndarray of shape (any,)
+        Runs of kernel rows, one after another; no NaN where the longest of them would begin at 0.
+    slots : tuple of ndarray of int of shape (n_samples,)
+        Where the run of each sample at the first class begins, and that at the second; -1 where it
+        is not there.
+    diag : ndarray of shape (n_samples,)
+        Kernel values of the samples with themselves, of the type of `values`.
+    ranges : tuple of int
+        Begin and end of the first class among the samples, and of the second.
+    bounds, ends, variables
+        Lower and upper bounds; tolerance and largest number of steps; beta and its gradient, which
+        are changed in place.
+    wanted : tuple of ndarray of bool of shape (n_samples,)
+        Set for the runs that are asked for, at the first class and at the second.
+
+    Returns
+    -------
+    steps : int
+    reason : int
+        Position in ``REASONS``, or ``ROWS_MISSING``.
+    """
+    low, high = bounds
+    tol, max_iter = ends
+    beta, v = variables
+    a0, a1, b0, b1 = ranges
+    m, w = a1 - a0, b1 - b0
+    up, down = up_low_penalties(low, high, beta)
+    score = np.empty(len(beta), dtype=np.float32)
+    ia, ib, ja, jb, t, steps = 0, 0, 0, 0, 0.0, 0
+    while True:
+        i = update_gradient_select_i(v[:m], up[:m], values[ia : ia + m], values[ja : ja + m], t)
+        k = update_gradient_select_i(v[m:], up[m:], values[ib : ib + w], values[jb : jb + w], t)
+        if k >= 0 and (i < 0 or v[m + k] > v[i]):
+            i = m + k
+        if i < 0:
+            return steps, CONVERGED
+        at = a0 + i if i < m else b0 + i - m
+        ia, ib = slots[0][at], slots[1][at]
+        is_there, j = ia >= 0 and ib >= 0, -1
+        if is_there:
+            top, own = v[i], diag[at]
+            a, b = values[ia : ia + m], values[ib : ib + w]
+            j, gap = select_j(v[:m], down[:m], a, diag[a0:a1], top, own, score[:m])
+            k, wide = select_j(v[m:], down[m:], b, diag[b0:b1], top, own, score[m:])
+            if k >= 0 and (j < 0 or score[m + k] > score[j]):
+                j = m + k
+            if max(gap, wide) <= tol:
+                return steps, CONVERGED
+            if steps >= max_iter:
+                return steps, MAX_ITER
+            if j < 0:
+                return steps, STALLED
+            at = a0 + j if j < m else b0 + j - m
+            ja, jb = slots[0][at], slots[1][at]
+            is_there = ja >= 0 and jb >= 0
+        if not is_there:
+            ask_ahead(ranges, v, up, down, slots, wanted, j if j >= 0 else i)
+            return steps, ROWS_MISSING
+        kernel = own, diag[at], a[j] if j < m else b[j - m]
+        t, has_moved = solve_pair(i, j, v[i] - v[j], kernel, beta, low, high, up, down)
+        if not has_moved:
+            return steps, STALLED
+        steps += 1
+
+
+@compiled
+def steps_of_small_pair(
+    values: np.ndarray,
+    slots: tuple[np.ndarray, np.ndarray],
+    diag: np.ndarray,
+    ranges: tuple[int, int, int, int],
+    bounds: tuple[np.ndarray, np.ndarray],
+    ends: tuple[float, int],
+    variables: tuple[np.ndarray, np.ndarray],
+    scratch: tuple[np.ndarray, np.ndarray],
+) -> tuple[int, int]:
+    """Take the same steps on a copy of the pair's matrix, whose rows are whole.
+
+    Parameters
+    ----------
+    scratch : tuple of ndarray of shape (at least n ** 2,) and (at least n,)
+        Of the type of `values`, for the matrix and its diagonal.
+    values, slots, diag, ranges, bounds, ends, variables
+        As for :func:`steps_of_pair`, which also says what is returned; all runs are there.
+    """
+    a0, a1, b0, b1 = ranges
+    m, w = a1 - a0, b1 - b0
+    n = m + w
+    K, own = scratch[0][: n * n].reshape(n, n), scratch[1][:n]
+    for k in range(n):
+        at = a0 + k if k < m else b0 + k - m
+        first, second, row = slots[0][at], slots[1][at], K[k]
+        for j in range(m):
+            row[j] = values[first + j]
+        for j in range(w):
+            row[m + j] = values[second + j]
+        own[k] = diag[at]
+    return pair_steps(K, own, *bounds, *ends, *variables)
+
+
+@compiled
+def steps_of_all(
+    values: np.ndarray,
+    slots: np.ndarray,
+    diag: np.ndarray,
+    layout: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray],
+    bounds: tuple[np.ndarray, np.ndarray],
+    ends: tuple[float, int],
+    variables: tuple[np.ndarray, np.ndarray],
+    so_far: tuple[np.ndarray, np.ndarray, np.ndarray],
+    all_there: bool,
+) -> None:
+    """Take the steps of every pair whose reason is ``ROWS_MISSING``; see :func:`steps_of_pair`.
+
+    Parameters
+    ----------
+    slots : ndarray of int of shape (n_classes, n_samples)
+        Where the run of each sample at each class begins.
+    layout : tuple of ndarray
+        ``starts``, ``first``, ``second`` and ``offsets``.
+    so_far : tuple of ndarray
+        Steps and reason of each pair, and the runs that are wanted, of the shape of `slots`;
+        changed in place.
+    all_there : bool
+        Whether no run is missing.
+    values, diag, bounds, ends, variables
+        As for :func:`steps_of_pair`; bounds and variables those of all pairs.
+    """
+    starts, first, second, offsets = layout
+    tol, max_iter = ends
+    steps, reasons, wanted = so_far
+    scratch = np.empty(SMALL**2, dtype=values.dtype), np.empty(SMALL, dtype=values.dtype)
+    for p in range(len(first)):
+        if reasons[p] == ROWS_MISSING:
+            a, b = first[p], second[p]
+            ranges = starts[a], starts[a + 1], starts[b], starts[b + 1]
+            begin, end = offsets[p], offsets[p + 1]
+            own = bounds[0][begin:end], bounds[1][begin:end]
+            its = variables[0][begin:end], variables[1][begin:end]
+            where, asked = (slots[a], slots[b]), (wanted[a], wanted[b])
+            left = tol, max_iter - steps[p]
+            if all_there and end - begin <= SMALL:
+                taken, reason = steps_of_small_pair(
+                    values, where, diag, ranges, own, left, its, scratch
+                )
+            else:
+                taken, reason = steps_of_pair(values, where, diag, ranges, own, left, its, asked)
+            steps[p] += taken
+            reasons[p] = reason
+
+
+@compiled
+def put_blocks(
+    strip: np.ndarray, first: int, last: int, starts: np.ndarray, values: np.ndarray
+) -> None:
+    """Write the kernel values of some classes by blocks of two classes, and mirror them.
+
+    Parameters
+    ----------
+    strip : ndarray of shape (m, n_samples - starts[first])
+        Rows of the classes from `first` to `last`, from the diagonal on.
+    first, last : int
+    starts : ndarray of int of shape (n_classes + 1,)
+        Where each class begins.
+    values : ndarray of shape (n_samples ** 2,)
+        Gets the block of classes a and c, row after row, from ``starts[a] * n_samples +
+        (starts[a + 1] - starts[a]) * starts[c]`` on.
+    """
+    n, top = starts[-1], starts[first]
+    for a in range(first, last):
+        begin, size = starts[a], starts[a + 1] - starts[a]
+        for c in range(first, len(starts) - 1):
+            width, left = starts[c + 1] - starts[c], starts[c] - top
+            at, mirrored = begin * n + size * starts[c], starts[c] * n + width * begin
+            for i in range(size):
+                row = strip[begin - top + i, left : left + width]
+                out = values[at + i * width : at + (i + 1) * width]
+                for j in range(width):
+                    out[j] = row[j]
+            if c < last:
+                continue
+            for some in range(0, size, LINE):
+                rows = strip[begin - top + some : begin - top + min(some + LINE, size)]
+                for j in range(width):
+                    to = mirrored + j * size + some
+                    for i in range(len(rows)):
+                        values[to + i] = rows[i, left + j]
+
+
+@compiled
+def thresholds_of_all(
+    offsets: np.ndarray,
+    bounds: tuple[np.ndarray, np.ndarray],
+    variables: tuple[np.ndarray, np.ndarray],
+    out: np.ndarray,
+) -> None:
+    """Write the offset of each pair."""
+    for p in range(len(out)):
+        begin, end = offsets[p], offsets[p + 1]
+        low, high = bounds[0][begin:end], bounds[1][begin:end]
+        out[p] = threshold(low, high, variables[0][begin:end], variables[1][begin:end])
+
+
+@compiled
+def is_near(
+    begin: int,
+    end: int,
+    bounds: tuple[np.ndarray, np.ndarray],
+    variables: tuple[np.ndarray, np.ndarray],
+    width: float,
+) -> np.ndarray:
+    """Return which variables of a pair could be part of a violation; see ``exact.near_violation``.
+
+    Parameters
+    ----------
+    begin, end : int
+        Where its variables are.
+    bounds, variables
+        Of all pairs.
+    width : float
+        By how much gradients may be wrong.
+    """
+    low, high = bounds[0][begin:end], bounds[1][begin:end]
+    beta, v = variables[0][begin:end], variables[1][begin:end]
+    m, M = up_low_extremes(low, high, beta, v)
+    least, most = min(m, M) - width, max(m, M) + width
+    near = np.empty(len(v), dtype=np.bool_)
+    for k in range(len(v)):
+        rises = beta[k] < high[k] and v[k] >= least
+        near[k] = rises or (beta[k] > low[k] and v[k] <= most)
+    return near
+
+
+class ClassRows:
     """Kernel values of samples with all samples of a class, made when pairs ask for them.
 
     A pair reads two runs of a kernel row, those at its classes, and one at its own class serves
@@ -79,7 +405,7 @@ class Runs:
     Attributes
     ----------
     values : ndarray of shape (any,)
-        Runs, one after another.
+        ClassRows, one after another.
     slots : ndarray of int of shape (n_classes, n_samples)
         Where the run of each sample at each class begins; -1 where it is not there.
     are_whole : bool
@@ -90,7 +416,7 @@ class Runs:
         n, k, self.crew, self.starts = rows.n_samples, len(starts) - 1, crew, starts
         most = int(cache_mb * MIB / np.dtype(rows.dtype).itemsize)
         self.rows, self.columns, self.are_whole = rows, rows.columns(None), True
-        if n <= max(AT_ONCE, TINY * k) and n * n <= most:
+        if n <= max(FULL_MATRIX_MAX_SAMPLES, TINY_CLASS * k) and n * n <= most:
             self.made = n * n
             if rows.dtype == np.float64 and 2 * n <= SMALL * k:
                 self.values = np.empty(n * n, dtype=rows.dtype)
@@ -154,7 +480,7 @@ class Runs:
         return True
 
 
-class Search:
+class PairSearch:
     """Solving the problems of all pairs.
 
     Parameters
@@ -173,9 +499,9 @@ class Search:
     bounds, variables : (ndarray, ndarray), each of shape (n_variables,)
         Lower and upper; beta and its gradient.
     steps, reasons : ndarray of int of shape (n_pairs,)
-        Taken so far; position in ``whole_matrix.REASONS``, ``UNKNOWN`` for a pair that goes on.
+        Taken so far; position in ``smo.REASONS``, ``ROWS_MISSING`` for a pair that goes on.
     is_alone : ndarray of bool of shape (n_pairs,)
-        Which pairs were handed to ``driver.solve_box``, whose result is checked already.
+        Which pairs were handed to ``solver.solve_qp``, whose result is checked already.
     checks, evaluations : int
         Of pairs in float64, and the kernel values that these took.
     """
@@ -198,27 +524,29 @@ class Search:
         self.variables = np.zeros(len(bound)), layout.signs.copy()
         n_pairs = len(layout.first)
         self.steps = np.zeros(n_pairs, dtype=np.int64)
-        self.reasons = np.full(n_pairs, UNKNOWN)
+        self.reasons = np.full(n_pairs, ROWS_MISSING)
         self.is_alone = np.zeros(n_pairs, dtype=bool)
         self.checks = self.evaluations = 0
 
     def run(self) -> JointSolution:
-        """Search until every pair has ended."""
+        """PairSearch until every pair has ended."""
         source = self.source
         before = source.kernel_evaluations
         maker: Rows = SourceRows(source, np.float64)
-        is_large = source.n_samples > max(EXACT, TINY * (len(self.layout.starts) - 1))
+        is_large = source.n_samples > max(
+            FLOAT32_MIN_SAMPLES, TINY_CLASS * (len(self.layout.starts) - 1)
+        )
         if is_large and can_be_single(source, maker.diagonal):
             maker = float32_rows(source)
-        runs = Runs(maker, self.layout.starts, self.cache_mb, self.crew)
+        runs = ClassRows(maker, self.layout.starts, self.cache_mb, self.crew)
         last = np.full(len(self.reasons), np.inf)
         while True:
-            ended = self.reasons != UNKNOWN
+            ended = self.reasons != ROWS_MISSING
             self.go_on(runs)
             if maker.dtype == np.float64:
                 break
             self.check(np.flatnonzero(~ended), last)
-            if not np.any(self.reasons == UNKNOWN):
+            if not np.any(self.reasons == ROWS_MISSING):
                 break
         made = source.kernel_evaluations - before + maker.evaluations + self.evaluations
         return self.solution({"kernel_evaluations": made, "updates": int(self.steps.sum())})
@@ -238,7 +566,7 @@ class Search:
             {**work, "checks": self.checks, **self.support()},
         )
 
-    def go_on(self, runs: Runs) -> None:
+    def go_on(self, runs: ClassRows) -> None:
         """Take steps until no pair needs a run; those that there is no room for end alone."""
         layout, ends = self.layout, (self.tol, self.max_iter)
         wanted = np.zeros(runs.slots.shape, dtype=bool)
@@ -257,16 +585,16 @@ class Search:
             if not np.any(wanted):
                 return
             if not runs.make(wanted):
-                for p in np.flatnonzero(self.reasons == UNKNOWN):
+                for p in np.flatnonzero(self.reasons == ROWS_MISSING):
                     self.solve_alone(int(p))
                 return
             wanted[:] = False
 
-    def box(self, p: int) -> Box:
-        """Return the box of pair `p`."""
+    def problem(self, p: int) -> QPProblem:
+        """Return the problem of pair `p`."""
         own = self.layout.variables(p)
         signs, low, high = self.layout.signs[own], self.bounds[0][own], self.bounds[1][own]
-        return Box(signs, low, high, np.zeros(len(signs), dtype=np.int64), 1)
+        return QPProblem(signs, low, high, np.zeros(len(signs), dtype=np.int64), 1)
 
     def check(self, pairs: np.ndarray, last: np.ndarray) -> None:
         """Check pairs in float64: a violation sends one on, and alone where float32 is at its end.
@@ -278,7 +606,7 @@ class Search:
             The gap that each had when it was last checked; changed in place.
         """
         pairs = pairs[(self.reasons[pairs] != MAX_ITER) & ~self.is_alone[pairs]]
-        all_of_few = len(self.layout.order) <= CHECKED
+        all_of_few = len(self.layout.order) <= CHECK_ALL_MAX_SAMPLES
         if all_of_few:
             self.correct_all(pairs)
         self.checks += len(pairs)
@@ -286,14 +614,14 @@ class Search:
             if not all_of_few:
                 self.correct(int(p))
             own = self.layout.variables(int(p))
-            top, bottom = extremes(*(each[own] for each in (*self.bounds, *self.variables)))
-            gap = top - bottom
+            m, M = up_low_extremes(*(each[own] for each in (*self.bounds, *self.variables)))
+            gap = m - M
             if gap <= self.tol:
                 self.reasons[p] = CONVERGED
-            elif not gap <= PROGRESS * last[p] or self.reasons[p] == STALLED:
+            elif not gap <= MIN_PROGRESS * last[p] or self.reasons[p] == STALLED:
                 self.solve_alone(int(p))
             else:
-                self.reasons[p] = UNKNOWN
+                self.reasons[p] = ROWS_MISSING
             last[p] = gap
 
     def correct_all(self, pairs: np.ndarray) -> None:
@@ -337,9 +665,9 @@ class Search:
     def solve_alone(self, p: int) -> None:
         """Go on with one pair by itself."""
         own = self.layout.variables(p)
-        found = solve_box(
+        found = solve_qp(
             self.source.subset(self.layout.places[own]),
-            self.box(p),
+            self.problem(p),
             start=self.variables[0][own],
             tol=self.tol,
             max_iter=self.max_iter - int(self.steps[p]),
@@ -363,7 +691,7 @@ class Search:
 
 def suits(sizes: np.ndarray) -> bool:
     """Return whether classes of these sizes are solved so: no pair is too large."""
-    return int(np.sort(sizes)[-2:].sum()) <= LARGEST_PAIR
+    return int(np.sort(sizes)[-2:].sum()) <= JOINT_MAX_PAIR
 
 
 def solve_pairs(
@@ -388,13 +716,15 @@ def solve_pairs(
     weights : ndarray of shape (n_samples,), optional
         What multiplies C for each sample, class by class.
     tol, max_iter, cache_mb, n_jobs
-        As for :func:`~svmbench.core.csvc.driver.solve_box`; `max_iter` is that of a pair.
+        As for :func:`~svmbench.core.csvc.driver.solve_qp`; `max_iter` is that of a pair.
         The solution is the same, bit by bit, whatever the number of threads.
     """
     weighted = 1.0 if weights is None else weights[layout.places]
     bound = np.full(len(layout.places), C) * weighted
     with Crew(n_jobs) as crew:
-        search = Search(source, layout, bound, crew, tol=tol, max_iter=max_iter, cache_mb=cache_mb)
+        search = PairSearch(
+            source, layout, bound, crew, tol=tol, max_iter=max_iter, cache_mb=cache_mb
+        )
         return search.run()
 
 
@@ -404,8 +734,10 @@ def warm_up() -> None:
     layout = Layout.of(np.array([0, 0, 1, 1, 2, 2]), [0, 0, 1], [1, 2, 2])
     source = KernelSource.from_inputs(X, KernelFunction("rbf", 1.0))
     for maker in (SourceRows(source, np.float64), DenseRows(X, KernelFunction("rbf", 1.0))):
-        search = Search(source, layout, np.ones(12), Crew(1), tol=1e-3, max_iter=9, cache_mb=1.0)
-        search.go_on(Runs(maker, layout.starts, 1.0, Crew(1)))
+        search = PairSearch(
+            source, layout, np.ones(12), Crew(1), tol=1e-3, max_iter=9, cache_mb=1.0
+        )
+        search.go_on(ClassRows(maker, layout.starts, 1.0, Crew(1)))
         search.check(np.arange(3), np.full(3, np.inf))
         search.correct(0)
         search.solution({})

@@ -14,8 +14,8 @@ from small_problems import needs_jit
 
 from svmbench import CSVC
 from svmbench.base.compiled import JIT_DISABLED
-from svmbench.core.csvc import all_pairs, pair_loops
-from svmbench.core.csvc.pair_loops import ask_ahead, steps_of_pair, steps_of_small_pair
+from svmbench.core.csvc import pairs
+from svmbench.core.csvc.pairs import ask_ahead, steps_of_pair, steps_of_small_pair
 from svmbench.core.kernels.float32_rows import DenseRows, SourceRows
 from svmbench.core.kernels.kernels import KernelFunction, KernelSource
 from svmbench.core.kernels.threads import Crew
@@ -28,12 +28,12 @@ TIGHT = {"C": 3.0, "gamma": 0.4, "tol": 1e-8}
 
 #: Ways to the rows: all in float64; all in float32; some in float32, as they are asked for; some in
 #: float64.
-SINGLE = {"EXACT": 1, "TINY": 1}
+SINGLE = {"FLOAT32_MIN_SAMPLES": 1, "TINY_CLASS": 1}
 WAYS = {
     "exact": {},
     "single": SINGLE,
-    "asked": {**SINGLE, "CHECKED": 1, "AT_ONCE": 1},
-    "asked-double": {"EXACT": 10_000, "TINY": 0, "AT_ONCE": 1},
+    "asked": {**SINGLE, "CHECK_ALL_MAX_SAMPLES": 1, "FULL_MATRIX_MAX_SAMPLES": 1},
+    "asked-double": {"FLOAT32_MIN_SAMPLES": 10_000, "TINY_CLASS": 0, "FULL_MATRIX_MAX_SAMPLES": 1},
 }
 
 
@@ -68,12 +68,12 @@ def gaps(model, X, y, weights=None):
 @pytest.fixture(params=WAYS)
 def way(request, monkeypatch):
     for name, value in WAYS[request.param].items():
-        monkeypatch.setattr(all_pairs, name, value)
+        monkeypatch.setattr(pairs, name, value)
     return request.param
 
 
 def alone(monkeypatch):
-    monkeypatch.setattr(all_pairs, "suits", lambda sizes: False)
+    monkeypatch.setattr(pairs, "suits", lambda sizes: False)
 
 
 @needs_jit
@@ -117,7 +117,7 @@ def test_what_single_precision_gets_wrong_is_found(factor, monkeypatch):
     # Rows that are wrong in the third digit: the check has to send every pair on. In the first:
     # steps on them get nowhere, and each pair has to go on alone, in the end in float64.
     for name, value in WAYS["asked"].items():
-        monkeypatch.setattr(all_pairs, name, value)
+        monkeypatch.setattr(pairs, name, value)
     honest = DenseRows.fill
 
     def wrong(self, samples, columns, start, stop, out, at, left=0):
@@ -135,7 +135,7 @@ def test_what_single_precision_gets_wrong_is_found(factor, monkeypatch):
 
 def test_only_rows_that_are_asked_for_are_made(monkeypatch):
     for name, value in WAYS["asked"].items():
-        monkeypatch.setattr(all_pairs, name, value)
+        monkeypatch.setattr(pairs, name, value)
     # Classes far from each other: few samples are support vectors.
     draw = np.random.default_rng(0)
     y = np.repeat(np.arange(3), 60)
@@ -147,7 +147,7 @@ def test_only_rows_that_are_asked_for_are_made(monkeypatch):
 
 def test_without_room_for_the_rows_each_pair_goes_on_alone(monkeypatch):
     for name, value in WAYS["asked"].items():
-        monkeypatch.setattr(all_pairs, name, value)
+        monkeypatch.setattr(pairs, name, value)
     X, y = classes(n=200)
     wide, narrow = CSVC(**TIGHT).fit(X, y), CSVC(**TIGHT, cache_mb=0.02).fit(X, y)
     assert narrow.objective_ == pytest.approx(wide.objective_, rel=1e-6)
@@ -158,7 +158,7 @@ def test_without_room_for_the_rows_each_pair_goes_on_alone(monkeypatch):
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
 def test_threads_change_nothing(form, monkeypatch):
     for name, value in WAYS["asked"].items():
-        monkeypatch.setattr(all_pairs, name, value)
+        monkeypatch.setattr(pairs, name, value)
     # More samples than a part of a row has that one thread makes.
     X, y = classes(n=1500)
     one, two = (CSVC(C=5.0, gamma=0.5, n_jobs=jobs).fit(form(X), y) for jobs in (1, 3))
@@ -222,8 +222,8 @@ def test_what_is_not_solved_together_is_solved_alone(change, monkeypatch):
 
 
 def test_pairs_that_are_too_large_are_solved_alone():
-    assert all_pairs.suits(np.array([2000, 2000, 5]))
-    assert not all_pairs.suits(np.array([2001, 5, 2000]))
+    assert pairs.suits(np.array([2000, 2000, 5]))
+    assert not pairs.suits(np.array([2001, 5, 2000]))
 
 
 def test_a_model_is_no_larger_than_its_support_vectors_ask_for():
@@ -289,7 +289,7 @@ def test_all_runs_are_blocks_of_two_classes(sizes):
     X = np.random.default_rng(0).normal(size=(sum(sizes), 2))
     source = KernelSource.from_inputs(X, KernelFunction("rbf", 1.0))
     starts = np.append(0, np.cumsum(sizes))
-    runs = all_pairs.Runs(SourceRows(source, np.float64), starts, 1000.0, Crew(1))
+    runs = pairs.ClassRows(SourceRows(source, np.float64), starts, 1000.0, Crew(1))
     assert runs.are_whole
     K = source.rows(np.arange(len(X)))
     for c, (begin, end) in enumerate(pairwise(starts)):
@@ -305,7 +305,7 @@ def test_a_small_pair_takes_the_same_steps_on_a_copy():
     X = rng.normal(size=(120, 3)) + rng.normal(size=(3, 3))[codes]
     source = KernelSource.from_inputs(X, KernelFunction("rbf", 1.0))
     layout = Layout.of(codes, [0, 0, 1], [1, 2, 2])
-    runs = all_pairs.Runs(SourceRows(source, np.float64), layout.starts, 1000.0, Crew(1))
+    runs = pairs.ClassRows(SourceRows(source, np.float64), layout.starts, 1000.0, Crew(1))
     signs = layout.signs[layout.variables(1)]
     bounds = np.minimum(signs, 0.0), np.maximum(signs, 0.0)
     parts = raw(runs.values), (raw(runs.slots[0]), raw(runs.slots[2])), raw(runs.rows.diagonal)
@@ -334,8 +334,8 @@ def test_small_pairs_alone_are_copied(monkeypatch):
         called.append(len(given[6][0]))
         return steps_of_small_pair(*given)
 
-    monkeypatch.setattr(pair_loops, "steps_of_small_pair", listened)
-    monkeypatch.setattr(pair_loops, "SMALL", 12)
+    monkeypatch.setattr(pairs, "steps_of_small_pair", listened)
+    monkeypatch.setattr(pairs, "SMALL", 12)
     y = np.repeat([0, 1, 2], [4, 8, 9])
     X = np.random.default_rng(0).normal(size=(21, 2))
     CSVC().fit(X, y)
@@ -346,7 +346,7 @@ def test_runs_end_where_their_memory_does():
     X = np.random.default_rng(0).normal(size=(5000, 2))
     source = KernelSource.from_inputs(X, KernelFunction("rbf", 1.0))
     starts = np.array([0, 2000, 5000])
-    runs = all_pairs.Runs(all_pairs.float32_rows(source), starts, 0.1, Crew(1))
+    runs = pairs.ClassRows(pairs.float32_rows(source), starts, 0.1, Crew(1))
     assert len(runs.values) == 26214  # 0.1 MiB of float32
     wanted = np.zeros((2, 5000), dtype=bool)
     wanted[0, [1, 9, 3000]] = wanted[1, [9, 7, 8, 4999]] = True
@@ -381,7 +381,7 @@ def test_a_pair_asks_for_what_it_needs_and_for_both_ends_of_each_class():
 
 def test_a_row_is_made_at_the_classes_of_its_pairs_alone(monkeypatch):
     for name, value in WAYS["asked"].items():
-        monkeypatch.setattr(all_pairs, name, value)
+        monkeypatch.setattr(pairs, name, value)
     draw = np.random.default_rng(0)
     y = np.repeat(np.arange(6), 80)
     X = np.column_stack([3.0 * y, np.zeros_like(y)]) + draw.normal(size=(len(y), 2))

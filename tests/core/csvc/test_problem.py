@@ -10,10 +10,10 @@ from sklearn.svm import SVC, NuSVC, OneClassSVM
 from small_problems import make_problem, needs_jit
 
 from svmbench.base.compiled import JIT_DISABLED
-from svmbench.core.csvc import CSVC, driver, fill, make_box, solve_box, thresholds, working_sets
-from svmbench.core.csvc.box import limits
-from svmbench.core.csvc.exact import near_gap
-from svmbench.core.csvc.passes import best_in_rectangle, place
+from svmbench.core.csvc import CSVC, fill, make_qp, solve_qp, solver, thresholds, working_sets
+from svmbench.core.csvc.check import near_violation
+from svmbench.core.csvc.problem import up_low_sets
+from svmbench.core.csvc.smo import place, solve_two
 from svmbench.core.kernels.kernels import KernelFunction, KernelSource
 
 KINDS = ("c-svc", "weighted c-svc", "one-class", "nu-svc", "no offset", "svdd")
@@ -25,20 +25,20 @@ def box_of(kind, K, y):
     n, low, high = len(y), np.minimum(y, 0.0), np.maximum(y, 0.0)
     zero = np.zeros(n)
     if kind == "c-svc":
-        return make_box(y, 3.0 * low, 3.0 * high), zero
+        return make_qp(y, 3.0 * low, 3.0 * high), zero
     if kind == "weighted c-svc":
         weights = np.linspace(0.2, 5.0, n)
-        return make_box(y, weights * low, weights * high), zero
+        return make_qp(y, weights * low, weights * high), zero
     if kind == "no offset":
-        return make_box(y, 3.0 * low, 3.0 * high, "none"), zero
+        return make_qp(y, 3.0 * low, 3.0 * high, "none"), zero
     if kind == "one-class":
-        return make_box(zero, zero, np.ones(n)), fill(0.3 * n, np.ones(n))
+        return make_qp(zero, zero, np.ones(n)), fill(0.3 * n, np.ones(n))
     if kind == "svdd":
         high = np.full(n, 0.1)
-        return make_box(0.5 * np.diag(K), zero, high), fill(1.0, high)
+        return make_qp(0.5 * np.diag(K), zero, high), fill(1.0, high)
     share = 0.4 * n / 2.0
     start = fill(share, high) - fill(share, -low)
-    return make_box(zero, low, high, (y < 0).astype(int)), start
+    return make_qp(zero, low, high, (y < 0).astype(int)), start
 
 
 def rules(box):
@@ -97,10 +97,10 @@ def test_same_solution_as_a_qp_solver(kind, way, monkeypatch):
     K = RBF.between(X, X)
     box, start = box_of(kind, K, y)
     if way == "sets":
-        monkeypatch.setattr(driver, "WHOLE", 0)
+        monkeypatch.setattr(solver, "FULL_MATRIX_MAX_SAMPLES", 0)
         monkeypatch.setattr(working_sets, "WORKING", 8)
     source = KernelSource.precomputed(K) if way == "stored" else KernelSource.from_inputs(X, RBF)
-    found = solve_box(source, box, start=start, tol=1e-10)
+    found = solve_qp(source, box, start=start, tol=1e-10)
     expected = qp(K, box, start)
     assert found.stop_reason == "converged"
     assert found.steps > 5
@@ -122,11 +122,11 @@ def test_working_sets_shrink_to_the_same_solution(kind, tol, monkeypatch):
     X, y = make_problem(n=300, d=8)
     K = RBF.between(X, X)
     box, start = box_of(kind, K, y.astype(float))
-    whole = solve_box(KernelSource.precomputed(K), box, start=start, tol=1e-9)
-    monkeypatch.setattr(driver, "WHOLE", 0)
+    whole = solve_qp(KernelSource.precomputed(K), box, start=start, tol=1e-9)
+    monkeypatch.setattr(solver, "FULL_MATRIX_MAX_SAMPLES", 0)
     monkeypatch.setattr(working_sets, "WORKING", 24)
     monkeypatch.setattr(working_sets, "CUT_AT", 1.0)
-    found = solve_box(KernelSource.from_inputs(X, RBF), box, start=start, tol=tol, cache_mb=0.2)
+    found = solve_qp(KernelSource.from_inputs(X, RBF), box, start=start, tol=tol, cache_mb=0.2)
     assert found.stop_reason == "converged"
     assert violation(K, box, found.beta) <= tol * (1 + 1e-6)
     excess = value(K, box, found.beta) - value(K, box, whole.beta)
@@ -138,8 +138,8 @@ def test_sample_weights_as_scikit_learn_has_them():
     X, y = make_problem(n=150, d=6)
     weights = np.random.default_rng(0).uniform(0.1, 3.0, 150)
     theirs = SVC(C=2.0, gamma=1.3, tol=1e-8).fit(X, y, sample_weight=weights)
-    box = make_box(y, 2.0 * weights * np.minimum(y, 0), 2.0 * weights * np.maximum(y, 0))
-    found = solve_box(KernelSource.from_inputs(X, RBF), box, tol=1e-8)
+    box = make_qp(y, 2.0 * weights * np.minimum(y, 0), 2.0 * weights * np.maximum(y, 0))
+    found = solve_qp(KernelSource.from_inputs(X, RBF), box, tol=1e-8)
     f = RBF.between(X, X) @ found.beta + thresholds(box, found.beta, found.v)[0]
     assert_allclose(f, theirs.decision_function(X), atol=1e-6)
 
@@ -149,8 +149,8 @@ def test_sample_weights_as_scikit_learn_has_them():
 def test_one_class_as_scikit_learn_has_it(nu):
     X, _ = make_problem(n=150, d=6)
     theirs = OneClassSVM(nu=nu, gamma=1.3, tol=1e-8).fit(X)
-    box = make_box(np.zeros(150), np.zeros(150), np.ones(150))
-    found = solve_box(
+    box = make_qp(np.zeros(150), np.zeros(150), np.ones(150))
+    found = solve_qp(
         KernelSource.from_inputs(X, RBF), box, start=fill(nu * 150, np.ones(150)), tol=1e-8
     )
     K = RBF.between(X, X)
@@ -167,9 +167,9 @@ def test_nu_svc_as_scikit_learn_has_it(nu):
     X, y = make_problem(n=150, d=6)
     theirs = NuSVC(nu=nu, gamma=1.3, tol=1e-8).fit(X, y)
     low, high = np.minimum(y, 0.0), np.maximum(y, 0.0)
-    box = make_box(np.zeros(150), low, high, (y < 0).astype(int))
+    box = make_qp(np.zeros(150), low, high, (y < 0).astype(int))
     start = fill(nu * 75, high) - fill(nu * 75, -low)
-    found = solve_box(KernelSource.from_inputs(X, RBF), box, start=start, tol=1e-8)
+    found = solve_qp(KernelSource.from_inputs(X, RBF), box, start=start, tol=1e-8)
     one, other = thresholds(box, found.beta, found.v)
     # v = -K beta is rho - b on the positive margin with its sign turned, and rho + b on the other.
     margin, b = 0.5 * (other - one), 0.5 * (one + other)
@@ -183,8 +183,8 @@ def test_bounded_nu_svm_on_a_signed_kernel():
     X, y = make_problem(n=120, d=5)
     Q = np.outer(y, y) * (RBF.between(X, X) + 1.0)
     high = np.full(120, 1.0 / 120)
-    box = make_box(np.zeros(120), np.zeros(120), high)
-    found = solve_box(KernelSource.precomputed(Q), box, start=fill(0.4, high), tol=1e-11)
+    box = make_qp(np.zeros(120), np.zeros(120), high)
+    found = solve_qp(KernelSource.precomputed(Q), box, start=fill(0.4, high), tol=1e-11)
     assert violation(Q, box, found.beta) <= 1.01e-11
     assert found.beta.sum() == pytest.approx(0.4, rel=1e-12)
 
@@ -198,7 +198,7 @@ def problems(draw):
     low = rng.integers(-2, 1, n).astype(float)
     high = low + rng.integers(0, 3, n) * rng.random(n)
     kept = draw(st.sampled_from(["sum", "none", rng.integers(0, 3, n)]))
-    box = make_box(rng.normal(size=n), low, high, kept)
+    box = make_qp(rng.normal(size=n), low, high, kept)
     return K, box, low + rng.random(n) * (high - low)
 
 
@@ -206,7 +206,7 @@ def problems(draw):
 @given(problems())
 def test_the_rules_of_every_box_hold(problem):
     K, box, start = problem
-    found = solve_box(KernelSource.precomputed(K), box, start=start, tol=1e-6, max_iter=20_000)
+    found = solve_qp(KernelSource.precomputed(K), box, start=start, tol=1e-6, max_iter=20_000)
     assert found.stop_reason == "converged"
     assert np.all(found.beta >= box.low)
     assert np.all(found.beta <= box.high)
@@ -218,13 +218,13 @@ def test_the_rules_of_every_box_hold(problem):
 def test_boxes_that_are_none():
     zero, one = np.zeros(3), np.ones(3)
     with pytest.raises(ValueError, match=r"linear has shape \(3,\), high has shape \(2,\)"):
-        make_box(zero, zero, np.ones(2))
+        make_qp(zero, zero, np.ones(2))
     with pytest.raises(ValueError, match="a lower bound is above its upper bound"):
-        make_box(zero, one, zero)
+        make_qp(zero, one, zero)
     with pytest.raises(ValueError, match="kept must be 'sum', 'none' or an array"):
-        make_box(zero, zero, one, "all")
+        make_qp(zero, zero, one, "all")
     with pytest.raises(ValueError, match="groups must be"):
-        make_box(zero, zero, one, np.array([0, -1, 1]))
+        make_qp(zero, zero, one, np.array([0, -1, 1]))
     with pytest.raises(ValueError, match="upper bounds add up to 3, less than the 4 that"):
         fill(4.0, one)
 
@@ -244,9 +244,7 @@ def test_two_variables_in_a_rectangle(seed):
     if seed % 4 == 0:
         # Inside, the gradient vanishes.
         least, most = np.full(2, -100.0), np.full(2, 100.0)
-    found = np.array(
-        best_in_rectangle(tuple(g), (K[0, 0], K[1, 1], K[0, 1]), tuple(least), tuple(most))
-    )
+    found = np.array(solve_two(tuple(g), (K[0, 0], K[1, 1], K[0, 1]), tuple(least), tuple(most)))
     assert np.all(found >= least)
     assert np.all(found <= most)
     # A projected step along the gradient leads back to the optimum, and from nowhere else.
@@ -268,23 +266,23 @@ def test_limits_of_one_sum_of_none_and_of_several():
     v, beta = np.array([3.0, 1.0, -1.0, -2.0]), np.array([1.0, 0.5, 0.0, 0.5])
     low, high = np.zeros(4), np.ones(4)
     # The first can only go down, the third only up.
-    one = limits(make_box(v, low, high), beta, v)
+    one = up_low_sets(make_qp(v, low, high), beta, v)
     assert (one.top, one.bottom, one.gap) == (1.0, -2.0, 3.0)
-    none = limits(make_box(v, low, high, "none"), beta, v - 2.0)
+    none = up_low_sets(make_qp(v, low, high, "none"), beta, v - 2.0)
     assert (none.top, none.bottom, none.gap) == (0.0, -4.0, 4.0)
-    none = limits(make_box(v, low, high, "none"), beta, v + 3.0)
+    none = up_low_sets(make_qp(v, low, high, "none"), beta, v + 3.0)
     assert (none.top, none.bottom, none.gap) == (4.0, 0.0, 4.0)
-    two = limits(make_box(v, low, high, np.array([0, 0, 1, 1])), beta, v)
+    two = up_low_sets(make_qp(v, low, high, np.array([0, 0, 1, 1])), beta, v)
     assert np.array_equal(two.top, [1.0, 1.0, -1.0, -1.0])
     assert np.array_equal(two.bottom, [1.0, 1.0, -2.0, -2.0])
     assert two.gap == 1.0
 
 
 def test_only_samples_near_the_gap_are_checked():
-    box = make_box(np.zeros(5), np.zeros(5), np.ones(5))
+    box = make_qp(np.zeros(5), np.zeros(5), np.ones(5))
     beta, v = np.array([0.0, 0.0, 0.5, 1.0, 1.0]), np.array([-5.0, -1.05, -1.0, -0.95, 5.0])
-    assert near_gap(box, beta, v, 0.01).tolist() == [False, False, True, False, False]
-    assert near_gap(box, beta, v, 0.1).tolist() == [False, True, True, True, False]
+    assert near_violation(box, beta, v, 0.01).tolist() == [False, False, True, False, False]
+    assert near_violation(box, beta, v, 0.1).tolist() == [False, True, True, True, False]
 
 
 @needs_jit

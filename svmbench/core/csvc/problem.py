@@ -24,20 +24,45 @@ SVDD                          half the diagonal     0 and C               one (i
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from svmbench.base.compiled import compiled, compiled_sums
+from svmbench.base.compiled import JIT_DISABLED, compiled, compiled_sums, wide_vectors
 from svmbench.core.numeric.arrays import raw
 
 #: Rounding that a sum may have, as a share of it.
 SLACK = 1e-12
 
 
+def _python_larger(a: float, b: float) -> float:
+    """Return the larger of two numbers, neither of them NaN."""
+    return a if a > b else b
+
+
+def _make_larger() -> Any:
+    from numba.extending import intrinsic
+
+    @intrinsic
+    def larger(typing_context: Any, a: Any, b: Any) -> Any:
+        """Return the larger of two numbers of one type, neither of them NaN."""
+
+        def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            # Without NaN and signed zero the order of a maximum is free, so it vectorises.
+            flags = ("nnan", "nsz")
+            return builder.select(builder.fcmp_ordered(">", *args, flags=flags), *args, flags=flags)
+
+        return a(a, a), emit
+
+    return larger
+
+
+larger: Any = _python_larger if JIT_DISABLED else _make_larger()
+
+
 @dataclass(frozen=True)
-class Box:
-    """What defines a problem beside its kernel matrix; made by :func:`make_box`.
+class QPProblem:
+    """What defines a problem beside its kernel matrix; made by :func:`make_qp`.
 
     Attributes
     ----------
@@ -55,16 +80,16 @@ class Box:
     group: np.ndarray
     n_sums: int
 
-    def take(self, positions: np.ndarray) -> Box:
-        """Return the box of some of the variables."""
+    def take(self, positions: np.ndarray) -> QPProblem:
+        """Return the problem of some of the variables."""
         linear, low, high = self.linear[positions], self.low[positions], self.high[positions]
-        return Box(linear, low, high, self.group[positions], self.n_sums)
+        return QPProblem(linear, low, high, self.group[positions], self.n_sums)
 
 
-def make_box(
+def make_qp(
     linear: np.ndarray, low: np.ndarray, high: np.ndarray, kept: str | np.ndarray = "sum"
-) -> Box:
-    """Return a problem's box.
+) -> QPProblem:
+    """Return a problem's problem.
 
     Parameters
     ----------
@@ -80,7 +105,9 @@ def make_box(
             msg = f"linear has shape {shape}, {name} has shape {np.shape(bound)}: make them equal"
             raise ValueError(msg)
     if np.any(np.asarray(low) > np.asarray(high)):
-        raise ValueError("a lower bound is above its upper bound: no variable can be in that box")
+        raise ValueError(
+            "a lower bound is above its upper bound: no variable can be in that problem"
+        )
     if isinstance(kept, str):
         if kept not in ("sum", "none"):
             msg = f"kept must be 'sum', 'none' or an array of groups, got kept={kept!r}"
@@ -93,7 +120,7 @@ def make_box(
             msg = f"groups must be {shape} numbers from 0 on, one a variable"
             raise ValueError(msg)
     p, least, most = (np.array(part, dtype=np.float64) for part in (linear, low, high))
-    return Box(p, least, most, group, n_sums)
+    return QPProblem(p, least, most, group, n_sums)
 
 
 def fill(total: float, high: np.ndarray) -> np.ndarray:
@@ -125,10 +152,10 @@ def label_bounds(y: np.ndarray, C: float) -> tuple[np.ndarray, np.ndarray]:
     return low, high
 
 
-def csvc_box(
+def csvc_problem(
     y: np.ndarray, C: float, *, offset: bool = True, weights: np.ndarray | None = None
-) -> Box:
-    """Return the box of a C-SVC; without an offset no sum is kept.
+) -> QPProblem:
+    """Return the problem of a C-SVC; without an offset no sum is kept.
 
     Parameters
     ----------
@@ -142,70 +169,70 @@ def csvc_box(
     low, high = label_bounds(raw(y), C)
     if weights is not None:
         low, high = low * weights, high * weights
-    return Box(y, low, high, np.zeros(len(y), dtype=np.int64), int(offset))
+    return QPProblem(y, low, high, np.zeros(len(y), dtype=np.int64), int(offset))
 
 
-class Limits(NamedTuple):
+class UpLowSets(NamedTuple):
     """Where a problem stands.
 
     Attributes
     ----------
-    rising, falling : ndarray of shape (n,)
+    v_up, v_low : ndarray of shape (n,)
         Gradient of what can go up (else -inf), of what can go down (else inf).
-    top, bottom : float or ndarray of shape (n,)
+    m, M : float or ndarray of shape (n,)
         The largest of the first and the smallest of the second; where several sums are kept, for
         each variable those of its own group.
     """
 
-    rising: np.ndarray
-    falling: np.ndarray
-    top: float | np.ndarray
-    bottom: float | np.ndarray
+    v_up: np.ndarray
+    v_low: np.ndarray
+    m: float | np.ndarray
+    M: float | np.ndarray
 
     @property
     def gap(self) -> float:
         """By how much the conditions are violated, if above 0."""
-        widths = self.top - self.bottom
+        widths = self.m - self.M
         return float(widths.max()) if isinstance(widths, np.ndarray) else widths
 
 
 @compiled
-def split(
+def split_up_low(
     low: np.ndarray,
     high: np.ndarray,
     beta: np.ndarray,
     v: np.ndarray,
-    rising: np.ndarray,
-    falling: np.ndarray,
+    v_up: np.ndarray,
+    v_low: np.ndarray,
 ) -> tuple[float, float]:
-    """Write `v` of what can go up (else -inf) and down (else inf); return their extremes."""
-    top, bottom = -np.inf, np.inf
+    """Write `v` of what can go up (else -inf) and down (else inf); return their up_low_extremes."""
+    m, M = -np.inf, np.inf
     for k in range(len(v)):
-        rising[k] = v[k] if beta[k] < high[k] else -np.inf
-        falling[k] = v[k] if beta[k] > low[k] else np.inf
-        top, bottom = max(top, rising[k]), min(bottom, falling[k])
-    return top, bottom
+        v_up[k] = v[k] if beta[k] < high[k] else -np.inf
+        v_low[k] = v[k] if beta[k] > low[k] else np.inf
+        m, M = max(m, v_up[k]), min(M, v_low[k])
+    return m, M
 
 
-def limits(box: Box, beta: np.ndarray, v: np.ndarray) -> Limits:
-    """Return the gradient of what can move, by direction, with its extremes.
+def up_low_sets(problem: QPProblem, beta: np.ndarray, v: np.ndarray) -> UpLowSets:
+    """Return the gradient of what can move, by direction, with its up_low_extremes.
 
     Parameters
     ----------
-    box : Box
+    problem : QPProblem
     beta, v : ndarray of shape (n,)
         Variables and gradient.
     """
-    rising, falling = np.empty(len(v)), np.empty(len(v))
-    top, bottom = split(box.low, box.high, beta, v, rising, falling)
-    if box.n_sums == 0:
-        top, bottom = max(top, 0.0), min(bottom, 0.0)
-    if box.n_sums <= 1:
-        return Limits(rising, falling, top, bottom)
-    tops, bottoms = np.full(box.n_sums, -np.inf), np.full(box.n_sums, np.inf)
-    np.maximum.at(tops, box.group, rising)
-    np.minimum.at(bottoms, box.group, falling)
-    return Limits(rising, falling, tops[box.group], bottoms[box.group])
+    v_up, v_low = np.empty(len(v)), np.empty(len(v))
+    m, M = split_up_low(problem.low, problem.high, beta, v, v_up, v_low)
+    if problem.n_sums == 0:
+        m, M = max(m, 0.0), min(M, 0.0)
+    if problem.n_sums <= 1:
+        return UpLowSets(v_up, v_low, m, M)
+    m_of, M_of = np.full(problem.n_sums, -np.inf), np.full(problem.n_sums, np.inf)
+    np.maximum.at(m_of, problem.group, v_up)
+    np.minimum.at(M_of, problem.group, v_low)
+    return UpLowSets(v_up, v_low, m_of[problem.group], M_of[problem.group])
 
 
 @compiled
@@ -221,20 +248,20 @@ def threshold(low: np.ndarray, high: np.ndarray, beta: np.ndarray, v: np.ndarray
         Bounds, variables and gradient of one group, at its optimum.
     """
     total, free = 0.0, 0
-    top, bottom = -np.inf, np.inf
+    m, M = -np.inf, np.inf
     for k in range(len(beta)):
         if low[k] < beta[k] < high[k]:
             total += v[k]
             free += 1
         if beta[k] < high[k]:
-            top = max(top, v[k])
+            m = max(m, v[k])
         if beta[k] > low[k]:
-            bottom = min(bottom, v[k])
+            M = min(M, v[k])
     if free:
         return total / free
-    if top == -np.inf:
-        return bottom
-    return top if bottom == np.inf else 0.5 * (top + bottom)
+    if m == -np.inf:
+        return M
+    return m if np.inf == M else 0.5 * (m + M)
 
 
 @compiled_sums
@@ -262,19 +289,35 @@ def duality_gap(
     return total
 
 
-def gap_of_box(box: Box, beta: np.ndarray, v: np.ndarray) -> float:
-    """Return :func:`duality_gap` of any box, at the thresholds that a model would have."""
-    b = thresholds(box, beta, v)[box.group] if box.n_sums else np.zeros(len(v))
-    return float(duality_gap(box.low, box.high, beta, v - b, 0.0))
+def gap_of_problem(problem: QPProblem, beta: np.ndarray, v: np.ndarray) -> float:
+    """Return :func:`duality_gap` of any problem, at the thresholds that a model would have."""
+    b = thresholds(problem, beta, v)[problem.group] if problem.n_sums else np.zeros(len(v))
+    return float(duality_gap(problem.low, problem.high, beta, v - b, 0.0))
 
 
-def thresholds(box: Box, beta: np.ndarray, v: np.ndarray) -> np.ndarray:
+def thresholds(problem: QPProblem, beta: np.ndarray, v: np.ndarray) -> np.ndarray:
     """Return the multiplier of each kept sum, shape (n_sums,); for a C-SVC that is its offset."""
-    if box.n_sums == 1:
-        return np.array([threshold(box.low, box.high, beta, v)])
-    found = np.empty(box.n_sums)
-    for g in range(box.n_sums):
-        own = np.flatnonzero(box.group == g)
-        part = box.take(own)
+    if problem.n_sums == 1:
+        return np.array([threshold(problem.low, problem.high, beta, v)])
+    found = np.empty(problem.n_sums)
+    for g in range(problem.n_sums):
+        own = np.flatnonzero(problem.group == g)
+        part = problem.take(own)
         found[g] = threshold(part.low, part.high, beta[own], v[own])
     return found
+
+
+@compiled
+def up_low_extremes(
+    low: np.ndarray, high: np.ndarray, beta: np.ndarray, v: np.ndarray
+) -> tuple[float, float]:
+    """Return the largest gradient of what can go up, and the smallest of what can go down.
+
+    -inf and inf where nothing can. No gradient may be NaN.
+    """
+    wide_vectors()
+    m, M = -np.inf, -np.inf
+    for k in range(len(v)):
+        m = larger(m, v[k] if beta[k] < high[k] else -np.inf)
+        M = larger(M, -v[k] if beta[k] > low[k] else -np.inf)
+    return m, -M

@@ -21,19 +21,28 @@ Deviations
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from svmbench.base.compiled import compiled
-from svmbench.core.csvc.box import label_bounds, threshold
-from svmbench.core.csvc.narrowing import NARROWED, narrowing_steps
-from svmbench.core.csvc.passes import TINY
-from svmbench.core.csvc.whole_matrix import CONVERGED
-from svmbench.core.csvc.working_sets import gather
+from svmbench.core.csvc.problem import label_bounds, threshold
+from svmbench.core.csvc.smo import (
+    CONVERGED,
+    NO_LIMIT,
+    REASONS,
+    SHRINK_MIN_SAMPLES,
+    TINY,
+    gather,
+    shrinking_steps,
+)
 from svmbench.core.kernels.row_store import subtract_rows
+from svmbench.core.models.kernel_base import KernelSolution
+from svmbench.core.numeric.arrays import raw
 from svmbench.core.numeric.submatrix import leading_product
 
 #: Few bounded multipliers: at most this share of all.
-FEW = 0.125
+LINE_MAX_BOUNDED = 0.125
 
 #: How fast a gradient must change with C for its multiplier to go along, and how many may.
 FELT, MOST = 0.05, 512
@@ -130,7 +139,7 @@ def tangent(
     nothing, change, moved = np.zeros(n), np.zeros(n), np.zeros(n)
     size = np.abs(beta)
     bounded = np.flatnonzero(size >= bound)
-    if not 0 < len(bounded) <= FEW * n:
+    if not 0 < len(bounded) <= LINE_MAX_BOUNDED * n:
         return nothing, nothing
     change[bounded] = y[bounded]
     subtract_rows(K, bounded, -change[bounded], moved, 0, n)
@@ -149,7 +158,8 @@ def advance(
 ) -> None:
     """Make of the solution at C = `before` a start for a larger C, in place.
 
-    By :func:`stretch`, or from `NARROWED` samples on by :func:`tangent` where that gains more.
+    By :func:`stretch`; or by :func:`tangent`, where that gains more and there are at least
+    `SHRINK_MIN_SAMPLES` samples.
 
     Parameters
     ----------
@@ -157,7 +167,7 @@ def advance(
     y, before, C, beta, v
         As for :func:`stretch`.
     """
-    if len(y) >= NARROWED:
+    if len(y) >= SHRINK_MIN_SAMPLES:
         change, moved = tangent(K, y, before, beta)
         # As far as all stay within the new bounds.
         most = C - before
@@ -227,10 +237,56 @@ def follow(
             if c > 0:
                 advance(K, y, values[c - 1], C, beta, v)
             low, high = label_bounds(y, C)
-            limits = tol, max_iter, share * C * n
-            steps[c], reasons[c] = narrowing_steps(K, diag, (low, high), limits, beta, v)
+            criteria = tol, max_iter, share * C * n
+            steps[c], reasons[c] = shrinking_steps(K, diag, (low, high), criteria, beta, v)
             offsets[c] = threshold(low, high, beta, v)
             settled = reasons[c] == CONVERGED
             for k in range(n):
                 settled = settled and abs(beta[k]) < C
         betas[c] = beta
+
+
+def along_c(
+    K: np.ndarray,
+    y: np.ndarray,
+    values: Sequence[float],
+    *,
+    tol: float,
+    max_iter: int,
+    gap: float | None = None,
+) -> list[KernelSolution]:
+    """Solve on a kernel matrix for each C of `values`, ascending; each solution starts the next.
+
+    Once no multiplier is at its bound, the bound does not matter: the same multipliers are the
+    solution for every larger C, and cost nothing.
+
+    Parameters
+    ----------
+    K : ndarray of shape (n, n)
+        Float32 or float64, C-ordered.
+    y : ndarray of shape (n,)
+        Labels ±1.
+    values : sequence of float
+    tol, max_iter : float, int
+        Tolerance of the violation, largest number of pair steps for each C.
+    gap : float, optional
+        Share of C n at which the duality gap ends a fit.
+    """
+    n_values = len(values)
+    betas, offsets = np.empty((n_values, len(y))), np.empty(n_values)
+    steps, reasons = np.empty(n_values, dtype=np.int64), np.empty(n_values, dtype=np.int64)
+    diag = raw(K.diagonal().copy())
+    C = np.array(values, dtype=np.float64)
+    found = betas, offsets, steps, reasons
+    ends = tol, max_iter, NO_LIMIT if gap is None else gap
+    follow(raw(K), diag, raw(y), C, ends, found)
+    return [
+        KernelSolution(
+            coefficients=betas[c],
+            b=float(offsets[c]),
+            n_iter=int(steps[c]),
+            stop_reason=REASONS[reasons[c]],
+            counters={"kernel_evaluations": K.size if c == 0 else 0, "updates": int(steps[c])},
+        )
+        for c in range(n_values)
+    ]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from svmbench.core.csvc.box import Box, limits
+from svmbench.core.csvc.problem import QPProblem, up_low_sets
 from svmbench.core.kernels.float32_rows import Blocks
 
 #: Samples within so many tolerances of the gap are checked at first.
@@ -25,11 +25,11 @@ STRIP = 256
 SAFETY = 10.0
 
 
-def near_gap(box: Box, beta: np.ndarray, v: np.ndarray, width: float) -> np.ndarray:
+def near_violation(problem: QPProblem, beta: np.ndarray, v: np.ndarray, width: float) -> np.ndarray:
     """Return which samples could be part of a violation if gradients were wrong by `width`."""
-    at = limits(box, beta, v)
-    rises = at.rising >= np.minimum(at.top, at.bottom) - width
-    return rises | (at.falling <= np.maximum(at.top, at.bottom) + width)
+    at = up_low_sets(problem, beta, v)
+    rises = at.v_up >= np.minimum(at.m, at.M) - width
+    return rises | (at.v_low <= np.maximum(at.m, at.M) + width)
 
 
 def exact_gradient(
@@ -55,15 +55,15 @@ def exact_gradient(
     return v[samples]
 
 
-def correct(
-    source: Blocks, box: Box, beta: np.ndarray, v: np.ndarray, tol: float
+def check_in_float64(
+    source: Blocks, problem: QPProblem, beta: np.ndarray, v: np.ndarray, tol: float
 ) -> tuple[float, np.ndarray]:
     """Replace the gradient near the gap by its value in float64; return the true gap.
 
     Parameters
     ----------
     source : Blocks
-    box : Box
+    problem : QPProblem
     beta, v : ndarray of shape (n_samples,)
         Variables, and gradient (changed in place).
     tol : float
@@ -77,12 +77,12 @@ def correct(
     done = np.zeros(len(v), dtype=bool)
     width, error = NEAR * tol, 0.0
     while True:
-        wanted = np.flatnonzero(near_gap(box, beta, v, width) & ~done)
+        wanted = np.flatnonzero(near_violation(problem, beta, v, width) & ~done)
         if len(wanted):
-            found = exact_gradient(source, box.linear, beta, wanted)
+            found = exact_gradient(source, problem.linear, beta, wanted)
             error = max(error, float(np.max(np.abs(found - v[wanted]))))
             v[wanted] = found
             done[wanted] = True
         if width >= SAFETY * error:
-            return limits(box, beta, v).gap, np.flatnonzero(done)
+            return up_low_sets(problem, beta, v).gap, np.flatnonzero(done)
         width = 2.0 * SAFETY * error
