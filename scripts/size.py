@@ -127,8 +127,8 @@ LIMITS = {
     ("svmbench", "project_words"): Limit(goal=0, reached=88),
     ("svmbench/core", "many_arguments"): Limit(goal=70, reached=70),
     ("svmbench/core", "lines"): Limit(goal=25_000, reached=30_436),
-    ("svmbench/core/csvc", "lines"): Limit(goal=2_900, reached=3_625),
-    ("svmbench/core/csvc", "modules"): Limit(goal=9, reached=15),
+    ("svmbench/core/csvc", "lines"): Limit(goal=2_900, reached=3_140),
+    ("svmbench/core/csvc", "modules"): Limit(goal=9, reached=9),
 }
 
 TITLES = {

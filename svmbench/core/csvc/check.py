@@ -7,9 +7,12 @@ error found among those can't matter.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from svmbench.core.csvc.problem import QPProblem, up_low_sets
+from svmbench.core.csvc.smo import STALLED
 from svmbench.core.kernels.float32_rows import Blocks
 
 #: Samples within so many tolerances of the gap are checked at first.
@@ -20,6 +23,9 @@ AT_ONCE = 1 << 21
 
 #: Rows of a symmetric matrix that are computed from the diagonal on.
 STRIP = 256
+
+#: A round must bring the true gap down to this share, or the search goes on in float64 alone.
+MIN_PROGRESS = 0.5
 
 #: Safety factor of the error that was found.
 SAFETY = 10.0
@@ -74,15 +80,51 @@ def check_in_float64(
     checked : ndarray of int
         The samples whose gradient is exact now.
     """
-    done = np.zeros(len(v), dtype=bool)
-    width, error = NEAR * tol, 0.0
+    done = correct_near(
+        lambda width: near_violation(problem, beta, v, width),
+        lambda at: exact_gradient(source, problem.linear, beta, at),
+        v,
+        tol,
+    )
+    return up_low_sets(problem, beta, v).gap, np.flatnonzero(done)
+
+
+def correct_near(
+    near: Callable[[float], np.ndarray],
+    exact: Callable[[np.ndarray], np.ndarray],
+    v: np.ndarray,
+    tol: float,
+) -> np.ndarray:
+    """Replace the gradient near the gap by its value in float64; return where it was replaced.
+
+    Parameters
+    ----------
+    near : callable
+        Returns which samples could be part of a violation if gradients were wrong by a width.
+    exact : callable
+        Returns the gradient of some samples in float64.
+    v : ndarray of shape (n,)
+        Gradient in float32 rows, changed in place.
+    tol : float
+    """
+    done, width, error = np.zeros(len(v), dtype=bool), NEAR * tol, 0.0
     while True:
-        wanted = np.flatnonzero(near_violation(problem, beta, v, width) & ~done)
-        if len(wanted):
-            found = exact_gradient(source, problem.linear, beta, wanted)
-            error = max(error, float(np.max(np.abs(found - v[wanted]))))
-            v[wanted] = found
-            done[wanted] = True
+        at = np.flatnonzero(near(width) & ~done)
+        if len(at):
+            found = exact(at)
+            error = max(error, float(np.max(np.abs(found - v[at]))))
+            v[at] = found
+            done[at] = True
+        # The error of the samples that were not looked at is taken to be at most SAFETY times the
+        # largest one found.
         if width >= SAFETY * error:
-            return up_low_sets(problem, beta, v).gap, np.flatnonzero(done)
+            return done
         width = 2.0 * SAFETY * error
+
+
+def is_exhausted(gap: float, last: float, reason: int) -> bool:
+    """Return whether float32 gets no further: the search goes on in float64 then.
+
+    `gap` is the true gap at this check, `last` that of the check before; infinite at first.
+    """
+    return not gap <= MIN_PROGRESS * last or reason == STALLED

@@ -1,8 +1,9 @@
-"""``csvc``: what the wing solves, as an estimator."""
+"""``CSVC``, the estimator: parameters in, model out."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import KW_ONLY, dataclass
 from itertools import pairwise
 from typing import Any, ClassVar
 
@@ -39,64 +40,46 @@ from svmbench.core.models.kernel_classifier import KernelClassifier
     kernels=KERNELS,
     paths=("C",),
 )
+@dataclass(eq=False, repr=False)
 class CSVC(Weighted, KernelClassifier):
     """C-SVC with a free offset, as LIBSVM's, and faster; or without an offset.
 
     Parameters
     ----------
-    C : float, default=1.0
+    C : float
         Weight of the summed hinge losses; above 0.
-    kernel : {"linear", "rbf", "poly", "sigmoid", "precomputed"} or callable, default="rbf"
-        As a function, of two sets of samples; it returns a matrix of values.
-    gamma : float, "scale" or "auto", default="scale"
-        Width of the kernel; "scale" is 1 / (n_features * variance of X), "auto" 1 / n_features.
-    degree : int, default=3
-        Of the polynomial kernel.
-    coef0 : float, default=0.0
-        Of the polynomial and the sigmoid kernel.
-    tol : float, default=1e-3
+    tol : float
         Largest violation of the optimality conditions (LIBSVM's eps): margins are right within it.
         The objective is so within about C tol for each support vector, which is told by a warning
         where the duality gap is more than 20 times the dual value.
-    max_iter : int, default=10000000
+    max_iter : int
         Largest number of steps; -1 for no limit.
-    stop : {"kkt", "gap"}, default="kkt"
+    stop : {"kkt", "gap"}
         What ends a search: the violation alone, at `tol`; or already a duality gap, which suits
         the many fits of a grid search whose best point is then fitted to `tol`.
-    gap : float, default=1e-3
+    gap : float
         With ``stop="gap"``: primal minus dual value, as a share of C n_samples (with weights, of
         the sum of all bounds), above 0. The primal value is that at the offset of the moment, both
         are those of the search's own kernel values.
-    cache_mb : float, default=1024.0
+    cache_mb : float
         Memory for kernel rows, MiB; any amount will do, and more saves work. Beside it there are
         a copy of the inputs in float32, some 20 MiB of scratch and, while optimality is checked,
         a copy of the support vectors.
-    fit_intercept : bool, default=True
+    fit_intercept : bool
         Whether f has an offset. Without one the dual has no equality constraint.
-    n_jobs : int, default=1
+    n_jobs : int
         Threads that make kernel rows and update the gradient of problems of more than 2,000
         samples, and that share the pairs of several classes; -1: one a processor. The model is the
         same whatever their number. Sparse inputs of less than 3 % non-zeros that are not binary,
         and stored matrices, stay on one thread.
-    class_weight : dict, "balanced" or None, default=None
+    class_weight : dict, "balanced" or None
         What multiplies C for the samples of a class: by label, 1 for what is not in it; so that
         all classes weigh the same; or 1.
-    decision_function_shape : {"ovr", "ovo"}, default="ovr"
-        What `decision_function` gives of more than two classes: a value a class, or a pair.
-    break_ties : bool, default=False
-        Whether equal votes of more than two classes go to the largest decision value ("ovr") in
-        place of the first class.
 
     Attributes
     ----------
-    support_ : ndarray of int of shape (n_support,)
-    support_vectors_ : ndarray or csr_array of shape (n_support, n_features)
-    dual_coef_ : ndarray of shape (1, n_support)
-        ``alpha_i y_i``.
     intercept_ : ndarray of shape (1,)
         0 without an offset.
-    objective_, dual_objective_ : float
-        Primal value at the offset, and dual value.
     n_iter_ : int
         Steps of two multipliers.
     stop_reason_ : str
@@ -118,40 +101,22 @@ class CSVC(Weighted, KernelClassifier):
 
     may_run_on: ClassVar[bool] = True
 
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        kernel: str = "rbf",
-        gamma: float | str = "scale",
-        degree: int = 3,
-        coef0: float = 0.0,
-        tol: float = 1e-3,
-        max_iter: int = 10_000_000,
-        stop: str = "kkt",
-        gap: float = 1e-3,
-        cache_mb: float = 1024.0,
-        fit_intercept: bool = True,
-        n_jobs: int = 1,
-        class_weight: ClassWeight = None,
-        decision_function_shape: str = "ovr",
-        break_ties: bool = False,
-    ) -> None:
-        self.C = C
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.tol = tol
-        self.max_iter = max_iter
-        self.stop = stop
-        self.gap = gap
-        self.cache_mb = cache_mb
-        self.fit_intercept = fit_intercept
-        self.n_jobs = n_jobs
-        self.class_weight = class_weight
-        self.decision_function_shape = decision_function_shape
-        self.break_ties = break_ties
+    C: float = 1.0
+    _: KW_ONLY
+    kernel: str = "rbf"
+    gamma: float | str = "scale"
+    degree: int = 3
+    coef0: float = 0.0
+    tol: float = 1e-3
+    max_iter: int = 10_000_000
+    stop: str = "kkt"
+    gap: float = 1e-3
+    cache_mb: float = 1024.0
+    fit_intercept: bool = True
+    n_jobs: int = 1
+    class_weight: ClassWeight = None
+    decision_function_shape: str = "ovr"
+    break_ties: bool = False
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -1,48 +1,44 @@
-"""Compiled loops over all pairs of classes on shared kernel rows: steps, thresholds, checks.
-
-Problem, given, returned
-    Those of ``all_pairs``, whose loops these are.
-Reference
-    As ``whole_matrix``: the steps are the same, on two runs of a row in place of a whole one.
-
-
-The C-SVCs of all pairs of classes on the rows of one kernel matrix.
+"""The C-SVCs of all pairs of classes on the rows of one kernel matrix.
 
 Problem
-    For every pair of classes the C-SVC of their samples, with a free offset; see ``csvc.problem``.
+    For every pair of classes the C-SVC of their samples, with a free offset; see ``problem``.
 Given
     Samples class by class, so that a pair's part of a kernel row is two runs of it.
 Returned
-    The variables of every pair with its gradient, once the conditions hold within tol.
+    The variables of every pair with its gradient, once the gap of each is at most tol.
+Method
+    Of a kernel row a pair needs the values at its own two classes; those at the sample's own class
+    serve every pair that it is part of. Each pair takes the steps of ``smo`` on two runs of a row
+    until it needs values that are not there; then the values that all pairs want are made together.
 Reference
-    None: what is fast where was measured. Of a kernel row a pair needs the values at its own two
-    classes; those at the sample's own class serve every pair that it is part of. Each pair takes
-    steps until it needs values that are not there; then those that all pairs want are made
-    together.
-Deviations
-    As those of ``csvc.whole_matrix``, whose steps these are.
+    None: what is fast where was measured.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from svmbench.base.compiled import compiled
-from svmbench.core.csvc.check import NEAR, SAFETY
+from svmbench.core.csvc.check import correct_near, is_exhausted
 from svmbench.core.csvc.problem import QPProblem, threshold, up_low_extremes
 from svmbench.core.csvc.smo import (
     CONVERGED,
     MAX_ITER,
+    NO_LIMIT,
     REASONS,
     ROWS_MISSING,
     STALLED,
+    Bounds,
+    StoppingCriteria,
     pair_steps,
     select_j,
     solve_pair,
     up_low_penalties,
     update_gradient_select_i,
 )
-from svmbench.core.csvc.solver import MIN_PROGRESS, can_be_single, solve_qp
+from svmbench.core.csvc.solver import can_be_single, solve_qp
 from svmbench.core.kernels.float32_rows import DenseRows, Rows, SourceRows, float32_rows
 from svmbench.core.kernels.kernels import MIB, KernelFunction, KernelSource
 from svmbench.core.kernels.pair_sums import OwnPairs
@@ -77,6 +73,36 @@ STRIP = 128
 JOINT_MAX_PAIR = 4000
 
 
+class PairTable(NamedTuple):
+    """Where the classes of each pair stand.
+
+    Attributes
+    ----------
+    starts : ndarray of int of shape (n_classes + 1,)
+        The first sample of each class.
+    first, second : ndarray of int of shape (n_pairs,)
+        The two classes of each pair.
+    offsets : ndarray of int of shape (n_pairs + 1,)
+        The first variable of each pair.
+    """
+
+    starts: np.ndarray
+    first: np.ndarray
+    second: np.ndarray
+    offsets: np.ndarray
+
+
+class Progress(NamedTuple):
+    """The steps and the stop reason of each pair, and the runs that are wanted by any.
+
+    `wanted` has the shape (n_classes, n_samples).
+    """
+
+    steps: np.ndarray
+    reasons: np.ndarray
+    wanted: np.ndarray
+
+
 @compiled
 def ask_ahead(
     ranges: tuple[int, int, int, int],
@@ -91,20 +117,7 @@ def ask_ahead(
 
     That is, of each class, the largest gradient of what can go up and the smallest of what can go
     down, of samples that lack a run. What other pairs have asked for has no part in it: the order
-    of pairs must not.
-
-    Parameters
-    ----------
-    ranges : tuple of int
-        Begin and end of the first class among the samples, and of the second.
-    v, up, down : ndarray of shape (n,)
-        Gradient and up_low_penalties of the pair.
-    slots : tuple of ndarray of int of shape (n_samples,)
-        Where the two runs of each sample are; -1 where one is not there.
-    wanted : tuple of ndarray of bool of shape (n_samples,)
-        Set for the runs that are asked for.
-    needed : int
-        A variable of the pair.
+    of pairs must not. `ranges`, `slots` and `wanted` are those of :func:`steps_of_pair`.
     """
     a0, a1, b0, _ = ranges
     m = a1 - a0
@@ -140,41 +153,36 @@ def steps_of_pair(
     slots: tuple[np.ndarray, np.ndarray],
     diag: np.ndarray,
     ranges: tuple[int, int, int, int],
-    bounds: tuple[np.ndarray, np.ndarray],
-    ends: tuple[float, int],
+    bounds: Bounds,
+    ends: StoppingCriteria,
     variables: tuple[np.ndarray, np.ndarray],
     wanted: tuple[np.ndarray, np.ndarray],
 ) -> tuple[int, int]:
     """Take the steps of one pair until it has converged or needs a run that is not there.
-
-    With what is needed those of its largest gradients upwards and of its smallest downwards are
-    asked for, of each class: what it would ask for soon.
 
     Parameters
     ----------
     values : ndarray of shape (any,)
         Runs of kernel rows, one after another; no NaN where the longest of them would begin at 0.
     slots : tuple of ndarray of int of shape (n_samples,)
-        Where the run of each sample at the first class begins, and that at the second; -1 where it
-        is not there.
+        The begin of each sample's run at the first class, and at the second; -1 where it is not
+        there.
     diag : ndarray of shape (n_samples,)
         Kernel values of the samples with themselves, of the type of `values`.
     ranges : tuple of int
         Begin and end of the first class among the samples, and of the second.
-    bounds, ends, variables
-        Lower and upper bounds; tolerance and largest number of steps; beta and its gradient, which
-        are changed in place.
+    variables : (ndarray, ndarray)
+        beta and its gradient, changed in place.
     wanted : tuple of ndarray of bool of shape (n_samples,)
         Set for the runs that are asked for, at the first class and at the second.
 
     Returns
     -------
-    steps : int
-    reason : int
-        Position in ``REASONS``, or ``ROWS_MISSING``.
+    steps, reason : int
+        As for ``smo.optimise``; the reason may be ``ROWS_MISSING``.
     """
-    low, high = bounds
-    tol, max_iter = ends
+    low, high = bounds.low, bounds.high
+    tol, max_iter = ends.tol, ends.max_iter
     beta, v = variables
     a0, a1, b0, b1 = ranges
     m, w = a1 - a0, b1 - b0
@@ -223,19 +231,14 @@ def steps_of_small_pair(
     slots: tuple[np.ndarray, np.ndarray],
     diag: np.ndarray,
     ranges: tuple[int, int, int, int],
-    bounds: tuple[np.ndarray, np.ndarray],
-    ends: tuple[float, int],
+    bounds: Bounds,
+    ends: StoppingCriteria,
     variables: tuple[np.ndarray, np.ndarray],
     scratch: tuple[np.ndarray, np.ndarray],
 ) -> tuple[int, int]:
-    """Take the same steps on a copy of the pair's matrix, whose rows are whole.
+    """Take the steps of :func:`steps_of_pair` on a copy of the matrix; all runs are there.
 
-    Parameters
-    ----------
-    scratch : tuple of ndarray of shape (at least n ** 2,) and (at least n,)
-        Of the type of `values`, for the matrix and its diagonal.
-    values, slots, diag, ranges, bounds, ends, variables
-        As for :func:`steps_of_pair`, which also says what is returned; all runs are there.
+    `scratch` has room for the matrix and its diagonal, of the type of `values`.
     """
     a0, a1, b0, b1 = ranges
     m, w = a1 - a0, b1 - b0
@@ -249,7 +252,7 @@ def steps_of_small_pair(
         for j in range(w):
             row[m + j] = values[second + j]
         own[k] = diag[at]
-    return pair_steps(K, own, *bounds, *ends, *variables)
+    return pair_steps(K, own, bounds, ends, *variables)
 
 
 @compiled
@@ -257,42 +260,29 @@ def steps_of_all(
     values: np.ndarray,
     slots: np.ndarray,
     diag: np.ndarray,
-    layout: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray],
-    bounds: tuple[np.ndarray, np.ndarray],
-    ends: tuple[float, int],
+    pairs: PairTable,
+    bounds: Bounds,
+    ends: StoppingCriteria,
     variables: tuple[np.ndarray, np.ndarray],
-    so_far: tuple[np.ndarray, np.ndarray, np.ndarray],
+    so_far: Progress,
     all_there: bool,
 ) -> None:
     """Take the steps of every pair whose reason is ``ROWS_MISSING``; see :func:`steps_of_pair`.
 
-    Parameters
-    ----------
-    slots : ndarray of int of shape (n_classes, n_samples)
-        Where the run of each sample at each class begins.
-    layout : tuple of ndarray
-        ``starts``, ``first``, ``second`` and ``offsets``.
-    so_far : tuple of ndarray
-        Steps and reason of each pair, and the runs that are wanted, of the shape of `slots`;
-        changed in place.
-    all_there : bool
-        Whether no run is missing.
-    values, diag, bounds, ends, variables
-        As for :func:`steps_of_pair`; bounds and variables those of all pairs.
+    `slots` has the shape (n_classes, n_samples); `all_there` says that no run is missing.
     """
-    starts, first, second, offsets = layout
-    tol, max_iter = ends
-    steps, reasons, wanted = so_far
+    starts, offsets = pairs.starts, pairs.offsets
+    steps, reasons, wanted = so_far.steps, so_far.reasons, so_far.wanted
     scratch = np.empty(SMALL**2, dtype=values.dtype), np.empty(SMALL, dtype=values.dtype)
-    for p in range(len(first)):
+    for p in range(len(pairs.first)):
         if reasons[p] == ROWS_MISSING:
-            a, b = first[p], second[p]
+            a, b = pairs.first[p], pairs.second[p]
             ranges = starts[a], starts[a + 1], starts[b], starts[b + 1]
             begin, end = offsets[p], offsets[p + 1]
-            own = bounds[0][begin:end], bounds[1][begin:end]
+            own = Bounds(bounds.low[begin:end], bounds.high[begin:end])
             its = variables[0][begin:end], variables[1][begin:end]
             where, asked = (slots[a], slots[b]), (wanted[a], wanted[b])
-            left = tol, max_iter - steps[p]
+            left = StoppingCriteria(ends.tol, ends.max_iter - steps[p], NO_LIMIT)
             if all_there and end - begin <= SMALL:
                 taken, reason = steps_of_small_pair(
                     values, where, diag, ranges, own, left, its, scratch
@@ -309,16 +299,8 @@ def put_blocks(
 ) -> None:
     """Write the kernel values of some classes by blocks of two classes, and mirror them.
 
-    Parameters
-    ----------
-    strip : ndarray of shape (m, n_samples - starts[first])
-        Rows of the classes from `first` to `last`, from the diagonal on.
-    first, last : int
-    starts : ndarray of int of shape (n_classes + 1,)
-        Where each class begins.
-    values : ndarray of shape (n_samples ** 2,)
-        Gets the block of classes a and c, row after row, from ``starts[a] * n_samples +
-        (starts[a + 1] - starts[a]) * starts[c]`` on.
+    `strip` has the rows of the classes from `first` to `last`, from the diagonal on. The block of
+    classes a and c begins at ``starts[a] * n_samples + (starts[a + 1] - starts[a]) * starts[c]``.
     """
     n, top = starts[-1], starts[first]
     for a in range(first, last):
@@ -344,14 +326,14 @@ def put_blocks(
 @compiled
 def thresholds_of_all(
     offsets: np.ndarray,
-    bounds: tuple[np.ndarray, np.ndarray],
+    bounds: Bounds,
     variables: tuple[np.ndarray, np.ndarray],
     out: np.ndarray,
 ) -> None:
     """Write the offset of each pair."""
     for p in range(len(out)):
         begin, end = offsets[p], offsets[p + 1]
-        low, high = bounds[0][begin:end], bounds[1][begin:end]
+        low, high = bounds.low[begin:end], bounds.high[begin:end]
         out[p] = threshold(low, high, variables[0][begin:end], variables[1][begin:end])
 
 
@@ -359,22 +341,15 @@ def thresholds_of_all(
 def is_near(
     begin: int,
     end: int,
-    bounds: tuple[np.ndarray, np.ndarray],
+    bounds: Bounds,
     variables: tuple[np.ndarray, np.ndarray],
     width: float,
 ) -> np.ndarray:
-    """Return which variables of a pair could be part of a violation; see ``exact.near_violation``.
+    """Return which variables of a pair could be part of a violation; see ``check.near_violation``.
 
-    Parameters
-    ----------
-    begin, end : int
-        Where its variables are.
-    bounds, variables
-        Of all pairs.
-    width : float
-        By how much gradients may be wrong.
+    The variables of the pair stand from `begin` to `end`; `width` is the error of the gradients.
     """
-    low, high = bounds[0][begin:end], bounds[1][begin:end]
+    low, high = bounds.low[begin:end], bounds.high[begin:end]
     beta, v = variables[0][begin:end], variables[1][begin:end]
     m, M = up_low_extremes(low, high, beta, v)
     least, most = min(m, M) - width, max(m, M) + width
@@ -520,7 +495,7 @@ class PairSearch:
         self.source, self.layout, self.crew = source, layout, crew
         self.tol, self.max_iter, self.cache_mb = tol, max_iter, cache_mb
         signed = bound * layout.signs
-        self.bounds = np.minimum(signed, 0.0), np.maximum(signed, 0.0)
+        self.bounds = Bounds(np.minimum(signed, 0.0), np.maximum(signed, 0.0))
         self.variables = np.zeros(len(bound)), layout.signs.copy()
         n_pairs = len(layout.first)
         self.steps = np.zeros(n_pairs, dtype=np.int64)
@@ -568,15 +543,15 @@ class PairSearch:
 
     def go_on(self, runs: ClassRows) -> None:
         """Take steps until no pair needs a run; those that there is no room for end alone."""
-        layout, ends = self.layout, (self.tol, self.max_iter)
+        layout, ends = self.layout, StoppingCriteria(self.tol, self.max_iter)
         wanted = np.zeros(runs.slots.shape, dtype=bool)
         values, diag = raw(runs.values), raw(runs.rows.diagonal)
 
         def take_steps(start: int, stop: int) -> None:
             some = slice(start, stop)
             first, second = layout.first[some], layout.second[some]
-            parts = layout.starts, first, second, layout.offsets[start : stop + 1]
-            so_far = self.steps[some], self.reasons[some], wanted
+            parts = PairTable(layout.starts, first, second, layout.offsets[start : stop + 1])
+            so_far = Progress(self.steps[some], self.reasons[some], wanted)
             problem = values, runs.slots, diag, parts, self.bounds, ends, self.variables
             steps_of_all(*problem, so_far, runs.are_whole)
 
@@ -593,7 +568,7 @@ class PairSearch:
     def problem(self, p: int) -> QPProblem:
         """Return the problem of pair `p`."""
         own = self.layout.variables(p)
-        signs, low, high = self.layout.signs[own], self.bounds[0][own], self.bounds[1][own]
+        signs, low, high = self.layout.signs[own], self.bounds.low[own], self.bounds.high[own]
         return QPProblem(signs, low, high, np.zeros(len(signs), dtype=np.int64), 1)
 
     def check(self, pairs: np.ndarray, last: np.ndarray) -> None:
@@ -618,7 +593,7 @@ class PairSearch:
             gap = m - M
             if gap <= self.tol:
                 self.reasons[p] = CONVERGED
-            elif not gap <= MIN_PROGRESS * last[p] or self.reasons[p] == STALLED:
+            elif is_exhausted(gap, last[p], self.reasons[p]):
                 self.solve_alone(int(p))
             else:
                 self.reasons[p] = ROWS_MISSING
@@ -641,26 +616,21 @@ class PairSearch:
         v[own] = layout.signs[own] - found[layout.places[own], layout.others[own]]
 
     def correct(self, p: int) -> None:
-        """Replace the gradients of a pair near its gap by their values in float64.
-
-        As ``exact.correct`` does, first of what is within ``NEAR`` tolerances of the gap.
-        """
+        """Replace the gradients of a pair near its gap by their values in float64."""
         layout, own = self.layout, self.layout.variables(p)
         beta, v = (each[own] for each in self.variables)
         places, support = layout.places[own], np.flatnonzero(beta)
-        is_known, width, error = np.zeros(len(v), dtype=bool), NEAR * self.tol, 0.0
-        while True:
-            near = is_near(own.start, own.stop, self.bounds, self.variables, width) & ~is_known
-            at = np.flatnonzero(near)
-            if len(at):
-                K = self.source.block(places[at], places[support])
-                found = layout.signs[own][at] - K @ beta[support]
-                error = max(error, float(np.max(np.abs(found - v[at]))))
-                v[at] = found
-                is_known |= near
-            if width >= SAFETY * error:
-                return
-            width = 2.0 * SAFETY * error
+
+        def exact(at: np.ndarray) -> np.ndarray:
+            K = self.source.block(places[at], places[support])
+            return layout.signs[own][at] - K @ beta[support]
+
+        correct_near(
+            lambda width: is_near(own.start, own.stop, self.bounds, self.variables, width),
+            exact,
+            v,
+            self.tol,
+        )
 
     def solve_alone(self, p: int) -> None:
         """Go on with one pair by itself."""
@@ -682,7 +652,7 @@ class PairSearch:
     def support(self) -> dict[str, int]:
         """Return how many support vectors the pairs have, and how many of them at their bound."""
         size = np.abs(self.variables[0])
-        is_bounded = (size > 0.0) & (size >= self.bounds[1] - self.bounds[0])
+        is_bounded = (size > 0.0) & (size >= self.bounds.high - self.bounds.low)
         return {
             "support_vectors": int(np.count_nonzero(size)),
             "bounded_support_vectors": int(np.count_nonzero(is_bounded)),
@@ -716,7 +686,7 @@ def solve_pairs(
     weights : ndarray of shape (n_samples,), optional
         What multiplies C for each sample, class by class.
     tol, max_iter, cache_mb, n_jobs
-        As for :func:`~svmbench.core.csvc.driver.solve_qp`; `max_iter` is that of a pair.
+        As for :func:`~svmbench.core.csvc.solver.solve_qp`; `max_iter` is that of a pair.
         The solution is the same, bit by bit, whatever the number of threads.
     """
     weighted = 1.0 if weights is None else weights[layout.places]

@@ -1,20 +1,15 @@
-"""All values of C one after another, each solution the start of the next, as one compiled function.
+"""Ascending values of C on one matrix: each solution starts the next, in one compiled function.
 
 Problem
-    The C-SVC with a free offset, for C_1 < C_2 < …
+    The C-SVC with a free offset, for C_1 < C_2 < ...
 Given
     K (n, n), y, the values of C.
 Returned
     A solution for each C.
 Reference
-    Warm starts along C: Chu et al. 2015 (scaling a solution by the ratio of two values of C).
-    Hastie, Rosset, Tibshirani and Zhu 2004: between two changes of what is at its bound, solutions
-    move on a line as C grows.
+    Chu et al. 2015: a solution is scaled by the ratio of two values of C.
 Deviations
     - The factor is the best one for the new objective, not always the ratio.
-    - Where few multipliers are at their bound (samples that contradict each other, and those near
-      them), the others hardly change, and a solution goes along the line instead, if that gains
-      more. Of the free multipliers only those that feel the bounded ones go along.
     - Once no multiplier is at its bound, the bound does not matter: the same multipliers are the
       solution for every larger C, and cost nothing.
 """
@@ -31,24 +26,12 @@ from svmbench.core.csvc.smo import (
     CONVERGED,
     NO_LIMIT,
     REASONS,
-    SHRINK_MIN_SAMPLES,
-    TINY,
-    gather,
+    Bounds,
+    StoppingCriteria,
     shrinking_steps,
 )
-from svmbench.core.kernels.row_store import subtract_rows
 from svmbench.core.models.kernel_base import KernelSolution
 from svmbench.core.numeric.arrays import raw
-from svmbench.core.numeric.submatrix import leading_product
-
-#: Few bounded multipliers: at most this share of all.
-LINE_MAX_BOUNDED = 0.125
-
-#: How fast a gradient must change with C for its multiplier to go along, and how many may.
-FELT, MOST = 0.05, 512
-
-#: The squared residual of the line's equations, beside that of its start, that counts as none.
-SOLVED = 1e-20
 
 
 @compiled
@@ -57,15 +40,6 @@ def stretch(y: np.ndarray, before: float, C: float, beta: np.ndarray, v: np.ndar
 
     Scaling keeps ``e'beta = 0``, and the new gradient needs no kernel values. If most multipliers
     are at their bound it is nearly the next solution; if none is, the best factor is 1.
-
-    Parameters
-    ----------
-    y : ndarray of shape (n,)
-        Labels ±1.
-    before, C : float
-        The present bound and the next.
-    beta, v : ndarray of shape (n,)
-        Signed multipliers and gradient ``y - K @ beta``.
     """
     linear, square = 0.0, 0.0
     for k in range(len(beta)):
@@ -79,123 +53,6 @@ def stretch(y: np.ndarray, before: float, C: float, beta: np.ndarray, v: np.ndar
         if at_bound and factor == largest:
             beta[k] = C * y[k]
         v[k] += (1.0 - factor) * (y[k] - v[k])
-
-
-@compiled
-def balanced(A: np.ndarray, g: np.ndarray, total: float) -> np.ndarray:
-    """Return what minimises ``1/2 x'Ax + g'x`` among the x of a given sum.
-
-    By conjugate gradients, up to rounding or singularity.
-
-    Parameters
-    ----------
-    A : ndarray of shape (m, m)
-        Symmetric, positive semidefinite.
-    g : ndarray of shape (m,)
-    total : float
-        The sum of x.
-    """
-    m = len(g)
-    x, product = np.full(m, total / m), np.empty(m)
-    leading_product(A, m, x, product)
-    r = -(g + product)
-    r -= r.mean()
-    p = r.copy()
-    square = r @ r
-    first = square
-    for _ in range(m):
-        leading_product(A, m, p, product)
-        curvature = p @ product
-        if square <= SOLVED * first or curvature <= TINY * (p @ p):
-            break
-        x += (square / curvature) * p
-        r -= (square / curvature) * (product - product.mean())
-        before, square = square, r @ r
-        p = r + (square / before) * p
-    return x
-
-
-@compiled
-def tangent(
-    K: np.ndarray, y: np.ndarray, bound: float, beta: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return by how much a solution changes for each unit of C, and the kernel matrix times that.
-
-    What is at its bound moves with it. The free multipliers that feel this move so that their
-    gradients stay equal and the sum stays 0. All zeros where that is not worth its cost: where no
-    multiplier is at its bound or many are, or where many free ones feel them.
-
-    Parameters
-    ----------
-    K : ndarray of shape (n, n)
-    y : ndarray of shape (n,)
-        Labels ±1.
-    bound : float
-        The present C.
-    beta : ndarray of shape (n,)
-        The solution there.
-    """
-    n = len(y)
-    nothing, change, moved = np.zeros(n), np.zeros(n), np.zeros(n)
-    size = np.abs(beta)
-    bounded = np.flatnonzero(size >= bound)
-    if not 0 < len(bounded) <= LINE_MAX_BOUNDED * n:
-        return nothing, nothing
-    change[bounded] = y[bounded]
-    subtract_rows(K, bounded, -change[bounded], moved, 0, n)
-    felt = np.flatnonzero((size > 0.0) & (size < bound) & (np.abs(moved) > FELT))
-    if not 0 < len(felt) <= MOST:
-        return nothing, nothing
-    x = balanced(gather(K, felt, felt), moved[felt], -change.sum())
-    change[felt] = x
-    subtract_rows(K, felt, -x, moved, 0, n)
-    return change, moved
-
-
-@compiled
-def advance(
-    K: np.ndarray, y: np.ndarray, before: float, C: float, beta: np.ndarray, v: np.ndarray
-) -> None:
-    """Make of the solution at C = `before` a start for a larger C, in place.
-
-    By :func:`stretch`; or by :func:`tangent`, where that gains more and there are at least
-    `SHRINK_MIN_SAMPLES` samples.
-
-    Parameters
-    ----------
-    K : ndarray of shape (n, n)
-    y, before, C, beta, v
-        As for :func:`stretch`.
-    """
-    if len(y) >= SHRINK_MIN_SAMPLES:
-        change, moved = tangent(K, y, before, beta)
-        # As far as all stay within the new bounds.
-        most = C - before
-        for k in range(len(y)):
-            if change[k] != 0.0 and abs(beta[k]) < before:
-                end = C if change[k] * y[k] > 0.0 else 0.0
-                most = min(most, (end - abs(beta[k])) / abs(change[k]) * np.sign(change[k] * y[k]))
-        step, gain = best_step(v @ change, change @ moved, most)
-        if gain > best_step(v @ beta, beta @ (y - v), C / before - 1.0)[1]:
-            reaches = step >= C - before
-            for k in range(len(y)):
-                size = (
-                    C if reaches and abs(beta[k]) >= before else y[k] * (beta[k] + step * change[k])
-                )
-                beta[k] = y[k] * min(max(size, 0.0), C)
-                v[k] -= step * moved[k]
-            return
-    stretch(y, before, C, beta, v)
-
-
-@compiled
-def best_step(slope: float, curvature: float, most: float) -> tuple[float, float]:
-    """Return the best step along a direction, from 0 to `most`, and what the objective gains."""
-    step = most
-    if curvature > 0.0:
-        step = min(most, slope / curvature)
-    step = max(0.0, step)
-    return step, step * (slope - 0.5 * curvature * step)
 
 
 @compiled
@@ -219,10 +76,10 @@ def follow(
         C, ascending.
     ends : (float, int, float)
         Tolerance of the violation, largest number of steps for each C, and the share of C n at
-        which the duality gap ends a fit (``narrowing.NO_LIMIT`` for none).
+        which the duality gap ends a fit (``smo.NO_LIMIT`` for none).
     found : (ndarray of shape (n_values, n), and three of shape (n_values,))
         Signed multipliers; b, pair steps, and why they ended: positions in
-        ``whole_matrix.REASONS``.
+        ``smo.REASONS``.
     """
     n = len(y)
     tol, max_iter, share = ends
@@ -235,10 +92,10 @@ def follow(
             steps[c], reasons[c], offsets[c] = 0, CONVERGED, offsets[c - 1]
         else:
             if c > 0:
-                advance(K, y, values[c - 1], C, beta, v)
+                stretch(y, values[c - 1], C, beta, v)
             low, high = label_bounds(y, C)
-            criteria = tol, max_iter, share * C * n
-            steps[c], reasons[c] = shrinking_steps(K, diag, (low, high), criteria, beta, v)
+            own = StoppingCriteria(tol, max_iter, share * C * n)
+            steps[c], reasons[c] = shrinking_steps(K, diag, Bounds(low, high), own, beta, v)
             offsets[c] = threshold(low, high, beta, v)
             settled = reasons[c] == CONVERGED
             for k in range(n):

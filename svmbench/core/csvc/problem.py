@@ -215,14 +215,7 @@ def split_up_low(
 
 
 def up_low_sets(problem: QPProblem, beta: np.ndarray, v: np.ndarray) -> UpLowSets:
-    """Return the gradient of what can move, by direction, with its up_low_extremes.
-
-    Parameters
-    ----------
-    problem : QPProblem
-    beta, v : ndarray of shape (n,)
-        Variables and gradient.
-    """
+    """Return the gradient of I_up and I_low with m(alpha) and M(alpha)."""
     v_up, v_low = np.empty(len(v)), np.empty(len(v))
     m, M = split_up_low(problem.low, problem.high, beta, v, v_up, v_low)
     if problem.n_sums == 0:

@@ -12,7 +12,7 @@ Reference
     Joachims 1999: working sets from both ends of the gradient, shrinking. Wen et al. 2018
     (ThunderSVM): large sets, half of which is renewed, first in first out.
 Deviations
-    - The inner problem is solved by the second-order steps of ``whole_matrix``, to a tenth of the
+    - The inner problem is solved by the second-order steps of ``smo``, to a tenth of the
       gap.
     - Rows have the columns of active samples alone, and are cut when samples are shrunk.
 """
@@ -26,7 +26,15 @@ from typing import Any
 import numpy as np
 
 from svmbench.core.csvc.problem import QPProblem, UpLowSets, gap_of_problem, up_low_sets
-from svmbench.core.csvc.smo import CONVERGED, GAP, MAX_ITER, STALLED, gather, optimise
+from svmbench.core.csvc.smo import (
+    CONVERGED,
+    GAP,
+    MAX_ITER,
+    STALLED,
+    StoppingCriteria,
+    gather,
+    optimise,
+)
 from svmbench.core.kernels.float32_rows import WIDTH, Rows
 from svmbench.core.kernels.kernels import MIB
 from svmbench.core.kernels.row_store import SPAN, RowStore, subtract_rows
@@ -61,19 +69,7 @@ INNER, LAST = 0.1, 0.9
 def subtract_kernel(
     rows: Rows, samples: np.ndarray, factors: np.ndarray, columns: Any, v: np.ndarray, crew: Crew
 ) -> None:
-    """Take ``factors @ K[samples][:, columns]`` off `v`, by rows that are never written out.
-
-    Parameters
-    ----------
-    rows : Rows
-    samples, factors : ndarray of shape (m,)
-    columns : object
-        From ``rows.columns``.
-    v : ndarray of shape (n,)
-        One value a column; changed in place.
-    crew : Crew
-        Each of its threads takes some of the columns.
-    """
+    """Take ``factors @ K[samples][:, columns]`` off `v`, by rows that are never written out."""
 
     def take_off(first: int, end: int) -> None:
         rows.take_off(samples, factors, columns, (first, end), v)
@@ -159,17 +155,7 @@ def least(values: np.ndarray, wanted: int) -> np.ndarray:
 
 
 def choose(v_up: np.ndarray, v_low: np.ndarray, kept: np.ndarray, wanted: int) -> np.ndarray:
-    """Return new members of a working set: half from each end of the gradient.
-
-    Parameters
-    ----------
-    v_up, v_low : ndarray of shape (n,)
-        Of `UpLowSets`; overwritten.
-    kept : ndarray of int
-        Positions that are in the set already.
-    wanted : int
-        How many more.
-    """
+    """Return `wanted` members beside `kept`, half from each end; v_up and v_low are overwritten."""
     v_up[kept], v_low[kept] = -np.inf, np.inf
     top = least(-v_up, wanted // 2)
     v_low[top] = np.inf
@@ -311,7 +297,7 @@ class WorkingSetSearch:
         active, chosen = self.active, self.working
         problem, before, v = active.problem.take(chosen), active.beta[chosen], active.v[chosen]
         beta = before.copy()
-        steps, _ = optimise(self.block, problem, tol, max_iter, beta, v)
+        steps, _ = optimise(self.block, problem, StoppingCriteria(tol, max_iter), beta, v)
         self.steps += steps
         self.sets += 1
         active.beta[chosen] = beta

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from svmbench.core.csvc.problem import UpLowSets, csvc_problem, up_low_sets
-from svmbench.core.csvc.smo import pair_steps
+from svmbench.core.csvc.smo import Bounds, StoppingCriteria, pair_steps
 from svmbench.core.kernels.exponential import gauss_double
 from svmbench.core.kernels.kernels import KernelSource
 from svmbench.core.kernels.products import inner_products, squared_lengths
@@ -141,7 +141,12 @@ def solve_inner(
     """Optimise the variables of a working set, changing them and their own gradient in place."""
     diagonal = raw(np.ascontiguousarray(np.diagonal(K)))
     steps, _ = pair_steps(
-        raw(K), diagonal, part.low, part.high, INNER * tol, most, part.beta, part.v
+        raw(K),
+        diagonal,
+        Bounds(part.low, part.high),
+        StoppingCriteria(INNER * tol, most),
+        part.beta,
+        part.v,
     )
     margin = AT_BOUND * C
     np.copyto(part.beta, part.low, where=part.beta <= part.low + margin)

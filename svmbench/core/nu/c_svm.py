@@ -30,7 +30,7 @@ import numpy as np
 
 from svmbench.core.contract.declaration import KERNELS
 from svmbench.core.contract.registry import declare
-from svmbench.core.csvc.smo import loose_steps
+from svmbench.core.csvc.smo import Bounds, StoppingCriteria, loose_steps
 from svmbench.core.models.kernel_base import KernelSolution
 from svmbench.core.models.kernel_classifier import KernelClassifier
 from svmbench.core.nu import dcdm, interior, quadratic
@@ -72,7 +72,7 @@ def solve_free(
         dcdm.solve(problem, point, tol=tol, max_iter=max_iter)
         return point
     n = len(point.a)
-    low, high = np.zeros(n), np.ones(n)
+    bounds = Bounds(np.zeros(n), np.ones(n))
     violation, best, waited = float(np.abs(point.v).max(initial=0.0)), np.inf, 0
     spent, at_most = 0.0, OF_INTERIOR * interior.expected_seconds(n)
     while not problem.reaches(point, target := problem.target(point, tol)):
@@ -93,10 +93,10 @@ def solve_free(
         steps, _ = loose_steps(
             raw(problem.Q),
             problem.diag,
-            low,
-            high,
-            violation,
-            min(max_iter - point.steps, max(LEAST_PAIRS, MOST_PAIRS * n)),
+            bounds,
+            StoppingCriteria(
+                violation, min(max_iter - point.steps, max(LEAST_PAIRS, MOST_PAIRS * n))
+            ),
             point.a,
             point.v,
         )

@@ -24,7 +24,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from svmbench.base.compiled import compiled
-from svmbench.core.csvc.smo import CONVERGED, pair_steps
+from svmbench.core.csvc.smo import CONVERGED, Bounds, StoppingCriteria, pair_steps
 from svmbench.core.nu import block_pivoting, interior
 from svmbench.core.nu.box_qp import Point, UnitProblem, mend
 from svmbench.core.numeric.arrays import raw
@@ -80,7 +80,7 @@ def solve(
 ) -> None:
     """Move a feasible point to the optimum, in place."""
     n = len(point.a)
-    low, high = np.zeros(n), np.ones(n)
+    bounds = Bounds(np.zeros(n), np.ones(n))
     violation, best, waited = np.inf, np.inf, 0
     spent, at_most = 0.0, OF_INTERIOR * interior.expected_seconds(n)
     while not problem.reaches(point, target := problem.target(point, tol)):
@@ -104,10 +104,8 @@ def solve(
         steps, reason = pair_steps(
             raw(problem.Q),
             problem.diag,
-            low,
-            high,
-            violation,
-            min(max_iter - point.steps, max(LEAST_PAIRS, budget)),
+            bounds,
+            StoppingCriteria(violation, min(max_iter - point.steps, max(LEAST_PAIRS, budget))),
             point.a,
             point.v,
         )

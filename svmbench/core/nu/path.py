@@ -30,7 +30,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from svmbench.core.csvc.smo import pair_steps
+from svmbench.core.csvc.smo import Bounds, StoppingCriteria, pair_steps
 from svmbench.core.nu import interior, pairwise, qp_solvers, quadratic, screening
 from svmbench.core.nu.box_qp import Point, UnitProblem, mend, move
 from svmbench.core.numeric.arrays import raw
@@ -345,9 +345,9 @@ def _descended(problem: UnitProblem, start: Point) -> Point:
     point = start.copy()
     steps = int(DESCENT * len(point.a))
     if steps:
-        low, high = np.zeros(len(point.a)), np.ones(len(point.a))
-        bounds = (low, high, 0.0, steps)
-        taken, _ = pair_steps(raw(problem.Q), problem.diag, *bounds, point.a, point.v)
+        bounds = Bounds(np.zeros(len(point.a)), np.ones(len(point.a)))
+        criteria = StoppingCriteria(0.0, steps)
+        taken, _ = pair_steps(raw(problem.Q), problem.diag, bounds, criteria, point.a, point.v)
         point.drift += taken
     return point
 

@@ -1,7 +1,10 @@
 """The docstring of csvc: it lists the files that are there, and says who chooses."""
 
 import ast
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 from svmbench.core import csvc
@@ -37,3 +40,34 @@ def test_one_place_alone_chooses_the_method():
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
         }
         assert ("WorkingSetSearch" in calls) == (path.name == "solver.py")
+
+
+#: A fit in plain Python, and the files of the package with a function that it calls.
+COUNT = """
+import sys
+import numpy as np
+from svmbench.core.csvc import CSVC
+
+X = np.random.default_rng(0).normal(size=(40, 3))
+y = (X[:, 0] > 0).astype(int)
+entered = set()
+sys.setprofile(lambda frame, event, _: entered.add(frame.f_code.co_filename))
+CSVC(gamma=0.5).fit(X, y)
+sys.setprofile(None)
+print(*sorted(f for f in entered if "/svmbench/" in f and "<" not in f), sep="\\n")
+"""
+
+
+def test_a_fit_enters_few_files():
+    done = subprocess.run(
+        [sys.executable, "-c", COUNT],
+        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    package = FOLDER.parents[1]
+    entered = [path for path in map(Path, done.stdout.split()) if path.is_relative_to(package)]
+    assert "smo.py" in {path.name for path in entered}
+    assert len([path for path in entered if path.parent == FOLDER]) <= 5
+    assert len(entered) <= 20

@@ -1,4 +1,4 @@
-"""csvc's stop by the duality gap, samples left out on a matrix, and starts along C."""
+"""csvc's stop by the duality gap, and samples left out on a matrix."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,6 @@ from small_problems import make_problem, needs_jit, solutions
 
 from svmbench.core.contract import problems
 from svmbench.core.csvc import CSVC, make_qp, smo
-from svmbench.core.csvc.path import advance, balanced, tangent
 from svmbench.core.csvc.problem import (
     csvc_problem,
     duality_gap,
@@ -15,7 +14,14 @@ from svmbench.core.csvc.problem import (
     label_bounds,
     threshold,
 )
-from svmbench.core.csvc.smo import CONVERGED, MAX_ITER, pair_steps, up_low_extremes
+from svmbench.core.csvc.smo import (
+    CONVERGED,
+    MAX_ITER,
+    Bounds,
+    StoppingCriteria,
+    pair_steps,
+    up_low_extremes,
+)
 from svmbench.core.kernels.kernels import KernelFunction, KernelSource
 
 RBF = KernelFunction("rbf", 2.0)
@@ -189,7 +195,9 @@ def test_below_a_thousand_samples_a_matrix_is_solved_by_plain_pair_steps():
     K = RBF.between(X, X)
     beta, v = np.zeros(80), y.copy()
     low, high = label_bounds(y, 2.0)
-    steps, _ = pair_steps(K, K.diagonal().copy(), low, high, 1e-3, 10**6, beta, v)
+    steps, _ = pair_steps(
+        K, K.diagonal().copy(), Bounds(low, high), StoppingCriteria(1e-3, 10**6), beta, v
+    )
     found = CSVC(C=2.0).solve(KernelSource.precomputed(K), y)
     assert np.array_equal(found.coefficients, beta)
     assert found.n_iter == steps
@@ -203,22 +211,22 @@ def test_left_out_samples_are_looked_at_again(dtype):
     K = KernelFunction("rbf", 0.5).between(X, X).astype(dtype)
     low, high = label_bounds(y, C)
     beta, v = np.zeros(n), y.copy()
-    ends = tol, 10**7, smo.NO_LIMIT
+    ends = StoppingCriteria(tol, 10**7)
     diag = K.diagonal().copy()
-    _, reason = smo.shrinking_steps(K, diag, (low, high), ends, beta, v)
+    _, reason = smo.shrinking_steps(K, diag, Bounds(low, high), ends, beta, v)
     assert reason == CONVERGED
     assert_allclose(v, y - K.astype(np.float64) @ beta, atol=1e-8)
     assert v[beta < high].max() - v[beta > low].min() <= tol
     plain, its = np.zeros(n), y.copy()
-    pair_steps(K, diag, low, high, tol, 10**7, plain, its)
+    pair_steps(K, diag, Bounds(low, high), StoppingCriteria(tol, 10**7), plain, its)
     # Some were left out: the way there was another one, and its end the same.
     assert not np.array_equal(plain, beta)
     values = [b @ y - 0.5 * b @ (y - g) for b, g in ((beta, v), (plain, its))]
     assert values[0] == pytest.approx(values[1], rel=1e-6)
     # The number of steps is a limit for all and those that take part alike, with v still right.
     beta, v = np.zeros(n), y.copy()
-    ends = tol, 5000, smo.NO_LIMIT
-    assert smo.shrinking_steps(K, diag, (low, high), ends, beta, v) == (5000, MAX_ITER)
+    ends = StoppingCriteria(tol, 5000)
+    assert smo.shrinking_steps(K, diag, Bounds(low, high), ends, beta, v) == (5000, MAX_ITER)
     assert_allclose(v, y - K.astype(np.float64) @ beta, atol=1e-8)
 
 
@@ -249,43 +257,6 @@ def test_the_gap_that_is_looked_at_is_the_gap_at_the_threshold(n, place):
     top, bottom = up_low_extremes(low, high, beta, v)
     assert top == np.max(v[beta < high], initial=-np.inf)
     assert bottom == np.min(v[beta > low], initial=np.inf)
-
-
-def test_sums_that_are_balanced():
-    rng = np.random.default_rng(5)
-    B = rng.normal(size=(8, 12))
-    A, g = B @ B.T, rng.normal(size=8)
-    edge = np.ones((8, 1))
-    system = np.block([[A, edge], [edge.T, np.zeros((1, 1))]])
-    assert_allclose(balanced(A, g, 2.5), np.linalg.solve(system, [*-g, 2.5])[:8], rtol=1e-6)
-
-
-@needs_jit
-def test_solutions_that_move_on_a_line_are_followed_along_it():
-    # Nearly all samples are alone; some stand on each other with either label, and contradict.
-    n, pairs = 1100, 30
-    rng = np.random.default_rng(1)
-    X = rng.normal(size=(n, 6))
-    y = np.where(rng.random(n) < 0.5, 1.0, -1.0)
-    X[pairs : 2 * pairs] = X[:pairs]
-    y[:pairs], y[pairs : 2 * pairs] = 1.0, -1.0
-    # Two of a label against one: the two share what the one has.
-    X[2 * pairs : 2 * pairs + 5], y[2 * pairs : 2 * pairs + 5] = X[:5], 1.0
-    K = KernelFunction("rbf", 3.0).between(X, X)
-    low, high = label_bounds(y, 16.0)
-    beta, v = np.zeros(n), y.copy()
-    pair_steps(K, K.diagonal().copy(), low, high, 1e-8, 10**7, beta, v)
-    change, moved = tangent(K, y, 16.0, beta)
-    assert_allclose(moved, K @ change, atol=1e-9)
-    assert abs(change.sum()) < 1e-9
-    assert np.all(change[np.abs(beta) >= 16.0] == y[np.abs(beta) >= 16.0])
-    advance(K, y, 16.0, 64.0, beta, v)
-    assert_allclose(v, y - K @ beta, atol=1e-7)
-    low, high = label_bounds(y, 64.0)
-    assert np.all((low <= beta) & (beta <= high))
-    assert abs(beta.sum()) < 1e-7
-    assert v[beta < high].max() - v[beta > low].min() < 1e-2
-    assert np.sum(np.abs(beta) == 64.0) >= pairs
 
 
 @pytest.mark.parametrize(

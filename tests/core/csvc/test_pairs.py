@@ -307,9 +307,9 @@ def test_a_small_pair_takes_the_same_steps_on_a_copy():
     layout = Layout.of(codes, [0, 0, 1], [1, 2, 2])
     runs = pairs.ClassRows(SourceRows(source, np.float64), layout.starts, 1000.0, Crew(1))
     signs = layout.signs[layout.variables(1)]
-    bounds = np.minimum(signs, 0.0), np.maximum(signs, 0.0)
+    bounds = pairs.Bounds(np.minimum(signs, 0.0), np.maximum(signs, 0.0))
     parts = raw(runs.values), (raw(runs.slots[0]), raw(runs.slots[2])), raw(runs.rows.diagonal)
-    problem = *parts, (0, 40, 90, 120), bounds, (1e-6, 10**6)
+    problem = *parts, (0, 40, 90, 120), bounds, pairs.StoppingCriteria(1e-6, 10**6)
     nothing = np.zeros(120, dtype=bool), np.zeros(120, dtype=bool)
     found = []
     for steps, rest in (

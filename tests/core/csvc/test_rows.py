@@ -156,43 +156,6 @@ def test_differences_keep_their_digits_on_unscaled_inputs(scale):
         assert np.max(np.abs(DenseRows(X, function).whole() - exact)) > 0.01
 
 
-@needs_jit
-@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
-@pytest.mark.parametrize("d", [5, 30])
-def test_rows_are_made_when_a_step_needs_them(d, form, monkeypatch):
-    X, y = make_problem(n=600, d=d, seed=2, noise=0.05)
-    X, gamma = form(X), 2.0 / d
-    whole = solve_with(monkeypatch, X, y, gamma, grows=False)
-    few = solve_with(monkeypatch, X, y, gamma)
-    monkeypatch.setattr(smo, "SHARE", 0.0)
-    cut = solve_with(monkeypatch, X, y, gamma, least=40)
-    for found in (few, cut):
-        assert found.stop_reason == "converged"
-        assert_allclose(found.beta, whole.beta, atol=1e-4)
-    # Strips of 256 rows from the diagonal on, and what the check needs.
-    strips = 256 * (600 + 344) + 88**2
-    check = whole.evaluations - strips
-    assert 0 < check < 0.2 * strips
-    assert few.evaluations < 0.9 * whole.evaluations
-    # One that asks for more than 40, beside the first, has them all made at once. How often all
-    # samples are checked depends on rounding.
-    assert 0 < cut.evaluations - strips - 41 * 600 < 0.2 * strips
-
-
-def solve_with(monkeypatch, X, y, gamma, *, grows=True, least=10_000):
-    """Return a solution of C = 1 where at least `least` rows are made one by one, or none is."""
-    with monkeypatch.context() as patch:
-        if not grows:
-            patch.setattr(solver, "can_grow", lambda *inputs: False)
-        patch.setattr(smo, "LEAST", least)
-        return _solved(X, y, gamma)
-
-
-def _solved(X, y, gamma):
-    source = KernelSource.from_inputs(X, KernelFunction("rbf", gamma))
-    return solver.solve_qp(source, csvc_problem(y.astype(float), 1.0), tol=1e-5)
-
-
 def test_store_forgets_the_oldest_and_keeps_its_budget():
     store = RowStore(1 << 18, 1 << 18, 3.0, least=2, dtype=np.float32)
     assert store.rows.nbytes <= 3 * MIB
