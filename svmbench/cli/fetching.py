@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
@@ -12,6 +11,7 @@ from svmbench.base import escape
 from svmbench.base.errors import ConfigError
 from svmbench.cli import terminal
 from svmbench.cli.logs import LOG
+from svmbench.cli.progress import WithBar
 
 if TYPE_CHECKING:
     from svmbench.data import Event, Outcome
@@ -40,7 +40,7 @@ def datasets_named(names: tuple[str, ...], all_: bool) -> list[str]:
     return list(dict.fromkeys(wanted))
 
 
-class Fetching:
+class Fetching(WithBar):
     """Progress of fetching data sets: one line each, and a bar of a download.
 
     Parameters
@@ -54,7 +54,7 @@ class Fetching:
     def __init__(self, console: Console, total: int) -> None:
         self.console = console
         self.total = total
-        self._bar: Progress | None = None
+        self._bar = None
         if console.is_terminal:
             self._bar = Progress(
                 TextColumn("{task.description}", markup=False),
@@ -65,20 +65,6 @@ class Fetching:
                 transient=True,
             )
             self._task = self._bar.add_task("", total=None, visible=False)
-
-    def __enter__(self) -> Self:
-        if self._bar:
-            self._bar.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._bar:
-            self._bar.stop()
 
     def event(self, event: Event) -> None:
         """Show a step of :func:`svmbench.data.fetch_many`."""

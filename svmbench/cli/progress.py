@@ -33,38 +33,10 @@ def cell_name(cell: Cell) -> str:
     return escape.line(" · ".join([*parts, str(shown["block"])]))
 
 
-class Watcher:
-    """A listener for a run of so many cells.
+class WithBar:
+    """A context that shows a bar while it lasts, if it has one."""
 
-    Parameters
-    ----------
-    console : rich.console.Console
-        Where to write; its ``is_terminal`` decides between bar and lines.
-    cells : list of Cell
-        Those that will run.
-    quiet : bool
-        Say nothing but what went wrong.
-    """
-
-    def __init__(self, console: Console, cells: list[Cell], *, quiet: bool = False) -> None:
-        self.console = console
-        self.total = len(cells)
-        self.quiet = quiet
-        self.done = 0
-        self._work = sum(c.cost for c in cells) or 1.0
-        self._work_done = 0.0
-        self._start = time.monotonic()
-        self._bar: Progress | None = None
-        if console.is_terminal and not quiet and cells:
-            self._bar = Progress(
-                TextColumn("{task.description}", markup=False),
-                BarColumn(),
-                MofNCompleteColumn(),
-                TextColumn("{task.fields[left]}"),
-                console=console,
-                transient=True,
-            )
-            self._task = self._bar.add_task("starting", total=self.total, left="")
+    _bar: Progress | None
 
     def __enter__(self) -> Self:
         if self._bar:
@@ -79,6 +51,40 @@ class Watcher:
     ) -> None:
         if self._bar:
             self._bar.stop()
+
+
+class Watcher(WithBar):
+    """A listener for a run of so many cells.
+
+    Parameters
+    ----------
+    console : rich.console.Console
+        Where to write; its ``is_terminal`` decides between bar and lines.
+    cells : list of Cell
+        Those that will run.
+    quiet : bool
+        Print nothing but errors.
+    """
+
+    def __init__(self, console: Console, cells: list[Cell], *, quiet: bool = False) -> None:
+        self.console = console
+        self.total = len(cells)
+        self.quiet = quiet
+        self.done = 0
+        self._work = sum(c.cost for c in cells) or 1.0
+        self._work_done = 0.0
+        self._start = time.monotonic()
+        self._bar = None
+        if console.is_terminal and not quiet and cells:
+            self._bar = Progress(
+                TextColumn("{task.description}", markup=False),
+                BarColumn(),
+                MofNCompleteColumn(),
+                TextColumn("{task.fields[left]}"),
+                console=console,
+                transient=True,
+            )
+            self._task = self._bar.add_task("starting", total=self.total, left="")
 
     def started(self, cell: Cell) -> None:
         """Show the cell that begins."""

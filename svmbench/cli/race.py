@@ -13,7 +13,7 @@ import click
 from svmbench.base.errors import ConfigError, SvmbenchError
 from svmbench.cli import terminal
 from svmbench.cli.completion import DatasetName, SolverName
-from svmbench.cli.options import POSITIVE, TRUST
+from svmbench.cli.options import MIRROR, POSITIVE, TRUST
 from svmbench.schema.record import CellRecord
 
 
@@ -36,6 +36,15 @@ class Racer:
     params: dict[str, Any] = field(default_factory=dict)
     ladder: dict[str, list[Any]] = field(default_factory=dict)
     label: str = ""
+
+    def entry(self) -> dict[str, Any]:
+        """Return the racer as an entry of a config's solvers."""
+        return {
+            "name": self.name,
+            "label": self.label,
+            "params": self.params,
+            "grid": self.ladder,
+        }
 
 
 class Times(TypedDict):
@@ -110,26 +119,19 @@ def parse_racer(words: str, *, trust: bool = False) -> Racer:
         else:
             racer.params[key] = values[0]
     solver(name, **racer.params, **{key: values[0] for key, values in racer.ladder.items()})
-    _spec(racer)
+    _check(racer)
     return racer
 
 
-def _spec(racer: Racer) -> Any:
-    """Return the racer as configs have it, with their checks of its values."""
+def _check(racer: Racer) -> None:
+    """Check the racer's values as configs do."""
     from pydantic import ValidationError
 
     from svmbench.base.validation_messages import sentence
     from svmbench.experiment.settings.blocks import SolverSpec
 
     try:
-        return SolverSpec.model_validate(
-            {
-                "name": racer.name,
-                "label": racer.label,
-                "params": racer.params,
-                "grid": racer.ladder,
-            }
-        )
+        SolverSpec.model_validate(racer.entry())
     except ValidationError as error:
         raise ConfigError(f"{racer.label}: {sentence(error.errors()[0])}") from error
 
@@ -144,6 +146,7 @@ def race(
     scaling: str = "all-rows",
     timeout_s: float = 600.0,
     mirror: str | None = None,
+    trust: bool = False,
 ) -> Result:
     """Race solvers on a data set in one process of their own; the first is compared to the others.
 
@@ -166,6 +169,8 @@ def race(
         Seconds after which the race is given up.
     mirror : str, optional
         As for :func:`svmbench.data.ensure`.
+    trust : bool, default=False
+        Import classes that come from elsewhere than scikit-learn.
 
     Returns
     -------
@@ -183,7 +188,7 @@ def race(
     labels = [racer.label for racer in racers]
     if len(set(labels)) < len(labels):
         raise ConfigError(f"{labels[0]} against itself needs other parameters on one side")
-    config = _config(dataset, racers, rounds, rows, tolerance, scaling)
+    config = _config(dataset, racers, rounds, rows, tolerance, scaling, trust=trust)
     plan = make_plan(config, "time", "only", mirror=mirror)
     (cell,) = plan.cells
     if cell.status != "planned":
@@ -205,9 +210,15 @@ def _config(
     rows: int,
     tolerance: float | None,
     scaling: str,
+    *,
+    trust: bool,
 ) -> Any:
+    """Return the config of the race, read and checked as a file would be."""
+    import yaml
+
     from svmbench.data import parse_name
-    from svmbench.experiment.config.models import Config
+    from svmbench.experiment.config.loader import check_source
+    from svmbench.experiment.config.yaml_source import YamlSource
 
     try:
         is_file = Path(dataset).is_file()
@@ -216,26 +227,24 @@ def _config(
     if not is_file:
         parse_name(dataset)
     first, *others = [racer.label for racer in racers]
-    return Config.model_validate(
-        {
-            "title": "A race of one line",
-            "seed": 1,
-            "datasets": [{"file": dataset} if is_file else dataset],
-            "solvers": [_spec(racer) for racer in racers],
-            "blocks": [
-                {
-                    "name": "race",
-                    "protocol": "race",
-                    "repeats": rounds,
-                    "max_samples": rows,
-                    "tolerance": tolerance,
-                    "scaling": scaling,
-                    "pairs": [[first, other] for other in others],
-                }
-            ],
-            "profiles": {"only": {}},
-        }
-    )
+    block = {
+        "name": "race",
+        "protocol": "race",
+        "repeats": rounds,
+        "max_samples": rows,
+        "tolerance": tolerance,
+        "scaling": scaling,
+        "pairs": [[first, other] for other in others],
+    }
+    config = {
+        "title": "A race of one line",
+        "seed": 1,
+        "datasets": [{"file": dataset} if is_file else dataset],
+        "solvers": [racer.entry() for racer in racers],
+        "blocks": [block],
+        "profiles": {"only": {}},
+    }
+    return check_source(YamlSource(yaml.safe_dump(config), "svmbench time"), trust=trust)
 
 
 def _result(dataset: str, racers: list[Racer], rounds: int, record: CellRecord) -> Result:
@@ -377,13 +386,7 @@ class _RacersCommand(click.Command):
     show_default=True,
     help="Give up after so many seconds.",
 )
-@click.option(
-    "--mirror",
-    metavar="DIR_OR_URL",
-    envvar="SVMBENCH_MIRROR",
-    show_envvar=True,
-    help="Folder or URL that holds data files.",
-)
+@MIRROR
 @TRUST
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 def time_(
@@ -422,6 +425,7 @@ def time_(
         scaling=scaling,
         timeout_s=timeout,
         mirror=mirror,
+        trust=trust,
     )
     if as_json:
         terminal.write_output(json.dumps(result, indent=1))

@@ -67,7 +67,7 @@ def load_config(path: Path, overrides: tuple[str, ...] = ()) -> Config:
     svmbench.base.errors.ConfigError
         With every problem at once, each with file, line and column.
     """
-    config, findings, _ = _read(path, overrides)
+    config, findings, _ = _read(YamlSource.read(path), overrides)
     return _whole(config, findings)
 
 
@@ -93,12 +93,19 @@ def check_config(
         Each with its place (an override is named as it was given) and, where something is near,
         what may have been meant.
     """
+    return check_source(YamlSource.read(path), overrides, trust=trust, files=files)
+
+
+def check_source(
+    source: YamlSource, overrides: tuple[str, ...] = (), *, trust: bool = False, files: bool = False
+) -> Config:
+    """Validate a parsed document, as :func:`check_config` does with a file."""
 
     def why_not(name: str) -> str:
         own = name in protocols() or name in plot_kinds()
         return "" if own else why_not_loaded(name, trust=trust)
 
-    config, findings, draft = _read(path, overrides, why_not)
+    config, findings, draft = _read(source, overrides, why_not)
     if config is not None:
         check_names(draft, findings, trust=trust)
         if files:
@@ -107,7 +114,7 @@ def check_config(
 
 
 def _read(
-    path: Path,
+    source: YamlSource,
     overrides: tuple[str, ...],
     why_not: Callable[[str], str] = lambda name: "",
 ) -> tuple[Config | None, Findings, Draft]:
@@ -116,11 +123,12 @@ def _read(
     `why_not` says of a name why it can't be had, after doing what it takes to have it: before the
     config is read, so that the settings of a plug-in's protocol are known.
     """
-    source = YamlSource.read(path)
     data = copy.deepcopy(source.data)
     findings = Findings(source)
     if not isinstance(data, dict):
-        raise ConfigError([*findings] or f"{path}:1:1: a config is a mapping of keys to values")
+        raise ConfigError(
+            [*findings] or f"{source.name}:1:1: a config is a mapping of keys to values"
+        )
     for override in overrides:
         said = _override(data, override, source)
         if said:
