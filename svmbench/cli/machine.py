@@ -73,11 +73,11 @@ def schema() -> None:
     r"""Print the JSON schema of a config, with which editors complete keys and mark mistakes.
 
     A config that begins with this comment is then checked as it is written:
-    # yaml-language-server: $schema=svmbench.cli.config_schema.json
+    # yaml-language-server: $schema=svmbench.schema.json
 
     \b
     Example:
-      svmbench schema > svmbench.cli.config_schema.json
+      svmbench schema > svmbench.schema.json
     """
     from svmbench.cli.config_schema import config_schema
 
