@@ -101,7 +101,9 @@ def recheck(
     for one in draw(candidates, budget * 60, seed):
         drawn.setdefault(one.run, []).append(one)
     n_drawn = sum(map(len, drawn.values()))
-    terminal.say(f"{n_drawn} of {len(candidates)} cells of {len(drawn)} runs drawn (seed {seed})")
+    terminal.print_line(
+        f"{n_drawn} of {len(candidates)} cells of {len(drawn)} runs drawn (seed {seed})"
+    )
     if dry_run:
         terminal.print_columns(
             ((one.run, one.solver, one.dataset, f"{one.seconds:.1f} s"))
@@ -121,7 +123,7 @@ def recheck(
                 found.append({**one, "cell": f"{name} · {one['cell']}"})
         except SvmbenchError as error:
             n_failed += 1
-            terminal.say(f"{name}: can't be run again: {error}")
+            terminal.print_line(f"{name}: can't be run again: {error}")
     _say_end(found, n_drawn)
     unnamed = _unnamed(found, accepted)
     if unnamed:
@@ -221,7 +223,7 @@ def _run_again(
 ) -> Iterator[Recheck]:
     """Run some cells of a kept run again, each in its own process, and compare them."""
     from svmbench.experiment.plan.freshness import place_of
-    from svmbench.experiment.run.session import Prospect, Request, carry_out, look_ahead
+    from svmbench.experiment.run.session import Request, RunPlan, execute_run, plan_run
     from svmbench.report.records import read_run, result_lines
 
     content = read_run(run.folder)
@@ -240,27 +242,27 @@ def _run_again(
             only={"dataset": sorted({one.dataset for one in drawn})},
             timeout_s=max(_LEAST_S, *(_TIMES_ITS_RECORD * one.seconds for one in drawn)),
         )
-        prospect = look_ahead(request)
+        run_plan = plan_run(request)
         cells = {
             places[place]: cell
-            for cell in prospect.cells
+            for cell in run_plan.cells
             if cell.status == "planned" and (place := place_of(cell.shown)) in places
         }
         for key in wanted - cells.keys():
             line = kept[key][-1]
             shown = f"{line['block']} · {line['dataset']} · {line['solver']}"
-            terminal.say(
+            terminal.print_line(
                 f"{run.name} · {shown}: its config has no such cell now, or its data are not here"
             )
         if not cells:
             return
-        chosen = Prospect(prospect.request, prospect.plan, list(cells.values()), prospect.path)
-        interrupted = carry_out(chosen).summary.interrupted
+        chosen = RunPlan(run_plan.request, run_plan.plan, list(cells.values()), run_plan.path)
+        interrupted = execute_run(chosen).summary.interrupted
         made: dict[str, list[Any]] = {}
         # The newest record of every key, whatever became of it.
-        for line in result_lines(prospect.path):
+        for line in result_lines(run_plan.path):
             made.setdefault(line["key"], []).append(line)
-        again = read_run(prospect.path)
+        again = read_run(run_plan.path)
         for key, cell in cells.items():
             new = made.get(cell.key, [])
             if new and new[-1]["kind"] == "cell" and new[-1]["status"] != "not run":
@@ -390,11 +392,11 @@ def _range(record: Any, name: str, value: float) -> tuple[float, float]:
 
 def _print(name: str, one: Recheck) -> None:
     if not one["differences"]:
-        terminal.say(f"agrees   {name} · {one['cell']}")
+        terminal.print_line(f"agrees   {name} · {one['cell']}")
         return
     for moved in one["differences"]:
         said = f"{moved['what']} was {moved['base']}, is {moved['new']}"
-        terminal.say(f"changed  {name} · {one['cell']}: {said}")
+        terminal.print_line(f"changed  {name} · {one['cell']}: {said}")
 
 
 def _say_end(found: Sequence[Recheck], n_drawn: int) -> None:
@@ -403,7 +405,7 @@ def _say_end(found: Sequence[Recheck], n_drawn: int) -> None:
     judged = [time for one in found for time in one["times"].values() if time["within"] is not None]
     outside = sum(not time["within"] for time in judged)
     n_equal = sum(one["arithmetic"] == "equal" for one in found)
-    terminal.say(
+    terminal.print_line(
         f"{len(found) - len(changed)} of {len(found)} cells agree ({n_equal} by equal arithmetic),"
         f" {len(changed)} changed; {n_drawn - len(found)} of {n_drawn} drawn were not run;"
         f" {outside} of {len(judged)} times lie outside of what repeats showed"
@@ -415,7 +417,9 @@ def _unnamed(found: Sequence[Recheck], accepted: frozenset[str]) -> list[Recheck
     changed = [one for one in found if one["differences"]]
     left = [one for one in changed if not _is_named(one, accepted)]
     if accepted and changed:
-        terminal.say(f"the changelog names {len(changed) - len(left)} of {len(changed)} changes")
+        terminal.print_line(
+            f"the changelog names {len(changed) - len(left)} of {len(changed)} changes"
+        )
     return left
 
 
