@@ -13,7 +13,7 @@ import random
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
-from svmbench.experiment.run.campaign import PER_CONFIG_S
+from svmbench.experiment.run.batch import PER_CONFIG_S
 
 #: Seconds that a cell takes beside what its record says: a process is forked, data are mapped.
 PER_CELL_S = 0.2

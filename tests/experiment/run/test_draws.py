@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from svmbench.experiment.run.campaign import PER_CONFIG_S
 
 from svmbench.cli.rechecking import _kept_runs
+from svmbench.experiment.run.batch import PER_CONFIG_S
 from svmbench.experiment.run.draws import LARGEST_SHARE, PER_CELL_S, Candidate, Draw, draw
 from svmbench.report.records import result_lines
 
