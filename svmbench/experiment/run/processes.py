@@ -121,7 +121,7 @@ class Work:
 
         Raises
         ------
-        TimedOutError, DiedError, ServerDiedError, svmbench.experiment.run.answers.BadAnswerError
+        TimedOutError, DiedError, ServerDiedError, svmbench.experiment.run.ipc.BadAnswerError
             If it returned nothing.
         """
         outcome = self._outcome[0]
