@@ -28,7 +28,7 @@ from typing import Any, Self
 import numpy as np
 
 from svmbench.base.errors import DataError
-from svmbench.core.contract.base import PathPoint, Splits, TrainingData, require_positive
+from svmbench.core.contract.base import Along, PathPoint, TrainingData, require_positive
 from svmbench.core.contract.declaration import Declaration
 from svmbench.core.linear import least_squares
 from svmbench.core.linear.alsvm_batch import ALSVMBatch, folds_of
@@ -264,22 +264,16 @@ class ALSVMSpark(ALSVMBatch):
         (point,) = self._points(Rows(data.native), [self.C], 1)
         return self._take(point.solution)
 
-    def path(
-        self,
-        data: Any,
-        y: np.ndarray | None,
-        over: str,
-        values: Sequence[Any],
-        splits: Splits | None = None,
-    ) -> Iterator[PathPoint]:
-        """Solve for each value of a parameter; see the base class.
+    def _path(self, data: Any, y: np.ndarray | None, along: Along) -> Iterator[PathPoint]:
+        """Solve for each value of a parameter.
 
         Along C one pass serves every value, and every fold where the splits are a partition.
         """
+        over, values, splits = along
         n_folds = 1 if splits is None else len(splits)
         group = None if splits is None else folds_of(splits, len(data.y))
         if over != "C" or (splits is not None and group is None) or data.weights is not None:
-            yield from super(ALSVMBatch, self).path(data, y, over, values, splits)
+            yield from super(ALSVMBatch, self)._path(data, y, along)
             return
         rows = Rows(data.native)
         if group is not None:

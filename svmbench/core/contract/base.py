@@ -88,6 +88,14 @@ class PathPoint(NamedTuple):
     statistics: dict[str, int]
 
 
+class Along(NamedTuple):
+    """The parameter of a path, its values, and the folds, as `Solver.path` takes them."""
+
+    over: str
+    values: Sequence[Any]
+    splits: Splits | None
+
+
 #: The value of `max_iter` that sets no limit, and a number of iterations that no search reaches.
 NO_LIMIT, BEYOND_REACH = -1, 1 << 62
 
@@ -212,9 +220,6 @@ class Solver(Versioned):
     ) -> Iterator[PathPoint]:
         """Solve for each value of a parameter, on all rows or on the training rows of each fold.
 
-        This is the loop of fits. A solver that can do better along a parameter declares so
-        (``paths``) and overrides this, or the hook that its base class has for it.
-
         Parameters
         ----------
         data : TrainingData or KernelSource
@@ -238,9 +243,17 @@ class Solver(Versioned):
         ValueError
             For a value out of range, or a fold without two classes.
         """
-        for _, part in self._parts(data, splits):
-            for value in values:
-                model = self._sibling(**{over: value})
+        return self._path(data, y, Along(over, values, splits))
+
+    def _path(self, data: Any, y: np.ndarray | None, along: Along) -> Iterator[PathPoint]:
+        """Fit for each value of a parameter.
+
+        A solver that can do better along a parameter declares so (``paths``), and overrides this
+        method or the hook that its base class has for it.
+        """
+        for _, part in self._parts(data, along.splits):
+            for value in along.values:
+                model = self._sibling(**{along.over: value})
                 own = model.prepare(part.X, part.y)
                 self._pass_on(model)
                 start = perf_counter()

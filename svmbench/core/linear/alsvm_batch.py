@@ -36,7 +36,7 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 
-from svmbench.core.contract.base import PathPoint, Splits, TrainingData
+from svmbench.core.contract.base import Along, PathPoint, Splits, TrainingData
 from svmbench.core.contract.linear_base import LinearClassifier, LinearSolution
 from svmbench.core.contract.registry import declare
 from svmbench.core.linear import least_squares
@@ -216,15 +216,8 @@ class ALSVMBatch(LinearClassifier):
         A, q = fold_moments(data.native, data.y, everything, 1, self.bias)
         return self._solve(_Sums(A[0], q[0], data.native, data.y, None))
 
-    def path(
-        self,
-        data: Any,
-        y: np.ndarray | None,
-        over: str,
-        values: Sequence[Any],
-        splits: Splits | None = None,
-    ) -> Iterator[PathPoint]:
-        """Solve for each value of a parameter; see the base class.
+    def _path(self, data: Any, y: np.ndarray | None, along: Along) -> Iterator[PathPoint]:
+        """Solve for each value of a parameter.
 
         Along C one pass over the data serves every value, and every fold where the splits are a
         partition: a fold's sums are the total minus those of its test rows. Each solution is
@@ -232,8 +225,9 @@ class ALSVMBatch(LinearClassifier):
         factorisation: what it would have cost alone. With so many features that no sums are
         formed, it is the loop of fits.
         """
+        over, values, splits = along
         if over != "C" or cheapest(data.X) != SUMS:
-            yield from super().path(data, y, over, values, splits)
+            yield from super()._path(data, y, along)
             return
         models = [self._sibling(C=float(C)) for C in values]
         for model in models:

@@ -36,7 +36,7 @@ Deviations
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from copy import copy
 from dataclasses import KW_ONLY, dataclass, field
 from time import perf_counter, process_time
@@ -46,7 +46,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from svmbench.base.compiled import compiled_sums
-from svmbench.core.contract.base import PathPoint, Splits, TrainingData
+from svmbench.core.contract.base import Along, PathPoint, TrainingData
 from svmbench.core.contract.linear_base import LinearClassifier, LinearSolution
 from svmbench.core.contract.registry import declare
 from svmbench.core.linear.hessian import (
@@ -319,20 +319,14 @@ class NewtonL2(LinearClassifier):
         self._minimise(self._samples(data), None)
         return self
 
-    def path(
-        self,
-        data: Any,
-        y: np.ndarray | None,
-        over: str,
-        values: Sequence[Any],
-        splits: Splits | None = None,
-    ) -> Iterator[PathPoint]:
-        """Solve for each value of a parameter; see the base class.
+    def _path(self, data: Any, y: np.ndarray | None, along: Along) -> Iterator[PathPoint]:
+        """Solve for each value of a parameter.
 
         Along C each solution starts at the last one, and the sample is chosen once.
         """
+        over, values, splits = along
         if over != "C":
-            yield from super().path(data, y, over, values, splits)
+            yield from super()._path(data, y, along)
             return
         models = [self._sibling(C=C) for C in values]
         for model in models:

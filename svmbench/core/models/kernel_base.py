@@ -15,6 +15,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from svmbench.core.contract.base import (
+    Along,
     PathPoint,
     Solver,
     Splits,
@@ -260,19 +261,13 @@ class KernelSolver(Solver):
         for value in values:
             yield clone(self).set_params(**{over: value}).solve(source, y)
 
-    def path(
-        self,
-        data: Any,
-        y: np.ndarray | None,
-        over: str,
-        values: Sequence[Any],
-        splits: Splits | None = None,
-    ) -> Iterator[PathPoint]:
-        """Solve for each value of a parameter; see the base class.
+    def _path(self, data: Any, y: np.ndarray | None, along: Along) -> Iterator[PathPoint]:
+        """Solve for each value of a parameter.
 
         Along a parameter that the kernel does not have, all solutions of a fold are on one kernel
         matrix: the one that is handed in, or that of the inputs.
         """
+        over, values, splits = along
         of_kernel = over in KERNEL_PARAMETERS
         if is_given(self.kernel) and not isinstance(data, KernelSource):
             msg = "a path on a given kernel takes KernelSource.precomputed(K) in place of samples"
@@ -290,7 +285,7 @@ class KernelSolver(Solver):
             )
         # A `train` of its own leaves more behind than a solution on a kernel matrix has.
         if of_kernel or type(self).train is not KernelSolver.train:
-            return super().path(data, y, over, values, splits)
+            return super()._path(data, y, along)
         return self._path_of_inputs(data, over, values, splits)
 
     def _path_of_inputs(

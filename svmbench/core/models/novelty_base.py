@@ -8,7 +8,7 @@ As scikit-learn has it: ``decision_function`` is ``score_samples`` minus ``offse
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -19,9 +19,9 @@ from sklearn.utils.validation import validate_data
 
 from svmbench.core.contract.base import (
     NO_MARGIN,
+    Along,
     PathPoint,
     Solver,
-    Splits,
     TrainingData,
     require_squares,
 )
@@ -142,18 +142,11 @@ class KernelDetector(KernelSolver, NoveltyDetector):
         """Validate, and settle gamma; see the base class. `y` is not looked at."""
         return super().prepare(X, y)
 
-    def path(
-        self,
-        data: Any,
-        y: np.ndarray | None,
-        over: str,
-        values: Sequence[Any],
-        splits: Splits | None = None,
-    ) -> Iterator[PathPoint]:
-        """Solve for each value of a parameter; see the base class. No labels are needed."""
+    def _path(self, data: Any, y: np.ndarray | None, along: Along) -> Iterator[PathPoint]:
+        """Solve for each value of a parameter. No labels are needed."""
         if y is None and isinstance(data, KernelSource):
             y = np.ones(data.n_samples)
-        return super().path(data, y, over, values, splits)
+        return super()._path(data, y, along)
 
     def predict(
         self, X: Any, *, precision: str = "double", n_jobs: int | None = None

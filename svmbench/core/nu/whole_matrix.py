@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from svmbench.base.compiled import compiled
-from svmbench.core.contract.base import PathPoint, Splits, TrainingData
+from svmbench.core.contract.base import Along, PathPoint, Splits, TrainingData
 from svmbench.core.contract.declaration import COUNTERS
 from svmbench.core.kernels.kernels import MIB, KernelFunction, KernelSource
 from svmbench.core.models.kernel_base import KERNEL_PARAMETERS, KernelSolution, KernelSolver
@@ -200,21 +200,15 @@ class OnWholeMatrix(KernelSolver):
         """Return whether values ascend; a solver that needs them to refuses others."""
         return all(before < after for before, after in neighbours(values))
 
-    def path(
-        self,
-        data: Any,
-        y: np.ndarray | None,
-        over: str,
-        values: Sequence[Any],
-        splits: Splits | None = None,
-    ) -> Iterator[PathPoint]:
-        """Solve for each value of a parameter; see the base class.
+    def _path(self, data: Any, y: np.ndarray | None, along: Along) -> Iterator[PathPoint]:
+        """Solve for each value of a parameter.
 
         Along the path's own parameter all solutions are on the one matrix that `prepare` has made.
         """
+        over, values, splits = along
         shares = over == self.along and self._ascend(values) and over not in KERNEL_PARAMETERS
         if isinstance(data, KernelSource) or not shares:
-            return super().path(data, y, over, values, splits)
+            return super()._path(data, y, along)
         return self._path_on_matrix(data, values, splits)
 
     def _path_on_matrix(
