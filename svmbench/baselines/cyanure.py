@@ -25,7 +25,7 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 from svmbench.core.contract.base import TrainingData, require_count
-from svmbench.core.contract.linear_base import LinearClassifier, LinearSolution
+from svmbench.core.contract.linear_base import LinearClassifier
 from svmbench.core.contract.registry import declare
 from svmbench.core.numeric.arrays import append_bias
 
@@ -103,14 +103,11 @@ class CyanureBaseline(LinearClassifier):
             warnings.simplefilter("ignore", ConvergenceWarning)
             model.fit(data.native, data.y)
         w, n_iter = np.ravel(model.coef_).astype(np.float64), int(np.max(model.n_iter_))
-        return self._store(
-            LinearSolution(
-                w=w[:-1] if self.bias else w,
-                b=float(w[-1] * self.bias) if self.bias else 0.0,
-                n_iter=max(1, n_iter),
-                stop_reason="max_iter" if n_iter >= self.max_iter else "converged",
-                counters={"passes": n_iter},
-            )
+        return self._store_with_bias(
+            w,
+            n_iter=max(1, n_iter),
+            stop_reason="max_iter" if n_iter >= self.max_iter else "converged",
+            counters={"passes": n_iter},
         )
 
 

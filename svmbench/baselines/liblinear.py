@@ -26,7 +26,7 @@ import numpy as np
 
 from svmbench.baselines.nodes import node_lists
 from svmbench.core.contract.base import TrainingData
-from svmbench.core.contract.linear_base import LinearClassifier, LinearSolution
+from svmbench.core.contract.linear_base import LinearClassifier
 from svmbench.core.contract.registry import declare
 
 #: The print function and the random numbers belong to the whole process: one training at a time.
@@ -88,14 +88,11 @@ class _Liblinear(LinearClassifier):
         text = b"".join(said).decode(errors="replace")
         n_iter = iterations_of(text)
         stopped = "max_iter" if "reaching max number" in text else "converged"
-        return self._store(
-            LinearSolution(
-                w=w[:-1] if self.bias else w,
-                b=float(w[-1] * self.bias) if self.bias else 0.0,
-                n_iter=n_iter,
-                stop_reason=stopped,
-                counters={"iterations": n_iter},
-            )
+        return self._store_with_bias(
+            w,
+            n_iter=n_iter,
+            stop_reason=stopped,
+            counters={"iterations": n_iter},
         )
 
 

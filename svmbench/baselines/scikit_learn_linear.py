@@ -139,12 +139,9 @@ class SGDBaseline(LinearClassifier):
             model.fit(data.native, data.y)
         w = model.coef_[0].copy()
         n_iter = int(model.n_iter_)
-        return self._store(
-            LinearSolution(
-                w=w[:-1] if self.bias else w,
-                b=float(w[-1] * self.bias) if self.bias else 0.0,
-                n_iter=n_iter,
-                stop_reason="max_iter" if n_iter >= self.max_iter else "converged",
-                counters={"epochs": n_iter},
-            )
+        return self._store_with_bias(
+            w,
+            n_iter=n_iter,
+            stop_reason="max_iter" if n_iter >= self.max_iter else "converged",
+            counters={"epochs": n_iter},
         )

@@ -124,6 +124,18 @@ class LinearClassifier(BinaryClassifier):
         self.counters_ = sum_of_counters(models)
         return self
 
+    def _store_with_bias(
+        self,
+        w: np.ndarray,
+        n_iter: int,
+        stop_reason: str,
+        counters: dict[str, int],
+        trace: list[tuple[float, int, float]] | None = None,
+    ) -> Self:
+        """Store a solution of samples that carry the constant feature: its weight ends `w`."""
+        own, b = (w[:-1], float(w[-1] * self.bias)) if self.bias else (w, 0.0)
+        return self._store(LinearSolution(own, b, n_iter, stop_reason, counters, trace or []))
+
     def _store(self, solution: LinearSolution) -> Self:
         if not (np.all(np.isfinite(solution.w)) and np.isfinite(solution.b)):
             msg = f"{type(self).__name__} produced a solution with NaN or infinite weights"

@@ -45,7 +45,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from svmbench.core.contract.base import TrainingData
-from svmbench.core.contract.linear_base import LinearClassifier, LinearSolution
+from svmbench.core.contract.linear_base import LinearClassifier
 from svmbench.core.contract.registry import declare
 from svmbench.core.linear import least_squares
 from svmbench.core.linear.least_squares import gram
@@ -298,16 +298,11 @@ class _SequentialLeastSquares(LinearClassifier):
         return np.append(self.coef_[0], self.intercept_[0] / self.bias)
 
     def _store_weights(self, w: np.ndarray, counters: dict[str, int]) -> None:
-        n_features = len(w) - bool(self.bias)
-        offset = float(w[-1] * self.bias) if self.bias else 0.0
-        self._store(
-            LinearSolution(
-                w=w[:n_features],
-                b=offset,
-                n_iter=max(1, counters["updates"]),
-                stop_reason=self._found,
-                counters=counters,
-            )
+        self._store_with_bias(
+            w,
+            n_iter=max(1, counters["updates"]),
+            stop_reason=self._found,
+            counters=counters,
         )
 
     def _as_batch(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:

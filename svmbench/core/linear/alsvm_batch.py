@@ -37,7 +37,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from svmbench.core.contract.base import Along, PathPoint, Splits, TrainingData
-from svmbench.core.contract.linear_base import LinearClassifier, LinearSolution
+from svmbench.core.contract.linear_base import LinearClassifier
 from svmbench.core.contract.registry import declare
 from svmbench.core.linear import least_squares
 from svmbench.core.linear.hessian import Diagonal, RowProducts
@@ -428,15 +428,11 @@ class ALSVMBatch(LinearClassifier):
         return self._store_weights(w, said, _work(1 if sound else 2, int(not sound)))
 
     def _store_weights(self, w: np.ndarray, said: str, counters: dict[str, int]) -> Self:
-        n_features = len(w) - bool(self.bias)
-        return self._store(
-            LinearSolution(
-                w=w[:n_features],
-                b=float(w[-1] * self.bias) if self.bias else 0.0,
-                n_iter=max(1, counters.get("conjugate_gradient_steps", 1)),
-                stop_reason=said,
-                counters=counters,
-            )
+        return self._store_with_bias(
+            w,
+            n_iter=max(1, counters.get("conjugate_gradient_steps", 1)),
+            stop_reason=said,
+            counters=counters,
         )
 
 

@@ -31,7 +31,7 @@ from typing import Any, Self
 import numpy as np
 
 from svmbench.core.contract.base import TrainingData
-from svmbench.core.contract.linear_base import LinearClassifier, LinearSolution
+from svmbench.core.contract.linear_base import LinearClassifier
 from svmbench.core.contract.registry import declare
 from svmbench.core.linear import least_squares
 from svmbench.core.linear.least_squares import gram
@@ -179,12 +179,9 @@ class ASVM(LinearClassifier):
         self.alpha_, w, reason, counters = active_set(
             data.native, data.y, float(self.C), float(self.tol), int(self.max_iter)
         )
-        return self._store(
-            LinearSolution(
-                w=w[:-1] if self.bias else w,
-                b=float(w[-1] * self.bias) if self.bias else 0.0,
-                n_iter=counters["faces"],
-                stop_reason=reason,
-                counters=counters,
-            )
+        return self._store_with_bias(
+            w,
+            n_iter=counters["faces"],
+            stop_reason=reason,
+            counters=counters,
         )

@@ -32,7 +32,7 @@ from typing import Any, Self
 import numpy as np
 
 from svmbench.core.contract.base import TrainingData
-from svmbench.core.contract.linear_base import LinearClassifier, LinearSolution
+from svmbench.core.contract.linear_base import LinearClassifier
 from svmbench.core.contract.problems import SQUARED_HINGE, Values
 from svmbench.core.contract.registry import declare
 from svmbench.core.linear import least_squares
@@ -135,12 +135,9 @@ class LSVM(LinearClassifier):
         self.alpha_, w, steps, reason = lagrangian(
             data.native, data.y, float(self.C), float(self.tol), int(self.max_iter)
         )
-        return self._store(
-            LinearSolution(
-                w=w[:-1] if self.bias else w,
-                b=float(w[-1] * self.bias) if self.bias else 0.0,
-                n_iter=max(1, steps),
-                stop_reason=reason,
-                counters={"passes": steps + 1},
-            )
+        return self._store_with_bias(
+            w,
+            n_iter=max(1, steps),
+            stop_reason=reason,
+            counters={"passes": steps + 1},
         )

@@ -47,7 +47,7 @@ from sklearn.utils import check_random_state
 
 from svmbench.base.compiled import compiled_sums
 from svmbench.core.contract.base import Along, PathPoint, TrainingData
-from svmbench.core.contract.linear_base import LinearClassifier, LinearSolution
+from svmbench.core.contract.linear_base import LinearClassifier
 from svmbench.core.contract.registry import declare
 from svmbench.core.linear.hessian import (
     Diagonal,
@@ -353,21 +353,18 @@ class NewtonL2(LinearClassifier):
         course = Course(C, samples.target(C, tol), tol, self.max_iter, trace=self.trace)
         way = descend(samples.products, samples.y, first.w, samples.preconditioner, course)
         visits = samples.products.visits - visits
-        self._store(
-            LinearSolution(
-                w=way.w[:-1] if self.bias else way.w,
-                b=float(way.w[-1] * self.bias) if self.bias else 0.0,
-                n_iter=max(1, way.steps),
-                stop_reason=way.stop_reason,
-                counters={
-                    "steps": first.steps + way.steps,
-                    "conjugate_gradient_steps": first.cg_steps + way.cg_steps,
-                    "visits": visits,
-                    "passes": -(-visits // len(samples.y)),
-                    "factorisations": samples.preconditioner.n_made - made,
-                    "support_vectors": way.n_active,
-                },
-                trace=way.trace,
-            )
+        self._store_with_bias(
+            way.w,
+            n_iter=max(1, way.steps),
+            stop_reason=way.stop_reason,
+            counters={
+                "steps": first.steps + way.steps,
+                "conjugate_gradient_steps": first.cg_steps + way.cg_steps,
+                "visits": visits,
+                "passes": -(-visits // len(samples.y)),
+                "factorisations": samples.preconditioner.n_made - made,
+                "support_vectors": way.n_active,
+            },
+            trace=way.trace,
         )
         return way.w
