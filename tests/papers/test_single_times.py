@@ -27,6 +27,9 @@ def test_the_margin_is_what_kept_repeats_say(capsys, monkeypatch):
     shown = capsys.readouterr()
     assert said == 0, shown.err + shown.out
     assert f"{N_REPEATED_TIMES} times with repeats: {SINGLE_TIME_MARGIN:.2f}" in shown.out
+    page = " ".join((ROOT / "docs" / "claims.md").read_text(encoding="utf-8").split())
+    assert f"the margin of both times: {100 * SINGLE_TIME_MARGIN:g} % of each" in page
+    assert f"of {N_REPEATED_TIMES} times of {1e3 * SHORTEST_SINGLE_S:g} ms and more" in page
 
 
 def once(folder, factor):
