@@ -1,4 +1,4 @@
-"""What a solver is: base classes, declaration, problems. No kernel code.
+"""The contract of solvers: base classes, declaration, problems. No kernel code.
 
 base.py
     `Solver`: `prepare`, `train`, `certify`; two classes of ±1 inside, any two labels outside.

@@ -169,11 +169,11 @@ class Solver(Versioned):
     @property
     @abstractmethod
     def offset(self) -> Offset:
-        """How the estimator, as it is configured, treats the offset."""
+        """Treatment of the offset by the estimator as it is configured."""
 
     @property
     def aim(self) -> Aim:
-        """What it minimises: objectives may be compared where the aims are equal."""
+        """Problem and offset: objectives may be compared where both are equal."""
         return self.problem.aim(self.offset)
 
     def _validate(self, X: Any, y: Any) -> TrainingData:
@@ -503,7 +503,7 @@ def require_positive(name: str, value: Any) -> None:
 
 
 def most_iterations(max_iter: int) -> int:
-    """Return how many iterations a parameter `max_iter` allows."""
+    """Return the number of iterations that a parameter `max_iter` allows."""
     return BEYOND_REACH if max_iter == NO_LIMIT else int(max_iter)
 
 

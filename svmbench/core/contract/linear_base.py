@@ -23,7 +23,7 @@ from svmbench.core.numeric.arrays import append_bias
 
 @dataclass
 class LinearSolution:
-    """What a linear solver's inner function returns.
+    """Result of a linear solver's inner function.
 
     Attributes
     ----------

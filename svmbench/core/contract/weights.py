@@ -49,7 +49,7 @@ def class_weights(
 
 
 def as_weights(sample_weight: Any, labels: np.ndarray) -> np.ndarray | None:
-    """Return what a user gave as float64 (n_samples,), or None; ValueError for another shape."""
+    """Return a user's weights as float64 (n_samples,), or None; ValueError for another shape."""
     if sample_weight is None:
         return None
     own = check_array(sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight")

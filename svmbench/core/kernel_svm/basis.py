@@ -120,7 +120,7 @@ class Basis:
 
     @property
     def is_full(self) -> bool:
-        """Whether there is no room for another."""
+        """True if there is no room for another point."""
         return self.n == self.n_most
 
     def coordinates(self, products: np.ndarray) -> np.ndarray:

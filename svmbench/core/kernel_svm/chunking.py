@@ -124,7 +124,7 @@ class Chunk:
 
 
 def spread(variables: Variables) -> float:
-    """Return how far apart the thresholds are that the non-bound examples propose."""
+    """Return the spread of the thresholds that the non-bound examples propose."""
     free = (variables.beta > variables.low) & (variables.beta < variables.high)
     return float(np.ptp(variables.v[free])) if free.any() else 0.0
 

@@ -1,4 +1,4 @@
-"""What CVM and BVM share: a growing core set, and the search for what is outside its ball.
+"""Base of CVM and BVM: a growing core set, and the search for samples outside its ball.
 
 Both see the L2-SVM as an enclosing ball of the images psi of the samples in the kernel
 

@@ -321,7 +321,7 @@ class CPSP(SubspacePursuit):
     counters=COUNTED,
 )
 class CPSPTr(SubspacePursuit):
-    """As :class:`CPSP`, but each basis point is the best of 59 training samples drawn at random.
+    """CPSP whose basis points are training samples, each the best of 59 drawn at random.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""How a basis grows by what it leaves out: residuals, and the points that are found for them."""
+"""Growth of a basis: residuals of vectors, and points that represent them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TINY = 1e-12
 
 @dataclass
 class Growth:
-    """How the basis grows: where the next point comes from, and what that took."""
+    """The growing basis: the source of the next point, and the work so far."""
 
     samples: Samples  # the training samples
     y: np.ndarray  # (n_samples,)
@@ -42,7 +42,7 @@ class Growth:
 
     @property
     def is_whole(self) -> bool:
-        """Whether a full basis spans all samples: as many points, all of them in their span."""
+        """True if a full basis spans all samples: as many points, all of them in their span."""
         in_span = not self.free or self.basis.function.name == "linear"
         return in_span and self.basis.n_most >= len(self.y)
 
@@ -51,7 +51,7 @@ class Growth:
         members: np.ndarray,  # (n_samples,): weights m
         coordinates: np.ndarray,  # (n_basis,): the projection's
     ) -> Residual:
-        """Return what the projection leaves out of ``sum_i m_i y_i phi(x_i)``."""
+        """Return ``sum_i m_i y_i phi(x_i)`` less its projection."""
         rows = np.flatnonzero(members)
         near = (
             np.array(self.near_points)

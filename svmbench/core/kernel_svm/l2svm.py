@@ -1,4 +1,4 @@
-"""What the two solvers of the kernel L2-SVM share: its parameters, its path, and their work.
+"""Base class of the two solvers of the kernel L2-SVM: parameters, path, work.
 
     min 1/2 (||w||^2 + b^2) + C/2 sum_i max(0, 1 - y_i f(x_i))^2,   f(x) = w'phi(x) + b.
 
@@ -119,7 +119,7 @@ class L2Classifier(KernelClassifier):
         raise AssertionError("an L2 solver defines _minimise")
 
     def _takes_single(self) -> bool:
-        """Whether float32 kernel values are tried first."""
+        """Tell if float32 kernel values are tried first."""
         return float(self.tol) >= SINGLE
 
     def _restart(
@@ -128,7 +128,7 @@ class L2Classifier(KernelClassifier):
         """Turn a solution, which took so many steps, into the start for another C, in place."""
 
     def _margin_tolerance(self, diag: np.ndarray, C: float, beta: np.ndarray) -> float:
-        """Return what `tol` allows at a solution, in units of the margin ``y f``."""
+        """Return the violation that `tol` allows at a solution, in units of the margin ``y f``."""
         raise AssertionError("an L2 solver defines _margin_tolerance")
 
     def solve(

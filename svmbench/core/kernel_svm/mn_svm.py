@@ -72,7 +72,7 @@ GAP_STEP, LEAST_EPS = 4.0, 1e-15
 
 @dataclass(frozen=True)
 class Rules:
-    """By which the steps are taken."""
+    """Parameters of the steps."""
 
     C: float
     eps: float
@@ -82,7 +82,7 @@ class Rules:
 
 @dataclass
 class Descent:
-    """Where a run stands: what the compiled loop changes in place."""
+    """State of a run, which the compiled loop changes in place."""
 
     a: np.ndarray
     g: np.ndarray
@@ -199,7 +199,7 @@ def duality_gap(
     beta: np.ndarray,
     f: np.ndarray,
 ) -> float:
-    """Return how far the dual value is below the primal one, as a share of the latter."""
+    """Return the duality gap as a share of the primal value."""
     square = float(beta @ f)
     primal = 0.5 * square + 0.5 * C * float(np.sum(np.maximum(0.0, 1.0 - y * f) ** 2))
     dual = float(np.abs(beta).sum()) - 0.5 * (square + float(beta @ beta) / C)

@@ -165,7 +165,7 @@ def walk_by_blocks(
 
 
 def worth_of_updates(T: int, share: float) -> np.ndarray:
-    """Return what an update at each of T steps adds to the result, times lambda; shape (T,).
+    """Return the weight of an update at each of T steps in the result, times lambda; shape (T,).
 
     The mean over the last m = max(1, share T) steps s of beta_s / s: an update at step t is part
     of beta_s from s = t on.

@@ -133,7 +133,7 @@ def descend(
 
 
 class Samples(NamedTuple):
-    """What the loop knows of each sample, by position in the store; arrays of shape (n,)."""
+    """Variables of the loop by position in the store; arrays of shape (n,)."""
 
     curvature: np.ndarray  # Q_ii
     y: np.ndarray  # labels ±1

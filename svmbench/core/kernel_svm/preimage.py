@@ -60,7 +60,7 @@ ZERO = 1e-9
 
 @dataclass
 class Residual:
-    """What is left of a vector after its projection on the basis."""
+    """Residual of a vector after its projection on the basis."""
 
     rows: np.ndarray  # int (n,): samples
     weights: np.ndarray  # (n,): their weights g

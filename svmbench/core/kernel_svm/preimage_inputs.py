@@ -32,14 +32,14 @@ CACHED = 1 << 17
 
 
 class Selected(Protocol):
-    """What makes the sums over some weighted samples, again and again."""
+    """Maker of sums over some weighted samples."""
 
     def sums(self, Z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return pulls (m, n_features) and heights (m,) of points (m, n_features)."""
 
 
 class NearSums(Protocol):
-    """What gives the sums of one problem's samples."""
+    """Maker of sums over the samples of one problem."""
 
     def point(self, i: int) -> np.ndarray:
         """Return sample `i` as a point, float64 of shape (n_features,)."""
@@ -52,7 +52,7 @@ class NearSums(Protocol):
         rows: np.ndarray,  # (n,): samples
         weights: np.ndarray,  # (n,): the weights of these
     ) -> Selected:
-        """Return what makes the sums over some samples."""
+        """Return the maker of sums over some samples."""
 
     def column(self, z: np.ndarray, out: np.ndarray) -> None:
         """Write the kernel values of a point with all samples to `out`, float32 (n_samples,)."""
@@ -396,7 +396,7 @@ class SparseSums:
 
 
 def near_sums(X: Any, gamma: float) -> NearSums | None:
-    """Return what gives the sums; None where single precision can't hold inputs or gamma."""
+    """Return the maker of sums; None where single precision can't hold inputs or gamma."""
     values = X.data if sp.issparse(X) else X
     if gamma > LARGEST_GAMMA or np.abs(values).max(initial=0.0) > LARGEST_INPUT:
         return None

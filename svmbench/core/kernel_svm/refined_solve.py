@@ -44,7 +44,7 @@ def times(K: np.ndarray, v: np.ndarray) -> np.ndarray:
 
 
 def is_worth_trying(K: np.ndarray, nu: float, constant: float) -> bool:
-    """Return whether `nu` survives the rounding of ``K + constant`` to single precision."""
+    """Return True if `nu` survives the rounding of ``K + constant`` to single precision."""
     return nu >= LEAST_SHIFT * (float(np.trace(K)) + constant * len(K))
 
 

@@ -66,7 +66,7 @@ class Point(NamedTuple):
 
 @dataclass
 class Descent:
-    """Where a descent stands; what :func:`descend` changes and returns."""
+    """State of a descent, which `descend` changes."""
 
     beta: np.ndarray  # (n_samples,): ``y alpha``
     u: np.ndarray  # (n_samples,): ``y g``

@@ -42,7 +42,7 @@ WORTH = 1.0 / 200.0
 
 
 class Shifted(NamedTuple):
-    """What was done for one shift."""
+    """The solution for one shift."""
 
     # (n,) or None: the solution; None where a factorisation is to be preferred
     beta: np.ndarray | None = None
@@ -175,7 +175,7 @@ def _worthwhile(
     worth: float,  # what a factorisation is worth
     left: np.ndarray,  # bool (k,): which ones count
 ) -> np.ndarray:
-    """Return whether each will be there before factorisations of all that are left would be."""
+    """Return True for each system that ends before factorisations of all that are left would."""
     with np.errstate(divide="ignore", invalid="ignore"):
         rate = np.log(lengths) / step
         ahead = np.where(rate < 0.0, np.log(residual / lengths) / rate, np.inf)

@@ -1,4 +1,4 @@
-"""What Platt's two algorithms keep of the examples, and the estimator around them.
+"""State of Platt's two algorithms, and the estimator around them.
 
 Besides multipliers and errors they keep two lists, of the non-bound examples and of the support
 vectors, so that a step costs as many operations as there are of those, whatever N is.
@@ -133,7 +133,7 @@ def output(s: Storage, v: Examples, i: int) -> float:
 
 
 def solution(v: Examples, b: float, stop_reason: str) -> KernelSolution:
-    """Return what an estimator stores, with the offset `b` of f = sum + b."""
+    """Return the solution, with the offset `b` of f = sum + b."""
     return KernelSolution(
         coefficients=v.alpha * v.y,
         b=b,

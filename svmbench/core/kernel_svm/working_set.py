@@ -1,4 +1,4 @@
-"""What the methods share that optimise a few variables at a time and leave the others alone.
+"""Variables, rows and inner program of the methods that optimise a few variables at a time.
 
 They keep beta_i = y_i alpha_i, with the bounds [0, C] for y_i = 1 and [-C, 0] for y_i = -1, and
 the gradient v = y - K beta of the dual. The conditions hold within tol once there is a threshold b

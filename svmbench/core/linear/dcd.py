@@ -253,7 +253,7 @@ def passes_dense(
 
 @dataclass(frozen=True)
 class Course:
-    """What a descent is to do."""
+    """Parameters of a descent."""
 
     C: float  # weight of the losses
     eps: float  # stopping tolerance

@@ -137,7 +137,7 @@ def direction(
 
 @dataclass(frozen=True)
 class Course:
-    """What a descent is to do."""
+    """Parameters of a descent."""
 
     C: float  # weight of the losses
     target: float  # norm of the gradient at which it may end
@@ -150,7 +150,7 @@ class Course:
 
 @dataclass
 class Way:
-    """What a descent has done."""
+    """Result of a descent."""
 
     w: np.ndarray  # (d,)
     steps: int = 0

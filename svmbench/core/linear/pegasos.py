@@ -269,7 +269,7 @@ class Pegasos(LinearClassifier):
 
 @dataclass(frozen=True)
 class Rules:
-    """By which the steps are taken."""
+    """Parameters of the steps."""
 
     C: float
     T: int  # its `max_iter`

@@ -45,7 +45,7 @@ EXACT_UP_TO = 2000
 
 @dataclass
 class KernelSolution:
-    """What a kernel solver's inner function returns.
+    """Result of a kernel solver's inner function.
 
     Attributes
     ----------
@@ -135,7 +135,7 @@ class KernelSolver(Solver):
 
     @property
     def offset(self) -> Offset:
-        """What is done with the offset, by the class and its parameters."""
+        """Treatment of the offset, by the class and its parameters."""
         if not getattr(self, "fit_intercept", True):
             return NO_OFFSET
         if self.treats_offset == "absorbed":
@@ -144,7 +144,7 @@ class KernelSolver(Solver):
 
     @property
     def _model(self) -> Any:
-        """What is known of the solution: an expansion, or those of several classes as one."""
+        """The solution: an expansion, or those of several classes as one."""
         return self.expansion_
 
     @property
@@ -210,7 +210,7 @@ class KernelSolver(Solver):
 
     @classmethod
     def takes_given_kernel(cls) -> bool:
-        """Whether `kernel` may be ``"precomputed"`` or a function; a classifier says so."""
+        """Return True if `kernel` may be ``"precomputed"`` or a function; for classifiers."""
         return False
 
     def prepare(self, X: Any, y: Any) -> TrainingData:
@@ -326,7 +326,7 @@ class KernelSolver(Solver):
 
     @classmethod
     def takes_kernel_matrix(cls) -> bool:
-        """Whether `solve` is there, so that a protocol may hand in a shared kernel matrix."""
+        """Return True if there is a `solve`, so that a protocol may hand in a kernel matrix."""
         return cls.solve is not KernelSolver.solve
 
     @classmethod
@@ -338,7 +338,7 @@ class KernelSolver(Solver):
 
     @classmethod
     def open_methods(cls) -> list[str]:
-        """Return what nobody has defined: `solve` or a `train` of its own is needed."""
+        """Return the missing methods: `solve` or a `train` of its own is needed."""
         open_ones = super().open_methods()
         if cls.train is KernelSolver.train and not cls.takes_kernel_matrix():
             open_ones.append("solve")
@@ -433,7 +433,7 @@ class KernelSolver(Solver):
         return self
 
     def _values(self, data: TrainingData, f: np.ndarray | None = None) -> Values:
-        """Return what the problem is evaluated from, by values `f` or new ones; keep ||w||^2."""
+        """Return the values of the problem, by `f` or by new decision values; keep ||w||^2."""
         f = self.expansion_.decide(data.X) if f is None else f
         model, alpha = self.expansion_, None
         if model.rows is None:
@@ -485,7 +485,7 @@ class KernelSolver(Solver):
     def _guarded(
         self, decide: Callable[..., np.ndarray], X: Any, precision: str, n_jobs: int | None
     ) -> np.ndarray:
-        """Return what `decide` makes of inputs and options, which are checked, as is the result."""
+        """Check inputs and options, call `decide`, and check its result."""
         check_is_fitted(self)
         require_precision(precision)
         n_jobs = getattr(self, "n_jobs", 1) if n_jobs is None else n_jobs

@@ -143,7 +143,7 @@ def movable(point: Point) -> np.ndarray:
 def _direction(
     H: np.ndarray, inside: np.ndarray, added: float, right: np.ndarray, shift: float
 ) -> np.ndarray | None:
-    """Return what solves ``(H + added) s = right - y e`` among `inside`, with the sum `shift`."""
+    """Solve ``(H + added) s = right - y e`` among `inside`, with the sum `shift`."""
     part = gather(H, inside, inside, np.float64)
     part.flat[:: len(inside) + 1] += added
     try:

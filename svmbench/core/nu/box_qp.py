@@ -190,7 +190,7 @@ def least(d: np.ndarray, total: float | None) -> float:
 
 
 def order_of_margin(n: int, total: float) -> tuple[int, int]:
-    """Return which order statistics of d the margin lies between, from the largest on.
+    """Return the order statistics of d that the margin lies between, from the largest on.
 
     With ``i = n - total``: where i is no integer the margin is the ceil(i)-th largest d, and both
     are ceil(i); where it is one, the margin lies between the (i+1)-th and the i-th largest.

@@ -113,7 +113,7 @@ def dvi(
     before: float,  # the last C
     C: float,  # the next
 ) -> tuple[np.ndarray, np.ndarray]:  # zero, one
-    """Return which multipliers are 0 and which are C in the solution for a larger C."""
+    """Return masks of the multipliers that are 0, and that are C, for a larger C."""
     # d = Q alpha0, from the gradient Q a - 1/C0.
     d = before * (problem.linear * -1.0 - last.v)
     square = max(0.0, before * float(last.a @ d))

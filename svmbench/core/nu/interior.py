@@ -154,7 +154,7 @@ def _on_bounds(
 
 
 def _reach(pairs: tuple[tuple[np.ndarray, np.ndarray], ...], share: float) -> float:
-    """Return how far a step may go, at most 1, with everything positive staying so."""
+    """Return the longest step, at most 1, that keeps everything positive."""
     t = 1.0
     for value, change in pairs:
         falling = change < 0.0

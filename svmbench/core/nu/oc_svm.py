@@ -36,7 +36,7 @@ from svmbench.core.nu.whole_matrix import OWN_COUNTERS, OnWholeMatrix
 
 
 class _OCSVM(OnWholeMatrix, KernelDetector):
-    """What the two solvers have in common."""
+    """A solver of the one-class SVM without an offset in f."""
 
     treats_offset: ClassVar[str] = "none"
     needs_parameters: ClassVar[tuple[str, ...]] = ("nu", *KERNEL_PARAMETERS)

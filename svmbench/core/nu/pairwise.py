@@ -67,7 +67,7 @@ def seconds_of_pairs(n: int) -> float:
 
 
 def pairs_for_a_newton_step(n: int, n_free: int) -> int:
-    """Return how many pair steps take as long as one step of all free multipliers."""
+    """Return the number of pair steps that take as long as one step of all free multipliers."""
     return int(seconds_of_a_newton_step(n, n_free) / seconds_of_pairs(n))
 
 

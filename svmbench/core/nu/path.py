@@ -67,7 +67,7 @@ FIRST_REST, LONGEST_REST = 2, 16
 
 @dataclass(frozen=True)
 class Settings:
-    """How a path is solved."""
+    """Settings of a path: solver, screening rule, tolerance."""
 
     solver: str = "dcdm-pairwise"  # one of ``qp_solvers.SOLVERS``
     screen: str = "srbo"  # one of `RULES`
@@ -89,7 +89,7 @@ class Settings:
 
 @dataclass
 class Step:
-    """What a path finds at one sum."""
+    """The solution of a path at one sum, with its work."""
 
     total: float
     # zero, one bool (n,): screened multipliers
@@ -107,13 +107,13 @@ class Step:
 
     @property
     def n_screened(self) -> int:
-        """How many multipliers the rule settled."""
+        """Number of multipliers that the rule settled."""
         return int(np.count_nonzero(self.zero) + np.count_nonzero(self.one))
 
 
 @dataclass
 class _State:
-    """What is carried along: the last solution, delta as it was chosen, and what paid."""
+    """State of a path: the last solution, the last delta, and the pauses between tests."""
 
     point: Point
     delta: np.ndarray | None = None  # (n,) or None

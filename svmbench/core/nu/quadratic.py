@@ -108,7 +108,7 @@ LIBRARIES: dict[str, tuple[str, Callable[[UnitProblem, float], tuple[np.ndarray,
 
 
 def is_there(name: str) -> bool:
-    """Return whether the library behind a solver's name is installed."""
+    """Return True if the library of a solver is installed."""
     return importlib.util.find_spec(LIBRARIES[name][0]) is not None
 
 

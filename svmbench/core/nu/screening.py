@@ -78,7 +78,7 @@ def margin_bounds(ball: Ball, total: float) -> tuple[float, float]:
 
 
 def settled(ball: Ball, bounds: tuple[float, float]) -> tuple[np.ndarray, np.ndarray]:  # zero, one
-    """Return which multipliers are 0 and which are 1, by bounds of the margin."""
+    """Return masks of the multipliers that are 0, and that are 1, by bounds of the margin."""
     low, high = bounds
     return ball.centre - ball.reach > high, ball.centre + ball.reach < low
 

@@ -1,4 +1,4 @@
-"""What the wing's estimators have in common: the whole matrix Q in memory, shared along a path.
+"""Base class of the solvers that keep the whole matrix Q in memory, shared along a path.
 
 Q_ij = y_i y_j (K_ij + s^2), where s is the constant feature's value of an absorbed offset, and 0
 without one. It is made when data are prepared, so that training times leave it out, as the paper's
@@ -139,7 +139,7 @@ class OnWholeMatrix(KernelSolver):
 
     @property
     def square(self) -> float:
-        """What the absorbed offset adds to the kernel; 0 without one."""
+        """Square of the constant feature, which is added to the kernel; 0 without an offset."""
         return float(self.offset.value) ** 2
 
     def follow(
@@ -197,7 +197,7 @@ class OnWholeMatrix(KernelSolver):
             yield found
 
     def _ascend(self, values: Sequence[Any]) -> bool:
-        """Return whether values ascend; a solver that needs them to refuses others."""
+        """Return True if the values ascend; a solver that needs ascending values refuses others."""
         return all(before < after for before, after in neighbours(values))
 
     def _path(self, data: Any, y: np.ndarray | None, along: Along) -> Iterator[PathPoint]:

@@ -93,7 +93,7 @@ def update_and_find(
 
 @dataclass
 class Cut:
-    """Where a search stands: the active set A, its solution, and the work so far."""
+    """State of a search: the active set A, its solution, and the work so far."""
 
     members: list[int]  # A, in the order in which its samples came
     active: ActiveSet  # their multipliers and rho
@@ -252,7 +252,7 @@ def columns_for(source: KernelSource, theta: float) -> Columns:
 
 
 def is_confirmed(source: KernelSource, cut: Cut, scores: np.ndarray, theta: float) -> bool:
-    """Return whether no score is below (1 - theta) rho, by kernel values in double precision.
+    """Return True if no score is below (1 - theta) rho, by kernel values in double precision.
 
     What single precision did to the scores is measured on some samples; those that may be below
     are computed anew. Where the error is no small part of theta rho, nothing is confirmed.

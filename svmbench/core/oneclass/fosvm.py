@@ -47,7 +47,7 @@ PROBABLY = "probably converged"
 
 
 class Candidates(NamedTuple):
-    """What FOSVM2 draws from."""
+    """The samples that FOSVM2 draws from."""
 
     outside: np.ndarray  # int (n_outside,): the samples that are not in the active set
     scores: np.ndarray  # (n_outside,): their <w, phi(x)>
@@ -60,7 +60,7 @@ def margin_of(cut: Cut) -> float:
 
 
 class CuttingDetector(KernelDetector):
-    """What FOSVM1 and FOSVM2 have in common: a search, and a model over its active set.
+    """Base class of FOSVM1 and FOSVM2: a search, and a model over its active set.
 
     Parameters
     ----------
@@ -282,7 +282,7 @@ class FOSVM2(CuttingDetector):
         require_count("n_candidates", self.n_candidates)
 
     def candidates(self, data: TrainingData) -> Candidates:
-        """Return what the next iteration would draw from, had the search not ended."""
+        """Return the samples that the next iteration would draw from, had the search not ended."""
         check_is_fitted(self, "members_")
         source = KernelSource.from_inputs(data.X, self.function)
         select = Drawn(source, int(self.n_candidates), generator(self.random_state))

@@ -36,7 +36,7 @@ class HardOneClass(Problem):
         return 0.0, np.inf
 
     def sum_violation(self, values: Values, parameter: float, offset: Any) -> str:
-        """Return what is wrong: the multipliers must sum up to 1."""
+        """Return a sentence if the multipliers do not sum up to 1, else ""."""
         return not_one(values, self.name)
 
 

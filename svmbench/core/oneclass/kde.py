@@ -50,7 +50,7 @@ class MeanEmbedding(Problem):
         return 1.0 / n_samples, 1.0 / n_samples
 
     def sum_violation(self, values: Values, parameter: float, offset: Any) -> str:
-        """Return what is wrong: the multipliers must sum up to 1."""
+        """Return a sentence if the multipliers do not sum up to 1, else ""."""
         return not_one(values, self.name)
 
 

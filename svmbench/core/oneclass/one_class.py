@@ -63,7 +63,7 @@ def box_and_start(
 
 
 class BoxDetector(KernelDetector):
-    """What the detectors with the parameter `nu` have in common that `solve_qp` solves.
+    """Base class of the detectors with the parameter `nu` that `solve_qp` solves.
 
     Parameters
     ----------
