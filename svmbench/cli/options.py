@@ -44,7 +44,7 @@ FRESHNESS = click.option(
     "--freshness/--no-freshness",
     default=True,
     show_default=True,
-    help="Mark results that are older than the code that made them.",
+    help="Say which results are fresh, rechecked, changed or older.",
 )
 TRUST = click.option(
     "--trust",

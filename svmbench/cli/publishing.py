@@ -18,6 +18,7 @@ from svmbench.cli.options import FOLDER, FRESHNESS, RESULTS, THRESHOLDS, TRUST_C
 if TYPE_CHECKING:
     from svmbench.papers.judging.entries import Claim
     from svmbench.papers.judging.verdict import Verdict
+    from svmbench.schema.rechecks import Ages
     from svmbench.site.material import Freshness
 
 #: What of a solver's card the head of its page says anyway.
@@ -208,7 +209,7 @@ def make_site(
     file : Path, optional
         The claims; those that ship with the package by default.
     freshness : bool, default=True
-        Whether to look for results that are older than the code.
+        Whether to say which results are fresh, rechecked, changed or older.
     beside : Path, optional
         A folder of kept records, which decide where `results` leave a claim open.
     trust : bool, default=False
@@ -246,11 +247,25 @@ def make_site(
     return made.index, summary(verdicts)
 
 
-def changes_since(folder: Path) -> dict[str, str]:
-    """Return the code changes since each cell of a run folder was measured."""
+def ages_of(folder: Path) -> Ages:
+    """Return which results of a run folder are fresh, rechecked, changed or older."""
+    from svmbench.cli.rechecking import is_present
     from svmbench.experiment.plan.freshness import changes
+    from svmbench.report.records import result_lines
+    from svmbench.schema.rechecks import Result, ages, read_rechecks
 
-    return changes(folder)
+    said = changes(folder)
+    results = [
+        Result(
+            line["key"],
+            str(line.get("solver")),
+            str(line.get("dataset")),
+            is_fresh=said.get(line["key"]) == "",
+        )
+        for line in result_lines(folder)
+        if line["kind"] == "cell" and line["status"] == "ok"
+    ]
+    return ages(results, read_rechecks(folder, is_present))
 
 
 def kept_results() -> Path:
@@ -263,13 +278,13 @@ def kept_results() -> Path:
 
 
 def _age(*, look: bool) -> Freshness | None:
-    """Return a cached function from a run folder to the changes since its cells were measured.
+    """Return a cached function from a run folder to the ages of its results.
 
     None where nobody shall look.
     """
     if not look:
         return None
-    found = functools.cache(changes_since)
+    found = functools.cache(ages_of)
     return lambda folder: found(folder.resolve())
 
 

@@ -116,11 +116,11 @@ def recheck(
     n_failed = 0
     for name, cells in drawn.items():
         try:
-            for one in _run_again(runs[name], cells, mirror, seed):
-                _print(name, one)
+            for again in _run_again(runs[name], cells, mirror, seed):
+                _print(name, again)
                 if keeps:
-                    append_recheck(runs[name].folder, one)
-                found.append({**one, "cell": f"{name} · {one['cell']}"})
+                    append_recheck(runs[name].folder, again)
+                found.append({**again, "cell": f"{name} · {again['cell']}"})
         except SvmbenchError as error:
             n_failed += 1
             terminal.print_line(f"{name}: can't be run again: {error}")
@@ -242,10 +242,10 @@ def _run_again(
             only={"dataset": sorted({one.dataset for one in drawn})},
             timeout_s=max(_LEAST_S, *(_TIMES_ITS_RECORD * one.seconds for one in drawn)),
         )
-        run_plan = plan_run(request)
+        planned = plan_run(request)
         cells = {
             places[place]: cell
-            for cell in run_plan.cells
+            for cell in planned.cells
             if cell.status == "planned" and (place := place_of(cell.shown)) in places
         }
         for key in wanted - cells.keys():
@@ -256,13 +256,13 @@ def _run_again(
             )
         if not cells:
             return
-        chosen = RunPlan(run_plan.request, run_plan.plan, list(cells.values()), run_plan.path)
+        chosen = RunPlan(planned.request, planned.plan, list(cells.values()), planned.path)
         interrupted = execute_run(chosen).summary.interrupted
         made: dict[str, list[Any]] = {}
         # The newest record of every key, whatever became of it.
-        for line in result_lines(run_plan.path):
+        for line in result_lines(planned.path):
             made.setdefault(line["key"], []).append(line)
-        again = read_run(run_plan.path)
+        again = read_run(planned.path)
         for key, cell in cells.items():
             new = made.get(cell.key, [])
             if new and new[-1]["kind"] == "cell" and new[-1]["status"] != "not run":

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +16,7 @@ from svmbench.base.errors import EXIT_FAILED_CELLS, EXIT_INTERRUPTED, ResultsErr
 from svmbench.cli import terminal
 from svmbench.cli.completion import ConfigName
 from svmbench.cli.options import FOLDER, JOBS, MIRROR, POSITIVE, RESULTS, RETRY, TRUST
-from svmbench.cli.publishing import changes_since, kept_results
+from svmbench.cli.publishing import ages_of, kept_results
 
 if TYPE_CHECKING:
     from svmbench.experiment.run.batch import Batch, Job, Outcome
@@ -144,9 +143,9 @@ def _kept() -> Path | None:
 @click.option(
     "--keep",
     is_flag=True,
-    help="Replace the stale results by the new ones once a run is complete.",
+    help="Replace the former results by the new ones once a run is complete.",
 )
-@click.option("--dry-run", is_flag=True, help="List stale results; run and write nothing.")
+@click.option("--dry-run", is_flag=True, help="List what would be measured; run and write nothing.")
 @MIRROR
 @_QUIET
 def refresh(
@@ -158,12 +157,15 @@ def refresh(
     mirror: str | None,
     quiet: bool,
 ) -> None:
-    r"""Measure again what is older than the code that made it: races first, then the quickest.
+    r"""Measure again what changed or is older than the code.
+
+    What a recheck found changed comes first, then races, then what decides a claim, then the
+    quickest.
 
     RESULTS are run folders, or folders that hold some: the folder results unless others are named.
-    Of each stale run those cells run again that have a result there, by the config and the profile
-    as they are today; results that are as they were are taken over. Stopped, the same command goes
-    on.
+    Of each such run those cells run again that have a result there, by the config and the profile
+    as they are today; fresh and rechecked results are taken over where their cells are the same.
+    Results of unknown age count as older. Stopped, the same command goes on.
 
     \b
     Examples:
@@ -174,24 +176,24 @@ def refresh(
     from svmbench.experiment.run.session import Request
     from svmbench.report import kept
 
-    found = _stale_runs(results or (kept_results(),))
+    found = _old_runs(results or (kept_results(),))
     for one in found:
         terminal.print_line(one.sentence())
     if not found:
-        terminal.print_line("nothing is older than the code")
+        terminal.print_line("nothing changed, and nothing is older than the code")
     if dry_run or not found:
         terminal.check()
         return
     with tempfile.TemporaryDirectory(prefix="svmbench-refresh-") as scratch:
         due = []
         for number, one in enumerate(found):
-            fresh = kept.unpack(one.folder, Path(scratch) / str(number), without=one.stale)
+            fresh = kept.unpack(one.folder, Path(scratch) / str(number), without=one.keys)
             request = Request(
                 config=one.config,
                 profile=one.profile,
                 output=output / f"{one.folder.name}-{one.profile}",
                 mirror=mirror,
-                reuse=(fresh,) if one.n_results > len(one.stale) else (),
+                reuse=(fresh,) if one.n_results > len(one.keys) else (),
             )
             due.append(Job(request, one.seconds, one.wants))
         batch = _make_batch(due, budget, quiet=quiet)
@@ -203,35 +205,41 @@ def refresh(
 
 
 @dataclass(frozen=True)
-class StaleRun:
-    """A run with results that are older than the code.
+class OldRun:
+    """A run with results that changed or are older than the code.
 
     Attributes
     ----------
     folder, config, profile : Path, str, str
         Where it is kept, and what made it.
-    stale : frozenset of str
+    keys : frozenset of str
         The keys of those results.
     places : frozenset of str
-        What identifies the cells that have a result, stale or not, in any plan of the config.
+        What identifies the cells that have a result, of any age, in any plan of the config.
     n_results : int
     is_race : bool
-        Whether some of the stale ones are races.
+        Whether some of those results are of races.
+    decides : bool
+        Whether the paper of the run has claims that name its config.
     seconds : float
-        What the stale ones took.
-    why : str
-        What has changed, of most of them.
+        What those results took.
+    age : str
+        The word of the run, with numbers.
+    is_changed : bool
+        Whether a recheck found a cell that disagrees.
     """
 
     folder: Path
     config: str
     profile: str
-    stale: frozenset[str]
+    keys: frozenset[str]
     places: frozenset[str]
     n_results: int
     is_race: bool
+    decides: bool
     seconds: float
-    why: str
+    age: str
+    is_changed: bool
 
     def wants(self, cell: Cell) -> bool:
         """Return True if a cell of today's plan has a result in this run."""
@@ -240,18 +248,18 @@ class StaleRun:
         return place_of(cell.shown) in self.places
 
     def sentence(self) -> str:
-        """Return a sentence that counts the stale results."""
+        """Return a sentence that counts the results to measure."""
         from svmbench.experiment.run.forecast import in_words
 
         kind = "races, " if self.is_race else ""
         return (
-            f"{self.folder}: {len(self.stale)} of {self.n_results} results are stale "
-            f"({kind}profile {self.profile}, they took {in_words(self.seconds)}): {self.why}"
+            f"{self.folder}: {self.age}; {len(self.keys)} of {self.n_results} results to measure "
+            f"({kind}profile {self.profile}, they took {in_words(self.seconds)})"
         )
 
 
-def _stale_runs(folders: Sequence[Path]) -> list[StaleRun]:
-    """Return the runs with stale results: races first, then those that took the least."""
+def _old_runs(folders: Sequence[Path]) -> list[OldRun]:
+    """Return runs to measure again: changed, races, deciding a claim, then by their seconds."""
     from svmbench.report.folders import run_folders
 
     runs: dict[Path, Path] = {}
@@ -260,13 +268,25 @@ def _stale_runs(folders: Sequence[Path]) -> list[StaleRun]:
             raise SvmbenchError(f"{folder} is no folder of results")
         for run in run_folders(folder):
             runs.setdefault(run.resolve(), run)
-    found = [one for folder in runs.values() if (one := _stale_run(folder)) is not None]
-    return sorted(found, key=lambda one: (not one.is_race, one.seconds))
+    deciding = _deciding_configs()
+    found = [one for folder in runs.values() if (one := _old_run(folder, deciding)) is not None]
+    return sorted(
+        found,
+        key=lambda one: (not one.is_changed, not one.is_race, not one.decides, one.seconds),
+    )
 
 
-def _stale_run(folder: Path) -> StaleRun | None:
+def _deciding_configs() -> frozenset[str]:
+    """Return the configs whose records decide a claim."""
+    from svmbench.papers import judging
+
+    return frozenset(name for claim in judging.read() for name in claim.configs)
+
+
+def _old_run(folder: Path, deciding: frozenset[str]) -> OldRun | None:
     from svmbench.experiment.plan.freshness import place_of
     from svmbench.report.records import read_run, result_lines
+    from svmbench.schema.rechecks import CHANGED, OLDER
 
     run = read_run(folder)
     done = {
@@ -274,25 +294,28 @@ def _stale_run(folder: Path) -> StaleRun | None:
         for line in result_lines(folder)
         if line["kind"] == "cell" and line["status"] == "ok"
     }
-    said = {key: text for key, text in changes_since(folder).items() if text and key in done}
-    if not said:
+    found = ages_of(folder)
+    keys = {key for key, word in found.words.items() if word in {CHANGED, OLDER}}
+    if not keys:
         return None
-    walls = [done[key].get("wall_s") for key in said]
-    return StaleRun(
+    walls = [done[key].get("wall_s") for key in keys]
+    return OldRun(
         folder=folder,
         config=run.name,
         profile=run.profile,
-        stale=frozenset(said),
+        keys=frozenset(keys),
         places=frozenset(place_of(line) for line in done.values()),
         n_results=len(done),
-        is_race=any(cell.is_race for cell in run.cells if cell.key in said),
+        is_race=any(cell.is_race for cell in run.cells if cell.key in keys),
+        decides=run.name in deciding,
         seconds=sum(float(wall) for wall in walls if isinstance(wall, int | float)),
-        why=Counter(said.values()).most_common(1)[0][0],
+        age=found.sentence(),
+        is_changed=found.word == CHANGED,
     )
 
 
-def _settle(one: StaleRun, outcome: Outcome, *, keep: bool) -> None:
-    """Print the outcome of a stale run; keep the new run if asked for and no result is lost."""
+def _settle(one: OldRun, outcome: Outcome, *, keep: bool) -> None:
+    """Print the outcome of a run; keep the new run if asked for and no result is lost."""
     from svmbench.experiment.plan.freshness import place_of
     from svmbench.report import kept
     from svmbench.report.records import result_lines

@@ -12,7 +12,7 @@ import fcntl
 import json
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -83,7 +83,7 @@ class Ages:
 
     words: Mapping[str, str]
     n_agreed: int = 0
-    changed: Mapping[str, str] | None = None
+    changed: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def word(self) -> str:

@@ -8,12 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from svmbench.base.errors import ResultsError
-from svmbench.papers.judging.verdict import Verdict
+from svmbench.papers.judging.verdict import Ages, Verdict
 from svmbench.report.folders import bare_folders, run_folders
 
-#: From a run folder to what has changed since each of its cells was measured: by key a sentence,
-#: empty for what is as it was; a key that is not there can't be told.
-Freshness = Callable[[Path], Mapping[str, str]]
+#: From a run folder to the words of its results: fresh, rechecked, changed, older.
+Freshness = Callable[[Path], Ages]
 
 #: The page of runs that belong to no paper.
 OTHERS = "others"
@@ -50,7 +49,7 @@ class Material:
     solvers : dict of str to SolverFacts
         By name.
     freshness : callable or None
-        What says whether results are older than the code; None where nobody shall look.
+        What says how results stand to the present code; None where nobody shall look.
     version : str
         Of this suite.
     """

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from svmbench.base.files import copy, is_there, write_text
+from svmbench.papers.judging.verdict import Ages
 from svmbench.report.builder import Content, exponents
 from svmbench.report.curves import Curves, exponents_csv
 from svmbench.report.grids import Grid, grid_of
@@ -16,7 +16,6 @@ from svmbench.report.kinds import kind_of
 from svmbench.report.newest import PACKED, RECORDS
 from svmbench.report.plots import draw
 from svmbench.report.provenance import describe_environment, used_environments
-from svmbench.report.records import Run
 from svmbench.report.tables import wide_csv
 from svmbench.report.tidy import tidy_lines
 from svmbench.report.wording import status_word
@@ -56,10 +55,11 @@ class RunView:
         What became of the others, in a few words.
     is_unfinished : bool
         Whether cells are left that could still have a result.
-    stale : tuple of str
-        What has changed since, a sentence each.
-    unknown : int
-        Results of which nobody can tell whether they are older than the code.
+    word, age : str
+        ``fresh``, ``rechecked``, ``changed`` or ``older``, and the same with numbers; empty where
+        nobody looked.
+    changed : tuple of str
+        The cells that disagreed when they were run again, and how.
     environments, notes : list of str
         Where it was measured; oddities of its records.
     grids : list of Grid
@@ -82,8 +82,9 @@ class RunView:
     planned: int
     left: str
     is_unfinished: bool
-    stale: tuple[str, ...]
-    unknown: int
+    word: str
+    age: str
+    changed: tuple[str, ...]
     environments: list[str]
     notes: list[str]
     grids: list[Grid]
@@ -93,7 +94,7 @@ class RunView:
     files: list[tuple[str, str]]
 
 
-def show_run(content: Content, slug: str, site: Path, known: Mapping[str, str] | None) -> RunView:
+def show_run(content: Content, slug: str, site: Path, known: Ages | None) -> RunView:
     """Write a run's files into a site and return what its page shows.
 
     Parameters
@@ -103,8 +104,8 @@ def show_run(content: Content, slug: str, site: Path, known: Mapping[str, str] |
         The name of its folder below ``data/``.
     site : Path
         The folder of the site that is being made.
-    known : dict of str to str, optional
-        Of each cell's key what has changed since it was measured; None where nobody looked.
+    known : Ages, optional
+        The words of its results; None where nobody looked.
     """
     run = content.run
     folder = site / "data" / slug
@@ -124,7 +125,6 @@ def show_run(content: Content, slug: str, site: Path, known: Mapping[str, str] |
             path.write_text(exponents_csv(one), encoding="utf-8")
             files.append((f"exponents of {one.spec.heading} (CSV)", path.name))
     counts = Counter(cell.status for cell in run.cells)
-    stale, unknown = _changes(run, known)
     return RunView(
         slug=slug,
         title=run.title,
@@ -136,8 +136,9 @@ def show_run(content: Content, slug: str, site: Path, known: Mapping[str, str] |
         planned=len(run.cells),
         left=", ".join(f"{n} {status_word(s)}" for s, n in sorted(counts.items()) if s != "ok"),
         is_unfinished=any(status not in _SETTLED for status in counts),
-        stale=stale,
-        unknown=unknown,
+        word=known.word if known else "",
+        age=known.sentence() if known else "",
+        changed=_changed(known) if known else (),
         environments=[describe_environment(run, name) for name in used_environments(run.cells)],
         notes=list(run.notes),
         grids=[grid_of(run, table) for table in content.tables],
@@ -176,25 +177,12 @@ def _write_files(content: Content, folder: Path) -> list[tuple[str, str]]:
     return files
 
 
-def _changes(run: Run, known: Mapping[str, str] | None) -> tuple[tuple[str, ...], int]:
-    """Return what has changed since a run was measured, and of how many results nobody can tell."""
-    if known is None:
-        return (), 0
-    measured = [cell for cell in run.cells if cell.status == "ok"]
-    said: dict[str, dict[str, int]] = {}
-    for cell in measured:
-        if known.get(cell.key):
-            solvers = said.setdefault(known[cell.key], {})
-            name = cell.solver or "no solver"
-            solvers[name] = solvers.get(name, 0) + 1
-    lines = [
-        f"{sum(solvers.values())} of {len(measured)} results "
-        f"({', '.join(name.replace('|', ', ') for name in solvers)}): {change}"
-        for change, solvers in said.items()
-    ]
+def _changed(known: Ages) -> tuple[str, ...]:
+    """Return the cells that disagreed, in sentences without their ends."""
+    lines = list(known.changed.values())
     if len(lines) > _MOST_CHANGES:
         lines = [*lines[:_MOST_CHANGES], f"and {len(lines) - _MOST_CHANGES} more"]
-    return tuple(lines), sum(cell.key not in known for cell in measured)
+    return tuple(lines)
 
 
 def _alt(curves: Curves) -> str:

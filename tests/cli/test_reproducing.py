@@ -12,14 +12,16 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from runs import svmbench, write_config
+from runs import cells_of, svmbench, write_config
 
 from svmbench.base.errors import SvmbenchError
+from svmbench.experiment.plan.keys import code_hash
 from svmbench.experiment.run import batch
 from svmbench.experiment.run.batch import PER_CONFIG_S, Batch, Hooks, Job
 from svmbench.experiment.run.session import Request
 from svmbench.report import kept
 from svmbench.report.records import read_run
+from svmbench.schema.rechecks import append_recheck
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -244,7 +246,10 @@ def finished(workplace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     return Path(shutil.copytree(done, tmp_path / "run"))
 
 
-def make_stale(folder: Path) -> None:
+NOTHING = "nothing changed, and nothing is older than the code\n"
+
+
+def make_old(folder: Path) -> None:
     """Say of a run that it was made by other code, and of a config that is found here."""
     plan = json.loads((folder / "plan.json").read_text())
     plan["config"]["name"] = "good.yaml"
@@ -252,26 +257,51 @@ def make_stale(folder: Path) -> None:
     (folder / "plan.json").write_text(json.dumps(plan))
 
 
-def test_refresh_measures_what_is_stale_and_keeps_it(finished: Path, tmp_path: Path) -> None:
+def test_refresh_measures_what_is_older_and_keeps_it(finished: Path, tmp_path: Path) -> None:
     place = kept.keep(finished, tmp_path / "results" / "alsvm" / "good")
-    assert svmbench("refresh").out == "nothing is older than the code\n"
-    make_stale(place)
+    assert svmbench("refresh").out == NOTHING
+    make_old(place)
     shown = svmbench("refresh", "--dry-run")
     assert shown.code == 0
-    assert shown.out.startswith("results/alsvm/good: 1 of 1 results are stale (profile quick")
-    assert "core.contract.base has changed since" in shown.out
+    assert shown.out.startswith(
+        "results/alsvm/good: older (1 of 1 cells); 1 of 1 results to measure (profile quick"
+    )
+    assert "contract" not in shown.out
     assert not (tmp_path / "results" / "good-quick").exists()
     before = [cell.metrics["train_time_s"] for cell in read_run(place).cells]
     done = svmbench("refresh", "results/alsvm", "--keep", "--budget", "30")
     assert done.code == 0, done.said
     assert done.out.splitlines()[-1] == "results/alsvm/good: measured again, and kept"
     assert [cell.metrics["train_time_s"] for cell in read_run(place).cells] != before
-    assert svmbench("refresh", "results/alsvm").out == "nothing is older than the code\n"
+    assert svmbench("refresh", "results/alsvm").out == NOTHING
+
+
+def test_refresh_begins_with_what_a_recheck_found_changed(finished: Path, tmp_path: Path) -> None:
+    for name in ("first", "second"):
+        make_old(Path(shutil.copytree(finished, tmp_path / "results" / name)))
+    said = svmbench("refresh", "--dry-run").out.splitlines()
+    assert [line.partition(":")[0] for line in said] == ["results/first", "results/second"]
+    changed = tmp_path / "results" / "second"
+    (record,) = cells_of(changed).values()
+    append_recheck(
+        changed,
+        {
+            "schema": 1, "key": record["key"], "cell": "main", "solver": record["solver"],
+            "dataset": record["dataset"], "modules": ["svmbench.core.contract.base"],
+            "code": code_hash("svmbench.core.contract.base"),
+            "differences": [{"what": "objective", "base": 1.0, "new": 2.0}],
+        },  # type: ignore[typeddict-item]
+    )  # fmt: skip
+    said = svmbench("refresh", "--dry-run").out.splitlines()
+    assert [line.partition(";")[0] for line in said] == [
+        "results/second: changed (1 of 1 cells)",
+        "results/first: older (1 of 1 cells)",
+    ]
 
 
 def test_refresh_loses_no_result(finished: Path, tmp_path: Path) -> None:
     source = Path(shutil.copytree(finished, tmp_path / "results" / "good"))
-    make_stale(source)
+    make_old(source)
     # A result of a set that the config has no more.
     text = (source / "runs.jsonl").read_text().replace("breast-cancer", "gone")
     (source / "runs.jsonl").write_text(text)

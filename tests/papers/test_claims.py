@@ -41,6 +41,7 @@ from svmbench.report.estimates import Estimate, difference
 from svmbench.report.records import Cell, read_run
 from svmbench.report.statistics import PowerLaw
 from svmbench.report.tables import lay_out
+from svmbench.schema.rechecks import Ages
 
 ROOT = Path(__file__).resolve().parents[2]
 ALL = {claim.id: claim for claim in judging.read()}
@@ -518,18 +519,28 @@ def test_what_is_older_than_the_code_is_marked(tmp_path):
     def judged(known):
         return judging.judge([ALL["smo-1"]], kept, lambda _source: known)[0]
 
-    fresh = judged(dict.fromkeys(keys, ""))
-    assert (fresh.freshness, fresh.stale) == ("fresh", ())
-    assert judged(dict.fromkeys(keys[1:], "")).freshness == "unknown"
-    stale = judged({**dict.fromkeys(keys, ""), keys[0]: "core.kernel.smo has changed since"})
-    assert stale.freshness == "stale"
-    assert stale.stale == ("1 of 12 results: core.kernel.smo has changed since",)
-    assert stale.state == fresh.state
-    assert "1 rests on results that are older" in written.summary([stale])
-    assert "**reproduced**, stale" in written.as_markdown([stale])
-    assert written.as_rows([stale])[0][1::2] == ("reproduced", "stale")
-    assert "reproduced (stale): " in written.as_details([stale])[0][1]
-    assert "reproduced (stale)" in written.as_latex([stale])
+    fresh = judged(Ages(dict.fromkeys(keys, "fresh")))
+    assert (fresh.freshness, fresh.age) == ("fresh", ())
+    assert judged(Ages(dict.fromkeys(keys[1:], "fresh"))).freshness == "older"
+    older = judged(Ages({**dict.fromkeys(keys, "fresh"), keys[0]: "older"}))
+    assert (older.freshness, older.age) == ("older", ("1 of 12 results",))
+    assert older.state == fresh.state
+    assert written.summary([older, fresh]).endswith("; results: 1 older, 1 fresh")
+    assert "**reproduced**, older" in written.as_markdown([older])
+    assert written.as_rows([older])[0][1::2] == ("reproduced", "older")
+    assert "reproduced (older): " in written.as_details([older])[0][1]
+    assert "reproduced (older)" in written.as_latex([older])
+    again = judged(Ages(dict.fromkeys(keys, "rechecked"), n_agreed=2))
+    assert again.freshness == "rechecked"
+    assert again.age == (f"2 of {len(keys)} cells of a run agreed",)
+    moved = Ages(
+        {**dict.fromkeys(keys, "older"), keys[0]: "changed"},
+        changed={keys[0]: "linear · a9a: objective was 1, is 2", "other": "another cell"},
+    )
+    changed = judged(moved)
+    assert changed.freshness == "changed"
+    assert changed.age == ("1 of 12 results", "linear · a9a: objective was 1, is 2")
+    assert "changed: linear · a9a" in str(written.as_details([changed]))
     assert verdict("smo-1", tmp_path).freshness == ""  # nobody looked
 
 

@@ -20,11 +20,12 @@ from synthetic_runs import alsvm_run, planned, race_run, record, sweep_run, writ
 
 from svmbench.base.errors import ResultsError
 from svmbench.papers import judging as claims
+from svmbench.schema.rechecks import Ages
 from svmbench.site import MARKER, Material, SolverFacts, build_site, folder
 from svmbench.site.runs import lighter
 
 EVIL = '<img src=x onerror="alert(1)">&amp;\'\x1b[31m'
-STALE = "core.linear.alsvm has changed since"
+CHANGED = "main · a9a · alsvm: objective was 1.0, is 2.0"
 #: Pages as a browser showed them once, and how far apart two looks of one page are at most.
 SCREENS = Path(__file__).parent / "screens"
 SAME_LOOK = 0.02
@@ -81,6 +82,15 @@ def race(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return without_plots(race_run(tmp_path_factory.mktemp("one") / "race"))
 
 
+def ages(path: Path) -> Ages:
+    """Return of one run that `alsvm` changed, of another that it was rechecked."""
+    cells = json.loads((path / "plan.json").read_text())["cells"]
+    if path.name == "sweep":
+        return Ages({c["key"]: "rechecked" for c in cells}, n_agreed=2)
+    words = {c["key"]: "changed" if c["solver"] == "alsvm" else "fresh" for c in cells}
+    return Ages(words, changed={key: CHANGED for key in words if words[key] == "changed"})
+
+
 def material(results: Path, **more: object) -> Material:
     known = [one for one in claims.read() if one.paper in {"smo", "alsvm"}]
     verdicts = claims.judge(known, claims.gather([results]))
@@ -90,11 +100,7 @@ def material(results: Path, **more: object) -> Material:
         "verdicts": tuple(verdicts),
         "papers": {"smo": "J. C. Platt: SMO", "alsvm": "Le: ALSVM", "srbo": "Yang: SRBO"},
         "solvers": {"alsvm": facts, "unused": SolverFacts({"minimises": "nothing"})},
-        "freshness": lambda path: (
-            {} if path.name == "sweep"
-            else {c["key"]: STALE if c["solver"] == "alsvm" else ""
-                  for c in json.loads((path / "plan.json").read_text())["cells"]}
-        ),
+        "freshness": ages,
         "version": "9.9",
         **more,
     }  # fmt: skip
@@ -239,20 +245,28 @@ def test_times_of_a_table_have_one_unit_and_the_best_stands_out(site: Path) -> N
     assert 'class="gap"' in table
 
 
-def test_half_finished_and_stale_results_say_so(pages: dict[Path, Page]) -> None:
+def test_half_finished_and_changed_results_say_so(pages: dict[Path, Page]) -> None:
     text = " ".join(page(pages, "papers/alsvm.html").text.split())
     assert "half-finished" in text
-    assert f"results (alsvm): {STALE}" in text
-    assert "nobody can tell whether they are older than the code" in text
+    assert f"Changed: {CHANGED}." in text
+    assert re.search(r"changed \(\d+ of \d+ cells\)", text)
+    assert re.search(r"rechecked \(2 of \d+ cells\)", text)
+    assert "stale" not in text
+    assert page(pages, "papers/alsvm.html").links.count("../index.html#age") >= 2
+    overview = next(one for path, one in pages.items() if path.name == "index.html"
+                    and (path.parent / "papers").is_dir())  # fmt: skip
+    assert "age" in overview.ids
+    assert "at least 5 % of its cells" in " ".join(overview.text.split())
     assert "Profile: quick." in text
     assert "made by svmbench run alsvm_table2 --profile quick" in text
     assert "environment 4be1c0de (Example CPU 3000 × 2" in text
 
 
-def test_nobody_looked_is_not_fresh_nor_stale(race: Path, tmp_path: Path) -> None:
+def test_nobody_looked_has_no_word(race: Path, tmp_path: Path) -> None:
     build_site(material(race, freshness=None, verdicts=()), tmp_path / "site")
     text = page(read_pages(tmp_path / "site"), "papers/alsvm.html").text
-    assert "older than the code" not in text
+    assert "#age" not in (tmp_path / "site" / "papers" / "alsvm.html").read_text()
+    assert "rechecked" not in text
     assert "No claims were judged" in (tmp_path / "site" / "index.html").read_text()
 
 

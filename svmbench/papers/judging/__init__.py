@@ -10,7 +10,7 @@ that the claim says, of one data set or figure, with the numbers and whether it 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -29,12 +29,13 @@ from svmbench.papers.judging.verdict import (
 )
 from svmbench.report.cuts import FULL
 from svmbench.report.estimates import N_REPEATED_TIMES, SHORTEST_SINGLE_S, SINGLE_TIME_MARGIN
+from svmbench.schema.rechecks import CHANGED, OLDER, RECHECKED, Ages, worst
 
 __all__ = ["Claim", "Evidence", "Part", "Verdict", "completed", "gather", "judge", "read"]
 
 #: From a run to what has changed since each of its cells was measured: by key, a sentence, an
 #: empty one for what is as it was; a key that is not there can't be told.
-Freshness = Callable[[Source], Mapping[str, str]]
+Freshness = Callable[[Source], Ages]
 
 
 def read(
@@ -92,7 +93,7 @@ def judge(
     claims : sequence of Claim
     kept : Evidence
     freshness : callable, optional
-        What says of a run's cells whether they are older than the code that made them; without it
+        What says of a run's cells whether they are fresh, rechecked, changed or older; without it
         nobody looks.
     trust : bool, default=False
         Whether the checks of papers run that don't ship with this package. Without it their claims
@@ -103,7 +104,7 @@ def judge(
     svmbench.base.errors.SvmbenchError
         If there is no check of a claim, it reads other limits, or other people's check fails.
     """
-    looked: dict[int, Mapping[str, str]] = {}
+    looked: dict[int, Ages] = {}
     verdicts = []
     for claim in claims:
         verdict = _judged(claim, kept, trust=trust)
@@ -285,18 +286,23 @@ def _unfinished(source: Source) -> list[str]:
     ]
 
 
-def _dated(verdict: Verdict, known: Sequence[Mapping[str, str]]) -> Verdict:
-    """Return a verdict that says whether its records are older than the code."""
-    changed: dict[str, int] = {}
-    unknown = 0
-    keys = dict.fromkeys(cell.key for cell in verdict.cells)
-    for key in keys:
-        said = next((one[key] for one in known if key in one), None)
-        if said is None:
-            unknown += 1
-        elif said:
-            changed[said] = changed.get(said, 0) + 1
-    if changed:
-        stale = tuple(f"{count} of {len(keys)} results: {said}" for said, count in changed.items())
-        return replace(verdict, freshness="stale", stale=stale)
-    return replace(verdict, freshness="unknown" if unknown else "fresh")
+def _dated(verdict: Verdict, known: Sequence[Ages]) -> Verdict:
+    """Return a verdict that says whether its records are fresh, rechecked, changed or older."""
+    words = {
+        cell.key: next((one.words[cell.key] for one in known if cell.key in one.words), OLDER)
+        for cell in verdict.cells
+    }
+    word = worst(words.values())
+    said = []
+    if word in {OLDER, CHANGED}:
+        count = sum(one == word for one in words.values())
+        said.append(f"{count} of {len(words)} results")
+    if word == CHANGED:
+        said += [text for one in known for key, text in one.changed.items() if key in words]
+    if word == RECHECKED:
+        said = [
+            f"{one.n_agreed} of {len(one.words)} cells of a run agreed"
+            for one in known
+            if RECHECKED in one.words.values()
+        ]
+    return replace(verdict, freshness=word, age=tuple(said))

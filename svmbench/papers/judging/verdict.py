@@ -10,6 +10,7 @@ from svmbench.papers.judging.entries import Claim
 from svmbench.papers.judging.measures import Answer
 from svmbench.report.records import Cell
 from svmbench.report.summary import measured
+from svmbench.schema.rechecks import Ages as Ages  # the site takes it from here
 
 REPRODUCED, PARTLY, NOT_REPRODUCED, OPEN = (
     "reproduced",
@@ -104,9 +105,9 @@ class Verdict:
     sources : tuple of (str, str, str)
         Folder, profile and environment of each run that it rests on.
     freshness : str
-        ``fresh``, ``stale``, ``unknown``, or nothing where nobody looked.
-    stale : tuple of str
-        What has changed since, a sentence each.
+        ``fresh``, ``rechecked``, ``changed``, ``older``, or nothing where nobody looked.
+    age : tuple of str
+        How many results that word holds for, and which cells changed; without an end.
     commands : tuple of str
         What makes the records that it rests on; without records, what would make them.
     to_decide : str
@@ -122,7 +123,7 @@ class Verdict:
     notes: tuple[str, ...] = ()
     sources: tuple[tuple[str, str, str], ...] = ()
     freshness: str = ""
-    stale: tuple[str, ...] = ()
+    age: tuple[str, ...] = ()
     commands: tuple[str, ...] = ()
     to_decide: str = ""
     from_kept: bool = False
@@ -205,7 +206,7 @@ class Verdict:
             "to_decide": self.to_decide,
             "notes": list(self.notes),
             "freshness": self.freshness,
-            "stale": list(self.stale),
+            "age": list(self.age),
             "from_kept": self.from_kept,
         }
 

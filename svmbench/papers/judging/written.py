@@ -16,6 +16,7 @@ from svmbench.papers.judging.verdict import (
     Part,
     Verdict,
 )
+from svmbench.schema.rechecks import WORDS
 
 _HOLDS = {True: "yes", False: "no", None: "open"}
 #: What a Markdown cell shows of a reason.
@@ -27,9 +28,9 @@ def summary(verdicts: Sequence[Verdict]) -> str:
     counts = Counter(verdict.state for verdict in verdicts)
     said = ", ".join(f"{counts[state]} {state}" for state in STATES if counts[state])
     word = "claim" if len(verdicts) == 1 else "claims"
-    stale = sum(verdict.freshness == "stale" for verdict in verdicts)
-    verb = "rests" if stale == 1 else "rest"
-    older = f"; {stale} {verb} on results that are older than the code" if stale else ""
+    words = Counter(verdict.freshness for verdict in verdicts if verdict.freshness)
+    ages = ", ".join(f"{words[word]} {word}" for word in WORDS if words[word])
+    older = f"; results: {ages}" if ages else ""
     kept = sum(verdict.from_kept for verdict in verdicts)
     beside = f"; {kept} of them from kept records, which these runs leave open" if kept else ""
     return f"{len(verdicts)} {word}: {said}{beside}{older}"
@@ -61,7 +62,7 @@ def as_details(verdicts: Sequence[Verdict]) -> list[tuple[str, str]]:
     """Return rows of two cells: each claim with its verdict, its rule, and all its parts."""
     rows: list[tuple[str, str]] = []
     for verdict in verdicts:
-        mark = f" ({verdict.freshness})" if verdict.freshness in {"stale", "unknown"} else ""
+        mark = f" ({verdict.freshness})" if verdict.freshness else ""
         rows.append((verdict.claim.id, f"{verdict.state}{mark}: {verdict.reason}"))
         rows += [("", line) for line in (*_details(verdict), "")]
     return rows
@@ -91,7 +92,7 @@ def _details(verdict: Verdict) -> list[str]:
               for folder, profile, environment in verdict.sources]  # fmt: skip
     lines += [f"to decide it: {verdict.to_decide}"] if verdict.to_decide else []
     lines += [f"note: {note}" for note in verdict.notes]
-    lines += [f"stale: {one}" for one in verdict.stale]
+    lines += [f"{verdict.freshness}: {one}" for one in verdict.age]
     return lines + [f"records: {command}" for command in verdict.commands or claim.commands()]
 
 
@@ -108,7 +109,7 @@ def as_markdown(verdicts: Sequence[Verdict]) -> str:
     lines = ["| claim | verdict | what the records say |", "| --- | --- | --- |"]
     for verdict in verdicts:
         claim = verdict.claim
-        state = f"**{verdict.state}**" + (", stale" if verdict.freshness == "stale" else "")
+        state = f"**{verdict.state}**" + (f", {verdict.freshness}" if verdict.freshness else "")
         statement = f"{claim.id}: {escape.markdown(claim.statement)}"
         reason = escape.markdown(escape.line(verdict.reason, _LONGEST))
         reason += (
@@ -156,7 +157,7 @@ def as_latex(verdicts: Sequence[Verdict]) -> str:
         r"\endhead",
     ]
     for verdict in verdicts:
-        state = verdict.state + (" (stale)" if verdict.freshness == "stale" else "")
+        state = verdict.state + (f" ({verdict.freshness})" if verdict.freshness else "")
         row = (verdict.claim.id, verdict.claim.statement, state, verdict.reason)
         lines.append(" & ".join(escape.latex(text) for text in row) + r" \\")
     caption = escape.latex(summary(verdicts))
