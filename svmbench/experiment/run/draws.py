@@ -117,12 +117,13 @@ class Draw:
             # A race has visited several solvers at once.
             if name in self._modules:
                 continue
-            left = [
-                one
-                for one in cells
-                if (one.run, one.key) not in self._keys and self._cost(one) <= self._left_s
-            ]
-            for is_preferred in (self._is_new, lambda one: not one.is_known):
+            left = [one for one in cells if self._cost(one) <= self._left_s]
+            preferences = [_is_unknown]
+            if power == 1:
+                left = [one for one in left if (one.run, one.key) not in self._keys]
+                # In the first pass all cells of a stratum are new.
+                preferences.insert(0, self._is_new)
+            for is_preferred in preferences:
                 left = list(filter(is_preferred, left)) or left
             if left:
                 weights = [self._weight(one, power) for one in left]
@@ -150,6 +151,10 @@ class Draw:
         for unseen in self._unseen.values():
             unseen.difference_update(one.modules)
         self._pairs.add((one.run, one.solver, one.dataset))
+
+
+def _is_unknown(one: Candidate) -> bool:
+    return not one.is_known
 
 
 def _grouped(

@@ -82,6 +82,7 @@ def kept() -> Iterator[tuple[Candidate, dict[str, Any]]]:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)  # a minute of CPU time
 def test_five_minutes_find_a_change_of_any_solver_fold_or_kernel() -> None:
     """Simulate draws from the kept records; a change is found where a drawn cell depends on it."""
     facts = dict(kept())
@@ -90,7 +91,7 @@ def test_five_minutes_find_a_change_of_any_solver_fold_or_kernel() -> None:
     modules = {module for one in within for module in one.modules}
     found = dict.fromkeys([*modules, "folds", "kernel"], 0)
     for seed in range(N_DRAWS):
-        # The first pass alone is a lower bound, in a fifth of the time.
+        # The first pass alone is a lower bound, in a tenth of the time.
         draws = Draw(cells, MINUTES * 60, seed)
         draws.visit_solvers()
         drawn = draws.chosen
