@@ -16,7 +16,6 @@ import click
 from click.shell_completion import CompletionItem
 
 from svmbench.base import paths
-from svmbench.base.plugin_names import installed_plugins, named_modules
 
 SHELLS = ("bash", "zsh", "fish")
 
@@ -31,6 +30,8 @@ def solver_names() -> list[str]:
         for room in ("core", "baselines")
         for path in paths.PACKAGE.joinpath(room).rglob("*.py")
     ]
+    from svmbench.base.plugin_names import installed_plugins
+
     sources += _plugins()
     declared = {name for source in sources for name in _declared(source)}
     return sorted(declared | set(installed_plugins()))
@@ -57,6 +58,8 @@ def config_names() -> list[str]:
 
 
 def _plugins() -> list[Path]:
+    from svmbench.base.plugin_names import named_modules
+
     found = []
     for module in named_modules():
         try:
