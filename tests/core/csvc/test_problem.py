@@ -267,14 +267,14 @@ def test_limits_of_one_sum_of_none_and_of_several():
     low, high = np.zeros(4), np.ones(4)
     # The first can only go down, the third only up.
     one = up_low_sets(make_qp(v, low, high), beta, v)
-    assert (one.top, one.bottom, one.gap) == (1.0, -2.0, 3.0)
+    assert (one.m, one.M, one.gap) == (1.0, -2.0, 3.0)
     none = up_low_sets(make_qp(v, low, high, "none"), beta, v - 2.0)
-    assert (none.top, none.bottom, none.gap) == (0.0, -4.0, 4.0)
+    assert (none.m, none.M, none.gap) == (0.0, -4.0, 4.0)
     none = up_low_sets(make_qp(v, low, high, "none"), beta, v + 3.0)
-    assert (none.top, none.bottom, none.gap) == (4.0, 0.0, 4.0)
+    assert (none.m, none.M, none.gap) == (4.0, 0.0, 4.0)
     two = up_low_sets(make_qp(v, low, high, np.array([0, 0, 1, 1])), beta, v)
-    assert np.array_equal(two.top, [1.0, 1.0, -1.0, -1.0])
-    assert np.array_equal(two.bottom, [1.0, 1.0, -2.0, -2.0])
+    assert np.array_equal(two.m, [1.0, 1.0, -1.0, -1.0])
+    assert np.array_equal(two.M, [1.0, 1.0, -2.0, -2.0])
     assert two.gap == 1.0
 
 
