@@ -160,13 +160,13 @@ def _states(said: Statement) -> str:
 
 
 def _agreement(one: Entry, said: Statement) -> str:
-    if card.differences(one, said):
+    if card.printed_differences(one, said):
         return f"**differs**: {escape.markdown(said.why)}"
     if said.why:
         return escape.markdown(said.why)
     if not card.stated(said):
         return ""
-    return "agrees" if card.was_seen(one) else "not seen yet"
+    return "agrees" if card.was_prepared(one) else "not seen yet"
 
 
 def _facts_table(entries: dict[str, Entry]) -> str:

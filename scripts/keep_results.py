@@ -31,7 +31,7 @@ def keep(run: Path, name: str = "") -> Path:
     if not config.get("paper"):
         raise SystemExit(f"{run}: the config {config['name']} belongs to no paper")
     try:
-        return kept.keep(run, run.parent / config["paper"] / (name or config["name"]))
+        return kept.keep_run(run, run.parent / config["paper"] / (name or config["name"]))
     except ResultsError as error:
         raise SystemExit(str(error)) from error
 

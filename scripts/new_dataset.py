@@ -79,7 +79,7 @@ def entry_text(
         n_features=2**31 - 1,
         n_test=1 if test else 0,
     )
-    train_part, test_part = prepare.read(draft, got)
+    train_part, test_part = prepare.read_entry_files(draft, got)
     if how.format == "libsvm":  # cut what the draft's shape added
         widest = max(
             int(part.X.indices.max()) + 1 if part.X.nnz else 1
@@ -123,7 +123,7 @@ def _fields(text: str) -> dict[str, Any]:
 def _read(place: Path, part: str) -> Fetched:
     content = archives.decompressed(place.read_bytes(), place.name)
     name = place.name
-    for suffix in archives.SUFFIXES[1:]:
+    for suffix in archives.COMPRESSION_SUFFIXES[1:]:
         name = name.removesuffix(suffix)
     digest = hashlib.sha256(content).hexdigest()
     file = SourceFile(name=name, part=part, sha256=(digest,))  # type: ignore[arg-type]

@@ -33,7 +33,7 @@ def main(words: list[str] | None = None) -> int:
             restore_below(top)
     for folder in given.folders or kept.folders(RESULTS):
         try:
-            changed += (kept.differences if given.check else kept.rebuild)(folder)
+            changed += (kept.rebuild_differences if given.check else kept.rebuild_folder)(folder)
         except ResultsError as error:
             sys.exit(str(error))
         for version in kept.other_versions(folder):

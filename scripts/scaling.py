@@ -182,13 +182,13 @@ def simulated(
 
 
 def _sample(folder: Path) -> tuple[np.ndarray, np.ndarray, dict[str, Path]]:
-    from svmbench.data import synthetic, written
+    from svmbench.data import export, synthetic
 
     part, _ = synthetic.linear(n_samples=SAMPLE, n_features=FEATURES, noise=0.2, seed=0)
     files = {}
     for form in ("libsvm", "parquet"):
-        files[form] = folder / f"rows{written.ENDINGS[form]}"
-        written.write_rows(files[form], part.X, part.labels, COPIES)
+        files[form] = folder / f"rows{export.EXPORT_ENDINGS[form]}"
+        export.export_rows(files[form], part.X, part.labels, COPIES)
     return part.X, part.labels, files
 
 

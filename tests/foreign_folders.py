@@ -62,7 +62,7 @@ def rebuild(run: Path) -> Ended:
 def keep(run: Path) -> Ended:
     """Keep a run among reference results."""
     try:
-        kept.keep(run, run.parent / "reference")
+        kept.keep_run(run, run.parent / "reference")
     except SvmbenchError as error:
         return Ended(1, "", str(error))
     return Ended(0, "", "")

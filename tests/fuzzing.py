@@ -77,10 +77,10 @@ from svmbench.report import compare, shapes, sides
 from svmbench.report.curves import Curves, read_plot, trace_curves
 from svmbench.report.kinds import decision
 from svmbench.report.records import read_run
-from svmbench.report.tables import lay_out, markdown, read_spec, wide_csv
+from svmbench.report.tables import lay_out, read_spec, table_markdown, wide_csv
 from svmbench.report.tidy import tidy_csv
 from svmbench.schema import record
-from svmbench.schema.record import parse
+from svmbench.schema.record import parse_record
 from svmbench.schema.specs import PlotSpec, TableSpec
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -144,7 +144,7 @@ def csv_files() -> list[bytes]:
 def read_csv(content: bytes, _folder: Path, reached: Reached) -> None:
     """Read a table with a header and without, and derive a data set."""
     reading = entries.Reading(format="table", skip_lines=1, incomplete="mean", missing="?")
-    tables_frame = tables.read(content, "x.csv", reading)
+    tables_frame = tables.read_table(content, "x.csv", reading)
     reached()
     tables.samples([tables_frame], ["x.csv"], reading)
     with_header = entries.Reading(format="table", header=True)
@@ -167,7 +167,7 @@ def read_idx(content: bytes, _folder: Path, reached: Reached) -> None:
     """Read an idx array."""
     if content[:3] == b"\0\0\x08":
         reached()
-    idx.read(content, "x-ubyte")
+    idx.read_idx(content, "x-ubyte")
 
 
 def archive_files() -> list[bytes]:
@@ -272,7 +272,7 @@ def _in_a_run(name: str) -> Callable[[bytes, Path, Reached], None]:
         for other in ("plan.json", "runs.jsonl", _ENVIRONMENT):
             (folder / other).write_bytes(content if other == name else _run_file(other))
         if name == "runs.jsonl":
-            if any(parse(line) for line in content.splitlines()):
+            if any(parse_record(line) for line in content.splitlines()):
                 reached()
             with records.RunFolder(folder):
                 pass
@@ -307,7 +307,7 @@ def read_artifact(content: bytes, folder: Path, reached: Reached) -> None:
         axes = Figure().add_subplot()
         curves = Curves(PlotSpec(name="x", block="x", kind="decision"), (panel,), [], "decision")
         styles = {series.name: i for i, series in enumerate(panel.series)}
-        decision.draw(axes, curves, panel, styles, False)
+        decision.draw_decision(axes, curves, panel, styles, False)
 
 
 def _in_a_member(mutate: Mutator) -> Mutator:
@@ -332,7 +332,7 @@ def _in_a_member(mutate: Mutator) -> Mutator:
 
 def baseline_files() -> list[bytes]:
     """Return what ``svmbench keep`` would keep of a run, had it no holes."""
-    return [json.dumps(sides.summarise(_run()), indent=1).encode()]
+    return [json.dumps(sides.summarise_run(_run()), indent=1).encode()]
 
 
 def read_baseline(content: bytes, folder: Path, reached: Reached) -> None:
@@ -356,7 +356,7 @@ def _report(folder: Path) -> None:
     plan = str(folder / "plan.json")
     laid_out = [lay_out(run, read_spec(raw, plan)) for raw in run.tables]
     for table in laid_out:
-        markdown(run, table)
+        table_markdown(run, table)
         wide_csv(run, table)
     for raw in run.plots:
         trace_curves(run, read_plot(raw, plan))
@@ -535,9 +535,9 @@ def read_grown_registry(content: bytes, folder: Path, reached: Reached) -> None:
     for one in registry._read.__wrapped__((path,)).values():
         rows = b"1 1:1\n-1 2:1\n" if one.reading.format == "libsvm" else b"1,2,a\n3,4,b\n"
         got = [fetch.Fetched(file, rows, "", "unverified", "mirror") for file in one.files]
-        train, test = prepare._generated(one) if one.builtin else prepare.read(one, got)
+        train, test = prepare._generated(one) if one.builtin else prepare.read_entry_files(one, got)
         derived = derive.derive(one.name, train, test, one.derivation)
-        prepare.check_counts(one, prepare.described(derived, {"task": one.task}))
+        prepare.check_entry_counts(one, prepare.described(derived, {"task": one.task}))
 
 
 def read_grown_data(content: bytes, folder: Path, _reached: Reached) -> None:
@@ -602,7 +602,7 @@ def _records_schema() -> dict[str, Any]:
 
 @cache
 def _plan_schema() -> dict[str, Any]:
-    made = growing.of_shape(shapes.PLAN)
+    made = growing.of_shape(shapes.PLAN_SHAPE)
     definitions: dict[str, Any] = {}
     for name, kind in (("tables", TableSpec), ("plots", PlotSpec)):
         spec = kind.model_json_schema()
@@ -614,7 +614,7 @@ def _plan_schema() -> dict[str, Any]:
 
 @cache
 def _baseline_schema() -> dict[str, Any]:
-    made = growing.of_shape(shapes.BASELINE)
+    made = growing.of_shape(shapes.BASELINE_SHAPE)
     cell = made["properties"]["cells"]["items"]
     numbers = {"type": "object", "additionalProperties": {"type": "number"}}
     kept = {"contended": {"type": "boolean"}, "params": numbers, "counters": numbers}
@@ -710,7 +710,7 @@ GROWN = {
         ),
         _grown(
             "grown-environment",
-            growing.from_schema(lambda: growing.of_shape(shapes.ENVIRONMENT), json.dumps),
+            growing.from_schema(lambda: growing.of_shape(shapes.ENVIRONMENT_SHAPE), json.dumps),
             _in_a_run(_ENVIRONMENT),
         ),
         _grown("grown-baseline", growing.from_schema(_baseline_schema, json.dumps), read_baseline),

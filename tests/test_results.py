@@ -16,7 +16,7 @@ KEPT = kept.folders(ROOT / "results")
 
 @pytest.mark.parametrize("folder", KEPT, ids=lambda path: path.name)
 def test_kept_tables_and_plots_are_what_their_records_make(folder: Path) -> None:
-    assert kept.differences(folder) == [], "run scripts/rebuild_results.py"
+    assert kept.rebuild_differences(folder) == [], "run scripts/rebuild_results.py"
 
 
 def test_there_are_kept_results() -> None:

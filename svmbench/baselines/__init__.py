@@ -1,1 +1,1 @@
-"""Other people's solvers behind this project's contract: what the papers are compared with."""
+"""Solvers of other packages and programs, wrapped in the contract of this suite."""

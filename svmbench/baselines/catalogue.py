@@ -1,14 +1,13 @@
-"""Every solver of the suite, found by importing the modules of `core` and `baselines`.
+"""The catalogue of all solvers: those of `core`, of `baselines` and of plug-ins.
 
-A solver enters the registry where its class stands, by `declare`; importing its
-module is all it takes. This module imports them all, once, and after them the modules that the
-environment variable ``SVMBENCH_PLUGINS`` names (separated by commas): a solver of your own takes
-part without a change to this package.
+The decorator `declare` registers a solver when its module is imported. This module imports all
+modules of `core` and `baselines`, and then the modules that the environment variable
+``SVMBENCH_PLUGINS`` names (separated by commas).
 
-An installed package names its plug-ins as entry points of the group ``svmbench.plugins``: the
-entry point has the name of the solver, protocol, score or kind of plot that its module declares.
-They are listed without being imported. One is imported when a config or a command names it and
-``--trust`` allows it; a name that this package has itself stays its own.
+An installed package names its plug-ins as entry points of the group ``svmbench.plugins``. The name
+of an entry point is the name of the solver, protocol, score or kind of plot that its module
+declares. Listing the entry points imports nothing. A plug-in is imported when a config or a command
+names it and ``--trust`` allows it. It can't replace a name of this package.
 """
 
 from __future__ import annotations
@@ -46,10 +45,10 @@ def _declare_own() -> None:
 
 
 def load_plugins() -> None:
-    """Import the modules that ``SVMBENCH_PLUGINS`` names: what they declare takes part.
+    """Import the modules that ``SVMBENCH_PLUGINS`` names, which register their declarations.
 
-    They are imported after this package's solvers, on which they may build, whoever asks first: a
-    plug-in may bring a protocol or a score, too.
+    The solvers of this package are imported first, because a plug-in may build on them. A plug-in
+    may also declare protocols, scores and kinds of plot.
 
     Raises
     ------
@@ -67,29 +66,29 @@ def load_plugins() -> None:
 
 
 def _said(error: ImportError) -> str:
-    """Return what an import says, and where the module is now if it has moved."""
+    """Return the message of an import error, with the present name of a renamed module."""
     former = error.name or ""
     now = present_name(former)
-    return str(error) if now == former else f"{error} ({former} is {now} now)"
+    return str(error) if now == former else f"{error} ({former} is now {now})"
 
 
 def why_not_loaded(name: str, *, trust: bool = False) -> str:
-    """Import the installed plug-in that declares a name; return why not, in a sentence.
+    """Import the installed plug-in that declares a name; return the reason if it isn't allowed.
 
-    Once imported, it takes part in this process and in those that it starts as if
+    After the import, this process and its child processes use the plug-in as if
     ``SVMBENCH_PLUGINS`` named it.
 
     Parameters
     ----------
     name : str
-        Of a solver, a protocol, a score or a kind of plot.
+        Name of a solver, a protocol, a score or a kind of plot.
     trust : bool, default=False
-        Whether other people's code may be imported.
+        True to allow the import of other people's code.
 
     Returns
     -------
     str
-        Empty where it is imported, and for a name that no installed package declares.
+        Empty after the import, and for a name that no installed package declares.
 
     Raises
     ------
@@ -101,14 +100,16 @@ def why_not_loaded(name: str, *, trust: bool = False) -> str:
         return ""
     package = line(entry.dist.name if entry.dist else "?", 60)
     if not trust:
-        return f"{name!r} is of the package {package}; --trust imports it, which runs its code"
+        return (
+            f"{name!r} belongs to the package {package}; --trust allows its import, which runs code"
+        )
     _declare_own()
     try:
         import_module(entry.module)
     except Exception as error:
         said = line(f"{type(error).__name__}: {error}", 300)
         raise SvmbenchError(
-            f"can't import {entry.module} of the package {package}: {said}"
+            f"can't import {entry.module} from the package {package}: {said}"
         ) from error
     os.environ[VARIABLE] = ",".join([*named_modules(), entry.module])
     _registry.cache_clear()
@@ -121,23 +122,23 @@ def solvers() -> dict[str, Any]:
 
 
 def solver_class(name: str) -> Any:
-    """Return the class behind a solver's name, a class of others, or that of a program.
+    """Return the class of a solver, of a dotted path, or of a program.
 
     Parameters
     ----------
     name : str
-        As it was declared; a dotted path; or a program's commands.
+        The declared name of a solver, a dotted path of a class, or the commands of a program.
 
     Raises
     ------
     svmbench.base.errors.UnknownNameError
-        With the nearest known name.
+        If the name is unknown; the message suggests the most similar one.
     """
     if is_program(name):
         from svmbench.baselines.programs import program
 
         return program(name)
-    if "." in name:  # a class by its path; declared solvers have names in kebab case
+    if "." in name:  # a dotted path; names of solvers are in kebab case
         from svmbench.baselines.foreign import adapted
 
         return adapted(name)
@@ -148,19 +149,19 @@ def solver_class(name: str) -> Any:
 
 
 def one_vs_one(estimator: Any) -> Any:
-    """Return a classifier of any number of classes, from a two-class solver."""
+    """Return a classifier for any number of classes, made from a two-class solver."""
     from svmbench.core.models.multiclass import OneVsOne
 
     return OneVsOne(estimator)
 
 
-def modules_of(name: str, task: str) -> tuple[str, ...]:
-    """Return the modules in which the classes stand that a solver's name means in a task.
+def modules_of_solvers(name: str, task: str) -> tuple[str, ...]:
+    """Return the modules of the classes that implement a solver for a task.
 
     Parameters
     ----------
     name : str
-        As :func:`solver_class` takes it.
+        As for :func:`solver_class`.
     task : str
         ``"binary"``, ``"multiclass"`` or ``"one-class"``.
     """
@@ -172,19 +173,19 @@ def modules_of(name: str, task: str) -> tuple[str, ...]:
 
 
 def solver(name: str, **params: Any) -> Any:
-    """Build a solver, a scikit-learn estimator.
+    """Build a solver, which is a scikit-learn estimator.
 
     Parameters
     ----------
     name : str
-        As ``svmbench list solvers`` shows it.
+        Name of the solver, as ``svmbench list solvers`` shows it.
     **params
-        Its parameters; ``svmbench.solver(name).get_params()`` lists them.
+        Parameters of the solver; ``svmbench.solver(name).get_params()`` lists them.
 
     Raises
     ------
     svmbench.base.errors.UnknownNameError
-        For a name, or a parameter, that does not exist.
+        If the name or a parameter doesn't exist.
 
     Examples
     --------

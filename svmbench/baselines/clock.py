@@ -1,9 +1,8 @@
-"""The clock of this process and of the programs that it runs, in a time of their own.
+"""A clock that counts external programs by their own times.
 
-What a program takes is measured around the program itself (`launcher.py`). Writing its input,
-starting the launcher and reading its output are no part of that, so that they are taken out of what
-this process believes has gone by: `now` is the clock by which everything is timed that a program
-may do.
+`launcher.py` measures the time of a program around the program itself. The time for writing its
+input, starting the launcher and reading its output is subtracted: `now` is the clock for
+every measurement that may include an external program.
 """
 
 from __future__ import annotations
@@ -15,35 +14,35 @@ from typing import Protocol
 
 
 class Took(Protocol):
-    """What a program took: wall and CPU time, seconds."""
+    """The wall and CPU time of a program in seconds."""
 
     @property
     def wall_s(self) -> float:
-        """From its start to its end."""
+        """Wall time from its start to its end."""
 
     @property
     def cpu_s(self) -> float:
-        """User and system time, with that of the processes it waited for."""
+        """User and system time, with its child processes."""
 
 
 class _Aside:
-    """Seconds of this process that count for nobody: wall, CPU."""
+    """Wall and CPU seconds of this process that are not counted."""
 
     wall_s = 0.0
     cpu_s = 0.0
 
 
 def now() -> tuple[float, float]:
-    """Return wall and CPU seconds, of this process and of the programs that it ran.
+    """Return the wall and CPU seconds of this process and of its external programs.
 
-    What lay between the two is left out (`handing_over`).
+    The time of the transfer between them is left out (`handing_over`).
     """
     return time.perf_counter() - _Aside.wall_s, time.process_time() - _Aside.cpu_s
 
 
 @contextmanager
 def handing_over() -> Iterator[list[Took]]:
-    """Have what is done inside take the time of the programs that are put into the list, alone."""
+    """Count only the times of the programs in the yielded list, instead of the time of the body."""
     took: list[Took] = []
     wall, cpu = time.perf_counter(), time.process_time()
     try:

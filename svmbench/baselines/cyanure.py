@@ -1,12 +1,12 @@
-"""Cyanure's squared-hinge SVM by MISO and its acceleration: a peer where it is installed.
+"""Cyanure's squared-hinge SVM by MISO and its accelerations, if Cyanure is installed.
 
-The package is as optional as that of ``intelex``.
+The package is optional (``pip install svmbench[peers]``).
 
 Problem
     Squared hinge loss; the constant feature that `prepare` appends is regularised.
 Given
-    The samples as Cyanure takes them; `train` is the `fit` of its ``Classifier``, without a scan
-    for NaN, which `prepare` has done.
+    The samples in Cyanure's format; `train` calls the `fit` of its ``Classifier``, without the scan
+    for NaN, which `prepare` does.
 Reference
     Mairal 2019 (Cyanure); Mairal 2015 (MISO); Lin, Mairal and Harchaoui 2019 (QNing).
 Deviations
@@ -29,10 +29,10 @@ from svmbench.core.contract.linear_base import LinearClassifier
 from svmbench.core.contract.registry import declare
 from svmbench.core.numeric.arrays import append_bias
 
-#: Without this package nothing is declared here; the shell's completion reads it, too.
-NEEDS = "cyanure"
+#: This module declares a solver only if the package is installed; completion reads the name.
+CYANURE_REQUIREMENT = "cyanure"
 
-#: Its solvers that take a squared hinge; "auto" chooses.
+#: Cyanure's solvers for the squared hinge; "auto" chooses one.
 SOLVERS = ("auto", "miso", "catalyst-miso", "qning-miso")
 
 
@@ -77,12 +77,12 @@ class CyanureBaseline(LinearClassifier):
         """Validate, and append the constant feature."""
         data = self._validate(X, y)
         native = append_bias(data.X, self.bias)
-        # It knows scipy's older class of sparse matrices alone.
+        # Cyanure accepts only scipy's older class of sparse matrices.
         data.native = sp.csr_matrix(native) if sp.issparse(native) else native
         return data
 
     def train(self, data: TrainingData) -> Self:
-        """Call the `fit` of its classifier."""
+        """Call the `fit` of Cyanure's classifier."""
         from cyanure.estimators import Classifier
 
         model = Classifier(
@@ -99,7 +99,7 @@ class CyanureBaseline(LinearClassifier):
             safe=False,
         )
         with warnings.catch_warnings():
-            # What it says of its limit is said by `_store`, once.
+            # `_store` warns about the iteration limit.
             warnings.simplefilter("ignore", ConvergenceWarning)
             model.fit(data.native, data.y)
         w, n_iter = np.ravel(model.coef_).astype(np.float64), int(np.max(model.n_iter_))
@@ -111,7 +111,7 @@ class CyanureBaseline(LinearClassifier):
         )
 
 
-if find_spec(NEEDS) is not None:
+if find_spec(CYANURE_REQUIREMENT) is not None:
     declare(
         name="cyanure-l2",
         problem="squared-hinge",

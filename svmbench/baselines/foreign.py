@@ -1,8 +1,7 @@
-"""Any class of scikit-learn, or in its style, as a solver: named in a config, declared nowhere.
+"""Use any scikit-learn class as a solver, by its dotted path in a config.
 
-The class is taken as it is. Between it and the contract (`prepare`, `train`, `certify`) stand a few
-lines that change nothing of what it computes. It has no problem: its objective is not known, and it
-is compared by its scores and times alone.
+A thin adapter adds the contract's three steps to the class and doesn't change its results. The
+class declares no problem, so its objective is unknown, and only its scores and times are compared.
 """
 
 from __future__ import annotations
@@ -20,17 +19,17 @@ from svmbench.base.errors import SvmbenchError
 from svmbench.core.contract.base import TrainingData
 from svmbench.core.contract.declaration import Declaration
 
-#: Packages whose classes are taken without more.
+#: Packages whose classes need no ``--trust``.
 TRUSTED = ("sklearn",)
 #: The kernels of scikit-learn's SVMs.
-KERNELS = ("linear", "poly", "rbf", "sigmoid")
+FOREIGN_KERNELS = ("linear", "poly", "rbf", "sigmoid")
 
 
 class Foreign:
-    """What a foreign class needs to be trained, timed and recorded like a solver."""
+    """An adapter that lets the suite train, time and record a foreign class like a solver."""
 
     def prepare(self, X: Any, y: Any) -> TrainingData:
-        """Convert the inputs to float64, C-ordered or CSR: what the class would do first."""
+        """Convert the inputs to float64, C-ordered or CSR, as the class itself would."""
         kept = sp.csr_array(X) if sp.issparse(X) else np.ascontiguousarray(X, dtype=np.float64)
         return TrainingData(X=kept, y=y)
 
@@ -39,7 +38,7 @@ class Foreign:
         self.fit(data.X) if data.y is None else self.fit(data.X, data.y)  # type: ignore[attr-defined]
         n_iter = getattr(self, "n_iter_", None)
         if not isinstance(n_iter, int):
-            # (An integer may be a property, which can't be set.)
+            # An integer may be a property, which can't be set.
             self.n_iter_ = 1 if n_iter is None else int(np.max(n_iter))
         self.stop_reason_ = "not told"
         self.counters_: dict[str, int] = {}
@@ -49,35 +48,35 @@ class Foreign:
         return self
 
     def certify(self, data: TrainingData) -> Self:
-        """Nothing: the class's problem is not known here."""
+        """Do nothing, because the problem of the class is unknown."""
         return self
 
 
 @cache
 def adapted(path: str) -> Any:
-    """Return the class at a dotted path, with the solver's contract.
+    """Return the class at a dotted path, with the contract of a solver.
 
     Parameters
     ----------
     path : str
-        Such as ``sklearn.svm.NuSVC``.
+        For example ``sklearn.svm.NuSVC``.
 
     Raises
     ------
     svmbench.base.errors.SvmbenchError
-        If there is no such class, or it is neither a classifier nor a novelty detector.
+        If the class doesn't exist, or is neither a classifier nor a novelty detector.
     """
     module, _, name = path.rpartition(".")
     try:
         wrapped = getattr(import_module(module), name)
     except (ImportError, AttributeError, ValueError) as error:
         raise SvmbenchError(f"there is no class {path!r}: {error}") from error
-    except Exception as error:  # whatever a module of others does when it is imported
+    except Exception as error:  # an import may raise anything
         raise SvmbenchError(
             f"{module} can't be imported: {type(error).__name__}: {error}"
         ) from error
     if not (isinstance(wrapped, type) and issubclass(wrapped, BaseEstimator)):
-        raise SvmbenchError(f"{path} is no estimator: it does not derive from BaseEstimator")
+        raise SvmbenchError(f"{path} is not an estimator: it doesn't derive from BaseEstimator")
     novelty = issubclass(wrapped, OutlierMixin)
     if not (novelty or issubclass(wrapped, ClassifierMixin)):
         raise SvmbenchError(f"{path} is neither a classifier nor a novelty detector")
@@ -94,21 +93,21 @@ def adapted(path: str) -> Any:
 
 
 def _kernels(wrapped: type) -> tuple[str, ...]:
-    """Return the kernels of a class that names one by a word, as scikit-learn's SVMs do."""
+    """Return the kernels of a class with a parameter `kernel` like scikit-learn's SVMs."""
     kernel = inspect.signature(wrapped).parameters.get("kernel")
-    return KERNELS if kernel is not None and kernel.default in KERNELS else ()
+    return FOREIGN_KERNELS if kernel is not None and kernel.default in FOREIGN_KERNELS else ()
 
 
 def why_not_taken(path: str, *, trust: bool = False) -> str:
-    """Return why the class at a dotted path can't take part; empty if it can.
+    """Return the reason why the class at a dotted path can't be used, or an empty text.
 
-    Importing a module runs its code, so that without `trust` a class from elsewhere than
-    scikit-learn is refused unimported.
+    Importing a module runs its code. Therefore, without `trust`, a class outside scikit-learn is
+    refused before the import.
     """
     if not (trust or is_trusted(path)):
         return (
-            f"{path} does not come from scikit-learn, whose classes alone are taken without more;"
-            " --trust imports it, which runs its code"
+            f"{path} is not a class of scikit-learn; other classes need --trust, because the import"
+            " runs their code"
         )
     try:
         adapted(path)
@@ -118,5 +117,5 @@ def why_not_taken(path: str, *, trust: bool = False) -> str:
 
 
 def is_trusted(path: str) -> bool:
-    """Return whether a class comes from a package that is taken without more."""
+    """Return True if a class belongs to a package that needs no ``--trust``."""
     return path.partition(".")[0] in TRUSTED

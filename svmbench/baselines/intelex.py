@@ -1,7 +1,7 @@
-"""Intel's C-SVC from scikit-learn-intelex, in single precision: a peer where it is installed.
+"""Intel's C-SVC from scikit-learn-intelex in single precision, if it is installed.
 
-The package is optional (``pip install svmbench[peers]``). Without it this module declares nothing,
-and a config that names the solver is told that there is none of that name.
+The package is optional (``pip install svmbench[peers]``). Without it this module declares no
+solver, and the name is unknown in configs.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from svmbench.core.contract.base import TrainingData
 from svmbench.core.contract.declaration import KERNELS
 from svmbench.core.contract.registry import declare
 
-#: Without this package nothing is declared here; the shell's completion reads it, too.
-NEEDS = "sklearnex"
+#: This module declares a solver only if the package is installed; completion reads the name.
+INTELEX_REQUIREMENT = "sklearnex"
 
 
 @dataclass(eq=False, repr=False)
@@ -49,13 +49,13 @@ class IntelexBaseline(KernelBaseline):
     def prepare(self, X: Any, y: Any) -> TrainingData:
         """Validate, and round the inputs to float32."""
         data = super().prepare(X, y)
-        # It knows scipy's older class of sparse matrices alone.
+        # The SVC accepts only scipy's older class of sparse matrices.
         X = sp.csr_matrix(data.X) if sp.issparse(data.X) else data.X
         data.native = X.astype(np.float32)
         return data
 
     def train(self, data: TrainingData) -> Self:
-        """Call the `fit` of its SVC."""
+        """Call the `fit` of Intel's SVC."""
         from sklearnex.svm import SVC
 
         model = SVC(
@@ -82,7 +82,7 @@ class IntelexBaseline(KernelBaseline):
         )
 
 
-if find_spec(NEEDS) is not None:
+if find_spec(INTELEX_REQUIREMENT) is not None:
     declare(
         name="svc-intelex",
         problem="hinge",

@@ -1,4 +1,4 @@
-"""What the kernel baselines share: their programs train, the suite's own model does the rest."""
+"""The base class of kernel baselines: another program trains, and the suite's model predicts."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from svmbench.core.models.kernel_classifier import KernelClassifier
 
 
 class KernelBaseline(KernelClassifier):
-    """A C-SVC with a free offset, trained by another program on the inputs.
+    """A C-SVC with a free offset, trained by another program.
 
-    The program's cache is the parameter `cache_size`; it limits its iterations by itself.
+    `cache_size` sets the cache of the program, which has its own limit on iterations.
 
     Parameters
     ----------
@@ -38,13 +38,13 @@ class KernelBaseline(KernelClassifier):
         n_iter: int,
         converged: bool,
     ) -> Self:
-        """Store what a program returns.
+        """Store the result of a program.
 
         Parameters
         ----------
         data : TrainingData
         support : ndarray of int of shape (n_support,)
-            Positions of the support vectors, in any order.
+            Indices of the support vectors, in any order.
         coefficients : ndarray of shape (n_support,)
             ``alpha_i y_i``.
         b : float

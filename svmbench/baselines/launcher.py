@@ -1,18 +1,19 @@
-"""Runs one program and watches it: a script of its own, which imports nothing of this package.
+"""Run one program and watch it, as a script that imports nothing from this package.
 
-A worker starts it (``launching.py``) and writes what is to be run to its standard input, which
-stays open. What happened is said on its standard output, as JSON. It stands between the two since
+A worker starts this script (``launching.py``) and writes the command to its standard input, which
+stays open. The script prints the result as JSON. The script is a separate process for three
+reasons:
 
-- the kernel counts what a process held before `exec` to its peak of memory: of a program that a
-  worker forks itself, that would be the worker's; of this script it is 10 MiB;
-- whatever the program forks becomes this script's child when its own parent ends, however it is
-  detached (Linux's PR_SET_CHILD_SUBREAPER), so that nothing outlives it unnoticed;
-- the end of its standard input is the end of the worker: it then ends all that it started, and
-  itself. If the program stopped it (SIGSTOP), the kernel lets it go on when the worker ends; if the
-  program killed it, the kernel ends the program (PR_SET_PDEATHSIG for both).
+- The kernel counts the memory that a process had before `exec` in its peak. If a worker forked the
+  program, this would be the worker's memory; for this script it is 10 MiB.
+- A process that the program forks becomes a child of this script when its parent ends, even if it
+  is detached (Linux's PR_SET_CHILD_SUBREAPER). So no process outlives the program unnoticed.
+- Standard input ends when the worker ends. The script then ends all processes that it started, and
+  itself. If the program has stopped the script (SIGSTOP), the kernel resumes it when the worker
+  ends; if the program has killed it, the kernel ends the program (PR_SET_PDEATHSIG for both).
 
-It reads its children from /proc itself: each fit of a program starts this script anew, and psutil's
-import would add 16 ms of CPU time to the 10 ms that its imports take.
+The script reads its children from /proc, without psutil: it starts for each fit of a program, and
+importing psutil would add 16 ms of CPU time to the 10 ms of its own imports.
 """
 
 from __future__ import annotations
@@ -26,18 +27,18 @@ import sys
 import time
 
 _SUBREAPER, _DEATH_SIGNAL = 36, 1
-#: How much is kept of the end of what a program prints, in bytes.
+#: Bytes that are kept from the end of a program's output.
 _KEPT = 1 << 16
-#: What a program has forked may end with it, or so many seconds later.
+#: Seconds after the program's end within which its child processes may end.
 _GRACE_S = 0.2
-#: The code that a shell gives for what can't be run.
+#: A shell's exit code for a command that can't be run.
 _NOT_RUN = 127
 
 _prctl = ctypes.CDLL(None).prctl
 
 
 def main() -> None:
-    """Run what standard input says; say on standard output how it ended."""
+    """Run the command from standard input; print its result on standard output."""
     _prctl(_SUBREAPER, 1, 0, 0, 0)
     _prctl(_DEATH_SIGNAL, signal.SIGCONT, 0, 0, 0)
     words = json.loads(_line(0))
@@ -64,7 +65,7 @@ def main() -> None:
 
 
 def _line(descriptor: int) -> bytes:
-    """Return what comes before the first end of a line, which is all that comes."""
+    """Read one line from a file descriptor."""
     read = b""
     while not read.endswith(b"\n"):
         piece = os.read(descriptor, 1 << 16)
@@ -75,7 +76,7 @@ def _line(descriptor: int) -> bytes:
 
 
 def _start(words: list[str]) -> tuple[int, list[int], int]:
-    """Start a program; return its id, the pipes of its outputs, and that of an error number."""
+    """Start a program; return its id, the pipes of its outputs, and a pipe for an error number."""
     pipes = [os.pipe() for _ in range(3)]
     program = os.fork()
     if program == 0:
@@ -94,13 +95,13 @@ def _start(words: list[str]) -> tuple[int, list[int], int]:
 
 
 def _follow(program: int, outputs: list[int]) -> dict[int, bytes]:
-    """Read what a program prints until it ends; return the end of it, by pipe."""
+    """Read the output of a program until it ends; return the last bytes by pipe."""
     said = dict.fromkeys(outputs, b"")
     ends = os.pidfd_open(program)
     watched = [0, ends, *outputs]
     while True:
         ready, _, _ = select.select(watched, [], [])
-        if 0 in ready:  # nothing is ever written there: the worker is gone
+        if 0 in ready:  # end of standard input: the worker has ended
             _end_all()
             os._exit(0)
         for pipe in {*ready} - {ends}:
@@ -113,7 +114,7 @@ def _follow(program: int, outputs: list[int]) -> dict[int, bytes]:
 
 
 def _rest(pipe: int) -> bytes:
-    """Return what is left in a pipe, which others may hold open."""
+    """Return the bytes left in a pipe, which other processes may hold open."""
     os.set_blocking(pipe, False)
     read = b""
     try:
@@ -125,7 +126,7 @@ def _rest(pipe: int) -> bytes:
 
 
 def _end_the_rest() -> int:
-    """Return how many processes a program has left behind, after ending them."""
+    """End the processes that a program has left behind; return their number."""
     patience = time.perf_counter() + _GRACE_S
     while _is_any_left() and time.perf_counter() < patience:
         time.sleep(0.005)
@@ -133,7 +134,7 @@ def _end_the_rest() -> int:
 
 
 def _is_any_left() -> bool:
-    """Whether this process has a child that has not ended; those that have are seen off."""
+    """Reap ended children; return True if another child is still running."""
     try:
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
@@ -143,7 +144,7 @@ def _is_any_left() -> bool:
 
 
 def _end_all() -> int:
-    """End every child of this process, and theirs, which become its own; return how many."""
+    """End all descendants of this process; return their number."""
     ended: set[int] = set()
     while _is_any_left():
         for child in _children():

@@ -1,4 +1,4 @@
-"""Running other people's programs from a worker; `clock` has the time that they take."""
+"""Run external programs from a worker; `clock` counts their time."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ _LAUNCHER = Path(__file__).with_name("launcher.py")
 
 @dataclass(frozen=True)
 class Ended:
-    """How a program ended, and what it took.
+    """The end of a program: its exit code, its costs and its output.
 
     Attributes
     ----------
     code : int
-        Its exit code; negative for the signal that killed it.
+        Exit code; the negative number of the signal that killed it.
     not_run : str
-        Why it could not be started; empty if it was.
+        Reason why it could not be started, or empty.
     wall_s, cpu_s : float
-        From its start to its end; user and system time, with that of the processes it waited for.
+        Wall time from start to end; user and system time with child processes.
     peak_memory_mb : float
-        The largest resident memory, MiB, of it or of one that it waited for. What needs less than
-        the launcher's 10 MiB has these.
+        Largest resident memory in MiB of the program or of a child process; at least the 10 MiB of
+        the launcher.
     out, err : str
-        The end of what it printed.
+        Last bytes of its output.
     left : int
-        How many processes it left behind, which were ended.
+        Number of processes that it left behind; the launcher ended them.
     """
 
     code: int
@@ -49,7 +49,7 @@ class Ended:
 
 
 def launch(words: list[str]) -> Ended:
-    """Run a program to its end, in a session of its own; there is no shell.
+    """Run a program to its end in its own session, without a shell.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def launch(words: list[str]) -> Ended:
     Raises
     ------
     svmbench.base.errors.ProgramError
-        If it can't be started, ends badly, or leaves processes behind, in a sentence.
+        If it can't be started, fails, or leaves processes behind.
     """
     name = Path(words[0]).name
     launcher = subprocess.Popen(
@@ -83,31 +83,30 @@ def launch(words: list[str]) -> Ended:
     try:
         ended = Ended(**json.loads(answer))
     except ValueError as error:
-        raise ProgramError(f"what watched {name} was killed, and {name} with it") from error
+        raise ProgramError(f"the launcher of {name} was killed, and {name} with it") from error
     _judge(name, ended)
     return ended
 
 
 def _judge(name: str, ended: Ended) -> None:
-    """Raise unless a program ended as it should."""
+    """Raise an error if a program failed or left processes behind."""
     if ended.not_run:
         raise ProgramError(f"{name} can't be run: {ended.not_run}")
     if ended.code < 0:
         known = {number.value: number.name for number in signal.Signals}
         died = known.get(-ended.code, f"signal {-ended.code}")
-        raise ProgramError(f"{name} died of {died}{_last(ended)}")
+        raise ProgramError(f"{name} was killed by {died}{_last(ended)}")
     if ended.code:
         raise ProgramError(f"{name} ended with exit code {ended.code}{_last(ended)}")
     if ended.left:
         processes = "a process" if ended.left == 1 else f"{ended.left} processes"
         raise ProgramError(
-            f"{name} ended and left {processes} running, so that what it took is not known;"
-            " they were ended"
+            f"{name} ended and left {processes} running; they were ended, and its costs are unknown"
         )
 
 
 def _last(ended: Ended) -> str:
-    """Return the last line that a program printed, as the end of a sentence."""
+    """Return the last line of a program's output, as the end of a sentence."""
     said = [text for text in (ended.err + "\n").splitlines() if text.strip()]
     said = said or [text for text in ended.out.splitlines() if text.strip()]
-    return f": {line(said[-1].strip(), 200)}" if said else ", and said nothing"
+    return f": {line(said[-1].strip(), 200)}" if said else ", without output"

@@ -1,16 +1,16 @@
-"""LIBLINEAR, from the authors' own package.
+"""LIBLINEAR's linear SVMs, from the authors' package.
 
 Problem
     -s 3  hinge, -s 1 and -s 2 squared hinge; the constant feature of option -B is regularised.
 Given
-    LIBLINEAR's own nodes, built by `prepare`; `train` is the C function and nothing else.
+    LIBLINEAR's nodes, built by `prepare`; `train` only calls the C function.
 Reference
     Fan et al. 2008; Hsieh et al. 2008 (dual solvers); Lin et al. 2008, Galli and Lin 2021 (primal).
 Deviations
-    - A dual solver of the package stops after 300 outer iterations, whatever its eps (-s 1 then
-      goes on with the primal solver): stop_reason_ is "max_iter" for -s 3.
-    - The dual solvers draw from the C library's `rand`, which is seeded before each run: a model
-      depends on its data and parameters, not on what ran before it.
+    - A dual solver of the package stops after 300 outer iterations, whatever its eps; -s 1 then
+      continues with the primal solver. stop_reason_ is "max_iter" for -s 3.
+    - The dual solvers draw from the C library's `rand`, which is seeded before each run, so
+      that a model doesn't depend on earlier runs.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ from svmbench.core.contract.base import TrainingData
 from svmbench.core.contract.linear_base import LinearClassifier
 from svmbench.core.contract.registry import declare
 
-#: The print function and the random numbers belong to the whole process: one training at a time.
+#: The print function and the random numbers are global: only one thread may train.
 _ONE_AT_A_TIME = threading.Lock()
 
 _ITERATIONS = re.compile(r"#iter = (\d+)|^iter\s+(\d+)", re.MULTILINE)
 
 
 def iterations_of(said: str) -> int:
-    """Return the last number of iterations that was printed; 1 if none was."""
+    """Return the last printed number of iterations, or 1."""
     found = [int(a or b) for a, b in _ITERATIONS.findall(said)]
     return max(1, found[-1]) if found else 1
 
 
 class _Liblinear(LinearClassifier):
-    """One of LIBLINEAR's solvers behind the suite's contract."""
+    """One of LIBLINEAR's solvers, wrapped in the contract of the suite."""
 
     C: float
     tol: float
@@ -55,7 +55,7 @@ class _Liblinear(LinearClassifier):
 
         data = self._validate(X, y)
         nodes, addresses = node_lists(data.X, bias=self.bias)
-        # Its own __init__ converts; this one is filled in directly and keeps the arrays alive.
+        # LIBLINEAR's __init__ converts row by row; fill the structure directly instead.
         problem = ll.problem.__new__(ll.problem)
         problem.l = len(data.y)
         problem.n = data.X.shape[1] + bool(self.bias)
@@ -83,7 +83,8 @@ class _Liblinear(LinearClassifier):
                 model = ll.toPyModel(ll.liblinear.train(data.native, parameter))
             finally:
                 ll.liblinear.set_print_string_function(ll.ctypes_print_null)
-        # Whichever label comes first, LIBLINEAR puts +1 before -1: w points to the positive class.
+        # LIBLINEAR orders +1 before -1, whichever label comes first: w points to the positive
+        # class.
         w = np.ctypeslib.as_array(model.w, (data.native.n,)).copy()
         text = b"".join(said).decode(errors="replace")
         n_iter = iterations_of(text)

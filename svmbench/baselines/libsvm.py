@@ -1,10 +1,10 @@
-"""LIBSVM's C-SVC, from the authors' own package.
+"""LIBSVM's C-SVC, from the authors' package.
 
 Problem
     hinge, with a free offset, in the space of a kernel.
 Given
-    LIBSVM's own nodes, built by `prepare`; `train` is the C function and nothing else. Decision
-    values are LIBSVM's, too; the objective is evaluated without it.
+    LIBSVM's nodes, built by `prepare`; `train` only calls the C function. LIBSVM computes the
+    decision values; the suite evaluates the objective.
 Reference
     Chang and Lin 2011; Fan, Chen and Lin 2005 (working set selection).
 """
@@ -25,21 +25,21 @@ from svmbench.baselines.libsvm_evaluation import (
     C_SVC,
     KERNEL_NUMBERS,
     NativePoints,
-    decision_values,
+    libsvm_decision_values,
 )
 from svmbench.baselines.nodes import node_lists
 from svmbench.core.contract.base import TrainingData
 from svmbench.core.contract.declaration import KERNELS
 from svmbench.core.contract.registry import declare
 
-#: The print function belongs to the whole process: one training at a time.
+#: The print function is global: only one thread may train.
 _ONE_AT_A_TIME = threading.Lock()
 
 _ITERATIONS = re.compile(r"#iter = (\d+)")
 
 
 def svm_problem(data: TrainingData) -> Any:
-    """Return LIBSVM's own structure of prepared samples; it keeps the memory that it points to."""
+    """Return LIBSVM's structure for prepared samples; it keeps the memory that it points to."""
     from libsvm import svm
 
     nodes, addresses = node_lists(data.X)
@@ -68,7 +68,7 @@ def svm_train(problem: Any, kind: int, settings: Any) -> tuple[Any, np.ndarray, 
     -------
     model : svm_model
     coefficients : ndarray of shape (n_support,)
-        LIBSVM's own.
+        LIBSVM's coefficients.
     n_iter : int
     converged : bool
     """
@@ -144,7 +144,7 @@ class Libsvm(KernelBaseline):
     def train(self, data: TrainingData) -> Self:
         """Call LIBSVM's C function `svm_train`."""
         model, coefficients, n_iter, converged = svm_train(data.native, C_SVC, self)
-        # LIBSVM's first label is that of the first sample; f is positive for it.
+        # f is positive for LIBSVM's first label, which is the label of the first sample.
         sign = 1.0 if model.get_labels()[0] > 0 else -1.0
         return self._keep(
             data,
@@ -156,11 +156,11 @@ class Libsvm(KernelBaseline):
         )
 
     def _decide(self, X: Any, *, precision: str = "double", n_jobs: int = 1) -> np.ndarray:
-        """Return f of validated inputs by LIBSVM's function, in double precision by one thread."""
+        """Return f for validated inputs by LIBSVM's function, in double precision on one thread."""
         model = self.expansion_
         is_second = model.coefficients > 0.0
         n_support = np.array([np.sum(~is_second), np.sum(is_second)])
-        values = decision_values(
+        values = libsvm_decision_values(
             model.function, model.points, model.dual_coef, -model.intercept, n_support, X
         )
         return values[:, 0]

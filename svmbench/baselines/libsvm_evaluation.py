@@ -1,8 +1,8 @@
-"""Decision values by LIBSVM's own function, `svm_predict_values`: what its predictions cost.
+"""Compute decision values by LIBSVM's function `svm_predict_values`, to measure its cost.
 
 Given
-    Points and rows as LIBSVM's nodes, which are made here, the rows' by one copy. A call of the C
-    function from Python takes about a microsecond a row, which is part of what is measured.
+    Points and rows, which are copied to LIBSVM's nodes. A call of the C function from Python takes
+    about a microsecond per row, which is included in measured times.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _PREDICT_VALUES = ctypes.CFUNCTYPE(
 )
 
 
-def decision_values(
+def libsvm_decision_values(
     function: KernelFunction,
     points: Any,
     coefficients: np.ndarray,
@@ -42,11 +42,11 @@ def decision_values(
     points : ndarray or csr_array of shape (n_points, n_features)
         The support vectors, class by class.
     coefficients : ndarray of shape (n_classes - 1, n_points)
-        In LIBSVM's layout; one row for two classes, and for one.
+        In LIBSVM's layout; one row for one or two classes.
     rho : ndarray of shape (n_sums,)
-        What is taken from the sums: one a pair of classes, or one.
+        Offsets that are subtracted from the sums: one for each pair of classes, or one.
     n_support : ndarray of int of shape (n_classes,)
-        Number of support vectors of each class; of one class, of that.
+        Number of support vectors of each class.
     X : ndarray or csr_array of shape (n_samples, n_features)
     """
     from libsvm import svm
@@ -76,14 +76,14 @@ def decision_values(
 
     values = np.empty((len(starts), len(rho)))
     at = values.ctypes.data + values.strides[0] * np.arange(len(values))
-    # With argument types of its own: the package's would make an object of each address.
+    # Own argument types: those of the package would create an object for each address.
     function_at = ctypes.cast(svm.libsvm.svm_predict_values, ctypes.c_void_p).value
     assert function_at is not None
     evaluate = _PREDICT_VALUES(function_at)
     given = ctypes.addressof(model)
     for row, where in zip(starts.tolist(), at.tolist(), strict=True):
         evaluate(given, row, where)
-    # What the addresses are of has to live until here.
+    # The memory behind the addresses must live until here.
     del model, nodes, rows
     return values
 
@@ -94,9 +94,9 @@ class NativePoints(SharedPoints):
     def decide(self, X: Any, **_options: Any) -> np.ndarray:
         """Return the decision values of each row of `X` for each pair, (n_samples, n_pairs).
 
-        LIBSVM's are of double precision, by one thread, whatever the options.
+        LIBSVM uses double precision and one thread, whatever the options.
         """
         n_support = np.diff(self.starts)
-        # In LIBSVM a pair's value is positive for its first class.
+        # LIBSVM's value of a pair is positive for its first class.
         own = -self.coefficients
-        return -decision_values(self.function, self.points, own, self.b, n_support, X)
+        return -libsvm_decision_values(self.function, self.points, own, self.b, n_support, X)

@@ -1,10 +1,10 @@
-"""LIBSVM's one-class SVM, from the authors' own package.
+"""LIBSVM's one-class SVM, from the authors' package.
 
 Problem
     one-class, in the space of a kernel; LIBSVM's multipliers are nu N times the suite's.
 Given
-    LIBSVM's own nodes, built by `prepare`; `train` is the C function and nothing else. Decision
-    values are LIBSVM's, too; the objective is evaluated without it.
+    LIBSVM's nodes, built by `prepare`; `train` only calls the C function. LIBSVM computes the
+    decision values; the suite evaluates the objective.
 Reference
     Chang and Lin 2011, Section 2.3; Schölkopf et al. 2001.
 """
@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from svmbench.baselines.libsvm import svm_problem, svm_train
-from svmbench.baselines.libsvm_evaluation import ONE_CLASS, decision_values
+from svmbench.baselines.libsvm_evaluation import ONE_CLASS, libsvm_decision_values
 from svmbench.core.contract.base import TrainingData, require_positive
 from svmbench.core.contract.declaration import KERNELS
 from svmbench.core.contract.registry import declare
@@ -49,9 +49,9 @@ class LibsvmOneClass(KernelDetector):
     Attributes
     ----------
     dual_coef_ : ndarray of shape (1, n_support)
-        alpha, which sum up to 1: LIBSVM's over nu N.
+        alpha, which sum to 1: LIBSVM's values divided by nu N.
     offset_ : float
-        rho, in the same scale.
+        rho, on the same scale.
     n_iter_ : int
         Pair steps.
     """
@@ -77,7 +77,7 @@ class LibsvmOneClass(KernelDetector):
         return float(self.nu)
 
     def prepare(self, X: Any, y: Any = None) -> TrainingData:
-        """Validate, and convert to LIBSVM's `svm_problem` structure. `y` is not looked at."""
+        """Validate, and convert to LIBSVM's `svm_problem` structure. `y` is ignored."""
         data = super().prepare(X, y)
         data.native = svm_problem(data)
         return data
@@ -94,10 +94,10 @@ class LibsvmOneClass(KernelDetector):
         return self._store(KernelSolution(alpha, -rho, n_iter, reason, work, rho=rho), data)
 
     def _decide(self, X: Any, *, precision: str = "double", n_jobs: int = 1) -> np.ndarray:
-        """Return f of validated inputs by LIBSVM's function, in double precision by one thread."""
+        """Return f for validated inputs by LIBSVM's function, in double precision on one thread."""
         model = self.expansion_
         n_support = np.array([len(model.coefficients)])
-        values = decision_values(
+        values = libsvm_decision_values(
             model.function, model.points, model.dual_coef, -model.intercept, n_support, X
         )
         return values[:, 0]

@@ -1,7 +1,7 @@
-"""LIBLINEAR's and LIBSVM's own input format: arrays of (index, value) nodes, one list a row.
+"""Build LIBLINEAR's and LIBSVM's input format: a list of (index, value) nodes for each row.
 
-Both packages convert in a Python loop over the rows (dense input), or only from scipy's old
-matrix type; this builds the same memory at the speed of a copy.
+Both packages convert dense inputs in a Python loop, and sparse inputs only from scipy's old matrix
+type. This module builds the same memory at the speed of a copy.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-#: A C struct of int and double: sixteen bytes, as the compilers lay it out.
+#: A C struct of int and double with the compilers' layout: sixteen bytes.
 NODE = np.dtype([("index", np.int32), ("value", np.float64)], align=True)
 
 
 def node_lists(X: Any, *, bias: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
-    """Return the nodes of all rows and the address of each row's first.
+    """Return the nodes of all rows, and the address of the first node of each row.
 
     Parameters
     ----------
     X : ndarray or csr_array of shape (n_samples, n_features)
         Zeros of a dense matrix are left out, as in the programs' text format.
     bias : float
-        Value of one more feature that ends every row; 0 for none.
+        Value of a constant feature at the end of every row; 0 for none.
 
     Returns
     -------

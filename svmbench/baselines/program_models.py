@@ -1,8 +1,8 @@
-"""The models that programs write, read back: LIBSVM's, LIBLINEAR's and SVM-light's format.
+"""Read the models that programs write, in the formats of LIBSVM, LIBLINEAR and SVM-light.
 
-Of a model that is read the suite's own objective is evaluated, with the suite's own kernels. The
-formats are told apart by their first word. What is in none of them, or has more classes than two,
-is no mistake: such a model is known by its predictions alone.
+The suite evaluates its objective on such a model with its own kernels. The first word of the file
+identifies the format. A model in another format, or with more than two classes, is not an error;
+only its predictions are used.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from svmbench.core.models.expansion import Expansion
 
 @dataclass(frozen=True)
 class ReadModel:
-    """A two-class model as a program wrote it.
+    """A two-class model that a program wrote.
 
     Attributes
     ----------
     decide : callable
-        From inputs of shape (n_samples, n_features) to f, positive for the class +1.
+        Function from inputs of shape (n_samples, n_features) to f, positive for the class +1.
     square : float
-        ``||w||^2``; with the square of the constant feature's weight where the offset is absorbed.
+        ``||w||^2``, with the squared weight of the constant feature if the offset is absorbed.
     problem : str
-        The entry of `PROBLEMS` that it is a solution of; empty where that is not told.
+        Name in `PROBLEMS` of the solved problem; empty if it is unknown.
     coefficients : ndarray or None
-        Of its support vectors, ``alpha_i y_i``; None of a linear model.
+        ``alpha_i y_i`` of the support vectors; None for a linear model.
     """
 
     decide: Callable[[Any], np.ndarray]
@@ -47,24 +47,24 @@ class ReadModel:
     coefficients: np.ndarray | None = None
 
     def objective(self, X: Any, y: np.ndarray, C: float) -> float:
-        """Return the primal value of its problem on samples with labels ±1."""
+        """Return the primal value of the problem on samples with labels ±1."""
         values = Values(f=self.decide(X), square=self.square, y=y)
         return PROBLEMS[self.problem].primal(values, C)
 
 
 def read_model(path: Path, n_features: int) -> ReadModel | None:
-    """Read a program's model; None if its format is not known, or it has several classes.
+    """Read a model; return None if its format is unknown or it has more than two classes.
 
     Parameters
     ----------
     path : Path
     n_features : int
-        Of the inputs that it was trained on.
+        Number of features of the training inputs.
 
     Raises
     ------
     svmbench.base.errors.ProgramError
-        If it begins as one of the formats and goes on as none.
+        If a model in a known format is damaged.
     """
     content = path.read_bytes()
     for sign, called, reader in _FORMATS:
@@ -75,13 +75,13 @@ def read_model(path: Path, n_features: int) -> ReadModel | None:
                 missing = isinstance(error, LookupError)
                 said = f"{line(error, 200)} is missing" if missing else line(error, 200)
                 raise ProgramError(
-                    f"its model begins as {called} writes one and can't be read: {said}"
+                    f"its model in the format of {called} can't be read: {said}"
                 ) from error
     return None
 
 
 def _libsvm(content: bytes, n_features: int) -> ReadModel | None:
-    """Read what LIBSVM writes, and LaSVM."""
+    """Read a model of LIBSVM or LaSVM."""
     head, found, vectors = content.partition(b"\nSV\n")
     if not found:
         msg = "it has no support vectors"
@@ -104,12 +104,12 @@ def _libsvm(content: bytes, n_features: int) -> ReadModel | None:
 
 
 def _svm_light(content: bytes, n_features: int) -> ReadModel | None:
-    """Read what SVM-light writes, and SVM-perf: a value and its meaning a line, then vectors."""
+    """Read a model of SVM-light or SVM-perf: lines of a value and its meaning, then vectors."""
     first, *lines = content.split(b"\n")
     del first
     meant: dict[str, str] = {}
     at, value, meaning = 0, "", ""
-    for at, text in enumerate(lines):  # noqa: B007 - where the last of them stands
+    for at, text in enumerate(lines):  # noqa: B007 - used after the loop
         value, mark, meaning = text.decode("ascii").partition("#")
         if not mark:
             break
@@ -134,7 +134,7 @@ def _svm_light(content: bytes, n_features: int) -> ReadModel | None:
     return _expansion(function, points, coefficients, -float(value))
 
 
-#: LIBLINEAR's solvers by what they minimise.
+#: The problem of each of LIBLINEAR's solvers.
 _LIBLINEAR = {
     "L2R_L2LOSS_SVC_DUAL": "squared-hinge",
     "L2R_L2LOSS_SVC": "squared-hinge",
@@ -155,7 +155,7 @@ def _liblinear(content: bytes, n_features: int) -> ReadModel | None:
     if len(weights) != known + (bias >= 0) or known > n_features:
         msg = f"it has {len(weights)} weights for {known} of {n_features} features"
         raise ValueError(msg)
-    # The last features of the rows may be zero in all of them, and are not known to the program.
+    # The program doesn't know trailing features that are zero in all rows.
     w = np.zeros(n_features)
     w[:known] = weights[:known]
     b = float(weights[known] * bias) if bias > 0 else 0.0
@@ -166,7 +166,7 @@ def _liblinear(content: bytes, n_features: int) -> ReadModel | None:
     )
 
 
-#: What a model begins with, whose format that is, and what reads it.
+#: First word of a model file, name of the format, function that reads it.
 _FORMATS: tuple[tuple[bytes, str, Callable[[bytes, int], ReadModel | None]], ...] = (
     (b"svm_type ", "LIBSVM", _libsvm),
     (b"solver_type ", "LIBLINEAR", _liblinear),
@@ -175,25 +175,25 @@ _FORMATS: tuple[tuple[bytes, str, Callable[[bytes, int], ReadModel | None]], ...
 
 
 def _words_of(head: bytes) -> dict[str, list[str]]:
-    """Return a head's lines, each a name and its values."""
+    """Return the values in the header of a model by name."""
     split = [text.split() for text in head.decode("ascii").splitlines()]
     return {words[0]: words[1:] for words in split if len(words) > 1}
 
 
 def _sign(labels: list[str]) -> float:
-    """Return +1 if the first label is that of the class +1, for which f is positive."""
+    """Return +1 if f is positive for the class +1, which then has the first label; else -1."""
     return 1.0 if float(labels[0]) > 0 else -1.0
 
 
 def _vectors(text: bytes, n_features: int, number: int) -> tuple[Any, np.ndarray]:
-    """Return support vectors as CSR, and the coefficient that stands before each."""
+    """Return the support vectors as CSR, and their coefficients."""
     points, coefficients = sp.csr_array((0, n_features)), np.zeros(0)
     if text.strip():
         points, coefficients = load_svmlight_file(
             io.BytesIO(text), n_features=n_features, zero_based=False
         )
     if len(coefficients) != number:
-        msg = f"it has {len(coefficients)} support vectors and says {number}"
+        msg = f"it has {len(coefficients)} support vectors, but its header says {number}"
         raise ValueError(msg)
     return sp.csr_array(points), coefficients
 
@@ -204,7 +204,7 @@ def _expansion(
     model = Expansion(function, points, coefficients, b)
 
     def decide(X: Any) -> np.ndarray:
-        # Points and rows are of one kind.
+        # Points and rows must both be sparse.
         return model.decide(X) if sp.issparse(X) else model.decide(sp.csr_array(X))
 
     return ReadModel(

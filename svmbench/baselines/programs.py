@@ -1,9 +1,9 @@
-"""Anybody's program as a solver: two commands in a config, run on files.
+"""Use an external program as a solver, by two commands in a config.
 
-Rows are handed over in LIBSVM's text format, with every digit that a float64 has. Writing them is
-conversion, and in no other time; what the program takes is measured around it (`launching`). Its
-model is read where its format is known (`program_models`), so that the suite's own objective is
-evaluated on it where one of its parameters is called C; any other is known by its predictions.
+The program gets its rows in LIBSVM's text format, with all digits of a float64. Writing them counts
+as conversion. `launching` measures the time of the program itself. If `program_models` can read the
+model and a parameter is called C, the suite evaluates its objective; otherwise only the predictions
+are used.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from svmbench.baselines.templates import Commands
 from svmbench.core.contract.base import TrainingData
 from svmbench.core.contract.declaration import Declaration
 
-#: Rows whose text is made at a time.
+#: Number of rows that are formatted at a time.
 _ROWS = 4096
 
 
 class Folder:
-    """A folder that goes with the object that holds it."""
+    """A temporary folder that is removed with the object that holds it."""
 
     def __init__(self) -> None:
         self.path = Path(tempfile.mkdtemp(prefix="svmbench-"))
@@ -44,16 +44,16 @@ class Folder:
 
 
 class Program(ClassifierMixin, BaseEstimator):
-    """A solver that is a program; `program` makes a class of it for each pair of commands.
+    """A solver that runs a program; `program` makes a subclass for each pair of commands.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        Labels. The program sees -1 and +1 in their order, or 1, 2, … of more than two.
+        Labels. The program gets -1 and +1 in their order; for more than two classes 1, 2, ….
     objective_ : float or None
-        Primal value of the problem that its model is a solution of; None where that is not known.
+        Primal value of the problem that the program solved; None if it is unknown.
     n_iter_ : int
-        As it printed them, in LIBSVM's or LIBLINEAR's words; else 1.
+        Iterations that the program printed in the style of LIBSVM or LIBLINEAR; else 1.
     peak_memory_mb_ : float
         Largest resident memory of the program, MiB.
     """
@@ -62,21 +62,21 @@ class Program(ClassifierMixin, BaseEstimator):
     commands: ClassVar[Commands]
 
     def prepare(self, X: Any, y: Any) -> TrainingData:
-        """Write the training rows; parameters are checked first.
+        """Check the parameters and write the training rows.
 
         Raises
         ------
         ValueError
-            For a place in the commands that has no value, or a single class.
+            If a placeholder has no value, or if there is only one class.
         svmbench.base.errors.ProgramError
-            If the program is not here.
+            If the program is not installed.
         """
         missing = [name for name in self.commands.parameters if getattr(self, name) is None]
         if missing:
             msg = f"{self.commands.program} needs a value for {{{missing[0]}}}"
             raise ValueError(msg)
         if absent := self.commands.missing():
-            raise ProgramError(f"there is no program {absent!r} here (PATH is searched)")
+            raise ProgramError(f"the program {absent!r} is not installed (it is not in PATH)")
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             msg = f"{self.commands.program} needs samples of two classes; there is one"
@@ -84,12 +84,12 @@ class Program(ClassifierMixin, BaseEstimator):
         self.n_features_in_ = X.shape[1]
         folder = Folder()
         signs = self._written(codes)
-        write_rows(folder.path / "train", X, signs)
+        write_libsvm_rows(folder.path / "train", X, signs)
         kept = sp.csr_array(X) if sp.issparse(X) else np.ascontiguousarray(X, dtype=np.float64)
         return TrainingData(X=kept, y=signs.astype(np.float64), native=folder)
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Write the rows, run the program, and read its model: the three steps in a row."""
+        """Write the rows, run the program, and read its model."""
         data = self.prepare(X, y)
         return self.train(data).certify(data)
 
@@ -102,7 +102,7 @@ class Program(ClassifierMixin, BaseEstimator):
             If it fails, or writes no model.
         """
         self.folder_ = Folder()
-        self.__dict__.pop("model_", None)  # of an earlier training
+        self.__dict__.pop("model_", None)  # left from an earlier training
         files = {"train": data.native.path / "train", "model": self.folder_.path / "model"}
         with handing_over() as took:
             ended = self._run(self.commands.train, files, "model")
@@ -116,7 +116,7 @@ class Program(ClassifierMixin, BaseEstimator):
         return self
 
     def certify(self, data: TrainingData) -> Self:
-        """Read the model, and evaluate the objective on it, where its format and C are known."""
+        """Read the model and evaluate its objective, if the format and C are known."""
         if self.model_ is None:
             return self
         C, coefficients = getattr(self, "C", None), self.model_.coefficients
@@ -131,44 +131,44 @@ class Program(ClassifierMixin, BaseEstimator):
 
     @staticmethod
     def cpu_clock() -> float:
-        """Return CPU seconds, those of programs among them."""
+        """Return the CPU seconds of this process and of its programs."""
         return now()[1]
 
     @cached_property
     def model_(self) -> ReadModel | None:
-        """The model that the program wrote; None where it can't be read."""
+        """The model of the program; None if its format is unknown."""
         two = len(self.classes_) == 2
         return read_model(self._model_file, self.n_features_in_) if two else None
 
     def predict(self, X: Any) -> np.ndarray:
-        """Return the labels of rows: by the program's own command, or by its model.
+        """Return the labels of rows, by the prediction command or by the model.
 
         Raises
         ------
         svmbench.base.errors.ProgramError
-            If the command fails, or does not write a prediction for each row.
+            If the command fails, or doesn't write one prediction for each row.
         """
         if not self.commands.predict:
             if self.model_ is None:
                 raise ProgramError(
-                    f"{self.commands.program} wrote a model of no known format, or of several"
-                    " classes, and the config has no 'predict' for it"
+                    f"{self.commands.program} wrote a model in an unknown format or with"
+                    " several classes; add 'predict' to the config"
                 )
             return self.classes_[(self.model_.decide(X) >= 0).astype(np.intp)]
         folder = self.folder_.path
         files = {"test": folder / "test", "model": self._model_file, "output": folder / "output"}
         files["output"].unlink(missing_ok=True)
         with handing_over() as took:
-            # What the label of a row is, it is not to see.
-            write_rows(files["test"], X, np.broadcast_to(self._written(0), (X.shape[0],)))
+            # The program must not see the labels.
+            write_libsvm_rows(files["test"], X, np.broadcast_to(self._written(0), (X.shape[0],)))
             took.append(self._run(self.commands.predict, files, "output"))
             return self.classes_[self._read_predictions(files["output"], X.shape[0])]
 
     @property
     def decision_function(self) -> Any:
-        """Decision values of rows, by a model whose format is known."""
+        """Function from rows to decision values, for models in a known format."""
         if self.model_ is None:
-            msg = f"{self.commands.program} has no decision values that can be read"
+            msg = f"{self.commands.program} wrote no model that gives decision values"
             raise AttributeError(msg)
         return self.model_.decide
 
@@ -177,22 +177,26 @@ class Program(ClassifierMixin, BaseEstimator):
         return self.folder_.path / "model"
 
     def _written(self, codes: Any) -> np.ndarray:
-        """Return what the program sees of classes, by their positions."""
+        """Return the labels for the program's files, from the indices of classes."""
         codes = np.asarray(codes)
         return np.where(codes == 1, 1, -1) if len(self.classes_) == 2 else codes + 1
 
     def _run(self, words: tuple[str, ...], files: dict[str, Path], made: str) -> Ended:
-        """Run one of the commands, and see that it wrote the file that it was to make."""
+        """Run a command, and check that it wrote its output file."""
         values = {name: _text(getattr(self, name)) for name in self.commands.parameters}
-        filled = templates.fill(words, values | {name: str(path) for name, path in files.items()})
+        filled = templates.fill_template(
+            words, values | {name: str(path) for name, path in files.items()}
+        )
         filled[0] = str(Path(shutil.which(filled[0]) or filled[0]).absolute())
         ended = launch(filled)
         if not files[made].is_file() or not files[made].stat().st_size:
-            raise ProgramError(f"{Path(filled[0]).name} ended well and wrote nothing to {{{made}}}")
+            raise ProgramError(
+                f"{Path(filled[0]).name} ended without an error but didn't write {{{made}}}"
+            )
         return ended
 
     def _read_predictions(self, path: Path, number: int) -> np.ndarray:
-        """Return the positions of the predicted classes: labels, or, of two, decision values."""
+        """Return the indices of the predicted classes, from labels or two-class decision values."""
         program = Path(self.commands.predict[0]).name
         rows = path.read_bytes().split(b"\n")
         rows = rows[:-1] if rows[-1].strip() == b"" else rows
@@ -202,7 +206,7 @@ class Program(ClassifierMixin, BaseEstimator):
             place, row = next((i, r) for i, r in enumerate(rows, start=1) if not _is_number(r))
             shown = line(row.decode(errors="replace"), 40)
             raise ProgramError(
-                f"{program} wrote no number in line {place} of its predictions: {shown!r}"
+                f"{program} wrote {shown!r}, not a number, in line {place} of its predictions"
             ) from None
         if len(values) != number:
             raise ProgramError(f"{program} wrote {len(values)} predictions for {number} rows")
@@ -214,27 +218,27 @@ class Program(ClassifierMixin, BaseEstimator):
         if not np.isin(values, known).all():
             wrong = float(values[~np.isin(values, known)][0])
             raise ProgramError(
-                f"{program} predicted the class {wrong:g}, and there are {known[0]} to {known[-1]}"
+                f"{program} predicted class {wrong:g}; the classes are {known[0]} to {known[-1]}"
             )
         return values.astype(np.intp) - 1
 
 
 @cache
 def program(name: str) -> Any:
-    """Return the class of a program's solver.
+    """Return the solver class of a program.
 
     Parameters
     ----------
     name : str
-        Its commands, as :attr:`Commands.name` has them.
+        The commands, as in :attr:`Commands.name`.
 
     Raises
     ------
     svmbench.base.errors.ConfigError
-        If these are none.
+        If the commands are malformed.
     """
     try:
-        commands = templates.read(name)
+        commands = templates.read_template(name)
     except ValueError as error:
         raise ConfigError(f"{line(name, 100)}: {error}") from error
     declaration = Declaration(
@@ -250,7 +254,7 @@ def program(name: str) -> Any:
         for parameter in commands.parameters:
             setattr(self, parameter, params.pop(parameter, None))
         if params:
-            msg = f"{commands.program} has no place for {next(iter(params))}"
+            msg = f"{commands.program} has no placeholder for {next(iter(params))}"
             raise TypeError(msg)
 
     places = [
@@ -269,14 +273,15 @@ def program(name: str) -> Any:
 
 
 def why_not_run(name: str, *, trust: bool = False) -> str:
-    """Return why a program can't take part; empty if it can. Nothing of it is run."""
+    """Return the reason why a program can't be used, or an empty text, without running it."""
     if trust:
         return ""
-    return f"{templates.read(name).program} is a program of somebody's; --trust lets a run start it"
+    program = templates.read_template(name).program
+    return f"{program} is an external program; a run starts it only with --trust"
 
 
-def write_rows(path: Path, X: Any, labels: np.ndarray) -> None:
-    """Write rows in LIBSVM's text format, every value with the digits that make it again.
+def write_libsvm_rows(path: Path, X: Any, labels: np.ndarray) -> None:
+    """Write rows in LIBSVM's text format, with all digits of each value.
 
     Parameters
     ----------
@@ -297,7 +302,7 @@ def write_rows(path: Path, X: Any, labels: np.ndarray) -> None:
 
 
 def _text(value: Any) -> str:
-    """Return a parameter's value as the word, or the part of one, that a program reads."""
+    """Return the value of a parameter as text for a command."""
     return repr(value) if isinstance(value, float) else str(value)
 
 

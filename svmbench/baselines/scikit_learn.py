@@ -1,7 +1,7 @@
-"""scikit-learn's own SVC behind the suite's contract.
+"""scikit-learn's SVC, wrapped in the contract of the suite.
 
-`train` is scikit-learn's whole `fit`: it validates, and converts to its solver's format, each
-time, and there is no way to pay for that apart.
+`train` calls scikit-learn's `fit`, which also validates and converts the inputs; this cost can't be
+measured separately.
 """
 
 from __future__ import annotations

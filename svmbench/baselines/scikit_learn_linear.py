@@ -1,7 +1,7 @@
-"""scikit-learn's own linear solvers behind the suite's contract.
+"""scikit-learn's linear solvers, wrapped in the contract of the suite.
 
-`train` is scikit-learn's whole `fit`: it validates, and converts to its solver's format, each
-time, and there is no way to pay for that apart.
+`train` calls scikit-learn's `fit`, which also validates and converts the inputs; this cost can't be
+measured separately.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class LinearSVCBaseline(LinearClassifier):
     random_state: Any = 0
 
     def prepare(self, X: Any, y: Any) -> TrainingData:
-        """Validate; scikit-learn takes the arrays as they are."""
+        """Validate the inputs; scikit-learn needs no conversion."""
         data = self._validate(X, y)
         data.native = data.X
         return data
@@ -65,7 +65,7 @@ class LinearSVCBaseline(LinearClassifier):
             intercept_scaling=self.intercept_scaling,
             random_state=self.random_state,
         )
-        # Not converging is in stop_reason_, where a table can show it.
+        # stop_reason_ shows that it did not converge.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             model.fit(data.native, data.y)
@@ -89,9 +89,9 @@ class LinearSVCBaseline(LinearClassifier):
 )
 @dataclass(eq=False, repr=False)
 class SGDBaseline(LinearClassifier):
-    """scikit-learn's SGDClassifier, on the same problem as the others.
+    """scikit-learn's SGDClassifier with an absorbed offset.
 
-    Its own offset is not regularised, so it gets the constant feature and no offset.
+    Its own offset is not regularised, so a constant feature replaces it.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
-"""What a config says of a program: the words of two commands, with places to be filled in.
+"""Parse the command templates of an external program, and fill in their placeholders.
 
-A command is split into words once, as a shell would, and then each word has its places filled, so
-that a path with spaces or quotes stays one word. No shell sees any of it. Joined by ``&&`` the two
-commands are the program's name, by which a cell knows it.
+A command is split into words as a shell would, and then the placeholders in each word are filled,
+so that a path with spaces or quotes stays one word. No shell is involved. The two commands, joined
+by ``&&``, are the name of the program in cells.
 """
 
 from __future__ import annotations
@@ -20,12 +20,14 @@ _PLACE = re.compile(r"\{([A-Za-z_]\w*)\}")
 #: A word that needs no quotes.
 _PLAIN = re.compile(r"[\w@%+=:,./{}-]+")
 _AND = " && "
-#: The files that svmbench fills in: of the first command, and of the second.
-TO_TRAIN, TO_PREDICT = ("train", "model"), ("test", "model", "output")
-#: What would mean something to a shell.
+#: Placeholders of files in the training command.
+TRAIN_FILES = ("train", "model")
+#: Placeholders of files in the prediction command.
+PREDICT_FILES = ("test", "model", "output")
+#: Words with a meaning in a shell.
 _OF_SHELLS = {"|", "||", "&", "&&", ";", "<", ">", ">>", "2>", "2>&1"}
 
-#: Programs by a word, with the commands that they are called by, as their authors document them.
+#: Known programs by a word, with the commands from their documentation.
 SHIPPED = {
     # LIBSVM and LIBLINEAR, as Debian installs them.
     "svm-train": (
@@ -41,7 +43,7 @@ SHIPPED = {
         "svm_learn -t 2 -c {C} -g {gamma} -e {tol} {train} {model}",
         "svm_classify {test} {model} {output}",
     ),
-    # SVM-perf (Joachims): error rate. Its C weighs the mean loss times 100, and so is no C of ours.
+    # SVM-perf (Joachims), error rate. Its C weighs the mean loss times 100, unlike the suite's C.
     "svm_perf_learn": (
         "svm_perf_learn -l 2 -c {C_perf} -e {tol} {train} {model}",
         "svm_perf_classify {test} {model} {output}",
@@ -51,7 +53,7 @@ SHIPPED = {
         "la_svm -t 2 -c {C} -g {gamma} -e {tol} {train} {model}",
         "la_test {test} {model} {output}",
     ),
-    # LibCVM (Tsang, Kocsor, Kwok), whose programs have LIBSVM's names: to be linked under others.
+    # LibCVM (Tsang, Kocsor, Kwok). Its programs have LIBSVM's names: link them under these names.
     "cvm-train": (
         "cvm-train -s 6 -t 2 -c {C} -g {gamma} -e {tol} {train} {model}",
         "cvm-predict {test} {model} {output}",
@@ -61,30 +63,32 @@ SHIPPED = {
 
 @dataclass(frozen=True)
 class Commands:
-    """The words of a program's two commands; those of the second may be missing."""
+    """The words of the two commands of a program; the second may be empty."""
 
     train: tuple[str, ...]
     predict: tuple[str, ...] = ()
 
     @cached_property
     def parameters(self) -> tuple[str, ...]:
-        """The places that parameters fill, in the order in which they stand."""
+        """The placeholders of parameters, in their order."""
         places = _places(self.train) + _places(self.predict)
-        return tuple(dict.fromkeys(name for name in places if name not in {*TO_TRAIN, *TO_PREDICT}))
+        return tuple(
+            dict.fromkeys(name for name in places if name not in {*TRAIN_FILES, *PREDICT_FILES})
+        )
 
     @property
     def program(self) -> str:
-        """What the first command runs, without its folder."""
+        """The file name of the training program."""
         return Path(self.train[0]).name
 
     @property
     def name(self) -> str:
-        """Both commands in one line, from which `read` makes them again."""
+        """Both commands in one line, which `read_template` parses."""
         both = (self.train, self.predict)
         return _AND.join(" ".join(map(_quoted, words)) for words in both if words)
 
     def fingerprint(self) -> str:
-        """Return a hash of the programs' files, and of files that are words of the commands."""
+        """Return a hash of the programs' files and of other files named in the commands."""
         digest = hashlib.sha256()
         for words in (self.train, self.predict):
             files = [shutil.which(words[0]) if words else None, *words[1:]]
@@ -95,52 +99,51 @@ class Commands:
         return digest.hexdigest()[:20]
 
     def missing(self) -> str:
-        """Return the first program that is not here, or nothing."""
+        """Return the first program that is not installed, or an empty text."""
         programs = [words[0] for words in (self.train, self.predict) if words]
         return next((name for name in programs if shutil.which(name) is None), "")
 
 
 def is_program(name: str) -> bool:
-    """Return whether a solver's name is that of a program: its commands."""
+    """Return True if the name of a solver is the commands of a program."""
     return "{train}" in name
 
 
 def commands(program: str, predict: str = "") -> Commands:
-    """Return what a config says of a program.
+    """Parse the two commands of a program.
 
     Parameters
     ----------
     program : str
-        The command that trains, or the word of one of `SHIPPED`.
+        The training command, or a word in `SHIPPED`.
     predict : str
-        The command that predicts; empty where the model that is written will do.
+        The prediction command; empty if the suite reads the model.
 
     Raises
     ------
     ValueError
-        In a sentence, for what can't be split into words, has no place for a file, or would need a
-        shell.
+        If a command can't be split into words, lacks the placeholder of a file, or needs a shell.
     """
     if program.strip() in SHIPPED:
         shipped = SHIPPED[program.strip()]
         program, predict = shipped[0], predict or shipped[1]
     made = Commands(_words(program, "program"), _words(predict, "predict") if predict else ())
     for words, needed, key in (
-        (made.train, TO_TRAIN, "program"),
-        (made.predict, TO_PREDICT, "predict"),
+        (made.train, TRAIN_FILES, "program"),
+        (made.predict, PREDICT_FILES, "predict"),
     ):
         for file in needed if words else ():
             if file not in _places(words):
-                known = f" (known by a word: {', '.join(SHIPPED)})" if len(words) == 1 else ""
-                msg = f"'{key}' has no {{{file}}}, where the {_FILES[file]} is filled in{known}"
+                known = f" (known programs: {', '.join(SHIPPED)})" if len(words) == 1 else ""
+                msg = f"'{key}' needs the placeholder {{{file}}} for the {_FILES[file]}{known}"
                 raise ValueError(msg)
         for word in words:
             if word in _OF_SHELLS or _AND in word:
-                msg = f"'{key}' is handed to no shell, and {word!r} would be a word of the command"
+                msg = f"'{key}' runs without a shell, so it can't contain {word!r}; use a script"
                 raise ValueError(msg)
     for file in _places(made.train):
-        if file in TO_PREDICT and file not in TO_TRAIN:
-            msg = f"'program' can't have {{{file}}}, which only 'predict' is given"
+        if file in PREDICT_FILES and file not in TRAIN_FILES:
+            msg = f"'program' can't contain {{{file}}}, which only 'predict' gets"
             raise ValueError(msg)
     return made
 
@@ -153,20 +156,20 @@ _FILES = {
 }
 
 
-def read(name: str) -> Commands:
-    """Return the commands that a name stands for.
+def read_template(name: str) -> Commands:
+    """Parse the name of a program into its commands.
 
     Raises
     ------
     ValueError
-        As `commands` does.
+        As for `commands`.
     """
     program, _, predict = name.partition(_AND)
     return commands(program, predict)
 
 
-def fill(words: tuple[str, ...], values: Mapping[str, str]) -> list[str]:
-    """Return a command's words with their places filled, one word each."""
+def fill_template(words: tuple[str, ...], values: Mapping[str, str]) -> list[str]:
+    """Fill the placeholders in the words of a command."""
     return [_PLACE.sub(lambda place: values.get(place[1], place[0]), word) for word in words]
 
 
@@ -177,10 +180,10 @@ def _words(command: str, key: str) -> tuple[str, ...]:
         msg = f"'{key}' can't be split into words: {str(error).lower()}"
         raise ValueError(msg) from error
     if not words or not words[0]:
-        msg = f"'{key}' names no program"
+        msg = f"'{key}' is empty; it must name a program"
         raise ValueError(msg)
     if _PLACE.search(words[0]):
-        msg = f"'{key}' begins with a place to be filled in; a program is named outright"
+        msg = f"'{key}' begins with a placeholder; it must begin with the name of a program"
         raise ValueError(msg)
     return words
 

@@ -211,12 +211,12 @@ def _mirror() -> Iterator[Finding]:
 def _mirror_url(mirror: str) -> Finding:
     import requests
 
-    from svmbench.data.download import answered
+    from svmbench.data.download import response_within_timeout
     from svmbench.data.entries import shown_address
 
     shown = shown_address(mirror)
     try:
-        answered(mirror, {}, head_only=True).close()
+        response_within_timeout(mirror, {}, head_only=True).close()
     except requests.RequestException as error:
         mend = "check the address in SVMBENCH_MIRROR and the way there, or unset it"
         return Finding("mirror", f"{shown}: {type(error).__name__}", "broken", mend)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from svmbench.papers.judging.entries import Claim
     from svmbench.papers.judging.verdict import Verdict
     from svmbench.schema.rechecks import Ages
-    from svmbench.site.material import Freshness
+    from svmbench.site.material import FreshnessLookup
 
 #: What of a solver's card the head of its page says anyway.
 _SAID_ELSEWHERE = ("solver", "deviations")
@@ -277,7 +277,7 @@ def kept_results() -> Path:
     return found
 
 
-def _age(*, look: bool) -> Freshness | None:
+def _age(*, look: bool) -> FreshnessLookup | None:
     """Return a cached function from a run folder to the ages of its results.
 
     None where nobody shall look.
@@ -298,7 +298,7 @@ def _metrics(file: Path | None) -> list[str]:
 
 
 def _verdicts(
-    known: Sequence[Claim], folders: Sequence[Path], age: Freshness | None, *, trust: bool
+    known: Sequence[Claim], folders: Sequence[Path], age: FreshnessLookup | None, *, trust: bool
 ) -> list[Verdict]:
     """Judge some claims from some folders."""
     from svmbench.papers import judging

@@ -190,7 +190,7 @@ def _candidates(folder: Path) -> Iterator[Candidate]:
 
 def _solver_modules(solver: str, entry: Sequence[str] | None) -> tuple[str, ...]:
     """Return the modules of a cell's solvers; their names where an older plan has no modules."""
-    from svmbench.baselines.catalogue import modules_of
+    from svmbench.baselines.catalogue import modules_of_solvers
 
     if entry is not None:
         trained = ("svmbench.core.", "svmbench.baselines.")
@@ -198,7 +198,7 @@ def _solver_modules(solver: str, entry: Sequence[str] | None) -> tuple[str, ...]
     found = []
     for name in solver.split("|"):
         try:
-            found.append(modules_of(name, "binary")[0])
+            found.append(modules_of_solvers(name, "binary")[0])
         except (SvmbenchError, KeyError):
             found.append(name)
     return tuple(dict.fromkeys(found))

@@ -334,7 +334,7 @@ def _settle(one: OldRun, outcome: Outcome, *, keep: bool) -> None:
             f"{outcome.path}"
         )
     elif keep:
-        kept.keep(outcome.path, one.folder)
+        kept.keep_run(outcome.path, one.folder)
         terminal.print_line(f"{one.folder}: measured again, and kept")
     else:
         terminal.print_line(

@@ -1,18 +1,18 @@
-"""Data sets: what the papers used, where to get it, and mapped arrays of it.
+"""The papers' data sets: registry, download, preparation, and memory-mapped arrays.
 
 ::
 
     from svmbench import data
 
-    data.names()                    # every registered name
-    data.names_of_paper("alsvm")    # one paper's
-    data.ensure("a9a")              # fetch and prepare; nothing if that was done before
+    data.names()                    # all registered names
+    data.names_of_paper("alsvm")    # the data sets of one paper
+    data.ensure("a9a")              # fetch and prepare, unless it is cached
     data.load("a9a").X              # mapped read-only
     data.load("ijcnn1+test[:90000]")
     data.load_file("my.csv", label_column="class")
-    data.open_blocks("larger-than-memory.libsvm")  # rows in blocks, one of them in memory
+    data.open_blocks("larger-than-memory.libsvm")  # one block of rows in memory
 
-Nothing is imported before it is used, so that asking for ``--help`` costs nothing.
+Submodules are imported when a name is first used, so that ``--help`` stays fast.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from svmbench.data.blocks import ArrayBlocks, Blocks, open_blocks
     from svmbench.data.card import describe, list_rows
     from svmbench.data.entries import Entry
-    from svmbench.data.many import Event, Outcome, fetch_many
+    from svmbench.data.many import Event, FetchOutcome, fetch_many
     from svmbench.data.novelty import as_novelty
     from svmbench.data.on_disk import does_not_fit, scan
     from svmbench.data.prepare import Dataset, ensure, load, status, why_unavailable
     from svmbench.data.registry import (
-        check_name,
+        check_dataset_name,
         entry,
         names,
         names_of_paper,
@@ -43,9 +43,9 @@ _HOMES = {
     "Dataset": "prepare",
     "Entry": "entries",
     "Event": "many",
-    "Outcome": "many",
+    "FetchOutcome": "many",
     "as_novelty": "novelty",
-    "check_name": "registry",
+    "check_dataset_name": "registry",
     "describe": "card",
     "does_not_fit": "on_disk",
     "ensure": "prepare",
@@ -70,9 +70,9 @@ __all__ = [
     "Dataset",
     "Entry",
     "Event",
-    "Outcome",
+    "FetchOutcome",
     "as_novelty",
-    "check_name",
+    "check_dataset_name",
     "describe",
     "does_not_fit",
     "ensure",
@@ -93,7 +93,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name from the module it lives in, when it is first used."""
+    """Import a public name from its module when the name is first used."""
     if name not in _HOMES:
         msg = f"module 'svmbench.data' has no attribute {name!r}"
         raise AttributeError(msg)

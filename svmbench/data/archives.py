@@ -1,4 +1,7 @@
-"""Unpacking in pieces, against a ceiling: a few bytes must not become gigabytes in memory."""
+"""Unpack compressed files piece by piece, up to a largest size.
+
+A small archive must not fill the memory with gigabytes of unpacked data.
+"""
 
 from __future__ import annotations
 
@@ -13,37 +16,39 @@ from typing import Protocol
 
 from svmbench.base.errors import DataError
 
-SUFFIXES = ("", ".xz", ".bz2", ".gz")
+COMPRESSION_SUFFIXES = ("", ".xz", ".bz2", ".gz")
 
-#: The most bytes that a file may have, as served and unpacked, where its entry says nothing else.
-CEILING = 1 << 30
+#: Largest size of a file in bytes, compressed and unpacked, unless its entry sets another one.
+MOST_UNPACKED_BYTES = 1 << 30
 
-#: What an archive may unpack to whatever its own size, and beyond that how many times its size.
-#: Tables of numbers written as text reach a hundredth; nothing real comes near this.
-ALWAYS_ALLOWED = 64 << 20
-HIGHEST_RATIO = 500
+#: Every archive may unpack to this many bytes, whatever its own size.
+BYTES_ALLOWED_AT_ANY_RATIO = 64 << 20
+#: A larger result may have at most this many times the archive's size. Tables of numbers in text
+#: compress to about a hundredth.
+HIGHEST_UNPACKING_RATIO = 500
 
-#: The dictionary that an xz file may ask for, in bytes; ``xz -9`` asks for 64 MiB.
+#: Largest dictionary of an xz file in bytes; ``xz -9`` needs 64 MiB.
 _XZ_MEMORY = 192 << 20
+#: Bytes that are unpacked at a time.
 _PIECE = 1 << 20
 
 
 def decompressed(
     content: bytes, name: str, member: str | None = None, max_bytes: int | None = None
 ) -> bytes:
-    """Return the uncompressed bytes of a file, told by its name's ending.
+    """Return the uncompressed bytes of a file; the ending of its name gives the format.
 
     Parameters
     ----------
     content : bytes
-        As stored.
+        Bytes of the stored file.
     name : str
         The file's name; .xz, .bz2, .gz and .zip (with `member`) are unpacked.
     member : str, optional
         The path inside a zip archive.
     max_bytes : int, optional
-        The most bytes that it may unpack to. By default `CEILING`, and no more than
-        `HIGHEST_RATIO` times the bytes stored.
+        Largest unpacked size. By default `MOST_UNPACKED_BYTES`, and no more than
+        `HIGHEST_UNPACKING_RATIO` times the bytes stored.
 
     Raises
     ------
@@ -52,7 +57,10 @@ def decompressed(
     """
     most = max_bytes
     if most is None:
-        most = min(CEILING, max(ALWAYS_ALLOWED, HIGHEST_RATIO * len(content)))
+        most = min(
+            MOST_UNPACKED_BYTES,
+            max(BYTES_ALLOWED_AT_ANY_RATIO, HIGHEST_UNPACKING_RATIO * len(content)),
+        )
     try:
         if member is not None:
             return _bounded(_member_pieces(content, member), name, most)
@@ -66,7 +74,7 @@ def decompressed(
     except lzma.LZMAError as error:
         said = "it needs too much memory" if "Memory usage" in str(error) else str(error)
         raise DataError(f"{name} can't be uncompressed: {said}") from None
-    except RuntimeError as error:  # zipfile's for a password; NotImplementedError is one, too
+    except RuntimeError as error:  # zipfile raises it for passwords and unknown methods
         said = "it is encrypted" if "encrypted" in str(error) else str(error)
         raise DataError(f"{name} can't be uncompressed: {said}") from None
     except (OSError, EOFError, ValueError, zlib.error, zipfile.BadZipFile) as error:
@@ -83,7 +91,7 @@ def _bounded(pieces: Iterator[bytes], name: str, most: int) -> bytes:
     for piece in pieces:
         size += len(piece)
         if size > most:
-            raise DataError(f"{name} holds more than the {most:,} bytes that it may have")
+            raise DataError(f"{name} holds more than the allowed {most:,} bytes")
         held.append(piece)
     return held[0] if len(held) == 1 else b"".join(held)
 
@@ -103,7 +111,7 @@ def _member_pieces(content: bytes, member: str) -> Iterator[bytes]:
 
 
 def _stream_pieces(content: bytes, is_xz: bool) -> Iterator[bytes]:
-    """Unpack one stream after the other; as the libraries do, pass over what follows the last."""
+    """Unpack concatenated streams; ignore bytes after the last stream, as the libraries do."""
     is_first = True
     while content:
         one: lzma.LZMADecompressor | bz2.BZ2Decompressor

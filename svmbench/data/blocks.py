@@ -1,4 +1,4 @@
-"""Files that are read in blocks of rows, of which one at a time is in memory.
+"""Read files in blocks of rows, with one block in memory at a time.
 
 ::
 
@@ -28,13 +28,13 @@ from svmbench.data import libsvm, store, text_blocks
 from svmbench.data.entries import Reading
 from svmbench.data.userfile import ending_of, reading_of
 
-#: Bytes of text that are read at once.
-PIECE = 4 << 20
+#: Bytes of text that make one block.
+TEXT_PIECE_BYTES = 4 << 20
 
-#: Told the bytes read so far, as they are stored, and how many there are.
-Progress = Callable[[int, int], None]
+#: Called with the stored bytes read so far, and the stored bytes of the whole file.
+ReadProgress = Callable[[int, int], None]
 
-Block = tuple[Any, np.ndarray]
+RowBlock = tuple[Any, np.ndarray]
 
 _OPENERS: dict[str, Callable[[IO[bytes]], Any]] = {
     ".xz": lzma.open,
@@ -45,20 +45,20 @@ _OPENERS: dict[str, Callable[[IO[bytes]], Any]] = {
 
 @dataclass(frozen=True)
 class Blocks:
-    """A file as an iterable of blocks; it can be gone over again.
+    """A file as an iterable of blocks; each iteration reads the file again.
 
-    Each block is ``(X, y)``: X of shape (n_rows, n_features), float64, dense or CSR; y the labels
-    of shape (n_rows,) as written, float64 where all of the block are numbers, else words.
+    Each block is ``(X, y)``: X of shape (n_rows, n_features), float64, dense or CSR; y has shape
+    (n_rows,) and holds the labels: float64 if all labels of the block are numbers, else words.
 
     Attributes
     ----------
     path : Path
     reading : Reading or None
-        How the bytes become rows; None of a Parquet file.
+        The text format of the file; None for a Parquet file.
     label_column : int or str or None
-        Of a Parquet file.
+        The label's column in a Parquet file.
     n_features : int or None
-        As stated; None for as many as are found.
+        Number of features; None to use the number found in the file.
     on_progress : callable or None
     """
 
@@ -66,9 +66,9 @@ class Blocks:
     reading: Reading | None
     label_column: int | str | None = None
     n_features: int | None = None
-    on_progress: Progress | None = None
+    on_progress: ReadProgress | None = None
 
-    def __iter__(self) -> Iterator[Block]:
+    def __iter__(self) -> Iterator[RowBlock]:
         """Yield the blocks from the beginning."""
         name = self.path.name
         if self.reading is None:
@@ -91,7 +91,7 @@ class Blocks:
             text = rest + piece
             cut = text.rfind(b"\n") + 1
             rest = text[cut:]
-            if max(len(rest), text.find(b"\n")) > libsvm.LONGEST_LINE:
+            if max(len(rest), text.find(b"\n")) > libsvm.LONGEST_LINE_BYTES:
                 libsvm.refuse_long_line(self.path.name)
             if cut:
                 yield text[:cut]
@@ -99,12 +99,12 @@ class Blocks:
             yield rest + b"\n"
 
     def _read(self) -> Iterator[bytes]:
-        """Yield the file's bytes, uncompressed, as they come."""
+        """Yield the uncompressed bytes of the file."""
         total = self.path.stat().st_size
         try:
             with self.path.open("rb") as raw:
                 stream = _OPENERS.get(self.path.suffix, lambda plain: plain)(raw)
-                while piece := stream.read(PIECE):
+                while piece := stream.read(TEXT_PIECE_BYTES):
                     yield piece
                     if self.on_progress is not None:
                         self.on_progress(raw.tell(), total)
@@ -118,7 +118,7 @@ class Blocks:
 
 @dataclass(frozen=True)
 class ArrayBlocks:
-    """Arrays as an iterable of blocks, of which one at a time is in memory where they are mapped.
+    """Arrays as an iterable of blocks; of mapped arrays, one block is in memory at a time.
 
     Attributes
     ----------
@@ -131,18 +131,18 @@ class ArrayBlocks:
 
     @property
     def n_bytes(self) -> int:
-        """What the inputs take in memory as they are."""
+        """Memory of the inputs in bytes."""
         if isinstance(self.X, np.ndarray):
             return int(self.X.nbytes)
         return sum(int(part.nbytes) for part in (self.X.data, self.X.indices, self.X.indptr))
 
-    def __iter__(self) -> Iterator[Block]:
+    def __iter__(self) -> Iterator[RowBlock]:
         """Yield the blocks from the beginning."""
         n = len(self.y)
-        height = max(1, PIECE * n // max(1, self.n_bytes))
+        height = max(1, TEXT_PIECE_BYTES * n // max(1, self.n_bytes))
         for start in range(0, n, height):
             stop = min(n, start + height)
-            yield store.rows_of(self.X, start, stop), self.y[start:stop]
+            yield store.row_range(self.X, start, stop), self.y[start:stop]
 
 
 def open_blocks(
@@ -153,12 +153,12 @@ def open_blocks(
     header: bool | None = None,
     sort_indices: bool = False,
     n_features: int | None = None,
-    on_progress: Progress | None = None,
+    on_progress: ReadProgress | None = None,
 ) -> Blocks:
-    """Return a file as blocks of rows, for what it would take too much memory to load.
+    """Open a file that is too large for memory as blocks of rows.
 
-    A name ending in .parquet is a Parquet file; else it is read as :func:`svmbench.data.load_file`
-    does. Nothing but the file's existence is checked before the blocks are gone over.
+    A name ending in .parquet is a Parquet file; :func:`svmbench.data.load_file` describes the other
+    formats. Before the first iteration, only the file's existence is checked.
 
     Parameters
     ----------
@@ -167,21 +167,21 @@ def open_blocks(
     label_column : int or str, optional
         A table's label: ``"first"``, ``"last"``, a number from 1 or a name. Default: last.
     separator : str, optional
-        Of a table: a character or ``"whitespace"``.
+        Separator of a table: a character or ``"whitespace"``.
     header : bool, optional
-        Whether a table's first row names its columns.
+        True if the first row of a table names the columns.
     sort_indices : bool, default=False
-        Whether a LIBSVM row's indices may be out of order.
+        True to accept and sort indices of a LIBSVM row that are out of order.
     n_features : int, optional
-        How many features there are, where that is known: more are an error then. Default: found.
+        Number of features, if known; a higher index is an error. By default, the number found.
     on_progress : callable, optional
-        Called now and then as ``on_progress(bytes_read, bytes_of_the_file)``.
+        Called repeatedly as ``on_progress(bytes_read, bytes_of_the_file)``.
 
     Raises
     ------
     DataError
-        If there is no such file. While the blocks are gone over: for what is wrong in it, with its
-        line and column.
+        If there is no such file. During the iteration: if the file is malformed, with line and
+        column.
     MissingPackageError
         For Parquet without pyarrow.
     """
@@ -193,7 +193,7 @@ def open_blocks(
     if ending_of(place) == ".parquet":
         from svmbench.data import parquet
 
-        parquet.require()
+        parquet.require_pyarrow()
         return Blocks(place, None, label_column, n_features, on_progress)
     reading = reading_of(
         place, label_column, separator=separator, header=header, sort_indices=sort_indices

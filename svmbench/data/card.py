@@ -1,4 +1,4 @@
-"""What a person is told of a data set: ``describe``, ``list datasets`` and the docs' table."""
+"""Descriptions of data sets for ``describe``, ``list datasets`` and the documentation."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from svmbench.data.registry import entry, parse_name, registry
 
 
 def describe(name: str, mirror: str | None = None) -> dict[str, Any]:
-    """Return everything there is to say of a data set, for the terminal.
+    """Return all facts about a data set, for the terminal.
 
     Parameters
     ----------
     name : str
-        A registered name; a prefix or parts are left aside.
+        A registered name; rows and parts after the name are ignored.
     mirror : str, optional
         Where to look, for ``where``; default ``SVMBENCH_MIRROR``.
 
@@ -24,8 +24,8 @@ def describe(name: str, mirror: str | None = None) -> dict[str, Any]:
     card : dict
         ``dataset``, ``what``, ``task``, ``rows``, ``features``, ``counts`` (rows of each class;
         empty if they were never seen), ``test rows``, ``test counts``, ``density``, ``where``
-        (:func:`svmbench.data.status`), ``papers`` (for each, what it prints and whether that is
-        what the data set has), ``derivation``, ``notes``, ``files``, ``licence``, ``citation`` and
+        (:func:`svmbench.data.status`), ``papers`` (for each, the printed counts and their agreement
+        with the data), ``derivation``, ``notes``, ``files``, ``licence``, ``citation`` and
         ``homepage``: words, numbers, lists of them, and one dict of words.
 
     Raises
@@ -76,7 +76,7 @@ def list_rows(mirror: str | None = None) -> list[dict[str, Any]]:
             "rows": one.n_samples,
             "test": one.n_test,
             "features": one.n_features,
-            "classes": n_classes(one),
+            "classes": shown_n_classes(one),
             "density": "" if one.density is None else f"{one.density:.3g}",
             "task": one.task,
             "papers": ", ".join(one.papers),
@@ -87,29 +87,29 @@ def list_rows(mirror: str | None = None) -> list[dict[str, Any]]:
     ]
 
 
-def n_classes(one: Entry) -> int | str:
-    """Return how many classes an entry has, or "" where they were never seen."""
+def shown_n_classes(one: Entry) -> int | str:
+    """Return the number of classes of an entry, or "" if it is unknown."""
     return len(one.counts) or (2 if one.task == "binary" else "")
 
 
-def was_seen(one: Entry) -> bool:
-    """Whether the data set was ever prepared: otherwise its numbers are its page's or a paper's."""
+def was_prepared(one: Entry) -> bool:
+    """Return True if the data set was ever prepared; else its counts come from a publication."""
     return one.density is not None
 
 
 def verification(file: SourceFile) -> str:
-    """Return how the bytes of a file are verified, in words."""
+    """Return a description of the verification of a file."""
     if file.rebuilt and file.sha256:
-        return f"sha256 known of the mirror's copy alone, since {file.rebuilt}"
+        return f"sha256 known for the mirror's copy only, since {file.rebuilt}"
     if file.sha256:
         return "sha256 known"
     if file.md5:
         return "md5 of the official file known"
-    return "unverified until its first fetch: its counts are checked and its hash is kept"
+    return "unverified until the first fetch, which checks the counts and records the hash"
 
 
 def expected(one: Entry, said: Statement) -> dict[str, Any]:
-    """Return an entry's numbers as a paper would count them: some count test rows too."""
+    """Return the counts of an entry as the paper counts them, with test rows or without."""
     counts = list(one.counts)
     if said.parts == "all" and one.test_counts:
         counts = [a + b for a, b in zip(one.counts, one.test_counts, strict=True)]
@@ -121,7 +121,7 @@ def expected(one: Entry, said: Statement) -> dict[str, Any]:
 
 
 def stated(said: Statement) -> dict[str, Any]:
-    """Return the numbers that a paper prints."""
+    """Return the counts that a paper prints."""
     return {
         key: list(value) if isinstance(value, tuple) else value
         for key in ("n_samples", "n_features", "counts")
@@ -129,8 +129,8 @@ def stated(said: Statement) -> dict[str, Any]:
     }
 
 
-def differences(one: Entry, said: Statement) -> list[str]:
-    """Return what a paper prints otherwise than the data set has it."""
+def printed_differences(one: Entry, said: Statement) -> list[str]:
+    """Return a sentence for each printed count that differs from the data set."""
     have = expected(one, said)
     return [
         f"{key} is {have[key]}, printed as {value}"
@@ -140,24 +140,26 @@ def differences(one: Entry, said: Statement) -> list[str]:
 
 
 def printed_in_words(one: Entry, said: Statement) -> str:
-    """Return what a paper prints of a data set, and why where that is something else."""
+    """Describe the paper's counts of a data set, with the reasons for differences."""
     words = []
     if said.stands_in_for:
         words.append(f"stands in for {said.stands_in_for}")
     elif said.published_as:
         words.append(f"printed as {said.published_as}")
-    differ = differences(one, said)
+    differ = printed_differences(one, said)
     if differ:
         words.append("; ".join(differ) + f" ({said.why})")
     elif stated(said):
-        words.append("counts as printed" if was_seen(one) else "counts as printed, not seen yet")
+        words.append(
+            "counts as printed" if was_prepared(one) else "counts as printed, not seen yet"
+        )
     elif said.why:
         words.append(said.why)
     return ", ".join(words) or "used without printed counts"
 
 
 def derivation_in_words(one: Entry) -> list[str]:
-    """Return the sentences that say how a data set is made from its files."""
+    """Return sentences that describe the steps from the files to the data set."""
     if one.builtin:
         arguments = ", ".join(f"{key} = {value}" for key, value in one.parameters.items())
         said = [f"Made by {one.builtin}({arguments})."]

@@ -1,4 +1,4 @@
-"""From rows and written labels to a data set: classes kept and mapped, features left out."""
+"""Derive a data set from the rows of its files: select classes, map labels, drop features."""
 
 from __future__ import annotations
 
@@ -12,28 +12,32 @@ import scipy.sparse as sp
 from svmbench.base.errors import DataError
 from svmbench.data.entries import Derivation, Novelty
 
-#: Narrower data are always stored dense: CSR pays off where most of many columns are zero.
+#: Data with fewer features are always stored dense.
 DENSE_BELOW_FEATURES = 65
+#: Wider data are stored as CSR if their share of non-zero values is below this.
 SPARSE_BELOW_DENSITY = 1 / 3
-#: Narrow data are stored as CSR none the less where dense they would take more than this, and far
-#: more than the text that they were read from: 64 columns may stand for two bytes of a row.
+#: Narrow data are stored as CSR nevertheless if a dense array would take more bytes than this and
+#: the share of non-zero values is below `SPARSE_BELOW_FILLED`: a row of 64 columns may come from
+#: two bytes of text.
 MOST_DENSE_BYTES = 256 << 20
 SPARSE_BELOW_FILLED = 1 / 50
-#: Characters of a label.
-LONGEST_LABEL = 200
+#: Largest number of characters of a label.
+LONGEST_LABEL_CHARS = 200
+#: The name of the negative class lists at most this many classes.
 MAX_CLASSES_IN_NAME = 5
-MOST_CLASSES_OF_A_PAIR = 1000
+#: `select_pair_of` searches the pairs of at most this many classes.
+MOST_CLASSES_FOR_PAIR_SEARCH = 1000
 
 
 @dataclass
-class Part:
-    """Training or test rows as read.
+class LabelledRows:
+    """Training or test rows with the labels of the file.
 
     Attributes
     ----------
     X : ndarray or csr_array of shape (n_samples, n_features)
     labels : ndarray of shape (n_samples,)
-        As written in the file: words, or numbers.
+        Labels in the file: words or numbers.
     """
 
     X: Any
@@ -42,7 +46,7 @@ class Part:
 
 @dataclass
 class Derived:
-    """A data set's arrays.
+    """The arrays of a data set.
 
     Attributes
     ----------
@@ -50,7 +54,7 @@ class Derived:
     y, y_test : ndarray of int64
         −1 and +1 for two classes, else 0 … k−1.
     classes : list of str
-        The classes' names in the order of the codes.
+        Names of the classes, in the order of their codes.
     """
 
     X: Any
@@ -61,7 +65,7 @@ class Derived:
 
 
 def label_words(labels: np.ndarray) -> np.ndarray:
-    """Return labels as words, numbers in their shortest form: ``+1`` and ``1.0`` are ``1``."""
+    """Return labels as words, numbers in their shortest form: ``+1`` and ``1.0`` become ``1``."""
     if labels.dtype.kind in "OUS":
         codes, kinds = pd.factorize(labels, use_na_sentinel=False)
         words = np.array([str(kind) for kind in kinds] + [""], dtype=object)[:-1]
@@ -75,26 +79,26 @@ def label_words(labels: np.ndarray) -> np.ndarray:
     else:
         numbers = labels.astype(np.float64)
     values, inverse = np.unique(numbers, return_inverse=True)
-    # np.unique makes -0.0 and 0.0 one; adding 0.0 gives that one the plain sign.
+    # np.unique keeps one of -0.0 and 0.0; adding 0.0 makes it 0.0.
     plain = [repr(float(value + 0.0)).removesuffix(".0") for value in values]
-    # As objects: NumPy's own texts would all be as wide as the longest of them.
+    # An object array: NumPy's string arrays give each text the width of the longest one.
     return np.array(plain, dtype=object)[inverse]
 
 
 def refuse_long_labels(labels: np.ndarray, where: str) -> None:
-    """Refuse labels that are sentences rather than names.
+    """Raise an error for labels that are too long to be class names.
 
     Raises
     ------
     DataError
-        For a label longer than `LONGEST_LABEL`.
+        For a label longer than `LONGEST_LABEL_CHARS`.
     """
     if labels.dtype.kind in "OUS" and len(labels):
         longest = max(map(len, map(str, labels)))
-        if longest > LONGEST_LABEL:
+        if longest > LONGEST_LABEL_CHARS:
             raise DataError(
-                f"{where}: a label of {longest:,} characters, more than the {LONGEST_LABEL} of one"
-                " (is another column the label's?)"
+                f"{where}: a label has {longest:,} characters, but at most {LONGEST_LABEL_CHARS}"
+                " are allowed (is the label in another column?)"
             )
 
 
@@ -107,22 +111,22 @@ def class_order(words: set[str]) -> list[str]:
         return sorted(plain)
 
 
-def derive(name: str, train: Part, test: Part | None, what: Derivation) -> Derived:
+def derive(name: str, train: LabelledRows, test: LabelledRows | None, what: Derivation) -> Derived:
     """Apply a derivation.
 
     Parameters
     ----------
     name : str
-        The data set, for errors.
+        Name of the data set, for errors.
     train, test : Part
-        As read; test may be None.
+        Rows of the files; `test` may be None.
     what : Derivation
         Classes to select, features and rows to leave out, labels to map.
 
     Raises
     ------
     DataError
-        If a class that is named isn't there, only one class is left, or the test part has a class
+        If a named class doesn't exist, if only one class is left, or if the test part has a class
         that the training part lacks.
     """
     n_features = max(part.X.shape[1] for part in (train, test) if part is not None)
@@ -154,22 +158,22 @@ def derive(name: str, train: Part, test: Part | None, what: Derivation) -> Deriv
     if words_test is not None:
         strangers = set(words_test) - set(words)
         if strangers and not positive:
-            raise DataError(f"{name}: the test part has the class {str(min(strangers))!r} alone")
+            raise DataError(f"{name}: only the test part has the class {str(min(strangers))!r}")
         _, y_test = _codes(words_test, positive, class_order(set(words)))
     return Derived(_stored(X), y, _stored(X_test), y_test, names)
 
 
 def pair_of(name: str, words: np.ndarray, total: int) -> tuple[str, str]:
-    """Return the one pair of classes that has `total` rows together.
+    """Return the only pair of classes whose rows add up to `total`.
 
     Raises
     ------
     DataError
-        If there is none, or more than one.
+        If no pair or several pairs add up to `total`.
     """
     classes, sizes = np.unique(words, return_counts=True)
-    if len(classes) > MOST_CLASSES_OF_A_PAIR:
-        raise DataError(f"{name} has {len(classes):,} classes, too many to look for a pair in")
+    if len(classes) > MOST_CLASSES_FOR_PAIR_SEARCH:
+        raise DataError(f"{name} has {len(classes):,} classes, too many to search for a pair")
     pairs = [
         (str(classes[i]), str(classes[j]))
         for i in range(len(classes))
@@ -214,18 +218,18 @@ def _codes(
 
 
 def thinned(is_normal: np.ndarray, what: Novelty) -> np.ndarray:
-    """Return which rows the novelty protocol keeps: all normal ones, and of the others a few.
+    """Select all normal rows and a random sample of the abnormal rows, as a mask.
 
     Parameters
     ----------
     is_normal : ndarray of bool of shape (n_samples,)
     what : Novelty
-        How many abnormal rows for each normal one; all are kept where there are fewer.
+        Ratio of abnormal to normal rows; if there are fewer abnormal rows, all are kept.
 
     Returns
     -------
     keep : ndarray of bool of shape (n_samples,)
-        Rows keep their order.
+        True for the selected rows.
     """
     keep = is_normal.copy()
     abnormal = np.flatnonzero(~is_normal)
@@ -246,7 +250,7 @@ def _require(name: str, wanted: tuple[str, ...], words: np.ndarray) -> None:
 def _without(name: str, X: Any, dropped: tuple[int, ...]) -> Any:
     """Return `X` without some features, numbered from 1.
 
-    Of CSR the values alone are gone over, since an entry may say that there are 2³¹ columns.
+    For CSR, the work depends on the number of values only: a file may have 2³¹ columns.
     """
     n_features = X.shape[1]
     for number in dropped:
@@ -269,7 +273,7 @@ def _kept(X: Any, words: np.ndarray, keep: np.ndarray) -> tuple[Any, np.ndarray]
 
 
 def _widened(X: Any, n_features: int) -> Any:
-    """Return `X` with `n_features` columns: a LIBSVM file doesn't say how many there are."""
+    """Return `X` with `n_features` columns; a LIBSVM file doesn't state their number."""
     if X.shape[1] == n_features:
         return X
     if sp.issparse(X):
@@ -280,14 +284,14 @@ def _widened(X: Any, n_features: int) -> Any:
 
 
 def density(X: Any) -> float:
-    """Return the share of entries that are not zero."""
+    """Return the share of non-zero values."""
     cells = X.shape[0] * X.shape[1]
     nonzero = X.count_nonzero() if sp.issparse(X) else np.count_nonzero(X)
     return float(nonzero) / cells if cells else 0.0
 
 
 def _stored(X: Any) -> Any:
-    """Return `X` as it will lie on disk: dense float64 in C order, or CSR where that is smaller."""
+    """Return `X` in its storage format: dense float64 in C order, or CSR if that is smaller."""
     if X is None:
         return None
     share = density(X)

@@ -1,8 +1,8 @@
-"""Bringing one file over HTTP: bounded, retried, resumed, locked against a second process.
+"""Download one file over HTTP, with bounds, retries, resumption and a lock.
 
-requests does the talking. pooch (which is built on it) has no resume, so that is added here: a
-partial file stays beside its target and the next attempt asks for the rest. So are the bounds that
-neither has: of a transfer's bytes, of its time over all attempts, and of its pace.
+The module uses requests. pooch, which is built on requests, can't resume a download: here, a
+partial file stays beside its target, and the next attempt asks for the rest. Neither library bounds
+the bytes of a transfer, its time over all attempts, or its pace; this module does.
 """
 
 from __future__ import annotations
@@ -21,38 +21,38 @@ from svmbench.base import paths
 from svmbench.base.errors import DataUnavailableError
 from svmbench.data.entries import file_name, shown_address
 
-#: ``progress(done, total)`` in bytes; `total` is None where the server doesn't say.
-Progress = Callable[[int, int | None], None]
+#: ``progress(done, total)`` in bytes; `total` is None if the server doesn't state it.
+DownloadProgress = Callable[[int, int | None], None]
 
-CONNECT_TIMEOUT = 5.0
-READ_TIMEOUT = 30.0
-#: Seconds until an answer's head is whole, redirections included.
-HEAD_TIMEOUT = 60.0
-#: Seconds that a transfer may take, with all its attempts.
-DEADLINE = 3600.0
-#: The slowest pace that is waited for, in bytes a second, once so many seconds have passed.
-SLOWEST = 1024.0
-PACE_AFTER = 30.0
-ATTEMPTS = 4
-PAUSE = 0.5
-CHUNK = 1 << 16
+CONNECT_TIMEOUT_S = 5.0
+READ_TIMEOUT_S = 30.0
+#: Seconds until the head of the response is complete, with redirections.
+HEAD_TIMEOUT_S = 60.0
+#: Seconds that a transfer may take, over all attempts.
+TRANSFER_TIMEOUT_S = 3600.0
+#: Lowest accepted pace in bytes per second, checked after `PACE_CHECK_AFTER_S` seconds.
+LOWEST_BYTES_PER_S = 1024.0
+PACE_CHECK_AFTER_S = 30.0
+MOST_ATTEMPTS = 4
+RETRY_PAUSE_S = 0.5
+CHUNK_BYTES = 1 << 16
 
 
 class NotThereError(DataUnavailableError):
-    """The server answers, and says that it doesn't have the file."""
+    """The server answered that it doesn't have the file."""
 
 
 class _RetryError(Exception):
-    """An attempt failed in a way that another may not."""
+    """An attempt failed, and another attempt may succeed."""
 
 
 class _GivenUpError(Exception):
-    """The transfer failed in a way that another attempt would not mend."""
+    """The transfer failed, and another attempt would fail, too."""
 
 
 @dataclass(frozen=True)
 class Download:
-    """A file that was asked for, and whether this call brought it or found it there."""
+    """A requested file; `is_new` is False if the file existed before the call."""
 
     place: Path
     is_new: bool
@@ -61,42 +61,42 @@ class Download:
 def download(
     url: str,
     folder: Path,
-    progress: Progress | None = None,
+    progress: DownloadProgress | None = None,
     max_bytes: int | None = None,
     *,
     again: bool = False,
 ) -> Download:
-    """Bring the file at `url` into `folder`.
+    """Download the file at `url` into `folder`.
 
-    A file that is there already is left as it is. A download that was cut off continues where it
-    stopped if the server can do that, and starts again if it can't.
+    An existing file is left unchanged. An interrupted download continues if the server supports
+    ranges; otherwise it starts again.
 
     Parameters
     ----------
     url : str
         http or https address.
     folder : Path
-        Where it goes, under the URL's own file name.
+        Target folder; the file has the name in the URL.
     progress : callable, optional
-        Called with (bytes so far, bytes in all or None) after every piece.
+        Called with (bytes so far, total bytes or None) after each piece.
     max_bytes : int, optional
-        The most bytes that it may have; what is longer is not kept.
+        Largest size in bytes; a longer file is not kept.
     again : bool, default=False
-        Bring it even if it is there; the file that is there stays until the new one is whole.
+        True to download an existing file again; the old file stays until the new one is complete.
 
     Raises
     ------
     NotThereError
         If the server has no such file.
     DataUnavailableError
-        If it can't be reached, keeps failing, sends too much, or takes too long; in one sentence
-        with the URL, but for what may be secret in it.
+        If the server can't be reached, keeps failing, sends too many bytes, or takes too long. The
+        message has the URL without user, password and query.
     """
     name = file_name(url)
     why = paths.why_unfit(name)
     if why:
         raise DataUnavailableError(
-            f"the address names the file {name!r}, which {why} ({shown_address(url)})"
+            f"the file name {name!r} in the address {why} ({shown_address(url)})"
         )
     folder.mkdir(parents=True, exist_ok=True)
     target = folder / name
@@ -110,22 +110,22 @@ def download(
 
 
 class _Transfer:
-    """One file on its way: what bounds it and what it has come to."""
+    """The download of one file: its bounds and its progress."""
 
     def __init__(
-        self, url: str, partial: Path, progress: Progress | None, max_bytes: int | None
+        self, url: str, partial: Path, progress: DownloadProgress | None, max_bytes: int | None
     ) -> None:
         self.url = url
         self.partial = partial
         self.progress = progress
         self.max_bytes = float("inf") if max_bytes is None else max_bytes
-        self.deadline = time.monotonic() + DEADLINE
+        self.deadline = time.monotonic() + TRANSFER_TIMEOUT_S
 
     def all_attempts(self) -> None:
         reason = ""
-        for attempt in range(ATTEMPTS):
+        for attempt in range(MOST_ATTEMPTS):
             if attempt:
-                time.sleep(PAUSE * 2 ** (attempt - 1))
+                time.sleep(RETRY_PAUSE_S * 2 ** (attempt - 1))
             try:
                 self._attempt()
             except _GivenUpError as error:
@@ -136,13 +136,13 @@ class _Transfer:
             except requests.ConnectionError as error:
                 reason = _why(error)
                 if "name resolution" in reason or "refused" in reason:
-                    break  # an offline machine is told so at once
+                    break  # no retries on an offline machine
                 if isinstance(error, requests.ConnectTimeout) and attempt:
-                    break  # and one whose packets vanish waits for two timeouts
+                    break  # nor after two connection timeouts
             except (requests.RequestException, urllib3.exceptions.HTTPError) as error:
                 reason = _why(error)
-            except (ValueError, OSError) as error:  # a head that no library makes sense of
-                reason = f"the answer makes no sense ({type(error).__name__})"
+            except (ValueError, OSError) as error:  # a malformed response head
+                reason = f"the response is malformed ({type(error).__name__})"
             else:
                 return
         raise DataUnavailableError(f"{reason} ({shown_address(self.url)})")
@@ -152,10 +152,10 @@ class _Transfer:
         headers = {"Accept-Encoding": "identity", "User-Agent": "svmbench"}
         if have:
             headers["Range"] = f"bytes={have}-"
-        with answered(self.url, headers) as answer:
+        with response_within_timeout(self.url, headers) as answer:
             if answer.status_code in (404, 403, 410):
                 raise NotThereError(f"the server has no such file ({shown_address(self.url)})")
-            if answer.status_code == 416:  # the partial file is longer than the file: start again
+            if answer.status_code == 416:  # the partial file is too long: start again
                 self.partial.unlink()
                 raise _RetryError("the partial download did not fit the file")
             if answer.status_code not in (200, 206):
@@ -164,7 +164,7 @@ class _Transfer:
                 have = 0
             elif not answer.headers.get("Content-Range", "").startswith(f"bytes {have}-"):
                 self.partial.unlink()
-                raise _RetryError("the server sent another range than was asked for")
+                raise _RetryError("the server sent a different range than requested")
             self._body(answer, have, _announced(answer, have))
 
     def _body(self, answer: requests.Response, have: int, total: int | None) -> None:
@@ -172,9 +172,9 @@ class _Transfer:
             raise _GivenUpError(self._too_long())
         began, start = time.monotonic(), have
         with self.partial.open("ab" if have else "wb") as out:
-            # read1 hands over what has arrived; iter_content would wait for a whole chunk and lose
-            # its beginning when the connection ends.
-            while piece := answer.raw.read1(CHUNK):
+            # read1 returns the bytes that have arrived; iter_content would wait for a whole chunk
+            # and lose its beginning when the connection ends.
+            while piece := answer.raw.read1(CHUNK_BYTES):
                 out.write(piece)
                 have += len(piece)
                 if self.progress is not None:
@@ -188,34 +188,36 @@ class _Transfer:
             raise _RetryError(f"the connection ended after {have:,} of {total:,} bytes")
 
     def _too_long(self) -> str:
-        return f"the file has more than the {self.max_bytes:,} bytes that it may have"
+        return f"the file has more than the allowed {self.max_bytes:,} bytes"
 
     def _keep_pace(self, came: int, seconds: float) -> None:
         if time.monotonic() > self.deadline:
-            raise _GivenUpError(f"the transfer was not over after {DEADLINE:g} s")
-        if seconds > PACE_AFTER and came < SLOWEST * seconds:
+            raise _GivenUpError(f"the transfer was not complete after {TRANSFER_TIMEOUT_S:g} s")
+        if seconds > PACE_CHECK_AFTER_S and came < LOWEST_BYTES_PER_S * seconds:
             raise _GivenUpError(
-                f"the server sends too slowly: {came:,} bytes in {seconds:.0f} s; what has come is"
-                " kept, and another fetch goes on from there"
+                f"the server sends too slowly: {came:,} bytes in {seconds:.0f} s; they are kept,"
+                " and the next fetch continues from there"
             )
 
 
-def answered(url: str, headers: dict[str, str], *, head_only: bool = False) -> requests.Response:
-    """Return an answer whose body is still to come, within `HEAD_TIMEOUT`.
+def response_within_timeout(
+    url: str, headers: dict[str, str], *, head_only: bool = False
+) -> requests.Response:
+    """Send a request and return the response once its head is complete, within `HEAD_TIMEOUT_S`.
 
-    The library bounds each wait for bytes; a head of which a byte comes every second would keep it
-    for hours. So it waits in a thread, which is left behind when the time is over.
+    requests bounds each wait for bytes, but a server that sends one byte of the head each second
+    would block it for hours. Therefore a thread waits, and it is abandoned after the timeout.
 
     Raises
     ------
     requests.RequestException
-        If there is no answer.
+        If there is no response.
     """
     outcome: list[requests.Response | BaseException] = []
 
     def ask() -> None:
         send = requests.head if head_only else requests.get
-        waits = (CONNECT_TIMEOUT, READ_TIMEOUT)
+        waits = (CONNECT_TIMEOUT_S, READ_TIMEOUT_S)
         try:
             outcome.append(send(url, headers=headers, stream=True, timeout=waits))
         except BaseException as error:
@@ -223,7 +225,7 @@ def answered(url: str, headers: dict[str, str], *, head_only: bool = False) -> r
 
     asking = threading.Thread(target=ask, daemon=True)
     asking.start()
-    asking.join(HEAD_TIMEOUT)
+    asking.join(HEAD_TIMEOUT_S)
     if not outcome:
         raise requests.ReadTimeout("Read timed out.")
     if isinstance(outcome[0], BaseException):
@@ -232,7 +234,7 @@ def answered(url: str, headers: dict[str, str], *, head_only: bool = False) -> r
 
 
 def _announced(answer: requests.Response, have: int) -> int | None:
-    """Return how many bytes there will be in all, where the server says so in digits."""
+    """Return the total number of bytes if the server states it in digits, else None."""
     length = answer.headers.get("Content-Length", "").strip()
     if not (length.isascii() and length.isdigit() and len(length) < 16):
         return None
@@ -240,7 +242,7 @@ def _announced(answer: requests.Response, have: int) -> int | None:
 
 
 def _why(error: Exception) -> str:
-    """Return a few words on a network failure, without the library's nested messages."""
+    """Return a short reason for a network failure, without the library's nested messages."""
     text = str(error)
     if isinstance(error, requests.ConnectTimeout):
         return "the server did not answer in time"

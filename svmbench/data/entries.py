@@ -1,4 +1,4 @@
-"""What an entry of the registry may say: the model of each table of ``datasets.toml``."""
+"""Models of the tables in ``datasets.toml``: the entries of the registry and their parts."""
 
 from __future__ import annotations
 
@@ -12,27 +12,26 @@ from svmbench.base import paths
 
 
 def is_web_address(text: str) -> bool:
-    """Whether a text is an address behind http or https, without blanks or control characters."""
+    """Return True for an http or https address without blanks or control characters."""
     return re.fullmatch(r"https?://[!-~]+", text) is not None
 
 
 def file_name(url: str) -> str:
-    """Return the file name that a URL's path ends in.
+    """Return the last part of a URL's path, with escapes resolved.
 
-    It is the last part of the path once escapes are resolved; :func:`svmbench.base.paths.why_unfit`
-    says whether it can be one.
+    :func:`svmbench.base.paths.why_unfit` checks that it is usable as a file name.
     """
     try:
         path = urlsplit(url).path
-    except ValueError:  # an address that isn't one, such as http://[
+    except ValueError:  # a malformed address, such as http://[
         return ""
     return unquote(path.rpartition("/")[2])
 
 
 def shown_address(url: str) -> str:
-    """Return an address as it may be shown and recorded: without user, password, query, fragment.
+    """Return an address for display and records, without user, password, query and fragment.
 
-    What is no URL (a folder) is returned as it is; of a URL whose host is none, the scheme is left.
+    A folder is returned unchanged. A URL with a malformed host is reduced to its scheme.
     """
     found = re.match(r"([a-z][a-z0-9+.-]*://)(?:[^/?#]*@)?([^/?#]*)([^?#]*)", url, re.IGNORECASE)
     if found is None:
@@ -49,40 +48,42 @@ def _fit(name: str) -> str:
 
 
 class Strict(BaseModel):
-    """A model that refuses keys it does not know, and numbers without measure."""
+    """A model that refuses unknown keys and non-finite numbers."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class Reading(Strict):
-    """How a file's bytes become rows and labels.
+    """The format of a file: the steps from bytes to rows and labels.
 
     Attributes
     ----------
     format : str
         ``"libsvm"``, ``"table"`` (rows of columns) or ``"idx"`` (MNIST's binary arrays).
     separator : str
-        Between columns: a character, or ``"whitespace"``.
+        Separator of columns: a character, or ``"whitespace"``.
     header : bool
-        Whether the first row names the columns.
+        True if the first row names the columns.
     label : str or int
         The label's column: ``"first"``, ``"last"``, a number from 1, or a header's name.
     label_strip : str
-        Characters to strip from the end of a label (``adult.test`` ends its labels with a stop).
+        Characters to strip from the end of a label (labels in ``adult.test`` end with a full stop).
     skip_lines : int
-        Lines before the first row that are no data.
+        Number of lines to skip before the first row.
     drop : list of str or int
-        Columns that are no features: numbers from 1, or header names.
+        Columns to leave out: numbers from 1, or header names.
     encode : dict
-        Per column (number from 1 or header name) the numbers for its words, ``"alphabetical"``
-        (0, 1, 2 … in the words' sorted order over all files) or ``"one-hot"``.
+        Encoding of each column of words (number from 1 or header name): a number for each word,
+        ``"alphabetical"`` (0, 1, 2 … in the sorted order of the words in all files) or
+        ``"one-hot"``.
     missing : str or None
         The word that stands for a missing value.
     incomplete : str
-        Rows with missing values: ``"refuse"``, ``"drop"`` (complete cases), ``"mean"`` (of the
-        column's known training values), or ``"category"`` (a word like any other; encoded columns).
+        Rows with missing values: ``"refuse"``, ``"drop"`` (complete cases), ``"mean"`` (replace the
+        value by the column's training mean), or ``"category"`` (treat the missing value as a word;
+        encoded columns only).
     sort_indices : bool
-        Whether a LIBSVM row's indices may be out of order (they are sorted) or are an error.
+        True to sort indices of a LIBSVM row that are out of order; else they are an error.
     """
 
     format: Literal["libsvm", "table", "idx"] = "libsvm"
@@ -100,7 +101,7 @@ class Reading(Strict):
     @field_validator("separator")
     @classmethod
     def _is_one_character(cls, separator: str) -> str:
-        # More than one would be a regular expression to the reader of tables.
+        # pandas takes a longer separator for a regular expression.
         one = len(separator) == 1 and (separator.isprintable() or separator == "\t")
         if separator != "whitespace" and (not one or separator == '"'):
             raise ValueError(f"{separator[:80]!r} is neither one character nor 'whitespace'")
@@ -108,37 +109,38 @@ class Reading(Strict):
 
 
 class SourceFile(Strict):
-    """One file of a data set and the places where it can be had.
+    """One file of a data set, with its sources.
 
     Attributes
     ----------
     name : str
-        The file's own name, uncompressed; a mirror may hold it with .xz, .bz2 or .gz.
+        Name of the uncompressed file; a mirror may hold it with .xz, .bz2 or .gz.
     part : str
-        ``"train"`` or ``"test"``; files of one part are joined in order.
+        ``"train"`` or ``"test"``; the files of one part are concatenated in order.
     role : str
-        ``"samples"``, or ``"labels"`` where labels have a file of their own (idx).
+        ``"samples"``, or ``"labels"`` for a separate file of labels (idx).
     url : str or None
         The official address, compressed or not.
     member : str or None
-        The file's path inside the archive that `url` names (zip).
+        Path of the file inside the zip archive at `url`.
     folder : str
-        Where a mirror keeps it below its root; only a mirror behind a URL needs this.
+        Folder of the file below the mirror's root; only needed for a mirror with a URL.
     aliases : tuple of str
-        Other names under which mirrors hold it.
+        Other names of the file on mirrors.
     sha256 : tuple of str
         Accepted checksums of the uncompressed bytes.
     md5 : str or None
-        Published md5 of the official file as served (compressed).
+        Published md5 of the official file as downloaded (compressed).
     max_bytes : int or None
-        The most bytes that it may have, as served and unpacked; None for the ceiling that holds
-        for every file (`archives.CEILING`).
+        Largest size in bytes, as downloaded and unpacked; None for the limit of all files
+        (`archives.CEILING`).
     skip_lines : int
-        Lines before this file's first row, beyond the reading's.
+        Lines to skip in this file, in addition to those of the reading.
     rebuilt : str
-        Why the mirror's copy is not the official bytes; its checksum then says nothing of them.
+        Reason why the mirror's copy differs from the official file; the checksum belongs to the
+        copy.
     reading : Reading or None
-        How the *official* file reads where it is laid out differently from the mirror's copy.
+        Format of the *official* file, if it differs from the format of the mirror's copy.
     """
 
     name: str
@@ -178,7 +180,7 @@ class SourceFile(Strict):
         if url is None:
             return None
         if not is_web_address(url):
-            raise ValueError(f"{url[:80]!r} is no http or https address")
+            raise ValueError(f"{url[:80]!r} is not an http or https address")
         _fit(file_name(url))
         return url
 
@@ -192,16 +194,16 @@ class SourceFile(Strict):
 
 
 class Novelty(Strict):
-    """One class is normal (+1), all others abnormal (−1) and thinned at random.
+    """Labels for novelty detection: normal classes (+1) and a sample of the others (−1).
 
     Attributes
     ----------
     normal : tuple of str
-        The class or classes that are normal.
+        The normal classes.
     ratio : float
-        How many abnormal rows are kept for each normal one.
+        Number of abnormal rows for each normal row.
     seed : int
-        Of the choice.
+        Seed of the random sample.
     """
 
     normal: tuple[str, ...]
@@ -210,24 +212,24 @@ class Novelty(Strict):
 
 
 class Derivation(Strict):
-    """What is done to the rows that were read, in this order.
+    """Changes of the rows that were read, in this order.
 
     Attributes
     ----------
     select : tuple of str
         Classes to keep; empty keeps all.
     select_pair_of : int or None
-        Keep the one pair of classes whose training rows add up to this number: how a paper's set
-        is found when the paper prints its size and not the pair.
+        Keep the only pair of classes whose training rows add up to this number. It identifies a
+        paper's data set if the paper prints the size but not the pair.
     drop_features : tuple of int
-        Features to leave out, numbers from 1.
+        Features to leave out, numbered from 1.
     rows : (int, int) or None
-        Training rows to keep, from (0-based) and up to (exclusive).
+        Range of training rows to keep: first row (0-based) and end (exclusive).
     positive : tuple of str
         Classes that become +1, all others −1; empty keeps the classes as they are.
     novelty : Novelty or None
-        The novelty protocol, in place of `positive`; drawn from the training part alone, the test
-        part keeps all its rows.
+        The novelty protocol instead of `positive`. Only the training part is sampled; the test part
+        keeps all rows.
     """
 
     select: tuple[str, ...] = ()
@@ -239,20 +241,20 @@ class Derivation(Strict):
 
 
 class Statement(Strict):
-    """What a paper prints of a data set, where that differs from what was verified and why.
+    """Counts that a paper prints for a data set, with the reason for a difference.
 
     Attributes
     ----------
     published_as : str or None
-        The paper's own name for it.
+        The paper's name for the data set.
     stands_in_for : str or None
-        The paper's data set that can't be had, in whose place this one is offered.
+        Name of the paper's unavailable data set that this data set replaces.
     parts : str
-        ``"train"`` if the paper counts the training part, ``"all"`` if test rows too.
+        ``"train"`` if the paper counts the training part only, ``"all"`` with test rows.
     n_samples, n_features : int or None
         As printed.
     counts : tuple of int or None
-        As printed: negative and positive, or per class.
+        As printed: negative and positive rows, or rows of each class.
     why : str
         The reason for a difference.
     """
@@ -267,35 +269,35 @@ class Statement(Strict):
 
 
 class Entry(Strict):
-    """One data set.
+    """The registry entry of one data set.
 
     Attributes
     ----------
     name, title, task, homepage, licence, citation : str
-        For people; `task` is ``"binary"`` or ``"multiclass"``.
+        Descriptions; `task` is ``"binary"`` or ``"multiclass"``.
     files : tuple of SourceFile
-        Empty for what is generated or ships with scikit-learn.
+        Empty for a data set that is generated or ships with scikit-learn.
     builtin : str or None
         Name of a function in :mod:`svmbench.data.synthetic`.
     parameters : dict
-        Its arguments.
+        Arguments of the builtin function.
     reading, derivation : Reading, Derivation
-        How the files become samples.
+        Format of the files, and changes of their rows.
     n_samples, n_features : int
-        Expected of the training part after the derivation; checked at the first preparation.
+        Expected shape of the training part after the derivation; checked at the first preparation.
     density : float or None
-        Expected share of training entries that are not zero; None where it was never seen.
+        Expected share of non-zero training values; None if it is unknown.
     counts : tuple of int
-        Expected rows of each class, in the order of `y`'s codes; empty where they were never seen.
+        Expected rows of each class, in the order of the codes in `y`; empty if they are unknown.
     n_test : int
-        Expected rows of the test part; 0 without one.
+        Expected rows of the test part; 0 without a test part.
     test_counts : tuple of int
         Expected rows of each class of the test part.
     papers : dict
-        The papers that use it, with what they print of it: what their folders say
-        (:mod:`svmbench.base.paper_folders`), and for a set of one's own what its entry says.
+        The papers that use the data set, with their printed counts. They come from the papers'
+        folders (:mod:`svmbench.base.paper_folders`) or, for a user's data set, from its entry.
     notes : tuple of str
-        Traps and choices, each a sentence.
+        Remarks on the data and on choices, each a sentence.
     """
 
     name: str
@@ -324,8 +326,8 @@ class Entry(Strict):
         _fit(name)
         if re.search(r"[\[\]+@\s]", name) or name.startswith((".", "-")):
             raise ValueError(
-                f"{name[:80]!r} is no name of a data set: no blanks, brackets, '+' or '@', and no"
-                " dot or dash at its beginning"
+                f"{name[:80]!r} can't name a data set: a name has no blanks, brackets, '+' or '@',"
+                " and doesn't begin with a dot or a dash"
             )
         return name
 
@@ -342,7 +344,7 @@ class Entry(Strict):
                 f"test_counts add up to {sum(self.test_counts)}, not to n_test = {self.n_test}"
             )
         if self.counts and (self.task == "binary") != (len(self.counts) == 2):
-            raise ValueError(f"task {self.task!r} does not fit {len(self.counts)} class counts")
+            raise ValueError(f"task {self.task!r} doesn't match {len(self.counts)} class counts")
         if any(f.part == "test" for f in self.files) != bool(self.n_test) and not self.builtin:
-            raise ValueError("n_test and the files of part 'test' do not fit together")
+            raise ValueError("n_test and the files of part 'test' don't match")
         return self

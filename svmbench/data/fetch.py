@@ -1,9 +1,11 @@
-"""Finding a data set's files: the mirror, then the official address; never unverified by accident.
+"""Find the files of a data set on the mirror or at the official address, and verify them.
 
-A file's bytes are trusted after one of these, in this order: the sha256 of its uncompressed bytes
-is an accepted one; the md5 of the official file as served is the published one; or nothing was
-published for that copy, in which case the counts must fit, the hash is recorded at the first
-fetch, later fetches must give the same bytes, and the data set's facts say "unverified".
+A file is accepted in one of three ways, tried in this order:
+
+1. The sha256 of its uncompressed bytes is an accepted one.
+2. The md5 of the official file as downloaded is the published one.
+3. No checksum is published. Then the counts must agree, the hash is recorded at the first fetch,
+   later fetches must give the same bytes, and the data set is marked "unverified".
 """
 
 from __future__ import annotations
@@ -23,8 +25,8 @@ from filelock import FileLock
 from svmbench.base import paths
 from svmbench.base.errors import DataError, DataUnavailableError
 from svmbench.data import archives, download
-from svmbench.data.archives import SUFFIXES, decompressed
-from svmbench.data.download import NotThereError, Progress
+from svmbench.data.archives import COMPRESSION_SUFFIXES, decompressed
+from svmbench.data.download import DownloadProgress, NotThereError
 from svmbench.data.entries import Entry, SourceFile, shown_address
 
 _SHA256_LENGTH = 64
@@ -33,16 +35,16 @@ _MOST_HASHES = 1 << 22
 
 @dataclass(frozen=True)
 class Fetched:
-    """A file's uncompressed bytes and where they are from.
+    """The uncompressed bytes of a file, with their source.
 
     Attributes
     ----------
     file : SourceFile
-        What was asked for.
+        The requested file.
     content : bytes
         Uncompressed.
     sha256 : str
-        Of `content`.
+        Checksum of `content`.
     verified : str
         ``"sha256"``, ``"md5"`` or ``"unverified"``.
     source : str
@@ -57,27 +59,27 @@ class Fetched:
 
 
 def configured_mirror(mirror: str | None = None) -> str | None:
-    """Return the mirror in force: the argument, else ``SVMBENCH_MIRROR``, else None."""
+    """Return the mirror: the argument, else ``SVMBENCH_MIRROR``, else None."""
     return mirror or os.environ.get("SVMBENCH_MIRROR") or None
 
 
 def may_go_online(mirror: str | None, official: bool | None) -> bool:
-    """Whether official addresses may be asked: as told, else if there is no mirror to keep to."""
+    """Return True if official addresses may be used; by default only without a mirror."""
     if official is not None:
         return official
     return configured_mirror(mirror) is None and not os.environ.get("SVMBENCH_OFFLINE")
 
 
 def is_url(mirror: str) -> bool:
-    """Whether a mirror is behind HTTP rather than a folder."""
+    """Return True if a mirror is a URL and not a folder."""
     return mirror.startswith(("http://", "https://"))
 
 
 def on_mirror(file: SourceFile, mirror: str) -> list[Path]:
-    """Return the places of `file` in a mirror folder, plain or compressed, in any sub-folder.
+    """Return the copies of `file` in a mirror folder and its sub-folders, plain or compressed.
 
-    Where no checksum tells files of one name apart, those in the folder that the registry states
-    are the only ones, if there are any.
+    If no checksum distinguishes files of the same name, and the folder that the registry names has
+    a copy, only the copies in this folder are returned.
 
     Raises
     ------
@@ -91,7 +93,7 @@ def on_mirror(file: SourceFile, mirror: str) -> list[Path]:
     found = [
         place
         for name in (file.name, *file.aliases)
-        for suffix in SUFFIXES
+        for suffix in COMPRESSION_SUFFIXES
         for place in index.get(name + suffix, ())
     ]
     stated = [place for place in found if file.folder and place.parent == root / file.folder]
@@ -115,16 +117,16 @@ def get(
     *,
     mirror: str | None = None,
     official: bool | None = None,
-    progress: Progress | None = None,
+    progress: DownloadProgress | None = None,
 ) -> Fetched:
     """Return the verified, uncompressed bytes of one of a data set's files.
 
     Raises
     ------
     DataUnavailableError
-        If it is in none of the places that may be asked; one sentence with the official address.
+        If no allowed source has the file; the message names the official address.
     DataError
-        If it is there and its bytes are not what they should be.
+        If the file exists but its bytes are wrong.
     """
     where = configured_mirror(mirror)
     said = ""
@@ -153,22 +155,23 @@ def get(
                 f"{entry.name}: {said + '; ' if said else ''}{file.name} can't be downloaded: "
                 f"{error}"
             ) from None
-    raise DataUnavailableError(f"{entry.name}: {why_missing(entry, file, said)}")
+    raise DataUnavailableError(f"{entry.name}: {missing_reason(entry, file, said)}")
 
 
-def why_missing(entry: Entry, file: SourceFile, said: str = "") -> str:
-    """Return the sentence for a file that this machine can't have without the internet."""
-    reason = said or "it is not cached and going online was ruled out"
+def missing_reason(entry: Entry, file: SourceFile, said: str = "") -> str:
+    """Return the reason why a file is unavailable without the internet, with a remedy."""
+    reason = said or "it is not cached, and downloads are not allowed"
     if file.url is None:
         return f"{reason}, and it has no official address (see {entry.homepage})"
     official = shown_address(file.url)
-    return f"{reason}; get it with 'svmbench fetch {entry.name}' where the internet is ({official})"
+    command = f"svmbench fetch {entry.name}"
+    return f"{reason}; run '{command}' on a machine with internet access ({official})"
 
 
 def _from_places(entry: Entry, file: SourceFile, places: list[Path]) -> Fetched:
-    """Return the first copy on the mirror that is right; complain about the first otherwise.
+    """Return the first correct copy on the mirror; else raise the error of the first copy.
 
-    Copies that no checksum tells apart have to be the same.
+    Without a checksum, all copies must be equal.
     """
     complaint: DataError | None = None
     first: tuple[Path, Fetched] | None = None
@@ -186,8 +189,8 @@ def _from_places(entry: Entry, file: SourceFile, places: list[Path]) -> Fetched:
             first = place, fetched
         elif first[1].sha256 != fetched.sha256:
             raise DataError(
-                f"{entry.name}: {first[0]} and {place} are not the same, and nothing says which is"
-                " meant; give its 'folder' or its sha256 in the registry"
+                f"{entry.name}: {first[0]} and {place} differ, and the registry doesn't"
+                " distinguish them; give the file's 'folder' or sha256 in the registry"
             )
     if first is not None:
         return first[1]
@@ -196,24 +199,24 @@ def _from_places(entry: Entry, file: SourceFile, places: list[Path]) -> Fetched:
 
 
 def regular(place: Path, max_bytes: int | None = None) -> bytes:
-    """Return the bytes of a file as stored.
+    """Return the stored bytes of a regular file.
 
     Raises
     ------
     DataError
-        If it can't be read, is a pipe or a device, or is larger than it may be.
+        If it can't be read, is a pipe or a device, or is too large.
     """
     try:
-        return paths.read_regular(place, max_bytes or archives.CEILING)
+        return paths.read_regular(place, max_bytes or archives.MOST_UNPACKED_BYTES)
     except OSError as error:
         raise DataError(f"{place} can't be read: {error.strerror or error}") from None
 
 
 def _from_mirror_url(
-    entry: Entry, file: SourceFile, root: str, progress: Progress | None
+    entry: Entry, file: SourceFile, root: str, progress: DownloadProgress | None
 ) -> Fetched:
     folders = dict.fromkeys((file.folder, ""))
-    end = re.search(r"[?#]|$", root).start()  # type: ignore[union-attr]  # where its path ends
+    end = re.search(r"[?#]|$", root).start()  # type: ignore[union-attr]  # end of its path
     for folder in folders:
         for name in (file.name, *file.aliases):
             for suffix in (".xz", ".bz2", ".gz", ""):
@@ -227,28 +230,32 @@ def _from_mirror_url(
     raise NotThereError(f"the mirror has no {file.name}")
 
 
-def _from_official(entry: Entry, file: SourceFile, progress: Progress | None) -> Fetched:
+def _from_official(entry: Entry, file: SourceFile, progress: DownloadProgress | None) -> Fetched:
     assert file.url is not None
     return _downloaded(entry, file, file.url, ("official", file.url), progress)
 
 
 def _downloads(kind: str, key: str) -> Path:
-    """Return the folder for one source: equal file names of two sources must not meet."""
+    """Return the download folder of one source; sources may have equal file names."""
     return (
         paths.cache_dir() / "downloads" / f"{kind}-{hashlib.sha256(key.encode()).hexdigest()[:12]}"
     )
 
 
 def _downloaded(
-    entry: Entry, file: SourceFile, url: str, source: tuple[str, str], progress: Progress | None
+    entry: Entry,
+    file: SourceFile,
+    url: str,
+    source: tuple[str, str],
+    progress: DownloadProgress | None,
 ) -> Fetched:
     """Download and verify a file.
 
-    What lay there before this call and is wrong is downloaded again, and replaced once that is
-    there; a download that is wrong itself is removed, so that the next fetch starts afresh.
+    An older file with wrong bytes is downloaded again, and replaced when the download is complete.
+    A new download with wrong bytes is removed, so that the next fetch starts again.
     """
     folder = _downloads(*source)
-    most = file.max_bytes or archives.CEILING
+    most = file.max_bytes or archives.MOST_UNPACKED_BYTES
     got = download.download(url, folder, progress, most)
     if not got.is_new:
         try:
@@ -297,15 +304,15 @@ def _mismatch(
 ) -> DataError:
     expected = " or ".join(value[:12] + "…" for value in accepted)
     return DataError(
-        f"{entry.name}: {place} has the {kind} {found[:12]}… where {expected} is expected: "
+        f"{entry.name}: {place} has the {kind} {found[:12]}… instead of {expected}: "
         "the file is damaged or is another version"
     )
 
 
 def _recorded(entry: Entry, file: SourceFile, digest: str, source: str) -> None:
-    """Compare with the hash that the first fetch of an unverified file left.
+    """Compare the bytes with the hash recorded at the first fetch of an unverified file.
 
-    Recording is :func:`record`'s, after the counts fitted.
+    :func:`record` records the hash after the counts were checked.
     """
     known = _known_hashes().get(_hash_name(file, source))
     if known is not None and known != digest:
@@ -313,7 +320,7 @@ def _recorded(entry: Entry, file: SourceFile, digest: str, source: str) -> None:
 
 
 def _hash_name(file: SourceFile, source: str) -> str:
-    """Return the name of a file among those without a checksum: that of its place, not its own."""
+    """Return the key of an unverified file in the table of hashes: its source and address."""
     below = "/".join(part for part in (file.folder, file.name) if part)
     return f"{source}:{file.url if source == 'official' else below}"
 
@@ -323,7 +330,7 @@ def _hashes_file() -> Path:
 
 
 def _known_hashes() -> dict[str, str]:
-    """Return the hashes that first fetches left; of a damaged file what is whole in it."""
+    """Return the hashes recorded at first fetches; skip damaged entries of their file."""
     place = _hashes_file()
     try:
         said = json.loads(paths.read_regular(place, _MOST_HASHES))
@@ -333,8 +340,8 @@ def _known_hashes() -> dict[str, str]:
         said = error
     if not isinstance(said, dict):
         warnings.warn(
-            f"{place} was damaged and is begun again: files without a published checksum are"
-            " compared with their next fetch",
+            f"{place} was damaged and is written again: for files without a published checksum,"
+            " the next fetch counts as the first",
             stacklevel=4,
         )
         return {}
@@ -346,7 +353,7 @@ def _known_hashes() -> dict[str, str]:
 
 
 def record(fetched: Fetched) -> None:
-    """Remember the hash of an unverified file whose content passed every check."""
+    """Record the hash of an unverified file after its content passed all checks."""
     if fetched.verified != "unverified":
         return
     place = _hashes_file()

@@ -1,4 +1,4 @@
-"""The idx format of MNIST: a magic number with type and rank, big-endian sizes, then the bytes."""
+"""Read MNIST's idx format: a magic number with type and rank, big-endian sizes, then bytes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from svmbench.base.errors import DataError
 _UNSIGNED_BYTES = 8
 
 
-def read(content: bytes, name: str) -> np.ndarray:
+def read_idx(content: bytes, name: str) -> np.ndarray:
     """Read an idx array of unsigned bytes.
 
     Parameters
@@ -17,17 +17,17 @@ def read(content: bytes, name: str) -> np.ndarray:
     content : bytes
         The uncompressed file.
     name : str
-        What to call the file in an error.
+        Name of the file in errors.
 
     Returns
     -------
     array : ndarray of uint8
-        Of the shape that the header states, read-only.
+        Read-only array with the shape in the header.
 
     Raises
     ------
     DataError
-        If it is no idx file of bytes, or longer or shorter than its header says.
+        If it is not an idx file of bytes, or if its length disagrees with its header.
     """
     if len(content) < 4 or content[:2] != b"\0\0" or content[2] != _UNSIGNED_BYTES:
         raise DataError(f"{name} is not an idx file of unsigned bytes")
@@ -41,7 +41,7 @@ def read(content: bytes, name: str) -> np.ndarray:
         size *= length
     if len(content) - start != size:
         raise DataError(
-            f"{name} has {len(content) - start:,} bytes of data where its header "
+            f"{name} has {len(content) - start:,} bytes of data, but its header "
             f"({' × '.join(map(str, shape))}) says {size:,}"
         )
     return np.frombuffer(content, np.uint8, size, start).reshape(shape)

@@ -1,8 +1,7 @@
-"""The LIBSVM text format: ``label index:value index:value …``, indices from 1 and ascending.
+"""Read LIBSVM text: ``label index:value index:value …``, with ascending indices from 1.
 
-scikit-learn's parser reads a file that is right, at its own speed. When it refuses one, a slow
-pass over the lines finds out which line and column is wrong, or reads what the fast one can't:
-indices out of order, where the caller allows that.
+scikit-learn's fast parser reads correct files. If it fails, a slow pass over the lines finds the
+wrong line and column, or reads the file if the caller allows indices out of order.
 """
 
 from __future__ import annotations
@@ -22,22 +21,22 @@ from svmbench.base.errors import DataError
 
 MAX_INDEX = 2**31 - 1
 
-#: Bytes of a text whose lines are held at a time.
-LINES_AT_ONCE = 1 << 20
+#: Bytes of text that are split into lines at a time.
+LINE_BATCH_BYTES = 1 << 20
 
-#: Bytes of a line, of LIBSVM text and of tables: the 100,000 columns of the widest table have 670
-#: bytes each, and five million values of LIBSVM text fit. A longer one is no row: the file ends its
-#: lines otherwise, or is no text.
-LONGEST_LINE = 64 << 20
+#: Largest number of bytes of a line, in LIBSVM text and in tables. It allows 670 bytes for each of
+#: the 100,000 columns of the widest table, or five million values of LIBSVM text. A file with a
+#: longer line uses another line ending, or is not text.
+LONGEST_LINE_BYTES = 64 << 20
 
-# What a number may look like. float() of Python (and so the fast parser) also takes 1_000, inf and
-# nan, which no LIBSVM program writes. Each digit can be matched in one way alone: were there two, a
-# long word of digits that ends otherwise would take the square of its length.
+# A number in LIBSVM text. Python's float() (and the fast parser) also accepts 1_000, inf and nan,
+# which no LIBSVM program writes. Each digit matches in one way only: with two ways, a long word of
+# digits with a wrong ending would take time proportional to the square of its length.
 _NUMBER = re.compile(rb"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 _INDEX = re.compile(rb"\+?\d+")
 
 
-def parse(
+def parse_libsvm(
     content: bytes, name: str = "file", *, sort_indices: bool = False
 ) -> tuple[sp.csr_array, np.ndarray]:
     """Read LIBSVM text.
@@ -47,24 +46,24 @@ def parse(
     content : bytes
         The uncompressed file.
     name : str
-        What to call the file in an error.
+        Name of the file in errors.
     sort_indices : bool, default=False
-        Sort a row's indices when they are out of order, instead of refusing the file. A repeated
-        index is refused either way.
+        True to sort indices of a row that are out of order; else they are an error. A repeated
+        index is always an error.
 
     Returns
     -------
     X : csr_array of shape (n_samples, highest index)
-        float64 values, int32 indices. Written zeros are not kept.
+        float64 values and int32 indices, without explicit zeros.
     labels : ndarray of shape (n_samples,)
-        As written, float64.
+        Labels in the file, float64.
 
     Raises
     ------
     DataError
-        One sentence with file, line and column: a malformed token, a label that isn't a number, an
-        index that isn't ascending or not in 1 … 2³¹−1, NaN or infinity, another encoding, a header
-        taken for data, or nothing in the file.
+        For a malformed token, a label that isn't a number, an index that isn't ascending or not in
+        1 … 2³¹−1, NaN or infinity, another encoding, a header, or an empty file; with line and
+        column.
     """
     content = check_text(content, name)
     fast = None if _needs_slow_pass(content) else _fast(content)
@@ -75,21 +74,22 @@ def parse(
 
 
 def check_text(content: bytes, name: str) -> bytes:
-    """Return `content` without a UTF-8 byte order mark; refuse what is no ASCII-like text.
+    """Return `content` without a UTF-8 byte order mark; raise an error if it isn't text.
 
     Raises
     ------
     DataError
-        For an empty file, UTF-16 or UTF-32, binary content, or a line longer than `LONGEST_LINE`.
+        For an empty file, UTF-16 or UTF-32, binary content, or a line longer than
+        `LONGEST_LINE_BYTES`.
     """
     if not content or content.isspace():
         raise DataError(f"{name} is empty")
     text = check_encoding(content, name)
     start = 0
-    while len(text) - start > LONGEST_LINE:
-        span = (start, start + LONGEST_LINE + 1)
+    while len(text) - start > LONGEST_LINE_BYTES:
+        span = (start, start + LONGEST_LINE_BYTES + 1)
         end = text.rfind(b"\n", *span)
-        if end < 0:  # a lone carriage return ends a line, too
+        if end < 0:  # a carriage return alone also ends a line
             end = text.rfind(b"\r", *span)
         if end < 0:
             refuse_long_line(name)
@@ -98,38 +98,38 @@ def check_text(content: bytes, name: str) -> bytes:
 
 
 def refuse_long_line(name: str) -> NoReturn:
-    """Say that a file has a line longer than `LONGEST_LINE`."""
+    """Raise the error for a line longer than `LONGEST_LINE_BYTES`."""
     raise DataError(
-        f"{name} has a line of more than {LONGEST_LINE >> 20} MiB; this is no text of rows"
+        f"{name} has a line of more than {LONGEST_LINE_BYTES >> 20} MiB; is it a text file?"
     )
 
 
 def check_encoding(content: bytes, name: str) -> bytes:
-    """Return the beginning of a text, or all of it, as `check_text` does; it may be blank."""
+    """Check the encoding of a text or of its beginning, which may be blank."""
     if content.startswith((b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff")):
         raise DataError(f"{name} is not encoded as UTF-8 (it looks like UTF-16 or UTF-32)")
     if b"\x00" in content:
         line = content.count(b"\n", 0, content.index(b"\x00")) + 1
-        raise DataError(f"{name}, line {line}: a zero byte; this is no text file")
+        raise DataError(f"{name}, line {line}: a zero byte; this is not a text file")
     return content.removeprefix(b"\xef\xbb\xbf")
 
 
-def lines_of(content: bytes) -> Iterator[bytes]:
-    """Yield the lines of a text one by one: a list of them may take forty times its memory."""
+def text_lines(content: bytes) -> Iterator[bytes]:
+    """Yield the lines of a text; a list of all lines may take forty times its memory."""
     start = 0
     while start < len(content):
-        stop = content.find(b"\n", start + LINES_AT_ONCE) + 1 or len(content)
+        stop = content.find(b"\n", start + LINE_BATCH_BYTES) + 1 or len(content)
         yield from content[start:stop].splitlines()
         start = stop
 
 
 def _needs_slow_pass(content: bytes) -> bool:
-    """Whether the file has something that the fast parser reads otherwise than LIBSVM does.
+    """Return True if the fast parser would read the file differently from LIBSVM.
 
-    It takes digits with underscores, skips qid tokens, takes more characters for blanks, and does
-    not end a line at a lone carriage return.
+    The fast parser accepts underscores in numbers, skips qid tokens, accepts more characters as
+    blanks, and doesn't end a line at a carriage return alone.
     """
-    # One byte each, since a search for "qid" takes a tenth of the parsing.
+    # Search for single bytes: a search for "qid" takes a tenth of the parsing time.
     if any(sign in content for sign in (b"_", b"q", b"\x0b", b"\x0c")):
         return True
     return b"\r" in content and content.count(b"\r") != content.count(b"\r\n")
@@ -152,7 +152,7 @@ def _fast(content: bytes) -> tuple[sp.csr_array, np.ndarray] | None:
 def _built(
     data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, n_features: int
 ) -> sp.csr_array:
-    """Return a CSR array with the narrowest usual indices and without written zeros."""
+    """Return a CSR array with int32 indices if they suffice, without explicit zeros."""
     wide = max(len(data), n_features) > MAX_INDEX
     kind = np.int64 if wide else np.int32
     X = sp.csr_array(
@@ -171,22 +171,22 @@ def read_slowly(
     n_features: int | None = None,
     begun: bool = False,
 ) -> tuple[sp.csr_array, np.ndarray]:
-    """Read lines one by one, as :func:`parse` does where the fast pass can't.
+    """Read lines one by one: the slow pass of :func:`parse_libsvm`.
 
     Parameters
     ----------
     content, name, sort_indices
-        As for :func:`parse`; lines without a row are allowed.
+        As for :func:`parse_libsvm`; lines without a row are allowed.
     first_line : int, default=1
-        Number of the first of these lines in its file.
+        Line number of the first line in its file.
     n_features : int, optional
-        The highest index that there may be.
+        Highest allowed index.
     begun : bool, default=False
-        Whether there were rows before these.
+        True if the file has rows before these lines.
     """
     labels, indptr = array("d"), array("q", [0])
     indices, values = array("q"), array("d")
-    for number, line in enumerate(lines_of(content), start=first_line):
+    for number, line in enumerate(text_lines(content), start=first_line):
         tokens = re.finditer(rb"[^ \t]+", line.split(b"#", 1)[0])
         first = next(tokens, None)
         if first is None:
@@ -208,7 +208,7 @@ def read_slowly(
 
 
 class _Row:
-    """The values of a line, read token by token: as texts all of a long line take too much memory.
+    """The values of a line, read token by token to save memory on long lines.
 
     Parameters
     ----------
@@ -222,20 +222,20 @@ class _Row:
         self.name, self.number = name, number
         self.sort_indices, self.n_features = sort_indices, n_features
         self.indices, self.values = array("q"), array("d")
-        #: All indices so far, once one was out of order; empty before.
+        #: All indices of the row, once one was out of order; empty before.
         self._seen: set[int] = set()
 
     def add(self, token: re.Match[bytes]) -> None:
-        """Take ``index:value``; refuse what is none, and an index that may not come there."""
+        """Add ``index:value``; raise an error for a malformed token or a wrong index."""
         index, value = _pair(self.name, self.number, token)
         last = self.indices[-1] if self.indices else 0
         said = ""
         if index in self._seen if self._seen else index <= last and index in self.indices:
-            said = f"{index} is there twice"
+            said = f"{index} occurs twice"
         elif index < last and not self.sort_indices:
             said = f"{index} after {last} is not ascending"
         elif self.n_features and index > self.n_features:
-            said = f"{index} is beyond the last feature, {self.n_features}"
+            said = f"{index} is above the last feature, {self.n_features}"
         if said:
             raise DataError(f"{_where(self.name, self.number, token)}: the index {said}")
         if index < last and not self._seen:
@@ -246,7 +246,7 @@ class _Row:
         self.values.append(value)
 
     def sort(self) -> None:
-        """Put the values in the order of their indices."""
+        """Sort the values by their indices."""
         if self._seen:
             order = np.argsort(np.array(self.indices))
             self.indices = array("q", np.array(self.indices)[order].tobytes())

@@ -1,4 +1,4 @@
-"""Preparing several data sets, in one process or in some, with one outcome for each."""
+"""Prepare several data sets, in one or several processes, with an outcome for each."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from svmbench.data.registry import entry, parse_name
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What became of one data set.
+class FetchOutcome:
+    """The outcome of preparing one data set.
 
     Attributes
     ----------
     name : str
     status : str
-        ``"cached"`` (it was there), ``"prepared"``, ``"unavailable"`` or ``"failed"`` (a damaged
+        ``"cached"`` (prepared before), ``"prepared"``, ``"unavailable"`` or ``"failed"`` (a damaged
         or unexpected file).
     reason : str
-        One sentence if it is not there now.
+        One sentence if the data set isn't prepared now.
     url : str
-        The first official address of what is missing, if it has one.
+        First official address of a missing file, if there is one.
     seconds : float
-        How long it took.
+        Duration.
     facts : dict
-        As :func:`svmbench.data.ensure` returns them; empty if it is not there.
+        As :func:`svmbench.data.ensure` returns them; empty if the data set isn't prepared.
     """
 
     name: str
@@ -44,12 +44,12 @@ class Outcome:
 
     @property
     def ok(self) -> bool:
-        """Whether the data set is prepared now."""
+        """True if the data set is prepared now."""
         return self.status in ("cached", "prepared")
 
     @property
     def sentence(self) -> str:
-        """What became of it, in one line for the terminal."""
+        """The outcome in one line for the terminal."""
         if not self.ok:
             return self.reason
         facts = self.facts
@@ -68,18 +68,18 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Event:
-    """What :func:`fetch_many` tells while it works.
+    """A progress report of :func:`fetch_many`.
 
     Attributes
     ----------
     kind : str
-        ``"start"``, ``"bytes"`` (a download goes on; only with one job) or ``"done"``.
+        ``"start"``, ``"bytes"`` (progress of a download; only with one job) or ``"done"``.
     name : str
         The data set.
     file : str
         With ``"bytes"``: the file.
     done, total : int, int or None
-        With ``"bytes"``: bytes so far and in all.
+        With ``"bytes"``: bytes so far and total bytes.
     outcome : Outcome or None
         With ``"done"``.
     """
@@ -89,7 +89,7 @@ class Event:
     file: str = ""
     done: int = 0
     total: int | None = None
-    outcome: Outcome | None = None
+    outcome: FetchOutcome | None = None
 
 
 OnEvent = Callable[[Event], None]
@@ -101,30 +101,30 @@ def fetch_many(
     *,
     official: bool | None = True,
     jobs: int = 1,
-    on_done: Callable[[Outcome], None] | None = None,
+    on_done: Callable[[FetchOutcome], None] | None = None,
     on_event: OnEvent | None = None,
-) -> list[Outcome]:
-    """Prepare data sets and say what became of each; one that fails stops none of the others.
+) -> list[FetchOutcome]:
+    """Prepare data sets and return an outcome for each; a failure doesn't stop the others.
 
     Parameters
     ----------
     names : iterable of str
-        Registered names; checked before anything is fetched.
+        Registered names; all are checked before the first download.
     mirror : str, optional
         Folder or URL; default ``SVMBENCH_MIRROR``.
     official : bool, default=True
-        Whether official addresses may be asked after the mirror (None: the rule of a run).
+        True to use official addresses after the mirror (None: as :func:`may_go_online` decides).
     jobs : int, default=1
-        Processes that read and derive. What is cached is found without any.
+        Number of processes that prepare data sets. Cached data sets need none.
     on_done : callable, optional
-        Called with each :class:`Outcome` as soon as there is one, in this process.
+        Called in this process with each :class:`FetchOutcome` as soon as it is known.
     on_event : callable, optional
-        Called with an :class:`Event` at each step, in this process.
+        Called in this process with an :class:`Event` at each step.
 
     Returns
     -------
     outcomes : list of Outcome
-        In the order of `names`, each name once.
+        Outcomes in the order of `names`, each name once.
 
     Raises
     ------
@@ -133,49 +133,49 @@ def fetch_many(
     """
     wanted = list(dict.fromkeys(parse_name(name).base for name in names))
 
-    def tell(event: Event) -> None:
+    def notify(event: Event) -> None:
         if on_event is not None:
             on_event(event)
         if on_done is not None and event.outcome is not None:
             on_done(event.outcome)
 
-    outcomes: dict[str, Outcome] = {}
+    outcomes: dict[str, FetchOutcome] = {}
     todo = []
     for name in wanted:
         facts = prepare.cached_facts(entry(name))
         if facts is not None:
-            outcomes[name] = Outcome(name, "cached", facts=facts)
-            tell(Event("done", name, outcome=outcomes[name]))
+            outcomes[name] = FetchOutcome(name, "cached", facts=facts)
+            notify(Event("done", name, outcome=outcomes[name]))
         else:
             todo.append(name)
     if jobs > 1 and len(todo) > 1:
         prepared = partial(_one, mirror=mirror, official=official)
         for outcome in parallel_map(prepared, todo, jobs):
             outcomes[outcome.name] = outcome
-            tell(Event("done", outcome.name, outcome=outcome))
+            notify(Event("done", outcome.name, outcome=outcome))
     else:
         for name in todo:
-            tell(Event("start", name))
-            outcomes[name] = _one(name, mirror, official, tell)
-            tell(Event("done", name, outcome=outcomes[name]))
+            notify(Event("start", name))
+            outcomes[name] = _one(name, mirror, official, notify)
+            notify(Event("done", name, outcome=outcomes[name]))
     return [outcomes[name] for name in wanted]
 
 
 def _one(
-    name: str, mirror: str | None, official: bool | None, tell: OnEvent | None = None
-) -> Outcome:
+    name: str, mirror: str | None, official: bool | None, notify: OnEvent | None = None
+) -> FetchOutcome:
     started = time.perf_counter()
     progress = None
-    if tell is not None:
+    if notify is not None:
 
         def progress(file: str, done: int, total: int | None) -> None:
-            tell(Event("bytes", name, file, done, total))
+            notify(Event("bytes", name, file, done, total))
 
     url = next((shown_address(file.url) for file in entry(name).files if file.url), "")
     try:
         facts = prepare.ensure(name, mirror, official, progress)
     except DataUnavailableError as error:
-        return Outcome(name, "unavailable", str(error), url, time.perf_counter() - started)
+        return FetchOutcome(name, "unavailable", str(error), url, time.perf_counter() - started)
     except DataError as error:
-        return Outcome(name, "failed", str(error), url, time.perf_counter() - started)
-    return Outcome(name, "prepared", seconds=time.perf_counter() - started, facts=facts)
+        return FetchOutcome(name, "failed", str(error), url, time.perf_counter() - started)
+    return FetchOutcome(name, "prepared", seconds=time.perf_counter() - started, facts=facts)

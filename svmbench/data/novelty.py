@@ -1,7 +1,7 @@
-"""A data set for novelty detection: some classes are normal, the others abnormal and thinned.
+"""Data sets for novelty detection, with normal classes and a sample of the abnormal rows.
 
-A registry's entry may say so (``derivation.novelty``), and so may a config for any data set; which
-rows are kept is decided in one place, :func:`svmbench.data.derive.thinned`.
+An entry of the registry (``derivation.novelty``) or a config may ask for it.
+:func:`svmbench.data.derive.thinned` selects the rows in both cases.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ from svmbench.data.prepare import Dataset, described
 def as_novelty(
     source: Dataset, *, normal: Sequence[str] = (), ratio: float, seed: int = 0
 ) -> Dataset:
-    """Return a data set whose normal rows have the label +1 and whose others are thinned.
+    """Return a data set with the label +1 for normal rows, and a sample of the abnormal rows.
 
-    The rows of a test part are all kept.
+    A test part keeps all rows.
 
     Parameters
     ----------
     source : Dataset
     normal : sequence of str
-        The normal classes, as the data name them; if none is given, that of the label +1 (of more
-        than two classes, the last).
+        Names of the normal classes. By default, the class with the label +1, or the last of more
+        than two classes.
     ratio : float
-        How many abnormal rows are kept for each normal one; all, where there are fewer.
+        Number of abnormal rows for each normal row; if there are fewer, all are kept.
     seed : int, default=0
-        Of their choice.
+        Seed of the random sample.
 
     Raises
     ------
     DataError
-        If a class that is named is not there, or none is left to be abnormal.
+        If a named class doesn't exist, or if no abnormal class is left.
     ValueError
         If the ratio is not a positive number.
     """
@@ -50,7 +50,7 @@ def as_novelty(
         known = ", ".join(names[:12])
         raise DataError(f"{source.name} has no class {missing[0]!r}; its classes are {known}")
     if set(what.normal) == set(names):
-        raise DataError(f"{source.name}: every class is normal, and none is left to be abnormal")
+        raise DataError(f"{source.name}: every class is normal; at least one must be abnormal")
     words = _words(np.asarray(source.y), names)
     keep = np.flatnonzero(thinned(np.isin(words, what.normal), what))
     classes, y = coded(source.name, words[keep], what.normal)
@@ -68,5 +68,5 @@ def as_novelty(
 
 
 def _words(y: np.ndarray, names: list[str]) -> np.ndarray:
-    """Return the class's name of each row."""
+    """Return the name of the class of each row."""
     return np.array(names, dtype=object)[(y > 0).astype(np.intp) if len(names) == 2 else y]

@@ -1,4 +1,4 @@
-"""A user's own file that stays on disk: what a plan has to know of it, from one pass."""
+"""Scan a user's file that stays on disk: its shape, labels and identity, from one pass."""
 
 from __future__ import annotations
 
@@ -16,60 +16,64 @@ from svmbench.data.blocks import open_blocks
 from svmbench.data.prepare import Dataset
 from svmbench.data.userfile import ending_of
 
-#: Labels of so many kinds are no classes: another column was taken for them.
+#: A column with more different values than this can't be the column of labels.
 MOST_CLASSES = 1000
 
-#: How many bytes of text a byte of a compressed file stands for, where memory is estimated.
-UNPACKED = 5
+#: Estimated bytes of text for each byte of a compressed file.
+TEXT_BYTES_PER_COMPRESSED_BYTE = 5
 
-#: While a file is loaded, its text is in memory beside its arrays, each of about the text's size.
-LOADED = 2
+#: Estimated memory for loading a file, in bytes for each byte of text: the text and its arrays.
+LOADING_MEMORY_FACTOR = 2
 
 
 @dataclass(frozen=True)
 class OnDisk:
-    """The inputs of a file that is read in blocks: their shape is known, and nothing else."""
+    """The inputs of a file that is read in blocks; only their shape is known."""
 
     shape: tuple[int, int]
 
 
 def does_not_fit(path: str | Path, memory_gb: float) -> bool:
-    """Whether a file is to be read in blocks, since its arrays don't fit, or are never made.
+    """Return True if a file must be read in blocks: it is too large, or it is a Parquet file.
 
     Parameters
     ----------
     path : str or Path
-        One that is not there fits: that it is missing is said elsewhere.
+        The file. A missing file counts as small; another check reports it.
     memory_gb : float
-        What a process may hold, GiB.
+        Memory limit of a process in GiB.
     """
     place = Path(path)
     if not place.is_file():
         return False
-    size = place.stat().st_size * (1 if place.suffix == ending_of(place) else UNPACKED)
-    too_large = LOADED * size > memory_gb * 2**30 or size > archives.CEILING
+    size = place.stat().st_size * (
+        1 if place.suffix == ending_of(place) else TEXT_BYTES_PER_COMPRESSED_BYTE
+    )
+    too_large = (
+        LOADING_MEMORY_FACTOR * size > memory_gb * 2**30 or size > archives.MOST_UNPACKED_BYTES
+    )
     return too_large or ending_of(place) == ".parquet"
 
 
 def scan(path: str | Path, label_column: int | str | None = None) -> Dataset:
-    """Return a file as a data set whose inputs stay on disk, after a pass that checks all rows.
+    """Read all rows of a file once, and return a data set whose inputs stay on disk.
 
-    A file that has not changed is gone over once a process.
+    A process reads an unchanged file only once.
 
     Parameters
     ----------
     path, label_column
-        As :func:`svmbench.data.open_blocks` takes them.
+        As for :func:`svmbench.data.open_blocks`.
 
     Returns
     -------
     Dataset
-        With `OnDisk` inputs; labels coded as those of any data set.
+        Data set with `OnDisk` inputs and coded labels.
 
     Raises
     ------
     DataError
-        As the blocks do; if there is one class only, or there are too many.
+        If the file is malformed, or has one class only or too many.
     """
     place = open_blocks(path, label_column=label_column).path.resolve()
     size, changed = place.stat().st_size, place.stat().st_mtime_ns
@@ -90,7 +94,7 @@ def scan(path: str | Path, label_column: int | str | None = None) -> Dataset:
 def _scanned(
     place: Path, label_column: int | str | None, _size: int, _changed: int
 ) -> tuple[OnDisk, np.ndarray, list[str], str]:
-    """Return shape, labels, classes and identity of a file as it is now."""
+    """Return the shape, labels, classes and identity of a file in its present state."""
     blocks = open_blocks(place, label_column=label_column)
     found: dict[Any, int] = {}
     codes, width = [], 0

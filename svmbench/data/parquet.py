@@ -1,4 +1,4 @@
-"""Blocks of rows from Parquet files, by pyarrow (``pip install svmbench[blocks]``)."""
+"""Read Parquet files in blocks of rows, by pyarrow (``pip install svmbench[blocks]``)."""
 
 from __future__ import annotations
 
@@ -11,17 +11,19 @@ import numpy as np
 from svmbench.base.errors import DataError, MissingPackageError, suggestion
 from svmbench.data.derive import refuse_long_labels
 
-#: Bytes of the arrays of one block, and the fewest rows that are read at once.
-BLOCK_BYTES, FEWEST_ROWS = 4 << 20, 256
+#: Bytes of the arrays of one block.
+PARQUET_BLOCK_BYTES = 4 << 20
+#: Smallest number of rows of a block.
+FEWEST_BLOCK_ROWS = 256
 
 
-def require() -> Any:
+def require_pyarrow() -> Any:
     """Return pyarrow's module for Parquet.
 
     Raises
     ------
     MissingPackageError
-        With the command that installs it.
+        If pyarrow is missing; the message names the command that installs it.
     """
     try:
         import pyarrow.parquet
@@ -40,7 +42,7 @@ def blocks(
     n_features: int | None,
     on_progress: Callable[[int, int], None] | None,
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield blocks of a file of numeric columns, one of which may be words: the label.
+    """Yield blocks of a file of numeric columns; the label's column may have words.
 
     Parameters
     ----------
@@ -48,17 +50,17 @@ def blocks(
     label_column : int, str or None
         ``"first"``, ``"last"`` (the default), a number from 1 or a column's name.
     n_features : int or None
-        How many features there must be, if that is known.
+        Required number of features, if known.
     on_progress : callable or None
-        Told the bytes of the row groups read so far, and those of the file.
+        Called with the bytes of the row groups read so far, and the bytes of the file.
 
     Raises
     ------
     DataError
-        If the file is damaged or cut off; for a column that is missing, or is neither numbers nor
-        the label; for a null, NaN or infinite value, with its row and column.
+        If the file is damaged or cut off, if a column is missing, if a column other than the label
+        isn't numeric, or if a value is null, NaN or infinite (with row and column).
     """
-    parquet = require()
+    parquet = require_pyarrow()
     import pyarrow as pa
 
     total = path.stat().st_size
@@ -67,7 +69,7 @@ def blocks(
             names = file.schema_arrow.names
             label = _place(names, label_column, path.name)
             _check_columns(file.schema_arrow, label, n_features, path.name)
-            height = max(FEWEST_ROWS, BLOCK_BYTES // (8 * len(names)))
+            height = max(FEWEST_BLOCK_ROWS, PARQUET_BLOCK_BYTES // (8 * len(names)))
             done = 0
             for batch in file.iter_batches(batch_size=height, use_threads=False):
                 yield _arrays(batch, label, done, path.name)
@@ -80,11 +82,11 @@ def blocks(
         raise DataError(f"{path.name}: a column's name is not encoded as UTF-8") from None
     except (pa.ArrowException, OSError) as error:
         said = " ".join(str(error).split()).rstrip(".")[:160]
-        raise DataError(f"{path.name} is no whole Parquet file: {said}") from None
+        raise DataError(f"{path.name} is not a complete Parquet file: {said}") from None
 
 
 def _place(names: list[str], wanted: int | str | None, name: str) -> int:
-    """Return the position of the label's column."""
+    """Return the index of the label's column."""
     if wanted in names:
         return names.index(str(wanted))
     if wanted in (None, "last"):
@@ -109,11 +111,11 @@ def _check_columns(schema: Any, label: int, n_features: int | None, name: str) -
             for is_kind in (kinds.is_floating, kinds.is_integer, kinds.is_boolean)
         )
         if not is_number and place != label:
-            raise DataError(f"{name}, column {field.name!r}: {field.type} is no type of number")
+            raise DataError(f"{name}, column {field.name!r}: {field.type} is not a numeric type")
 
 
 def _arrays(batch: Any, label: int, done: int, name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return a batch's inputs and labels; `done` rows came before it."""
+    """Return the inputs and labels of a batch that follows `done` rows."""
     X = np.empty((batch.num_rows, batch.num_columns - 1))
     features = [place for place in range(batch.num_columns) if place != label]
     for place in range(batch.num_columns):

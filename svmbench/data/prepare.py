@@ -1,6 +1,6 @@
-"""From a name to mapped arrays: fetch, read, derive, check every count, and keep.
+"""Prepare a data set: fetch and read its files, derive its arrays, check them, and cache them.
 
-Nothing is kept before everything fits: checksums, rows, features and class counts.
+Arrays enter the cache only if checksums, rows, features and class counts agree.
 """
 
 from __future__ import annotations
@@ -21,28 +21,28 @@ from filelock import FileLock
 from svmbench.base import paths
 from svmbench.base.errors import CacheError, DataError, DataUnavailableError, suggestion
 from svmbench.data import fetch, idx, libsvm, store, synthetic, tables
-from svmbench.data.derive import Derived, Part, density, derive
+from svmbench.data.derive import Derived, LabelledRows, density, derive
 from svmbench.data.entries import Entry, Reading
 from svmbench.data.registry import Selection, entry, parse_name
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """A prepared data set; its arrays are mapped read-only from the cache.
+    """A prepared data set, with read-only arrays mapped from the cache.
 
     Attributes
     ----------
     name : str
-        As it was asked for, with prefix and parts.
+        The requested name, with rows and parts.
     X : ndarray or csr_array of shape (n_samples, n_features)
         float64, C order or canonical CSR (int32 indices where they fit).
     y : ndarray of shape (n_samples,)
         int64: −1 and +1 for two classes, else 0 … k−1.
     X_test, y_test : as `X` and `y`, or None
-        The test part, if the data set has one.
+        The test part, if there is one.
     facts : dict
         n_samples, n_features, n_test, task, classes (names in the order of the codes), counts,
-        test_counts, density, storage, verified, source, what JSON can hold.
+        test_counts, density, storage, verified, source; values that JSON can hold.
     sha256 : str
         The identity of the arrays' content.
     """
@@ -56,15 +56,15 @@ class Dataset:
     sha256: str
 
 
-#: The registry gives densities with four digits.
+#: Largest difference from the registry's density, which has four digits.
 DENSITY_TOLERANCE = 1e-4
 
-#: ``progress(file name, bytes so far, bytes in all or None)``.
+#: ``progress(file name, bytes so far, total bytes or None)``.
 FileProgress = Callable[[str, int, int | None], None]
 
 
 def load(name: str, *, mirror: str | None = None, official: bool | None = None) -> Dataset:
-    """Return a data set, preparing it first if it isn't cached.
+    """Return a data set; prepare it first if it isn't cached.
 
     Parameters
     ----------
@@ -79,9 +79,9 @@ def load(name: str, *, mirror: str | None = None, official: bool | None = None) 
     UnknownNameError
         If there is no such data set.
     DataUnavailableError
-        If it can't be had here.
+        If a file is unavailable.
     DataError
-        If its files are not what they should be.
+        If a file has wrong content.
     """
     selection = parse_name(name)
     derived, facts = _opened(selection, mirror, official)
@@ -89,7 +89,7 @@ def load(name: str, *, mirror: str | None = None, official: bool | None = None) 
     if start or stop is not None:
         stop = stop if stop is not None else len(derived.y)
         y = derived.y[start:stop]
-        X = store.rows_of(derived.X, start, stop)
+        X = store.row_range(derived.X, start, stop)
         derived = Derived(X, y, derived.X_test, derived.y_test, derived.classes)
         rows = f"{facts['sha256']}[{start}:{stop}]"
         facts = described(derived, {**facts, "sha256": hashlib.sha256(rows.encode()).hexdigest()})
@@ -104,20 +104,20 @@ def ensure(
     official: bool | None = None,
     progress: FileProgress | None = None,
 ) -> dict[str, Any]:
-    """Make sure that a data set is prepared, and return its facts.
+    """Prepare a data set if it isn't cached, and return its facts.
 
     Parameters
     ----------
     name : str
-        A registered name; a prefix or parts may follow it.
+        A registered name, optionally with rows or parts.
     mirror : str, optional
         Folder (searched with its sub-folders) or URL that holds the files by name, plain or
         compressed; default ``SVMBENCH_MIRROR``.
     official : bool, optional
-        Whether official addresses may be asked after the mirror. By default only where no mirror
-        is configured and ``SVMBENCH_OFFLINE`` is not set: a run never goes beyond its mirror.
+        True to use official addresses after the mirror. By default they are used only if no mirror
+        is configured and ``SVMBENCH_OFFLINE`` is not set.
     progress : callable, optional
-        Called with (file name, bytes so far, bytes in all or None) while downloading.
+        Called with (file name, bytes so far, total bytes or None) during downloads.
 
     Raises
     ------
@@ -126,25 +126,25 @@ def ensure(
     """
     one = entry(parse_name(name).base)
     folder = _folder(one)
-    held = store.read(folder)
+    held = store.read_arrays(folder)
     if held is None:
         return _prepared(one, folder, mirror, official, progress)
     return held[1]
 
 
 def cached_facts(one: Entry) -> dict[str, Any] | None:
-    """Return the facts of an entry whose arrays are prepared and unchanged, else None."""
-    held = store.read(_folder(one))
+    """Return the facts of an entry if its arrays are prepared and unchanged, else None."""
+    held = store.read_arrays(_folder(one))
     return None if held is None else held[1]
 
 
 def is_cached(one: Entry) -> bool:
-    """Whether an entry's arrays are prepared, as far as names and sizes tell."""
+    """Return True if an entry's arrays are in the cache, by names and sizes of its files."""
     return store.read_facts(_folder(one)) is not None
 
 
 def _folder(one: Entry, joined: bool = False) -> Path:
-    """Return where an entry lies: keyed by accepted sources, what is done to them, and FORMAT."""
+    """Return the cache folder of an entry; its key covers sources, derivation and format."""
     said = one.model_dump(
         mode="json",
         include={
@@ -162,11 +162,11 @@ def _folder(one: Entry, joined: bool = False) -> Path:
         },
     )
     for file in said["files"]:
-        # Where a file lies changes nothing, unless that alone says which file it is.
+        # The source of a file matters only if no checksum identifies the file.
         where = ("url", "folder", "aliases") if file["sha256"] else ()
         for field in (*where, "rebuilt", "max_bytes"):
             del file[field]
-    key = json.dumps([store.FORMAT, said, joined], sort_keys=True)
+    key = json.dumps([store.CACHE_FORMAT, said, joined], sort_keys=True)
     digest = hashlib.sha256(key.encode()).hexdigest()[:16]
     return paths.cache_dir() / "prepared" / f"{one.name}{'+test' if joined else ''}-{digest}"
 
@@ -176,24 +176,24 @@ def _opened(
 ) -> tuple[Derived, dict[str, Any]]:
     one = entry(selection.base)
     folder = _folder(one)
-    held = store.read(folder)
+    held = store.read_arrays(folder)
     if held is None:
         _prepared(one, folder, mirror, official, None)
-        held = store.read(folder)
+        held = store.read_arrays(folder)
         if held is None:
             raise DataError(f"{one.name}: the prepared arrays in {folder} can't be read back")
     if not selection.with_test:
         return held
     joined_folder = _folder(one, joined=True)
-    joined = store.read(joined_folder)
+    joined = store.read_arrays(joined_folder)
     if joined is None:
         with writing(one.name):
-            joined = store.read(joined_folder)
+            joined = store.read_arrays(joined_folder)
             if joined is None:
                 derived, facts = held
                 whole = _joined(derived)
                 store.write(joined_folder, whole, described(whole, facts))
-                joined = store.read(joined_folder)
+                joined = store.read_arrays(joined_folder)
     assert joined is not None
     return joined
 
@@ -210,17 +210,17 @@ def _joined(derived: Derived) -> Derived:
 
 @contextmanager
 def writing(name: str) -> Iterator[None]:
-    """Hold the lock of whoever writes a data set's prepared arrays.
+    """Hold the lock for writing the prepared arrays of a data set.
 
     Parameters
     ----------
     name : str
-        The data set's.
+        Name of the data set.
 
     Raises
     ------
     CacheError
-        If the cache can't be written: no lock, or no room for what comes under it.
+        If the lock or the files can't be written.
     """
     cache = paths.cache_dir()
     place = cache / "locks" / f"{name}.lock"
@@ -230,7 +230,7 @@ def writing(name: str) -> Iterator[None]:
             yield
     except OSError as error:
         why = error.strerror or str(error)
-        raise CacheError(f"can't write to {cache}: {why}{store.ELSEWHERE}") from error
+        raise CacheError(f"can't write to {cache}: {why}{store.CACHE_HINT}") from error
 
 
 def _prepared(
@@ -240,32 +240,32 @@ def _prepared(
     official: bool | None,
     progress: FileProgress | None,
 ) -> dict[str, Any]:
-    """Prepare an entry under its lock, unless another process did so meanwhile."""
+    """Prepare an entry under its lock, unless another process has prepared it meanwhile."""
     with writing(one.name):
-        held = store.read(folder)
+        held = store.read_arrays(folder)
         if held is not None:
             return held[1]
         if folder.exists():
             warnings.warn(
-                f"{one.name}: the prepared copy was damaged and is made again", stacklevel=3
+                f"{one.name}: the prepared copy was damaged and is prepared again", stacklevel=3
             )
         got = [] if one.builtin else _fetched(one, mirror, official, progress)
-        train, test = _generated(one) if one.builtin else read(one, got)
+        train, test = _generated(one) if one.builtin else read_entry_files(one, got)
         derived = derive(one.name, train, test, one.derivation)
         facts = described(derived, _origin(one, got))
-        check_counts(one, facts)
+        check_entry_counts(one, facts)
         for fetched in got:
             fetch.record(fetched)
         return store.write(folder, derived, facts)
 
 
-def _generated(one: Entry) -> tuple[Part, Part | None]:
-    """Return what the function that an entry names makes of its parameters."""
+def _generated(one: Entry) -> tuple[LabelledRows, LabelledRows | None]:
+    """Call the builtin function of an entry, and return the training and test part."""
     assert one.builtin is not None
     make = synthetic.BUILTINS.get(one.builtin)
     if make is None:
         near = suggestion(one.builtin, list(synthetic.BUILTINS))
-        raise DataError(f"{one.name}: there is no builtin {one.builtin!r}{near}")
+        raise DataError(f"{one.name}: unknown builtin {one.builtin!r}{near}")
     try:
         synthetic.refuse_large(one.parameters)
         return make(**one.parameters)
@@ -279,20 +279,20 @@ def _fetched(
 ) -> list[fetch.Fetched]:
     got = []
     for file in one.files:
-        tell = None
+        report = None
         if progress is not None:
 
-            def tell(
+            def report(
                 done: int, total: int | None, name: str = file.name, to: FileProgress = progress
             ) -> None:
                 to(name, done, total)
 
-        got.append(fetch.get(one, file, mirror=mirror, official=official, progress=tell))
+        got.append(fetch.get(one, file, mirror=mirror, official=official, progress=report))
     return got
 
 
 def _origin(one: Entry, got: list[fetch.Fetched]) -> dict[str, Any]:
-    """Return what the facts say of where the bytes are from and how far they are verified."""
+    """Return the facts about the source and the verification of the files."""
     if not got:
         return {
             "task": one.task,
@@ -311,7 +311,7 @@ def _origin(one: Entry, got: list[fetch.Fetched]) -> dict[str, Any]:
 
 
 def described(derived: Derived, facts: dict[str, Any]) -> dict[str, Any]:
-    """Return `facts` with what the arrays themselves say: rows, classes, counts, density."""
+    """Return `facts` with the facts of the arrays: rows, classes, counts, density."""
     said = {
         **facts,
         "n_samples": int(derived.X.shape[0]),
@@ -330,18 +330,18 @@ def described(derived: Derived, facts: dict[str, Any]) -> dict[str, Any]:
 
 
 def _counts(y: np.ndarray, n_classes: int) -> list[int]:
-    """Return the rows of each class in one pass: a file may have as many classes as rows."""
+    """Return the number of rows of each class, in one pass."""
     codes = (y + 1) // 2 if n_classes == 2 else y
     return [int(count) for count in np.bincount(codes, minlength=n_classes)]
 
 
-def check_counts(one: Entry, facts: dict[str, Any]) -> None:
-    """Compare a data set's rows, features and class counts with what its entry expects.
+def check_entry_counts(one: Entry, facts: dict[str, Any]) -> None:
+    """Compare rows, features and class counts of a data set with those of its entry.
 
     Raises
     ------
     DataError
-        Naming every count that differs.
+        If a count differs; the message names every such count.
     """
     wrong = []
     for what, expected in (
@@ -353,22 +353,24 @@ def check_counts(one: Entry, facts: dict[str, Any]) -> None:
     ):
         found = facts.get(what, [])
         if found != expected:
-            wrong.append(f"{what} is {found} where {expected} is expected")
+            wrong.append(f"{what} is {found} instead of {expected}")
     if one.density is not None and abs(facts["density"] - one.density) > DENSITY_TOLERANCE:
-        wrong.append(f"density is {facts['density']} where {one.density} is expected")
+        wrong.append(f"density is {facts['density']} instead of {one.density}")
     if wrong:
         raise DataError(f"{one.name}: {'; '.join(wrong)}")
 
 
-def read(one: Entry, got: list[fetch.Fetched]) -> tuple[Part, Part | None]:
-    """Read an entry's files and return its training and test part.
+def read_entry_files(
+    one: Entry, got: list[fetch.Fetched]
+) -> tuple[LabelledRows, LabelledRows | None]:
+    """Read the files of an entry; return the training and the test part.
 
     Parameters
     ----------
     one : Entry
-        Says how the files read.
+        The entry, with the format of its files.
     got : list of Fetched
-        Their bytes, in the entry's order.
+        Bytes of the files, in the order of the entry.
 
     Raises
     ------
@@ -395,65 +397,71 @@ def read(one: Entry, got: list[fetch.Fetched]) -> tuple[Part, Part | None]:
             _encoded_together([fetched], reading)[0]
             for fetched, reading in zip(got, readings, strict=True)
         ]
-    parts: dict[str, list[Part]] = {"train": [], "test": []}
+    parts: dict[str, list[LabelledRows]] = {"train": [], "test": []}
     for fetched, piece in zip(got, pieces, strict=True):
         parts[fetched.file.part].append(piece)
     return _stacked(parts["train"]), _stacked(parts["test"]) if parts["test"] else None
 
 
-def _rows(one: Entry, fetched: fetch.Fetched, reading: Reading) -> Part:
-    X, labels = libsvm.parse(fetched.content, fetched.file.name, sort_indices=reading.sort_indices)
-    # A file doesn't say how many features there are; without dropped ones the entry does.
+def _rows(one: Entry, fetched: fetch.Fetched, reading: Reading) -> LabelledRows:
+    X, labels = libsvm.parse_libsvm(
+        fetched.content, fetched.file.name, sort_indices=reading.sort_indices
+    )
+    # A LIBSVM file doesn't state the number of features; the entry does, without dropped ones.
     n_features = one.n_features + len(set(one.derivation.drop_features))
     if X.shape[1] > n_features:
         raise DataError(
             f"{one.name}: {fetched.file.name} has the index {X.shape[1]} "
-            f"where {n_features} features are expected"
+            f"but {n_features} features are expected"
         )
-    return Part(sp.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], n_features)), labels)
+    return LabelledRows(
+        sp.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], n_features)), labels
+    )
 
 
-def _encoded_together(got: list[fetch.Fetched], reading: Reading) -> list[Part]:
+def _encoded_together(got: list[fetch.Fetched], reading: Reading) -> list[LabelledRows]:
     frames = []
     for fetched in got:
         skip = reading.skip_lines + fetched.file.skip_lines
         own = reading.model_copy(update={"skip_lines": skip})
-        frames.append(tables.read(fetched.content, fetched.file.name, own))
+        frames.append(tables.read_table(fetched.content, fetched.file.name, own))
     return [
-        Part(X, labels)
+        LabelledRows(X, labels)
         for X, labels in tables.samples(frames, [fetched.file.name for fetched in got], reading)
     ]
 
 
-def _images(one: Entry, got: list[fetch.Fetched]) -> tuple[Part, Part | None]:
-    found: dict[str, Part] = {}
+def _images(one: Entry, got: list[fetch.Fetched]) -> tuple[LabelledRows, LabelledRows | None]:
+    found: dict[str, LabelledRows] = {}
     for part in ("train", "test"):
-        held = {f.file.role: idx.read(f.content, f.file.name) for f in got if f.file.part == part}
+        held = {
+            f.file.role: idx.read_idx(f.content, f.file.name) for f in got if f.file.part == part
+        }
         if not held:
             continue
         images, labels = held["samples"], held["labels"]
         if labels.ndim != 1 or len(images) != len(labels):
             raise DataError(
-                f"{one.name}: {len(images):,} images and {labels.size:,} labels do not fit together"
+                f"{one.name}: {len(images):,} images don't match {labels.size:,} labels"
             )
         rows = sp.csr_array(images.reshape(len(images), -1))
-        found[part] = Part(rows.astype(np.float64), labels)
+        found[part] = LabelledRows(rows.astype(np.float64), labels)
     return found["train"], found.get("test")
 
 
-def _stacked(pieces: list[Part]) -> Part:
+def _stacked(pieces: list[LabelledRows]) -> LabelledRows:
     if len(pieces) == 1:
         return pieces[0]
     labels = np.concatenate([piece.labels for piece in pieces])
     if sp.issparse(pieces[0].X):
-        return Part(sp.csr_array(sp.vstack([p.X for p in pieces], format="csr")), labels)
-    return Part(np.vstack([piece.X for piece in pieces]), labels)
+        return LabelledRows(sp.csr_array(sp.vstack([p.X for p in pieces], format="csr")), labels)
+    return LabelledRows(np.vstack([piece.X for piece in pieces]), labels)
 
 
 def why_unavailable(name: str, mirror: str | None = None, official: bool | None = None) -> str:
-    """Return why a data set can't be had here, one sentence, or "" if it can (or may) be.
+    """Return why a data set is unavailable, in one sentence, or "" if it may be available.
 
-    No byte is read: a file that lies on the mirror counts as there, whatever is in it.
+    No file is read: a file on the mirror counts as available, whatever its content.
     """
     one = entry(parse_name(name).base)
     if one.builtin or is_cached(one) or fetch.may_go_online(mirror, official):
@@ -470,18 +478,18 @@ def why_unavailable(name: str, mirror: str | None = None, official: bool | None 
                 said = f"the mirror has no {file.name}"
             except DataUnavailableError as error:
                 said = str(error)
-        return f"{one.name}: {fetch.why_missing(one, file, said)}"
+        return f"{one.name}: {fetch.missing_reason(one, file, said)}"
     return ""
 
 
 def status(name: str, mirror: str | None = None) -> str:
-    """Return where a data set would come from: the first place that has it.
+    """Return the source of a data set: the first place that has all its files.
 
     Returns
     -------
     status : str
-        ``"cached"``, ``"built-in"`` (generated, or scikit-learn's), ``"mirror"``, ``"official"``
-        (its address alone) or ``"nowhere"`` (not on the mirror, and no official address).
+        ``"cached"``, ``"built-in"`` (generated, or shipped with scikit-learn), ``"mirror"``,
+        ``"official"`` (official addresses only) or ``"nowhere"`` (neither mirror nor address).
     """
     one = entry(parse_name(name).base)
     if is_cached(one):

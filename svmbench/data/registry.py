@@ -1,10 +1,9 @@
-"""What ``datasets.toml`` says: every data set's files, derivation, expected counts and sources.
+"""Read the registry of data sets: files, derivations, expected counts and sources.
 
-The file has one table a data set. An entry may be ``based_on`` another: it then starts from that
-entry's fields and replaces those it names (``mnist-1-vs-7`` is ``mnist`` with two classes kept).
-Everything is checked when the registry is read, so that a mistake is one sentence that names the
-data set and the field. Data sets of one's own are entries of the same form in files that the
-environment variable ``SVMBENCH_DATASETS`` names.
+``datasets.toml`` has one table for each data set. An entry may be ``based_on`` another entry: it
+inherits the fields that it doesn't set (``mnist-1-vs-7`` is ``mnist`` with two classes kept).
+All entries are checked when the registry is read; an error names the data set and the field.
+``SVMBENCH_DATASETS`` names further files with entries of the same form.
 """
 
 from __future__ import annotations
@@ -22,17 +21,16 @@ from svmbench.base.toml_source import count_values, read_toml
 from svmbench.base.validation_messages import none_of, sentence
 from svmbench.data.entries import Entry, Statement, Strict
 
-#: Values of all entries together, with what they have from those that they are based on; those
-#: that ship have 4,500.
-MOST_VALUES = 100_000
+#: Largest number of values in all entries, with inherited values; the shipped entries have 4,500.
+MOST_REGISTRY_VALUES = 100_000
 
-#: Mistakes that are told; entries after so many are not looked at.
-MOST_PROBLEMS = 500
+#: After this many mistakes, the remaining entries are not read.
+MOST_REPORTED_PROBLEMS = 500
 
 
 @cache
 def _read(places: tuple[Path, ...]) -> dict[str, Entry]:
-    """Return the entries of all files; later ones may use the origins and entries of earlier."""
+    """Return the entries of all files; a file may use origins and entries of earlier files."""
     raw: dict[str, Any] = {}
     origins: dict[str, Any] = {}
     entries: dict[str, Entry] = {}
@@ -42,15 +40,15 @@ def _read(places: tuple[Path, ...]) -> dict[str, Entry]:
         own = _parsed(place)
         own_origins = own.pop("origin", {})
         if not _is_table_of_tables(own_origins):
-            problems.append(f"{place.name}: origin: should be a table of tables")
+            problems.append(f"{place.name}: origin: must be a table of tables")
             own_origins = {}
         origins |= own_origins
         for name in own:
             if name in raw:
-                problems.append(f"{place.name}: {name}: is registered already")
+                problems.append(f"{place.name}: {name}: is already registered")
             elif not isinstance(own[name], dict):
                 problems.append(
-                    f"{place.name}: {_shown(name)}: should be a table, not {_shown(own[name])}"
+                    f"{place.name}: {_shown(name)}: must be a table, not {_shown(own[name])}"
                 )
         new = [name for name in own if name not in raw and isinstance(own[name], dict)]
         raw |= {name: own[name] for name in new}
@@ -58,12 +56,12 @@ def _read(places: tuple[Path, ...]) -> dict[str, Entry]:
             try:
                 resolved = _resolved(name, raw, origins)
                 n_values += count_values(resolved)
-                if n_values > MOST_VALUES or len(problems) > MOST_PROBLEMS:
+                if n_values > MOST_REGISTRY_VALUES or len(problems) > MOST_REPORTED_PROBLEMS:
                     too_many = (
-                        f"with this entry there are more than {MOST_VALUES:,} values, those that"
-                        " entries have from others counted"
-                        if n_values > MOST_VALUES
-                        else "the entries from here on are not looked at"
+                        f"with this entry there are more than {MOST_REGISTRY_VALUES:,} values,"
+                        " inherited values included"
+                        if n_values > MOST_REGISTRY_VALUES
+                        else "the remaining entries were not checked"
                     )
                     problems.append(f"{place.name}: {_shown(name)}: {too_many}")
                     break
@@ -79,7 +77,7 @@ def _read(places: tuple[Path, ...]) -> dict[str, Entry]:
 
 @cache
 def _stated(places: tuple[Path, ...], folders: tuple[Path, ...]) -> dict[str, Entry]:
-    """Return the entries of all files with what the papers in some folders print of them."""
+    """Return the entries of all files, with the printed counts in the papers' folders."""
     entries = dict(_read(places))
     known = paper_folders.papers()
     problems = [
@@ -93,7 +91,7 @@ def _stated(places: tuple[Path, ...], folders: tuple[Path, ...]) -> dict[str, En
         for name, printed in paper.datasets.items():
             where = f"{paper.key}/paper.toml: datasets: {_shown(name)}"
             if name not in entries:
-                if not paper.ships:  # of those that ship a test sees it
+                if not paper.ships:  # a test checks the shipped papers
                     problems.append(f"{where}: no such data set is registered")
                 continue
             try:
@@ -101,7 +99,7 @@ def _stated(places: tuple[Path, ...], folders: tuple[Path, ...]) -> dict[str, En
             except ValidationError as error:
                 problems += [f"{where}: {sentence(one)}" for one in error.errors()]
     if problems:
-        raise ConfigError(problems[:MOST_PROBLEMS])
+        raise ConfigError(problems[:MOST_REPORTED_PROBLEMS])
     for name, own in stated.items():
         one = entries[name]
         entries[name] = one.model_copy(update={"papers": {**own, **one.papers}})
@@ -118,7 +116,7 @@ def _shown(value: Any) -> str:
 
 
 def _sentences(name: str, error: ValidationError) -> list[str]:
-    """Return a sentence for each field that a model refuses, with what stands there."""
+    """Return a sentence for each invalid field, with its value."""
     said = []
     for found in error.errors():
         where = ".".join(_shown(part).strip("'") for part in found["loc"])
@@ -128,7 +126,7 @@ def _sentences(name: str, error: ValidationError) -> list[str]:
 
 
 def _parsed(place: Path) -> dict[str, Any]:
-    """Return what a file holds, when every text in it is fit for a terminal."""
+    """Return the content of a file, after a check that its texts are printable."""
     try:
         return read_toml(place, place.name)
     except OSError as error:
@@ -138,7 +136,7 @@ def _parsed(place: Path) -> dict[str, Any]:
 
 
 def _resolved(name: str, raw: dict[str, Any], origins: dict[str, Any]) -> dict[str, Any]:
-    """Return an entry's fields with those of its origin and of the entry it is based on."""
+    """Return the fields of an entry, with those inherited from its origin and its base."""
     own = dict(raw[name])
     base = own.pop("based_on", None)
     if base is not None:
@@ -156,26 +154,26 @@ def _resolved(name: str, raw: dict[str, Any], origins: dict[str, Any]) -> dict[s
     return {**inherited, **own, "name": name}
 
 
-def check_name(name: str) -> None:
-    """Raise for a name that means no data set.
+def check_dataset_name(name: str) -> None:
+    """Raise an error if a name selects no data set.
 
     Raises
     ------
     UnknownNameError
-        If there is no such data set, with the nearest that exists.
+        If there is no such data set; the message suggests the most similar name.
     ConfigError
-        If its parts or rows don't exist.
+        If the parts or rows of the name don't exist.
     """
     parse_name(name)
 
 
 def registry() -> dict[str, Entry]:
-    """Return every entry by name: of ``datasets.toml``, ``SVMBENCH_DATASETS``, papers' folders.
+    """Return all entries by name: ``datasets.toml``, ``SVMBENCH_DATASETS`` and papers' folders.
 
     Raises
     ------
     ConfigError
-        With one sentence for each mistake in the files.
+        If a file has mistakes; the message has a sentence for each.
     """
     folders = tuple(one.folder for one in paper_folders.papers().values())
     own = (folder / "datasets.toml" for folder in folders)
@@ -189,12 +187,12 @@ def names() -> list[str]:
 
 
 def entry(name: str) -> Entry:
-    """Return the entry of a registered name, without prefix or parts.
+    """Return the entry of a registered name without rows or parts.
 
     Raises
     ------
     UnknownNameError
-        With the nearest name that exists.
+        If the name is unknown; the message suggests the most similar name.
     """
     known = registry()
     if name not in known:
@@ -217,7 +215,7 @@ def names_of_paper(paper: str) -> list[str]:
     Raises
     ------
     UnknownNameError
-        With the nearest paper that exists.
+        If the paper is unknown; the message suggests the most similar one.
     """
     known = papers()
     if paper not in known:
@@ -226,7 +224,7 @@ def names_of_paper(paper: str) -> list[str]:
 
 
 class Selection(Strict):
-    """A name taken apart: ``ijcnn1+test[:90000]`` is base, both parts, rows 0 up to 90,000."""
+    """The parts of a name: ``ijcnn1+test[:90000]`` has a base, both parts, and a range of rows."""
 
     base: str
     with_test: bool = False
@@ -235,7 +233,7 @@ class Selection(Strict):
 
     @property
     def whole(self) -> bool:
-        """Whether it is the registered data set itself."""
+        """True if the selection is the whole registered data set."""
         return not self.with_test and self.start is None and self.stop is None
 
 
@@ -245,7 +243,7 @@ _NAME = re.compile(
 
 
 def parse_name(name: str) -> Selection:
-    """Take a data set's name apart into base, parts and rows.
+    """Split the name of a data set into base, parts and rows.
 
     Parameters
     ----------
@@ -255,15 +253,15 @@ def parse_name(name: str) -> Selection:
     Raises
     ------
     ConfigError
-        If the name has another form, an empty range, or more rows than there are.
+        If the name is malformed, or if the range is empty or too large.
     UnknownNameError
         If there is no such data set.
     """
     match = _NAME.fullmatch(name)
     if match is None:
         raise ConfigError(
-            f"{name!r} is no data set name; a name may be followed by '+test' and by rows as in "
-            "'a9a[:6414]'"
+            f"{name!r} is not the name of a data set; a name may end with '+test' and with "
+            "rows as in 'a9a[:6414]'"
         )
     one = entry(match["base"])
     with_test = match["test"] is not None

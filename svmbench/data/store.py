@@ -1,12 +1,12 @@
-"""The prepared cache: a folder a data set, arrays as .npy that are mapped, never read.
+"""The cache of prepared data sets: one folder each, with memory-mapped .npy files.
 
-A folder is written under a temporary name and renamed when it is whole, so that it is there
-completely or not at all. ``meta.json`` holds every file's size and the sha256 of the arrays'
-content; a folder whose files have other sizes or another content was damaged, and is prepared
-again.
+A folder is written under a temporary name and renamed when it is complete. ``meta.json`` holds the
+size of every file and the sha256 of the arrays' content. If a size or the content differs, the
+folder is damaged and the data set is prepared again.
 
-Content is hashed (0.9 GB/s) each time that a small set is opened, and once in a process for a large
-one. Workers trust large ones: their parent hashed them when it made the plan.
+The content of a small data set is hashed (0.9 GB/s) each time it is opened; that of a large one
+once in a process. Workers don't hash large data sets, because their parent has hashed them for the
+plan.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from svmbench.base import paths
 from svmbench.base.errors import CacheError
 from svmbench.data.derive import Derived
 
-#: What to do about a cache that can't be written.
-ELSEWHERE = " (SVMBENCH_CACHE names another place)"
+#: Hint in errors about an unwritable cache.
+CACHE_HINT = " (SVMBENCH_CACHE names another place)"
 
-#: Part of every key: raise it when the layout or the meaning of prepared arrays changes.
-FORMAT = 1
+#: Part of every cache key; raise it after a change of the layout or meaning of prepared arrays.
+CACHE_FORMAT = 1
 
-#: Sets of more bytes than this are not hashed at each opening.
-ALWAYS_HASHED = 8 << 20
+#: Data sets with more bytes than this are hashed once in a process.
+MOST_BYTES_HASHED_AT_OPENING = 8 << 20
 
 _MOST_META = 1 << 24
 _REQUIRED_FACTS: dict[str, type | tuple[type, ...]] = {
@@ -50,47 +50,47 @@ _REQUIRED_FACTS: dict[str, type | tuple[type, ...]] = {
     "verified": str,
 }
 
-#: Large folders whose content this process has hashed, by the state of their files.
+#: States of the large folders whose content this process has hashed.
 _hashed: set[tuple[Any, ...]] = set()
 _trusts_large = False
 
 
 def trust_large_sets() -> None:
-    """Have this process take large sets as they are, since the one that started it hashed them."""
+    """Don't hash large data sets in this process; its parent has hashed them."""
     global _trusts_large
     _trusts_large = True
 
 
 def write(folder: Path, derived: Derived, facts: dict[str, Any]) -> dict[str, Any]:
-    """Write a data set into `folder` and return its facts, completed.
+    """Write a data set into `folder`; return its facts with the checksum.
 
-    The caller holds the data set's lock: two writers would remove each other's work.
+    The caller must hold the lock of the data set: two writers would remove each other's files.
 
     Parameters
     ----------
     folder : Path
-        Must not exist, or is replaced.
+        Target folder; an existing folder is replaced.
     derived : Derived
         The arrays.
     facts : dict
-        What JSON can hold; ``"sha256"`` is added, the identity of the arrays' content.
+        Values that JSON can hold; ``"sha256"`` of the arrays' content is added.
 
     Raises
     ------
     CacheError
-        If it can't be written (a full disk, a read-only folder); nothing is left behind.
+        If writing fails (a full disk, a read-only folder); no file is left behind.
     """
     try:
         return _write(folder, derived, facts)
     except OSError as error:
-        # NumPy's error for a short write has no number, and so no text of its own.
+        # NumPy's error for a short write has no errno and no message.
         why = error.strerror or "the disk is full or a file may not be as large"
-        raise CacheError(f"can't write {folder}: {why}{ELSEWHERE}") from error
+        raise CacheError(f"can't write {folder}: {why}{CACHE_HINT}") from error
 
 
 def _write(folder: Path, derived: Derived, facts: dict[str, Any]) -> dict[str, Any]:
     folder.parent.mkdir(parents=True, exist_ok=True)
-    for left in folder.parent.glob(f".{folder.name}-*"):  # by a process that was killed
+    for left in folder.parent.glob(f".{folder.name}-*"):  # left by a killed process
         shutil.rmtree(left, ignore_errors=True)
     temporary = folder.with_name(f".{folder.name}-{os.getpid()}-{uuid4().hex[:8]}")
     temporary.mkdir()
@@ -148,9 +148,9 @@ def _identity(arrays: dict[str, np.ndarray], shapes: dict[str, list[int]]) -> st
 
 
 def read_facts(folder: Path) -> dict[str, Any] | None:
-    """Return the facts of a prepared data set, or None if it isn't there or lacks a file.
+    """Return the facts of a prepared data set, or None if a file is missing.
 
-    The arrays' content is not looked at; see :func:`read`.
+    The content of the arrays is not checked; see :func:`read_arrays`.
     """
     meta = _meta(folder)
     return None if meta is None else dict(meta["facts"])
@@ -176,8 +176,8 @@ def _meta(folder: Path) -> dict[str, Any] | None:
     return meta if said and shaped and whole else None
 
 
-def read(folder: Path) -> tuple[Derived, dict[str, Any]] | None:
-    """Map a prepared data set's arrays read-only; None if it isn't there or is damaged."""
+def read_arrays(folder: Path) -> tuple[Derived, dict[str, Any]] | None:
+    """Map the arrays of a prepared data set read-only; return None if it is missing or damaged."""
     meta = _meta(folder)
     if meta is None:
         return None
@@ -192,7 +192,7 @@ def read(folder: Path) -> tuple[Derived, dict[str, Any]] | None:
         X_test = y_test = None
         if "X_test" in meta["shapes"]:
             X_test, y_test = _assembled("X_test", arrays, meta["shapes"]), arrays["y_test"]
-    except Exception:  # whatever a damaged file makes of itself, it is made again
+    except Exception:  # any error of a damaged file: prepare again
         return None
     facts = meta["facts"]
     if (len(y), X.shape[1]) != (facts["n_samples"], facts["n_features"]):
@@ -201,8 +201,8 @@ def read(folder: Path) -> tuple[Derived, dict[str, Any]] | None:
 
 
 def _is_unchanged(folder: Path, arrays: dict[str, np.ndarray], meta: dict[str, Any]) -> bool:
-    """Whether the arrays' content is what the facts say: that it is."""
-    large = sum(array.nbytes for array in arrays.values()) > ALWAYS_HASHED
+    """Return True if the content of the arrays agrees with the checksum."""
+    large = sum(array.nbytes for array in arrays.values()) > MOST_BYTES_HASHED_AT_OPENING
     if not large:
         return _identity(arrays, meta["shapes"]) == str(meta["facts"]["sha256"])
     if _trusts_large:
@@ -229,17 +229,17 @@ def _assembled(
 def csr_view(
     data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: tuple[int, int]
 ) -> sp.csr_array:
-    """Return CSR over the given arrays without copying; their indices are sorted and unique."""
+    """Return a CSR array over arrays with sorted, unique indices, without a copy."""
     X = sp.csr_array((data, indices, indptr), shape=shape, copy=False)
-    # scipy copies a view that is much smaller than what it is a view of; these shall stay mapped.
+    # The constructor of scipy would copy a view that is much smaller than its mapped base.
     X.data, X.indices, X.indptr = data, indices, indptr
     X.has_sorted_indices = True
     X.has_canonical_format = True
     return X
 
 
-def rows_of(X: Any, start: int, stop: int) -> Any:
-    """Return rows `start` up to `stop`, as views of the mapped arrays."""
+def row_range(X: Any, start: int, stop: int) -> Any:
+    """Return the rows from `start` to `stop` as views of the mapped arrays."""
     if not sp.issparse(X):
         return X[start:stop]
     first, last = int(X.indptr[start]), int(X.indptr[stop])

@@ -1,4 +1,4 @@
-"""Files of rows and columns: comma, semicolon, blanks or tabs between, the label in any column."""
+"""Read tables of rows and columns with any separator, and encode them as inputs and labels."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ import pandas as pd
 from svmbench.base.errors import DataError, suggestion
 from svmbench.data.derive import MOST_DENSE_BYTES, refuse_long_labels
 from svmbench.data.entries import Reading
-from svmbench.data.libsvm import check_text, lines_of
+from svmbench.data.libsvm import check_text, text_lines
 
-#: Columns of a table: each takes a tenth of a millisecond, however few rows there are.
-MOST_COLUMNS = 100_000
+#: Largest number of columns of a table; each column takes at least 0.1 ms.
+MOST_TABLE_COLUMNS = 100_000
 
-#: The most words of a column that become features of their own, and the bytes that these may take
-#: for a row where all rows take more than `MOST_DENSE_BYTES`.
-MOST_WORDS = 1000
-MOST_BYTES_A_ROW = 512
+#: Largest number of different words in a column for one-hot encoding.
+MOST_ONE_HOT_WORDS = 1000
+#: If all rows take more than `MOST_DENSE_BYTES`, the one-hot features of a row may take this many.
+MOST_ONE_HOT_BYTES_PER_ROW = 512
 
 
-def read(content: bytes, name: str, reading: Reading) -> pd.DataFrame:
-    """Read a file into a frame of stripped words, without turning any into numbers.
+def read_table(content: bytes, name: str, reading: Reading) -> pd.DataFrame:
+    """Read a file into a frame of stripped words, without conversion to numbers.
 
     Parameters
     ----------
     content : bytes
         The uncompressed file.
     name : str
-        What to call the file in an error.
+        Name of the file in errors.
     reading : Reading
         Separator, header and lines to skip.
 
@@ -52,7 +52,7 @@ def read(content: bytes, name: str, reading: Reading) -> pd.DataFrame:
         frame = pd.read_csv(
             io.BytesIO(content),
             sep=r"\s+" if reading.separator == "whitespace" else reading.separator,
-            header=None,  # pandas would rename a name that is there twice
+            header=None,  # pandas would rename a repeated name
             skiprows=reading.skip_lines,
             dtype=object,
             keep_default_na=False,
@@ -79,24 +79,24 @@ def read(content: bytes, name: str, reading: Reading) -> pd.DataFrame:
 
 
 def refuse_many_columns(content: bytes, name: str, reading: Reading) -> None:
-    """Raise for a first row of more columns than a table may have."""
-    lines = (line for line in islice(lines_of(content), reading.skip_lines, None) if line.strip())
+    """Raise an error if the first row has too many columns."""
+    lines = (line for line in islice(text_lines(content), reading.skip_lines, None) if line.strip())
     first = next(lines, b"")
     blanks = reading.separator == "whitespace"
     found = len(first.split()) if blanks else 1 + first.count(reading.separator.encode())
-    if found > MOST_COLUMNS:
+    if found > MOST_TABLE_COLUMNS:
         raise DataError(
-            f"{name} has {found:,} columns, more than the {MOST_COLUMNS:,} of a table; LIBSVM's"
-            " format takes any number"
+            f"{name} has {found:,} columns; a table may have {MOST_TABLE_COLUMNS:,}. Use LIBSVM's"
+            " format, which has no such limit"
         )
 
 
 def _named(frame: pd.DataFrame, name: str) -> pd.DataFrame:
-    """Return the frame without its first row, which names the columns."""
+    """Return the frame with its first row as the names of the columns."""
     header = pd.Index(frame.iloc[0].astype(str))
     if header.has_duplicates:
         twice = header[header.duplicated()][0]
-        raise DataError(f"{name}: the header has the column {twice[:40]!r} twice")
+        raise DataError(f"{name}: the header names the column {twice[:40]!r} twice")
     frame = frame.iloc[1:]
     frame.columns = header
     return frame
@@ -110,11 +110,11 @@ def _stripped(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _refuse_short_rows(frame: pd.DataFrame, content: bytes, name: str, separator: str) -> None:
-    """Raise for a row that ends too early: pandas fills it up with empty words."""
+    """Raise an error for a short row, which pandas would fill with empty words."""
     suspects = set(frame.index[(frame.iloc[:, -1] == "").to_numpy()])
     if not suspects:
         return
-    for number, stored in enumerate(lines_of(content), start=1):
+    for number, stored in enumerate(text_lines(content), start=1):
         if number not in suspects:
             continue
         line = stored.decode()
@@ -124,18 +124,18 @@ def _refuse_short_rows(frame: pd.DataFrame, content: bytes, name: str, separator
                 if separator == "whitespace"
                 else next(csv.reader([line], delimiter=separator, skipinitialspace=True))
             )
-        except csv.Error as error:  # a word longer than it takes
+        except csv.Error as error:  # a word that is too long for csv
             raise DataError(f"{name}, line {number}: {error}") from None
         if len(words) < frame.shape[1]:
             raise DataError(f"{name}, line {number}: the row has fewer columns than the others")
 
 
 def _line_numbers(content: bytes, n_rows: int, reading: Reading) -> pd.Index:
-    """Return the line of each row: blank lines don't make rows."""
-    lines = enumerate(lines_of(content), start=1)
+    """Return the line number of each row; blank lines are no rows."""
+    lines = enumerate(text_lines(content), start=1)
     is_filled = (i for i, line in lines if i > reading.skip_lines and line and not line.isspace())
     filled = np.fromiter(is_filled, dtype=np.int64)
-    if len(filled) != n_rows:  # a quoted cell goes over several lines
+    if len(filled) != n_rows:  # a quoted cell spans several lines
         return pd.RangeIndex(1 + reading.skip_lines, 1 + reading.skip_lines + n_rows)
     return pd.Index(filled)
 
@@ -143,14 +143,14 @@ def _line_numbers(content: bytes, n_rows: int, reading: Reading) -> pd.Index:
 def samples(
     frames: list[pd.DataFrame], names: list[str], reading: Reading
 ) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Turn a data set's frames into inputs and labels.
+    """Convert the frames of a data set to inputs and labels.
 
-    The frames are encoded together, so that a word has one number in training and test rows.
+    All frames are encoded together, so that a word has the same number in training and test rows.
 
     Parameters
     ----------
     frames : list of DataFrame
-        What :func:`read` returned, training files first.
+        Results of :func:`read_table`, training files first.
     names : list of str
         The files' names, for errors.
     reading : Reading
@@ -164,8 +164,8 @@ def samples(
     Raises
     ------
     DataError
-        For an unknown column, a word without a number (line and column named), a missing value
-        where none is allowed, or files of unequal width.
+        For an unknown column, a word without an encoding (with line and column), an unexpected
+        missing value, or files of unequal width.
     """
     widths = {frame.shape[1] for frame in frames}
     if len(widths) > 1:
@@ -201,7 +201,7 @@ def samples(
 
 
 def column_of(frame: pd.DataFrame, key: int | str, name: str) -> Any:
-    """Return the frame's own key of a column given by number, name, "first" or "last"."""
+    """Return the frame's key of a column, which is given by number, name, "first" or "last"."""
     if key in ("first", "last") and key not in frame.columns:
         return frame.columns[0 if key == "first" else -1]
     if key in frame.columns:
@@ -232,22 +232,22 @@ def _encoded(
     feature: Any,
     names: list[str],
 ) -> list[np.ndarray]:
-    """Return one feature's columns for each part: one column, or one a word for one-hot."""
+    """Return the encoded columns of a feature for each part: one, or one per word for one-hot."""
     if rule in ("alphabetical", "one-hot"):
         words = sorted(set().union(*(set(part) for part in parts)))
         if reading.missing in words and reading.incomplete != "category":
             raise DataError(f"{names[0]}, column {feature}: there are missing values")
         if rule == "one-hot":
-            if len(words) > MOST_WORDS:
+            if len(words) > MOST_ONE_HOT_WORDS:
                 raise DataError(
-                    f"{names[0]}, column {feature}: {len(words):,} different words, more than the"
-                    f" {MOST_WORDS:,} that one-hot encoding takes"
+                    f"{names[0]}, column {feature}: {len(words):,} different words; one-hot"
+                    f" encoding allows {MOST_ONE_HOT_WORDS:,}"
                 )
-            most = max(MOST_DENSE_BYTES, MOST_BYTES_A_ROW * len(parts[0]))
+            most = max(MOST_DENSE_BYTES, MOST_ONE_HOT_BYTES_PER_ROW * len(parts[0]))
             if 8 * len(words) * sum(map(len, parts)) > most:
                 raise DataError(
-                    f"{names[0]}, column {feature}: {len(words):,} different words in so many rows"
-                    f" would take more than {most >> 20:,} MiB one-hot"
+                    f"{names[0]}, column {feature}: {len(words):,} different words would take more"
+                    f" than {most >> 20:,} MiB with one-hot encoding"
                 )
             return [
                 np.column_stack([(part == word).to_numpy(dtype=np.float64) for word in words])
@@ -263,12 +263,12 @@ def _encoded(
 
 
 def _numbers(parts: list[pd.DataFrame], reading: Reading, names: list[str]) -> list[np.ndarray]:
-    """Return the columns of plain numbers of each part, all at once: there may be many."""
+    """Convert all numeric columns of each part at once."""
     found: list[np.ndarray] = []
     for part in parts:
         words = part.to_numpy(dtype=object)
         flat = pd.Series(words.ravel(), dtype=object)
-        # Underscores are digits' separators to Python and words to everyone else.
+        # Python accepts underscores in numbers; other programs don't.
         plain = flat.where(~flat.str.contains("_", regex=False).astype(bool), "")
         numbers = pd.to_numeric(plain, errors="coerce").to_numpy(dtype=np.float64, copy=True)
         numbers[~np.isfinite(numbers)] = np.nan

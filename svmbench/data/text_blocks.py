@@ -1,4 +1,4 @@
-"""Blocks of rows from pieces of text: LIBSVM's format, and tables."""
+"""Read blocks of rows from pieces of text, in LIBSVM's format or as tables."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from svmbench.base.errors import DataError
 from svmbench.data import libsvm, tables
 from svmbench.data.derive import refuse_long_labels
 from svmbench.data.entries import Reading
-from svmbench.data.text_rows import MOST_A_BYTE, parse_rows
+from svmbench.data.text_rows import MOST_VALUES_PER_BYTE, parse_rows
 
-#: How many times the values of the last piece there is room for in the next.
-MORE = 1.05
+#: The arrays of a piece have room for this many times the values of the piece before.
+ARRAY_GROWTH_FACTOR = 1.05
 
 
 def libsvm_blocks(
@@ -25,33 +25,33 @@ def libsvm_blocks(
 ) -> Iterator[tuple[Any, np.ndarray]]:
     """Yield a block for each piece of LIBSVM text that has rows.
 
-    A block is dense where every row of it, and of those before it, has every feature; else CSR.
+    A block is dense if every row so far has every feature; else it is CSR.
 
     Parameters
     ----------
     pieces : iterable of bytes
         Whole lines, with a newline at the end of each piece.
     name : str
-        What to call the file in an error.
+        Name of the file in errors.
     n_features : int or None
-        The highest index that there may be, if it is known.
+        Highest allowed index, if known.
     sort_indices : bool, default=False
 
     Raises
     ------
     DataError
-        As :func:`svmbench.data.libsvm.parse` does, or for an index above `n_features`.
+        As :func:`svmbench.data.libsvm.parse_libsvm`, and for an index above `n_features`.
     """
     line, width, may_be_dense = 1, n_features or 0, True
-    begun, blank, expected = False, True, MOST_A_BYTE
+    begun, blank, expected = False, True, MOST_VALUES_PER_BYTE
     for number, piece in enumerate(pieces):
         blank &= not piece.strip()
         rows = _Rows(libsvm.check_encoding(piece, name) if number == 0 else piece, expected)
         line += rows.read(name, line, n_features, sort_indices=sort_indices, begun=begun)
         if not rows.n_rows:
             continue
-        expected = min(MOST_A_BYTE, MORE * rows.n_values / len(piece))
-        # Dense blocks of one width, or one that has to grow: that of CSR blocks can.
+        expected = min(MOST_VALUES_PER_BYTE, ARRAY_GROWTH_FACTOR * rows.n_values / len(piece))
+        # Dense blocks must have one width; the width of CSR blocks may grow.
         may_be_dense &= rows.is_full and (rows.width == width or not (begun or n_features))
         width, begun = max(width, rows.width), True
         yield rows.matrix(width, dense=may_be_dense), rows.labels[: rows.n_rows]
@@ -60,11 +60,11 @@ def libsvm_blocks(
 
 
 class _Rows:
-    """The rows of one piece of text, in arrays that grow where more values come than expected."""
+    """The rows of one piece of text, in arrays that grow if needed."""
 
     def __init__(self, piece: bytes, expected: float) -> None:
         self.piece = piece
-        # A lone carriage return ends a line, too.
+        # A carriage return alone also ends a line.
         most_rows = piece.count(b"\n") + piece.count(b"\r")
         self.labels = np.empty(most_rows)
         self.indptr = np.empty(most_rows + 1, dtype=np.int32)
@@ -80,7 +80,7 @@ class _Rows:
     ) -> int:
         """Fill the arrays, and return the number of lines.
 
-        `line` is the number of the first of them; `begun` says whether there were rows before.
+        `line` is the number of the first line; `begun` is True if there were rows before.
         """
         text = np.frombuffer(self.piece, dtype=np.uint8)
         most = n_features or libsvm.MAX_INDEX
@@ -105,11 +105,11 @@ class _Rows:
             end, lines = after, lines + 1
 
     def _has_grown_for(self, line: int, after: int) -> bool:
-        """Whether there was no room for a line; there is now, for it and all that come after."""
+        """Grow the arrays for all remaining lines if a line doesn't fit; True if they grew."""
         n = self.n_values
-        if n + int(MOST_A_BYTE * (after - line)) + 1 <= len(self.values):
+        if n + int(MOST_VALUES_PER_BYTE * (after - line)) + 1 <= len(self.values):
             return False
-        room = n + int(MOST_A_BYTE * (len(self.piece) - line)) + 1
+        room = n + int(MOST_VALUES_PER_BYTE * (len(self.piece) - line)) + 1
         self.indices, self.values = (
             np.concatenate([held[:n], np.empty(room - n, dtype=held.dtype)])
             for held in (self.indices, self.values)
@@ -131,7 +131,7 @@ class _Rows:
 
     @property
     def width(self) -> int:
-        """The highest index."""
+        """Highest index."""
         return int(self.indices[: self.n_values].max()) + 1 if self.n_values else 0
 
     def matrix(self, width: int, *, dense: bool) -> Any:
@@ -153,7 +153,7 @@ def table_blocks(
     Parameters
     ----------
     pieces : iterable of bytes
-        Whole lines; no cell goes over several.
+        Whole lines; no cell spans several lines.
     name : str
     n_features : int or None
     reading : Reading
@@ -162,13 +162,13 @@ def table_blocks(
     Raises
     ------
     DataError
-        As :func:`svmbench.data.load_file` does for tables, or for another number of features.
+        As :func:`svmbench.data.load_file` for tables, and for a wrong number of features.
     """
     line, header, width, begun, blank = 1, b"", n_features, False, True
     for number, piece in enumerate(pieces):
         blank &= not piece.strip()
         text = libsvm.check_encoding(piece, name) if number == 0 else piece
-        while reading.header and text and not header.strip():  # blank lines may come before it
+        while reading.header and text and not header.strip():  # skip blank lines before the header
             header, _, text = text.partition(b"\n")
             header += b"\n"
             line += 1
@@ -192,7 +192,7 @@ def table_blocks(
 
 
 def as_numbers(labels: np.ndarray) -> np.ndarray:
-    """Return labels as float64 where all are numbers, else as they are."""
+    """Return labels as float64 if all are numbers, else unchanged."""
     try:
         return labels.astype(np.float64)
     except ValueError:
@@ -202,7 +202,7 @@ def as_numbers(labels: np.ndarray) -> np.ndarray:
 def _fast_table(
     text: bytes, header: bytes, name: str, reading: Reading
 ) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return a piece's rows by pandas' parser of numbers; None where there is anything else."""
+    """Read the rows of a piece by pandas' parser of numbers; return None if there are words."""
     options: dict[str, Any] = {
         "sep": r"\s+" if reading.separator == "whitespace" else reading.separator,
         "header": None,
@@ -227,9 +227,9 @@ def _fast_table(
 def _slow_table(
     text: bytes, header: bytes, name: str, line: int, reading: Reading
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return a piece's rows as a whole table's are read, or say which line of it is wrong."""
-    # Blank lines for those before it, so that what is said has the number of its line.
+    """Read the rows of a piece like a whole table; raise an error for a wrong line."""
+    # Blank lines stand for the lines before, so that errors have the right line number.
     before = header + b"\n" * (line - 1 - bool(header))
-    frame = tables.read(before + text, name, reading)
+    frame = tables.read_table(before + text, name, reading)
     ((X, labels),) = tables.samples([frame], [name], reading)
     return X, labels

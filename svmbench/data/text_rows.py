@@ -1,7 +1,7 @@
-"""The compiled loop that reads LIBSVM text: as fast as memory allows, and every number exact.
+"""The compiled loop that reads LIBSVM text, with correctly rounded numbers.
 
-It reads what every LIBSVM program writes. At a line that it can't read, it stops and says so: the
-slow pass of :mod:`svmbench.data.libsvm` then reads that line, or says what is wrong with it.
+The loop stops at a line in an unusual form. The slow pass of :mod:`svmbench.data.libsvm` then reads
+this line or raises an error for it.
 """
 
 from __future__ import annotations
@@ -12,35 +12,35 @@ import numpy as np
 
 from svmbench.base.compiled import compiled, inlined
 
-#: Ten to the power of k is exact in float64 up to this k.
+#: Largest k for which 10**k is exact in float64.
 EXACT_POWER = 22
 
-#: Mantissas up to this are exact in float64.
+#: Largest mantissa that is exact in float64.
 EXACT_MANTISSA = np.uint64(2**53)
 
-#: Digits that a mantissa in 64 bits may have.
+#: Largest number of decimal digits that fit into 64 bits.
 MOST_DIGITS = 19
 
-#: The most values that a byte of text can stand for: ``1:1`` and a blank.
-MOST_A_BYTE = 1 / 4
+#: Largest number of values per byte of text: a value takes at least ``1:1`` and a blank.
+MOST_VALUES_PER_BYTE = 1 / 4
 
-#: Powers of ten that the sum of two float64 holds to 106 bits, with room to multiply.
-WIDEST = 270
+#: Largest power of ten that a sum of two float64 holds to 106 bits, with room to multiply.
+LARGEST_TABLE_POWER = 270
 
 
 def _powers() -> np.ndarray:
     """Return 10**k, k = -WIDEST … WIDEST, as unevaluated sums of two float64, shape (…, 2)."""
-    held = np.empty((2 * WIDEST + 1, 2))
-    for k in range(-WIDEST, WIDEST + 1):
+    held = np.empty((2 * LARGEST_TABLE_POWER + 1, 2))
+    for k in range(-LARGEST_TABLE_POWER, LARGEST_TABLE_POWER + 1):
         power = Fraction(10) ** k
-        held[k + WIDEST, 0] = float(power)
-        held[k + WIDEST, 1] = float(power - Fraction(float(power)))
+        held[k + LARGEST_TABLE_POWER, 0] = float(power)
+        held[k + LARGEST_TABLE_POWER, 1] = float(power - Fraction(float(power)))
     return held
 
 
 POWERS = _powers()
 
-#: Bytes that matter.
+#: Bytes of the format.
 TAB, NEWLINE, RETURN, SPACE, HASH, PLUS, MINUS, POINT, ZERO, COLON, BIG_E, SMALL_E = (
     np.uint8(ord(sign)) for sign in "\t\n\r #+-.0:Ee"
 )
@@ -52,17 +52,17 @@ SPLITTER = 134217729.0
 
 @inlined
 def long_value(mantissa: np.uint64, power: int) -> tuple[float, bool]:
-    """Return ``mantissa * 10**power`` rounded, and whether it is sure to be the nearest float64.
+    """Compute ``mantissa * 10**power``; return it, and True if it surely is the nearest float64.
 
-    As a product of sums of two float64, to about 100 bits; what is closer than that to the middle
-    between two numbers is not sure.
+    The product of sums of two float64 has about 100 bits. A result closer than that to the middle
+    between two float64 is not sure.
     """
     high = float(mantissa)
     # float(mantissa) may be 2**64, which no unsigned integer is.
     if high >= 1.8446744073709550e19:
         return 0.0, False
     low = float(np.int64(mantissa - np.uint64(high)))
-    p, p_low = POWERS[power + WIDEST, 0], POWERS[power + WIDEST, 1]
+    p, p_low = POWERS[power + LARGEST_TABLE_POWER, 0], POWERS[power + LARGEST_TABLE_POWER, 1]
     product = high * p
     t = SPLITTER * high
     a = t - (t - high)
@@ -80,7 +80,7 @@ def long_value(mantissa: np.uint64, power: int) -> tuple[float, bool]:
 
 @inlined
 def number_at(text: np.ndarray, p: int) -> tuple[float, int, bool]:
-    """Return the number that begins at `p`, the place after it, and whether there is one."""
+    """Read the number at `p`; return it, the place after it, and True if it is valid."""
     negative = text[p] == MINUS
     if negative or text[p] == PLUS:
         p += 1
@@ -102,7 +102,7 @@ def number_at(text: np.ndarray, p: int) -> tuple[float, int, bool]:
             c = text[p] - ZERO
         power = after - p
         digits += p - after
-    if digits > MOST_DIGITS:  # unless they begin with zeros
+    if digits > MOST_DIGITS:  # leading zeros don't count
         q = start
         while text[q] == ZERO or text[q] == POINT:
             digits -= text[q] == ZERO
@@ -126,12 +126,12 @@ def number_at(text: np.ndarray, p: int) -> tuple[float, int, bool]:
         power += -exponent if below else exponent
     value, sure = 0.0, True
     if mantissa <= EXACT_MANTISSA and -EXACT_POWER <= power <= EXACT_POWER:
-        # Both are exact, so that what they make is rounded once (Clinger 1990).
-        ten = POWERS[abs(power) + WIDEST, 0]
+        # Both factors are exact, so the product is rounded once (Clinger 1990).
+        ten = POWERS[abs(power) + LARGEST_TABLE_POWER, 0]
         value = float(mantissa) / ten if power < 0 else float(mantissa) * ten
     elif mantissa == np.uint64(0):
         value = 0.0
-    elif -WIDEST <= power <= WIDEST:
+    elif -LARGEST_TABLE_POWER <= power <= LARGEST_TABLE_POWER:
         value, sure = long_value(mantissa, power)
     else:
         sure = False
@@ -140,7 +140,7 @@ def number_at(text: np.ndarray, p: int) -> tuple[float, int, bool]:
 
 @inlined
 def is_end(c: np.uint8) -> bool:
-    """Return whether the row ends at a byte: at the line's end, or at a comment."""
+    """Return True for a byte that ends a row: the end of the line, or a comment."""
     return c in (NEWLINE, RETURN, HASH)
 
 
@@ -155,24 +155,24 @@ def parse_rows(
     indices: np.ndarray,
     values: np.ndarray,
 ) -> tuple[int, int, int, bool]:
-    """Read lines of ``label index:value …`` into CSR arrays, up to the first that is unusual.
+    """Read lines of ``label index:value …`` into CSR arrays.
 
-    Or the first that the arrays have no room for.
+    Stop at the first line in an unusual form, and at a line that doesn't fit into the arrays.
 
     Parameters
     ----------
     text : ndarray of uint8
         Whole lines; the last byte is a newline.
     start : int
-        Where the first line begins.
+        Position of the first line.
     rows : int
         Rows that the arrays hold already.
     most_index : int
-        The highest index that there may be.
+        Highest allowed index.
     labels, indptr : ndarray
-        Filled after those rows; of a row for each line, and ``indptr[0] = 0``.
+        Filled after the existing rows; they have room for a row per line, and ``indptr[0] = 0``.
     indices, values : ndarray
-        Filled after those rows' values. Indices count from 0 there.
+        Filled after the existing values. Indices count from 0.
 
     Returns
     -------
@@ -183,7 +183,7 @@ def parse_rows(
     lines : int
         Lines read.
     full : bool
-        Whether each of their rows has all indices from 1 up to the same last one.
+        True if each row has all indices from 1 to the same last index.
     """
     p, end, n, lines = start, len(text), indptr[rows], 0
     width, full = -1, True

@@ -1,4 +1,4 @@
-"""A user's own file as a data set, with the same checks as a registered one."""
+"""Load a user's file as a data set, with the checks of registered data sets."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 from svmbench.base import paths
 from svmbench.base.errors import DataError
 from svmbench.data import fetch, libsvm, store, tables
-from svmbench.data.archives import SUFFIXES, decompressed
-from svmbench.data.derive import Part, derive
+from svmbench.data.archives import COMPRESSION_SUFFIXES, decompressed
+from svmbench.data.derive import LabelledRows, derive
 from svmbench.data.entries import Derivation, Reading
 from svmbench.data.prepare import Dataset, described, writing
 
@@ -28,10 +28,10 @@ def load_file(
     positive: tuple[str, ...] = (),
     sort_indices: bool = False,
 ) -> Dataset:
-    """Return a user's own file as a data set.
+    """Load a user's file as a data set.
 
     A name ending in .csv, .tsv or .data (before .xz, .bz2 or .gz) is a table, anything else a
-    LIBSVM file; giving `label_column` or `separator` makes it a table whatever its name.
+    LIBSVM file. With `label_column` or `separator`, the file is a table whatever its name.
 
     Parameters
     ----------
@@ -40,22 +40,22 @@ def load_file(
     label_column : int or str, optional
         A table's label: ``"first"``, ``"last"``, a number from 1 or a header's name. Default: last.
     separator : str, optional
-        A character or ``"whitespace"``; default by the name's ending, else a comma.
+        A character or ``"whitespace"``; by default derived from the ending of the name, or a comma.
     header : bool, optional
-        Whether the first row names the columns; default: whether `label_column` is a name.
+        True if the first row names the columns; by default True if `label_column` is a name.
     missing : str, optional
         The word that stands for a missing value.
     incomplete : {"refuse", "drop", "mean"}, default="refuse"
-        What to do with rows that have missing values.
+        Treatment of rows with missing values.
     positive : tuple of str, default=()
         Classes that become +1, all others −1.
     sort_indices : bool, default=False
-        Accept a LIBSVM file whose indices are out of order, and sort them.
+        True to accept and sort indices of a LIBSVM file that are out of order.
 
     Raises
     ------
     DataError
-        If there is no such file or it can't be read; with line and column.
+        If the file is missing or malformed; with line and column.
     """
     place = Path(path)
     content = decompressed(fetch.regular(place), place.name)
@@ -69,24 +69,24 @@ def load_file(
         sort_indices=sort_indices,
     )
     what = Derivation(positive=positive)
-    said = [store.FORMAT, reading.model_dump_json(), what.model_dump_json()]
+    said = [store.CACHE_FORMAT, reading.model_dump_json(), what.model_dump_json()]
     digest = hashlib.sha256(content)
     sha256 = digest.hexdigest()
     digest.update("\n".join(map(str, said)).encode())
     folder = paths.cache_dir() / "prepared" / f"file-{digest.hexdigest()[:24]}"
-    held = store.read(folder)
+    held = store.read_arrays(folder)
     if held is None:
         with writing(folder.name):
             _prepared(place.name, content, sha256, reading, what, folder)
-        held = store.read(folder)
+        held = store.read_arrays(folder)
         assert held is not None
     derived, facts = held
     return Dataset(str(path), derived.X, derived.y, None, None, facts, facts["sha256"])
 
 
 def ending_of(place: Path) -> str:
-    """Return the ending of a file's name before that of its compression: ``".csv"``."""
-    return place.with_suffix("").suffix if place.suffix in SUFFIXES else place.suffix
+    """Return the ending of a file's name without the ending of its compression: ``".csv"``."""
+    return place.with_suffix("").suffix if place.suffix in COMPRESSION_SUFFIXES else place.suffix
 
 
 def reading_of(
@@ -99,12 +99,12 @@ def reading_of(
     incomplete: str = "refuse",
     sort_indices: bool = False,
 ) -> Reading:
-    """Return how a user's own file is read, as :func:`load_file` has it.
+    """Return the format of a user's file from the arguments of :func:`load_file`.
 
     Raises
     ------
     DataError
-        If `incomplete` is none of its words.
+        If `incomplete` is not an allowed word.
     """
     if incomplete not in ("refuse", "drop", "mean"):
         raise DataError(f"incomplete must be 'refuse', 'drop' or 'mean', not {incomplete!r}")
@@ -125,7 +125,7 @@ def reading_of(
 def _prepared(
     name: str, content: bytes, sha256: str, reading: Reading, what: Derivation, folder: Path
 ) -> None:
-    if store.read(folder) is not None:  # another process was first
+    if store.read_arrays(folder) is not None:  # another process has prepared it
         return
     derived = derive(name, parse_file(content, name, reading), None, what)
     facts: dict[str, Any] = {
@@ -137,22 +137,22 @@ def _prepared(
     store.write(folder, derived, described(derived, facts))
 
 
-def parse_file(content: bytes, name: str, reading: Reading) -> Part:
+def parse_file(content: bytes, name: str, reading: Reading) -> LabelledRows:
     """Return the rows and labels of one file's bytes.
 
     Raises
     ------
     DataError
-        If it is malformed; with line and column.
+        If the file is malformed; with line and column.
     """
     if reading.format == "libsvm":
-        X, labels = libsvm.parse(content, name, sort_indices=reading.sort_indices)
+        X, labels = libsvm.parse_libsvm(content, name, sort_indices=reading.sort_indices)
         if X.shape[1] == 0:
-            raise DataError(f"{name} has labels and no features")
-        return Part(X, labels)
-    frame = tables.read(content, name, reading)
+            raise DataError(f"{name} has labels but no features")
+        return LabelledRows(X, labels)
+    frame = tables.read_table(content, name, reading)
     (X, labels), *_ = tables.samples([frame], [name], reading)
-    return Part(X, labels)
+    return LabelledRows(X, labels)
 
 
 __all__ = ["ending_of", "load_file", "parse_file", "reading_of"]

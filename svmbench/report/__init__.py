@@ -1,5 +1,5 @@
-"""From records to tables and plots: reads a run folder and nothing else.
+"""Build tables and plots from the records of a run folder.
 
-``builder.build(run_dir)`` writes every table and plot that the run's ``plan.json`` asks for, byte
-for byte the same from the same records. This module imports nothing: verdicts need no plots.
+``builder.build(run_dir)`` writes every table and plot in the run's ``plan.json``; the same records
+give the same bytes. This module imports nothing, because verdicts need no plots.
 """

@@ -1,4 +1,4 @@
-"""Arrays that a cell has left in ``artifacts/<key>.npz``, for plots."""
+"""Read the arrays that a cell has kept in ``artifacts/<key>.npz`` for plots."""
 
 from __future__ import annotations
 
@@ -15,35 +15,35 @@ from svmbench.base.errors import DamagedResultsError
 from svmbench.base.escape import line
 from svmbench.base.files import read_bytes
 
-#: The most bytes that a file of arrays may have, as stored and unpacked; a grid of 1,000 × 1,000
-#: values has 8 MB.
-MOST_BYTES = 256 << 20
+#: Largest size of a file of arrays in bytes, stored and unpacked; a grid of 1,000 × 1,000 values
+#: has 8 MB.
+MOST_ARTIFACT_BYTES = 256 << 20
 
 
 def read_arrays(path: Path) -> dict[str, np.ndarray]:
-    """Return the arrays of a file by name; nothing in it is ever executed.
+    """Return the arrays of a file by name, without executing anything in the file.
 
     Raises
     ------
     svmbench.base.errors.DamagedResultsError
-        If it can't be read, is no archive of arrays of numbers, words or truth values, or unpacks
-        to more than `MOST_BYTES`.
+        If it can't be read, isn't an archive of arrays of numbers, words or truth values, or
+        unpacks to more than `MOST_ARTIFACT_BYTES`.
     """
     try:
-        content = read_bytes(path, MOST_BYTES, within=path.parent.parent)
+        content = read_bytes(path, MOST_ARTIFACT_BYTES, within=path.parent.parent)
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            # A member never yields more than the size that stands here, whatever it holds.
+            # zipfile never yields more bytes than this stated size.
             unpacked = sum(member.file_size for member in archive.infolist())
-        if unpacked > MOST_BYTES:
-            raise ValueError(f"it holds more than {MOST_BYTES:,} bytes")
+        if unpacked > MOST_ARTIFACT_BYTES:
+            raise ValueError(f"it holds more than {MOST_ARTIFACT_BYTES:,} bytes")
         with np.load(io.BytesIO(content), allow_pickle=False) as found:
             arrays = {name: np.asarray(found[name]) for name in found.files}
     except OSError as error:
         raise unusable(path, error.strerror or str(error)) from error
     except (
         *(ValueError, KeyError, EOFError, TypeError, IndexError, OverflowError, MemoryError),
-        # An array's header is read as Python's text; the last error is zipfile's for a password
-        # and for a way of packing that it doesn't know.
+        # NumPy parses the header of an array as Python text. zipfile raises the last error for a
+        # password and for an unknown compression method.
         *(SyntaxError, tokenize.TokenError, zipfile.BadZipFile, zlib.error, lzma.LZMAError),
         RuntimeError,
     ) as error:
@@ -55,5 +55,5 @@ def read_arrays(path: Path) -> dict[str, np.ndarray]:
 
 
 def unusable(path: Path, why: str) -> DamagedResultsError:
-    """Return the error that a file of arrays can't be drawn."""
+    """Return the error for a file of arrays that can't be drawn."""
     return DamagedResultsError(f"can't draw {line(str(path), 400)}: {line(why, 200)}")

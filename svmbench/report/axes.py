@@ -1,4 +1,4 @@
-"""What the kinds of plot share: colours that read in greyscale, points with spreads, log ticks."""
+"""Shared parts of the kinds of plot: colours for greyscale, points with spreads, log ticks."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from svmbench.report.curves import Panel, Series
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Okabe and Ito's colours, ordered so that neighbours also differ in lightness; marker, line style
-# and hatch change with them.
+# Okabe and Ito's colours, ordered so that neighbours also differ in lightness. Markers, line styles
+# and hatches change with the colours.
 COLOURS = ("#000000", "#D55E00", "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#7F7F7F")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 LINES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 3)), "-")
@@ -20,7 +20,7 @@ HATCHES = ("", "///", "", "...", "xxx", "\\\\\\", "---", "ooo")
 
 
 def errors(series: Series) -> list[list[float]] | None:
-    """Return how far each point's spread reaches down and up; None where no point has one."""
+    """Return the lengths of all error bars, down and up; None if no point has a spread."""
     if all(point.low == point.high for point in series.points):
         return None
     return [
@@ -32,11 +32,11 @@ def errors(series: Series) -> list[list[float]] | None:
 def draw_points(
     axes: Axes, series: Series, style: int, *, line: bool, hollow: bool, text: str
 ) -> None:
-    """Draw a series' points with their spread; those of a busy machine are hollow."""
+    """Draw the points of a series with error bars; hollow markers show disturbed times."""
     style %= len(COLOURS)
     xs, ys = [p.x for p in series.points], [p.y for p in series.points]
     colour = COLOURS[style]
-    # A spread down to zero or below has no place on a logarithmic axis: it is cut there.
+    # A logarithmic axis can't show an error bar down to zero: cut it.
     axes.errorbar(
         xs,
         ys,
@@ -58,7 +58,7 @@ def draw_points(
 
 
 def draw_crossings(axes: Axes, panel: Panel) -> None:
-    """Ring the points at which two series cross, and write beside each where that is."""
+    """Draw a ring around each crossing of two series, with its x beside it."""
     for x, y in panel.crossed:
         axes.plot(
             [x], [y], linestyle="none", marker="o", markersize=11, markerfacecolor="none",
@@ -71,12 +71,12 @@ def draw_crossings(axes: Axes, panel: Panel) -> None:
 
 
 def categories(panel: Panel) -> list[Any]:
-    """Return the places of a panel's points on an axis without numbers."""
+    """Return the categories of the points of a panel, in their order."""
     return list(dict.fromkeys(point.x for series in panel.series for point in series.points))
 
 
 def log_ticks(axes: Axes, which: str) -> None:
-    """Label a logarithmic axis in plain numbers, few enough not to collide."""
+    """Label a logarithmic axis with plain numbers that don't overlap."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     axis = axes.xaxis if which == "x" else axes.yaxis

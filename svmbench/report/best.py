@@ -1,7 +1,7 @@
-"""Which solver is the best at what: the values of a table that compete, told from the others.
+"""Find the best solver for each metric among the comparable values of a table.
 
-Values compete where they are of one metric and differ in their solver alone. A mean over some of
-the folds, a time that other work disturbed, and the parts of a race compete with nothing.
+Values are comparable if they have the same metric and differ in the solver only. A mean over some
+folds, a disturbed time, and the parts of a race are never compared.
 """
 
 from __future__ import annotations
@@ -12,32 +12,32 @@ from typing import Any
 
 from svmbench.report import wording
 from svmbench.report.races import VERSUS
-from svmbench.report.records import TRAIN, Run
-from svmbench.report.tables import Entry, Table
+from svmbench.report.records import TRAIN_PREFIX, Run
+from svmbench.report.tables import Table, TableEntry
 
-#: Where an entry stands: its row, its column and its metric.
-Place = tuple[tuple[Any, ...], tuple[Any, ...], str]
+#: The place of an entry: its row, its column and its metric.
+EntryPlace = tuple[tuple[Any, ...], tuple[Any, ...], str]
 
 
 @dataclass(frozen=True)
 class Contest:
-    """The values of one metric that differ in their solver alone.
+    """Values of one metric that differ in the solver only.
 
     Attributes
     ----------
     metric : str
     values : dict of str to (Place, float)
-        By solver; at least two.
+        Place and value of each solver; at least two.
     higher : bool
-        Whether more is better.
+        True if higher values are better.
     """
 
     metric: str
-    values: Mapping[str, tuple[Place, float]]
+    values: Mapping[str, tuple[EntryPlace, float]]
     higher: bool
 
     def first(self) -> list[str]:
-        """Return the solvers whose value is the best, as far as it is printed."""
+        """Return the solvers with the best printed value."""
         best = (max if self.higher else min)(value for _, value in self.values.values())
         shown = wording.number(self.metric, best)
         return [
@@ -47,7 +47,7 @@ class Contest:
         ]
 
     def ranks(self) -> dict[str, float]:
-        """Return each solver's place among them, 1 for the best; equals share the mean."""
+        """Return the rank of each solver, 1 for the best; ties share the mean rank."""
         sign = -1.0 if self.higher else 1.0
         costs = {solver: sign * value for solver, (_, value) in self.values.items()}
         return {
@@ -59,20 +59,20 @@ class Contest:
 
 
 def is_higher_better(run: Run, metric: str) -> bool | None:
-    """Return whether more of a metric is better; None where neither more nor less is."""
+    """Return True if higher values of a metric are better, False if lower ones are, else None."""
     if metric.endswith(("_s", "_mb")):
         return False
-    declared = run.scores.get(metric.removeprefix(TRAIN), {}).get("better")
+    declared = run.scores.get(metric.removeprefix(TRAIN_PREFIX), {}).get("better")
     return None if declared not in {"higher", "lower"} else declared == "higher"
 
 
 def contests(run: Run, table: Table, *, allow_contended: bool = False) -> Iterator[Contest]:
-    """Yield every group of values of a table that compete, in the order of its rows."""
+    """Yield every group of comparable values of a table, in the order of the rows."""
     for metric in dict.fromkeys(metric for _, metric in table.columns):
         higher = is_higher_better(run, metric)
         if higher is None:
             continue
-        found: dict[tuple[Any, ...], dict[str, tuple[Place, float]]] = {}
+        found: dict[tuple[Any, ...], dict[str, tuple[EntryPlace, float]]] = {}
         for row in table.row_keys:
             for column, shown in table.columns:
                 place = (row, column, metric)
@@ -88,8 +88,8 @@ def contests(run: Run, table: Table, *, allow_contended: bool = False) -> Iterat
                 yield Contest(metric, values, higher)
 
 
-def best_places(run: Run, table: Table, *, allow_contended: bool = False) -> set[Place]:
-    """Return where the best values of a table stand."""
+def best_places(run: Run, table: Table, *, allow_contended: bool = False) -> set[EntryPlace]:
+    """Return the places of the best values of a table."""
     return {
         contest.values[solver][0]
         for contest in contests(run, table, allow_contended=allow_contended)
@@ -97,7 +97,7 @@ def best_places(run: Run, table: Table, *, allow_contended: bool = False) -> set
     }
 
 
-def _competes(entry: Entry, allow_contended: bool) -> bool:
+def _competes(entry: TableEntry, allow_contended: bool) -> bool:
     summary = entry.summary
     if summary.value is None or summary.partial or not entry.cell.solver:
         return False

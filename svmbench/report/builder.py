@@ -1,4 +1,4 @@
-"""Building everything that a run folder's plan asks for."""
+"""Build all tables and plots in the plan of a run folder."""
 
 from __future__ import annotations
 
@@ -11,32 +11,32 @@ from svmbench.base.errors import DamagedResultsError
 from svmbench.base.files import remove, write_bytes, write_text
 from svmbench.report.curves import Curves, exponents_csv, read_plot, trace_curves
 from svmbench.report.kinds import kind_of
-from svmbench.report.plots import ENDINGS, draw
+from svmbench.report.plots import PLOT_ENDINGS, draw_plot
 from svmbench.report.provenance import describe_environment, used_environments
 from svmbench.report.records import Run, read_run
-from svmbench.report.tables import Table, lay_out, markdown, read_spec, wide_csv
+from svmbench.report.tables import Table, lay_out, read_spec, table_markdown, wide_csv
 from svmbench.report.tidy import tidy_lines
 from svmbench.report.wording import quantity
 
 
 @dataclass(frozen=True)
 class BuiltReport:
-    """What `build` wrote.
+    """The files that `build` wrote.
 
     Attributes
     ----------
     tidy : Path
         ``table.csv``.
     joined : Path
-        ``tables.md``, all tables with what stands beside them.
+        ``tables.md``: all tables with captions and notes.
     tables : dict of str to tuple of Path
-        CSV and Markdown of every table by its name.
+        CSV and Markdown file of each table, by name.
     plots : dict of str to tuple of Path
-        SVG and PNG of every plot that has a point, by its name.
+        SVG and PNG file of each plot with points, by name.
     exponents : dict of str to Path
-        CSV of the fitted exponents of every scaling plot by its name.
+        CSV file of the fitted exponents of each scaling plot, by name.
     notes : tuple of str
-        Oddities of the records, one sentence each; also in ``tables.md``.
+        Irregularities of the records, one sentence each; also in ``tables.md``.
     """
 
     tidy: Path
@@ -48,7 +48,7 @@ class BuiltReport:
 
     @property
     def files(self) -> list[Path]:
-        """Every file written."""
+        """All written files."""
         several = [*self.tables.values(), *self.plots.values()]
         tables_and_plots = (path for paths in several for path in paths)
         return [self.tidy, self.joined, *tables_and_plots, *self.exponents.values()]
@@ -56,14 +56,14 @@ class BuiltReport:
 
 @dataclass(frozen=True)
 class Content:
-    """A run folder with everything laid out that its plan asks for.
+    """The contents of a run folder, arranged as tables and plots.
 
     Attributes
     ----------
     run : Run
     tables : list of Table
     curves : list of Curves
-        Of every plot.
+        The curves of every plot.
     """
 
     run: Run
@@ -72,12 +72,12 @@ class Content:
 
 
 def read_content(run_dir: Path, *, allow_contended: bool = False) -> Content:
-    """Read a run folder and lay out its tables and plots.
+    """Read a run folder and arrange its tables and plots.
 
     Raises
     ------
     ResultsError
-        If the folder is no run folder, or its plan asks for something impossible.
+        If the folder isn't a run folder, or its plan can't be fulfilled.
     """
     run = read_run(run_dir)
     plan_name = str(run.path / "plan.json")
@@ -97,9 +97,9 @@ def read_content(run_dir: Path, *, allow_contended: bool = False) -> Content:
 
 
 def build(
-    run_dir: Path | str, *, allow_contended: bool = False, endings: Sequence[str] = ENDINGS
+    run_dir: Path | str, *, allow_contended: bool = False, endings: Sequence[str] = PLOT_ENDINGS
 ) -> BuiltReport:
-    """Write the tables and plots of a run folder from its plan and records alone.
+    """Write the tables and plots of a run folder from its plan and records.
 
     The same records give the same bytes; every file is replaced in one step.
 
@@ -108,10 +108,10 @@ def build(
     run_dir : Path or str
         Folder with ``plan.json``, ``runs.jsonl`` and ``environment-<id>.json``.
     allow_contended : bool, default False
-        Use times that were measured while other workers ran like any others. By default they are
-        marked and not compared with the papers'.
+        True to use times measured beside other workers like all other times. By default they are
+        marked, and not compared with printed times.
     endings : sequence of str, default ("svg", "png")
-        The files that are wanted of each plot.
+        The file formats of each plot.
 
     Returns
     -------
@@ -120,11 +120,11 @@ def build(
     Raises
     ------
     ResultsError
-        If the folder is no run folder, can't be written, or its plan asks for something impossible.
+        If the folder isn't a run folder, can't be written, or its plan can't be fulfilled.
     """
     content = read_content(Path(run_dir), allow_contended=allow_contended)
     run, tables, curves = content.run, content.tables, content.curves
-    sections = [markdown(run, table, allow_contended=allow_contended) for table in tables]
+    sections = [table_markdown(run, table, allow_contended=allow_contended) for table in tables]
 
     written: dict[str, tuple[Path, ...]] = {}
     for table, section in zip(tables, sections, strict=True):
@@ -138,10 +138,10 @@ def build(
     for one in curves:
         name = one.spec.name
         fits = run.path / f"{name}-exponents.csv"
-        contents = draw(run, one, allow_contended=allow_contended, endings=endings)
+        contents = draw_plot(run, one, allow_contended=allow_contended, endings=endings)
         if not contents:
-            # Empty axes say nothing; what an earlier run drew would say something else.
-            remove(fits, *(run.path / f"{name}.{ending}" for ending in ENDINGS))
+            # Remove the plot of an earlier run: a plot without points is not drawn.
+            remove(fits, *(run.path / f"{name}.{ending}" for ending in PLOT_ENDINGS))
             continue
         drawn[name] = tuple(
             write_bytes(run.path / f"{name}.{ending}", content)
@@ -196,7 +196,7 @@ def _joined(
 
 
 def exponents(curves: Curves) -> list[str]:
-    """Return the fitted exponents, a sentence each, for readers of the text alone."""
+    """Return a sentence for each fitted exponent, for the text."""
     lines = []
     for panel in curves.panels:
         for series in panel.series:

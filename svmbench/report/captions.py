@@ -1,4 +1,4 @@
-"""What is said above and below a table, sentence by sentence, for any medium."""
+"""Captions and footnotes of tables, as sentences for any medium."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 from svmbench.report import published
 from svmbench.report.media import Code, Sentence, Strong
 from svmbench.report.provenance import describe_cpu, used_environments
-from svmbench.report.records import OUTSIDE_LOAD, Run
+from svmbench.report.records import OUTSIDE_LOAD_RATIO, Run
 from svmbench.report.wording import CONTENDED_MARK, DISTURBED_MARK, PARTIAL_MARK
 
 if TYPE_CHECKING:
-    from svmbench.report.tables import Entry, Table
+    from svmbench.report.tables import Table, TableEntry
 
 
 def caption(run: Run, table: Table) -> list[Sentence]:
-    """Return what a table is of: profile, block, scaling, folds and environment."""
+    """Return the caption of a table: profile, block, scaling, folds and environment."""
     spec = table.spec
     note = (f" ({run.profile_note})",) if run.profile_note else ()
     said: list[Sentence] = [("Profile: ", Strong(run.profile or "none"), *note, ".")]
@@ -34,7 +34,7 @@ def caption(run: Run, table: Table) -> list[Sentence]:
 
 
 def footnotes(table: Table, *, allow_contended: bool) -> list[Sentence]:
-    """Return what the signs in a table mean, a note each."""
+    """Return a note for each mark in a table."""
     entries = [
         entry
         for row in table.row_keys
@@ -73,7 +73,7 @@ def footnotes(table: Table, *, allow_contended: bool) -> list[Sentence]:
     return notes
 
 
-def _of_the_paper(name: str, entries: list[Entry]) -> Sentence:
+def _of_the_paper(name: str, entries: list[TableEntry]) -> Sentence:
     if any(entry.comparison.published is not None for entry in entries):
         return (
             "In brackets: what the paper prints, and how far the measured value is from it "
@@ -86,7 +86,7 @@ def _of_the_paper(name: str, entries: list[Entry]) -> Sentence:
     return (f"The paper prints no numbers {why} (", Code(name), ").")
 
 
-def _of_busy_machines(entries: list[Entry], *, allow_contended: bool) -> list[Sentence]:
+def _of_busy_machines(entries: list[TableEntry], *, allow_contended: bool) -> list[Sentence]:
     notes: list[Sentence] = []
     if any(entry.summary.contended for entry in entries):
         if allow_contended:
@@ -99,8 +99,8 @@ def _of_busy_machines(entries: list[Entry], *, allow_contended: bool) -> list[Se
         notes.append((said,))
     if any(entry.summary.disturbed for entry in entries):
         busy = (
-            f"the wall time of the training is more than {OUTSIDE_LOAD:g} times its CPU time: "
-            "other programs had the processor"
+            f"the wall time of the training is more than {OUTSIDE_LOAD_RATIO:g} times its CPU time:"
+            " other programs had the processor"
         )
         if allow_contended:
             said = f"Of some cells {busy}; their times are used as asked."

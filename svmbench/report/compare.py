@@ -1,12 +1,11 @@
-"""Two runs of the same experiment side by side: what became worse, better or merely different.
+"""Compare two runs of the same experiment, and find regressions.
 
-What no noise touches is compared always: whether a cell has a result, its scores (each in its own
-direction and by its own tolerance), the objective at equal parameters, and the counters of work
-done. Two runs computed by *equal arithmetic* where BLAS (with its core type) and packages are the
-same: then counters are equal exactly and, after equal work, objectives but for :data:`ROUNDING`. By
-other arithmetic a solver may take another path; what is allowed then was measured by
-``scripts/arithmetic.py``. Times are compared as the ratios of a ``race`` alone, and only between
-equal CPU models.
+The comparison always covers the values without noise: results, scores (each with its direction and
+tolerance), objectives at equal parameters, and counters of work. Two runs have *equal arithmetic*
+if BLAS (with its core type) and packages are the same. Then counters must be equal, and objectives
+after equal work may differ by :data:`OBJECTIVE_ROUNDING`. With other arithmetic a solver may take
+another path; ``scripts/arithmetic.py`` measured the tolerances for this case. Times are compared
+only as ratios of a ``race``, and only between equal CPU models.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from svmbench.report.sides import (
     where_of,
     write_baseline,
 )
-from svmbench.report.trends import Trends, kind_of
+from svmbench.report.trends import Trends, kind_of_score
 
 __all__ = [
     "Change",
@@ -40,27 +39,27 @@ __all__ = [
     "write_baseline",
 ]
 
-#: Relative difference of two objectives by equal arithmetic and equal work.
-ROUNDING = 1e-9
-#: Relative growth of an objective where a solver took another path: by other arithmetic or work.
+#: Largest relative difference of two objectives with equal arithmetic and equal work.
+OBJECTIVE_ROUNDING = 1e-9
+#: Largest relative growth of an objective with other arithmetic or other work.
 OBJECTIVE_TOLERANCE = 0.01
-#: Relative growth of a counter, summed over the folds of a measurement, by other arithmetic.
+#: Largest relative growth of a counter, summed over the folds, with other arithmetic.
 COUNTER_TOLERANCE = 1.0
-#: How many times its tolerance a score may lose by other arithmetic.
+#: A score may lose this many times its tolerance with other arithmetic.
 SCORE_SLACK = 2.0
-#: Relative fall of an objective that no better solver explains: the problem is another one.
+#: A larger relative fall of an objective means that the problem has changed.
 OBJECTIVE_FALL = 0.1
-#: By so much, relative, an objective may lie below a dual value: both are sums in some order.
+#: An objective may lie below a dual value by this relative difference, due to rounding.
 DUAL_ROUNDING = 1e-6
-#: How many times a counter may grow where, by equal arithmetic, other parameters were chosen.
+#: A counter may grow by this factor with equal arithmetic if other parameters were chosen.
 OTHER_WORK = 5.0
-#: How many times slower, against the same reference solver, is a regression.
+#: A solver that is slower by this factor, relative to the same reference, is a regression.
 SLOWDOWN = 1.5
 
 
 @dataclass(frozen=True)
 class Change:
-    """One measured thing that moved.
+    """One changed value.
 
     Attributes
     ----------
@@ -74,7 +73,7 @@ class Change:
     what : str
         The metric, counter or pair of solvers.
     base, new : float, str or None
-        Its two values; accuracies in percent, times as a ratio of the reference's CPU time.
+        The two values; accuracies in per cent, times as a ratio to the CPU time of the reference.
     """
 
     verdict: str
@@ -87,19 +86,19 @@ class Change:
 
 @dataclass(frozen=True)
 class Comparison:
-    """All that moved between two sides, and what could not be compared.
+    """All changes between two sides, and notes on values that were not compared.
 
     Attributes
     ----------
     changes : tuple of Change
         Regressions first.
     compared : dict of str to int
-        How many values of each kind were compared.
+        Number of compared values of each kind.
     notes : tuple of str
-        What was left out and why, one sentence each.
+        Values that were not compared, with reasons, one sentence each.
     is_stale : bool
-        Whether the base is a kept baseline that is not of the code as it is: by equal arithmetic
-        something other than a time differs, be it for the better.
+        True if the base is a kept baseline that doesn't match the current code: with equal
+        arithmetic a value other than a time differs, even for the better.
     """
 
     changes: tuple[Change, ...]
@@ -109,11 +108,11 @@ class Comparison:
 
     @property
     def regressions(self) -> tuple[Change, ...]:
-        """The changes for the worse."""
+        """The regressions."""
         return tuple(change for change in self.changes if change.verdict == "worse")
 
     def to_json(self) -> dict[str, Any]:
-        """Return all of it as JSON values."""
+        """Return the comparison as JSON values."""
         return {
             "regressions": len(self.regressions),
             "stale": self.is_stale,
@@ -124,25 +123,25 @@ class Comparison:
 
 
 def compare(base: Side, new: Side, *, slowdown: float = SLOWDOWN) -> Comparison:
-    """Compare two sides: every run of `new` with every run of `base`, and their median times.
+    """Compare every run of `new` with every run of `base`, and the medians of their times.
 
     Parameters
     ----------
     base, new : Side
     slowdown : float
-        How many times slower, against the same reference solver, counts as a regression.
+        A solver that is slower by this factor, relative to the same reference, is a regression.
 
     Returns
     -------
     Comparison
-        Of what both sides planned, and of what `new` lost; cells that `base` never had are a note.
+        Covers the cells of both sides, and cells that `new` lost; a note counts the new cells.
 
     Raises
     ------
     svmbench.base.errors.ResultsError
         If the two sides have no cell in common, or `base` has no result.
     svmbench.base.errors.NotComparableError
-        If they are of other data, or of another config, profile or seed.
+        If their data, configs, profiles or seeds differ.
     """
     ours, theirs = base.cells, new.cells
     judge = _Judge(slowdown, base.scores)
@@ -159,7 +158,7 @@ def compare(base: Side, new: Side, *, slowdown: float = SLOWDOWN) -> Comparison:
     judge.times(ours, theirs, _why_not_timed(base, new))
     added = len(theirs.keys() - ours.keys())
     if added:
-        judge.notes[f"{added} cells are new and have nothing to be compared with"] = None
+        judge.notes[f"{added} cells are new and were not compared"] = None
     order = ("worse", "different", "better")
     changes = sorted(judge.changes.values(), key=lambda change: order.index(change.verdict))
     return Comparison(
@@ -204,13 +203,13 @@ def compare_cell(
 
 
 def _why_not_timed(base: Side, new: Side) -> str:
-    """Return why the two sides' times can't be set against each other; empty if they can."""
+    """Return the reason why the times of two sides can't be compared, or an empty text."""
     models = {cpu for side in (base, new) for run in side.runs for cpu in run.cpus}
     return "measured on different CPU models" if len(models) > 1 else ""
 
 
 def _folds_of(run: SideRun) -> dict[tuple[Any, ...], dict[int | None, KeptCell]]:
-    """Return the folds of each measurement that have a result, in one pass over the cells."""
+    """Return the folds with a result of each measurement."""
     groups: dict[tuple[Any, ...], dict[int | None, KeptCell]] = {}
     for key, cell in run.cells.items():
         if cell["status"] == "ok":
@@ -219,12 +218,12 @@ def _folds_of(run: SideRun) -> dict[tuple[Any, ...], dict[int | None, KeptCell]]
 
 
 class _Judge:
-    """Collects what moved."""
+    """Collector of changes."""
 
     def __init__(self, slowdown: float, scores: Mapping[str, Mapping[str, Any]]) -> None:
         self.slowdown = slowdown
         self.scores = scores
-        # Several pairs of runs may find the same: it is said once.
+        # Several pairs of runs may find the same change: report it once.
         self.changes: dict[tuple[str, ...], Change] = {}
         self.compared: dict[str, set[tuple[str, str]]] = {}
         self.notes: dict[str, None] = {}
@@ -234,7 +233,7 @@ class _Judge:
     # ---------------------------------------------------------------- what must be the same
 
     def check_alike(self, base: Side, new: Side) -> None:
-        """Refuse runs of other experiments or data; note where a run does not say."""
+        """Raise an error for runs of different experiments or data; note missing facts."""
         sides = [(name, run) for name, side in (("BASE", base), ("NEW", new)) for run in side.runs]
         for fact in ("config", "profile", "seed"):
             self._alike(fact, [(name, run.of[fact]) for name, run in sides])
@@ -256,14 +255,14 @@ class _Judge:
             )
         silent = [side for side, value in found if value is None]
         if known and silent:
-            self.notes[f"{silent[0]} does not say of every run: the {fact}"] = None
+            self.notes[f"{silent[0]} doesn't state for every run: the {fact}"] = None
 
     # ---------------------------------------------------------------- one by one
 
     def results(
         self, base: Mapping[Any, list[KeptCell]], new: Mapping[Any, list[KeptCell]]
     ) -> None:
-        """Compare which cells have a result in every run that was to have one."""
+        """Report cells that had a result and have none, or the reverse."""
         for (*group, fold), runs in base.items():
             if all(run["status"] != "ok" for run in runs):
                 continue
@@ -274,7 +273,7 @@ class _Judge:
                 self._add("worse", "result", where, "status", "ok", status)
 
     def pair(self, base: SideRun, new: SideRun) -> bool:
-        """Compare two runs in all but their times; return whether by equal arithmetic."""
+        """Compare two runs except their times; return True if their arithmetic is equal."""
         self.exact = bool(base.arithmetic) and base.arithmetic == new.arithmetic
         self.trends = Trends()
         if not self.exact:
@@ -323,7 +322,7 @@ class _Judge:
         new: Mapping[str, int],
         sums: dict[str, tuple[int, int]],
     ) -> None:
-        """Compare the counters of two fits; by other arithmetic, add them to `sums`."""
+        """Compare the counters of two fits; with other arithmetic, add them to `sums`."""
         gone = self._vanished(where, base, new)
         for name in {**base, **new}:
             before, after = base.get(name), new.get(name)
@@ -341,7 +340,7 @@ class _Judge:
                 sums[name] = total + before, now + after
 
     def _loss(self, name: str, before: float, after: float) -> tuple[float, float]:
-        """Return by how much a score became worse, and by how much it may."""
+        """Return the loss of a score, and the largest allowed loss."""
         facts = self.scores[name]
         loss = after - before if facts["better"] == "lower" else before - after
         slack = (1.0 if self.exact else SCORE_SLACK) * facts["tolerance"]
@@ -352,22 +351,22 @@ class _Judge:
             before, after = _mean(base, name), _mean(new, name)
             if before is None:
                 continue
-            kind = kind_of(name)
+            kind = kind_of_score(name)
             self._count(kind, where, name)
             if after is None:
                 self._add("worse", kind, where, name, before, after)
                 continue
             loss, allowed = self._loss(name, before, after)
             self.trends.score(name, before, after, loss, allowed)
-            if abs(loss) > min(allowed, ROUNDING * abs(before)):
+            if abs(loss) > min(allowed, OBJECTIVE_ROUNDING * abs(before)):
                 verdict = "different" if abs(loss) <= allowed else "worse" if loss > 0 else "better"
                 self._add(verdict, kind, where, name, before, after)
 
     def _fold_scores(self, where: str, base: KeptCell, new: KeptCell) -> None:
-        """Name a fold that lost more than a mean may: others can make up for it in the mean.
+        """Report a fold that lost more than a mean may lose; other folds may hide it in the mean.
 
-        It is a regression where both sides computed alike; elsewhere a row of a small fold that
-        falls the other way is as much.
+        It is a regression if the arithmetic is equal. With other arithmetic, one row of a small
+        fold may cause such a loss.
         """
         verdict = "worse" if self.exact else "different"
         for name in self.scores:
@@ -375,12 +374,12 @@ class _Judge:
             if before is not None and after is not None:
                 loss, allowed = self._loss(name, before, after)
                 if loss > allowed:
-                    self._add(verdict, kind_of(name), where, name, before, after)
+                    self._add(verdict, kind_of_score(name), where, name, before, after)
 
     def _other_params(self, where: str, base: KeptCell, new: KeptCell) -> None:
-        """Compare the work of two fits with other parameters, if it can be compared at all.
+        """Compare the work of two fits with different parameters, if the arithmetic is equal.
 
-        By other arithmetic a search may choose 16 times the C, which costs 20 times the work.
+        With other arithmetic, a search may choose 16 times the C, which takes 20 times the work.
         """
         chosen = [json.dumps(side["params"]) for side in (base, new)]
         self._add("different", "params", where, "chosen parameters", *chosen)
@@ -405,12 +404,12 @@ class _Judge:
             after = new["metrics"].get(name)
             self._count("objective", where, name)
             same_work = self.exact and base["counters"] == new["counters"]
-            allowed = (ROUNDING if same_work else OBJECTIVE_TOLERANCE) * abs(before)
+            allowed = (OBJECTIVE_ROUNDING if same_work else OBJECTIVE_TOLERANCE) * abs(before)
             if after is None:
                 self._add("worse", "objective", where, name, before, after)
                 continue
             self.trends.objective(before, after)
-            # Of the same problem both dual values are lower bounds.
+            # Both dual values are lower bounds of the same problem.
             duals = [
                 side["metrics"].get(f"dual_objective:{racer}".rstrip(":")) for side in (base, new)
             ]
@@ -424,13 +423,13 @@ class _Judge:
                 self._add("worse", "objective", where, name, before, after)
             elif before - after > allowed:
                 self._add("better", "objective", where, name, before, after)
-            elif self.exact and abs(after - before) > ROUNDING * abs(before):
+            elif self.exact and abs(after - before) > OBJECTIVE_ROUNDING * abs(before):
                 self._add("different", "objective", where, name, before, after)
 
     def _vanished(self, where: str, base: Mapping[str, int], new: Mapping[str, int]) -> set[str]:
-        """Take a fit that counted work, and counts none now, for worse: no solver does nothing.
+        """Report a fit that counted work before and counts none now.
 
-        Returns the names of such racers; an empty one where there is no race.
+        Returns the names of such solvers of a race; an empty name without a race.
         """
         gone = set()
         for racer in sorted({name.partition(":")[2] for name in base}):
@@ -452,7 +451,7 @@ class _Judge:
         new: Mapping[Any, list[KeptCell]],
         why_not: str,
     ) -> None:
-        """Compare each pair's ratio: how many times faster the first is than its reference."""
+        """Compare the ratios of each pair: the speed of the first relative to its reference."""
         trends = Trends()
         for (*group, fold), runs in base.items():
             before_runs = [run for run in runs if run["status"] == "ok"]
@@ -501,7 +500,7 @@ def _at(where: str, fold: int | None) -> str:
 
 
 def _other_arithmetic(base: Mapping[str, str], new: Mapping[str, str]) -> str:
-    """Return the sentence on what is not the same, and what is allowed for it."""
+    """Return a sentence about the differences in arithmetic and the wider tolerances."""
     moved = [
         f"{name} ({base.get(name)} and {new.get(name)})"
         for name in {**base, **new}

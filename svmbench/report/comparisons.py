@@ -1,11 +1,11 @@
-"""Comparing algorithms over folds and over data sets: intervals, tests and profiles.
+"""Compare algorithms over folds and data sets: intervals, tests and profiles.
 
-Within one data set folds share training rows, so that a plain paired t-test takes noise for a
-difference: :func:`paired_difference` has Nadeau and Bengio's correction. Over data sets ranks are
-compared (Demšar 2006): Wilcoxon's signed ranks for two algorithms
-(`svmbench.report.statistics.signed_rank`) with Holm's correction for several such tests, Friedman's
-test with a critical difference for all against all. Dolan and Moré's profiles show times over
-problems. Distributions are SciPy's.
+The folds of one data set share training rows, so that a plain paired t-test underestimates the
+variance: :func:`paired_difference` uses Nadeau and Bengio's correction. Ranks are compared over
+data sets (Demšar 2006): by Wilcoxon's signed ranks for two algorithms
+(`svmbench.report.statistics.signed_rank`), with Holm's correction for several tests, and by
+Friedman's test with a critical difference for all algorithms. Dolan and Moré's profiles show times
+over problems. SciPy provides the distributions.
 
 References
 ----------
@@ -31,9 +31,9 @@ from svmbench.report.statistics import mean_sd
 
 @dataclass(frozen=True)
 class Interval:
-    """A value and its confidence interval; `low` and `high` are None where there is none.
+    """A value with its confidence interval; `low` and `high` are None without an interval.
 
-    `single` says that the ends rest on the margin of times that were measured once.
+    `single` is True if the interval rests on the margin of times that were measured once.
     """
 
     value: float
@@ -52,16 +52,16 @@ class Interval:
 def paired_difference(
     differences: Sequence[float], *, test_to_train: float = 0.0, level: float = 0.95
 ) -> Interval:
-    """Return the mean of paired differences over folds with its confidence interval.
+    """Return the mean of paired differences over folds, with a confidence interval.
 
     Parameters
     ----------
     differences : sequence of float
-        One a fold.
+        One difference for each fold.
     test_to_train : float, default=0.0
         Test rows over training rows: with r folds the variance of the mean is
         ``(1/r + test_to_train)`` times that of a difference (Nadeau and Bengio 2003, section 3).
-        0 for folds that share nothing, which is the plain t-interval.
+        0 for independent folds, which gives the plain t-interval.
     level : float, default=0.95
 
     Raises
@@ -89,16 +89,17 @@ def average_difference(
 ) -> Interval:
     """Return paired differences averaged over data sets, with a confidence interval.
 
-    The average counts each data set once. Its variance is that of the sets' means, each corrected
-    as in :func:`paired_difference`, with Welch and Satterthwaite's degrees of freedom: what is
-    uncertain is the folds, the data sets are taken as they are.
+    Each data set has the same weight. The variance comes from the means of the data sets, each
+    corrected as in :func:`paired_difference`, with Welch and Satterthwaite's degrees of freedom.
+    The interval covers the uncertainty of the folds for these data sets.
 
     Parameters
     ----------
     differences : sequence of sequences of float
-        One sequence a data set, one difference a fold; no interval if a set has a single one.
+        One sequence for each data set, with a difference for each fold; no interval if a data set
+        has a single difference.
     test_to_train : sequence of float
-        Test rows over training rows, of each set.
+        Test rows over training rows, for each data set.
     level : float, default=0.95
 
     Raises
@@ -127,37 +128,37 @@ def average_difference(
     return Interval(mean, mean - half, mean + half)
 
 
-#: All orders of so many values are gone through.
-MOST_ORDERED = 7
+#: Up to this many pairs, the p-value comes from all permutations.
+MOST_EXACT_RANK_PAIRS = 7
 
 
 @dataclass(frozen=True)
 class RankCorrelation:
-    """Spearman's rank correlation, and the two-sided p-value of there being none."""
+    """Spearman's rank correlation with its two-sided p-value."""
 
     rho: float
     p: float
 
 
 def rank_correlation(x: Sequence[float], y: Sequence[float]) -> RankCorrelation:
-    """Return Spearman's rank correlation; 0 with p = 1 where one side is all alike.
+    """Return Spearman's rank correlation; 0 with p = 1 if all values of one side are equal.
 
-    The p-value of up to seven pairs is exact: the share of all orders that are as far from none.
+    For up to seven pairs the p-value is exact, from all permutations.
 
     Raises
     ------
     ValueError
-        On fewer than two values or unequal lengths.
+        For fewer than two values or unequal lengths.
     """
     if len(x) != len(y) or len(x) < 2:
-        raise ValueError("a correlation is of two or more pairs")
+        raise ValueError("a correlation needs two or more pairs")
     if len(set(x)) == 1 or len(set(y)) == 1:
         return RankCorrelation(0.0, 1.0)
     from scipy import stats
 
     found = stats.spearmanr(x, y)
     rho, p = float(found.statistic), float(found.pvalue)
-    if len(x) <= MOST_ORDERED:
+    if len(x) <= MOST_EXACT_RANK_PAIRS:
         ranks = [stats.rankdata(side) - (len(x) + 1) / 2.0 for side in (x, y)]
         size = math.sqrt(float(ranks[0] @ ranks[0]) * float(ranks[1] @ ranks[1]))
         orders = np.array(list(permutations(ranks[1])))
@@ -171,7 +172,7 @@ def corrected_t_test(differences: Sequence[float], test_to_train: float) -> tupl
     Parameters
     ----------
     differences : sequence of float
-        One a fold or a resample; at least two.
+        One difference for each fold or resample; at least two.
     test_to_train : float
         Test rows over training rows.
 
@@ -219,31 +220,31 @@ def welch_difference(
 
 
 @dataclass(frozen=True)
-class Share:
-    """How often something was so, as a share, with its confidence interval."""
+class ShareInterval:
+    """A share with its confidence interval."""
 
     value: float
     low: float
     high: float
 
 
-def share_interval(count: int, n: int, level: float = 0.95) -> Share:
-    """Return a share with Wilson's interval, which holds near 0 and 1 and for few.
+def share_interval(count: int, n: int, level: float = 0.95) -> ShareInterval:
+    """Return a share with Wilson's interval, which is valid near 0 and 1 and for small n.
 
     Parameters
     ----------
     count, n : int
-        How often, out of how many; n is at least 1.
+        Number of successes, and number of trials (at least 1).
     level : float, default=0.95
     """
     from scipy import stats
 
     found = stats.binomtest(count, n).proportion_ci(confidence_level=level, method="wilson")
-    return Share(count / n, float(found.low), float(found.high))
+    return ShareInterval(count / n, float(found.low), float(found.high))
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Return p-values corrected for their number by Holm's step-down procedure, in their order."""
+    """Return p-values with Holm's step-down correction, in their order."""
     order = sorted(range(len(p_values)), key=lambda place: p_values[place])
     corrected = [0.0] * len(p_values)
     largest = 0.0
@@ -260,13 +261,13 @@ class Friedman:
     Attributes
     ----------
     ranks : tuple of float
-        Average rank of each, 1 for the best.
+        Average rank of each algorithm, 1 for the best.
     chi_square, p : float
-        Of the hypothesis that all are alike, corrected for ties.
+        Test of the hypothesis that all algorithms are equal, corrected for ties.
     critical_difference : float
-        Nemenyi's: two average ranks further apart than this differ.
+        Nemenyi's critical difference of two average ranks.
     n : int
-        Data sets.
+        Number of data sets.
     """
 
     ranks: tuple[float, ...]
@@ -284,7 +285,7 @@ def friedman(
     Parameters
     ----------
     results : sequence of sequences of float
-        One row a data set, one column an algorithm.
+        One row for each data set, one column for each algorithm.
     better : {"higher", "lower"}
     level : float, default=0.95
 
@@ -320,13 +321,13 @@ def performance_profile(
     Parameters
     ----------
     costs : mapping of str to sequence of float or None
-        Cost of each solver on each problem, positive; None where it did not solve it.
+        Positive cost of each solver on each problem; None if the solver failed.
 
     Returns
     -------
     dict of str to list of (float, float)
-        The steps of each: the share of all problems that it solved within that many times the
-        cost of the best; ascending, empty for a solver that solved none.
+        The steps of each solver, ascending: a factor, and the share of problems that the solver
+        solved within this factor of the best cost. Empty for a solver that solved no problem.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What a plot draws: panels of series of points, with fitted exponents and crossings."""
+"""Collect the curves of a plot: panels of series of points, fitted exponents and crossings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from svmbench.report.provenance import missing_short
 from svmbench.report.races import VERSUS, take_apart
 from svmbench.report.records import Cell, Run
 from svmbench.report.statistics import Crossing, PowerLaw, crossing, fit_power_law
-from svmbench.report.summary import Summary, by_machine, group, measured, summarise
+from svmbench.report.summary import Summary, by_machine, group, measured, summarise_folds
 from svmbench.report.tables import read_checked, varying_fields
 from svmbench.report.wording import label
 from svmbench.schema.record import IDENTITY, canonical
@@ -26,8 +26,8 @@ from svmbench.schema.specs import PlotSpec, is_dimension
 
 
 @dataclass(frozen=True)
-class Point:
-    """One point: `x` is a number, or the text of a category."""
+class PlotPoint:
+    """One point; `x` is a number or the text of a category."""
 
     x: Any
     y: float
@@ -39,30 +39,30 @@ class Point:
 
     @property
     def busy(self) -> bool:
-        """Whether it is a time that other work disturbed."""
+        """True if the point is a disturbed time."""
         return self.contended or self.disturbed
 
 
 @dataclass(frozen=True)
 class Series:
-    """One curve; what follows `points` only for kind ``scaling``.
+    """One curve; the fields after `points` are for the kind ``scaling`` only.
 
     Attributes
     ----------
     name : str
     points : tuple of Point
     fit : PowerLaw or None
-        Fitted to the points.
+        Power law fitted to the points.
     printed_exponent : float or None
-        As the paper prints it.
+        Exponent in the paper.
     printed : tuple of (float, float)
-        The paper's own points.
+        Points in the paper.
     printed_fit : PowerLaw or None
-        The same fit to those.
+        Power law fitted to the points in the paper.
     """
 
     name: str
-    points: tuple[Point, ...]
+    points: tuple[PlotPoint, ...]
     fit: PowerLaw | None = None
     printed_exponent: float | None = None
     printed: tuple[tuple[float, float], ...] = ()
@@ -70,17 +70,17 @@ class Series:
 
 
 @dataclass(frozen=True)
-class Grid:
-    """A function of two features, for kind ``decision``.
+class DecisionGrid:
+    """A function of two features, for the kind ``decision``.
 
     Attributes
     ----------
     x, y : ndarray
         Values of the two features, ascending.
     values : ndarray of shape (len(y), len(x))
-        Decision values, or the numbers of the classes that are predicted.
+        Decision values, or numbers of predicted classes.
     levels : tuple of float
-        Where lines are drawn: the margins and the boundary; empty for classes.
+        Values of the drawn contour lines: margins and boundary; empty for classes.
     """
 
     x: np.ndarray
@@ -91,46 +91,46 @@ class Grid:
 
 @dataclass(frozen=True)
 class Panel:
-    """One pair of axes: the series that share a data set (and whatever else varies).
+    """One pair of axes, with the series of one data set (and of one value of other fields).
 
     Attributes
     ----------
     title : str
     series : tuple of Series
     crossing : str
-        Where the two series cross that the plot asks for, in words; empty where it asks for none.
+        Description of the requested crossing of two series; empty without a request.
     grid : Grid or None
-        For kind ``decision``.
+        Grid of the kind ``decision``.
     crossed : tuple of (float, float)
-        The points at which they cross.
+        The points of the crossings.
     """
 
     title: str
     series: tuple[Series, ...]
     crossing: str = ""
-    grid: Grid | None = None
+    grid: DecisionGrid | None = None
     crossed: tuple[tuple[float, float], ...] = ()
 
 
 @dataclass(frozen=True)
 class Curves:
-    """Everything that a plot needs to be drawn.
+    """The data of a plot.
 
     Attributes
     ----------
     spec : PlotSpec
-        What was asked for.
+        Specification of the plot.
     panels : tuple of Panel
-        Those that have a point.
+        The panels with points.
     cells : list of Cell
-        All cells that it is of.
+        All cells of the plot.
     y : str
-        The metric that is drawn: CPU time where a scaling plot is of training times and every
-        record has both, since exponents are fitted to the steadier clock.
+        The drawn metric. A scaling plot of training times uses CPU times if all records have them,
+        because CPU times vary less.
     lacking : tuple of str
-        Data sets (with solvers) that have a result, but no value of `y`.
+        Data sets (with solvers) with a result but without a value of `y`.
     x_label, y_label : str
-        What the axes are called.
+        Labels of the axes.
     """
 
     spec: PlotSpec
@@ -143,20 +143,20 @@ class Curves:
 
     @property
     def crossings(self) -> list[str]:
-        """One sentence for each panel in which a crossing was asked for."""
+        """A sentence for each panel with a requested crossing."""
         return [
             f"{panel.title}: {panel.crossing}" if panel.title else panel.crossing
             for panel in self.panels
             if panel.crossing
         ]
 
-    def points(self) -> list[Point]:
+    def points(self) -> list[PlotPoint]:
         """Return all points of all panels."""
         return [p for panel in self.panels for series in panel.series for p in series.points]
 
     @property
     def gaps(self) -> str:
-        """What is not drawn and why, in a few words; empty where nothing is missing."""
+        """The missing values with reasons, in a few words; empty if nothing is missing."""
         if not self.cells:
             return "this profile's plan has no cells for it"
         parts = [missing_short(self.cells)]
@@ -166,12 +166,12 @@ class Curves:
 
 
 def read_plot(raw: Mapping[str, Any], where: str) -> PlotSpec:
-    """Read a plot's entry in the plan; what it leaves open is what is usual for its kind.
+    """Read the entry of a plot in the plan, with defaults from its kind.
 
     Raises
     ------
     ResultsError
-        If a field is missing, the kind unknown, or a field is none that cells have.
+        If a field is missing, the kind is unknown, or cells don't have a named field.
     """
     spec = read_checked(PlotSpec, raw, f"{where}: plot")
     kind = kind_of(spec)
@@ -186,7 +186,7 @@ def read_plot(raw: Mapping[str, Any], where: str) -> PlotSpec:
 
 
 def trace_curves(run: Run, spec: PlotSpec) -> Curves:
-    """Collect a plot's panels from the records."""
+    """Collect the panels of a plot from the records."""
     kind = kind_of(spec)
     if kind.collect is not None:
         return kind.collect(run, spec)
@@ -205,9 +205,9 @@ def trace_curves(run: Run, spec: PlotSpec) -> Curves:
             for name, several in by_series.items()
             for shown, part in _by_machine(name, several).items()
         ]
-        # Solvers that took part in a race have times but no ratios of their own.
+        # The solvers of a race have times, but only pairs have ratios.
         series = [one for one in drawn if one.points or kind.fits]
-        # A data set without any point is in the list of what is missing, not an empty frame.
+        # A data set without points is listed as missing, without an empty panel.
         if any(one.points for one in series):
             said, crossed = _crossing(spec, series)
             panels.append(Panel(title, tuple(series), said, crossed=crossed))
@@ -223,7 +223,7 @@ def trace_curves(run: Run, spec: PlotSpec) -> Curves:
 
 
 def by_panel(cells: Sequence[Cell], placed: Collection[str | None]) -> dict[str, list[Cell]]:
-    """Return the cells of each panel by its title: the fields that vary and have no other place."""
+    """Group cells by panel; the title names the varying fields without another place."""
     fields = [name for name in varying_fields(cells) if name not in placed]
     found: dict[str, list[Cell]] = {}
     for cell in cells:
@@ -232,7 +232,7 @@ def by_panel(cells: Sequence[Cell], placed: Collection[str | None]) -> dict[str,
 
 
 def _clock(spec: PlotSpec, cells: Sequence[Cell]) -> str:
-    """Return the metric that is drawn: exponents are fitted to CPU time where all cells have it."""
+    """Return the drawn metric; exponents are fitted to CPU times if all cells have them."""
     asked = str(spec.y)
     if not kind_of(spec).fits or asked != "train_time_s":
         return asked
@@ -242,7 +242,7 @@ def _clock(spec: PlotSpec, cells: Sequence[Cell]) -> str:
 
 
 def _by_machine(name: str, cells: Sequence[Cell]) -> dict[str, list[Cell]]:
-    """Return a series' cells, in several series where folds of one point make no mean."""
+    """Split the cells of a series by machine, because folds of different machines have no mean."""
     parts = [by_machine(members) for members in group(cells).values()]
     if all(len(part) == 1 for part in parts):
         return {name: list(cells)}
@@ -254,8 +254,8 @@ def _by_machine(name: str, cells: Sequence[Cell]) -> dict[str, list[Cell]]:
 
 
 def _lacking(spec: PlotSpec, y: str, cells: Sequence[Cell]) -> list[str]:
-    """Return the data sets, with solvers, whose finished cells have no value to draw."""
-    # Of a race, pairs have some metrics and single solvers the others.
+    """Return the data sets, with solvers, whose finished cells lack the drawn metric."""
+    # In a race, some metrics belong to pairs and others to single solvers.
     kinds = {VERSUS in str(cell.solver) for cell in cells if measured(cell, y) is not None}
     races = {cell.key for cell in cells if VERSUS in str(cell.solver)}
     found: dict[str, dict[str, None]] = {}
@@ -277,10 +277,10 @@ def _lacking(spec: PlotSpec, y: str, cells: Sequence[Cell]) -> list[str]:
 
 
 def exponents_csv(curves: Curves) -> str:
-    """Return the fitted exponents as CSV: one line a series, the paper's beside ours.
+    """Return the fitted exponents as CSV, one line for each series, beside the printed ones.
 
-    ``metric`` is what was fitted. The ``printed`` columns are the exponent that the paper prints,
-    and the same fit made to the times that it prints.
+    ``metric`` is the fitted metric. The ``printed`` columns hold the exponent in the paper, and the
+    same fit to the times in the paper.
     """
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
@@ -326,7 +326,7 @@ def _series(spec: PlotSpec, y: str, name: str, cells: Sequence[Cell]) -> Series:
             by_x.setdefault(x, []).append(cell)
     points = []
     for x, members in by_x.items():
-        summary = summarise(members, y)
+        summary = summarise_folds(members, y)
         if summary.value is not None:
             points.append(_point(x, summary))
     kind = kind_of(spec)
@@ -354,7 +354,7 @@ def _series(spec: PlotSpec, y: str, name: str, cells: Sequence[Cell]) -> Series:
 
 
 def _x_value(cell: Cell, name: str) -> Any:
-    """Return a cell's place on the x axis; None for a cell without one."""
+    """Return the x value of a cell, or None."""
     if name.startswith("params."):
         value = cell.params.get(name.removeprefix("params."))
         return value if isinstance(value, str | int | float) else None
@@ -363,18 +363,18 @@ def _x_value(cell: Cell, name: str) -> Any:
     return measured(cell, name)
 
 
-def _point(x: Any, summary: Summary) -> Point:
+def _point(x: Any, summary: Summary) -> PlotPoint:
     value = float(summary.value or 0.0)
     low, high = value, value
     if summary.low is not None and summary.high is not None:
         low, high = summary.low, summary.high
     elif summary.spread is not None:
         low, high = value - summary.spread, value + summary.spread
-    return Point(x, value, low, high, summary.contended, summary.partial, summary.disturbed)
+    return PlotPoint(x, value, low, high, summary.contended, summary.partial, summary.disturbed)
 
 
 def _printed_exponent(spec: PlotSpec, cell: Cell) -> float | None:
-    """Return the exponent that the paper prints for a series; it is printed without a size."""
+    """Return the exponent that the paper prints for a series."""
     if not spec.published:
         return None
     return published.exponent(
@@ -383,12 +383,12 @@ def _printed_exponent(spec: PlotSpec, cell: Cell) -> float | None:
 
 
 def _printed_points(spec: PlotSpec, cells: Sequence[Cell]) -> tuple[tuple[float, float], ...]:
-    """Return the paper's own points of a series: of its whole sweep, or of each data set."""
+    """Return the paper's points of a series: the whole sweep, or one point for each data set."""
     if not spec.published:
         return ()
     first = cells[0]
     if spec.x == "rows":
-        sweep = published.sweep(
+        sweep = published.printed_sweep(
             first.paper,
             spec.published,
             first.dataset,
@@ -417,7 +417,7 @@ def _printed_points(spec: PlotSpec, cells: Sequence[Cell]) -> tuple[tuple[float,
 def _crossing(
     spec: PlotSpec, series: Sequence[Series]
 ) -> tuple[str, tuple[tuple[float, float], ...]]:
-    """Return in words where two series cross, and the points at which they do."""
+    """Return a description of the crossings of two series, and their points."""
     if spec.crossing is None:
         return "", ()
     found = {one.name: one for one in series}

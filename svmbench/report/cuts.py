@@ -1,4 +1,4 @@
-"""Which results are of fewer rows than the paper's, so that they stand beside no printed time."""
+"""Find results on fewer rows than in the paper; their times aren't compared with the paper."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from svmbench.report.records import Cell, Run
 from svmbench.report.summary import measured
 
 #: The profile of the full protocol.
-FULL = "paper"
-#: A sample is whole from this share of the printed rows on: a file may have a few rows fewer than
-#: its paper prints.
+FULL_PROFILE = "paper"
+#: A sample with at least this share of the printed rows counts as the whole data set: a file may
+#: have a few rows fewer than its paper prints.
 WHOLE_SHARE = 0.98
-#: A sweep is of the whole set where its largest training part has this share of the printed rows:
-#: four fifths, less what folds and classes take.
+#: A sweep covers the whole data set if its largest training part has this share of the printed
+#: rows: four fifths, less a few rows for folds and classes.
 WHOLE_TRAINING_SHARE = 0.75
-#: Folds and classes take a few rows of a cut sample.
+#: A cut sample may lack a few rows because of folds and classes.
 FILLED_SHARE = 0.98
 
 
 def cut_to(run: Run, cells: Sequence[Cell]) -> str:
-    """Return to how many rows a data set was cut in a run, in words; nothing where it is whole.
+    """Describe the reduced size of a data set in a run; return "" for the whole data set.
 
     Parameters
     ----------
     run : Run
     cells : sequence of Cell
-        Of one data set.
+        Cells of one data set.
     """
     if not cells:
         return ""
@@ -37,7 +37,7 @@ def cut_to(run: Run, cells: Sequence[Cell]) -> str:
     most = max((run.blocks.get(name, {}).get("max_samples") or 0 for name in blocks), default=0)
     if most and isinstance(printed, int):
         return f"{most:,} of {printed:,} rows" if most < WHOLE_SHARE * printed else ""
-    if run.profile == FULL:
+    if run.profile == FULL_PROFILE:
         return ""
     if most:
         filled = any(_rows(cell) >= FILLED_SHARE * most for cell in cells)
@@ -49,15 +49,15 @@ def cut_to(run: Run, cells: Sequence[Cell]) -> str:
 
 
 def is_cut(run: Run, cells: Sequence[Cell]) -> bool:
-    """Return whether cells of one table entry are of fewer rows than what the paper prints there.
+    """Return True if the cells of a table entry used fewer rows than the paper.
 
-    An entry of a size that is swept stands beside what is printed at that size.
+    An entry of a sweep over sizes is compared with the printed number at its size.
     """
     return "rows" not in cells[0].dimensions and bool(cut_to(run, cells))
 
 
 def _rows(cell: Cell) -> float:
-    """Return the rows that a cell trained on and was tested on."""
+    """Return the number of training and test rows of a cell."""
     swept = cell.dimensions.get("rows")
     train = float(swept) if isinstance(swept, int | float) else measured(cell, "n_train")
     return (train or 0.0) + (measured(cell, "n_test") or 0.0)

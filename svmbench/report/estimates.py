@@ -1,4 +1,4 @@
-"""One metric of one solver over its folds, and the difference of two, each with its uncertainty."""
+"""Estimates of metrics over folds, and their differences and ratios, with uncertainty."""
 
 from __future__ import annotations
 
@@ -10,42 +10,42 @@ import numpy as np
 
 from svmbench.report.comparisons import Interval, paired_difference, welch_difference
 from svmbench.report.records import Cell
-from svmbench.report.summary import measured, summarise
+from svmbench.report.summary import measured, summarise_folds
 from svmbench.report.wording import is_timing
 
-#: So many standard deviations hold 95 % of a normal distribution.
+#: Number of standard deviations that cover 95 % of a normal distribution.
 NORMAL_95 = 1.96
 
-#: A time that was measured once has no spread of its own: it is taken to lie within this share of
-#: what repeats would give. ``scripts/single_times.py`` measures it: of so many kept times with
-#: repeats, twice the spread is at most this share of the time for 95 %.
+#: Relative margin of a time that was measured once. ``scripts/single_times.py`` measures it: for 95
+#: % of `N_REPEATED_TIMES` kept times with repeats, twice the spread is at most this share of the
+#: time.
 SINGLE_TIME_MARGIN = 0.22
 N_REPEATED_TIMES = 875
-#: Seconds. Shorter times vary more: measured once, they have no margin, and decide nothing.
+#: Seconds. Shorter times vary more: measured once, they have no margin, and decide no claim.
 SHORTEST_SINGLE_S = 0.01
 
-#: Where a measurement stands: its data set, and what is swept.
-Place = tuple[str, tuple[tuple[str, object], ...]]
+#: The place of a measurement: its data set, and the swept values.
+MeasurementPlace = tuple[str, tuple[tuple[str, object], ...]]
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """One metric of one solver in one place.
+    """One metric of one solver at one place.
 
     Attributes
     ----------
     value : float
-        The mean over folds, or the median over repeats, as the records have it.
+        Mean over folds, or median over repeats.
     spread : float or None
         Standard deviation over folds or repeats.
     low, high : float or None
-        A range, where the record has one (of a race's rounds).
+        Range over the rounds of a race, if the record has one.
     n : int
-        Folds that the spread is of; 0 for repeats of one fit.
+        Number of folds; 0 for repeats of one fit.
     by_fold : dict of int to float
-        Where each fold is a cell of its own.
+        Values by fold, if each fold is a cell.
     cells : tuple of Cell
-        The cells that it is of.
+        The cells of the estimate.
     """
 
     value: float
@@ -58,7 +58,7 @@ class Estimate:
 
     @property
     def ends(self) -> tuple[float, float] | None:
-        """Return the range, or the value with twice its spread to both sides; None without."""
+        """Return the range, or the value minus and plus twice its spread, or None."""
         if self.low is not None and self.high is not None:
             return self.low, self.high
         if self.spread is None:
@@ -67,12 +67,12 @@ class Estimate:
 
 
 def estimate(cells: Sequence[Cell], metric: str) -> Estimate | None:
-    """Return a metric over cells that differ in their fold alone; None where none has a value."""
+    """Estimate a metric over cells that differ in the fold only; return None without values."""
     own = [cell for cell in cells if cell.status == "ok"]
     values = [(cell, value) for cell in own if (value := measured(cell, metric)) is not None]
     if not values:
         return None
-    found = summarise([cell for cell, _ in values], metric)
+    found = summarise_folds([cell for cell, _ in values], metric)
     by_fold = {cell.fold: value for cell, value in values if cell.fold is not None}
     return Estimate(
         value=float(found.value or 0.0),
@@ -87,17 +87,17 @@ def estimate(cells: Sequence[Cell], metric: str) -> Estimate | None:
 
 def estimates(
     cells: Iterable[Cell], metric: str, *, sweep: Sequence[str] | None = None
-) -> dict[Place, dict[str, Estimate]]:
-    """Return a metric of every solver in every place, places in the plan's order.
+) -> dict[MeasurementPlace, dict[str, Estimate]]:
+    """Estimate a metric for every solver at every place, in the order of the plan.
 
     Parameters
     ----------
     cells : iterable of Cell
     metric : str
     sweep : sequence of str, optional
-        The dimensions that tell places apart; all of them by default.
+        The dimensions that distinguish places; by default all.
     """
-    grouped: dict[Place, dict[str, list[Cell]]] = {}
+    grouped: dict[MeasurementPlace, dict[str, list[Cell]]] = {}
     for cell in cells:
         swept = sorted(cell.dimensions.items())
         place = (
@@ -105,7 +105,7 @@ def estimates(
             tuple((name, value) for name, value in swept if sweep is None or name in sweep),
         )
         grouped.setdefault(place, {}).setdefault(str(cell.solver), []).append(cell)
-    found: dict[Place, dict[str, Estimate]] = {}
+    found: dict[MeasurementPlace, dict[str, Estimate]] = {}
     for place, solvers in grouped.items():
         for solver, members in solvers.items():
             one = estimate(members, metric)
@@ -117,10 +117,10 @@ def estimates(
 def difference(first: Estimate, second: Estimate, metric: str) -> Interval:
     """Return first minus second with its 95 % interval.
 
-    Over common folds it is paired, for scores with the variance that overlapping training sets ask
-    for; over other folds it is Welch's; of two ranges (:func:`interval`) it is as wide as they
-    allow; of accuracies on one test part it is that of two shares, of areas under ROC curves there
-    it is Hanley and McNeil's.
+    Over common folds the interval is paired; for scores, the variance is corrected for overlapping
+    training sets. Over different folds it is Welch's interval. For two ranges (:func:`interval`) it
+    is the widest possible one. For accuracies on one test part it is that of two shares, and for
+    areas under ROC curves it is Hanley and McNeil's.
     """
     common = sorted(first.by_fold.keys() & second.by_fold.keys())
     if len(common) > 1:
@@ -144,9 +144,9 @@ def difference(first: Estimate, second: Estimate, metric: str) -> Interval:
 def interval(one: Estimate, metric: str) -> Interval:
     """Return an estimate with its 95 % interval.
 
-    Of a mean over folds Student's; of repeats or rounds the range, or twice the spread to both
-    sides; of a time that was measured once, the margin of single times. Anything else measured once
-    has none.
+    A mean over folds has Student's interval. Repeats and rounds have their range, or twice the
+    spread to both sides. A time that was measured once has the margin of single times. Other single
+    values have no interval.
     """
     if one.n > 1 and one.spread is not None:
         from scipy import stats
@@ -179,9 +179,9 @@ def _times(cells: Sequence[Cell]) -> list[float]:
 
 
 def quotient(first: Interval, second: Interval) -> Interval:
-    """Return the first over the second, as wide as both intervals allow.
+    """Return the first over the second, with the widest possible interval.
 
-    Without ends where an interval has none, or where that of the second reaches 0.
+    The result has no interval if one of the two has none, or if the second interval reaches 0.
     """
     value = first.value / second.value if second.value else math.inf
     if None in (first.low, first.high, second.low, second.high):
@@ -196,10 +196,10 @@ def quotient(first: Interval, second: Interval) -> Interval:
 
 
 def ratio(first: Estimate, second: Estimate, metric: str) -> Interval:
-    """Return how many times the second the first is, with its 95 % interval.
+    """Return the ratio of the first to the second, with its 95 % interval.
 
-    Over common folds it is that of the mean of paired logarithms, else the quotient of the two
-    intervals.
+    Over common folds the interval comes from the paired logarithms, else from the quotient of the
+    two intervals.
     """
     common = sorted(first.by_fold.keys() & second.by_fold.keys())
     pairs = [(first.by_fold[fold], second.by_fold[fold]) for fold in common]
@@ -212,7 +212,7 @@ def ratio(first: Estimate, second: Estimate, metric: str) -> Interval:
 
 
 def total(parts: Sequence[Interval]) -> Interval:
-    """Return the sum of some uncertain numbers, as wide as all their intervals allow."""
+    """Return the sum of uncertain numbers, with the widest possible interval."""
     value = math.fsum(one.value for one in parts)
     ends = [(one.low, one.high) for one in parts]
     if any(low is None or high is None for low, high in ends):
@@ -223,7 +223,7 @@ def total(parts: Sequence[Interval]) -> Interval:
 
 
 def _counted_difference(first: Estimate, second: Estimate) -> Interval:
-    """Return a difference of shares of one test part, as if the two had erred independently."""
+    """Return the difference of two shares of one test part, with independent errors."""
     value = first.value - second.value
     counts = [measured(one.cells[0], "n_test") for one in (first, second) if one.cells]
     if len(counts) < 2 or not all(counts):
@@ -289,7 +289,7 @@ def _positives(*ones: Estimate) -> list[tuple[int, int]]:
 
 
 def test_share(one: Estimate) -> float:
-    """Return test rows over training rows, of the first fold that says so."""
+    """Return test rows over training rows, from the first fold that has both numbers."""
     for cell in one.cells:
         test, train = measured(cell, "n_test"), measured(cell, "n_train")
         if test and train:

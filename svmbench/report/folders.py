@@ -1,11 +1,11 @@
-"""Finding runs: every folder with a plan, and those that hold tables alone."""
+"""Find run folders, and folders that have tables without records."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-#: The file that says of a folder that it is a site, and which files are its own. What of runs lies
-#: in a site is a copy: the runs themselves count.
+#: The file that marks a folder as a site and lists its files. Runs inside a site are copies, which
+#: are ignored.
 SITE = ".svmbench-site"
 
 
@@ -15,12 +15,12 @@ def run_folders(root: Path) -> list[Path]:
 
 
 def folders_with_tables(root: Path) -> list[Path]:
-    """Return the folders at or below `root` that hold tables, in order."""
+    """Return the folders at or below `root` with tables, in order."""
     return _holding(root, "tables.md")
 
 
 def bare_folders(root: Path) -> list[Path]:
-    """Return the folders at or below `root` that hold tables and no plan, in order."""
+    """Return the folders at or below `root` with tables but without a plan, in order."""
     return [path for path in folders_with_tables(root) if not (path / "plan.json").is_file()]
 
 
@@ -30,7 +30,7 @@ def _holding(root: Path, name: str) -> list[Path]:
 
 
 def _is_hidden(folder: Path, root: Path) -> bool:
-    """Whether a folder lies in a hidden one, as what is being made does, or a kill left behind."""
+    """Return True for a folder in a hidden one: an unfinished folder, or one left by a kill."""
     return any(part.startswith(".") for part in folder.relative_to(root).parts)
 
 

@@ -1,4 +1,4 @@
-"""Tables as readers see them: two rows of heads, cells in parts, one unit a column."""
+"""Tables for pages and LaTeX: two rows of heads, cells in parts, one unit for each metric."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from svmbench.report.media import Sentence
 from svmbench.report.provenance import missing, undefined
 from svmbench.report.races import VERSUS
 from svmbench.report.records import Run
-from svmbench.report.tables import CellText, Entry, Table, cell_text, column_text, row_texts
+from svmbench.report.tables import CellText, Table, TableEntry, cell_text, column_text, row_texts
 from svmbench.report.units import Unit, unit_of
 
-#: What the bold numbers are, where there are any.
-BEST: Sentence = (
-    "Bold: the best of the solvers that are compared there; times that other work disturbed and "
-    "means over some of the folds are not.",
+#: The note about bold numbers.
+BEST_NOTE: Sentence = (
+    "Bold: the best of the compared solvers. Disturbed times and means over some of the folds "
+    "are not compared.",
 )
 
 
 @dataclass(frozen=True)
 class Head:
-    """A head over one or several columns.
+    """The head of one or several columns.
 
     Attributes
     ----------
     text : str
     span : int
     solvers : tuple of str
-        Those that it names, which have pages.
+        The solvers in the text, which have pages.
     """
 
     text: str
@@ -41,17 +41,17 @@ class Head:
 
 
 @dataclass(frozen=True)
-class Box:
-    """A cell: its text in parts, the number that it is sorted by, and how it is set.
+class TableCell:
+    """A cell of a table: its text in parts, its number for sorting, and its style.
 
     Attributes
     ----------
     text : CellText
     order : str
-        The number, as text; empty where there is none.
+        The number as text, or empty.
     best : bool
     state : str
-        ``ok``, or what became of it.
+        ``ok``, or another status.
     """
 
     text: CellText
@@ -61,22 +61,22 @@ class Box:
 
 
 @dataclass(frozen=True)
-class Grid:
-    """A table of a page or a paper.
+class PageTable:
+    """A table for a page or a paper.
 
     Attributes
     ----------
     name, title : str
     caption, notes : list of Sentence
-        What stands above and below it.
+        Sentences above and below the table.
     fields : list of str
         Heads of the columns that name the rows.
     groups, heads : list of Head
-        Heads of the other columns, in two rows; no groups where one row says it all.
+        Heads of the other columns, in two rows; `groups` is empty if one row is enough.
     rows : list of (list of str, list of Box)
-        What a row is of, and its cells.
+        Texts and cells of each row.
     gaps, without : list of str
-        Missing cells and undefined values, a line each.
+        Missing cells and undefined values, one line each.
     """
 
     name: str
@@ -86,13 +86,13 @@ class Grid:
     fields: list[str]
     groups: list[Head]
     heads: list[Head]
-    rows: list[tuple[list[str], list[Box]]]
+    rows: list[tuple[list[str], list[TableCell]]]
     gaps: list[str]
     without: list[str]
 
 
-def grid_of(run: Run, table: Table, *, allow_contended: bool = False) -> Grid:
-    """Return a table as pages and papers show it."""
+def grid_of(run: Run, table: Table, *, allow_contended: bool = False) -> PageTable:
+    """Arrange a table for pages and papers."""
     units = units_of(table)
     best = best_places(run, table, allow_contended=allow_contended)
     rows = [
@@ -115,11 +115,11 @@ def grid_of(run: Run, table: Table, *, allow_contended: bool = False) -> Grid:
         for column, members in groupby(table.columns, key=lambda pair: pair[0])
     ]
     notes = captions.footnotes(table, allow_contended=allow_contended)
-    return Grid(
+    return PageTable(
         name=table.spec.name,
         title=table.spec.heading,
         caption=captions.caption(run, table),
-        notes=[BEST, *notes] if best else notes,
+        notes=[BEST_NOTE, *notes] if best else notes,
         fields=[run.label(name) for name in table.row_fields],
         groups=groups if any(group.text for group in groups) else [],
         heads=[Head(_metric(run, m, units)) for _, m in table.columns],
@@ -130,7 +130,7 @@ def grid_of(run: Run, table: Table, *, allow_contended: bool = False) -> Grid:
 
 
 def units_of(table: Table) -> dict[str, Unit]:
-    """Return the unit of each time of a table: one for all its columns, so that rows compare."""
+    """Return the unit of each time of a table; all its columns share the unit."""
     found: dict[str, list[float | None]] = {}
     for (_, _, metric), entry in table.entries.items():
         found.setdefault(metric, []).append(entry.summary.value)
@@ -152,10 +152,12 @@ def _solvers(table: Table, column: Sequence[Any]) -> tuple[str, ...]:
     return tuple(part for name in named for part in name.split(VERSUS))
 
 
-def _box(entry: Entry | None, unit: Unit | None, *, best: bool, allow_contended: bool) -> Box:
+def _box(
+    entry: TableEntry | None, unit: Unit | None, *, best: bool, allow_contended: bool
+) -> TableCell:
     if entry is None:
-        return Box(CellText(""), "", best=False, state="ok")
+        return TableCell(CellText(""), "", best=False, state="ok")
     summary = entry.summary
     order = "" if summary.value is None else f"{summary.value:.10g}"
     text = cell_text(entry, allow_contended=allow_contended, unit=unit)
-    return Box(text, order, best, summary.status)
+    return TableCell(text, order, best, summary.status)

@@ -1,9 +1,9 @@
-"""Results kept as reference: records small enough to be committed, and all that is made of them.
+"""Keep results as reference: compressed records, with tables and plots made from them.
 
-A kept folder is a run folder: its plan, the environments it was measured in, and its records as
-``runs.jsonl.xz``, the newest of each cell alone, in the plan's order. Tables and plots lie beside
-them and are made from them by :func:`rebuild`; :func:`differences` says where they are not what
-the records say. A folder without records can't be made again and says so in its ``tables.md``.
+A kept folder is a run folder with its plan, its environments and its records as ``runs.jsonl.xz``:
+the newest record of each cell, in the order of the plan. :func:`rebuild_folder` makes the tables
+and plots beside them from the records; :func:`rebuild_differences` compares them with the records.
+A folder without records can't be rebuilt, and its ``tables.md`` says so.
 """
 
 from __future__ import annotations
@@ -32,26 +32,27 @@ from svmbench.report.newest import PACKED, RECORDS
 from svmbench.report.records import read_run, result_lines
 from svmbench.schema.record import Record
 
-#: What of a run folder tables and plots are made of, apart from environments and artifacts.
+#: The files of a run folder from which tables and plots are made, besides environments and
+#: artifacts.
 _SOURCES = ("plan.json", PACKED)
 _ARTIFACTS = "artifacts"
-#: What stands in the ``tables.md`` of a folder that can't be made again.
+#: The note in the ``tables.md`` of a folder without records.
 NOT_KEPT = (
     "**Records not kept**: these tables and plots are by an earlier version, "
     "and can't be made again from what lies here."
 )
 
 
-def keep(run: Path, target: Path) -> Path:
-    """Keep a finished run in `target`, which is replaced whole or not at all; return `target`.
+def keep_run(run: Path, target: Path) -> Path:
+    """Keep a finished run in `target`, which is replaced in one step; return `target`.
 
-    Superseded records, those of an earlier plan and the finished parts of searches stay behind: no
-    table needs them. Tables and plots are made anew, from what is kept.
+    Superseded records, records of an earlier plan and the finished points of searches are left out,
+    because no table needs them. Tables and plots are made from the kept records.
 
     Raises
     ------
     ResultsError
-        If `run` is no finished run folder, or can't be kept.
+        If `run` isn't a finished run folder, or can't be kept.
     """
     if not (run / "tables.md").is_file():
         raise ResultsError(f"{run} is unfinished: it has no tables.md; run its config to the end")
@@ -59,12 +60,12 @@ def keep(run: Path, target: Path) -> Path:
     used = {cell.environment for cell in content.cells}
     try:
         with replaced(target) as made:
-            # The plan as it is: it may say more than this version of the report knows.
+            # Copy the plan unchanged: it may have fields that this version doesn't know.
             copy(run / "plan.json", made / "plan.json")
             for name in sorted(content.environments.keys() & used):
                 file = f"environment-{name}.json"
                 copy(run / file, made / file)
-            (made / PACKED).write_bytes(pack(result_lines(run)))
+            (made / PACKED).write_bytes(pack_records(result_lines(run)))
             _copy_artifacts(run, made, {f"{cell.key}.npz" for cell in content.cells})
             build(made)
     except OSError as error:
@@ -73,16 +74,16 @@ def keep(run: Path, target: Path) -> Path:
 
 
 def unpack(folder: Path, target: Path, *, without: Collection[str] = ()) -> Path:
-    """Write a kept folder as a run folder that others may take results over from; return it.
+    """Unpack a kept folder to a run folder, whose results other runs may reuse; return it.
 
     Parameters
     ----------
     folder : Path
-        With its records, packed or not.
+        A folder with records, packed or not.
     target : Path
-        A folder that is not there yet.
+        A new folder.
     without : collection of str
-        Keys of cells whose results stay behind.
+        Keys of cells whose results are left out.
 
     Raises
     ------
@@ -99,13 +100,13 @@ def unpack(folder: Path, target: Path, *, without: Collection[str] = ()) -> Path
     return target
 
 
-def pack(records: Iterable[Record]) -> bytes:
-    """Return records as compressed lines: the same bytes from the same records.
+def pack_records(records: Iterable[Record]) -> bytes:
+    """Compress records as lines; the same records give the same bytes.
 
     Raises
     ------
     ResultsError
-        If they are more than can be read back.
+        If there are more records than can be read back.
     """
     packing = lzma.LZMACompressor(preset=9 | lzma.PRESET_EXTREME)
     pieces, size = [], 0
@@ -118,31 +119,31 @@ def pack(records: Iterable[Record]) -> bytes:
     if size > newest.MOST_BYTES or number > newest.MOST_LINES:
         raise ResultsError(
             f"can't pack {number:,} records of {size:,} bytes: {newest.MOST_LINES:,} records of"
-            f" {newest.MOST_BYTES:,} bytes can be read back; keep its blocks as runs of their own"
+            f" {newest.MOST_BYTES:,} bytes can be read back; keep its blocks as separate runs"
         )
     return b"".join([*pieces, packing.flush()])
 
 
 def folders(root: Path) -> list[Path]:
-    """Return every folder of kept tables below `root`, in order; a run's own folder is not kept."""
+    """Return the folders of kept tables below `root`, in order, without run folders."""
     found = (path.parent for path in root.rglob("tables.md"))
     return sorted(folder for folder in found if not (folder / RECORDS).exists())
 
 
 def has_records(folder: Path) -> bool:
-    """Return whether a kept folder can be made again."""
+    """Return True if a kept folder has the records for its tables and plots."""
     return all((folder / name).is_file() for name in _SOURCES)
 
 
-def rebuild(folder: Path) -> list[str]:
-    """Make a kept folder's tables and plots again; return what changed, one line a file.
+def rebuild_folder(folder: Path) -> list[str]:
+    """Rebuild the tables and plots of a kept folder; return a line for each changed file.
 
     Raises
     ------
     ResultsError
         If it can't be read or written.
     """
-    found = differences(folder)
+    found = rebuild_differences(folder)
     if not found:
         return []
     if not has_records(folder):
@@ -157,11 +158,11 @@ def rebuild(folder: Path) -> list[str]:
     return found
 
 
-def differences(folder: Path) -> list[str]:
-    """Return where a kept folder is not what its records make, one line a file.
+def rebuild_differences(folder: Path) -> list[str]:
+    """Compare a kept folder with the tables and plots of its records; return the differences.
 
-    Text is compared byte for byte, and so are SVGs that the same version of matplotlib drew; of
-    others, and of PNGs, only their being there is looked at.
+    Text is compared byte for byte, and so are SVGs drawn by the same version of matplotlib. Of
+    other SVGs and of PNGs, only the existence is checked.
 
     Raises
     ------
@@ -178,7 +179,7 @@ def differences(folder: Path) -> list[str]:
         _copy_sources(folder, made)
         build(made, endings=("svg",))
         for drawn in made.glob("*.svg"):
-            drawn.with_suffix(".png").touch()  # half of the work, for bytes that nobody compares
+            drawn.with_suffix(".png").touch()  # saves half of the time: PNGs are not compared
         names = {_name(path, top) for top in (folder, made) for path in _files(top)}
         return [
             f"{folder / name}: {said}"
@@ -188,7 +189,7 @@ def differences(folder: Path) -> list[str]:
 
 
 def other_versions(folder: Path) -> list[str]:
-    """Return the versions of matplotlib, other than this one, that drew the folder's SVGs."""
+    """Return the other versions of matplotlib that drew SVGs of the folder."""
     from importlib.metadata import version
 
     if not has_records(folder):
@@ -198,7 +199,7 @@ def other_versions(folder: Path) -> list[str]:
 
 
 def drawn_by(svg: bytes) -> str:
-    """Return the version of matplotlib that drew an SVG; empty where it doesn't say."""
+    """Return the version of matplotlib that drew an SVG, or an empty text."""
     found = re.search(rb"Matplotlib v([\w.+]+)", svg[:4096])
     return found[1].decode() if found else ""
 
@@ -225,7 +226,7 @@ def _name(path: Path, top: Path) -> str:
 
 
 def _copy_sources(folder: Path, made: Path, *names: str) -> None:
-    """Copy what a folder's tables and plots are made of."""
+    """Copy the files from which tables and plots of a folder are made."""
     for name in names or _SOURCES:
         copy(folder / name, made / name)
     for path in folder.glob("environment-*.json"):
@@ -235,7 +236,7 @@ def _copy_sources(folder: Path, made: Path, *names: str) -> None:
 
 
 def _copy_artifacts(folder: Path, made: Path, names: Collection[str]) -> None:
-    """Copy those arrays of a folder that are there."""
+    """Copy the existing arrays of a folder."""
     for name in sorted(names):
         source = folder / _ARTIFACTS / name
         if is_there(source):
@@ -244,7 +245,7 @@ def _copy_artifacts(folder: Path, made: Path, names: Collection[str]) -> None:
 
 @contextmanager
 def _told(folder: Path) -> Iterator[None]:
-    """Say in a sentence which file can't be read or written."""
+    """Turn errors of the file system into one sentence that names the file."""
     try:
         yield
     except OSError as error:

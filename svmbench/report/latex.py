@@ -1,6 +1,6 @@
-r"""Tables and plots for papers: LaTeX (booktabs) and PDF, the footers as captions.
+r"""Write tables and plots for papers: LaTeX (booktabs) and PDF, with footers as captions.
 
-A table has one unit a metric, the best in bold, and is made smaller where it is wider than a line.
+A table has one unit for each metric and the best values in bold. A wide table is scaled down.
 """
 
 from __future__ import annotations
@@ -9,24 +9,24 @@ from collections.abc import Sequence
 
 from svmbench.base import escape
 from svmbench.report.builder import Content
-from svmbench.report.grids import Box, Grid, grid_of
+from svmbench.report.grids import PageTable, TableCell, grid_of
 from svmbench.report.media import LATEX, Sentence
-from svmbench.report.plots import draw, footer
+from svmbench.report.plots import draw_plot, footer
 
-#: What a document needs for what is made here.
+#: The packages that a document needs.
 PREAMBLE = r"% \usepackage{booktabs,graphicx,textcomp}"
 
 
 def paper_files(content: Content, *, allow_contended: bool = False) -> dict[str, bytes]:
-    """Return the tables of a run as LaTeX and its plots as PDF, by the names of their files.
+    """Return the tables of a run as LaTeX and its plots as PDF, by file name.
 
-    Beside each PDF is a ``.tex`` that includes it, with what the plot's footer says as caption.
+    For each PDF there is a ``.tex`` file that includes it, with the footer of the plot as caption.
 
     Parameters
     ----------
     content : Content
     allow_contended : bool, default False
-        Use times that were measured while other workers ran like any others.
+        True to use times measured beside other workers like all other times.
     """
     run = content.run
     files = {}
@@ -35,7 +35,7 @@ def paper_files(content: Content, *, allow_contended: bool = False) -> dict[str,
         name = table.spec.name
         files[f"{name}.tex"] = latex_table(grid, f"{run.name}-{name}").encode()
     for one in content.curves:
-        drawn = draw(run, one, allow_contended=allow_contended, endings=("pdf",), bare=True)
+        drawn = draw_plot(run, one, allow_contended=allow_contended, endings=("pdf",), bare=True)
         if not drawn:
             continue
         name = one.spec.name
@@ -54,14 +54,14 @@ def paper_files(content: Content, *, allow_contended: bool = False) -> dict[str,
     return files
 
 
-def latex_table(grid: Grid, label: str) -> str:
+def latex_table(grid: PageTable, label: str) -> str:
     r"""Return a table as LaTeX.
 
     Parameters
     ----------
     grid : Grid
     label : str
-        What ``\ref`` calls it by, after ``tab:``.
+        The label for ``\ref``, without ``tab:``.
     """
     n_fields, n_columns = len(grid.fields), len(grid.heads)
     lines = [
@@ -85,7 +85,7 @@ def latex_table(grid: Grid, label: str) -> str:
     return "\n".join([*lines, r"\end{table}"]) + "\n"
 
 
-def _heads(grid: Grid) -> list[str]:
+def _heads(grid: PageTable) -> list[str]:
     n_fields = len(grid.fields)
     last = _row(
         [*map(escape.latex, grid.fields), *(escape.latex(head.text) for head in grid.heads)]
@@ -100,7 +100,7 @@ def _heads(grid: Grid) -> list[str]:
     return [_row([""] * n_fields + groups), " ".join(rules), last]
 
 
-def _cell(box: Box) -> str:
+def _cell(box: TableCell) -> str:
     text = box.text
     value = LATEX.strong(text.value) if box.best else escape.latex(text.value)
     said = " ".join(filter(None, (value, escape.latex(text.spread)))) + escape.latex(text.marks)
@@ -109,7 +109,7 @@ def _cell(box: Box) -> str:
 
 def _row(texts: Sequence[str]) -> str:
     line = " & ".join(texts) + r" \\"
-    # After the end of a row a bracket would say how much space follows.
+    # LaTeX would read a bracket after the end of a row as an amount of space.
     return "{}" + line if line.startswith("[") else line
 
 

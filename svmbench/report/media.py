@@ -1,4 +1,4 @@
-"""Sentences that stand beside tables, said once and spelt for each medium that shows them."""
+"""Sentences beside tables, which each medium formats and escapes."""
 
 from __future__ import annotations
 
@@ -10,30 +10,30 @@ from svmbench.base import escape
 
 @dataclass(frozen=True)
 class Strong:
-    """What of a sentence stands out."""
+    """An emphasised part of a sentence."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class Code:
-    """What of a sentence is a name that a program knows."""
+    """A name from code in a sentence."""
 
     text: str
 
 
-#: A sentence in pieces, any of which may hold text of unknown origin.
+#: A sentence in parts, which may contain untrusted text.
 Sentence = Sequence[str | Strong | Code]
 
 
 @dataclass(frozen=True)
 class Medium:
-    """How text reads in one medium; each function escapes it there.
+    """The format of text in one medium; each function also escapes its text.
 
     Attributes
     ----------
     text, strong, code : callable
-        From any text to how it is spelt plainly, set off, and as a program's name.
+        Functions that format plain text, emphasised text, and code.
     """
 
     text: Callable[[object], str]
@@ -41,7 +41,7 @@ class Medium:
     code: Callable[[object], str]
 
     def spell(self, sentence: Sentence) -> str:
-        """Return a sentence as the medium has it."""
+        """Format a sentence for the medium."""
         return "".join(self._spell(piece) for piece in sentence)
 
     def _spell(self, piece: str | Strong | Code) -> str:

@@ -1,7 +1,7 @@
-"""Reading the records of a run folder as a stream: the newest of every cell, in little memory.
+"""Read the records of a run folder as a stream, and keep the newest record of each cell.
 
-Of a line no more stays than a report shows, and names and equal settings are held once, so that a
-run of 100,000 records is read in some 200 MB.
+To save memory, only the values that a report shows are kept, and names and equal settings are
+stored once: a run of 100,000 records takes about 200 MB.
 """
 
 from __future__ import annotations
@@ -16,36 +16,41 @@ from typing import Any, BinaryIO, Generic, TypeVar
 
 from svmbench.base.errors import DamagedResultsError, ResultsError
 from svmbench.base.files import is_there, open_file
-from svmbench.schema.record import Record, canonical, lines_of, parse
+from svmbench.schema.record import Record, canonical, parse_record, record_lines
 
-#: The records of a run as they are written, and as they are kept.
-RECORDS, PACKED = "runs.jsonl", "runs.jsonl.xz"
-#: The most bytes and lines that packed records may unpack to (100,000 records have 120 MB), and the
-#: bytes of the dictionary that they may ask for.
-MOST_BYTES, MOST_LINES, _XZ_MEMORY = 2 << 30, 2_000_000, 192 << 20
+#: The file of records that a run writes.
+RECORDS = "runs.jsonl"
+#: The file of records in a kept folder.
+PACKED = "runs.jsonl.xz"
+#: Largest number of bytes that packed records may unpack to; 100,000 records have 120 MB.
+MOST_BYTES = 2 << 30
+#: Largest number of lines of packed records.
+MOST_LINES = 2_000_000
+#: Largest dictionary of the xz file in bytes.
+_XZ_MEMORY = 192 << 20
 _Kept = TypeVar("_Kept")
 
 
-class Found(Generic[_Kept]):
-    """What the records of a run folder say of some cells, the newest of each.
+class NewestRecords(Generic[_Kept]):
+    """The newest record of each of some cells in a run folder.
 
-    The file is only ever appended to, so the last line of a key is its newest.
+    Runs only append to the file, so the last line of a key is its newest record.
 
     Parameters
     ----------
     wanted : set of str
         Keys of cells.
     kept : callable
-        What to keep of a record, from the record and its line.
+        Function from a record and its line to the values to keep.
 
     Attributes
     ----------
     cells : dict
-        What is kept, by key.
+        The kept values by key.
     points : dict of str to dict
-        By key and point what is kept of those that tables and plots show: no search's steps.
+        The kept values by key and point, without the points of searches.
     strangers : dict of str to str
-        Environments of recorded cells that nobody asked for, by key.
+        Environments of recorded cells outside `wanted`, by key.
     """
 
     def __init__(self, wanted: Collection[str], kept: Callable[[Record, bytes], _Kept]) -> None:
@@ -56,7 +61,7 @@ class Found(Generic[_Kept]):
         self._kept = kept
 
     def read(self, run_dir: Path) -> list[str]:
-        """Read the records of a folder; return notes on what could not be read, a sentence each.
+        """Read the records of a folder; return a note for each kind of unreadable line.
 
         Raises
         ------
@@ -70,7 +75,7 @@ class Found(Generic[_Kept]):
         try:
             with open_file(path) as stream:
                 for line in _lines(stream if path.name == RECORDS else _Unpacked(stream)):
-                    record = parse(line)
+                    record = parse_record(line)
                     if record is not None:
                         self._take(record, line)
                     elif not line.strip():
@@ -106,7 +111,7 @@ class Found(Generic[_Kept]):
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What a report shows of a record."""
+    """The values of a record that a report shows."""
 
     status: str
     reason: str
@@ -124,7 +129,7 @@ class Shown:
 
     @classmethod
     def of(cls, record: Mapping[str, Any], once: Once) -> Shown:
-        """Return what is shown of a record."""
+        """Select the values of a record."""
         return cls(
             status=sys.intern(record.get("status") or ""),
             reason=sys.intern(one_line(record.get("reason"))),
@@ -142,13 +147,13 @@ class Shown:
         )
 
 
-class Values(Mapping[str, Any]):
-    """A mapping whose names are those of many others: it holds its values alone.
+class SharedNamesMapping(Mapping[str, Any]):
+    """A mapping that shares its names with other mappings and holds only its values.
 
     Parameters
     ----------
     places : dict of str to int
-        Where the value of each name stands; shared.
+        Index of the value of each name; shared.
     values : tuple
     """
 
@@ -180,7 +185,7 @@ class Values(Mapping[str, Any]):
 
 
 class Once:
-    """Holds the names in mappings, and mappings that are equal, no more than once."""
+    """Store names of mappings, and equal mappings, only once."""
 
     def __init__(self) -> None:
         self._seen: dict[str, dict[str, Any]] = {}
@@ -188,7 +193,7 @@ class Once:
         self._counts: dict[int, int] = {}
 
     def names(self, values: dict[str, Any]) -> Mapping[str, Any]:
-        """Return the mapping with its names, and its whole numbers, shared with others."""
+        """Return the mapping with shared names and shared whole numbers."""
         if not values:
             return self(values)
         names = tuple(values)
@@ -196,20 +201,20 @@ class Once:
             self._places[names] = {sys.intern(name): place for place, name in enumerate(names)}
         share = self._counts.setdefault
         held = tuple(share(each, each) if type(each) is int else each for each in values.values())
-        return Values(self._places[names], held)
+        return SharedNamesMapping(self._places[names], held)
 
     def __call__(self, values: dict[str, Any]) -> dict[str, Any]:
-        """Return the mapping, or one like it; nobody may change it."""
-        said = repr(values)  # 1, 1.0 and True are equal, and not the same
+        """Return the mapping, or an equal one; callers must not change it."""
+        said = repr(values)  # distinguishes 1, 1.0 and True
         if said not in self._seen:
             self._seen[said] = {sys.intern(name): value for name, value in values.items()}
         return self._seen[said]
 
 
 class _Unpacked(io.RawIOBase):
-    """The content of a packed file, as a stream.
+    """The content of a packed file as a stream, with bounds.
 
-    A few bytes must not become gigabytes in memory, and a file that is cut off must not seem whole.
+    A small file must not unpack to gigabytes, and a truncated file must raise an error.
     """
 
     def __init__(self, packed: BinaryIO) -> None:
@@ -218,11 +223,11 @@ class _Unpacked(io.RawIOBase):
         self._left = MOST_BYTES
 
     def readable(self) -> bool:
-        """Return that it can be read."""
+        """Return True."""
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Read on; return how many bytes there were."""
+        """Read into a buffer; return the number of bytes."""
         piece = b""
         while not piece and not self._stream.eof:
             more = self._packed.read(1 << 16) if self._stream.needs_input else b""
@@ -237,18 +242,18 @@ class _Unpacked(io.RawIOBase):
 
 
 def _lines(content: BinaryIO | _Unpacked) -> Iterator[bytes]:
-    """Yield the lines of a file, of a packed one no more than it may have."""
+    """Yield the lines of a file; raise an error for a packed file with too many lines."""
     if not isinstance(content, _Unpacked):
-        yield from (line for _, line in lines_of(content))
+        yield from (line for _, line in record_lines(content))
         return
-    for number, line in lines_of(io.BufferedReader(content, 1 << 16)):
+    for number, line in record_lines(io.BufferedReader(content, 1 << 16)):
         if number > MOST_LINES:
             raise ValueError(f"it holds more than {MOST_LINES:,} lines")
         yield line
 
 
 def dimensions_of(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what was swept, by present names, of a plan's entry or a record, new or old."""
+    """Return the swept values of a plan's entry or a record, by present names."""
     given = entry.get("dimensions")
     if not isinstance(given, Mapping):
         given = {old: entry.get(old) for old in ("size", "n_features_kept")}
@@ -261,5 +266,5 @@ def one_line(text: Any) -> str:
 
 
 def plural(noun: str, count: int) -> str:
-    """Return a noun in the number that a count asks for."""
+    """Return a noun in the singular or the plural, according to a count."""
     return noun if count == 1 else f"{noun}s"

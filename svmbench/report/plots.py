@@ -1,7 +1,7 @@
-"""Drawing: SVG and PNG that read in greyscale and come out the same from the same records.
+"""Draw plots as SVG and PNG that are readable in greyscale and reproducible byte for byte.
 
-Matplotlib is imported when the first plot is drawn; the figures are made without pyplot, so
-nothing global (backend, style, open figures) is touched.
+Matplotlib is imported when the first plot is drawn. The figures don't use pyplot, so global state
+(backend, style, open figures) is unchanged.
 """
 
 from __future__ import annotations
@@ -24,22 +24,24 @@ from svmbench.report.records import Run
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-DPI = 150
-#: Pixels an inch of what is a picture in an SVG, and the colours that it may have: a few flat ones
-#: and what lies between them at their edges.
-_EMBEDDED_DPI, _EMBEDDED_COLOURS = 120, 64
-#: The files of a plot.
-ENDINGS = ("svg", "png")
-#: What a file says of its making, so that its bytes depend on what it shows alone: an SVG names
-#: the version that drew it, on which they depend.
+#: Resolution of PNG files in dots per inch.
+PNG_DPI = 150
+#: Resolution of pictures in SVG files in dots per inch.
+_EMBEDDED_DPI = 120
+#: Number of colours of pictures in SVG files: a few flat colours and their blends at edges.
+_EMBEDDED_COLOURS = 64
+#: The default file formats of a plot.
+PLOT_ENDINGS = ("svg", "png")
+#: Metadata of the files, without dates and programs, so that their bytes depend on the plot only.
+#: An SVG still names the version of matplotlib, on which its bytes depend.
 _METADATA: dict[str, dict[str, None]] = {
     "svg": {"Date": None},
     "png": {"Software": None},
     "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
 }
-#: Characters of footer text that fit an inch at the footer's size.
+#: Characters of footer text per inch.
 _FOOTER_PER_INCH = 17.5
-#: Characters of legend text that fit an inch.
+#: Characters of legend text per inch.
 _LEGEND_PER_INCH = 12.5
 
 _STYLE = {
@@ -63,12 +65,12 @@ _STYLE = {
 }
 
 
-def draw(
+def draw_plot(
     run: Run,
     curves: Curves,
     *,
     allow_contended: bool = False,
-    endings: Sequence[str] = ENDINGS,
+    endings: Sequence[str] = PLOT_ENDINGS,
     bare: bool = False,
 ) -> dict[str, bytes]:
     """Draw a plot.
@@ -76,29 +78,29 @@ def draw(
     Parameters
     ----------
     run : Run
-        Whose profile and environments the footer names.
+        The run, with the profile and the environments for the footer.
     curves : Curves
-        What is drawn.
+        The data of the plot.
     allow_contended : bool, default False
-        Draw times that were measured while other workers ran like any others. By default their
-        markers are hollow and the footer says so.
+        True to draw times measured beside other workers like all other times. By default their
+        markers are hollow, and the footer explains it.
     endings : sequence of str, default ("svg", "png")
-        The files that are wanted; ``pdf``, too.
+        The file formats; ``pdf`` is possible, too.
     bare : bool, default False
-        Leave out heading and footer, which a paper has in its caption.
+        True to leave out heading and footer, which are in the caption in a paper.
 
     Returns
     -------
     dict of str to bytes
-        The files' contents by their ending; empty where there is no point to draw.
+        Contents of the files by ending; empty if there are no points.
     """
     if not curves.panels:
         return {}
-    curves = _inert(curves)
+    curves = _escaped(curves)
     import matplotlib.style
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-    # On top of matplotlib's defaults: a user's own style would change the bytes.
+    # Start from matplotlib's defaults: a user's style would change the bytes.
     with matplotlib.style.context(["default", _STYLE]):
         hollow = not allow_contended
         said = "" if bare else escape.drawn(footer(run, curves, hollow=hollow))
@@ -107,7 +109,7 @@ def draw(
         contents = {}
         for ending in endings:
             out = io.BytesIO()
-            dots = _EMBEDDED_DPI if ending == "svg" else DPI
+            dots = _EMBEDDED_DPI if ending == "svg" else PNG_DPI
             figure.savefig(out, format=ending, dpi=dots, metadata=_METADATA[ending])
             contents[ending] = out.getvalue()
     if "svg" in contents:
@@ -115,12 +117,12 @@ def draw(
     return contents
 
 
-#: A picture in an SVG, as matplotlib writes it.
+#: A picture in an SVG file of matplotlib.
 _EMBEDDED = re.compile(rb'(?<="data:image/png;base64,)[^"]+')
 
 
 def _with_few_colours(picture: re.Match[bytes]) -> bytes:
-    """Return a picture in an SVG with a palette, which takes a quarter of the room."""
+    """Return a picture in an SVG with a palette, which takes a quarter of the bytes."""
     from PIL import Image
 
     out = io.BytesIO()
@@ -130,8 +132,8 @@ def _with_few_colours(picture: re.Match[bytes]) -> bytes:
     return base64.b64encode(out.getvalue())
 
 
-def _inert(curves: Curves) -> Curves:
-    """Return what is drawn with every text as matplotlib has to be told it."""
+def _escaped(curves: Curves) -> Curves:
+    """Escape all texts of a plot for matplotlib."""
 
     def drawn_series(series: Series) -> Series:
         points = (
@@ -157,7 +159,7 @@ def _inert(curves: Curves) -> Curves:
 
 
 def _figure(curves: Curves, said: str, *, hollow: bool, bare: bool) -> Figure:
-    """Draw a plot with `said` below it; a bare one has no heading."""
+    """Draw a plot with the footer `said`; a bare plot has no heading."""
     from matplotlib.figure import Figure
 
     spec = curves.spec
@@ -176,7 +178,7 @@ def _figure(curves: Curves, said: str, *, hollow: bool, bare: bool) -> Figure:
     below = foot + 0.2 * legend_rows + (0.12 if legend_rows else 0)
     height = head + below + kind.height(panels) * n_rows
 
-    figure = Figure(figsize=(width, height), dpi=DPI, layout="constrained")
+    figure = Figure(figsize=(width, height), dpi=PNG_DPI, layout="constrained")
     engine = figure.get_layout_engine()
     assert engine is not None
     engine.set(rect=(0.005, below / height, 0.985, 1 - (head + below) / height))  # type: ignore[call-arg]
@@ -213,7 +215,7 @@ def _figure(curves: Curves, said: str, *, hollow: bool, bare: bool) -> Figure:
 
 
 def footer(run: Run, curves: Curves, *, hollow: bool) -> str:
-    """Return what stands below a plot: where it is from, what its marks mean, what is missing."""
+    """Return the footer of a plot: its source, its marks, its missing values."""
     environments = ", ".join(describe_cpu(run, name) for name in used_environments(curves.cells))
     parts = [f"{run.name}, profile {run.profile or 'none'}"]
     parts.append(f"environment {environments or 'unknown'}")
@@ -247,7 +249,7 @@ def _series_names(curves: Curves) -> list[str]:
 
 
 def _shared_legend(curves: Curves) -> list[str]:
-    """Return the entries of the figure's legend; a scaling plot has one in each panel instead."""
+    """Return the entries of the figure's legend, except for plots with a legend in each panel."""
     names = [
         name
         for name in _series_names(curves)
@@ -261,7 +263,7 @@ def _shared_legend(curves: Curves) -> list[str]:
 def _legend_columns(names: list[str], width: float) -> int:
     if not names:
         return 1
-    # Handle and gaps of an entry take about as much room as six characters.
+    # The handle and the gaps of an entry are about six characters wide.
     longest = max(len(name) for name in names) + 6
     return max(1, min(len(names), int(width * _LEGEND_PER_INCH / longest)))
 

@@ -1,4 +1,4 @@
-"""What stands beside every table and plot: profile, environment, scaling, and what is missing."""
+"""Describe the provenance of tables and plots: environments, missing and undefined values."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from svmbench.report.wording import label, status_word
 
 
 def used_environments(cells: Iterable[Cell]) -> list[str]:
-    """Return the ids of the environments that the cells were measured in, in order of first use."""
+    """Return the ids of the environments of cells, in order of first use."""
     return list(dict.fromkeys(cell.environment for cell in cells if cell.environment))
 
 
 def describe_environment(run: Run, name: str) -> str:
-    """Return one line on an environment: its id, CPU, memory, threads and versions."""
+    """Describe an environment in one line: id, CPU, memory, threads and versions."""
     content = run.environments.get(name)
     if not content:
         return f"{name} (its file environment-{name}.json is missing or unreadable)"
@@ -39,7 +39,7 @@ def describe_environment(run: Run, name: str) -> str:
 
 
 def describe_cpu(run: Run, name: str) -> str:
-    """Return an environment's id and CPU alone, for the footer of a plot."""
+    """Return the id and the CPU of an environment, for the footer of a plot."""
     cpu = _cpu(run.environments.get(name) or {})
     return f"{name} ({cpu})" if cpu else name
 
@@ -58,10 +58,10 @@ def _text(value: Any) -> str:
 
 
 def missing(cells: Sequence[Cell]) -> list[str]:
-    """Return one line for each group of cells that have no result, with the reason.
+    """Return a line with the reason for each group of cells without results.
 
-    Solvers that share data set, folds, state and reason share the line; so a data set that can't
-    be had is one line, not one a solver.
+    Solvers with the same data set, folds, status and reason share a line, so that an unavailable
+    data set has one line for all solvers.
     """
     return _lines_of(
         cells,
@@ -70,7 +70,7 @@ def missing(cells: Sequence[Cell]) -> list[str]:
 
 
 def undefined(run: Run, cells: Sequence[Cell], metrics: Iterable[str]) -> list[str]:
-    """Return one line for each group of finished cells on whose rows a metric has no value."""
+    """Return a line for each group of finished cells with an undefined metric."""
     return [
         line
         for metric in metrics
@@ -88,7 +88,7 @@ def undefined(run: Run, cells: Sequence[Cell], metrics: Iterable[str]) -> list[s
 def _lines_of(
     cells: Sequence[Cell], state_of: Callable[[Cell], tuple[str, str] | None]
 ) -> list[str]:
-    """Return a line for each group of cells that have the same state, with its reason."""
+    """Return a line for each group of cells with the same status and reason."""
     several_kernels = len({cell.kernel for cell in cells}) > 1
     all_solvers = list(dict.fromkeys(cell.solver for cell in cells))
     all_folds: dict[tuple[Any, ...], list[int | None]] = {}
@@ -120,8 +120,8 @@ def _missing_line(
     dataset, kernel, swept, folds, status, reason = key
     where = [str(dataset)] if dataset else []
     where += [f"{kernel} kernel"] if kernel and several_kernels else []
-    where += [place(name, value) for name, value in swept]
-    # A race is one cell of several solvers.
+    where += [dimension_text(name, value) for name, value in swept]
+    # A race is one cell with several solvers.
     named = [solver.replace("|", ", ") for solver in solvers if solver]
     if len(all_solvers) > 1 and len(solvers) == len(all_solvers):
         where.append("every solver")
@@ -132,14 +132,14 @@ def _missing_line(
     return f"{', '.join(where)}: {status}" + (f" ({reason})" if reason else "")
 
 
-def place(name: str, value: Any) -> str:
-    """Return in words where a cell stands along a dimension."""
+def dimension_text(name: str, value: Any) -> str:
+    """Describe the value of a dimension."""
     is_count = name in {"rows", "features"} and isinstance(value, int | float)
     return f"{value:,} {name}" if is_count else f"{label(name)} {value}"
 
 
 def missing_short(cells: Sequence[Cell]) -> str:
-    """Return which data sets or solvers lack results, in a few words for the footer of a plot."""
+    """Name the data sets or solvers without results, for the footer of a plot."""
     counts: dict[str | None, int] = {}
     troubled: dict[str | None, dict[str, dict[str | None, None]]] = {}
     for cell in cells:

@@ -1,4 +1,4 @@
-"""The numbers that papers print, by the names that this suite has for what they are of."""
+"""Look up printed numbers of papers by the names of this suite."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _PREFIX = re.compile(r"(?P<base>.+)\[:(?P<size>\d+)\]")
 
 
 @dataclass(frozen=True)
-class Printed:
-    """One printed number, as the CSV has it."""
+class PrintedNumber:
+    """One printed number: a row of the CSV file."""
 
     table: str
     dataset: str
@@ -32,35 +32,35 @@ class Printed:
     value: float
 
 
-#: A file of more bytes is not read; the largest that ships has 60 kB.
-MOST_BYTES = 1 << 23
+#: Largest size of a CSV file in bytes; the largest shipped file has 60 kB.
+MOST_PUBLISHED_BYTES = 1 << 23
 
 _COLUMNS = ("table", "dataset", "kernel", "size", "solver", "metric", "value")
 
 
-def numbers(paper: str) -> tuple[Printed, ...]:
-    """Return every printed number of `paper`; none for a paper whose tables are not available.
+def numbers(paper: str) -> tuple[PrintedNumber, ...]:
+    """Return all printed numbers of a paper; none if its tables are unavailable.
 
     Raises
     ------
     svmbench.base.errors.ConfigError
-        For a file that can't be read, or a line of it that holds no number.
+        If a file can't be read, or a line has no number.
     """
     found = paper_folders.papers().get(paper)
     return _read(found.folder) if found else ()
 
 
 @cache
-def _read(folder: Path) -> tuple[Printed, ...]:
+def _read(folder: Path) -> tuple[PrintedNumber, ...]:
     return tuple(
         row for place in sorted((folder / "published").glob("*.csv")) for row in _rows(place)
     )
 
 
-def _rows(place: Path) -> Iterator[Printed]:
+def _rows(place: Path) -> Iterator[PrintedNumber]:
     shown = line(place, 200)
     try:
-        text = paths.read_regular(place, MOST_BYTES).decode("utf-8")
+        text = paths.read_regular(place, MOST_PUBLISHED_BYTES).decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, "strerror", None) or error
         raise ConfigError(f"can't read {shown}: {why}") from None
@@ -73,7 +73,7 @@ def _rows(place: Path) -> Iterator[Printed]:
             if any(row[name] is None for name in _COLUMNS):
                 raise ConfigError(f"{shown}, line {reader.line_num}: there are too few columns")
             texts = {name: row[name] for name in _COLUMNS[:-1]}
-            yield Printed(**texts, value=_number(row["value"]))
+            yield PrintedNumber(**texts, value=_number(row["value"]))
     except (ValueError, csv.Error) as error:
         raise ConfigError(f"{shown}, line {reader.line_num}: {line(error, 200)}") from None
 
@@ -86,13 +86,13 @@ def _number(text: str) -> float:
 
 
 def _names(paper: str) -> paper_folders.Printed:
-    """Return what a paper calls things."""
+    """Return the names that a paper uses."""
     found = paper_folders.papers().get(paper)
     return found.printed if found else paper_folders.Printed()
 
 
 def has_table(paper: str, table: str) -> bool:
-    """Return whether there are printed numbers of `table`."""
+    """Return True if there are printed numbers of a table."""
     return any(row.table == table for row in numbers(paper))
 
 
@@ -106,25 +106,24 @@ def lookup(
     *,
     dimensions: Mapping[str, Any] | None = None,
 ) -> float | None:
-    """Return the number that a paper prints for what the suite calls by these names.
+    """Return the printed number for the suite's names of data set, metric and solver.
 
     Parameters
     ----------
     paper, table : str
         Key of the paper (``alsvm`` …) and of the table in its CSV (``table2`` …).
     dataset, metric, solver : str or None
-        The suite's names. A facts table has no solver. ``a9a[:6414]`` is a9a at size 6414.
+        Names in the suite. A table of facts has no solver. ``a9a[:6414]`` is a9a at size 6414.
     kernel : str, optional
-        None matches any kernel, as long as that leaves one number.
+        None matches any kernel if only one number matches.
     dimensions : mapping, optional
-        What was swept: ``rows`` is a printed size; any other parameter (``solver.epochs: 2``)
-        belongs to a setting of the solver that is printed as such (``nl-sgd[epochs=2,…]``).
+        The swept values: ``rows`` is a printed size. Any other parameter (``solver.epochs: 2``)
+        selects a printed setting of the solver (``nl-sgd[epochs=2,…]``).
 
     Returns
     -------
     float or None
-        None where the paper prints nothing, or where the suite's name means something else than
-        the printed one.
+        None if the paper prints no number, or uses the suite's name for something else.
     """
     aliases = _names(paper)
     swept = dict(dimensions or {})
@@ -146,7 +145,7 @@ def lookup(
     return found[0].value if len(found) == 1 else None
 
 
-def sweep(
+def printed_sweep(
     paper: str,
     table: str,
     dataset: str | None,
@@ -154,9 +153,9 @@ def sweep(
     solver: str | None,
     kernel: str | None = None,
 ) -> list[tuple[int, float]]:
-    """Return (size, printed number) of every size that a paper prints for one series, ascending.
+    """Return (size, printed number) for all printed sizes of a series, ascending.
 
-    Parameters are those of `lookup`; empty where the paper prints no sweep.
+    Parameters are the same as for `lookup`. The list is empty if the paper prints no sweep.
     """
     aliases = _names(paper)
     located = _printed_dataset(aliases, dataset or "", None)
@@ -177,7 +176,7 @@ def sweep(
 def _printed_setting(
     paper: str, table: str, solver: str, dimensions: Mapping[str, Any]
 ) -> str | None:
-    """Return a printed solver with the printed parameters that are these; itself without any."""
+    """Return the printed name of a solver with the given parameters."""
     swept = {
         name.rpartition(".")[2]: f"{value:g}" if isinstance(value, float) else str(value)
         for name, value in dimensions.items()
@@ -191,16 +190,16 @@ def _printed_setting(
         given = {parameter: value for parameter, _, value in parts}
         if (row.table, name, given) == (table, solver, swept):
             return row.solver
-    # What is printed of a solver as a whole is not printed of each of its settings.
+    # A number for a solver as a whole is no number for each of its settings.
     return None
 
 
 def exponent(
     paper: str, table: str, dataset: str | None, solver: str | None, kernel: str | None = None
 ) -> float | None:
-    """Return the exponent that a paper prints for the sweep that a data set is, or is part of.
+    """Return the printed exponent for the sweep of a data set.
 
-    Parameters are those of `lookup`; None where it prints none.
+    Parameters are the same as for `lookup`. The result is None if no exponent is printed.
     """
     aliases = _names(paper)
     located = _printed_dataset(aliases, dataset or "", None)
@@ -217,14 +216,14 @@ def exponent(
     return found[0] if len(found) == 1 else None
 
 
-def _index(paper: str) -> dict[tuple[str, ...], list[Printed]]:
+def _index(paper: str) -> dict[tuple[str, ...], list[PrintedNumber]]:
     found = paper_folders.papers().get(paper)
     return _indexed(found.folder) if found else {}
 
 
 @cache
-def _indexed(folder: Path) -> dict[tuple[str, ...], list[Printed]]:
-    index: dict[tuple[str, ...], list[Printed]] = {}
+def _indexed(folder: Path) -> dict[tuple[str, ...], list[PrintedNumber]]:
+    index: dict[tuple[str, ...], list[PrintedNumber]] = {}
     for row in _read(folder):
         key = (row.table, row.dataset, row.solver, row.metric, row.size)
         index.setdefault(key, []).append(row)
@@ -234,9 +233,9 @@ def _indexed(folder: Path) -> dict[tuple[str, ...], list[Printed]]:
 def _printed_dataset(
     aliases: paper_folders.Printed, dataset: str, size: int | None
 ) -> tuple[str, tuple[str, ...]] | None:
-    """Return a data set's printed name and the sizes, in the CSV's text, that it may stand under.
+    """Return the printed name of a data set, and its possible sizes as texts of the CSV file.
 
-    A set at its full size is printed with its size in a sweep, and without one elsewhere.
+    A data set at full size has its size in a sweep, and no size in other tables.
     """
     prefix = _PREFIX.fullmatch(dataset)
     if prefix:
@@ -246,7 +245,7 @@ def _printed_dataset(
         is_whole_set = dataset in aliases.datasets.get(printed, ())
         if size is None:
             return printed, (str(full_size), "") if is_whole_set else (str(full_size),)
-        # A prefix of a smaller subset is none of the printed subsets.
+        # A part of a smaller subset is not a printed subset.
         return (printed, (_printed_size(aliases, size),)) if is_whole_set else None
     named = [printed for printed, ours in aliases.datasets.items() if dataset in ours]
     if not named and dataset in aliases.datasets:
@@ -259,7 +258,7 @@ def _printed_size(aliases: paper_folders.Printed, size: int | None) -> str:
 
 
 def _printed_name(renamed: Mapping[str, str | tuple[str, ...]], ours: str) -> str | None:
-    """Return the printed name of `ours`; None if the paper uses that word for something else."""
+    """Return the printed name of `ours`; None if the paper uses this name for something else."""
     for printed, names in renamed.items():
         if ours in (names if isinstance(names, tuple) else (names,)):
             return printed

@@ -1,9 +1,9 @@
-"""Races as ordinary cells: a record that compares several solvers, taken apart.
+"""Split races, which compare several solvers, into ordinary cells.
 
-A race is one cell (a data set and solvers ``a|b|c`` run in turn), and its metrics carry the names
-they belong to: ``cpu_time_s:a`` is a solver's, ``ratio:a:b`` a pair's (how many times faster a is
-than b). Taken apart, each solver and each pair is a cell of its own, and tables and plots need no
-special case.
+A race is one cell (a data set and solvers ``a|b|c`` that run in turn). The names of its metrics
+name their solvers: ``cpu_time_s:a`` belongs to a solver, ``ratio:a:b`` to a pair (the speed of a
+relative to b). After the split, each solver and each pair is a cell, so that tables and plots need
+no special case.
 """
 
 from __future__ import annotations
@@ -14,14 +14,15 @@ from typing import Any
 
 from svmbench.report.records import Cell
 
+#: Separator of the two solvers in the name of a pair.
 VERSUS = " vs "
 
 
 def take_apart(cells: Sequence[Cell]) -> list[Cell]:
-    """Return the cells with every race replaced by one cell a pair and one a solver.
+    """Replace every race by a cell for each pair and for each solver.
 
-    A race that did not finish names its solvers but has no metrics: its pairs are those of the
-    finished races between the same solvers, or else the first solver against each other.
+    An unfinished race has no metrics. Its pairs are those of finished races between the same
+    solvers, or else the pairs of the first solver with each other solver.
     """
     pairs: dict[str | None, dict[tuple[str, ...], None]] = {}
     for cell in cells:
@@ -65,7 +66,7 @@ def _part(cell: Cell, name: str, owners: tuple[str, ...]) -> Cell:
 
 
 def _owned(values: Mapping[str, Any], owners: Iterable[str]) -> dict[str, Any]:
-    """Return the entries that end in exactly these names, without the names."""
+    """Return the entries whose keys end in exactly these names, with the names removed."""
     suffix = "".join(f":{name}" for name in owners)
     return {
         key.removesuffix(suffix): value

@@ -1,7 +1,7 @@
-"""What a table over many data sets decides: ranks, tests of pairs, and profiles of times.
+"""Rank solvers over the data sets of a table, with tests of pairs and profiles of times.
 
-Each data set counts once. Solvers are ranked on those on which all of them have a value that
-competes (`svmbench.report.best`), and the tests are those of `svmbench.report.comparisons`.
+Each data set counts once. Solvers are ranked on the data sets on which all of them have comparable
+values (`svmbench.report.best`). `svmbench.report.comparisons` has the tests.
 """
 
 from __future__ import annotations
@@ -25,28 +25,28 @@ from svmbench.report.summary import group
 from svmbench.report.tables import Table
 from svmbench.report.wording import is_timing
 
-#: Data sets below which ranks over data sets decide nothing: the signed ranks of five that all say
-#: the same still have a two-sided p-value of 1/16.
-FEWEST_SETS = 6
-#: Tests are at this level.
-LEVEL = 0.05
+#: Smallest number of data sets for tests of ranks: with five data sets, even unanimous signed ranks
+#: have a two-sided p-value of 1/16.
+FEWEST_DATASETS = 6
+#: Significance level of all tests.
+TEST_LEVEL = 0.05
 
 
 @dataclass(frozen=True)
-class Pair:
-    """Two solvers over the data sets.
+class SolverPair:
+    """The comparison of two solvers over the data sets.
 
     Attributes
     ----------
     first, second : str
     better, equal, worse : int
-        Data sets on which the first is better than the second, as good, and worse.
+        Number of data sets on which the first is better, equal, and worse.
     p : float
-        Of Wilcoxon's signed ranks, two-sided, with Holm's correction for all pairs of the ranking.
+        Two-sided p-value of Wilcoxon's signed ranks, with Holm's correction for all pairs.
     apart : tuple of (int, int, int) or None
-        Data sets on which the first is better, and worse, by the corrected resampled t-test over
-        folds with Holm's correction for the data sets; and data sets that have folds. None where
-        no set has.
+        Number of data sets on which the first is better, and worse, by the corrected resampled
+        t-test over folds with Holm's correction for the data sets; and number of data sets with
+        folds. None if no data set has folds.
     """
 
     first: str
@@ -59,27 +59,27 @@ class Pair:
 
     @property
     def differs(self) -> bool:
-        """Whether the signed ranks tell the two apart."""
-        return self.p < LEVEL
+        """True if the signed ranks differ significantly."""
+        return self.p < TEST_LEVEL
 
 
 @dataclass(frozen=True)
 class Ranking:
-    """Solvers by one metric over data sets.
+    """The ranking of solvers by one metric over data sets.
 
     Attributes
     ----------
     metric : str
     higher : bool
-        Whether more is better.
+        True if higher values are better.
     within : str
-        What all its values share that others of the table do not; empty where they are all.
+        Common property of the values if the table has other values, too; else empty.
     solvers, datasets : tuple of str
-        The sets are those on which every solver has a value.
+        The solvers, and the data sets on which every solver has a value.
     planned : int
-        Data sets of the table.
+        Number of data sets of the table.
     results : tuple of tuple of Estimate
-        One row a data set, one column a solver.
+        One row for each data set, one column for each solver.
     """
 
     metric: str
@@ -92,26 +92,26 @@ class Ranking:
 
     @property
     def better(self) -> str:
-        """Which values are better: ``higher`` or ``lower``."""
+        """The direction of better values: ``higher`` or ``lower``."""
         return "higher" if self.higher else "lower"
 
     def values(self) -> list[list[float]]:
-        """Return the values, to the ten digits that tables keep."""
+        """Return the values with the ten digits of tables."""
         return [[float(f"{one.value:.10g}") for one in row] for row in self.results]
 
     def friedman(self) -> Friedman | None:
         """Return Friedman's test with its critical difference; None for two solvers."""
         if len(self.solvers) < 3:
             return None
-        return friedman(self.values(), better=self.better, level=1.0 - LEVEL)
+        return friedman(self.values(), better=self.better, level=1.0 - TEST_LEVEL)
 
-    def pairs(self) -> list[Pair]:
+    def pairs(self) -> list[SolverPair]:
         """Return every pair of solvers, in the order of the table."""
         columns = list(zip(*self.values(), strict=True))
         couples = list(combinations(range(len(self.solvers)), 2))
         corrected = holm([signed_rank(columns[a], columns[b]).p for a, b in couples])
         return [
-            Pair(
+            SolverPair(
                 self.solvers[a],
                 self.solvers[b],
                 *win_draw_loss(columns[a], columns[b], better=self.better),
@@ -122,7 +122,7 @@ class Ranking:
         ]
 
     def profile(self) -> dict[str, list[tuple[float, float]]]:
-        """Return Dolan and Moré's profile of a time; empty for what is none, or not positive."""
+        """Return Dolan and Moré's profile of a time; empty for other metrics and for times of 0."""
         rows = self.values()
         if not is_timing(self.metric) or self.higher or any(v <= 0.0 for row in rows for v in row):
             return {}
@@ -130,7 +130,7 @@ class Ranking:
         return performance_profile(dict(zip(self.solvers, columns, strict=True)))
 
     def _apart(self, a: int, b: int) -> tuple[int, int, int] | None:
-        """Return on how many sets the corrected t-test tells two solvers apart, each way."""
+        """Return the number of data sets with a significant t-test in each direction."""
         tested = []
         for row in self.results:
             first, second = row[a], row[b]
@@ -143,13 +143,13 @@ class Ranking:
             return None
         sign = 1.0 if self.higher else -1.0
         corrected = holm([p for _, p in tested])
-        found = [sign * t for (t, _), p in zip(tested, corrected, strict=True) if p < LEVEL]
+        found = [sign * t for (t, _), p in zip(tested, corrected, strict=True) if p < TEST_LEVEL]
         better = sum(t > 0.0 for t in found)
         return better, len(found) - better, len(tested)
 
 
 def rankings(run: Run, table: Table) -> list[Ranking]:
-    """Return what a table ranks over data sets, by metric and by whatever else is varied."""
+    """Return the rankings of a table, for each metric and each value of the other fields."""
     found: dict[tuple[str, str], dict[str, Contest]] = {}
     for contest in contests(run, table):
         (row, column, _), _ = next(iter(contest.values.values()))
@@ -167,7 +167,7 @@ def rankings(run: Run, table: Table) -> list[Ranking]:
     for (metric, within), by_set in found.items():
         solvers = _in_order(list(by_set.values()))
         whole = {name: one for name, one in by_set.items() if len(one.values) == len(solvers)}
-        if len(whole) < FEWEST_SETS:
+        if len(whole) < FEWEST_DATASETS:
             continue
         rows = []
         for one in whole.values():
@@ -180,7 +180,7 @@ def rankings(run: Run, table: Table) -> list[Ranking]:
 
 
 def _in_order(several: Sequence[Contest]) -> tuple[str, ...]:
-    """Return the solvers of all contests, in the order of the first that has most of them."""
+    """Return the solvers of all contests, in the order of the first contest with most solvers."""
     largest = max(several, key=lambda one: len(one.values))
     return tuple(
         dict.fromkeys([*largest.values, *(name for one in several for name in one.values)])

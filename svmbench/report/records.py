@@ -1,6 +1,6 @@
-"""Reading a run folder: the plan, the newest record of every cell, the environments.
+"""Read a run folder: the plan, the newest record of every cell, the environments.
 
-The records are read as a stream (``newest.py``).
+``newest.py`` reads the records as a stream.
 """
 
 from __future__ import annotations
@@ -17,30 +17,30 @@ from typing import Any
 from svmbench.base import escape
 from svmbench.base.errors import DamagedResultsError, ResultsError
 from svmbench.report import shapes, wording
-from svmbench.report.newest import Found, Once, Shown, dimensions_of, one_line, plural
-from svmbench.schema.record import IDENTITY, Record, parse
+from svmbench.report.newest import NewestRecords, Once, Shown, dimensions_of, one_line, plural
+from svmbench.schema.record import IDENTITY, Record, parse_record
 
-#: What stands before the metric of a score that is of the rows that were trained on.
-TRAIN = "train_"
-#: The most cells and points of cells that a report shows.
-MOST_SHOWN = 1_000_000
-#: A fit of one thread whose wall time is more than so many times its CPU time did not have the
-#: processor to itself (or waited for a disk): its times are marked.
-OUTSIDE_LOAD = 1.15
-#: What of an environment's file says nothing of the machine or of what computes. The commit is
-#: such, since a cell's key holds the code that decides its result.
+#: Prefix of the metrics of scores on the training rows.
+TRAIN_PREFIX = "train_"
+#: Largest number of cells and points of cells in a report.
+MOST_SHOWN_CELLS = 1_000_000
+#: If the wall time of a fit on one thread exceeds its CPU time by this factor, the fit shared the
+#: CPU (or waited for a disk), and its times are marked.
+OUTSIDE_LOAD_RATIO = 1.15
+#: Fields of an environment that don't identify the machine or its libraries. The commit is one of
+#: them, because a cell's key covers the code that determines its result.
 _PASSING = {"id", "git", "seed", "load"}
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One planned cell with what became of it.
+    """One planned cell with its result.
 
-    The identifying fields come from the plan, the outcome from the newest record of the cell's key.
-    A cell without a record has status ``not run`` (or what the plan says: ``skipped``,
-    ``unavailable``). `environment` is the id in its record, and `machine` the id of the first
-    environment of the folder that is the same machine with the same libraries. `folds` is how many
-    folds its own values are means of; 0 where they are of one fit (and its repeats).
+    The identifying fields come from the plan, the result from the newest record with the cell's
+    key. A cell without a record has the status ``not run``, or the status in the plan (``skipped``,
+    ``unavailable``). `environment` is the id in the record. `machine` is the id of the first
+    environment of the folder with the same machine and libraries. `folds` is the number of folds
+    over which the values are means; 0 for one fit with its repeats.
     """
 
     key: str
@@ -69,52 +69,53 @@ class Cell:
 
     @property
     def identity(self) -> tuple[Any, ...]:
-        """Data set, kernel, dimensions and solver; cells that share them differ in their fold."""
+        """Data set, kernel, dimensions and solver: the fields that all folds share."""
         swept = tuple(sorted(self.dimensions.items()))
         return (self.dataset, self.kernel, swept, self.solver)
 
     def value(self, name: str) -> Any:
-        """Return the value of a field: data set, kernel, solver or a dimension; None without."""
+        """Return the value of a field (data set, kernel, solver or a dimension), or None."""
         return getattr(self, name) if name in IDENTITY else self.dimensions.get(name)
 
     @property
     def disturbed(self) -> bool:
-        """Whether the timed training shared the processor with work from outside this program.
+        """True if the timed training shared the CPU with other programs.
 
-        Of a cell that ran beside others of the run nothing can be said: these may have had it.
+        For a cell that ran beside other cells of the run this is unknown, and False.
         """
         wall, cpu = self.metrics.get("train_time_s"), self.metrics.get("cpu_time_s")
         if self.contended or not (isinstance(wall, int | float) and isinstance(cpu, int | float)):
             return False
-        return wall > OUTSIDE_LOAD * cpu > 0.0
+        return wall > OUTSIDE_LOAD_RATIO * cpu > 0.0
 
 
 @dataclass(frozen=True)
 class Run:
-    """A run folder as the report sees it.
+    """The contents of a run folder.
 
     Attributes
     ----------
     path : Path
         The folder.
     name, paper, title, profile, profile_note : str
-        From the resolved config and the plan.
+        Fields of the resolved config and the plan.
     scaling : str
-        The config's own scaling, for blocks that name none.
+        The scaling of the config, for blocks without their own.
     blocks : dict of str to dict
-        Each block of the config by its name.
+        The blocks of the config by name.
     cells : tuple of Cell
-        In the plan's order, which is the order of every table.
+        All cells, in the order of the plan, which is the order of every table.
     tables, plots : tuple of dict
-        What the config asks for.
+        Tables and plots in the config.
     environments : dict of str to dict
         The content of each ``environment-<id>.json``.
     notes : tuple of str
-        Oddities of the records (unreadable lines …), one sentence each.
+        Irregularities of the records (unreadable lines …), one sentence each.
     plan_scores : dict of str to dict
-        What the plan says of its scores, by metric; nothing in an older plan.
+        Caption, unit, direction and tolerance by metric, for each score in the plan; empty for an
+        older plan.
     seed : int or None
-        The config's; None where an older plan does not say.
+        The seed of the config; None for older plans.
     """
 
     path: Path
@@ -139,9 +140,9 @@ class Run:
         return read_scores(self.plan_scores)
 
     def label(self, name: str) -> str:
-        """Return what a metric or field is called in a header or on an axis, with its unit."""
-        # A score may also be of the training rows: ``train_auc_pct``.
-        plain = name.removeprefix(TRAIN)
+        """Return the label of a metric or field for headers and axes, with its unit."""
+        # A score on the training rows has a prefix: ``train_auc_pct``.
+        plain = name.removeprefix(TRAIN_PREFIX)
         declared = self.scores.get(plain)
         if declared is None:
             return wording.label(name)
@@ -152,7 +153,7 @@ class Run:
         return [cell for cell in self.cells if cell.block == block]
 
     def block_scaling(self, block: str) -> str:
-        """Return which rows the scaling of a block was fitted on (``outer-fold`` …), or ''."""
+        """Return the scaling of a block (``outer-fold`` …), or ''."""
         return str(self.blocks.get(block, {}).get("scaling") or self.scaling)
 
 
@@ -162,8 +163,8 @@ def read_run(run_dir: Path) -> Run:
     Parameters
     ----------
     run_dir : Path
-        Folder with ``plan.json`` and, once something has run, ``runs.jsonl`` (``runs.jsonl.xz``
-        where they are kept).
+        Folder with ``plan.json`` and, after the first result, ``runs.jsonl`` (``runs.jsonl.xz`` in
+        a kept folder).
 
     Returns
     -------
@@ -172,8 +173,8 @@ def read_run(run_dir: Path) -> Run:
     Raises
     ------
     ResultsError
-        If the folder has no readable plan. Unreadable lines of ``runs.jsonl`` are no error: they
-        are skipped and counted in ``notes``.
+        If the folder has no readable plan. Unreadable lines of ``runs.jsonl`` are skipped, and
+        ``notes`` counts them.
     """
     plan = _read_plan(run_dir / "plan.json")
     config = plan.get("config") or {}
@@ -182,18 +183,18 @@ def read_run(run_dir: Path) -> Run:
         profile = profile.get("name", "")
     paper = str(config.get("paper") or "")
     once = Once()
-    # The plan's own entries are gone before the records are read.
+    # Free the entries of the plan before the records are read.
     cells = list(_planned(plan, paper, once))
-    found = Found({cell.key for cell in cells}, lambda record, _: Shown.of(record, once))
+    found = NewestRecords({cell.key for cell in cells}, lambda record, _: Shown.of(record, once))
     notes = found.read(run_dir)
     environments = _read_environments(run_dir)
     used = {*found.strangers.values(), *(record.environment for record in found.cells.values())}
     machines = _machines({name: facts for name, facts in environments.items() if name in used})
     shown = sum(len(found.points.get(cell.key, ())) + 1 for cell in cells)
-    if shown > MOST_SHOWN:  # cells may share a key, and each shows all points of it
+    if shown > MOST_SHOWN_CELLS:  # cells may share a key, and each shows all its points
         raise DamagedResultsError(
-            f"can't read {run_dir}: its cells and their points are {shown:,}, more than the"
-            f" {MOST_SHOWN:,} that a report shows"
+            f"can't read {run_dir}: it has {shown:,} cells and points, but a report shows at most"
+            f" {MOST_SHOWN_CELLS:,}"
         )
     strangers = len(found.strangers)
     if strangers:
@@ -228,24 +229,24 @@ def read_run(run_dir: Path) -> Run:
 
 
 def result_lines(run_dir: Path) -> Iterator[Record]:
-    """Yield the records that tables and plots are made of, in the plan's order.
+    """Yield the records behind tables and plots, in the order of the plan.
 
-    Of every planned cell its newest record, before it those of its points that are results of their
-    own: a search's points, which are there to go on from, are not.
+    For each planned cell, these are the records of points that are results, and then the newest
+    record of the cell. Points of searches, which only let a search continue, are left out.
     """
     planned = [cell["key"] for cell in _read_plan(run_dir / "plan.json").get("cells") or []]
-    found = Found(set(planned), lambda _, line: line)
+    found = NewestRecords(set(planned), lambda _, line: line)
     found.read(run_dir)
     for key in dict.fromkeys(planned):
         for line in (*found.points.get(key, {}).values(), found.cells.get(key, b"")):
-            record = parse(line)
+            record = parse_record(line)
             if record is not None:
                 yield record
 
 
 def _read_plan(path: Path) -> dict[str, Any]:
     try:
-        plan = shapes.read_json(path)
+        plan = shapes.read_checked_json(path)
     except FileNotFoundError:
         raise ResultsError(
             f"{path.parent} is not a run folder: it has no {path.name}; "
@@ -261,7 +262,7 @@ def _read_plan(path: Path) -> dict[str, Any]:
     if said := shapes.too_many_cells(cells):
         raise DamagedResultsError(f"can't read {path}: {said}")
     for cell in cells:
-        # Files are named by it.
+        # The key is part of file names.
         if not re.fullmatch(r"[\w-]{1,128}", cell["key"], re.ASCII):
             shown = escape.line(cell["key"], 60)
             raise DamagedResultsError(f"{path} is not a plan: {shown!r} is no cell's key")
@@ -273,7 +274,7 @@ def _read_plan(path: Path) -> dict[str, Any]:
         asked = plan.get(name) or []
         if not isinstance(asked, list) or not all(isinstance(one, dict) for one in asked):
             raise DamagedResultsError(f"{path} is not a plan: its {name} are no list of mappings")
-    wrong = shapes.mismatch(plan, shapes.PLAN)
+    wrong = shapes.mismatch(plan, shapes.PLAN_SHAPE)
     if wrong:
         raise DamagedResultsError(f"{path} is not a plan: {wrong}")
     return dict(plan)
@@ -283,35 +284,35 @@ def _read_environments(run_dir: Path) -> dict[str, Mapping[str, Any]]:
     environments: dict[str, Mapping[str, Any]] = {}
     for path in sorted(run_dir.glob("environment-*.json")):
         try:
-            content = shapes.read_json(path)
+            content = shapes.read_checked_json(path)
         except (OSError, DamagedResultsError):
             content = {}
-        fits = isinstance(content, dict) and not shapes.mismatch(content, shapes.ENVIRONMENT)
+        fits = isinstance(content, dict) and not shapes.mismatch(content, shapes.ENVIRONMENT_SHAPE)
         environments[path.stem.removeprefix("environment-")] = content if fits else {}
     return environments
 
 
 def _machines(environments: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-    """Return for each environment the first that measures alike."""
+    """Return the first equal environment for each environment."""
     first: dict[str, str] = {}
     machines = {}
     for name, content in environments.items():
         facts = {key: value for key, value in content.items() if key not in _PASSING}
-        # What an unreadable file stood for is not known to be like anything else.
+        # An unreadable environment is equal to no other.
         alike = json.dumps(facts, sort_keys=True) if facts else name
         machines[name] = first.setdefault(alike, name)
     return machines
 
 
 def _blocks(blocks: Any) -> dict[str, Mapping[str, Any]]:
-    """Blocks by name, from a list of blocks with names or from a mapping."""
+    """Return blocks by name, from a list of named blocks or from a mapping."""
     if isinstance(blocks, Mapping):
         return {name: block or {} for name, block in blocks.items()}
     return {str(block.get("name")): block for block in blocks or () if isinstance(block, Mapping)}
 
 
 def _planned(plan: dict[str, Any], paper: str, once: Once) -> Iterator[Cell]:
-    """Take the cells out of a plan, as cells of which there is no record."""
+    """Yield the cells of a plan, without records."""
     races = _races(plan)
     entries = plan.pop("cells")
     entries.reverse()
@@ -341,7 +342,7 @@ def _planned(plan: dict[str, Any], paper: str, once: Once) -> Iterator[Cell]:
 
 
 def _join(cell: Cell, shown: Shown | None, machines: Mapping[str, str]) -> Cell:
-    """Return a planned cell with what its newest record says."""
+    """Return a planned cell with the values of its newest record."""
     if shown is None:
         return cell
     return replace(
@@ -363,10 +364,10 @@ def _join(cell: Cell, shown: Shown | None, machines: Mapping[str, str]) -> Cell:
 
 
 def _with_points(cell: Cell, points: Iterable[Shown]) -> list[Cell]:
-    """Return a cell's points as cells of their own, each at its place in the cell's dimensions.
+    """Return the points of a cell as cells with their own dimensions.
 
-    A cell whose points are its results is shown by them alone; while it is unfinished it stays, so
-    that it is seen to be.
+    A finished cell with points is replaced by its points. An unfinished cell is kept beside its
+    points, so that the report shows that it is unfinished.
     """
     shown = [
         replace(
@@ -387,8 +388,8 @@ def _with_points(cell: Cell, points: Iterable[Shown]) -> list[Cell]:
 
 
 def read_scores(given: Any) -> dict[str, Mapping[str, Any]]:
-    """Return what a plan says of its scores by metric, on top of what this version knows."""
-    from svmbench.schema.scores import SCORES  # imported where a score's caption is asked for
+    """Return the scores of this version, updated by the scores of a plan, by metric."""
+    from svmbench.schema.scores import SCORES  # imported when the caption of a score is needed
 
     known: dict[str, Mapping[str, Any]] = {
         score.metric: score.for_plan() for score in SCORES.values()
@@ -403,7 +404,7 @@ def read_scores(given: Any) -> dict[str, Mapping[str, Any]]:
 
 
 def _races(plan: Mapping[str, Any]) -> set[str]:
-    """Return the protocols of which a plan says that their cells are races."""
+    """Return the protocols whose cells are races according to a plan."""
     protocols = plan.get("protocols")
     declared = protocols if isinstance(protocols, Mapping) else {}
     return {

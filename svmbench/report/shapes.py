@@ -1,8 +1,7 @@
-"""What the files of a run folder must look like before anything is made of them.
+"""Check the shape of the JSON files of a run folder.
 
-Plans and environments are written by one version and read by others, copied, merged and edited by
-hand. What is wrong with one is said once, here, with its place; what lies behind reads without
-doubt.
+Plans and environments may come from another version, or from a merge or an edit by hand. This
+module reports the first error in a file with its place; later code relies on these checks.
 """
 
 from __future__ import annotations
@@ -16,14 +15,14 @@ from typing import Any
 from svmbench.base import files
 from svmbench.base.errors import DamagedResultsError
 from svmbench.base.escape import line
-from svmbench.schema.record import LONGEST_NAME
+from svmbench.schema.record import LONGEST_RECORD_NAME
 
-#: The most cells of a plan or a baseline: four times those that a config may have. The largest kept
-#: plan has 540. `svmbench compare` reads 200,000 on both sides in some 7 s of CPU time.
-MOST_CELLS = 200_000
+#: Largest number of cells of a plan or a baseline: four times the limit of a config. The largest
+#: kept plan has 540 cells. `svmbench compare` reads 200,000 cells on both sides in about 7 s.
+MOST_PLAN_CELLS = 200_000
 
-#: A shape: types; a list of one shape; or a mapping, whose named keys may be missing or null and
-#: have the given shapes; "*" stands for every key that is not named.
+#: A shape is a type or several types, a list of one shape, or a mapping from keys to shapes. Keys
+#: of a mapping may be missing or null; "*" stands for all other keys.
 Shape = Any
 
 _TEXT = str
@@ -42,7 +41,7 @@ _SCORE = {
     "tolerance": _NUMBER,
 }
 _SPEC = {"name": _TEXT, "title": _TEXT, "block": _TEXT, "published": _TEXT}
-PLAN: Shape = {
+PLAN_SHAPE: Shape = {
     "config": {
         **dict.fromkeys(("name", "paper", "title", "scaling"), _TEXT),
         "seed": int,
@@ -55,7 +54,7 @@ PLAN: Shape = {
     "scores": {"*": _SCORE},
     "protocols": {"*": {"caption": _TEXT}},
 }
-ENVIRONMENT: Shape = {
+ENVIRONMENT_SHAPE: Shape = {
     **dict.fromkeys(("id", "svmbench", "python", "platform", "cpu"), _TEXT),
     "git": {"commit": _TEXT},
     "cores": int,
@@ -65,11 +64,11 @@ ENVIRONMENT: Shape = {
     "packages": {"*": _TEXT},
 }
 
-BASELINE: Shape = {
+BASELINE_SHAPE: Shape = {
     "config": _TEXT,
     "profile": _TEXT,
     "seed": int,
-    "environments": [ENVIRONMENT],
+    "environments": [ENVIRONMENT_SHAPE],
     "scores": {"*": _SCORE},
     "cells": [_CELL],
 }
@@ -77,13 +76,14 @@ BASELINE: Shape = {
 _CALLED = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}
 
 
-def read_json(path: Path) -> Any:
-    """Return what a JSON file holds.
+def read_checked_json(path: Path) -> Any:
+    """Return the content of a JSON file.
 
     Raises
     ------
     svmbench.base.errors.DamagedResultsError
-        If it isn't JSON in UTF-8, or holds NaN, a number that is too large, or too deep a nesting.
+        If it isn't JSON in UTF-8, contains NaN or a number that is too large, or is nested too
+        deep.
     OSError
         If it can't be read.
     """
@@ -109,45 +109,45 @@ def _unfit(value: Any) -> str:
     todo = [value]
     while todo:
         each = todo.pop()
-        kind = type(each)  # JSON makes no subclasses, and comparing types is fastest
+        kind = type(each)  # json creates no subclasses; comparing types is fastest
         if kind is str:
             if not each.isascii() and _HALF.search(each):
-                return "it holds half a character"
+                return "it contains half a character"
         elif kind is dict:
             todo += each
             todo += each.values()
         elif kind is list:
             todo += each
         elif kind is float and not math.isfinite(each):
-            return "it holds a number that is infinite"
+            return "it contains an infinite number"
         elif kind is int and abs(each) >= 2**63:
-            return "it holds a whole number beyond 64 bits"
+            return "it contains a whole number beyond 64 bits"
     return ""
 
 
 def too_many_cells(cells: list[Any]) -> str:
-    """Return what is wrong with the number of cells of a plan or a baseline, or nothing."""
-    if len(cells) <= MOST_CELLS:
+    """Return the error of a plan or a baseline with too many cells, or an empty text."""
+    if len(cells) <= MOST_PLAN_CELLS:
         return ""
-    return f"it has {len(cells):,} cells, more than the {MOST_CELLS:,} that it may have"
+    return f"it has {len(cells):,} cells, but at most {MOST_PLAN_CELLS:,} are allowed"
 
 
 def mismatch(value: Any, shape: Shape) -> str:
-    """Return what is wrong with the first value that does not fit its shape, or nothing."""
+    """Return the error of the first value with a wrong shape, or an empty text."""
     return _mismatch(value, shape).lstrip(".")
 
 
 def _mismatch(value: Any, shape: Shape) -> str:
-    """Return the place below a value of what does not fit, and what is wrong with it."""
+    """Return the place below a value of the first wrong shape, with the error."""
     if isinstance(shape, Mapping):
         if not isinstance(value, dict):
             return f" should be a mapping of keys to values, not {_kind(value)}"
         for key, each in value.items():
-            if len(key) > LONGEST_NAME:
-                return f" has a key of {len(key):,} characters, more than {LONGEST_NAME:,}"
+            if len(key) > LONGEST_RECORD_NAME:
+                return f" has a key of {len(key):,} characters, more than {LONGEST_RECORD_NAME:,}"
             wanted = shape.get(key, shape.get("*"))
-            # A plan has millions of short texts where texts are wanted.
-            is_text = wanted is str and type(each) is str and len(each) <= LONGEST_NAME
+            # Fast path: a plan has millions of short texts.
+            is_text = wanted is str and type(each) is str and len(each) <= LONGEST_RECORD_NAME
             if is_text or wanted is None or each is None:
                 continue
             if said := _mismatch(each, wanted):
@@ -161,8 +161,8 @@ def _mismatch(value: Any, shape: Shape) -> str:
                 return f"[{i}]{said}"
         return ""
     kinds = shape if isinstance(shape, tuple) else (shape,)
-    if isinstance(value, str) and str in kinds and len(value) > LONGEST_NAME:
-        return f" has {len(value):,} characters, more than the {LONGEST_NAME:,} of a text"
+    if isinstance(value, str) and str in kinds and len(value) > LONGEST_RECORD_NAME:
+        return f" has {len(value):,} characters, more than the {LONGEST_RECORD_NAME:,} of a text"
     if isinstance(value, kinds) and (bool in kinds or not isinstance(value, bool)):
         return ""
     return f" should be {' or '.join(_CALLED[kind] for kind in kinds)}, not {_kind(value)}"

@@ -1,4 +1,4 @@
-"""The sides of a comparison: run folders, repeated runs, kept baselines."""
+"""Read the sides of a comparison: run folders, repeated runs, kept baselines."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from svmbench.base.escape import line
 from svmbench.base.files import write_text
 from svmbench.report import shapes
 from svmbench.report.newest import dimensions_of
-from svmbench.report.provenance import place
-from svmbench.report.records import TRAIN, Cell, read_run, read_scores
+from svmbench.report.provenance import dimension_text
+from svmbench.report.records import TRAIN_PREFIX, Cell, read_run, read_scores
 
-BASELINE = "baseline.json"
-#: Where a record is of: cells that share these are the folds of one measurement.
+BASELINE_FILE_NAME = "baseline.json"
+#: The fields of a measurement; cells that share them are its folds.
 _GROUP = ("block", "dataset", "solver", "kernel", "dimensions")
 _KEPT_METRICS = ("objective", "dual_objective", "ratio")
-#: What an environment has to say: the times of its results belong to the CPU model, their rounding
-#: to the BLAS (with its core type) and the versions of packages.
+#: Required fields of an environment: times depend on the CPU model; rounding depends on the BLAS
+#: (with its core type) and on the versions of packages.
 _ENVIRONMENT = ("cpu", "blas", "packages")
 
 
 class KeptCell(TypedDict):
-    """What a comparison needs of a cell, and a baseline keeps of it.
+    """The fields of a cell that a comparison needs and a baseline keeps.
 
-    An older baseline has ``size`` and ``n_features_kept`` where there are `dimensions` now, and
-    does not say of which data its cells are.
+    Older baselines have ``size`` and ``n_features_kept`` instead of `dimensions`, and no checksums
+    of data.
     """
 
     block: str
@@ -47,7 +47,7 @@ class KeptCell(TypedDict):
 
 
 class KeptRun(TypedDict):
-    """What a comparison needs of a run: the content of a baseline."""
+    """The fields of a run that a comparison needs: the content of a baseline."""
 
     schema: int
     config: str
@@ -65,14 +65,14 @@ class SideRun:
     Attributes
     ----------
     of : dict of str to object
-        Its config's name, its profile and its seed.
+        Name of the config, profile and seed.
     cells : dict of tuple to KeptCell
-        Each cell by its group and fold.
+        Cells by group and fold.
     cpus : frozenset of str
-        The CPU models that it was measured on.
+        CPU models of the run.
     arithmetic : dict of str to str
-        What decides its rounding: the BLAS with its core type, and the version of each package.
-        Empty where that was not the same for all of its cells.
+        The libraries that determine rounding: the BLAS with its core type, and the version of each
+        package. Empty if the cells differ in them.
     """
 
     of: Mapping[str, Any]
@@ -88,12 +88,12 @@ class Side:
     Attributes
     ----------
     name : str
-        Its folder.
+        Name of its folder.
     runs : tuple of SideRun
     scores : dict of str to dict
-        By metric: direction and tolerance.
+        Direction and tolerance by metric.
     is_baseline : bool
-        Whether it is kept to be the results of the code as it is.
+        True for a kept baseline, which must match the current code.
     """
 
     name: str
@@ -103,7 +103,7 @@ class Side:
 
     @property
     def cells(self) -> dict[tuple[Any, ...], list[KeptCell]]:
-        """The records of each cell, one a run that has it."""
+        """The records of each cell, one for each run that has the cell."""
         found: dict[tuple[Any, ...], list[KeptCell]] = {}
         for run in self.runs:
             for key, cell in run.cells.items():
@@ -126,28 +126,28 @@ def read_side(path: Path) -> Side:
 
 
 def _read_side(path: Path) -> Side:
-    if (path / BASELINE).exists():
-        return _side(path, [_read_baseline(path / BASELINE)], is_baseline=True)
+    if (path / BASELINE_FILE_NAME).exists():
+        return _side(path, [_read_baseline(path / BASELINE_FILE_NAME)], is_baseline=True)
     if (path / "plan.json").exists() or not path.is_dir():
-        return _side(path, [summarise(path)])
+        return _side(path, [summarise_run(path)])
     repeats = sorted(
         part for part in path.iterdir() if not part.is_symlink() and (part / "plan.json").exists()
     )
     if not repeats:
         raise ResultsError(
-            f"{path} is neither a run folder (plan.json), nor a baseline ({BASELINE}), nor a folder"
-            " of run folders"
+            f"{path} is neither a run folder (plan.json), nor a baseline"
+            f" ({BASELINE_FILE_NAME}), nor a folder of run folders"
         )
-    return _side(path, [summarise(part) for part in repeats])
+    return _side(path, [summarise_run(part) for part in repeats])
 
 
-def summarise(run_dir: Path) -> KeptRun:
-    """Return what a comparison needs of a run folder.
+def summarise_run(run_dir: Path) -> KeptRun:
+    """Return the fields of a run folder that a comparison needs.
 
     Raises
     ------
     svmbench.base.errors.DamagedResultsError
-        If what its results were measured on is not known.
+        If the environment of its results is unknown.
     """
     run = read_run(run_dir)
     used = sorted({cell.environment for cell in run.cells if cell.status == "ok"})
@@ -155,9 +155,9 @@ def summarise(run_dir: Path) -> KeptRun:
     for name, content in zip(used, environments, strict=True):
         if lacking := [fact for fact in _ENVIRONMENT if content.get(fact) is None]:
             raise DamagedResultsError(
-                f"{run_dir / f'environment-{name}.json'} is missing or does not say"
-                f" {' and '.join(lacking)}: results can be compared only where it is known on what"
-                " they were measured"
+                f"{run_dir / f'environment-{name}.json'} is missing or lacks"
+                f" {' and '.join(lacking)}: results can only be compared if their environment is"
+                " known"
             )
     measured = {name for cell in run.cells for name in cell.metrics}
     judged = {name: facts for name, facts in judged_scores(run.scores).items() if name in measured}
@@ -175,22 +175,22 @@ def summarise(run_dir: Path) -> KeptRun:
 
 
 def write_baseline(run_dir: Path, target: Path) -> Path:
-    """Keep a run's counters, accuracies and ratios in `target`; return the file written.
+    """Write the counters, accuracies and ratios of a run to `target`; return the file.
 
     Raises
     ------
     svmbench.base.errors.ResultsError
-        If a cell of the run has no result (a baseline with holes would hide regressions), or
+        If a cell of the run has no result (an incomplete baseline would hide regressions), or
         `target` can't be written.
     """
-    content = summarise(run_dir)
+    content = summarise_run(run_dir)
     holes = [cell for cell in content["cells"] if cell["status"] not in ("ok", "skipped")]
     if holes:
         raise ResultsError(
             f"{run_dir}: {len(holes)} cells have no result ({where_of(group_of(holes[0]))}:"
             f" {holes[0]['status']} …); a baseline needs them all"
         )
-    # One line a cell: the history of a baseline reads as a diff.
+    # One line for each cell, so that diffs of baselines are readable.
     cells = ",\n".join("  " + json.dumps(cell, sort_keys=True) for cell in content["cells"])
     rest = {name: value for name, value in content.items() if name != "cells"}
     head = json.dumps(rest, indent=1, sort_keys=True).removesuffix("\n}")
@@ -198,20 +198,20 @@ def write_baseline(run_dir: Path, target: Path) -> Path:
         target.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ResultsError(f"can't write {target}: {error.strerror or error}") from error
-    return write_text(target / BASELINE, f'{head},\n "cells": [\n{cells}\n ]\n}}\n')
+    return write_text(target / BASELINE_FILE_NAME, f'{head},\n "cells": [\n{cells}\n ]\n}}\n')
 
 
 def judged_scores(known: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Return direction and tolerance of the scores that are judged, by their metrics.
+    """Return the direction and the tolerance of the judged scores, by metric.
 
-    On the rows that were trained on each is judged as on others.
+    Scores on training rows are judged in the same way.
     """
     judged = {
         name: {key: facts.get(key) for key in ("better", "tolerance", "relative")}
         for name, facts in known.items()
-        if isinstance(facts.get("tolerance"), int | float) and not name.startswith(TRAIN)
+        if isinstance(facts.get("tolerance"), int | float) and not name.startswith(TRAIN_PREFIX)
     }
-    return {**judged, **{f"{TRAIN}{name}": facts for name, facts in judged.items()}}
+    return {**judged, **{f"{TRAIN_PREFIX}{name}": facts for name, facts in judged.items()}}
 
 
 def _kept(cell: Cell, judged: Collection[str]) -> KeptCell:
@@ -225,7 +225,7 @@ def _kept(cell: Cell, judged: Collection[str]) -> KeptCell:
         "status": cell.status,
         "contended": cell.contended,
         "data_sha256": cell.data_sha256,
-        # As they are: many cells share one mapping.
+        # Not copied: many cells share one mapping.
         "dimensions": cell.dimensions,
         "params": cell.params,
         "counters": cell.counters,
@@ -237,7 +237,7 @@ def _side(path: Path, runs: list[KeptRun], *, is_baseline: bool = False) -> Side
     scores = {name: facts for run in runs for name, facts in (run.get("scores") or {}).items()}
     return Side(
         name=str(path),
-        # A repeated run may leave out what is the same each time.
+        # Repeated runs may leave out cells that give the same result each time.
         runs=tuple(_side_run(run, leave_out="not run" if len(runs) > 1 else "") for run in runs),
         scores=judged_scores(read_scores(scores or None)),
         is_baseline=is_baseline,
@@ -259,18 +259,18 @@ def _side_run(run: KeptRun, leave_out: str) -> SideRun:
 
 
 def arithmetic_of(environment: Mapping[str, Any]) -> dict[str, str]:
-    """Return what decides rounding: two machines of another CPU model may have all in common."""
+    """Return the libraries that determine rounding; two CPU models may agree in all of them."""
     return {"BLAS": ", ".join(environment["blas"]), **environment["packages"]}
 
 
 def _read_baseline(path: Path) -> KeptRun:
     try:
-        content = shapes.read_json(path)
+        content = shapes.read_checked_json(path)
         if content["schema"] != 1:
             raise DamagedResultsError(
                 f"{path}: schema {line(repr(content['schema']), 60)} is not the 1 that is read"
             )
-        if said := shapes.mismatch(content, shapes.BASELINE):
+        if said := shapes.mismatch(content, shapes.BASELINE_SHAPE):
             raise DamagedResultsError(f"can't read the baseline {path}: {said}")
         if said := shapes.too_many_cells(content["cells"]):
             raise DamagedResultsError(f"can't read the baseline {path}: {said}")
@@ -284,7 +284,7 @@ def _read_baseline(path: Path) -> KeptRun:
 
 
 def _check_kept(cell: Mapping[str, Any], where: str) -> None:
-    """Make sure that a cell of a baseline has all that :func:`_kept` gives it."""
+    """Raise an error if a cell of a baseline lacks a field of :func:`_kept`."""
     for name in ("status", "contended"):
         if name not in cell:
             raise DamagedResultsError(f"{where} has no {name!r}")
@@ -296,21 +296,23 @@ def _check_kept(cell: Mapping[str, Any], where: str) -> None:
             raise DamagedResultsError(f"{where} has no mapping {name!r}")
         for key, value in values.items():
             if not (isinstance(value, int | float) or (value is None and name == "metrics")):
-                said = f"{line(repr(key), 60)} of its {name} is no number: {line(repr(value), 60)}"
+                said = (
+                    f"{line(repr(key), 60)} of its {name} is not a number: {line(repr(value), 60)}"
+                )
                 raise DamagedResultsError(f"{where}: {said}")
 
 
 def group_of(cell: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Return what tells measurements apart; a cell of an older baseline names its own sizes."""
+    """Return the identity of the measurement of a cell, also for cells of older baselines."""
     *plain, _ = _GROUP
     return (*(cell[name] for name in plain), tuple(sorted(dimensions_of(cell).items())))
 
 
 def where_of(group: tuple[Any, ...]) -> str:
-    """Return what a measurement is called: block, data set, dimensions, solver."""
+    """Describe a measurement: block, data set, dimensions, solver."""
     named = dict(zip(_GROUP, group, strict=True))
     parts = [named["block"], named["dataset"]]
-    parts += [place(name, value) for name, value in named["dimensions"]]
-    # A race names all its solvers; which of them moved stands beside it.
+    parts += [dimension_text(name, value) for name, value in named["dimensions"]]
+    # A race names all its solvers; the change itself names the solver that moved.
     parts += [named["solver"]] if "|" not in str(named["solver"]) else []
     return " · ".join(str(part) for part in parts if part)

@@ -1,4 +1,4 @@
-"""The few statistics that the papers' statements need: exponents, crossings, paired tests."""
+"""Statistics for the papers' statements: exponents, crossings, paired tests."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from itertools import pairwise
 
 import numpy as np
 
-#: Beyond this, squares and sums of squares overflow.
+#: Sums of squares of larger values would overflow.
 _SQUARES_BELOW = 1e150
 
 
 def mean_sd(values: Sequence[float]) -> tuple[float, float | None]:
     """Return the mean and the sample standard deviation (n − 1) of `values`.
 
-    Sums are exact (`math.fsum`), so the result does not depend on the order of the folds. The
-    standard deviation of a single value is None.
+    Sums are exact (`math.fsum`), so that the order of the folds doesn't matter. The standard
+    deviation of a single value is None.
 
     Raises
     ------
@@ -107,20 +107,20 @@ def fit_power_law(x: Sequence[float], y: Sequence[float]) -> PowerLaw | None:
 
 @dataclass(frozen=True)
 class Crossing:
-    """Where one curve overtakes another.
+    """The crossings of two curves.
 
     Attributes
     ----------
     at : tuple of float
         Every x at which the first curve changes from below the second to above it or back.
     upward : tuple of bool
-        For each of them, whether the first curve rises above the second there.
+        True for each crossing at which the first curve rises above the second.
     start, end : float or None
-        The range of x that both curves have; None where they share none.
+        The common range of x of both curves; None if there is none.
     first_starts_below : bool or None
-        Whether the first curve is the lower one where they first differ; None if nowhere.
+        True if the first curve is lower where the curves first differ; None if they never differ.
     heights : tuple of float
-        What both curves are at each x of `at`.
+        The value of both curves at each x of `at`.
     """
 
     at: tuple[float, ...]
@@ -131,7 +131,7 @@ class Crossing:
     heights: tuple[float, ...] = ()
 
     def sentence(self, first: str, second: str, quantity: str) -> str:
-        """Say in words where `first` crosses `second`, along the axis called `quantity`."""
+        """Describe the crossings of `first` and `second` along the axis `quantity`."""
         if self.start is None or self.end is None:
             return f"{first} and {second} have no common range of {quantity}"
         within = f"{quantity} {self.start:.4g} to {self.end:.4g}"
@@ -153,17 +153,17 @@ def crossing(
     x_second: Sequence[float],
     y_second: Sequence[float],
 ) -> Crossing:
-    """Find where two measured curves cross, by interpolation in log–log.
+    """Find the crossings of two measured curves, by interpolation in log–log.
 
     Parameters
     ----------
     x_first, y_first, x_second, y_second : sequences of float
-        The points of both curves in any order; positive. Their x need not agree.
+        The positive points of both curves in any order. Their x may differ.
 
     Returns
     -------
     Crossing
-        "No crossing" is an answer, not an error.
+        May be without crossings.
 
     Raises
     ------
@@ -184,7 +184,7 @@ def crossing(
     grid = np.unique(np.concatenate([x1, x2, [start, end]]))
     grid = grid[(grid >= start) & (grid <= end)]
     difference = np.interp(grid, x1, y1) - np.interp(grid, x2, y2)
-    # A touch without a change of side is no crossing: points of equality take no side.
+    # Skip points of equality: a touch without a change of side is not a crossing.
     sided = np.flatnonzero(difference)
     at, upward = [], []
     for left, right in pairwise(sided):
@@ -209,13 +209,13 @@ class SignedRank:
     Attributes
     ----------
     n : int
-        Pairs that differ; the others are left out.
+        Number of pairs that differ; equal pairs are left out.
     w_plus, w_minus : float
         Rank sums of the positive and the negative differences.
     p : float
         Two-sided p-value; 1 when no pair differs.
     p_greater : float
-        Of the alternative that the first is greater; 1 when no pair differs.
+        p-value of the alternative that the first is greater; 1 if no pair differs.
     z : float or None
         The normal approximation of `w_plus`, without a correction for ties; None when no pair
         differs.
@@ -230,7 +230,7 @@ class SignedRank:
 
 
 def signed_rank(first: Sequence[float], second: Sequence[float]) -> SignedRank:
-    """Compare paired results (one pair a data set) with Wilcoxon's signed-rank test.
+    """Compare paired results (one pair for each data set) by Wilcoxon's signed-rank test.
 
     Parameters
     ----------
@@ -262,7 +262,7 @@ def signed_rank(first: Sequence[float], second: Sequence[float]) -> SignedRank:
 def win_draw_loss(
     first: Sequence[float], second: Sequence[float], *, better: str = "lower", near: float = 0.0
 ) -> tuple[int, int, int]:
-    """Return how often the first is better than the second, as good, and worse.
+    """Count the pairs in which the first is better than the second, equal, and worse.
 
     Parameters
     ----------
@@ -270,7 +270,7 @@ def win_draw_loss(
         Paired values.
     better : {"lower", "higher"}
     near : float
-        Relative difference that counts as none.
+        Relative difference that counts as equality.
 
     Raises
     ------

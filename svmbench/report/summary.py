@@ -1,4 +1,4 @@
-"""From the cells that differ in their fold alone to one number with its spread and its state."""
+"""Summarise cells that differ in the fold only: mean, spread and status."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ class Summary:
     metric : str
         Name of the metric.
     value, spread : float or None
-        Mean over the finished folds and sample standard deviation; with a single fold the spread
-        of its own repeats, where the record has one.
+        Mean and sample standard deviation over the finished folds; with a single fold, the spread
+        of its repeats, if the record has one.
     low, high : float or None
-        A range instead of a spread (races record the range of their rounds).
+        Range instead of a spread (races record the range of their rounds).
     folds, planned : int
         Folds with a value, and folds in the plan.
     status, reason : str
-        ``ok``, or state and reason of the first fold that is not.
+        ``ok``, or status and reason of the first fold with another status.
     contended : bool
-        A timing of which a part was measured while other workers of the run ran.
+        True for a time that was partly measured beside other workers of the run.
     disturbed : bool
-        A timing of which a part was measured under load from outside the run.
+        True for a time that was partly measured under load from other programs.
     undefined : tuple of str
-        Why the metric has no value on some finished folds, each reason once.
+        Reasons for undefined values on finished folds, each once.
     environments : tuple of str
-        Ids of the environments that it was measured in.
+        Ids of the environments of the folds.
     """
 
     metric: str
@@ -56,24 +56,24 @@ class Summary:
 
     @property
     def partial(self) -> bool:
-        """Whether there is a value, but not from every planned fold."""
+        """True if some planned folds have no value."""
         return 0 < self.folds < self.planned
 
     @property
     def busy(self) -> bool:
-        """Whether it is a time that other work disturbed, this run's or another's."""
+        """True for a time that other work disturbed, of this run or of other programs."""
         return self.contended or self.disturbed
 
 
-def summarise(cells: Sequence[Cell], metric: str) -> Summary:
+def summarise_folds(cells: Sequence[Cell], metric: str) -> Summary:
     """Summarise one metric over cells that share everything but the fold.
 
     Parameters
     ----------
     cells : sequence of Cell
-        At least one.
+        At least one cell.
     metric : str
-        A metric's or, where there is no metric of that name, a counter's name.
+        Name of a metric, or of a counter if no metric has this name.
     """
     finished = [cell for cell in cells if cell.status == "ok"]
     found = [(cell, value) for cell in finished if (value := measured(cell, metric)) is not None]
@@ -105,10 +105,10 @@ def summarise(cells: Sequence[Cell], metric: str) -> Summary:
 
 
 def by_machine(cells: Sequence[Cell]) -> dict[str, list[Cell]]:
-    """Return the folds of one measurement apart, by the machine that they were measured on.
+    """Group the folds of one measurement by machine.
 
-    Folds of different machines make no mean. Where there are several, each gets all the folds, the
-    others' as ``elsewhere``, so that it is seen to be a part.
+    Folds of different machines are not averaged. With several machines, each group has all folds,
+    with the status ``elsewhere`` for those of other machines, so that it is shown as a part.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ def _elsewhere(cell: Cell) -> Cell:
 
 
 def measured(cell: Cell, metric: str) -> float | None:
-    """Return a cell's finite value of a metric or counter, or None."""
+    """Return the finite value of a metric or counter of a cell, or None."""
     for source in (cell.metrics, cell.counters):
         if metric in source:
             return _finite(source[metric])
@@ -154,31 +154,31 @@ def metric_names(cells: Sequence[Cell]) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """A printed number and how far the measured one is from it.
+class PaperComparison:
+    """A printed number, and its difference from the measured one.
 
-    `difference` (measured − printed, in the metric's unit) is None where the measured value is not
-    fit for comparison: folds are missing, or it is a time that other work disturbed.
+    `difference` (measured − printed, in the unit of the metric) is None if the measured value can't
+    be compared: folds are missing, or it is a disturbed time.
     """
 
     published: float | None
     difference: float | None
 
 
-def compare(
+def compare_with_paper(
     summary: Summary,
     cell: Cell,
     table: str | None,
     *,
     allow_contended: bool = False,
     is_cut: bool = False,
-) -> Comparison:
-    """Set a summary beside the number that its paper prints for it in `table` (None: nowhere).
+) -> PaperComparison:
+    """Compare a summary with the printed number in `table` (None for no table).
 
-    Where the rows were cut (`is_cut`), a time is not compared with the printed one.
+    With fewer rows than in the paper (`is_cut`), times are not compared.
     """
     if not table:
-        return Comparison(None, None)
+        return PaperComparison(None, None)
     printed = published.lookup(
         cell.paper,
         table,
@@ -191,12 +191,12 @@ def compare(
     fit = not summary.partial and (allow_contended or not summary.busy)
     fit = fit and not (is_cut and is_timing(summary.metric))
     if printed is None or summary.value is None or not fit:
-        return Comparison(printed, None)
-    return Comparison(printed, summary.value - printed)
+        return PaperComparison(printed, None)
+    return PaperComparison(printed, summary.value - printed)
 
 
 def group(cells: Sequence[Cell]) -> Mapping[tuple[Any, ...], list[Cell]]:
-    """Collect the cells that differ in their fold alone, in the order of first occurrence."""
+    """Group cells that differ in the fold only, in the order of first occurrence."""
     groups: dict[tuple[Any, ...], list[Cell]] = {}
     for cell in cells:
         groups.setdefault(cell.identity, []).append(cell)
@@ -204,10 +204,10 @@ def group(cells: Sequence[Cell]) -> Mapping[tuple[Any, ...], list[Cell]]:
 
 
 def _own_spread(spread: Any, metric: str) -> tuple[float | None, float | None, float | None]:
-    """Return (spread, low, high) of a record: a number is a spread, a pair is a range.
+    """Return (spread, low, high) of a record; a number is a spread, a pair is a range.
 
-    No two measurements of a time agree to the last digit: a spread of exactly 0 is what records
-    once said of a single one, which has none.
+    Older records have a spread of exactly 0 for a single measurement of a time; it counts as no
+    spread.
     """
     if isinstance(spread, (list, tuple)) and len(spread) == 2:
         return None, _finite(spread[0]), _finite(spread[1])

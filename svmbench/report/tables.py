@@ -1,4 +1,4 @@
-"""Tables as the papers lay them out: rows, columns, a summary in every cell."""
+"""Arrange tables as in the papers: rows, columns, and a summary in every cell."""
 
 from __future__ import annotations
 
@@ -20,7 +20,14 @@ from svmbench.report.media import MARKDOWN
 from svmbench.report.provenance import missing, undefined
 from svmbench.report.races import VERSUS, take_apart
 from svmbench.report.records import Cell, Run
-from svmbench.report.summary import Comparison, Summary, by_machine, compare, group, summarise
+from svmbench.report.summary import (
+    PaperComparison,
+    Summary,
+    by_machine,
+    compare_with_paper,
+    group,
+    summarise_folds,
+)
 from svmbench.report.units import SECONDS, Unit
 from svmbench.report.wording import CONTENDED_MARK, DISTURBED_MARK, PARTIAL_MARK
 from svmbench.schema.record import IDENTITY
@@ -28,35 +35,35 @@ from svmbench.schema.specs import Spec, TableSpec
 
 
 @dataclass(frozen=True)
-class Entry:
+class TableEntry:
     """One cell of a table."""
 
     cell: Cell
     summary: Summary
-    comparison: Comparison
+    comparison: PaperComparison
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table laid out.
+    """An arranged table.
 
     Attributes
     ----------
     spec : TableSpec
-        What was asked for.
+        Specification of the table.
     cells : list of Cell
-        The block's cells, races taken apart.
+        Cells of the block, with races split.
     row_fields, column_fields : tuple of str
-        Identifying fields of the rows and of the columns; the last of the rows' is ``machine``
-        where the folds of one measurement are from different ones, which make no mean.
+        Identifying fields of the rows and of the columns. The last field of the rows is ``machine``
+        if folds of one measurement come from different machines, which are not averaged.
     row_keys : list of tuple
         Values of the row fields, in the order of the plan.
     columns : list of (tuple, str)
         Values of the column fields and the metric.
     entries : dict
-        Entry by (row key, column key, metric); a combination outside the plan has none.
+        Entries by (row key, column key, metric), for planned combinations.
     constants : dict of str to object
-        Identifying fields with one value in the whole block and no place in the layout.
+        Identifying fields with the same value in the whole block that the layout doesn't show.
     """
 
     spec: TableSpec
@@ -65,17 +72,17 @@ class Table:
     column_fields: tuple[str, ...]
     row_keys: list[tuple[Any, ...]]
     columns: list[tuple[tuple[Any, ...], str]]
-    entries: Mapping[tuple[tuple[Any, ...], tuple[Any, ...], str], Entry]
+    entries: Mapping[tuple[tuple[Any, ...], tuple[Any, ...], str], TableEntry]
     constants: Mapping[str, Any]
 
 
 def read_spec(raw: Mapping[str, Any], where: str) -> TableSpec:
-    """Read a table's entry in the plan.
+    """Read the entry of a table in the plan.
 
     Raises
     ------
     ResultsError
-        If a field is missing or names something that cells don't have.
+        If a field is missing, or names a field that cells don't have.
     """
     return read_checked(TableSpec, raw, f"{where}: table")
 
@@ -84,12 +91,12 @@ SpecType = TypeVar("SpecType", bound=Spec)
 
 
 def read_checked(model: type[SpecType], raw: Mapping[str, Any], where: str) -> SpecType:
-    """Read what a plan asks for.
+    """Read a specification in the plan.
 
     Raises
     ------
     ResultsError
-        One sentence on the first thing that is wrong with it.
+        If it is invalid; the message names the first error.
     """
     try:
         return model.model_validate(dict(raw))
@@ -102,9 +109,9 @@ def read_checked(model: type[SpecType], raw: Mapping[str, Any], where: str) -> S
 
 
 def lay_out(run: Run, spec: TableSpec, *, allow_contended: bool = False) -> Table:
-    """Arrange a block's summaries in rows and columns."""
+    """Arrange the summaries of a block in rows and columns."""
     cells = take_apart(run.block_cells(spec.block))
-    beside_print = partial(compare, allow_contended=allow_contended)
+    beside_print = partial(compare_with_paper, allow_contended=allow_contended)
     varying = varying_fields(cells)
     rows, across = spec.row_fields, spec.column_fields
     row_fields = (*rows, *(f for f in varying if f not in (*rows, *across)))
@@ -114,7 +121,7 @@ def lay_out(run: Run, spec: TableSpec, *, allow_contended: bool = False) -> Tabl
     for part in parts:
         row = _values(next(iter(part.values()))[0], row_fields)
         machines.setdefault(row, {}).update(dict.fromkeys(filter(None, part)))
-    entries: dict[tuple[tuple[Any, ...], tuple[Any, ...], str], Entry] = {}
+    entries: dict[tuple[tuple[Any, ...], tuple[Any, ...], str], TableEntry] = {}
     row_keys: dict[tuple[Any, ...], None] = {
         (*row, machine) if is_split else row: None
         for row, several in machines.items()
@@ -126,17 +133,17 @@ def lay_out(run: Run, spec: TableSpec, *, allow_contended: bool = False) -> Tabl
             cell = members[0]
             row, column = _values(cell, row_fields), _values(cell, across)
             if is_split:
-                # What has not been measured anywhere stands in the first row of its kind.
+                # Cells without a measurement belong to the first row of their group.
                 row = (*row, machine or next(iter(machines[row]), ""))
             column_keys[column] = None
             cut = bool(spec.published) and is_cut(run, members)
             for metric in spec.metrics:
-                summary = summarise(members, metric)
+                summary = summarise_folds(members, metric)
                 comparison = beside_print(summary, cell, spec.published, is_cut=cut)
-                entries[row, column, metric] = Entry(cell, summary, comparison)
+                entries[row, column, metric] = TableEntry(cell, summary, comparison)
     columns = [(column, metric) for column in column_keys for metric in spec.metrics]
     if any(cell.is_race for cell in cells):
-        # A ratio belongs to a pair and a time to one solver: half of the combinations mean nothing.
+        # Ratios belong to pairs and times to single solvers: drop the other combinations.
         filled = {(c, m) for (_, c, m), entry in entries.items() if entry.summary.value is not None}
         columns = [
             (column, metric)
@@ -162,18 +169,18 @@ def lay_out(run: Run, spec: TableSpec, *, allow_contended: bool = False) -> Tabl
 
 
 def varying_fields(cells: Sequence[Cell]) -> list[str]:
-    """Return the identifying fields with more than one value among the cells."""
+    """Return the identifying fields that vary among the cells."""
     return [name for name in fields_of(cells) if len({cell.value(name) for cell in cells}) > 1]
 
 
 def fields_of(cells: Sequence[Cell]) -> list[str]:
-    """Return the fields that cells have: what was swept stands before the solver."""
+    """Return the fields of cells, with swept dimensions before the solver."""
     *first, last = IDENTITY
     return [*first, *dict.fromkeys(name for cell in cells for name in cell.dimensions), last]
 
 
 def wide_csv(run: Run, table: Table) -> str:
-    """Return the table as CSV: numbers in columns of their own, the state of every cell beside.
+    """Return a table as CSV, with separate columns for numbers and statuses.
 
     Each column is named ``<column>.<metric>``, with ``.sd`` (or ``.low``/``.high``), ``.folds``,
     ``.published``, ``.difference`` and ``.status`` after it.
@@ -205,7 +212,7 @@ def wide_csv(run: Run, table: Table) -> str:
     return out.getvalue()
 
 
-def _csv_fields(entry: Entry | None) -> dict[str, str]:
+def _csv_fields(entry: TableEntry | None) -> dict[str, str]:
     if entry is None:
         return dict.fromkeys(
             ("", ".sd", ".folds", ".low", ".high", ".published", ".difference", ".status"), ""
@@ -219,19 +226,19 @@ def _csv_fields(entry: Entry | None) -> dict[str, str]:
     if summary.disturbed:
         state = f"{state}, outside load"
     return {
-        "": wording.plain(summary.value),
-        ".sd": wording.plain(summary.spread),
+        "": wording.csv_number(summary.value),
+        ".sd": wording.csv_number(summary.spread),
         ".folds": str(summary.folds),
-        ".low": wording.plain(summary.low),
-        ".high": wording.plain(summary.high),
-        ".published": wording.plain(comparison.published),
-        ".difference": wording.plain(comparison.difference),
+        ".low": wording.csv_number(summary.low),
+        ".high": wording.csv_number(summary.high),
+        ".published": wording.csv_number(comparison.published),
+        ".difference": wording.csv_number(comparison.difference),
         ".status": state,
     }
 
 
-def markdown(run: Run, table: Table, *, allow_contended: bool = False) -> str:
-    """Return a section of Markdown: the table, its provenance, footnotes and missing cells."""
+def table_markdown(run: Run, table: Table, *, allow_contended: bool = False) -> str:
+    """Return a table as a section of Markdown, with caption, footnotes and missing cells."""
     spec = table.spec
     caption = " ".join(map(MARKDOWN.spell, captions.caption(run, table)))
     lines = [f"## {escape.markdown(spec.heading)}", "", caption, ""]
@@ -267,16 +274,16 @@ def markdown(run: Run, table: Table, *, allow_contended: bool = False) -> str:
 
 @dataclass(frozen=True)
 class CellText:
-    """What a table's cell says, in parts; each empty where there is nothing to say.
+    """The text of a cell of a table in parts, which may be empty.
 
     Attributes
     ----------
     value, spread : str
-        The number, or the word for its state; what is uncertain about it.
+        The number or the word for its status; the spread.
     marks, folds : str
-        Of a time that other work disturbed; of how many folds there is a value.
+        Mark of a disturbed time; number of folds with a value.
     printed : str
-        The paper's number, and how far off it is.
+        The paper's number, and the difference from it.
     """
 
     value: str
@@ -291,18 +298,18 @@ class CellText:
 
 
 def cell_text(
-    entry: Entry | None, *, allow_contended: bool = False, unit: Unit | None = None
+    entry: TableEntry | None, *, allow_contended: bool = False, unit: Unit | None = None
 ) -> CellText:
-    """Return what a table's cell says: value, spread, marks, and the paper's number.
+    """Return the text of a cell: value, spread, marks, and the paper's number.
 
     Parameters
     ----------
     entry : Entry or None
-        None for a combination that was never planned, of which there is nothing to say.
+        None for an unplanned combination, which has an empty cell.
     allow_contended : bool, default False
-        Mark no times.
+        True to mark no times.
     unit : Unit, optional
-        Of a time, instead of seconds; the paper's number, as it is printed, then has its own.
+        Unit of a time instead of seconds; the paper's number then shows its own unit.
     """
     if entry is None:
         return CellText("")
@@ -326,7 +333,7 @@ def cell_text(
 
 
 def _value_text(summary: Summary, unit: Unit) -> tuple[str, str]:
-    """Return a summary's value and its spread, as texts."""
+    """Return the value and the spread of a summary as texts."""
     metric, value = summary.metric, summary.value
     if value is None:
         if summary.undefined:
@@ -344,7 +351,7 @@ def _value_text(summary: Summary, unit: Unit) -> tuple[str, str]:
 
 
 def row_texts(table: Table, row: tuple[Any, ...]) -> list[str]:
-    """Return what the heads of a row say: what is not swept is all of it, no kernel is none."""
+    """Return the texts of the heads of a row."""
     return [
         _shown(value) or ("–" if name == "kernel" else "all")
         for name, value in zip(table.row_fields, row, strict=True)
@@ -352,7 +359,7 @@ def row_texts(table: Table, row: tuple[Any, ...]) -> list[str]:
 
 
 def column_text(column: tuple[Any, ...]) -> str:
-    """Return what a column is of, without its metric."""
+    """Return the text of a column without its metric."""
     return " ".join(text for value in column if (text := _shown(value)))
 
 

@@ -1,4 +1,4 @@
-"""``table.csv``: every summary of a run in tidy long form, one line a number."""
+"""Write ``table.csv``: every summary of a run in tidy form, one number per line."""
 
 from __future__ import annotations
 
@@ -10,11 +10,17 @@ from svmbench.report import wording
 from svmbench.report.cuts import is_cut
 from svmbench.report.races import take_apart
 from svmbench.report.records import Cell, Run
-from svmbench.report.summary import by_machine, compare, group, metric_names, summarise
+from svmbench.report.summary import (
+    by_machine,
+    compare_with_paper,
+    group,
+    metric_names,
+    summarise_folds,
+)
 from svmbench.report.tables import Table
 from svmbench.schema.specs import TableSpec
 
-COLUMNS = (
+TIDY_COLUMNS = (
     "paper", "table", "block", "dataset", "kernel", "rows", "features", "dimensions", "solver",
     "metric", "value", "spread", "low", "high", "folds", "folds_planned",
     "published", "difference", "status", "reason", "contended", "outside_load", "undefined",
@@ -23,33 +29,33 @@ COLUMNS = (
 
 
 class _LastLine:
-    """A file for a writer of CSV that holds what was written last."""
+    """A file for csv.writer that holds the last written line."""
 
     text = ""
 
     def write(self, text: str) -> None:
-        """Take a line."""
+        """Store a line."""
         self.text = text
 
 
 def tidy_csv(run: Run, tables: Sequence[Table], *, allow_contended: bool = False) -> str:
-    """Return everything that the run's records hold, as :func:`tidy_lines` yields it."""
+    """Return all values in the records of a run, as :func:`tidy_lines` yields them."""
     return "".join(tidy_lines(run, tables, allow_contended=allow_contended))
 
 
 def tidy_lines(
     run: Run, tables: Sequence[Table], *, allow_contended: bool = False
 ) -> Iterator[str]:
-    """Yield everything that the run's records hold, line by line.
+    """Yield all values in the records of a run, line by line.
 
-    First the tables, each metric with the name of its table; then, block by block, the metrics and
-    counters that no table shows, with an empty table name. ``value`` is the mean over ``folds`` of
-    ``folds_planned`` folds, ``spread`` their sample standard deviation (with one fold: the spread
-    of its repeats), ``status`` that of the first fold that is not ``ok``. Folds of different
-    environments are lines of their own.
+    First come the metrics of tables, with the name of the table; then, block by block, the metrics
+    and counters that no table shows, with an empty name. ``value`` is the mean over ``folds`` of
+    ``folds_planned`` folds. ``spread`` is their sample standard deviation; with one fold, the
+    spread of its repeats. ``status`` is the status of the first fold that is not ``ok``. Folds of
+    different environments have separate lines.
     """
     out = _LastLine()
-    writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
+    writer = csv.DictWriter(out, TIDY_COLUMNS, lineterminator="\n")
     writer.writeheader()
     yield out.text
     shown: dict[str, set[str]] = {}
@@ -62,7 +68,7 @@ def tidy_lines(
                 if (column, metric) in present:
                     for part in by_machine(members).values():
                         row = _row(run, part, metric, table.spec, allow_contended=allow_contended)
-                        writer.writerow(_inert(row))
+                        writer.writerow(_escaped(row))
                         yield out.text
     for block in dict.fromkeys(cell.block for cell in run.cells):
         cells = take_apart(run.block_cells(block))
@@ -71,15 +77,15 @@ def tidy_lines(
             own = set(metric_names(members))
             rows = [name for name in metrics if name in own]
             if not rows and block not in shown:
-                # Cells that no table shows still say what became of them.
+                # Show the status of cells that no table shows.
                 rows = [""]
             for metric in rows:
                 for part in by_machine(members).values():
-                    writer.writerow(_inert(_row(run, part, metric, None)))
+                    writer.writerow(_escaped(_row(run, part, metric, None)))
                     yield out.text
 
 
-def _inert(row: dict[str, object]) -> dict[str, object]:
+def _escaped(row: dict[str, object]) -> dict[str, object]:
     return {column: escape.csv_field(value) for column, value in row.items()}
 
 
@@ -92,8 +98,8 @@ def _row(
     allow_contended: bool = False,
 ) -> dict[str, object]:
     cell = members[0]
-    summary = summarise(members, metric)
-    comparison = compare(
+    summary = summarise_folds(members, metric)
+    comparison = compare_with_paper(
         summary,
         cell,
         spec.published if spec else None,
@@ -115,14 +121,14 @@ def _row(
         ),
         "solver": cell.solver,
         "metric": metric,
-        "value": wording.plain(summary.value),
-        "spread": wording.plain(summary.spread),
-        "low": wording.plain(summary.low),
-        "high": wording.plain(summary.high),
+        "value": wording.csv_number(summary.value),
+        "spread": wording.csv_number(summary.spread),
+        "low": wording.csv_number(summary.low),
+        "high": wording.csv_number(summary.high),
         "folds": summary.folds,
         "folds_planned": summary.planned,
-        "published": wording.plain(comparison.published),
-        "difference": wording.plain(comparison.difference),
+        "published": wording.csv_number(comparison.published),
+        "difference": wording.csv_number(comparison.difference),
         "status": summary.status,
         "reason": summary.reason,
         "contended": "true" if summary.contended else "false",

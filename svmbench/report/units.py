@@ -1,4 +1,4 @@
-"""One unit a column: seconds, milliseconds or microseconds, whichever its times read best in."""
+"""Choose the unit of the times in a column: seconds, milliseconds or microseconds."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Unit:
-    """A unit of time: its name, and how many of it make a second."""
+    """A unit of time: its name, and its number per second."""
 
     name: str
     per_second: float
 
     def of(self, seconds: float | None) -> float | None:
-        """Return a number of seconds in this unit."""
+        """Convert seconds to this unit."""
         return None if seconds is None else seconds * self.per_second
 
     def head(self, label: str) -> str:
-        """Return a metric's label, which says that it is in seconds, with this unit instead."""
+        """Replace the unit seconds in a label by this unit."""
         return f"{label.removesuffix('(s)').rstrip()} ({self.name})"
 
 
@@ -27,18 +27,18 @@ SECONDS, MILLISECONDS, MICROSECONDS = Unit("s", 1.0), Unit("ms", 1e3), Unit("µs
 
 
 def unit_of(metric: str, seconds: Iterable[float | None]) -> Unit | None:
-    """Return the unit in which most of a column's times are numbers of one to three digits.
+    """Return the unit in which most times of a column have one to three digits.
 
     Parameters
     ----------
     metric : str
     seconds : iterable of float or None
-        Its values; None for one that is missing.
+        Values of the column; None for missing values.
 
     Returns
     -------
     Unit or None
-        None of a metric that is no number of seconds.
+        None for a metric that isn't a time.
     """
     if not metric.endswith("_s"):
         return None

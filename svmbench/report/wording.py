@@ -1,10 +1,10 @@
-"""How numbers, units and states are spelt in tables and plots: one place, fixed formats."""
+"""Format numbers, units and statuses for tables and plots."""
 
 from __future__ import annotations
 
 import math
 
-#: What a cell without a value says.
+#: Words for the statuses of cells without a value.
 STATUS_WORDS = {
     "unavailable": "not available",
     "memory": "out of memory",
@@ -12,10 +12,11 @@ STATUS_WORDS = {
     "elsewhere": "in another environment",
 }
 
-#: Dagger for averages over some of the folds; asterisk for times taken beside other cells of the
-#: run, double dagger for those taken beside other programs.
+#: Mark of means over some of the folds.
 PARTIAL_MARK = "†"
+#: Mark of times measured beside other cells of the run.
 CONTENDED_MARK = "*"
+#: Mark of times measured beside other programs.
 DISTURBED_MARK = "‡"
 
 _LABELS = {
@@ -53,12 +54,12 @@ _UNITS = {"_s": "s", "_pct": "%", "_mb": "MiB"}
 
 
 def is_timing(metric: str) -> bool:
-    """Return whether a metric comes from a clock, which other work on the machine disturbs."""
+    """Return True for metrics from a clock, which other work on the machine disturbs."""
     return metric.endswith("_s") or metric in {"ratio", "speedup"}
 
 
 def label(name: str) -> str:
-    """Return what a metric or field is called in a header or on an axis, with its unit."""
+    """Return the label of a metric or field for headers and axes, with its unit."""
     if name in _LABELS:
         return _LABELS[name]
     for suffix, unit in _UNITS.items():
@@ -69,12 +70,12 @@ def label(name: str) -> str:
 
 
 def quantity(name: str) -> str:
-    """Return what a metric is called in a sentence: as in a header, without its unit."""
+    """Return the label of a metric for sentences, without its unit."""
     return label(name).partition(" (")[0]
 
 
 def status_word(status: str) -> str:
-    """Return how a table says a status."""
+    """Return the word for a status in tables."""
     return STATUS_WORDS.get(status, status)
 
 
@@ -92,7 +93,7 @@ def decimals(metric: str, value: float) -> int | None:
         return 0
     if magnitude < 1e-3 or magnitude >= 1e7:
         return None
-    # The exponent after rounding to three digits: 9.996 is printed 10.0, not 10.00.
+    # The exponent after rounding to three digits, so that 9.996 becomes 10.0 and not 10.00.
     exponent = int(f"{magnitude:.2e}".split("e")[1])
     return max(0, 2 - exponent)
 
@@ -109,10 +110,10 @@ def number(metric: str, value: float, like: float | None = None) -> str:
 
 
 def spread_text(metric: str, value: float, spread: float | None) -> str:
-    """Return ``± 0.4``, with the decimals of the value; nothing where there is no spread."""
+    """Return ``± 0.4`` with the decimals of the value, or an empty text without a spread."""
     if spread is None or not math.isfinite(spread):
         return ""
-    # A spread that would round to nothing keeps one digit of its own.
+    # A spread that would round to 0 keeps one digit.
     beside = number(metric, spread, like=value)
     if spread > 0 and float(beside) == 0:
         beside = f"{spread:.1g}"
@@ -126,10 +127,10 @@ def beside(
     difference: float | None,
     unit: str = "",
 ) -> str:
-    """Return the bracket that stands after a value: the paper's number and how far off it is.
+    """Return the bracket after a value: the paper's number, and the difference from it.
 
-    Times are compared by their ratio (another machine, another decade), everything else by the
-    signed difference. With a `unit`, the paper's number has it.
+    Times are compared by their ratio, because the paper's machine was different; all other metrics
+    by the signed difference. With a `unit`, it is added to the paper's number.
     """
     printed = f"{published:g}" if abs(published) < 1e6 else f"{published:.0f}"
     printed = f"{printed} {unit}".rstrip()
@@ -148,8 +149,8 @@ def beside(
     return f"[{printed}; {shown}]"
 
 
-def plain(value: float | None) -> str:
-    """Return a number for a CSV: ten significant digits, empty for None."""
+def csv_number(value: float | None) -> str:
+    """Return a number for a CSV file: ten significant digits, empty for None."""
     if value is None:
         return ""
     text = f"{value:.10g}"

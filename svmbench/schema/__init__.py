@@ -1,9 +1,9 @@
-"""What `svmbench.experiment` writes and `svmbench.report` reads.
+"""The formats that `svmbench.experiment` writes and `svmbench.report` reads.
 
 record.py
-    A line of ``runs.jsonl``: its fields, their types, and what makes one invalid.
+    The lines of ``runs.jsonl``: their fields, types and checks.
 specs.py
-    What a config may ask of a table or a plot.
+    The specifications of tables and plots in a config.
 scores/
-    What a model is scored by: function, unit, direction, the gate's tolerance.
+    The scores of a model: function, unit, direction, and the tolerance of the gate.
 """

@@ -18,7 +18,7 @@ from typing import Any, TypedDict
 
 from svmbench.base.errors import ResultsError
 from svmbench.base.files import open_file, open_to_append
-from svmbench.schema.record import lines_of
+from svmbench.schema.record import record_lines
 
 RECHECKS = "rechecks.jsonl"
 SCHEMA = 1
@@ -147,7 +147,7 @@ def read_rechecks(folder: Path, is_present: Callable[[Recheck], bool]) -> list[R
     """
     try:
         with open_file(folder / RECHECKS) as stream:
-            found = [one for _, line in lines_of(stream) if (one := _parse(line)) is not None]
+            found = [one for _, line in record_lines(stream) if (one := _parse(line)) is not None]
     except FileNotFoundError:
         return []
     except OSError as error:

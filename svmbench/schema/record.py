@@ -1,7 +1,7 @@
-"""What a line of ``runs.jsonl`` must hold: the one check of who writes them and who reads them.
+"""The lines of ``runs.jsonl``, with one check for writers and readers.
 
-Were a damaged record a result to the run and none to the report, its cell would be neither run
-again nor shown.
+If the run accepted a damaged record that the report refuses, its cell would neither run again nor
+be shown.
 """
 
 from __future__ import annotations
@@ -11,31 +11,30 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO, Literal, Required, TypedDict, cast
 
-#: The version of the records; another one's are not read.
+#: Version of the records; records of other versions are not read.
 SCHEMA = 1
 
-#: The statuses of cells that were run and have no result.
+#: Statuses of cells that ran without a result.
 FAILED = ("failed", "crashed", "memory", "timeout")
 
-#: The fields that every cell has; whatever else tells cells apart is a dimension (or the fold).
+#: The fields of every cell; all other fields are dimensions, except the fold.
 IDENTITY = ("dataset", "kernel", "solver")
-#: Dimensions by the names that older configs and records have for them.
-ALIASES = {"size": "rows", "n_features_kept": "features"}
+#: Dimensions by their names in older configs and records.
+FIELD_ALIASES = {"size": "rows", "n_features_kept": "features"}
 
-#: Where in a sweep something is: values by dimension (numbers, words or truth values).
+#: A point of a sweep: the value (number, word or truth value) of each dimension.
 Dimensions = dict[str, Any]
 
 
 def canonical(name: str) -> str:
     """Return a field's present name."""
-    return ALIASES.get(name, name)
+    return FIELD_ALIASES.get(name, name)
 
 
 class Identity(TypedDict):
-    """The fields by which records, plans and tables know a cell.
+    """The fields that identify a cell in records, plans and tables.
 
-    `size` and `n_features_kept` are the dimensions ``rows`` and ``features`` under the names that
-    older versions read.
+    `size` and `n_features_kept` are older names of the dimensions ``rows`` and ``features``.
     """
 
     block: str
@@ -52,9 +51,9 @@ class Identity(TypedDict):
 
 
 class Outcome(TypedDict, total=False):
-    """What one cell found: these become fields of its record.
+    """The result of a cell; its items become fields of the record.
 
-    A metric is a number or None; its spread a number, or the smallest and the largest value.
+    A metric is a number or None. Its spread is a number, or the smallest and the largest value.
     """
 
     metrics: dict[str, Any]
@@ -68,7 +67,7 @@ class Outcome(TypedDict, total=False):
 
 
 class Answer(Outcome, total=False):
-    """What a worker answers: how it ended, and what it found if that is well."""
+    """The reply of a worker: the status of the cell, and its result if the cell succeeded."""
 
     status: Required[str]
     reason: str
@@ -92,8 +91,8 @@ class CellRecord(Identity, Answer, total=False):
 class PointRecord(TypedDict, total=False):
     """The line of a finished point of a long cell.
 
-    With `dimensions` and `metrics` it is a result; a search's points hold what their search needs
-    to go on, under names of its own.
+    A point with `dimensions` and `metrics` is a result. A point of a search holds the values that
+    the search needs to continue.
     """
 
     schema: int
@@ -110,13 +109,13 @@ class PointRecord(TypedDict, total=False):
 
 Record = CellRecord | PointRecord
 
-#: The most bytes of a line: a worker's answer has 16 MiB at most, and says no more than its record.
+#: Largest number of bytes of a line; the reply of a worker has at most 16 MiB.
 LONGEST_LINE_BYTES = 20 << 20
 
-#: The most characters of a name, a label, a key or a reason, as of a text in a config; and of any
-#: other text (a traceback, a warning, a parameter).
-LONGEST_NAME = 4_096
-LONGEST_TEXT = 100_000
+#: Largest number of characters of a name, a label, a key or a reason.
+LONGEST_RECORD_NAME = 4_096
+#: Largest number of characters of any other text (a traceback, a warning, a parameter).
+LONGEST_RECORD_TEXT = 100_000
 
 _MAPPINGS = ("metrics", "spread", "counters", "params", "undefined", "dimensions")
 _NUMBERS = ("metrics", "counters")
@@ -127,10 +126,10 @@ _TEXTS = (
 _WHOLE_NUMBERS = ("size", "n_features_kept", "fold", "folds")
 
 
-def lines_of(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
-    """Yield each line with its number; it ends with its line end, unless it is torn.
+def record_lines(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
+    """Yield each line with its number; an incomplete last line has no line end.
 
-    A line longer than `LONGEST_LINE_BYTES` is cut to a byte that is no record.
+    A line longer than `LONGEST_LINE_BYTES` becomes one byte, which is not a record.
     """
     number = 0
     while line := stream.readline(LONGEST_LINE_BYTES):
@@ -142,11 +141,11 @@ def lines_of(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
         yield number, line
 
 
-def parse(line: bytes) -> Record | None:
-    """Return the record that a line holds, or None for one that is damaged or of another schema."""
+def parse_record(line: bytes) -> Record | None:
+    """Return the record in a line, or None if it is damaged or has another version."""
     try:
         record = json.loads(line.decode("utf-8"), parse_constant=_refuse)
-    except (ValueError, RecursionError):  # UnicodeDecodeError and JSONDecodeError are ValueErrors
+    except (ValueError, RecursionError):  # includes UnicodeDecodeError and JSONDecodeError
         return None
     whole = (
         isinstance(record, dict)
@@ -154,14 +153,14 @@ def parse(line: bytes) -> Record | None:
         and isinstance(record.get("key"), str)
         and (_is_cell(record) or _is_point(record))
         and _is_well_typed(record)
-        # No text is longer than the line that it stands in, which is mostly shorter than any bound.
-        and (len(line) <= LONGEST_NAME or _is_short(record))
+        # Texts are no longer than their line, and most lines are shorter than the bounds.
+        and (len(line) <= LONGEST_RECORD_NAME or _is_short(record))
     )
     return cast(Record, record) if whole else None
 
 
 def _refuse(constant: str) -> None:
-    raise ValueError(f"{constant} is no JSON")
+    raise ValueError(f"{constant} is not JSON")
 
 
 def _is_point(record: dict[str, Any]) -> bool:
@@ -169,7 +168,7 @@ def _is_point(record: dict[str, Any]) -> bool:
 
 
 def _is_cell(record: dict[str, Any]) -> bool:
-    """Return whether a record says how its cell ended, and of one that went well what it found."""
+    """Return True if a record has a status and, after success, a result."""
     return (
         record.get("kind") == "cell"
         and isinstance(record.get("status"), str)
@@ -178,7 +177,7 @@ def _is_cell(record: dict[str, Any]) -> bool:
 
 
 def _is_well_typed(record: dict[str, Any]) -> bool:
-    """Return whether each field that is there, and not null, is of its kind."""
+    """Return True if every field has its type or is null."""
     for name, value in record.items():
         if value is None or name not in _FIELDS:
             continue
@@ -195,30 +194,30 @@ def _is_well_typed(record: dict[str, Any]) -> bool:
 
 
 def shortened(record: Record) -> Record:
-    """Return a record whose reasons, traceback and warnings are no longer than they may be."""
+    """Return a record with reasons, traceback and warnings cut to their largest lengths."""
     held: dict[str, Any] = {**record}
     for name in ("reason", "stop_reason"):
         if held.get(name):
-            held[name] = held[name][:LONGEST_NAME]
+            held[name] = held[name][:LONGEST_RECORD_NAME]
     if held.get("traceback"):
-        held["traceback"] = held["traceback"][-LONGEST_TEXT:]
+        held["traceback"] = held["traceback"][-LONGEST_RECORD_TEXT:]
     if held.get("warnings"):
-        held["warnings"] = [said[:LONGEST_TEXT] for said in held["warnings"]]
+        held["warnings"] = [said[:LONGEST_RECORD_TEXT] for said in held["warnings"]]
     return cast(Record, held)
 
 
 def _is_short(record: dict[str, Any]) -> bool:
-    """Return whether no text of a record is longer than it may be."""
+    """Return True if no text of a record exceeds its largest length."""
     names = [record.get(name) for name in (*_TEXTS, "key", "point", "status")]
     todo = [value for name, value in record.items() if name != "trace"]
-    if any(isinstance(name, str) and len(name) > LONGEST_NAME for name in (*names, *record)):
+    if any(isinstance(name, str) and len(name) > LONGEST_RECORD_NAME for name in (*names, *record)):
         return False
     while todo:
         each = todo.pop()
-        if isinstance(each, str) and len(each) > LONGEST_TEXT:
+        if isinstance(each, str) and len(each) > LONGEST_RECORD_TEXT:
             return False
         if isinstance(each, dict):
-            if any(len(key) > LONGEST_NAME for key in each):
+            if any(len(key) > LONGEST_RECORD_NAME for key in each):
                 return False
             todo += each.values()
         elif isinstance(each, list):
@@ -227,7 +226,7 @@ def _is_short(record: dict[str, Any]) -> bool:
 
 
 def _is_spread(value: Any) -> bool:
-    """Whether something is a number, null, or a range: two numbers."""
+    """Return True for a number, null, or a range of two numbers."""
     if not isinstance(value, list):
         return _is_number(value)
     return len(value) == 2 and None not in value and all(map(_is_number, value))
@@ -238,7 +237,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _is_step(row: Any) -> bool:
-    """Return whether something is a row of a trace: three numbers."""
+    """Return True for a row of a trace, which has three numbers."""
     return isinstance(row, list) and len(row) == 3 and None not in row and all(map(_is_number, row))
 
 
@@ -250,7 +249,7 @@ def _is_plain(value: Any) -> bool:
     return isinstance(value, str) or _is_number(value)
 
 
-#: Of each field: its type, and what each value, or row, in it has to be.
+#: The type of each field, and a check of its values or rows.
 _FIELDS: dict[str, tuple[type, Callable[[Any], bool] | None]] = {
     **dict.fromkeys((*_TEXTS, "traceback"), (str, None)),
     **dict.fromkeys(_MAPPINGS, (dict, None)),

@@ -1,8 +1,8 @@
-"""What a table and a plot may ask for: said once, for the config and for the report.
+"""The specifications of tables and plots, for the config and the report.
 
-Rows, columns, series and axes are named by *fields* of a cell: its data set, kernel or solver, or a
-dimension along which the block sweeps (``rows``, ``features``, ``solver.nu`` …; ``size`` and
-``n_features_kept`` are older names of the first two).
+Rows, columns, series and axes are *fields* of a cell: its data set, kernel or solver, or a swept
+dimension (``rows``, ``features``, ``solver.nu`` …; ``size`` and ``n_features_kept`` are older names
+of the first two).
 """
 
 from __future__ import annotations
@@ -28,32 +28,32 @@ from svmbench.base.paths import PACKAGE
 from svmbench.base.validation_messages import none_of, shown
 from svmbench.schema.record import IDENTITY, canonical
 
-#: Dimensions that are no parameter of anything.
+#: Dimensions that are not parameters.
 _PLAIN = ("rows", "features", "point")
 
-#: A plot's kind is a module of this folder; its name is the module's.
+#: The folder of the kinds of plot, one module each.
 _KINDS = PACKAGE / "report" / "kinds"
 
 
 def is_dimension(name: str) -> bool:
-    """Return whether a name can be that of a dimension: a plain one, or dotted (``solver.nu``)."""
+    """Return True for the name of a dimension: a plain name, or a dotted one (``solver.nu``)."""
     return canonical(name) in _PLAIN or re.fullmatch(r"[a-z]\w*(\.\w+)+", name) is not None
 
 
-#: The kinds that plug-ins declare (`svmbench.report.kinds.declare_kind`).
+#: Kinds of plot that plug-ins declare (`svmbench.report.kinds.declare_kind`).
 OTHER_KINDS: dict[str, Any] = {}
 
 
 def plot_kinds() -> list[str]:
-    """Return the names of the kinds that a plot may have."""
+    """Return the names of all kinds of plot."""
     own = [module.name for module in pkgutil.iter_modules([str(_KINDS)])]
     return sorted({*own, *OTHER_KINDS})
 
 
 def own_axes(kind: str) -> tuple[str, ...] | None:
-    """Return what x may be of a kind of plot that collects its own points; None of any other.
+    """Return the allowed x of a kind of plot with its own `collect`, else None.
 
-    The kind's own module says so: it reads records and draws, and is imported when asked for.
+    The module of the kind declares them. It is imported on demand, because it imports the report.
     """
     found = OTHER_KINDS.get(kind)
     if found is None:
@@ -93,40 +93,41 @@ _Fields = Annotated[
 _Columns = Annotated[
     Annotated[_ColumnName, Tag("name")] | Annotated[list[_ColumnName], Tag("list")], _BY_FORM
 ]
-#: Characters of a name: of a table, a plot, a block, a solver, a data set, a profile.
-LONGEST_NAME = 200
-#: What may become a part of a file's name.
+#: Largest number of characters of the name of a table, plot, block, solver, data set or profile.
+LONGEST_SPEC_NAME = 200
+#: A pattern of names that may be part of a file name.
 FILE_NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]*$"
-_FileName = Annotated[str, Field(pattern=FILE_NAME, max_length=LONGEST_NAME)]
+_FileName = Annotated[str, Field(pattern=FILE_NAME, max_length=LONGEST_SPEC_NAME)]
 _Kind = Annotated[
     str, AfterValidator(_kind), WithJsonSchema({"enum": plot_kinds(), "type": "string"})
 ]
 
 
 class Spec(BaseModel):
-    """Base of both: unknown keys are errors, values are not changed later."""
+    """Base class of specifications: unknown keys are errors, and values are frozen."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, str_strip_whitespace=True)
 
 
 class TableSpec(Spec):
-    """A table of one block, laid out as the paper lays it out.
+    """A table of one block.
 
     Attributes
     ----------
     name : str
-        Of its files, without their endings.
+        Name of its files, without endings.
     title : str
-        Its heading; its name by default.
+        Heading; by default the name.
     block : str
-        The block whose cells it shows.
+        The block with the cells of the table.
     rows, columns : str or list of str
-        Fields; ``columns: metric`` says that the metrics alone are the columns. A field in neither
-        that varies within the block becomes rows, so that different things are never averaged.
+        Fields. With ``columns: metric``, only the metrics are columns. A field in neither that
+        varies within the block becomes a field of the rows, so that different cells are never
+        averaged.
     metrics : list of str
-        Metrics or counters, side by side under every column.
+        Metrics or counters, which are shown under each column.
     published : str or None
-        The table of the paper whose numbers stand beside.
+        The table of the paper whose numbers are shown beside the results.
     """
 
     name: _FileName
@@ -159,24 +160,24 @@ class PlotSpec(Spec):
     Attributes
     ----------
     name, title, block : str
-        As of a table.
+        As for a table.
     kind : str
-        What is drawn and how: a module of ``svmbench/report/kinds``.
+        Kind of plot: a module of ``svmbench/report/kinds``.
     dataset : str or None
-        The only data set that is shown; all of the block's by default, a panel each.
+        The data set to show; by default all data sets of the block, with a panel each.
     x : str or None
-        A field, ``params.<name>`` or a metric; what is usual for the kind by default.
+        A field, ``params.<name>`` or a metric; by default set by the kind.
     y : str or None
-        A metric; what is usual for the kind by default.
+        A metric; by default set by the kind.
     series : str or None
-        The field that tells curves apart.
+        The field that distinguishes the curves.
     published : str or None
-        The paper's table whose points and exponents stand beside.
+        The paper's table whose points and exponents are shown beside the results.
     crossing : list of two str or None
-        Two series whose crossing is to be found.
+        Two series whose crossing is marked.
     across : str or None
-        A field along which a curve runs, instead of a panel for each of its values: ``dataset``,
-        where the data sets of the block are the sizes of one sweep.
+        A field along which each curve runs, instead of one panel for each value. Use ``dataset`` if
+        the data sets of the block are the sizes of one sweep.
     """
 
     name: _FileName
@@ -195,7 +196,7 @@ class PlotSpec(Spec):
     @classmethod
     def _two(cls, pair: list[str] | None) -> list[str] | None:
         if pair is not None and len(pair) != 2:
-            msg = f"a crossing is of two series, not of {len(pair)}"
+            msg = f"a crossing needs two series, not {len(pair)}"
             raise ValueError(msg)
         return pair
 

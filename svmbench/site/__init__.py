@@ -1,9 +1,10 @@
-"""One static site of everything that some results folders hold, from their records alone.
+"""Build a static site from the records of results folders.
 
-``folder.py`` puts it in its place whole, and only where a site stood or nothing; ``material.py`` is
-what it is made of; ``runs.py`` turns runs into what templates show, ``standings.py`` says where
-each solver stands; ``pages.py`` writes the pages. Templates, style and script lie beside, in
-``templates/`` and ``assets/``: no page asks the network for anything.
+``folder.py`` replaces the target folder in one step, if it is empty or holds a site.
+``material.py`` collects the inputs. ``runs.py`` turns runs into views for the templates,
+``ranks.py`` adds rankings with their ``diagrams.py``, and ``standings.py`` lists the results of
+each solver. ``pages.py`` writes the pages. Templates, style and script are in ``templates/`` and
+``assets/``; no page loads anything from the network.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Diagrams that pages need and no run asks for, as small SVGs: critical differences and profiles.
+"""Draw critical-difference diagrams and performance profiles as small SVGs.
 
-Text stays text, so that a diagram weighs a few kilobytes; it is drawn on white, as plots are.
+Text is stored as text, so that a diagram has a few kilobytes. The background is white, as in plots.
 """
 
 from __future__ import annotations
@@ -11,20 +11,20 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from svmbench.base import escape
 from svmbench.report.axes import COLOURS
 
-#: Lengths are in pixels of a page.
+#: Width of a diagram, width of a side and height of a line, in pixels.
 _WIDTH, _SIDE, _LINE = 760, 220, 20
-#: Characters of a text at most: what the room beside the axes holds.
+#: Largest number of characters of a text beside the axes.
 _LONGEST = 30
-#: Dashes of the curves of a profile, beside their colours.
+#: Dash patterns of the curves of a profile.
 _DASHES = ("", "7 3", "7 3 2 3", "2 3", "10 3", "5 2 1 2 1 2", "1 4", "12 2 2 2")
-#: Ratios beyond which a profile is cut off.
+#: Largest ratio on the axis of a profile.
 _FARTHEST = 1e4
 
-Step = tuple[float, float]
+ProfileStep = tuple[float, float]
 
 
 def groups(ranks: Sequence[float], apart: float) -> list[tuple[float, float]]:
-    """Return the ends of each largest group of ranks that lie no further apart than that.
+    """Return the ends of each largest group of ranks within the critical difference.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def groups(ranks: Sequence[float], apart: float) -> list[tuple[float, float]]:
 
 
 def critical_difference(ranks: Mapping[str, float], apart: float) -> str:
-    """Return Demšar's diagram: average ranks on an axis, a bar over what is not told apart.
+    """Return Demšar's diagram: average ranks on an axis, and bars over groups without difference.
 
     Parameters
     ----------
@@ -83,13 +83,13 @@ def critical_difference(ranks: Mapping[str, float], apart: float) -> str:
     return _svg(height, parts)
 
 
-def profile(steps: Mapping[str, Sequence[Step]]) -> str:
-    """Return Dolan and Moré's performance profiles: shares of problems against times the best.
+def profile(steps: Mapping[str, Sequence[ProfileStep]]) -> str:
+    """Return Dolan and Moré's performance profiles: shares of problems against factors.
 
     Parameters
     ----------
     steps : dict of str to list of (float, float)
-        As `svmbench.report.comparisons.performance_profile` returns them.
+        Result of `svmbench.report.comparisons.performance_profile`.
     """
     farthest = max((ratio for one in steps.values() for ratio, _ in one), default=1.0)
     decades = max(math.log10(min(farthest, _FARTHEST)) * 1.05, 0.1)
@@ -118,8 +118,10 @@ def profile(steps: Mapping[str, Sequence[Step]]) -> str:
     return _svg(max(bottom + 48, top + _LINE * (len(steps) + 1)), parts)
 
 
-def _stairs(place: Callable[[float, float], Step], steps: Sequence[Step]) -> Iterator[Step]:
-    """Yield the corners of a profile, from nothing at the left to the right edge."""
+def _stairs(
+    place: Callable[[float, float], ProfileStep], steps: Sequence[ProfileStep]
+) -> Iterator[ProfileStep]:
+    """Yield the corners of a profile, from 0 at the left to the right edge."""
     share = 0.0
     yield place(1.0, 0.0)
     for ratio, reached in steps:
@@ -130,14 +132,14 @@ def _stairs(place: Callable[[float, float], Step], steps: Sequence[Step]) -> Ite
 
 
 def _ticks(decades: float) -> list[float]:
-    """Return round ratios over so many decades, few enough not to collide."""
+    """Return round ratios over some decades, few enough not to overlap."""
     heads = (1, 1.2, 1.5, 2, 3, 5) if decades < 0.8 else (1, 2, 5) if decades < 2 else (1,)
     every = [head * 10.0**power for power in range(math.ceil(decades) + 1) for head in heads]
     return [ratio for ratio in every if math.log10(ratio) <= decades]
 
 
 def _stroke(
-    points: Sequence[Step], colour: str = "#000000", *, width: float = 1.5, dash: str = ""
+    points: Sequence[ProfileStep], colour: str = "#000000", *, width: float = 1.5, dash: str = ""
 ) -> str:
     path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
     dashes = f' stroke-dasharray="{dash}"' if dash else ""

@@ -1,4 +1,4 @@
-"""Putting a site in its place: whole or not at all, and never over what it did not make."""
+"""Replace the target folder of a site in one step, and never overwrite other files."""
 
 from __future__ import annotations
 
@@ -12,22 +12,24 @@ from svmbench.report.folders import SITE as MARKER
 
 
 def check_place(target: Path) -> Path:
-    """Return where a site can stand: a new or empty folder, or one with a former site alone.
+    """Return the target folder, if it is new, empty, or holds only an earlier site.
 
     Raises
     ------
     svmbench.base.errors.ResultsError
-        If there is something that no site of this program holds.
+        If the folder has files that are not part of a site.
     """
     place = target.resolve()
     if not place.exists():
         return place
     if not place.is_dir():
-        raise ResultsError(f"{target} is no folder: name another one with -o")
+        raise ResultsError(f"{target} is not a folder: name another one with -o")
     found = {path.relative_to(place).as_posix() for path in place.rglob("*") if _is_no_folder(path)}
     if not found:
         if any(place.iterdir()):
-            raise ResultsError(f"{target} holds folders that no site has: name another one with -o")
+            raise ResultsError(
+                f"{target} contains folders that are not part of a site: name another one with -o"
+            )
         return place
     if MARKER not in found:
         raise ResultsError(
@@ -41,7 +43,7 @@ def check_place(target: Path) -> Path:
     strangers = sorted(found - made - {MARKER})
     if strangers:
         raise ResultsError(
-            f"{target} holds {strangers[0]}, which is no part of the site there: "
+            f"{target} contains {strangers[0]}, which is not part of the site: "
             "move it away, or name another folder with -o"
         )
     return place
@@ -49,12 +51,12 @@ def check_place(target: Path) -> Path:
 
 @contextmanager
 def placed(target: Path) -> Iterator[Path]:
-    """Hand out an empty folder that becomes the site at `target`, unless something goes wrong.
+    """Yield an empty folder, which replaces `target` if the body succeeds.
 
     Raises
     ------
     svmbench.base.errors.ResultsError
-        If something else stands there, or it can't be written.
+        If `target` has other files, or can't be written.
     """
     place = check_place(target)
     try:
@@ -62,9 +64,9 @@ def placed(target: Path) -> Iterator[Path]:
             yield made
             files = sorted(p.relative_to(made).as_posix() for p in made.rglob("*") if p.is_file())
             (made / MARKER).write_text("\n".join(files) + "\n", encoding="utf-8")
-            # Temporary folders are private; pages are for everybody whom the folder lets in.
+            # Temporary folders are private, but the site must be readable.
             made.chmod(0o755)
-            # Whoever put something there meanwhile keeps it.
+            # Check again: never overwrite files that were added meanwhile.
             check_place(target)
     except OSError as error:
         raise ResultsError(f"can't write {target}: {error.strerror or error}") from error

@@ -1,4 +1,4 @@
-"""What a site is made of, and how its files are named."""
+"""The inputs of a site, and the names of its files."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from svmbench.papers.judging.verdict import Ages, Verdict
 from svmbench.report.folders import bare_folders, run_folders
 
 #: From a run folder to the words of its results: fresh, rechecked, changed, older.
-Freshness = Callable[[Path], Ages]
+FreshnessLookup = Callable[[Path], Ages]
 
 #: The page of runs that belong to no paper.
-OTHERS = "others"
+UNASSIGNED_PAGE = "others"
 
 
 @dataclass(frozen=True)
 class SolverFacts:
-    """What is known of a solver apart from what was measured.
+    """Facts about a solver, besides its results.
 
     Attributes
     ----------
     facts : dict of str to str or list of str
-        What it minimises, its source, its parameters …, by what each is called.
+        Problem, source, parameters …, by title.
     deviations : tuple of str
-        Where it departs from what is printed, a paragraph each.
+        Deviations from the paper, a paragraph each.
     """
 
     facts: Mapping[str, str | Sequence[str]]
@@ -36,46 +36,46 @@ class SolverFacts:
 
 @dataclass(frozen=True)
 class Material:
-    """What a site shows.
+    """The inputs of a site.
 
     Attributes
     ----------
     folders : tuple of Path
-        Run folders, or folders that hold some at any depth.
+        Run folders, or folders with run folders at any depth.
     verdicts : tuple of Verdict
-        On the papers' claims.
+        Verdicts on the papers' claims.
     papers : dict of str to str
-        Citations, by the papers' keys.
+        Citations by the keys of the papers.
     solvers : dict of str to SolverFacts
-        By name.
+        Facts by the names of solvers.
     freshness : callable or None
         What says how results stand to the present code; None where nobody shall look.
     version : str
-        Of this suite.
+        Version of this suite.
     """
 
     folders: tuple[Path, ...]
     verdicts: tuple[Verdict, ...] = ()
     papers: Mapping[str, str] = field(default_factory=dict)
     solvers: Mapping[str, SolverFacts] = field(default_factory=dict)
-    freshness: Freshness | None = None
+    freshness: FreshnessLookup | None = None
     version: str = ""
 
 
 def find_runs(folders: Iterable[Path]) -> tuple[list[Path], list[Path]]:
-    """Return the run folders below some folders, and those that hold tables without records.
+    """Return the run folders below some folders, and the folders with tables without records.
 
     Raises
     ------
     svmbench.base.errors.ResultsError
-        If a folder is not there, or there is nothing in any.
+        If a folder is missing, or no folder has runs.
     """
     runs: dict[Path, Path] = {}
     bare: dict[Path, Path] = {}
     looked = list(folders)
     for folder in looked:
         if not folder.is_dir():
-            raise ResultsError(f"{folder} is no folder of results")
+            raise ResultsError(f"{folder} is not a folder of results")
         for run in run_folders(folder):
             runs.setdefault(run.resolve(), run)
         for place in bare_folders(folder):
@@ -83,18 +83,18 @@ def find_runs(folders: Iterable[Path]) -> tuple[list[Path], list[Path]]:
     if not runs:
         named = ", ".join(map(str, looked)) or "no folder"
         raise ResultsError(
-            f"there is no run in {named}: give folders that 'svmbench run' wrote, or that hold some"
+            f"there is no run in {named}: name folders that 'svmbench run' wrote, or their parents"
         )
     return list(runs.values()), list(bare.values())
 
 
 class Names:
-    """File names for names of unknown origin, each its own, the same in every build.
+    """Unique file names for untrusted names, the same in every build.
 
     Parameters
     ----------
     *reserved : str
-        File names that no name gets.
+        File names that must not be used.
     """
 
     def __init__(self, *reserved: str) -> None:
@@ -102,7 +102,7 @@ class Names:
         self._reserved = reserved
 
     def __call__(self, name: str) -> str:
-        """Return the file name of a name: its letters and digits, told from those before it."""
+        """Return a file name from the letters and digits of a name, unique among earlier ones."""
         if name not in self._given:
             stem = re.sub(r"[^a-z0-9_]+", "-", name.lower()).strip("-")[:80] or "unnamed"
             taken, number, free = {*self._reserved, *self._given.values()}, 1, stem

@@ -1,4 +1,4 @@
-"""Writing the pages of a site from templates that escape every name."""
+"""Write the pages of a site from templates that escape every name."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from svmbench.papers.judging.written import outcome, summary
 from svmbench.report.builder import Content, read_content
 from svmbench.report.media import HTML, Sentence
 from svmbench.site.folder import placed
-from svmbench.site.material import OTHERS, Material, Names, find_runs
+from svmbench.site.material import UNASSIGNED_PAGE, Material, Names, find_runs
 from svmbench.site.ranks import p_text
 from svmbench.site.runs import RunView, show_run
 from svmbench.site.standings import Standing, standings
 
 _HERE = Path(__file__).resolve().parent
 _ASSETS = ("site.css", "site.js")
-#: A sign for each state of a verdict, so that colour alone says nothing.
+#: A sign for each state of a verdict, in addition to its colour.
 SIGNS = dict(zip(STATES, ("✓", "◐", "✗", "○"), strict=True))
 
 
 @dataclass(frozen=True)
 class Site:
-    """What `build_site` wrote.
+    """The site that `build_site` wrote.
 
     Attributes
     ----------
@@ -35,9 +35,9 @@ class Site:
         The first page.
     pages : int
     runs : int
-        Run folders that are shown.
+        Number of run folders.
     bare : tuple of Path
-        Folders that hold tables without records, of which nothing is shown.
+        Folders with tables but without records, which the site doesn't show.
     """
 
     index: Path
@@ -47,16 +47,16 @@ class Site:
 
 
 def build_site(material: Material, target: Path) -> Site:
-    """Write a site into `target`, which is replaced whole or not at all.
+    """Write a site to `target`, which is replaced in one step.
 
     The same records, verdicts and solvers give the same bytes.
 
     Parameters
     ----------
     material : Material
-        What it shows.
+        Inputs of the site.
     target : Path
-        A folder that is not there, is empty, or holds a site that this function made.
+        A new or empty folder, or a folder with an earlier site.
 
     Returns
     -------
@@ -65,7 +65,7 @@ def build_site(material: Material, target: Path) -> Site:
     Raises
     ------
     svmbench.base.errors.ResultsError
-        If there is no run, a run can't be read, or `target` is something else.
+        If there is no run, a run can't be read, or `target` has other files.
     """
     folders, bare = find_runs(material.folders)
     names = Names()
@@ -76,12 +76,12 @@ def build_site(material: Material, target: Path) -> Site:
 
 
 def _named(folder: Path) -> str:
-    """Return what tells a run folder from others: its own name after that of the one around it."""
+    """Return the name of a run folder after the name of its parent, joined by a dash."""
     return "-".join(folder.resolve().parts[-2:])
 
 
 class _Pages:
-    """The pages of one site, written one after the other."""
+    """The writer of the pages of one site."""
 
     def __init__(
         self,
@@ -94,10 +94,10 @@ class _Pages:
         self.standing = standings(contents)
         solver_names = Names("index")
         self.solvers = list(dict.fromkeys([*material.solvers, *sorted(self.standing)]))
-        # In this order, so that known solvers have their own names as those of their pages.
+        # Known solvers come first, so that their pages have their names.
         self.solver_files = {name: solver_names(name) for name in self.solvers}
         papers = dict.fromkeys([*material.papers, *(c.run.paper for _, c in contents)])
-        paper_names = Names(OTHERS)
+        paper_names = Names(UNASSIGNED_PAGE)
         self.papers = {name: paper_names(name) for name in papers if name}
         self.environment = self._environment()
 
@@ -130,7 +130,7 @@ class _Pages:
         return environment
 
     def write(self) -> int:
-        """Write everything; return how many pages there are."""
+        """Write all pages; return their number."""
         for name in _ASSETS:
             text = (_HERE / "assets" / name).read_text(encoding="utf-8")
             (self.made / name).write_text(text, encoding="utf-8")
@@ -149,7 +149,7 @@ class _Pages:
             )
         if views.get(""):
             self._page(
-                "paper.html", f"papers/{OTHERS}.html",
+                "paper.html", f"papers/{UNASSIGNED_PAGE}.html",
                 key="", citation="", verdicts=[], runs=views[""],
             )  # fmt: skip
         places = self._places()
@@ -195,7 +195,7 @@ class _Pages:
     def _places(self) -> dict[str, str]:
         """Return the page of each run by its slug."""
         return {
-            slug: f"papers/{self.papers.get(content.run.paper, OTHERS)}.html"
+            slug: f"papers/{self.papers.get(content.run.paper, UNASSIGNED_PAGE)}.html"
             for slug, content in self.contents
         }
 

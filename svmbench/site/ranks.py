@@ -1,4 +1,4 @@
-"""What a table decides over its data sets, as a page shows it: sentences, pairs and diagrams."""
+"""Show the rankings of a table over its data sets: sentences, pairs and diagrams."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from svmbench.report.comparisons import Friedman
-from svmbench.report.rankings import LEVEL, Pair, Ranking, rankings
+from svmbench.report.rankings import TEST_LEVEL, Ranking, SolverPair, rankings
 from svmbench.report.records import Run
 from svmbench.report.tables import Table
 from svmbench.site.diagrams import critical_difference, profile
@@ -14,7 +14,7 @@ from svmbench.site.diagrams import critical_difference, profile
 
 @dataclass(frozen=True)
 class Diagram:
-    """A diagram: its file, what it shows in words, and the sentence below it."""
+    """A diagram: its file, its alternative text, and its caption."""
 
     file: str
     alt: str
@@ -23,21 +23,21 @@ class Diagram:
 
 @dataclass(frozen=True)
 class RankingView:
-    """A ranking as a page shows it.
+    """A ranking for a page.
 
     Attributes
     ----------
     name : str
-        What tells it from others of its table, fit for an id.
+        Name within its table, usable as an id.
     title : str
-        By what is ranked, over how many data sets.
+        Metric, and number of data sets.
     said : list of str
-        What the tests say, a sentence each.
+        Results of the tests, a sentence each.
     decides : bool
-        Whether a test finds a difference.
+        True if a test finds a difference.
     pairs : list of Pair
     has_folds : bool
-        Whether some data sets have folds, so that there is a test within each.
+        True if some data sets have folds, so that there is a test within each.
     diagrams : list of Diagram
     """
 
@@ -45,13 +45,13 @@ class RankingView:
     title: str
     said: list[str]
     decides: bool
-    pairs: list[Pair]
+    pairs: list[SolverPair]
     has_folds: bool
     diagrams: list[Diagram]
 
 
 def show_rankings(run: Run, table: Table, slug: str, site: Path) -> list[RankingView]:
-    """Return what a table decides over its data sets; write the diagrams into the run's folder.
+    """Return the rankings of a table; write their diagrams into the folder of the run.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def show_rankings(run: Run, table: Table, slug: str, site: Path) -> list[Ranking
     slug : str
         The name of the run's folder below ``data/``.
     site : Path
-        The folder of the site that is being made.
+        Folder of the new site.
     """
     return [
         _show(run, one, f"{table.spec.name}-ranks{number}", Path("data", slug), site)
@@ -81,7 +81,7 @@ def _show(run: Run, ranking: Ranking, name: str, folder: Path, site: Path) -> Ra
             critical_difference(ranks, test.critical_difference), encoding="utf-8"
         )
         alt = f"Critical-difference diagram of average ranks by {title}: {_listed(ranks)}"
-        caption = f"Average ranks over {sets}, 1 for the best; a bar joins what is not told apart."
+        caption = f"Average ranks over {sets}, 1 for the best; bars join solvers that don't differ."
         made.append(Diagram(file.as_posix(), alt, caption))
     if steps := ranking.profile():
         file = folder / f"{name}-profile.svg"
@@ -89,33 +89,34 @@ def _show(run: Run, ranking: Ranking, name: str, folder: Path, site: Path) -> Ra
         alt = f"Performance profiles by {title} of {', '.join(steps)}"
         caption = (
             f"Performance profiles (Dolan and Moré) over {sets}: the share on which a solver needs "
-            "at most so many times what the fastest does."
+            "at most this many times the time of the fastest."
         )
         made.append(Diagram(file.as_posix(), alt, caption))
     return RankingView(
         name=name,
         title=f"{title}, over {sets}",
         said=_said(ranking, test, pairs),
-        decides=bool(test and test.p < LEVEL) or any(pair.differs for pair in pairs),
+        decides=bool(test and test.p < TEST_LEVEL) or any(pair.differs for pair in pairs),
         pairs=pairs,
         has_folds=any(pair.apart for pair in pairs),
         diagrams=made,
     )
 
 
-def _said(ranking: Ranking, test: Friedman | None, pairs: list[Pair]) -> list[str]:
-    """Return what was compared, and what the tests say."""
+def _said(ranking: Ranking, test: Friedman | None, pairs: list[SolverPair]) -> list[str]:
+    """Return sentences about the compared data sets and the results of the tests."""
     of = (
         f"{len(ranking.datasets)} of {ranking.planned} data sets"
         if (len(ranking.datasets) < ranking.planned)
         else f"all {ranking.planned} data sets"
     )
-    said = [f"Compared on {of}: those on which all {len(ranking.solvers)} solvers have a value."]
+    said = [f"Compared on {of}: those with values of all {len(ranking.solvers)} solvers."]
     if test is not None:
-        found = "the ranks differ" if test.p < LEVEL else "no difference is found"
+        found = "the ranks differ" if test.p < TEST_LEVEL else "no difference is found"
         said.append(
-            f"Friedman's test: χ² = {test.chi_square:.2f}, p {p_text(test.p)}: {found}. Nemenyi's "
-            f"critical difference at {100 * LEVEL:.0f} %: {test.critical_difference:.2f} ranks."
+            f"Friedman's test: χ² = {test.chi_square:.2f}, p {p_text(test.p)}: {found}."
+            f" Nemenyi's critical difference at {100 * TEST_LEVEL:.0f} %:"
+            f" {test.critical_difference:.2f} ranks."
         )
     apart = [
         f"{one.first} before {one.second}"
@@ -125,14 +126,12 @@ def _said(ranking: Ranking, test: Friedman | None, pairs: list[Pair]) -> list[st
         if one.differs
     ]
     corrected = f", with Holm's correction for {len(pairs)} pairs" if len(pairs) > 1 else ""
-    said.append(
-        f"Wilcoxon's signed ranks{corrected}: {'; '.join(apart) or 'no pair is told apart'}."
-    )
+    said.append(f"Wilcoxon's signed ranks{corrected}: {'; '.join(apart) or 'no pair differs'}.")
     return said
 
 
 def p_text(p: float) -> str:
-    """Return a p-value as a sentence has it: ``= 0.012``, or ``< 0.001``."""
+    """Return a p-value for a sentence: ``= 0.012``, or ``< 0.001``."""
     return "< 0.001" if p < 0.001 else f"= {p:.2g}"
 
 

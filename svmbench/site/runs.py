@@ -1,4 +1,4 @@
-"""A run as a page shows it: how far it came, how old it is, its tables, plots and files."""
+"""Show a run: its progress, its age, its tables, plots and files."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from svmbench.base.files import copy, is_there, write_text
 from svmbench.papers.judging.verdict import Ages
 from svmbench.report.builder import Content, exponents
 from svmbench.report.curves import Curves, exponents_csv
-from svmbench.report.grids import Grid, grid_of
+from svmbench.report.grids import PageTable, grid_of
 from svmbench.report.kinds import kind_of
 from svmbench.report.newest import PACKED, RECORDS
-from svmbench.report.plots import draw
+from svmbench.report.plots import draw_plot
 from svmbench.report.provenance import describe_environment, used_environments
 from svmbench.report.tables import wide_csv
 from svmbench.report.tidy import tidy_lines
 from svmbench.report.wording import status_word
 from svmbench.site.ranks import RankingView, show_rankings
 
-#: How many sentences on what has changed a page shows of one run.
+#: Largest number of sentences about changes of one run on a page.
 _MOST_CHANGES = 6
-#: A path of an SVG, and what of a coordinate is finer than anyone sees.
+#: A path of an SVG, and the digits of a coordinate beyond a hundredth.
 _PATH, _FINER = re.compile(rb' d="[^"]*"'), re.compile(rb"(?<=\.\d\d)\d+")
-#: States that are no sign of a run that is still to be finished.
+#: Statuses of cells that don't make a run unfinished.
 _SETTLED = {"ok", "unavailable", "skipped", "elsewhere"}
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A plot: its file, what it shows in words, and the sentences beside it."""
+    """A plot: its file, its alternative text, and the sentences beside it."""
 
     title: str
     file: str
@@ -41,18 +41,18 @@ class Picture:
 
 @dataclass(frozen=True)
 class RunView:
-    """A run as a page shows it.
+    """A run for a page.
 
     Attributes
     ----------
     slug, title, name, profile, profile_note : str
-        Where it stands on its page; what it is of.
+        Anchor on its page; title, config and profile.
     command : str
-        What makes it.
+        Command that makes the run.
     done, planned : int
-        Cells with a result, and all.
+        Number of cells with a result, and of all cells.
     left : str
-        What became of the others, in a few words.
+        Statuses of the other cells, in a few words.
     is_unfinished : bool
         Whether cells are left that could still have a result.
     word, age : str
@@ -61,15 +61,15 @@ class RunView:
     changed : tuple of str
         The cells that disagreed when they were run again, and how.
     environments, notes : list of str
-        Where it was measured; oddities of its records.
+        Environments of the run; irregularities of its records.
     grids : list of Grid
     rankings : dict of str to list of RankingView
-        What each table decides over its data sets, by the table's name.
+        Rankings by the name of the table.
     pictures : list of Picture
     undrawn : list of (str, str)
-        Plots without a point, and why.
+        Plots without points, with reasons.
     files : list of (str, str)
-        What each file is, and where it lies.
+        Description and path of each file.
     """
 
     slug: str
@@ -87,7 +87,7 @@ class RunView:
     changed: tuple[str, ...]
     environments: list[str]
     notes: list[str]
-    grids: list[Grid]
+    grids: list[PageTable]
     rankings: dict[str, list[RankingView]]
     pictures: list[Picture]
     undrawn: list[tuple[str, str]]
@@ -113,7 +113,7 @@ def show_run(content: Content, slug: str, site: Path, known: Ages | None) -> Run
     files = _write_files(content, folder)
     pictures, undrawn = [], []
     for one in content.curves:
-        drawn = draw(run, one, endings=("svg",))
+        drawn = draw_plot(run, one, endings=("svg",))
         if not drawn:
             undrawn.append((one.spec.heading, one.gaps))
             continue
@@ -150,12 +150,12 @@ def show_run(content: Content, slug: str, site: Path, known: Ages | None) -> Run
 
 
 def lighter(svg: bytes) -> bytes:
-    """Return a plot with the coordinates of its paths cut to a hundredth of a point."""
+    """Cut the coordinates of the paths in an SVG to a hundredth of a point."""
     return _PATH.sub(lambda found: _FINER.sub(b"", found[0]), svg)
 
 
 def _write_files(content: Content, folder: Path) -> list[tuple[str, str]]:
-    """Write tables, plan, records and environments; return what each is, and its name."""
+    """Write tables, plan, records and environments; return their descriptions and names."""
     run = content.run
     write_text(folder / "table.csv", tidy_lines(run, content.tables))
     files = [("every number (CSV)", "table.csv")]
@@ -165,7 +165,7 @@ def _write_files(content: Content, folder: Path) -> list[tuple[str, str]]:
         files.append((f"{table.spec.heading} (CSV)", name))
     records = next((name for name in (RECORDS, PACKED) if is_there(run.path / name)), None)
     sources = [("plan (JSON)", "plan.json")]
-    sources += [("records (JSON, a line each)", records)] if records else []
+    sources += [("records (one JSON line each)", records)] if records else []
     sources += [
         (f"environment {name} (JSON)", f"environment-{name}.json")
         for name in used_environments(run.cells)
@@ -186,7 +186,7 @@ def _changed(known: Ages) -> tuple[str, ...]:
 
 
 def _alt(curves: Curves) -> str:
-    """Return in words what a plot shows."""
+    """Return the alternative text of a plot."""
     names = list(
         dict.fromkeys(one.name for p in curves.panels for one in p.series if one.points or p.grid)
     )

@@ -1,4 +1,4 @@
-"""Where each solver stands: in every table that it is in, beside those that it competes with."""
+"""List the results of each solver in every table, relative to its competitors."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from svmbench.report.wording import number, quantity
 
 @dataclass(frozen=True)
 class Standing:
-    """A solver in one table.
+    """The results of a solver in one table.
 
     Attributes
     ----------
     run, table : str
-        The run's slug and the table's name.
+        Slug of the run, and name of the table.
     title : str
-        What the table is called, with its run's profile.
+        Title of the table, with the profile of the run.
     said : list of str
-        How it stands by each metric that tells better from worse, a sentence each.
+        Sentence about its rank for each metric with a direction.
     """
 
     run: str
@@ -34,7 +34,7 @@ class Standing:
 
 
 def standings(contents: Iterable[tuple[str, Content]]) -> dict[str, list[Standing]]:
-    """Return by solver where it stands in every table, in the order of the runs.
+    """Return the results of each solver in every table, in the order of the runs.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def standings(contents: Iterable[tuple[str, Content]]) -> dict[str, list[Standin
 
 
 def quantity_of(content: Content, metric: str) -> str:
-    """Return what a metric is called in a sentence."""
+    """Return the label of a metric for sentences."""
     declared = content.run.scores.get(metric)
     return str(declared["caption"]).partition(" (")[0] if declared else quantity(metric)
 
@@ -71,7 +71,7 @@ def _solvers(table: Table) -> list[str]:
 
 
 def _by_metric(content: Content, table: Table) -> Iterator[tuple[str, str, str]]:
-    """Yield metric, solver and how it stands among those that it competes with."""
+    """Yield metric, solver, and a sentence about its rank among its competitors."""
     places: dict[str, dict[str, list[tuple[float, int, bool]]]] = {}
     for contest in contests(content.run, table):
         ranks, first = contest.ranks(), contest.first()
@@ -88,7 +88,7 @@ def _by_metric(content: Content, table: Table) -> Iterator[tuple[str, str, str]]
 
 
 def _races(table: Table) -> Iterator[tuple[str, list[str]]]:
-    """Yield for each solver of a race how it stands against every other."""
+    """Yield each solver of a race with sentences about its ratios to the others."""
     ratios: dict[str, list[float]] = {}
     for (_, _, metric), entry in table.entries.items():
         solver, value = entry.cell.solver or "", entry.summary.value

@@ -1,19 +1,21 @@
-"""Linear SVMs of data that lie in a Spark cluster, or that Spark reads on one machine.
+"""Linear SVMs for data in a Spark cluster, or for files that Spark reads on one machine.
 
-Which file does what, in the order of use
-    session.py   a session on this machine; what is missing here or on the executors, in a sentence
-    source.py    a data frame, or the path of LIBSVM text or Parquet, as rows to be read
-    rows.py      on the executors: batches of Arrow as matrices, dense or CSR, with labels and folds
-    text.py      the same of LIBSVM text; which line can't be read
-    passes.py    one pass over the rows, folded by ``treeAggregate``; what it read, and refused
-    alsvm.py     ``ALSVMSpark``: every C and fold from the sums of one pass
-    search.py    ``Search``: what a grid of C and folds has found
-    steps.py     the same by conjugate gradients, for more features than sums are formed of
-    l2svm.py     ``L2SVMSpark``: the squared hinge, a pass for each product with its Hessian
-    plugin.py    both as solvers of ``svmbench run``, for ``SVMBENCH_PLUGINS``
+The modules, in the order of use
+    session.py         start a session on this machine; report missing packages
+    source.py          find the rows in a data frame, LIBSVM text or Parquet
+    rows.py            on the executors: turn Arrow batches into matrices with labels and folds
+    text.py            the same for LIBSVM text; locate a malformed line
+    tree_aggregate.py  one pass over the rows, merged by ``treeAggregate``
+    alsvm.py           ``ALSVMSpark``: all values of C and all folds from the sums of one pass
+    search.py          ``SearchResult``: the models of a grid of C and folds
+    steps.py           the least-squares problem by conjugate gradients, for many features
+    packed.py          blocks of rows that stay on the executors, for several passes
+    l2svm.py           ``L2SVMSpark``: the squared hinge, one pass for each product with the Hessian
+    plugin.py          declare both solvers for ``svmbench run``, by ``SVMBENCH_PLUGINS``
 
-No module here imports PySpark before it is used. What runs on executors is in `rows.py`,
-`text.py`, `passes.py` and `svmbench.core`: they need this package, NumPy, SciPy, Numba and PyArrow.
+The modules import PySpark when it is first used. `rows.py`, `text.py`, `packed.py`,
+`tree_aggregate.py` and `svmbench.core` run on the executors, which need this package, NumPy, SciPy,
+Numba and PyArrow.
 """
 
 from __future__ import annotations

@@ -1,19 +1,19 @@
-"""ALSVM's closed form of data in a cluster: one pass for every C of a grid and every fold.
+"""ALSVM's closed form for data in a cluster: one pass for all values of C and all folds.
 
 Problem, Given, Returned
-    As `core/linear/alsvm_batch.py` has them, of rows that lie in partitions.
-How
-    Each partition sums up its rows' outer products, fold by fold
-    (`core/linear/statistics.py`), in blocks as Arrow brings them; ``treeAggregate`` adds the sums
-    up; the driver factorises once for each fold and C. Neither sums nor solutions depend on the
-    partitions, but for rounding: at most some 1e-16 times the condition of the sums.
+    As in `core/linear/alsvm_batch.py`, for rows in partitions.
+Method
+    Each partition sums the outer products of its rows for each fold (`core/linear/statistics.py`),
+    in blocks from Arrow. ``treeAggregate`` adds the sums, and the driver factorises once for each
+    fold and C. The partitions change sums and solutions by rounding only: by about 1e-16 times the
+    condition number of the sums.
 Reference
     ALSVM paper, equations 1 and 2.
 Deviations
-    - Where the sums don't determine w in float64, a second pass makes the samples triangular, as
-      in memory; triangles of partitions stack up to one.
-    - Where sums of so many features take more than `max_sums_mb`, there is a warning, and w comes
-      from conjugate gradients, of all folds and C side by side: a pass for each step.
+    - If the sums don't determine w in float64, a second pass computes a triangular factor of the
+      samples, as in memory; the factors of the partitions are stacked and factorised again.
+    - If the sums take more than `max_sums_mb`, the solver warns and uses conjugate gradients for
+      all folds and values of C together, with one pass for each step.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ from svmbench.core.linear.statistics import Statistics
 from svmbench.core.numeric.arrays import as_block
 from svmbench.spark import steps
 from svmbench.spark.frames import is_arrays, predicted, to_frame
-from svmbench.spark.passes import TooWideError, fold_rows
-from svmbench.spark.rows import Folds, VectorRows
-from svmbench.spark.search import Search
-from svmbench.spark.session import told
-from svmbench.spark.source import Columns, Rows, rows_of
+from svmbench.spark.rows import FoldAssignment, VectorRows
+from svmbench.spark.search import SearchResult
+from svmbench.spark.session import spark_errors
+from svmbench.spark.source import FrameColumns, SparkRows, rows_to_read
+from svmbench.spark.tree_aggregate import TooWideError, fold_rows
 
 
 @dataclass(frozen=True)
 class Gather:
-    """Adds a block to statistics that may take so many bytes."""
+    """Add a block to statistics, up to a largest number of bytes."""
 
     most_bytes: float
 
@@ -59,23 +59,23 @@ class Gather:
 
 
 def sums_bytes(n_features: int, n_folds: int) -> int:
-    """Return the bytes that the sums of each fold take."""
+    """Return the bytes of the sums of all folds."""
     return 8 * n_folds * (n_features + 1) ** 2
 
 
 def too_wide(n_features: int, n_folds: int, most_bytes: float) -> str:
-    """Return the sentence that says so."""
+    """Return the warning that the sums are too large."""
     size = sums_bytes(n_features, n_folds) / 2**20
     return (
         f"the sums of {n_features:,} features and {n_folds} fold{'s' * (n_folds > 1)} take"
         f" {size:,.0f} MiB, more than max_sums_mb={most_bytes / 2**20:g}: solved by conjugate"
-        " gradients, which read the data once a step"
+        " gradients, which read the data once per step"
     )
 
 
 @dataclass(frozen=True)
 class Triangulate:
-    """Puts a block below the triangular factor of its fold, with the labels as last column.
+    """Add a block to the triangular factors of its folds, with the labels as the last column.
 
     Attributes
     ----------
@@ -100,22 +100,22 @@ class Triangulate:
 
 
 def no_triangles(n_folds: int, width: int) -> list[np.ndarray]:
-    """Return a triangular factor of no rows for each fold."""
+    """Return an empty triangular factor for each fold."""
     return [np.empty((0, width)) for _ in range(n_folds)]
 
 
 def stacked_triangles(one: list[np.ndarray], two: list[np.ndarray]) -> list[np.ndarray]:
-    """Return the factors of both, fold by fold."""
+    """Return the triangular factors of two stacks of rows, fold by fold."""
     return [
         np.asarray(np.linalg.qr(np.vstack(pair), mode="r")) for pair in zip(one, two, strict=True)
     ]
 
 
 class ALSVMSpark(ALSVMBatch):
-    """The least-squares SVM in closed form, of a Spark data frame or a file that Spark reads.
+    """The least-squares SVM in closed form, for a Spark data frame or a file that Spark reads.
 
-    The model is that of :class:`~svmbench.core.linear.alsvm_batch.ALSVMBatch`, and predicts arrays
-    as every solver does; `transform` predicts a data frame.
+    The model is that of :class:`~svmbench.core.linear.alsvm_batch.ALSVMBatch`, and predicts arrays;
+    `transform` predicts a data frame.
 
     Parameters
     ----------
@@ -130,10 +130,11 @@ class ALSVMSpark(ALSVMBatch):
     label : str, default="label"
         The column of labels: numbers, two values.
     n_features : int, optional
-        Number of features; one beyond is an error. Default: found in the pass.
+        Number of features; a higher index is an error. By default, found in the pass.
     max_sums_mb : float, default=256.0
-        MiB that the sums, ``8 folds (n_features + 1)**2`` bytes, may take: on the driver, in each
-        Python worker, and on their way. That is 5,791 features, with five folds 2,589.
+        Largest size of the sums, ``8 folds (n_features + 1)**2`` bytes, in MiB: on the driver, in
+        each Python worker, and in each message. The default allows 5,791 features, or 2,589 with
+        five folds.
 
     Attributes
     ----------
@@ -141,12 +142,12 @@ class ALSVMSpark(ALSVMBatch):
     intercept_ : ndarray of shape (1,)
     classes_ : ndarray of shape (2,)
     objective_ : float
-        From the sums.
+        Objective, computed from the sums.
     stop_reason_ : str
-        As ``alsvm-batch`` has it.
+        As for ``alsvm-batch``.
     counters_ : dict
         ``passes`` over the data, ``factorisations``, ``fallbacks``, ``visits`` (rows read by all
-        tasks: more than passes times rows where Spark had to repeat one).
+        tasks; more than passes times rows if Spark repeated a task).
     """
 
     declaration = Declaration(
@@ -183,26 +184,26 @@ class ALSVMSpark(ALSVMBatch):
         require_positive("max_sums_mb", self.max_sums_mb)
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Fit a data frame or a file; arrays go to a session on this machine.
+        """Fit a data frame or a file; arrays are sent to a session on this machine.
 
         Parameters
         ----------
         X : pyspark.sql.DataFrame, str, path or array-like
-            As :func:`svmbench.spark.source.rows_of` takes it; or arrays, with their `y`.
+            As for :func:`svmbench.spark.source.rows_to_read`; or arrays with `y`.
         y : array-like of shape (n_samples,), optional
 
         Raises
         ------
         svmbench.base.errors.DataError
-            In one sentence: labels other than two, null, NaN or infinite values, a feature beyond
-            `n_features`, a column that is not there, no rows.
+            For labels that are not two, null, NaN or infinite values, an index above
+            `n_features`, a missing column, or no rows.
         svmbench.base.errors.MissingPackageError
             If PySpark or Java is missing here, or a package on the executors.
         """
         if is_arrays(X, y):
             return super().fit(X, y)
         self._check_parameters()
-        (point,) = self._points(rows_of(X, self._columns()), [self.C], 1)
+        (point,) = self._points(rows_to_read(X, self._columns()), [self.C], 1)
         self.__dict__.update(point.solution.__dict__)
         return self
 
@@ -214,34 +215,34 @@ class ALSVMSpark(ALSVMBatch):
         *,
         fold: str | None = None,
         seed: int = 0,
-    ) -> Search:
-        """Solve for every C on the training rows of every fold, and on all rows, from one pass.
+    ) -> SearchResult:
+        """Solve for all values of C on all training folds and on all rows, from one pass.
 
         Parameters
         ----------
         data : pyspark.sql.DataFrame, str or path
         values : sequence of float
-            Of C.
+            Values of C.
         folds : int, default=5
-            At least 2.
+            Number of folds, at least 2.
         fold : str, optional
-            Column of the rows' folds, 0 … folds - 1. Default: drawn by the rows' values
-            (:func:`svmbench.spark.rows.folds_by_content`), so that no partitioning changes them.
+            Column of folds, 0 … folds - 1. By default, folds are computed from the values of the
+            rows (:func:`svmbench.spark.rows.folds_by_content`), independently of partitions.
         seed : int, default=0
-            Of that draw.
+            Seed of these folds.
 
         Raises
         ------
         ValueError
-            For a fold without rows, or without which one class is left; and as `fit` does.
+            If a fold is empty, if only one class is left without a fold, and as for `fit`.
         """
         if folds < 2 or not len(values):
-            msg = f"a search needs 2 folds or more, and a value of C; got {folds} and {values}"
+            msg = f"a search needs 2 folds or more and a value of C, got {folds} and {values}"
             raise ValueError(msg)
-        drawn = Folds(folds, seed)
-        rows = rows_of(data, self._columns(fold), drawn)
+        drawn = FoldAssignment(folds, seed)
+        rows = rows_to_read(data, self._columns(fold), drawn)
         points = list(self._points(rows, values, folds, and_all=True))
-        return Search.of(points, list(values), folds)
+        return SearchResult.of(points, list(values), folds)
 
     def transform(self, frame: Any, column: str = "prediction") -> Any:
         """Return a data frame with the predicted label of each row as a further column.
@@ -254,20 +255,20 @@ class ALSVMSpark(ALSVMBatch):
         return predicted(self, frame, self._columns(), column)
 
     def prepare(self, X: Any, y: Any) -> TrainingData:
-        """Validate arrays, and hand them to a session on this machine as a data frame."""
+        """Validate arrays, and send them to a session on this machine as a data frame."""
         data = super().prepare(X, y)
         data.native = to_frame(data.X, data.y)
         return data
 
     def train(self, data: TrainingData) -> Self:
-        """Make the pass and solve."""
-        (point,) = self._points(Rows(data.native), [self.C], 1)
+        """Run the pass and solve."""
+        (point,) = self._points(SparkRows(data.native), [self.C], 1)
         return self._take(point.solution)
 
     def _path(self, data: Any, y: np.ndarray | None, along: Along) -> Iterator[PathPoint]:
         """Solve for each value of a parameter.
 
-        Along C one pass serves every value, and every fold where the splits are a partition.
+        For C, one pass serves all values, and all folds if the splits are a partition.
         """
         over, values, splits = along
         n_folds = 1 if splits is None else len(splits)
@@ -275,31 +276,33 @@ class ALSVMSpark(ALSVMBatch):
         if over != "C" or (splits is not None and group is None) or data.weights is not None:
             yield from super(ALSVMBatch, self)._path(data, y, along)
             return
-        rows = Rows(data.native)
+        rows = SparkRows(data.native)
         if group is not None:
-            rows = Rows(to_frame(data.X, data.y, group), VectorRows(Folds(n_folds, given=True)))
+            rows = SparkRows(
+                to_frame(data.X, data.y, group), VectorRows(FoldAssignment(n_folds, given=True))
+            )
         for found, seconds, work in self._points(rows, values, n_folds):
             yield PathPoint(self._sibling(C=found.C)._take(found), seconds, work)
 
-    def _columns(self, fold: str | None = None) -> Columns:
-        return Columns(self.features, self.label, fold, self.n_features)
+    def _columns(self, fold: str | None = None) -> FrameColumns:
+        return FrameColumns(self.features, self.label, fold, self.n_features)
 
     def _take(self, found: Any) -> Self:
-        """Take over a solution, but for its classes: arrays have labels of their own."""
+        """Store a solution, without its classes: arrays have their own labels."""
         kept = {"classes_": self.classes_, "n_features_in_": self.n_features_in_}
         self.__dict__.update({**found.__dict__, **kept})
         return self
 
     def _points(
-        self, rows: Rows, values: Sequence[float], n_folds: int, *, and_all: bool = False
+        self, rows: SparkRows, values: Sequence[float], n_folds: int, *, and_all: bool = False
     ) -> Iterator[PathPoint]:
-        """Yield the solution of each C, fold after fold, and where asked for of all rows, too."""
+        """Yield the solution of each C, fold after fold, and then of all rows if `and_all`."""
         models = [self._clone_at(float(C)) for C in values]
         start, most = perf_counter(), self.max_sums_mb * 2**20
         try:
             if self.n_features and sums_bytes(self.n_features, n_folds) > most:
                 raise TooWideError(too_wide(self.n_features, n_folds, most))
-            with told():
+            with spark_errors():
                 gathered, visits = fold_rows(
                     rows.frame,
                     rows.read,
@@ -340,10 +343,10 @@ class ALSVMSpark(ALSVMBatch):
         model._check_parameters()
         return model
 
-    def _triangles(self, rows: Rows, gathered: Statistics) -> tuple[list[np.ndarray], int]:
-        """Return each fold's triangular factor from a second pass, and the rows read."""
+    def _triangles(self, rows: SparkRows, gathered: Statistics) -> tuple[list[np.ndarray], int]:
+        """Return the triangular factor of each fold from a second pass, and the rows read."""
         width = gathered.n_features + bool(self.bias) + 1
-        with told():
+        with spark_errors():
             return fold_rows(
                 rows.frame,
                 rows.read,
@@ -354,7 +357,7 @@ class ALSVMSpark(ALSVMBatch):
 
 
 def check_folds(gathered: Any) -> None:
-    """Raise DataError where there are no rows at all, or none in a fold.
+    """Raise DataError if there are no rows, or if a fold is empty.
 
     Parameters
     ----------
@@ -366,6 +369,6 @@ def check_folds(gathered: Any) -> None:
     empty = np.flatnonzero(gathered.counts == 0)
     if len(empty):
         raise DataError(
-            f"fold {empty[0]} has no rows (0 … {len(gathered.counts) - 1} need some): take fewer"
-            " folds, or name a column of folds"
+            f"fold {empty[0]} of 0 … {len(gathered.counts) - 1} has no rows: use fewer folds, or"
+            " name a column of folds"
         )

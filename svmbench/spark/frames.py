@@ -1,4 +1,4 @@
-"""Arrays as data frames of a session on this machine, and data frames with predictions."""
+"""Convert arrays to data frames, and add predictions to data frames."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from svmbench.spark.rows import matrix
-from svmbench.spark.session import present_session, told
-from svmbench.spark.source import Columns
+from svmbench.spark.session import present_session, spark_errors
+from svmbench.spark.source import FrameColumns
 
 
 def is_arrays(X: Any, y: Any) -> bool:
-    """Return whether these are arrays, and not a data frame or a path, which bring their labels."""
+    """Return True for arrays; a data frame or a path contains the labels and comes without y."""
     return y is not None or isinstance(X, list | tuple | np.ndarray) or sp.issparse(X)
 
 
 def to_frame(X: Any, y: np.ndarray, folds: np.ndarray | None = None) -> Any:
-    """Return arrays as a data frame of the columns features, label and, where given, fold.
+    """Convert arrays to a data frame with the columns features, label and optionally fold.
 
     Parameters
     ----------
     X : ndarray or csr_array of shape (n_samples, n_features)
-        CSR rows become sparse vectors, in the struct that Spark keeps them in.
+        CSR rows become Spark's sparse vectors.
     y : ndarray of shape (n_samples,)
     folds : ndarray of shape (n_samples,), optional
     """
@@ -51,13 +51,13 @@ def to_frame(X: Any, y: np.ndarray, folds: np.ndarray | None = None) -> Any:
     columns = {"features": features, "label": pa.array(y, pa.float64())}
     if folds is not None:
         columns["fold"] = pa.array(folds, pa.float64())
-    with told():
+    with spark_errors():
         return spark.createDataFrame(pa.table(columns))
 
 
 @dataclass(frozen=True)
 class Predict:
-    """Appends the predicted label to batches of all columns of a data frame.
+    """Append the predicted label to batches of a data frame.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ class Predict:
     features: str | Sequence[str]
 
     def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
-        """Yield each batch with one more column."""
+        """Yield each batch with the additional column."""
         import pyarrow as pa  # comes with Spark's extra
 
         for batch in batches:
@@ -87,18 +87,18 @@ class Predict:
             yield pa.RecordBatch.from_arrays(columns, [*batch.schema.names, "prediction"])
 
 
-def predicted(model: Any, frame: Any, columns: Columns, name: str) -> Any:
-    """Return a data frame with a model's prediction of each row.
+def predicted(model: Any, frame: Any, columns: FrameColumns, name: str) -> Any:
+    """Return a data frame with the predicted label of each row.
 
     Parameters
     ----------
     model : LinearClassifier
-        Fitted.
+        A fitted model.
     frame : pyspark.sql.DataFrame
     columns : Columns
-        Which column the features are.
+        The columns of features.
     name : str
-        Of the new column.
+        Name of the new column.
     """
     from pyspark.sql.types import DoubleType, StructField, StructType
 
@@ -109,6 +109,6 @@ def predicted(model: Any, frame: Any, columns: Columns, name: str) -> Any:
         np.asarray(model.classes_, dtype=np.float64),
         columns.features,
     )
-    with told():
+    with spark_errors():
         schema = StructType([*frame.schema.fields, StructField("prediction", DoubleType())])
         return frame.mapInArrow(predict, schema).withColumnRenamed("prediction", name)

@@ -1,22 +1,22 @@
-"""The linear SVM with squared hinge of data in a cluster: truncated Newton, a pass a product.
+"""The linear SVM with squared hinge for data in a cluster, by truncated Newton.
 
 Problem
     min_w  f(w) = 1/2 ||w||^2 + C sum_i max(0, 1 - y_i w'x_i)^2
     over samples x with a constant feature ("bias absorbed"). With A = {i : y_i w'x_i < 1},
     g = w - 2C sum_A y_i (1 - y_i w'x_i) x_i   and   H = I + 2C sum_A x_i x_i'.
 Given
-    Rows that lie in partitions, y in {-1, +1}, C, tol.
+    Rows in partitions, y in {-1, +1}, C, tol.
 Returned
     w with ||g(w)|| <= tol min(n+, n-) / n ||g(0)||, LIBLINEAR's rule for its -s 2.
-How
-    The rows stay with the executors as blocks. f and g are one pass over them, each product with H
-    is one; ``treeAggregate`` adds up what the partitions found, and the driver holds some vectors
-    of d numbers: no matrix, so that d is bounded by the pass alone.
+Method
+    The rows stay on the executors as blocks. One pass computes f and g, and one pass each product
+    with H. ``treeAggregate`` adds the results of the partitions. The driver holds vectors of d
+    numbers only, no matrix.
 Reference
     Lin, Weng and Keerthi 2008 (`core/linear/trust_region.py`); Lin, Tsai, Lee and Lin 2014
     (Large-scale logistic regression and linear support vector machines using Spark).
 Deviations
-    - The second paper maps partitions to arrays of rows for each pass; here it is once.
+    - The second paper maps partitions to arrays of rows in each pass; here it is done once.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ from svmbench.core.contract.declaration import Declaration
 from svmbench.core.contract.linear_base import LinearClassifier, LinearSolution
 from svmbench.core.linear import trust_region
 from svmbench.spark.frames import is_arrays, predicted, to_frame
-from svmbench.spark.packed import Block, Packed
-from svmbench.spark.source import Columns, Rows, rows_of
+from svmbench.spark.packed import Packed, PackedBlock
+from svmbench.spark.source import FrameColumns, SparkRows, rows_to_read
 
 
-class Point(NamedTuple):
-    """Where a pass looks.
+class PassArguments(NamedTuple):
+    """The arguments of a pass.
 
     Attributes
     ----------
     vectors : ndarray of shape (1 or 2, d)
-        w, and for a product with the Hessian there v.
+        w, and v for a product with the Hessian at w.
     bias : float
         Value of the constant feature, the last of d; 0 for none.
     """
@@ -51,14 +51,14 @@ class Point(NamedTuple):
     bias: float
 
 
-def losses(block: Block, at: Point) -> np.ndarray:
-    """Return the sum of squared slacks and, behind it, ``sum y slack x``; shape (1 + d,)."""
+def losses(block: PackedBlock, at: PassArguments) -> np.ndarray:
+    """Return the sum of squared slacks, followed by ``sum y slack x``; shape (1 + d,)."""
     slack = np.maximum(0.0, 1.0 - block.y * block.times(at.vectors, at.bias)[:, 0])
     (sides,) = block.back((block.y * slack)[:, np.newaxis], at.bias)
     return np.concatenate([[slack @ slack], sides])
 
 
-def curvature(block: Block, at: Point) -> np.ndarray:
+def curvature(block: PackedBlock, at: PassArguments) -> np.ndarray:
     """Return ``sum_A x_i (x_i'v)``, shape (d,)."""
     f, along = block.times(at.vectors, at.bias).T
     (sides,) = block.back(np.where(block.y * f < 1.0, along, 0.0)[:, np.newaxis], at.bias)
@@ -66,10 +66,10 @@ def curvature(block: Block, at: Point) -> np.ndarray:
 
 
 class L2SVMSpark(LinearClassifier):
-    """The linear SVM with squared hinge, of a Spark data frame or a file that Spark reads.
+    """The linear SVM with squared hinge, for a Spark data frame or a file that Spark reads.
 
-    The model is that of :class:`~svmbench.core.linear.newton.NewtonL2`, and predicts arrays as
-    every solver does; `transform` predicts a data frame.
+    The model is that of :class:`~svmbench.core.linear.newton.NewtonL2`, and predicts arrays;
+    `transform` predicts a data frame.
 
     Parameters
     ----------
@@ -85,9 +85,9 @@ class L2SVMSpark(LinearClassifier):
     intercept_scaling : float, default=1.0
         Its value.
     features, label : str
-        As of :class:`~svmbench.spark.alsvm.ALSVMSpark`.
+        As for :class:`~svmbench.spark.alsvm.ALSVMSpark`.
     n_features : int, optional
-        Number of features; one beyond is an error. Default: found in the first pass.
+        Number of features; a higher index is an error. By default, found in the first pass.
 
     Attributes
     ----------
@@ -96,11 +96,11 @@ class L2SVMSpark(LinearClassifier):
     classes_ : ndarray of shape (2,)
     objective_ : float
     gradient_norm_ : float
-        At the solution.
+        Norm of the gradient at the solution.
     n_iter_ : int
-        Steps tried.
+        Number of tried steps.
     stop_reason_ : str
-        ``"converged"``, ``"max_iter"``, or ``"stalled"`` where no step changes the weights.
+        ``"converged"``, ``"max_iter"``, or ``"stalled"`` if no step changes the weights.
     counters_ : dict
         ``steps``, ``conjugate_gradient_steps`` (products with the Hessian), ``passes``.
     """
@@ -108,7 +108,7 @@ class L2SVMSpark(LinearClassifier):
     declaration = Declaration(
         name="l2svm-spark",
         problem="squared-hinge",
-        summary="squared hinge by Spark: truncated Newton, a pass over the partitions a product",
+        summary="squared hinge by Spark: truncated Newton, one pass over the data per product",
         reference="Lin, Weng and Keerthi 2008, Algorithms 1 and 2",
     )
 
@@ -134,25 +134,25 @@ class L2SVMSpark(LinearClassifier):
         self.n_features = n_features
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Fit a data frame or a file; arrays go to a session on this machine.
+        """Fit a data frame or a file; arrays are sent to a session on this machine.
 
-        The parameters and errors are those of ``ALSVMSpark.fit``.
+        Parameters and errors are the same as for ``ALSVMSpark.fit``.
         """
         if is_arrays(X, y):
             return super().fit(X, y)
         self._check_parameters()
-        return self._minimise(rows_of(X, self._columns()))
+        return self._minimise(rows_to_read(X, self._columns()))
 
     def prepare(self, X: Any, y: Any) -> TrainingData:
-        """Validate arrays, and hand them to a session on this machine as a data frame."""
+        """Validate arrays, and send them to a session on this machine as a data frame."""
         data = self._validate(X, y)
         data.native = to_frame(data.X, data.y)
         return data
 
     def train(self, data: TrainingData) -> Self:
-        """Take steps until the gradient is as small as `tol` asks."""
+        """Take Newton steps until the gradient reaches `tol`."""
         classes = self.classes_
-        self._minimise(Rows(data.native))
+        self._minimise(SparkRows(data.native))
         self.classes_ = classes
         return self
 
@@ -160,10 +160,10 @@ class L2SVMSpark(LinearClassifier):
         """Return a data frame with the predicted label of each row as a further column."""
         return predicted(self, frame, self._columns(), column)
 
-    def _columns(self) -> Columns:
-        return Columns(self.features, self.label, n_features=self.n_features)
+    def _columns(self) -> FrameColumns:
+        return FrameColumns(self.features, self.label, n_features=self.n_features)
 
-    def _minimise(self, rows: Rows) -> Self:
+    def _minimise(self, rows: SparkRows) -> Self:
         with Packed(rows, n_features=self.n_features) as packed:
             share = min(packed.by_class) / packed.n_samples
             d = packed.n_features + bool(self.bias)
@@ -193,9 +193,9 @@ class L2SVMSpark(LinearClassifier):
         )
 
     def _value(self, packed: Packed, w: np.ndarray) -> tuple[float, np.ndarray]:
-        total = packed.sum(losses, Point(w[np.newaxis], self.bias))
+        total = packed.sum(losses, PassArguments(w[np.newaxis], self.bias))
         value = 0.5 * float(w @ w) + self.C * float(total[0])
         return value, w - 2.0 * self.C * total[1:]
 
     def _product(self, packed: Packed, w: np.ndarray, v: np.ndarray) -> np.ndarray:
-        return v + 2.0 * self.C * packed.sum(curvature, Point(np.stack([w, v]), self.bias))
+        return v + 2.0 * self.C * packed.sum(curvature, PassArguments(np.stack([w, v]), self.bias))

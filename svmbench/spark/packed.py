@@ -1,4 +1,4 @@
-"""Blocks of rows that stay with the executors, for what needs more passes than one."""
+"""Keep blocks of rows on the executors, for methods with several passes."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ import scipy.sparse as sp
 
 from svmbench.base.errors import DataError, SvmbenchError
 from svmbench.core.numeric.arrays import as_block
-from svmbench.spark.passes import Merge, Refusal, merged, opened
-from svmbench.spark.session import told
-from svmbench.spark.source import Rows
+from svmbench.spark.session import spark_errors
+from svmbench.spark.source import SparkRows
+from svmbench.spark.tree_aggregate import Merge, Refusal, merged, opened
 
 
-class Block(NamedTuple):
-    """Some rows.
+class PackedBlock(NamedTuple):
+    """A block of rows.
 
     Attributes
     ----------
     X : ndarray or csr_array of shape (n_rows, n_features)
     y : ndarray of shape (n_rows,)
-        Labels as they were read; ±1 once a function of `Packed.sum` sees them.
+        Labels of the data; ±1 in the functions of `Packed.sum`.
     folds : ndarray of shape (n_rows,) or None
     """
 
@@ -47,12 +47,12 @@ class Block(NamedTuple):
 
 @dataclass(frozen=True)
 class Survey:
-    """What some blocks hold.
+    """Counts of some blocks of rows.
 
     Attributes
     ----------
     n_features : int
-        Of the widest block.
+        Number of features of the widest block.
     by_label : dict of float to int
         Number of rows of each label.
     counts : ndarray of shape (n_folds,)
@@ -64,12 +64,12 @@ class Survey:
     counts: np.ndarray
 
     def merge(self, other: Survey) -> Survey:
-        """Return what both hold.
+        """Return the counts of both surveys together.
 
         Raises
         ------
         ValueError
-            For a third label.
+            If there is a third label.
         """
         labels = {*self.by_label, *other.by_label}
         check_labels(labels)
@@ -81,22 +81,22 @@ class Survey:
 
 
 def check_labels(labels: Iterable[float]) -> None:
-    """Raise ValueError for more labels than two."""
+    """Raise ValueError for more than two labels."""
     found = sorted(labels)
     if len(found) > 2:
         shown = ", ".join(f"{label:g}" for label in found[:3])
-        msg = f"there are more labels than two, {shown} among them; the problem has two classes"
+        msg = f"there are more than two labels, for example {shown}; the problem has two classes"
         raise ValueError(msg)
 
 
 @dataclass(frozen=True)
 class Surveyor:
-    """From a block to what it holds; its refusals are of rows that no solver can use."""
+    """Count the rows of a block; raise ValueError for rows that no solver can use."""
 
     n_folds: int
     n_features: int | None
 
-    def __call__(self, block: Block) -> Survey:
+    def __call__(self, block: PackedBlock) -> Survey:
         """Return the survey of one block."""
         values = block.X.data if sp.issparse(block.X) else block.X
         if not (np.all(np.isfinite(values)) and np.all(np.isfinite(block.y))):
@@ -104,7 +104,7 @@ class Surveyor:
             raise ValueError(msg)
         width = block.X.shape[1]
         if self.n_features is not None and width > self.n_features:
-            msg = f"there is a feature {width:,}, beyond the last, {self.n_features:,}"
+            msg = f"the index {width:,} is above the last feature, {self.n_features:,}"
             raise ValueError(msg)
         labels, numbers = np.unique(block.y, return_counts=True)
         check_labels(labels)
@@ -115,25 +115,25 @@ class Surveyor:
 
 
 @dataclass(frozen=True)
-class Work:
-    """From the blocks of a partition to one result, or a refusal.
+class PartitionWork:
+    """Sum a function over the blocks of a partition; a failure becomes a `Refusal`.
 
     Attributes
     ----------
     work : callable
-        From a block, and what was broadcast, to a result.
+        Function from a block and the broadcast value to a result.
     given : pyspark.Broadcast or None
     ready : callable or None
-        From a block as it was packed to one as `work` wants it.
+        Function from a packed block to the block for `work`.
     """
 
     work: Callable[..., Any]
     merge: Merge
     given: Any = None
-    ready: Callable[[Block], Block] | None = None
+    ready: Callable[[PackedBlock], PackedBlock] | None = None
 
     def __call__(self, blocks: Iterable[Any]) -> Iterator[Any]:
-        """Yield the result; None without blocks."""
+        """Yield the result, or None without blocks."""
         found: Any = None
         given = () if self.given is None else (self.given.value,)
         for block in blocks:
@@ -148,29 +148,29 @@ class Work:
 
 @dataclass(frozen=True)
 class Ready:
-    """From a block as it was read to one as wide as all, with labels of ±1."""
+    """Give a block the common width and labels ±1."""
 
     n_features: int
     positive: float
 
-    def __call__(self, block: Block) -> Block:
-        """Return the block; its values are not copied."""
+    def __call__(self, block: PackedBlock) -> PackedBlock:
+        """Return the block without a copy of its values."""
         X = as_block(block.X, self.n_features)
-        return Block(X, np.where(block.y == self.positive, 1.0, -1.0), block.folds)
+        return PackedBlock(X, np.where(block.y == self.positive, 1.0, -1.0), block.folds)
 
 
 @dataclass(frozen=True)
 class Pack:
-    """From batches of Arrow to pickled blocks."""
+    """Convert Arrow batches to pickled blocks."""
 
     read: Callable[[pa.RecordBatch], tuple[Any, Any, Any]]
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield one cell of bytes for each batch."""
+        """Yield one pickled block for each batch."""
         for batch in batches:
             packed: Any
             try:
-                packed = Block(*self.read(batch))
+                packed = PackedBlock(*self.read(batch))
             except (ValueError, SvmbenchError) as error:
                 packed = Refusal.of(error)
             if isinstance(packed, Refusal) or len(packed.y):
@@ -178,44 +178,44 @@ class Pack:
                 yield pa.RecordBatch.from_arrays([blob], ["block"])
 
 
-def added(one: Any, two: Any) -> Any:
+def add_arrays(one: Any, two: Any) -> Any:
     """Return the sum of two arrays."""
     return one + two
 
 
 class Packed:
-    """Rows as blocks that the executors keep, in memory and beyond it on their disks.
+    """Rows as blocks that the executors keep in memory, or on disk if memory is full.
 
-    The first pass reads the rows, and finds out what they hold; a further one goes over the blocks.
+    The first pass reads and counts the rows; later passes read the blocks.
 
     Parameters
     ----------
     rows : Rows
     n_folds : int, default=1
     n_features : int, optional
-        Largest number of features; default: that of the rows.
+        Largest number of features; by default, the number found in the rows.
 
     Attributes
     ----------
     n_features, n_samples : int
     classes : ndarray of shape (2,)
     counts : ndarray of shape (n_folds,)
-        Rows of each fold.
+        Number of rows of each fold.
     by_class : tuple of int
-        Rows of each class.
+        Number of rows of each class.
     passes : int
-        Made so far.
+        Number of passes so far.
 
     Raises
     ------
     svmbench.base.errors.DataError
-        In one sentence, for rows that can't be used, or a single class.
+        For unusable rows, or a single class.
     """
 
-    def __init__(self, rows: Rows, n_folds: int = 1, n_features: int | None = None) -> None:
+    def __init__(self, rows: SparkRows, n_folds: int = 1, n_features: int | None = None) -> None:
         from pyspark import StorageLevel  # an optional package
 
-        with told():
+        with spark_errors():
             self._context = rows.frame.sparkSession.sparkContext
             frame = rows.frame.mapInArrow(Pack(rows.read), "block binary")
             self._blocks = frame.rdd.map(opened).persist(StorageLevel.MEMORY_AND_DISK)
@@ -232,22 +232,22 @@ class Packed:
         self.n_samples, self.counts = sum(self.by_class), found.counts
         self._ready = Ready(self.n_features, float(self.classes[1]))
 
-    def sum(self, work: Callable[[Block, Any], Any], given: Any) -> Any:
-        """Return the sum over all blocks of what a function makes of each, in one pass.
+    def sum(self, work: Callable[[PackedBlock, Any], Any], given: Any) -> Any:
+        """Sum a function over all blocks in one pass.
 
         Parameters
         ----------
         work : callable
-            From a block and `given`, which is broadcast, to an array.
+            Function from a block and the broadcast value `given` to an array.
         given : object
         """
-        return self._over(work, added, given)
+        return self._over(work, add_arrays, given)
 
     def _over(self, work: Callable[..., Any], merge: Callable[..., Any], given: Any = None) -> Any:
         both = Merge(merge)
-        with told():
+        with spark_errors():
             broadcast = None if given is None else self._context.broadcast(given)
-            results = self._blocks.mapPartitions(Work(work, both, broadcast, self._ready))
+            results = self._blocks.mapPartitions(PartitionWork(work, both, broadcast, self._ready))
             found = merged(results, merge)
             if broadcast is not None:
                 broadcast.destroy()
@@ -258,5 +258,5 @@ class Packed:
         return self
 
     def __exit__(self, *reason: object) -> None:
-        with told():
+        with spark_errors():
             self._blocks.unpersist()

@@ -1,8 +1,8 @@
-"""Spark's solvers for ``svmbench run``, ``time`` and ``describe``.
+"""Declare the Spark solvers for ``svmbench run``, ``time`` and ``describe``.
 
-``SVMBENCH_PLUGINS=svmbench.spark.plugin`` declares them. They take the arrays of a data set to a
-session on this machine, whose start and whose data frame are outside of the clock. Without being
-asked for they are not in the list: a session costs seconds.
+``SVMBENCH_PLUGINS=svmbench.spark.plugin`` declares them. They send the arrays of a data set to a
+session on this machine; starting the session and making the data frame are not timed. By default
+they are not declared, because a session takes seconds to start.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""On the executors: batches of Arrow as matrices, dense or CSR, with their labels and folds.
+"""On the executors: convert Arrow batches to dense or CSR matrices with labels and folds.
 
-A data frame's vectors come as a struct of Spark's own (kind, size, indices, values) whose values
-lie one after the other: no row is ever an object of Python. Vectors that are all dense are a view
-of these values; else the block is CSR, and as large as its nonzeros.
+Spark's vectors are structs (kind, size, indices, values) with contiguous values, so that no row
+becomes a Python object. If all vectors are dense, the matrix is a view of the values; else the
+block is CSR.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ import scipy.sparse as sp
 from svmbench.core.linear.statistics import mixed
 from svmbench.core.numeric.arrays import canonical_csr
 
-#: Spark's number for a dense vector.
-DENSE = 1
+#: Spark's type number of a dense vector.
+DENSE_VECTOR_TYPE = 1
 
-#: Values of dense rows that are hashed at a time.
-IN_CACHE = 1 << 15
+#: Number of values of dense rows that are hashed at a time, to stay in the CPU cache.
+VALUES_HASHED_AT_A_TIME = 1 << 15
 
 
 @dataclass(frozen=True)
-class Folds:
-    """How rows come to their folds.
+class FoldAssignment:
+    """The assignment of rows to folds.
 
     Attributes
     ----------
     number : int
-        Of folds; 1 for none.
+        Number of folds; 1 for none.
     seed : int
-        Of the draw.
+        Seed of the assignment.
     given : bool
-        Whether a column names them, so that nothing is drawn.
+        True if a column names the folds.
     """
 
     number: int = 1
@@ -44,12 +44,12 @@ class Folds:
     given: bool = False
 
     def of(self, X: Any, column: pa.Array | None) -> np.ndarray | None:
-        """Return the folds of some rows, int32; None where there is one alone.
+        """Return the folds of some rows, int32; None for a single fold.
 
         Raises
         ------
         ValueError
-            For a fold that is missing, no whole number, or not in 0 … number - 1.
+            If a fold is missing, or not a whole number in 0 … number - 1.
         """
         if self.number == 1:
             return None
@@ -63,19 +63,19 @@ class Folds:
         return found.astype(np.int32)
 
 
-NO_FOLDS = Folds()
+NO_FOLDS = FoldAssignment()
 
 
 @dataclass(frozen=True)
 class VectorRows:
-    """Rows of a data frame: the columns features, label and, where folds are given, fold.
+    """Reader of a data frame with the columns features, label and optionally fold.
 
     Attributes
     ----------
     folds : Folds
     """
 
-    folds: Folds = NO_FOLDS
+    folds: FoldAssignment = NO_FOLDS
 
     def __call__(self, batch: pa.RecordBatch) -> tuple[Any, np.ndarray, np.ndarray | None]:
         """Return X, labels and folds of a batch.
@@ -83,7 +83,7 @@ class VectorRows:
         Raises
         ------
         ValueError
-            In one sentence, for what is null, or vectors that differ in their lengths.
+            For null values, or vectors of different lengths.
         """
         X = matrix(batch.column(0))
         labels = batch.column(1)
@@ -95,7 +95,7 @@ class VectorRows:
 
 
 def matrix(column: pa.Array) -> Any:
-    """Return vectors, or lists of numbers, as rows of a matrix.
+    """Convert vectors or lists of numbers to the rows of a matrix.
 
     Parameters
     ----------
@@ -105,12 +105,12 @@ def matrix(column: pa.Array) -> Any:
     Returns
     -------
     ndarray or csr_array of shape (n_rows, n_features)
-        A view of the values where every vector is dense.
+        A view of the values if all vectors are dense.
 
     Raises
     ------
     ValueError
-        For a null, lengths that differ, or an index beyond a vector's size.
+        For null values, different lengths, or an index beyond a vector's size.
     """
     if column.null_count:
         msg = "a row has no features (null)"
@@ -118,9 +118,9 @@ def matrix(column: pa.Array) -> Any:
     if not pa.types.is_struct(column.type):
         return _dense(column)
     kind, size, indices, values = column.flatten()
-    if pc.all(pc.equal(kind, DENSE)).as_py() is not False:
+    if pc.all(pc.equal(kind, DENSE_VECTOR_TYPE)).as_py() is not False:
         return _dense(values)
-    is_dense = kind.to_numpy() == DENSE
+    is_dense = kind.to_numpy() == DENSE_VECTOR_TYPE
     lengths = values.value_lengths().to_numpy()
     widths = np.where(is_dense, lengths, size.fill_null(0).to_numpy())
     indptr = np.concatenate([[0], np.cumsum(lengths)])
@@ -130,7 +130,7 @@ def matrix(column: pa.Array) -> Any:
     columns[~from_dense] = indices.flatten().to_numpy()
     width = _one_of(widths)
     if len(columns) and not 0 <= columns.min() <= columns.max() < width:
-        msg = f"a vector has a feature {columns.max() + 1:,}, beyond the last, {width:,}"
+        msg = f"a vector has the feature {columns.max() + 1:,}, above the last, {width:,}"
         raise ValueError(msg)
     return canonical_csr(
         sp.csr_array((_numbers(values), columns, indptr), shape=(len(lengths), width))
@@ -143,13 +143,13 @@ def _dense(values: pa.ListArray) -> np.ndarray:
 
 
 def _numbers(values: pa.ListArray) -> np.ndarray:
-    """Return the numbers of all lists, float64; NaN for a null, which is refused later."""
+    """Return the numbers of all lists as float64; null becomes NaN, which is refused later."""
     flat = values.flatten().to_numpy(zero_copy_only=False)
     return np.asarray(flat, dtype=np.float64)
 
 
 def _one_of(widths: np.ndarray) -> int:
-    """Return the one length that all vectors have."""
+    """Return the common length of all vectors."""
     if not len(widths):
         return 0
     if widths.min() != widths.max():
@@ -159,17 +159,17 @@ def _one_of(widths: np.ndarray) -> int:
 
 
 def folds_by_content(X: Any, number: int, seed: int = 0) -> np.ndarray:
-    """Return a fold for each row that depends on its values and the seed alone.
+    """Return a fold for each row, computed from the values of the row and the seed.
 
-    Neither the partition, nor the order of the rows, nor whether zeros are stored changes it;
-    rows with the same features are in the same fold. Each value's bits are multiplied by an odd
-    number drawn for its feature, and their sum is mixed.
+    Partitions, the order of the rows and explicit zeros don't change the fold; equal rows are in
+    the same fold. The bits of each value are multiplied by a random odd number of the feature, and
+    the sum is mixed.
 
     Parameters
     ----------
     X : ndarray or csr_array of shape (n_rows, n_features)
     number : int
-        Of folds.
+        Number of folds.
     seed : int, default=0
 
     Returns
@@ -184,16 +184,16 @@ def folds_by_content(X: Any, number: int, seed: int = 0) -> np.ndarray:
         summed = totals[X.indptr[1:]] - totals[X.indptr[:-1]]
     else:
         summed = np.empty(X.shape[0], dtype=np.uint64)
-        height = max(1, IN_CACHE // max(1, X.shape[1]))
+        height = max(1, VALUES_HASHED_AT_A_TIME // max(1, X.shape[1]))
         for start in range(0, X.shape[0], height):
             summed[start : start + height] = _bits(X[start : start + height]) @ factors
     return (mixed(summed) % np.uint64(number)).astype(np.int32)
 
 
 def _bits(values: np.ndarray) -> np.ndarray:
-    """Return the bits of each number, 0 for both zeros; the upper half is in the lower one, too.
+    """Return the bits of each number, with the upper half mixed into the lower half.
 
-    A product with an odd number only moves bits up, where those of 1.0 are already.
+    A product with an odd number only moves bits up, and the bits of 1.0 are all in the upper half.
     """
-    bits = (values + 0.0).view(np.uint64)  # -0.0 + 0.0 is the zero without a bit
+    bits = (values + 0.0).view(np.uint64)  # -0.0 + 0.0 is 0.0
     return bits ^ (bits >> np.uint64(32))

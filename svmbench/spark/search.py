@@ -1,4 +1,4 @@
-"""What a grid of C and folds has found."""
+"""The result of a search over values of C and folds."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from svmbench.core.contract.base import PathPoint
 
 
 @dataclass(frozen=True)
-class Search:
+class SearchResult:
     """The models of every fold and C, and of every C on all rows.
 
     Attributes
     ----------
     values : list of float
-        Of C.
+        Values of C.
     models : list of list of ALSVMSpark
-        ``models[fold][c]``: trained on the rows outside a fold.
+        ``models[fold][c]`` is trained on the rows outside a fold.
     all_rows : list of ALSVMSpark
-        Trained on all rows, one for each C.
+        Models trained on all rows, one for each C.
     held_out_loss : ndarray of shape (n_folds, n_values)
-        Mean squared loss ``(1 - y f(x))^2`` of the fold's own rows: from the same sums.
+        Mean squared loss ``(1 - y f(x))^2`` on the rows of the fold, from the same sums.
     counters : dict
-        ``passes`` and ``visits`` of everything together.
+        ``passes`` and ``visits`` of the whole search.
     """
 
     values: list[float]
@@ -36,8 +36,8 @@ class Search:
     counters: dict[str, int]
 
     @classmethod
-    def of(cls, points: Sequence[PathPoint], values: list[float], n_folds: int) -> Search:
-        """Lay out points that come fold after fold, and last those of all rows."""
+    def of(cls, points: Sequence[PathPoint], values: list[float], n_folds: int) -> SearchResult:
+        """Build the result from the points of each fold, followed by those of all rows."""
         m = len(values)
         rows = [[p.solution for p in points[i * m : (i + 1) * m]] for i in range(n_folds + 1)]
         losses = [[model.held_out_loss_ for model in row] for row in rows[:-1]]
@@ -48,6 +48,6 @@ class Search:
 
     @property
     def best(self) -> Any:
-        """The model of all rows at the C of the least mean loss held out, of equals the smaller."""
+        """The model of all rows at the C with the smallest mean held-out loss."""
         order = np.lexsort((self.values, self.held_out_loss.mean(axis=0)))
         return self.all_rows[order[0]]

@@ -1,4 +1,4 @@
-"""Spark on this machine, and what is missing here or on the executors, in one sentence each."""
+"""Start Spark on this machine, and report missing packages in one sentence."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from typing import Any
 import svmbench
 from svmbench.base.errors import MissingPackageError, SvmbenchError
 
-#: Packages that executors need, in the order in which their absence is noticed.
-NEEDED = ("svmbench", "numba", "scipy", "sklearn", "pyarrow", "numpy")
+#: Packages that executors need, in the order of their imports.
+EXECUTOR_PACKAGES = ("svmbench", "numba", "scipy", "sklearn", "pyarrow", "numpy")
 
 
 def require_spark() -> None:
-    """Raise MissingPackageError where there is no PySpark, no PyArrow or no Java.
+    """Raise MissingPackageError if PySpark, PyArrow or Java is missing.
 
     Raises
     ------
@@ -35,7 +35,7 @@ def require_spark() -> None:
     home = os.environ.get("JAVA_HOME")
     program = Path(home) / "bin" / "java" if home else Path("java")
     if shutil.which(str(program)) is None:
-        where = f"JAVA_HOME={home} has no bin/java" if home else "there is no java on the path"
+        where = f"JAVA_HOME={home} has no bin/java" if home else "java is not in PATH"
         raise MissingPackageError(
             f"Spark needs a Java runtime, and {where}: install openjdk-17-jre-headless"
             " (Debian, Ubuntu) or another JRE of version 17 or later"
@@ -45,28 +45,28 @@ def require_spark() -> None:
 def local_session(
     cores: int = 2, *, memory: str = "1g", master: str | None = None, **settings: Any
 ) -> Any:
-    """Return a Spark session on this machine, which only this machine can reach.
+    """Return a Spark session on this machine that other machines can't reach.
 
-    Without the web page, bound to 127.0.0.1; its Python is this one, unless PYSPARK_PYTHON is set.
-    If there is a session already, it is this one, with the memory that it has.
+    The session has no web page and is bound to 127.0.0.1. It uses the current Python, unless
+    PYSPARK_PYTHON is set. An existing session is returned with its memory unchanged.
 
     Parameters
     ----------
     cores : int, default=2
-        Tasks at a time.
+        Number of parallel tasks.
     memory : str, default="1g"
-        Of the driver, in which the tasks run as well; Python's own memory is not in it.
+        Memory of the driver, which also runs the tasks; Python's memory is additional.
     master : str, optional
-        Instead of ``local[cores]``.
+        Spark master instead of ``local[cores]``.
     **settings
-        Further ones of Spark, with ``_`` for each dot.
+        Further settings of Spark, with ``_`` for each dot.
 
     Raises
     ------
     svmbench.base.errors.MissingPackageError
         If PySpark, PyArrow or a Java runtime is missing.
     svmbench.base.errors.SvmbenchError
-        If Java does not start Spark.
+        If Java doesn't start Spark.
     """
     require_spark()
     from py4j.protocol import Py4JError
@@ -80,15 +80,15 @@ def local_session(
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.memory": memory,
         "spark.log.level": "ERROR",
-        # Spark measures a batch anew for each row it adds, which takes half of the time.
+        # Without this, Spark measures the batch after each added row, which takes half of the time.
         "spark.sql.execution.arrow.maxBytesPerBatch": str(2**31 - 1),
         "spark.sql.execution.arrow.maxRecordsPerBatch": "4000",
         "spark.sql.shuffle.partitions": str(cores),
         **{name.replace("_", "."): str(value) for name, value in settings.items()},
     }
-    # Where Java, and executors of a cluster on this machine, listen.
+    # Java and executors on this machine listen on this address.
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    # Else Spark's Python is whichever one the path has, with whatever packages that has.
+    # Otherwise Spark would use the first Python in PATH.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName("svmbench").master(master or f"local[{cores}]")
     for name, value in chosen.items():
@@ -97,50 +97,50 @@ def local_session(
         return builder.getOrCreate()
     except (PySparkRuntimeError, Py4JError, ConnectionError) as error:
         raise lost_driver() or SvmbenchError(
-            "Java did not start Spark: PySpark 4 needs Java 17 or later, and the memory asked for"
+            "Java did not start Spark: PySpark 4 needs Java 17 or later, and the requested memory"
             f" ({memory})"
         ) from error
 
 
 def present_session() -> Any:
-    """Return the session that is active, or one on this machine."""
+    """Return the active session, or start one on this machine."""
     from pyspark.sql import SparkSession
 
-    with told():
+    with spark_errors():
         active = SparkSession.getActiveSession()
     return active or local_session()
 
 
 def ship(spark: Any) -> None:
-    """Send this package to the executors of a session (``addPyFile``), where it is not installed.
+    """Send this package to the executors of a session (``addPyFile``).
 
-    NumPy, SciPy, Numba, scikit-learn and PyArrow have to be installed there.
+    NumPy, SciPy, Numba, scikit-learn and PyArrow must be installed on the executors.
 
     Parameters
     ----------
     spark : pyspark.sql.SparkSession
     """
-    spark.sparkContext.addPyFile(str(packed()))
+    spark.sparkContext.addPyFile(str(package_archive()))
 
 
-def packed() -> Path:
-    """Return an archive of this package from which Python can import it."""
+def package_archive() -> Path:
+    """Return an importable archive of this package."""
     folder = Path(svmbench.__file__).parent
     archive = Path(tempfile.mkdtemp(prefix="svmbench-")) / "svmbench.zip"
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as package:
         for module in sorted(folder.rglob("*.py")):
             if module != folder / "__init__.py":
                 package.write(module, module.relative_to(folder.parent))
-        # The public names are read from a stub beside the package, which an archive can't have.
+        # Public names need the stub file, which lazy_loader can't read from an archive.
         package.writestr("svmbench/__init__.py", f"__version__ = {svmbench.__version__!r}\n")
     return archive
 
 
 @contextmanager
-def told() -> Iterator[None]:
-    """Turn errors of Spark into a sentence: of executors, of a path, of a driver that has ended.
+def spark_errors() -> Iterator[None]:
+    """Turn Spark's errors about executors, paths and lost drivers into one sentence.
 
-    A line that can't be read is looked for in its file.
+    A malformed line is located in its file.
 
     Raises
     ------
@@ -163,7 +163,7 @@ def told() -> Iterator[None]:
 
 
 def lost_driver() -> SvmbenchError | None:
-    """Return a sentence if Java was started and no longer answers; None otherwise."""
+    """Return an error if Java was started and no longer answers, else None."""
     from py4j.protocol import Py4JError
     from pyspark import SparkContext
 
@@ -172,28 +172,28 @@ def lost_driver() -> SvmbenchError | None:
             SparkContext._jvm.java.lang.System.nanoTime()
     except (Py4JError, OSError):
         return SvmbenchError(
-            "Spark's driver, the Java process that this Python started, has ended: it was killed,"
-            " or ran out of memory; start this Python again, with more memory if it ran out"
+            "Spark's driver, the Java process that this Python started, has ended: it was killed"
+            " or ran out of memory. Start a new Python process, with more memory if needed"
         )
     return None
 
 
 def ended_by(error: Exception) -> SvmbenchError:
-    """Return what ended a job, as a sentence."""
+    """Return the error that ended a job."""
     java = getattr(error, "java_exception", None)
     text = str(error) if java is None else str(java.getMessage())
-    for package in NEEDED:
+    for package in EXECUTOR_PACKAGES:
         if f"No module named '{package}" in text:
             remedy = "install it there"
             if package == "svmbench":
                 remedy += ", or send it with svmbench.spark.ship(spark)"
             return MissingPackageError(f"the executors' Python has no package {package}: {remedy}")
-    return SvmbenchError(f"Spark gave up: {_reason(text)}")
+    return SvmbenchError(f"Spark failed: {_reason(text)}")
 
 
 def _reason(text: str) -> str:
-    """Return how a Python traceback on an executor ends, or the first line of what Java says."""
+    """Return the last line of a Python traceback, or the first line of Java's message."""
     _, raised, traceback = text.rpartition("Traceback (most recent call last):")
-    # Lines of a traceback are indented, but for the one that names the error.
+    # All lines of a traceback are indented except the last one, which names the error.
     ends = [line for line in traceback.splitlines() if line and not line[0].isspace()]
     return ends[0] if raised and ends else text.strip().partition("\n")[0]

@@ -1,4 +1,4 @@
-"""A data frame, or the path of a file, as rows that the executors read."""
+"""Find the rows of a data frame or a file, for reading on the executors."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ from os import PathLike, fspath
 from typing import Any
 
 from svmbench.base.errors import DataError
-from svmbench.spark.rows import NO_FOLDS, Folds, VectorRows
-from svmbench.spark.session import present_session, require_spark, told
+from svmbench.spark.rows import NO_FOLDS, FoldAssignment, VectorRows
+from svmbench.spark.session import present_session, require_spark, spark_errors
 from svmbench.spark.text import TextRows
 
-#: Types of a column that holds the features: Spark's vectors, or a list of numbers.
-VECTORS = ("vector", "array<double>", "array<float>", "array<int>", "array<bigint>")
+#: Allowed types of the column of features: Spark's vectors, or lists of numbers.
+FEATURE_TYPES = ("vector", "array<double>", "array<float>", "array<int>", "array<bigint>")
 
 
 @dataclass(frozen=True)
-class Columns:
-    """Which columns of a data frame are what.
+class FrameColumns:
+    """The roles of the columns of a data frame.
 
     Attributes
     ----------
     features : str or sequence of str
         A column of vectors or of lists of numbers, or the names of columns of numbers.
     label : str
-        Numbers of two values.
+        Column of labels, which are numbers with two values.
     fold : str or None
-        The rows' folds, 0 … folds - 1; None to draw them.
+        Column of folds, 0 … folds - 1; None to compute them.
     n_features : int or None
-        How many features there are, where that is known.
+        Number of features, if known.
     """
 
     features: str | Sequence[str] = "features"
@@ -39,54 +39,54 @@ class Columns:
 
 
 @dataclass(frozen=True)
-class Rows:
-    """Rows to be read by the executors, and how.
+class SparkRows:
+    """Rows for the executors, with a reader.
 
     Attributes
     ----------
     frame : pyspark.sql.DataFrame
-        Of the columns that `read` wants.
+        Data frame with the columns for `read`.
     read : VectorRows or TextRows
-        From a batch of Arrow to X, labels and folds.
+        Function from an Arrow batch to X, labels and folds.
     """
 
     frame: Any
     read: VectorRows | TextRows = field(default_factory=VectorRows)
 
 
-def rows_of(data: Any, columns: Columns, folds: Folds = NO_FOLDS) -> Rows:
+def rows_to_read(data: Any, columns: FrameColumns, folds: FoldAssignment = NO_FOLDS) -> SparkRows:
     """Return the rows of a data frame or of a file.
 
     Parameters
     ----------
     data : pyspark.sql.DataFrame, str or path
-        A path (also a folder, a pattern or an address that Spark reads) that ends in ``.parquet``,
-        or whose folder holds such files, is Parquet; any other is LIBSVM text.
+        A path may also be a folder, a pattern or an address. It is Parquet if it ends in
+        ``.parquet`` or its folder holds such files, else LIBSVM text.
     columns : Columns
-        Of a data frame or Parquet; of text the number of features alone.
+        Columns of a data frame or of Parquet; for text, only the number of features is used.
     folds : Folds
 
     Raises
     ------
     svmbench.base.errors.DataError
-        For a column that is not there or of another type, or data that are neither.
+        For a missing column, a column of a wrong type, or other data.
     """
     require_spark()
     from pyspark.sql import DataFrame
 
     if isinstance(data, DataFrame):
-        with told():
+        with spark_errors():
             return _framed(data, columns, folds)
     if not isinstance(data, str | PathLike):
         raise DataError(f"data must be a Spark DataFrame or a path, not {type(data).__name__}")
     path = fspath(data)
     spark = present_session()
-    with told():
+    with spark_errors():
         if _is_parquet(path):
             return _framed(spark.read.parquet(path), columns, folds)
         if columns.fold is not None:
-            raise DataError("LIBSVM text has no column of folds; give a data frame, or none")
-        return Rows(spark.read.text(path), TextRows(path, folds, columns.n_features))
+            raise DataError("LIBSVM text has no column of folds; use a data frame, or no column")
+        return SparkRows(spark.read.text(path), TextRows(path, folds, columns.n_features))
 
 
 def _is_parquet(path: str) -> bool:
@@ -95,7 +95,7 @@ def _is_parquet(path: str) -> bool:
     return path.rstrip("/*").endswith(".parquet") or any(Path(path).glob("*.parquet"))
 
 
-def _framed(frame: Any, columns: Columns, folds: Folds) -> Rows:
+def _framed(frame: Any, columns: FrameColumns, folds: FoldAssignment) -> SparkRows:
     import pyspark.sql.functions as F  # noqa: N812 (the name that its documentation gives it)
 
     types = dict(frame.dtypes)
@@ -106,14 +106,14 @@ def _framed(frame: Any, columns: Columns, folds: Folds) -> Rows:
             raise DataError(f"there is no column {name!r}; there are {', '.join(types)}")
     if not isinstance(features, str):
         chosen = F.array(*[F.col(name).cast("double") for name in features])
-    elif types[features] in VECTORS:
+    elif types[features] in FEATURE_TYPES:
         chosen = F.col(features)
     else:
         raise DataError(
-            f"the column {features!r} is of type {types[features]}, not of vectors or lists of"
-            " numbers"
+            f"the column {features!r} has the type {types[features]}; it must hold vectors or lists"
+            " of numbers"
         )
     taken = [chosen.alias("features"), F.col(columns.label).cast("double").alias("label")]
     if columns.fold:
         taken.append(F.col(columns.fold).cast("double").alias("fold"))
-    return Rows(frame.select(*taken), VectorRows(replace(folds, given=bool(columns.fold))))
+    return SparkRows(frame.select(*taken), VectorRows(replace(folds, given=bool(columns.fold))))

@@ -1,13 +1,14 @@
-"""The least-squares SVM of more features than sums are formed of: conjugate gradients.
+"""The least-squares SVM for many features, by conjugate gradients.
 
 Problem
-    (X'X + nu_s I) w_s = X'y  for each system s: a C, and the rows outside a fold or all of them.
-How
-    The systems go side by side: a pass over the rows makes the product of every system's matrix
-    with its direction, so that there are as many passes as the slowest system has steps.
+    (X'X + nu_s I) w_s = X'y  for each system s, which has a C, and all rows or those outside a
+    fold.
+Method
+    All systems are solved together: one pass over the rows multiplies the matrix of each system
+    with its direction. The number of passes is the number of steps of the slowest system.
 Reference
-    Hestenes and Stiefel 1952, preconditioned by the root of the diagonal, as
-    `core/linear/alsvm_batch.py` does in memory.
+    Hestenes and Stiefel 1952, preconditioned by the root of the diagonal, as in
+    `core/linear/alsvm_batch.py`.
 """
 
 from __future__ import annotations
@@ -20,18 +21,18 @@ import numpy as np
 
 from svmbench.core.contract.base import PathPoint
 from svmbench.core.linear.alsvm_batch import BY_STEPS, MOST_STEPS, RESIDUAL
-from svmbench.spark.packed import Block, Packed
-from svmbench.spark.source import Rows
+from svmbench.spark.packed import Packed, PackedBlock
+from svmbench.spark.source import SparkRows
 
 
 class Systems(NamedTuple):
-    """Directions to be multiplied.
+    """The directions of all systems.
 
     Attributes
     ----------
     P : ndarray of shape (n_systems, d)
     without : ndarray of int of shape (n_systems,)
-        The fold that each leaves out; -1 for none.
+        The fold that each system leaves out; -1 for none.
     bias : float
         Value of the constant feature, the last of d; 0 for none.
     """
@@ -41,35 +42,35 @@ class Systems(NamedTuple):
     bias: float
 
 
-def right_sides(block: Block, given: tuple[int, float]) -> np.ndarray:
+def right_sides(block: PackedBlock, given: tuple[int, float]) -> np.ndarray:
     """Return the sums of ``y x`` and of ``x x`` (elementwise) of each fold, (2, n_folds, d)."""
     n_folds, bias = given
     member = np.ones((len(block.y), 1))
     if block.folds is not None:
         member = (block.folds[:, np.newaxis] == np.arange(n_folds)).astype(float)
-    squares = Block(block.X * block.X, block.y, None)
+    squares = PackedBlock(block.X * block.X, block.y, None)
     q = block.back(member * block.y[:, np.newaxis], bias)
     return np.stack([q, squares.back(member, bias * bias)])
 
 
-def products(block: Block, systems: Systems) -> np.ndarray:
-    """Return ``sum_i x_i (x_i'p)`` over each system's own rows, shape (n_systems, d)."""
+def products(block: PackedBlock, systems: Systems) -> np.ndarray:
+    """Return ``sum_i x_i (x_i'p)`` over the rows of each system, shape (n_systems, d)."""
     U = block.times(systems.P, systems.bias)
     if block.folds is not None:
         U[block.folds[:, np.newaxis] == systems.without] = 0.0
     return block.back(U, systems.bias)
 
 
-def parallel_map(
+def solve_systems(
     packed: Packed, nu: np.ndarray, without: np.ndarray, bias: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Solve all systems.
+    """Solve all systems by conjugate gradients.
 
     Parameters
     ----------
     packed : Packed
     nu : ndarray of shape (n_systems,)
-        Above 0.
+        Regularisation of each system, above 0.
     without : ndarray of int of shape (n_systems,)
     bias : float
 
@@ -81,7 +82,7 @@ def parallel_map(
     R : ndarray of shape (n_systems, d)
         The residuals.
     steps : ndarray of int of shape (n_systems,)
-        Negative where they were not enough.
+        Number of steps; negative if they were not enough.
     """
     q, squares = packed.sum(right_sides, (len(packed.counts), bias))
     outside = without[:, np.newaxis] != np.arange(len(q))
@@ -106,7 +107,7 @@ def parallel_map(
 
 
 def points(
-    rows: Rows,
+    rows: SparkRows,
     models: Sequence[Any],
     n_folds: int,
     n_features: int | None,
@@ -115,7 +116,8 @@ def points(
 ) -> Iterator[PathPoint]:
     """Yield the solution of each model's C, fold after fold, and of all rows.
 
-    The parameters are those of ``ALSVMSpark._points``. No loss is held out: that takes sums.
+    Parameters are the same as for ``ALSVMSpark._points``. There is no held-out loss, which needs
+    sums.
     """
     from svmbench.spark.alsvm import check_folds  # which imports this module
 
@@ -125,7 +127,7 @@ def points(
         trains = [-1] if n_folds == 1 else [*range(n_folds), *([-1] if and_all else [])]
         without = np.repeat(trains, len(models))
         nu = np.tile([1.0 / (2.0 * model.C) for model in models], len(trains))
-        W, q, R, steps = parallel_map(packed, nu, without, bias)
+        W, q, R, steps = solve_systems(packed, nu, without, bias)
         passes = packed.passes
     seconds = (perf_counter() - start) / len(nu)
     for s, fold in enumerate(without):

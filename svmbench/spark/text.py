@@ -1,7 +1,7 @@
-"""LIBSVM text in Spark: on the executors lines as rows, on the driver which line is wrong.
+"""Read LIBSVM text in Spark: parse lines on the executors, and locate errors on the driver.
 
-An executor has lines without their numbers: Spark cuts files where it likes. So a line that can't
-be read comes back as it is, and the driver looks for it in the files: two more jobs, for an error.
+Spark splits files at arbitrary places, so an executor doesn't know line numbers. It returns a
+malformed line to the driver, which runs two more jobs to find the line in the files.
 """
 
 from __future__ import annotations
@@ -18,49 +18,49 @@ import scipy.sparse as sp
 
 from svmbench.base.errors import DataError
 from svmbench.base.escape import line as shown
-from svmbench.spark.rows import NO_FOLDS, Folds
+from svmbench.spark.rows import NO_FOLDS, FoldAssignment
 
-#: So much of a line stands in a sentence.
-SHOWN = 60
+#: Number of characters of a line that an error quotes.
+SHOWN_LINE_CHARS = 60
 
 
 class LineError(DataError):
-    """A line that can't be read; its text says which, by its beginning.
+    """A malformed line; the message quotes its beginning.
 
     Parameters
     ----------
     path : str
-        What Spark was asked to read.
+        The path that Spark reads.
     text : str
         The line.
     said : str
-        What is wrong with it, with the column where that is known.
+        The error, with the column if it is known.
     """
 
     def __init__(self, path: str, text: str, said: str) -> None:
         self.path, self.text, self.said = path, text, said
-        super().__init__(f"{path}, the line {shown(text, SHOWN)!r}{said}")
+        super().__init__(f"{path}, the line {shown(text, SHOWN_LINE_CHARS)!r}{said}")
 
     def __reduce__(self) -> tuple[type[LineError], tuple[str, str, str]]:
-        """Have it made anew from what it was made of, on its way from an executor."""
+        """Pickle the arguments, to send the error from an executor."""
         return LineError, (self.path, self.text, self.said)
 
 
 @dataclass(frozen=True)
 class TextRows:
-    """Lines of LIBSVM text.
+    """Reader of lines of LIBSVM text.
 
     Attributes
     ----------
     path : str
-        For sentences.
+        The path, for errors.
     folds : Folds
     n_features : int or None
-        A line with a feature beyond is refused.
+        Number of features; a higher index is an error.
     """
 
     path: str
-    folds: Folds = NO_FOLDS
+    folds: FoldAssignment = NO_FOLDS
     n_features: int | None = None
 
     def __call__(self, batch: pa.RecordBatch) -> tuple[Any, np.ndarray, np.ndarray | None]:
@@ -69,9 +69,9 @@ class TextRows:
         Raises
         ------
         LineError
-            For what :func:`svmbench.data.libsvm.parse` refuses, or a feature too many.
+            For a malformed line, or an index above `n_features`.
         """
-        from svmbench.data import libsvm  # its parser is needed for text alone
+        from svmbench.data import libsvm  # imported for text only
 
         lines = batch.column(0)
         whole = pa.ListArray.from_arrays(pa.array([0, len(lines)], pa.int32()), lines)
@@ -80,7 +80,7 @@ class TextRows:
             X = sp.csr_array((0, 0))
             return X, np.zeros(0), self.folds.of(X, None)
         try:
-            X, labels = libsvm.parse(content, "")
+            X, labels = libsvm.parse_libsvm(content, "")
         except DataError as error:
             found = re.match(r", line (\d+)", str(error))
             if found is None:
@@ -95,20 +95,20 @@ class TextRows:
         from svmbench.data import libsvm
 
         for text in filter(str.strip, lines):
-            width = libsvm.parse(text.encode())[0].shape[1]
+            width = libsvm.parse_libsvm(text.encode())[0].shape[1]
             if width > (self.n_features or 0):
                 break
-        said = f": the index {width:,} is beyond the last feature, {self.n_features:,}"
+        said = f": the index {width:,} is above the last feature, {self.n_features:,}"
         return LineError(self.path, text, said)
 
 
 def located(error: LineError) -> DataError:
-    """Return the error with the file and number of its line, as far as Spark can find them.
+    """Add the file and the line number to an error, if Spark can find the line.
 
     Parameters
     ----------
     error : LineError
-        Of the session that is active.
+        Error from the active session.
     """
     import pyspark.sql.functions as F  # noqa: N812 (the name that its documentation gives it)
     from py4j.protocol import Py4JError
@@ -120,7 +120,7 @@ def located(error: LineError) -> DataError:
     try:
         lines = spark.read.text(error.path).select("value", "_metadata.file_path")
         [(file,)] = lines.where(F.col("value") == text).agg(F.min("file_path")).collect()
-        # An address for Spark's eyes, with %20 for a space; it takes no comma, and stars for more.
+        # Spark's address has %20 for a space; it can't contain a comma, and stars are patterns.
         place = unquote(file).removeprefix("file:")
         literal = re.sub(r"([][{}*?\\])", r"\\\1", place)
         numbered = spark.sparkContext.textFile(literal).zipWithIndex()

@@ -152,7 +152,7 @@ def test_json_without_measure_is_one_sentence(
         if what == "values":
             stream.write('{"cells": [' + "{}," * files.MOST_SIGNS_JSON + "{}]}")
         elif what == "cells":
-            cells = '{"key": "k"},' * shapes.MOST_CELLS + '{"key": "k"}'
+            cells = '{"key": "k"},' * shapes.MOST_PLAN_CELLS + '{"key": "k"}'
             stream.write(f'{{"schema": 1, "cells": [{cells}]}}')
         else:
             stream.truncate(files.MOST_BYTES_JSON + 1)
@@ -175,9 +175,9 @@ def test_cells_that_share_a_key_show_its_points_within_measure(
     point = {"schema": 1, "kind": "point", "key": cell["key"], "metrics": {}, "dimensions": {}}
     with (run / "runs.jsonl").open("a") as stream:
         stream.writelines(json.dumps({**point, "point": str(i)}) + "\n" for i in range(99))
-    monkeypatch.setattr(records, "MOST_SHOWN", 10_000)
+    monkeypatch.setattr(records, "MOST_SHOWN_CELLS", 10_000)
     assert svmbench("table", run).code == 0
-    monkeypatch.setattr(records, "MOST_SHOWN", 9_999)
+    monkeypatch.setattr(records, "MOST_SHOWN_CELLS", 9_999)
     ended = svmbench("table", run)
     assert ended.code == 2
     assert "its cells and their points are 10,000, more than the 9,999" in ended.err

@@ -41,7 +41,7 @@ def test_what_a_class_is_for_is_seen():
         ("sklearn.svm.SVR", "neither a classifier nor a novelty detector"),
         ("sklearn.svm.Nothing", "there is no class"),
         ("SVC", "there is no class"),
-        ("sklearn.svm.l1_min_c", "is no estimator"),
+        ("sklearn.svm.l1_min_c", "is not an estimator"),
     ):
         with pytest.raises(SvmbenchError, match=sentence):
             adapted(path)

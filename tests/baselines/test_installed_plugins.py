@@ -99,7 +99,9 @@ def test_what_a_config_names_is_told_and_not_imported_without_trust(installed: P
     done = run(installed, "validate", "named.yaml")
     assert done.returncode == 2
     for name in ("lbfgs-l2", "bootstrap", "mcc", "steps"):
-        assert f"'{name}' is of the package theirs; --trust imports it" in done.stderr, done.stderr
+        assert (
+            f"'{name}' belongs to the package theirs; --trust allows its import" in done.stderr
+        ), done.stderr
     assert not (installed / "imported").exists()
 
 
@@ -132,5 +134,5 @@ def test_commands_that_name_a_plugin_ask_for_trust(installed: Path) -> None:
     for words in (["describe", "lbfgs-l2"], ["warmup", "lbfgs-l2"]):
         done = run(installed, *words)
         assert done.returncode == 2
-        assert "--trust imports it" in done.stderr
+        assert "--trust allows its import" in done.stderr
     assert run(installed, "describe", "lbfgs-l2", "--trust").stdout.startswith("solver")

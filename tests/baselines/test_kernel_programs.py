@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from sklearn.svm import SVC
 
 from svmbench.baselines.libsvm import Libsvm
-from svmbench.baselines.libsvm_evaluation import decision_values
+from svmbench.baselines.libsvm_evaluation import libsvm_decision_values
 from svmbench.baselines.libsvm_one_class import LibsvmOneClass
 from svmbench.baselines.scikit_learn import SVCBaseline
 from svmbench.baselines.scikit_learn_linear import SGDBaseline
@@ -92,7 +92,7 @@ def test_several_classes_are_evaluated_by_the_program_at_once(monkeypatch):
 
 def test_a_model_without_support_vectors_is_its_offset():
     function, points = KernelFunction("rbf", 1.0), np.zeros((0, 2))
-    values = decision_values(
+    values = libsvm_decision_values(
         function, points, np.zeros((1, 0)), np.array([-0.25]), np.array([0, 0]), np.eye(2)
     )
     assert values.tolist() == [[0.25], [0.25]]

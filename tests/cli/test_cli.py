@@ -25,7 +25,7 @@ from svmbench.base.errors import ConfigError
 from svmbench.cli import cli
 from svmbench.cli.fetching import Fetching
 from svmbench.cli.progress import Watcher
-from svmbench.data.many import Event, Outcome
+from svmbench.data.many import Event, FetchOutcome
 
 pytestmark = pytest.mark.usefixtures("workshop")
 
@@ -205,7 +205,7 @@ def test_fetch_says_what_it_has_and_what_it_has_not() -> None:
     assert ended.code == 1
     first, second = ended.out.splitlines()
     assert first == "breast-cancer: ready (569 × 30, scikit-learn, counts checked)"
-    assert second.startswith("covtype: not available: it is not cached and going online was ruled")
+    assert second.startswith("covtype: not available: it is not cached, and downloads are not")
     headline, where = ended.err.splitlines()
     assert headline == "1 of 2 data sets are not available:"
     assert where.startswith("  covtype: https://")
@@ -220,7 +220,7 @@ def test_a_quiet_fetch_says_only_what_went_wrong() -> None:
     assert done.code == 1
     assert done.out == ""
     assert done.err.startswith(
-        "1 of 2 data sets are not available:\n  pima: it is not cached and going online was ruled"
+        "1 of 2 data sets are not available:\n  pima: it is not cached, and downloads are not"
     )
 
 
@@ -233,7 +233,7 @@ def test_a_fetch_on_a_terminal_shows_a_bar() -> None:
         fetching.event(Event("start", "a1a"))
         fetching.event(Event("bytes", "a1a", "a1a.t", 500_000, 1_000_000))
         fetching._bar.refresh()  # type: ignore[union-attr]
-        fetching.event(Event("done", "a1a", outcome=Outcome("a1a", "prepared", facts=facts)))
+        fetching.event(Event("done", "a1a", outcome=FetchOutcome("a1a", "prepared", facts=facts)))
     shown = screen.getvalue()
     assert "a1a: a1a.t" in shown
     assert "0.5/1.0 MB" in shown

@@ -258,7 +258,7 @@ def make_old(folder: Path) -> None:
 
 
 def test_refresh_measures_what_is_older_and_keeps_it(finished: Path, tmp_path: Path) -> None:
-    place = kept.keep(finished, tmp_path / "results" / "alsvm" / "good")
+    place = kept.keep_run(finished, tmp_path / "results" / "alsvm" / "good")
     assert svmbench("refresh").out == NOTHING
     make_old(place)
     shown = svmbench("refresh", "--dry-run")

@@ -65,7 +65,7 @@ def in_pieces(text, size):
 def test_libsvm_text_is_read_exactly_as_it_is_in_memory(density, number):
     X, y = rows(density=density)
     text = libsvm_text(X, y, number)
-    whole, labels = libsvm.parse(text)
+    whole, labels = libsvm.parse_libsvm(text)
     for size in (1, 700, 10**6):
         found = list(libsvm_blocks(in_pieces(text, size), "file", None))
         X_found, y_found = together(found)
@@ -84,7 +84,7 @@ def test_rows_may_grow_longer_and_shorter():
     for order in (lines, lines[::-1]):
         text = "\n".join(order).encode() + b"\n"
         X, y = together(libsvm_blocks(in_pieces(text, 1500), "file", None))
-        whole, labels = libsvm.parse(text)
+        whole, labels = libsvm.parse_libsvm(text)
         assert_array_equal(X, whole.toarray())
         assert_array_equal(y, labels)
 
@@ -118,7 +118,7 @@ def test_whatever_the_text_both_readers_agree(text):
         except DataError as error:
             return str(error)
 
-    whole = read(lambda: libsvm.parse(content, "file"))
+    whole = read(lambda: libsvm.parse_libsvm(content, "file"))
     ended = content if content.endswith(b"\n") else content + b"\n"
     found = read(lambda: list(libsvm_blocks([ended], "file", None)))
     if isinstance(whole, str) or isinstance(found, str):
@@ -136,7 +136,7 @@ def test_whatever_the_text_both_readers_agree(text):
     [("", bytes), (".gz", gzip.compress), (".xz", lzma.compress), (".bz2", bz2.compress)],
 )
 def test_a_file_gives_the_model_that_it_gives_in_memory(tmp_path, suffix, pack, monkeypatch):
-    monkeypatch.setattr(blocks_module, "PIECE", 1000)
+    monkeypatch.setattr(blocks_module, "TEXT_PIECE_BYTES", 1000)
     X, y = rows(density=0.4)
     path = tmp_path / f"rows.txt{suffix}"
     path.write_bytes(pack(libsvm_text(X, y)))
@@ -153,7 +153,7 @@ def test_a_file_gives_the_model_that_it_gives_in_memory(tmp_path, suffix, pack, 
 @pytest.mark.parametrize("where", ["first", "last", "kind", 2])
 @pytest.mark.parametrize("words", [(-1, 1), ("no", "yes")])
 def test_tables(tmp_path, where, words, monkeypatch):
-    monkeypatch.setattr(blocks_module, "PIECE", 1000)
+    monkeypatch.setattr(blocks_module, "TEXT_PIECE_BYTES", 1000)
     X, y = rows()
     place = {"first": 0, "last": 7, "kind": 4, 2: 1}[where]
     columns = np.insert(
@@ -203,7 +203,7 @@ def said_of(path, content, **options):
 
 
 def test_bad_text_is_one_sentence_with_its_line(tmp_path, monkeypatch):
-    monkeypatch.setattr(blocks_module, "PIECE", 100)
+    monkeypatch.setattr(blocks_module, "TEXT_PIECE_BYTES", 100)
     path, good = tmp_path / "bad.txt", b"1 1:0.5 2:1\n-1 2:3\n\n# nothing\n" * 25
     for line, said in (
         (b"1 1:0.5 2:", "the value '' is not a finite number"),
@@ -216,12 +216,12 @@ def test_bad_text_is_one_sentence_with_its_line(tmp_path, monkeypatch):
     ):
         assert "line 101" in (found := said_of(path, good + line + b"\n" + good)), found
         assert said in found
-    assert "line 101, column 3: the index 3 is beyond the last feature, 2" in said_of(
+    assert "line 101, column 3: the index 3 is above the last feature, 2" in said_of(
         path, good + b"1 3:1\n", n_features=2
     )
     assert said_of(path, b"# nothing\n") == "bad.txt has no data rows"
     assert "UTF-16" in said_of(path, "1 1:1\n".encode("utf-16"))
-    monkeypatch.setattr(libsvm, "LONGEST_LINE", 500)
+    monkeypatch.setattr(libsvm, "LONGEST_LINE_BYTES", 500)
     assert "a line of more than" in said_of(path, good + b"1 " * 400)
 
 
@@ -234,7 +234,7 @@ def test_a_file_that_is_cut_off_is_told(tmp_path):
     assert "can't be read" in said_of(tmp_path / "cut.bz2", b"no bz2 at all")
     path = parquet(tmp_path / "whole.parquet", X, y)
     cut = path.read_bytes()[: path.stat().st_size // 2]
-    assert "cut.parquet is no whole Parquet file" in said_of(tmp_path / "cut.parquet", cut)
+    assert "cut.parquet is not a complete Parquet file" in said_of(tmp_path / "cut.parquet", cut)
     with pytest.raises(DataError, match="no such file"):
         data.open_blocks(tmp_path / "missing.txt")
     with pytest.raises(DataError, match="no regular file"):
@@ -242,7 +242,7 @@ def test_a_file_that_is_cut_off_is_told(tmp_path):
 
 
 def test_bad_tables_are_one_sentence_with_their_line(tmp_path, monkeypatch):
-    monkeypatch.setattr(blocks_module, "PIECE", 100)
+    monkeypatch.setattr(blocks_module, "TEXT_PIECE_BYTES", 100)
     path, good = tmp_path / "bad.csv", b"0.5,1,a\n2,3,b\n" * 20
     for line, said in (
         (b"1,x,a", "line 41, column 2: 'x' is not a finite number"),
@@ -270,7 +270,7 @@ def test_bad_parquet_is_one_sentence(tmp_path):
     with pytest.raises(DataError, match=r"row 8, column 'label': the value is missing"):
         list(data.open_blocks(path))
     path = parquet(path, X[:, :1], y, word=np.array(["a"] * 500))
-    with pytest.raises(DataError, match=r"column 'word': string is no type of number"):
+    with pytest.raises(DataError, match=r"column 'word': string is not a numeric type"):
         list(data.open_blocks(path))
     with pytest.raises(DataError, match=r"no column 'labels' .*did you mean 'label'"):
         list(data.open_blocks(path, label_column="labels"))
@@ -295,7 +295,7 @@ def test_a_third_label_is_told_with_where_it_is(tmp_path):
 
 @pytest.mark.parametrize("ending", ["txt", "csv", "parquet"])
 def test_memory_does_not_grow_with_the_file(tmp_path, ending, monkeypatch):
-    monkeypatch.setattr(blocks_module, "PIECE", 1 << 18)
+    monkeypatch.setattr(blocks_module, "TEXT_PIECE_BYTES", 1 << 18)
     X, y = rows(400, 60)
     path = tmp_path / f"rows.{ending}"
     peaks = []

@@ -43,8 +43,8 @@ def test_describe_says_everything_that_can_be_printed():
         ("glass", "derivation", "Left out: column 1."),
         ("a9a", "files", "a9a (sha256 known)"),
         ("covtype", "files", "md5 of the official file known"),
-        ("cod-rna", "files", "unverified until its first fetch"),
-        ("cod-rna-train", "files", "sha256 known of the mirror's copy alone, since"),
+        ("cod-rna", "files", "unverified until the first fetch"),
+        ("cod-rna-train", "files", "sha256 known for the mirror's copy only, since"),
         ("separable", "derivation", "Made by separable(n_samples = 20000, seed = 0)."),
     ],
 )
@@ -73,9 +73,9 @@ def test_list_rows_have_one_row_a_set(tmp_path):
 
 
 def test_check_name():
-    data.check_name("ijcnn1+test[:90000]")
+    data.check_dataset_name("ijcnn1+test[:90000]")
     with pytest.raises(UnknownNameError):
-        data.check_name("ijcnn2")
+        data.check_dataset_name("ijcnn2")
 
 
 # ---------------------------------------------------------------- kinds of files
@@ -137,7 +137,7 @@ def test_images_and_labels_in_files_of_their_own(use_registry, tmp_path, monkeyp
 def test_images_and_labels_that_do_not_fit_together(use_registry, tmp_path, monkeypatch):
     put(tmp_path, monkeypatch, img=idx(IMAGES), lab=idx(np.array([7, 5])))
     use_registry(entry_text(IDX.partition(', { name = "img.t')[0], reading='format = "idx"'))
-    with pytest.raises(DataError, match="some: 3 images and 2 labels do not fit together"):
+    with pytest.raises(DataError, match="some: 3 images don't match 2 labels"):
         data.load("some")
 
 

@@ -58,8 +58,8 @@ def server():
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch):
-    monkeypatch.setattr(download, "READ_TIMEOUT", 0.5)
-    monkeypatch.setattr(download, "PAUSE", 0.01)
+    monkeypatch.setattr(download, "READ_TIMEOUT_S", 0.5)
+    monkeypatch.setattr(download, "RETRY_PAUSE_S", 0.01)
 
 
 def nothing_cached():
@@ -144,8 +144,8 @@ def test_a_run_never_goes_beyond_its_mirror(use_registry, tmp_path, server):
     with pytest.raises(DataUnavailableError) as raised:
         data.ensure("tiny", mirror=str(tmp_path / "mirror"))
     assert str(raised.value) == (
-        "tiny: the mirror has no tiny.svm; get it with 'svmbench fetch tiny' where the internet is "
-        f"({server.url}/tiny.svm)"
+        "tiny: the mirror has no tiny.svm; run 'svmbench fetch tiny' on a machine with internet"
+        f" access ({server.url}/tiny.svm)"
     )
     assert data.why_unavailable("tiny", mirror=str(tmp_path / "mirror")) == str(raised.value)
     assert server.seen == []
@@ -164,7 +164,7 @@ def test_offline_is_a_sentence_and_no_wait(use_registry, monkeypatch):
         data.ensure("tiny", official=True)
     assert sum(waited) < 10
     monkeypatch.setenv("SVMBENCH_OFFLINE", "1")
-    with pytest.raises(DataUnavailableError, match="tiny: it is not cached and going online was"):
+    with pytest.raises(DataUnavailableError, match="tiny: it is not cached, and downloads are"):
         data.ensure("tiny")
 
 
@@ -179,8 +179,8 @@ def test_packets_that_vanish_are_waited_for_twice(use_registry, monkeypatch):
     monkeypatch.setattr(requests, "get", vanish)
     with pytest.raises(DataUnavailableError, match="the server did not answer in time"):
         data.ensure("tiny")
-    assert asked == [(download.CONNECT_TIMEOUT, download.READ_TIMEOUT)] * 2
-    assert download.CONNECT_TIMEOUT <= 5
+    assert asked == [(download.CONNECT_TIMEOUT_S, download.READ_TIMEOUT_S)] * 2
+    assert download.CONNECT_TIMEOUT_S <= 5
 
 
 def test_a_refused_connection_is_a_sentence(use_registry):
@@ -275,7 +275,9 @@ def test_a_shown_address_keeps_what_is_not_secret():
 
 def test_a_mirror_url_without_the_file(use_registry, server):
     use_registry(registry_text(url="https://example.org/tiny.svm"))
-    with pytest.raises(DataUnavailableError, match=r"the mirror has no tiny\.svm; get it with"):
+    with pytest.raises(
+        DataUnavailableError, match=r"the mirror has no tiny\.svm; run 'svmbench fetch"
+    ):
         data.ensure("tiny", mirror=server.url)
 
 
@@ -355,7 +357,7 @@ def test_a_500_for_ever_is_a_sentence(use_registry, server):
     use_registry(registry_text(url=f"{server.url}/tiny.svm"))
     with pytest.raises(DataUnavailableError, match=r"the server answered 500 .*/tiny.svm\)"):
         data.ensure("tiny")
-    assert len(server.seen) == download.ATTEMPTS
+    assert len(server.seen) == download.MOST_ATTEMPTS
     assert nothing_cached()
 
 
@@ -370,7 +372,7 @@ def test_a_stalled_connection_ends_and_is_resumed(use_registry, server):
 def test_wrong_bytes_are_refused_and_fetched_anew_next_time(use_registry, server):
     server.files["/tiny.svm"] = TEXT.replace(b"3:7", b"3:8", 1)
     use_registry(registry_text(url=f"{server.url}/tiny.svm"))
-    with pytest.raises(DataError, match=r"tiny.svm has the sha256 .* is expected: the file is"):
+    with pytest.raises(DataError, match=r"tiny.svm has the sha256 .* instead of .*: the file is"):
         data.ensure("tiny")
     assert nothing_cached()
     server.files["/tiny.svm"] = TEXT
@@ -425,7 +427,7 @@ def test_an_unverified_file_is_recorded_at_its_first_fetch_and_binding_then(use_
 def test_an_unverified_file_whose_counts_differ_leaves_nothing(use_registry, server):
     server.files["/tiny.svm"] = TEXT[: TEXT.rindex(b"\n", 0, -1) + 1]
     use_registry(registry_text(url=f"{server.url}/tiny.svm", sha=""))
-    with pytest.raises(DataError, match=r"tiny: n_samples is 299 where 300 is expected; counts is"):
+    with pytest.raises(DataError, match=r"tiny: n_samples is 299 instead of 300; counts is"):
         data.ensure("tiny")
     assert nothing_cached()
     assert not (paths.cache_dir() / "first-fetch-hashes.json").exists()

@@ -41,9 +41,9 @@ from svmbench.data import (
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch):
-    monkeypatch.setattr(download, "READ_TIMEOUT", 2.0)
-    monkeypatch.setattr(download, "PAUSE", 0.01)
-    monkeypatch.setattr(download, "ATTEMPTS", 2)
+    monkeypatch.setattr(download, "READ_TIMEOUT_S", 2.0)
+    monkeypatch.setattr(download, "RETRY_PAUSE_S", 0.01)
+    monkeypatch.setattr(download, "MOST_ATTEMPTS", 2)
 
 
 @pytest.fixture
@@ -168,7 +168,7 @@ def test_a_body_without_end_is_cut_off(serve, tmp_path):
         while True:
             handler.wfile.write(bytes(1 << 16))
 
-    with pytest.raises(DataUnavailableError, match="more than the 1,000,000 bytes"):
+    with pytest.raises(DataUnavailableError, match="more than the allowed 1,000,000 bytes"):
         download.download(serve(endless) + "/x", tmp_path / "in", max_bytes=1_000_000)
     assert [place.suffix for place in (tmp_path / "in").iterdir()] == [".lock"]
 
@@ -182,13 +182,13 @@ def test_a_body_that_announces_nothing_may_have_its_ceiling_and_no_byte_more(ser
     url = serve(long) + "/x"
     found = download.download(url, tmp_path / "fits", max_bytes=100_000)
     assert found.place.read_bytes() == bytes(100_000)
-    with pytest.raises(DataUnavailableError, match="more than the 99,999 bytes"):
+    with pytest.raises(DataUnavailableError, match="more than the allowed 99,999 bytes"):
         download.download(url, tmp_path / "does-not", max_bytes=99_999)
 
 
 def test_a_body_that_announces_too_much_is_not_begun(serve, tmp_path):
     url = serve(body(b"abc", str(10**12))) + "/x"
-    with pytest.raises(DataUnavailableError, match="more than the 1,000,000 bytes"):
+    with pytest.raises(DataUnavailableError, match="more than the allowed 1,000,000 bytes"):
         download.download(url, tmp_path, max_bytes=1_000_000)
 
 
@@ -201,8 +201,8 @@ def test_a_length_that_is_no_number_is_not_believed(serve, tmp_path, length):
 
 @pytest.mark.parametrize("where", ["head", "body"])
 def test_bytes_that_trickle_are_not_waited_for(serve, tmp_path, monkeypatch, where):
-    monkeypatch.setattr(download, "HEAD_TIMEOUT", 0.6)
-    monkeypatch.setattr(download, "PACE_AFTER", 0.6)
+    monkeypatch.setattr(download, "HEAD_TIMEOUT_S", 0.6)
+    monkeypatch.setattr(download, "PACE_CHECK_AFTER_S", 0.6)
     over = threading.Event()
 
     served: list[int] = []
@@ -226,8 +226,8 @@ def test_bytes_that_trickle_are_not_waited_for(serve, tmp_path, monkeypatch, whe
 
 
 def test_a_transfer_ends_at_its_deadline(serve, tmp_path, monkeypatch):
-    monkeypatch.setattr(download, "DEADLINE", -1.0)
-    with pytest.raises(DataUnavailableError, match="was not over after"):
+    monkeypatch.setattr(download, "TRANSFER_TIMEOUT_S", -1.0)
+    with pytest.raises(DataUnavailableError, match="was not complete after"):
         download.download(serve(body(TEXT)) + "/x", tmp_path)
 
 
@@ -262,9 +262,9 @@ def test_an_archive_that_unpacks_to_far_more_than_it_is_ends_early(kind, monkeyp
         return bounded(watched(), name, most)
 
     monkeypatch.setattr(archives, "_bounded", counting)
-    monkeypatch.setattr(archives, "ALWAYS_ALLOWED", 4 << 20)
-    monkeypatch.setattr(archives, "HIGHEST_RATIO", 10)
-    with pytest.raises(DataError, match=r"holds more than the .* bytes that it may have"):
+    monkeypatch.setattr(archives, "BYTES_ALLOWED_AT_ANY_RATIO", 4 << 20)
+    monkeypatch.setattr(archives, "HIGHEST_UNPACKING_RATIO", 10)
+    with pytest.raises(DataError, match=r"holds more than the allowed .* bytes"):
         archives.decompressed(bomb, f"x.{kind}", "inside" if kind == "zip" else None)
     assert produced <= max(4 << 20, 10 * len(bomb)) + (8 << 20)
 
@@ -282,7 +282,7 @@ def test_an_entry_states_how_much_its_file_may_hold(use_registry, tmp_path):
     (tmp_path / "mirror").mkdir()
     (tmp_path / "mirror" / "tiny.svm.gz").write_bytes(gzip.compress(TEXT))
     use_registry(registry_text(more=f", max_bytes = {len(TEXT) - 1}"))
-    with pytest.raises(DataError, match=f"more than the {len(TEXT) - 1:,} bytes"):
+    with pytest.raises(DataError, match=f"more than the allowed {len(TEXT) - 1:,} bytes"):
         data.ensure("tiny", mirror=str(tmp_path / "mirror"))
     use_registry(registry_text(more=f", max_bytes = {len(TEXT)}"))
     assert data.ensure("tiny", mirror=str(tmp_path / "mirror"))["n_samples"] == 300
@@ -335,7 +335,7 @@ def test_a_byte_that_changed_is_noticed(use_registry, tmp_path, monkeypatch, lar
     folder = prepared(use_registry, tmp_path)
     monkeypatch.setattr(store, "_hashed", set())
     if large:
-        monkeypatch.setattr(store, "ALWAYS_HASHED", 0)
+        monkeypatch.setattr(store, "MOST_BYTES_HASHED_AT_OPENING", 0)
     before = np.array(data.load("tiny").X)
     for name in ("X.npy", "y.npy"):
         content = bytearray((folder / name).read_bytes())
@@ -353,7 +353,7 @@ def test_a_large_set_is_hashed_once_in_a_process_and_not_by_workers(
     use_registry, tmp_path, monkeypatch
 ):
     prepared(use_registry, tmp_path)
-    monkeypatch.setattr(store, "ALWAYS_HASHED", 0)
+    monkeypatch.setattr(store, "MOST_BYTES_HASHED_AT_OPENING", 0)
     monkeypatch.setattr(store, "_hashed", set())
     identity, calls = store._identity, []
     monkeypatch.setattr(store, "_identity", lambda *args: calls.append(1) or identity(*args))
@@ -404,7 +404,7 @@ def test_a_damaged_list_of_hashes_is_begun_again(use_registry, tmp_path, content
     if content.startswith(b'{"'):
         data.ensure("tiny", mirror=str(tmp_path / "mirror"))
     else:
-        with pytest.warns(UserWarning, match=r"hashes\.json was damaged and is begun again"):
+        with pytest.warns(UserWarning, match=r"hashes\.json was damaged and is written again"):
             data.ensure("tiny", mirror=str(tmp_path / "mirror"))
     assert json.loads(place.read_text()) == {"mirror:tiny.svm": SHA}
 
@@ -466,7 +466,7 @@ def cpu_seconds(function):
 def test_a_long_word_of_digits_is_read_in_proportion_to_its_length(line):
     def refused(length):
         with pytest.raises(DataError, match="line 1"):
-            libsvm.parse(line % (b"1" * length))
+            libsvm.parse_libsvm(line % (b"1" * length))
 
     refused(10)
     assert cpu_seconds(lambda: refused(400_000)) < 1.5
@@ -474,14 +474,14 @@ def test_a_long_word_of_digits_is_read_in_proportion_to_its_length(line):
 
 def test_as_many_classes_as_rows_take_no_longer():
     n = 60_000
-    part = derive.Part(np.ones((n, 1)), np.arange(float(n)))
+    part = derive.LabelledRows(np.ones((n, 1)), np.arange(float(n)))
 
     def describe():
         derived = derive.derive("x", part, None, entries.Derivation())
         return prepare.described(derived, {"sha256": ""})
 
     assert cpu_seconds(describe) < 2.0
-    with pytest.raises(DataError, match="too many to look for a pair"):
+    with pytest.raises(DataError, match="too many to search for a pair"):
         derive.derive("x", part, None, entries.Derivation(select_pair_of=2))
 
 
@@ -511,32 +511,32 @@ def test_a_label_that_is_a_sentence_is_refused(tmp_path, reader):
         place.write_text("1,a\n" * 20 + "2," + "x" * length + "\n")
         return list(data.open_blocks(place)) if reader == "blocks" else data.load_file(place)
 
-    assert read(derive.LONGEST_LABEL)
-    with pytest.raises(DataError, match="a label of 201 characters, more than the 200 of one"):
-        read(derive.LONGEST_LABEL + 1)
+    assert read(derive.LONGEST_LABEL_CHARS)
+    with pytest.raises(DataError, match="a label has 201 characters, but at most 200 are allowed"):
+        read(derive.LONGEST_LABEL_CHARS + 1)
 
 
 def test_a_table_has_no_end_of_columns(monkeypatch):
-    monkeypatch.setattr(tables, "MOST_COLUMNS", 100)
+    monkeypatch.setattr(tables, "MOST_TABLE_COLUMNS", 100)
     for separator in (",", "whitespace"):
         sign = {"whitespace": " "}.get(separator, separator)
         reading = entries.Reading(format="table", separator=separator, skip_lines=1)
         for number in (100, 101):
             content = ("x\n\n" + sign.join(["1"] * number) + "\n").encode()
             if number == 100:
-                assert tables.read(content, "x.csv", reading).shape == (1, 100)
+                assert tables.read_table(content, "x.csv", reading).shape == (1, 100)
             else:
-                with pytest.raises(DataError, match="has 101 columns, more than the 100"):
-                    tables.read(content, "x.csv", reading)
-                with pytest.raises(DataError, match="has 101 columns, more than the 100"):
+                with pytest.raises(DataError, match="has 101 columns; a table may have 100"):
+                    tables.read_table(content, "x.csv", reading)
+                with pytest.raises(DataError, match="has 101 columns; a table may have 100"):
                     next(text_blocks.table_blocks([content[3:]], "x.csv", None, reading))
 
 
 @pytest.mark.parametrize("reader", ["whole", "blocks"])
 @pytest.mark.parametrize("ending", ["csv", "svm"])
 def test_a_line_has_a_greatest_length(tmp_path, monkeypatch, reader, ending):
-    monkeypatch.setattr(libsvm, "LONGEST_LINE", 100)
-    monkeypatch.setattr("svmbench.data.blocks.PIECE", 64)
+    monkeypatch.setattr(libsvm, "LONGEST_LINE_BYTES", 100)
+    monkeypatch.setattr("svmbench.data.blocks.TEXT_PIECE_BYTES", 64)
     place = tmp_path / f"x.{ending}"
     few, values = (b"1,2,-1\n", b"1,2,") if ending == "csv" else (b"-1 2:1\n", b"1 2:")
 
@@ -551,8 +551,8 @@ def test_a_line_has_a_greatest_length(tmp_path, monkeypatch, reader, ending):
 
 
 def test_a_line_ends_at_a_carriage_return_too(monkeypatch):
-    monkeypatch.setattr(libsvm, "LONGEST_LINE", 100)
-    assert len(libsvm.parse(b"1 1:1\r" * 50, "x")[1]) == 50
+    monkeypatch.setattr(libsvm, "LONGEST_LINE_BYTES", 100)
+    assert len(libsvm.parse_libsvm(b"1 1:1\r" * 50, "x")[1]) == 50
 
 
 def test_a_long_line_that_is_read_slowly_takes_little_memory():
@@ -573,7 +573,7 @@ def test_columns_are_read_all_at_once(monkeypatch):
     monkeypatch.setattr(tables.pd, "to_numeric", lambda *a, **k: calls.append(1) or whole(*a, **k))
     content = "\n".join([",".join(map(str, range(300))) + ",a"] * 3).encode()
     reading = entries.Reading(format="table")
-    ((X, _),) = tables.samples([tables.read(content, "x", reading)], ["x"], reading)
+    ((X, _),) = tables.samples([tables.read_table(content, "x", reading)], ["x"], reading)
     assert (np.arange(300) == X).all()
     assert len(calls) == 1
 
@@ -582,8 +582,8 @@ def test_words_that_would_fill_the_memory_one_hot_are_refused(monkeypatch):
     monkeypatch.setattr(tables, "MOST_DENSE_BYTES", 1 << 10)
     text = "\n".join(f"w{i % 90},{'ab'[i % 2]}" for i in range(900)).encode()
     reading = entries.Reading(format="table", encode={"1": "one-hot"})
-    frame = tables.read(text, "x.csv", reading)
-    with pytest.raises(DataError, match="90 different words in so many rows would take more than"):
+    frame = tables.read_table(text, "x.csv", reading)
+    with pytest.raises(DataError, match="90 different words would take more than"):
         tables.samples([frame], ["x.csv"], reading)
 
 
@@ -608,10 +608,10 @@ def test_features_are_left_out_of_as_many_as_an_entry_says(tmp_path):
 def test_narrow_rows_that_are_nearly_empty_are_kept_sparse(monkeypatch):
     monkeypatch.setattr(derive, "MOST_DENSE_BYTES", 1 << 16)
     text = b"1 64:1\n" + b"0\n1\n" * 2_000
-    X, labels = libsvm.parse(text)
-    found = derive.derive("x", derive.Part(X, labels), None, entries.Derivation())
+    X, labels = libsvm.parse_libsvm(text)
+    found = derive.derive("x", derive.LabelledRows(X, labels), None, entries.Derivation())
     assert sp.issparse(found.X)
-    full = derive.Part(np.ones((4_000, 64)), labels[:4_000])
+    full = derive.LabelledRows(np.ones((4_000, 64)), labels[:4_000])
     assert not sp.issparse(derive.derive("x", full, None, entries.Derivation()).X)
 
 
@@ -715,5 +715,5 @@ def test_two_files_that_nothing_tells_apart_have_to_be_the_same(tmp_path, monkey
     if same:
         assert data.load("mine", mirror=mirror).X.ravel().tolist() == [1, 2]
     else:
-        with pytest.raises(DataError, match=r"one/data.csv and .*two/data.csv are not the same"):
+        with pytest.raises(DataError, match=r"one/data.csv and .*two/data.csv differ"):
             data.load("mine", mirror=mirror)

@@ -21,7 +21,7 @@ FUZZ = int(os.environ.get("SVMBENCH_FUZZ", "0")) or 1_000
 
 
 def test_rows_labels_and_written_zeros():
-    X, y = libsvm.parse(b"+1 1:0.5 3:-2e1\n-1 2:0 4:7 \n1\n")
+    X, y = libsvm.parse_libsvm(b"+1 1:0.5 3:-2e1\n-1 2:0 4:7 \n1\n")
     assert X.shape == (3, 4)
     np.testing.assert_array_equal(X.toarray(), [[0.5, 0, -20, 0], [0, 0, 0, 7], [0, 0, 0, 0]])
     np.testing.assert_array_equal(y, [1, -1, 1])
@@ -42,7 +42,7 @@ def test_rows_labels_and_written_zeros():
     ],
 )
 def test_line_ends_blanks_comments_and_a_byte_order_mark_change_nothing(text):
-    X, y = libsvm.parse(text)
+    X, y = libsvm.parse_libsvm(text)
     np.testing.assert_array_equal(X.toarray(), [[1, 0], [0, 2]])
     np.testing.assert_array_equal(y, [1, -1])
 
@@ -66,28 +66,28 @@ def test_line_ends_blanks_comments_and_a_byte_order_mark_change_nothing(text):
         (b"1 4294967296:1\n", "f, line 1, column 3: the index '4294967296' is not in 1 …"),
         (b"1 " + b"9" * 400 + b":1\n", "f, line 1, column 3: the index '9999"),
         (b"1 2:1 1:1\n", "f, line 1, column 7: the index 1 after 2 is not ascending"),
-        (b"1 2:1 2:1\n", "f, line 1, column 7: the index 2 is there twice"),
+        (b"1 2:1 2:1\n", "f, line 1, column 7: the index 2 occurs twice"),
         (b"1 1:1\nyes 1:1\n", "f, line 2, column 1: the label 'yes' is not a finite number"),
         (b"nan 1:1\n", "f, line 1, column 1: the label 'nan' is not a finite number"),
         (b"label f1 f2\n1 1:1\n", r"the label 'label' is not a finite number \(a header\?"),
         (b"1 1:1\n1:1 2:1\n", "f, line 2, column 1: the row has no label; it begins with '1:1'"),
         (b"1 qid:3 1:1\n", "f, line 1, column 3: 'qid:3' is not of the form index:value"),
-        (b"1 1:1\n\x00\n", "f, line 2: a zero byte; this is no text file"),
+        (b"1 1:1\n\x00\n", "f, line 2: a zero byte; this is not a text file"),
         ("1 1:1\n".encode("utf-16"), "f is not encoded as UTF-8"),
         (b"\xe9t\xe9 1:1\n", "line 1, column 1: the label"),
     ],
 )
 def test_what_is_wrong_is_said_with_line_and_column(text, said):
     with pytest.raises(DataError, match=said):
-        libsvm.parse(text, "f")
+        libsvm.parse_libsvm(text, "f")
 
 
 def test_indices_out_of_order_are_sorted_on_request():
-    X, _ = libsvm.parse(b"1 3:3 1:1\n-1 2:2\n", sort_indices=True)
+    X, _ = libsvm.parse_libsvm(b"1 3:3 1:1\n-1 2:2\n", sort_indices=True)
     np.testing.assert_array_equal(X.toarray(), [[1, 0, 3], [0, 2, 0]])
     assert X.has_sorted_indices
-    with pytest.raises(DataError, match="the index 3 is there twice"):
-        libsvm.parse(b"1 3:3 1:1 3:4\n", sort_indices=True)
+    with pytest.raises(DataError, match="the index 3 occurs twice"):
+        libsvm.parse_libsvm(b"1 3:3 1:1 3:4\n", sort_indices=True)
 
 
 def test_the_slow_pass_agrees_with_the_fast_one():
@@ -135,7 +135,7 @@ def _reference(line: str) -> tuple[float, dict[int, float]] | None:
 def _parsed(content: bytes):
     """Return what the parser returns, or its sentence, which must name the file."""
     try:
-        return libsvm.parse(content, "f")
+        return libsvm.parse_libsvm(content, "f")
     except DataError as error:
         sentence = str(error)
     assert re.match(r"f(,| is | has )", sentence), sentence
@@ -232,7 +232,7 @@ def test_there_are_mirror_files_to_compare():
 @pytest.mark.parametrize("place", LIBSVM_FILES, ids=lambda place: place.name)
 def test_agrees_with_scikit_learn_on_every_mirror_file(place):
     content = archives.decompressed(place.read_bytes(), place.name)
-    X, y = libsvm.parse(content, place.name)
+    X, y = libsvm.parse_libsvm(content, place.name)
     theirs, labels = load_svmlight_file(io.BytesIO(content), zero_based=False)
     theirs.eliminate_zeros()
     np.testing.assert_array_equal(y, labels)

@@ -122,7 +122,7 @@ def test_author_files_of_the_nested_cv_paper(cache, mirror):
         ("sonar", "sonar"),
     ):
         (place,) = mirror.rglob(f"paperA_author_files/{theirs}")
-        X, labels = libsvm.parse(place.read_bytes(), theirs)
+        X, labels = libsvm.parse_libsvm(place.read_bytes(), theirs)
         held = data.load(name)
         np.testing.assert_allclose(held.X, X.toarray(), rtol=0, atol=1e-12)
         order = np.unique(labels)

@@ -46,7 +46,7 @@ def test_of_two_classes_the_positive_one_is_normal_by_default():
     ("normal", "sentence"),
     [
         (("11",), "digits has no class '11'; its classes are 0, 1, 2"),
-        (tuple("0123456789"), "digits: every class is normal, and none is left to be abnormal"),
+        (tuple("0123456789"), "digits: every class is normal; at least one must be abnormal"),
     ],
 )
 def test_what_can_not_be_is_one_sentence(digits, normal, sentence):

@@ -16,7 +16,7 @@ from svmbench.base import paths
 from svmbench.base.errors import DataError
 from svmbench.data import derive as derivation
 from svmbench.data import prepare, store
-from svmbench.data.derive import Part, derive
+from svmbench.data.derive import LabelledRows, derive
 from svmbench.data.entries import Derivation, Novelty
 
 TRAIN = b"1 1:1 3:2\n2 2:5\n7 1:4\n2 1:6 2:7\n"
@@ -111,7 +111,7 @@ def test_parts_are_joined_in_order(use_registry, monkeypatch, tmp_path):
 def test_derivation_steps():
     held = derive(
         "some",
-        Part(np.array([[1.0, 0, 2], [0, 5, 0], [4, 0, 0]]), np.array([1.0, 2, 7])),
+        LabelledRows(np.array([[1.0, 0, 2], [0, 5, 0], [4, 0, 0]]), np.array([1.0, 2, 7])),
         None,
         Derivation(select=("1", "2"), drop_features=(2,), positive=("1",)),
     )
@@ -121,7 +121,7 @@ def test_derivation_steps():
 
 
 def part(labels):
-    return Part(np.arange(len(labels), dtype=float).reshape(-1, 1), np.array(labels))
+    return LabelledRows(np.arange(len(labels), dtype=float).reshape(-1, 1), np.array(labels))
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_derivations_that_can_not_be(what, said):
 
 
 def test_a_class_of_the_test_part_alone():
-    with pytest.raises(DataError, match="the test part has the class '7' alone"):
+    with pytest.raises(DataError, match="only the test part has the class '7'"):
         derive("d", part([0, 1, 2]), part([7]), Derivation())
 
 
@@ -225,7 +225,9 @@ def test_a_damaged_cache_is_noticed_and_prepared_again(use_registry, monkeypatch
     else:
         (folder / "meta.json").write_text("{")
     assert data.status("some") == "mirror"
-    with pytest.warns(UserWarning, match="some: the prepared copy was damaged and is made again"):
+    with pytest.warns(
+        UserWarning, match="some: the prepared copy was damaged and is prepared again"
+    ):
         held = data.load("some")
     assert held.sha256 == before
     np.testing.assert_array_equal(held.y, [0, 1, 2, 1])
@@ -251,9 +253,9 @@ def test_another_derivation_is_another_place(use_registry, monkeypatch, tmp_path
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"counts": "[2, 1, 1]"}, r"counts is \[1, 2, 1\] where \[2, 1, 1\] is expected"),
-        ({"n": 5, "counts": "[1, 2, 2]"}, "n_samples is 4 where 5 is expected; counts is"),
-        ({"more": "density = 0.9"}, "density is 0.5 where 0.9 is expected"),
+        ({"counts": "[2, 1, 1]"}, r"counts is \[1, 2, 1\] instead of \[2, 1, 1\]"),
+        ({"n": 5, "counts": "[1, 2, 2]"}, "n_samples is 4 instead of 5; counts is"),
+        ({"more": "density = 0.9"}, "density is 0.5 instead of 0.9"),
         ({"more": "test_counts = [0, 2, 0]"}, "test_counts is"),
         ({"test": False, "more": "reading = { sort_indices = true }"}, ""),
     ],
@@ -273,7 +275,7 @@ def test_counts_are_checked_before_anything_is_kept(
 def test_more_features_than_expected_are_refused(use_registry, monkeypatch, tmp_path):
     write_set(use_registry, monkeypatch, tmp_path)
     (tmp_path / "files" / "some.t").write_bytes(b"1 9:1\n2 1:1\n")
-    with pytest.raises(DataError, match=r"some\.t has the index 9 where 3 features are expected"):
+    with pytest.raises(DataError, match=r"some\.t has the index 9 but 3 features are expected"):
         data.load("some")
 
 
@@ -325,7 +327,7 @@ def test_a_second_call_does_nothing(use_registry, monkeypatch, tmp_path):
     write_set(use_registry, monkeypatch, tmp_path)
     data.ensure("some")
     monkeypatch.delenv("SVMBENCH_MIRROR")
-    monkeypatch.setattr(prepare, "read", None)  # would fail if it were called
+    monkeypatch.setattr(prepare, "read_entry_files", None)  # would fail if it were called
     assert data.ensure("some")["n_samples"] == 4
     assert data.load("some").X.shape == (4, 3)
 

@@ -66,7 +66,7 @@ def test_a_difference_to_a_paper_has_its_reason():
     for name in data.names():
         one = data.entry(name)
         for paper, said in one.papers.items():
-            if card.differences(one, said):
+            if card.printed_differences(one, said):
                 explained += 1
                 assert said.why, (name, paper)
     assert explained > 5  # svmguide3's features, planning-relax's rows …
@@ -106,13 +106,13 @@ def test_names_with_parts_and_rows(name, base, with_test, start, stop):
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("a9a[6414]", "is no data set name"),
-        ("a9a[:6414", "is no data set name"),
+        ("a9a[6414]", "is not the name of a data set"),
+        ("a9a[:6414", "is not the name of a data set"),
         ("a9a[:0]", "has 32,561 rows"),
         ("a9a[:99999]", "has 32,561 rows"),
         ("a9a[5:5]", "has 32,561 rows"),
         ("iris+test", "iris has no test part"),
-        ("iris+train", "is no data set name"),
+        ("iris+train", "is not the name of a data set"),
     ],
 )
 def test_names_that_mean_nothing(name, said):
@@ -125,7 +125,7 @@ def test_names_that_mean_nothing(name, said):
     [
         ("n_samples = 3", "n_samples = 4", "counts add up to 3, not to n_samples = 4"),
         ("n_samples = 3", "n_sample = 3", "n_sample"),
-        ('task = "binary"', 'task = "multiclass"', "does not fit 2 class counts"),
+        ('task = "binary"', 'task = "multiclass"', "doesn't match 2 class counts"),
         ("files", "builtin = 'linear'\nfiles", "either files or a builtin"),
         ('origin = "here"', 'origin = "there"', "origin 'there' is not in"),
         ('origin = "here"', 'based_on = "big"', "based on the unknown entry 'big'"),
@@ -134,7 +134,7 @@ def test_names_that_mean_nothing(name, said):
             '"tiny.svm", sha256 = ["xyz"]',
             "not a sha256 in lower-case hexadecimal",
         ),
-        ('"tiny.svm"', '"tiny.svm", part = "test"', "do not fit together"),
+        ('"tiny.svm"', '"tiny.svm", part = "test"', "the files of part 'test' don't match"),
         ("n_features = 2", "n_features = ", "Invalid value"),
     ],
 )
@@ -207,7 +207,7 @@ def test_a_file_of_ones_own_adds_entries(use_registry, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (TINY, "own.toml: tiny: is registered already"),
+        (TINY, "own.toml: tiny: is already registered"),
         (OWN.replace('licence = "none"\n', ""), "mine: licence: the key 'licence' is missing"),
         ("[mine", "own.toml: Expected"),
         (None, "SVMBENCH_DATASETS: .*own.toml can't be read: No such file"),
@@ -233,7 +233,7 @@ def test_entries_have_no_end_of_values_from_each_other(shared, tmp_path, monkeyp
     monkeypatch.setenv("SVMBENCH_DATASETS", str(place))
     with pytest.raises(ConfigError) as caught:
         registry.registry()
-    assert "more than 100,000 values, those that entries have from others" in str(caught.value)
+    assert "more than 100,000 values, inherited values included" in str(caught.value)
     assert "heir-" in caught.value.problems[-1]
 
 
@@ -243,8 +243,8 @@ def test_mistakes_without_end_are_not_all_told(tmp_path, monkeypatch):
     monkeypatch.setenv("SVMBENCH_DATASETS", str(place))
     with pytest.raises(ConfigError) as caught:
         registry.registry()
-    assert len(caught.value.problems) < 2 * registry.MOST_PROBLEMS
-    assert "from here on are not looked at" in caught.value.problems[-1]
+    assert len(caught.value.problems) < 2 * registry.MOST_REPORTED_PROBLEMS
+    assert "the remaining entries were not checked" in caught.value.problems[-1]
 
 
 def test_a_home_that_is_not_known_is_a_sentence(monkeypatch):

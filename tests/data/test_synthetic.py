@@ -156,7 +156,7 @@ def test_what_would_be_too_large_is_not_begun(builtin, parameters, monkeypatch):
 
 @pytest.mark.parametrize("wrong", [0, -1, 10.5, float("inf"), "10", True, None])
 def test_a_count_is_a_whole_number(wrong):
-    with pytest.raises(ValueError, match="n_positive should be a whole number of at least 1"):
+    with pytest.raises(ValueError, match="n_positive must be a whole number of at least 1"):
         synthetic.refuse_large({**ROWS_OF_TWO_CLASSES, "n_positive": wrong})
 
 

@@ -22,7 +22,7 @@ FUZZ = int(os.environ.get("SVMBENCH_FUZZ", "0")) or 300
 def parse(text, **reading):
     how = Reading(format="table", **reading)
     content = text if isinstance(text, bytes) else text.encode()
-    return tables.samples([tables.read(content, "f", how)], ["f"], how)[0]
+    return tables.samples([tables.read_table(content, "f", how)], ["f"], how)[0]
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_encodings():
 
 def test_words_are_numbered_over_all_files_together():
     how = Reading(format="table", encode={"1": "alphabetical"})
-    frames = [tables.read(text, "f", how) for text in (b"b,0\nc,1\n", b"a,0\n")]
+    frames = [tables.read_table(text, "f", how) for text in (b"b,0\nc,1\n", b"a,0\n")]
     train, test = tables.samples(frames, ["f", "g"], how)
     np.testing.assert_array_equal(train[0].ravel(), [1, 2])
     np.testing.assert_array_equal(test[0].ravel(), [0])
@@ -67,7 +67,7 @@ def test_words_are_numbered_over_all_files_together():
 
 def test_the_mean_is_the_training_files():
     how = Reading(format="table", missing="?", incomplete="mean")
-    frames = [tables.read(text, "f", how) for text in (b"1,0\n?,1\n3,0\n", b"?,0\n9,1\n")]
+    frames = [tables.read_table(text, "f", how) for text in (b"1,0\n?,1\n3,0\n", b"?,0\n9,1\n")]
     train, test = tables.samples(frames, ["f", "g"], how)
     np.testing.assert_array_equal(train[0].ravel(), [1, 2, 3])
     np.testing.assert_array_equal(test[0].ravel(), [2, 9])
@@ -89,7 +89,7 @@ def test_the_mean_is_the_training_files():
         ("1,2,a\n3,?,b\n", {"missing": "?"}, "f, line 2, column 2: the value is missing"),
         ("1,2,a\n3,4,\n", {}, "f, line 2: the label is missing"),
         ("x,y,z\n1,2,a\n", {}, r"line 1, column 1: 'x' is not a finite .*\(a header taken for"),
-        ("x,x,z\n1,2,a\n", {"header": True}, "the header has the column 'x' twice"),
+        ("x,x,z\n1,2,a\n", {"header": True}, "the header names the column 'x' twice"),
         ("x,kind\n1,a\n", {"header": True, "label": "knd"}, "no column 'knd' .*mean 'kind'"),
         ("1,2,a\n", {"label": 7}, r"f has no column 7 \(it has 3\)"),
         ("1,a\n", {"drop": [1]}, "f: no column is left for features"),
@@ -154,7 +154,7 @@ def idx_bytes(array):
 def test_idx_arrays():
     for shape in ((5,), (3, 2), (2, 3, 4)):
         array = np.arange(np.prod(shape)).reshape(shape)
-        np.testing.assert_array_equal(idx.read(idx_bytes(array), "f"), array)
+        np.testing.assert_array_equal(idx.read_idx(idx_bytes(array), "f"), array)
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ def test_idx_arrays():
         (b"\0\0\x08\x00", "f is cut off in its header"),
         (
             idx_bytes(np.zeros((3, 2)))[:-1],
-            r"f has 5 bytes of data where its .*\(3 × 2\)",
+            r"f has 5 bytes of data, but its .*\(3 × 2\)",
         ),
         (idx_bytes(np.zeros((3, 2))) + b"x", "f has 7 bytes of data"),
         (b"\0\0\x08\x03" + b"\xff" * 12, "f has 0 bytes of data"),
@@ -174,7 +174,7 @@ def test_idx_arrays():
 )
 def test_idx_files_that_are_wrong(content, said):
     with pytest.raises(DataError, match=said):
-        idx.read(content, "f")
+        idx.read_idx(content, "f")
 
 
 @settings(max_examples=FUZZ, deadline=None)
@@ -182,7 +182,7 @@ def test_idx_files_that_are_wrong(content, said):
 def test_fuzz_idx(content, right_start):
     content = (b"\0\0\x08" if right_start else b"") + content
     try:
-        array = idx.read(content, "f")
+        array = idx.read_idx(content, "f")
     except DataError as error:
         assert str(error).startswith("f ")  # noqa: PT017 (a sentence is one of two right answers)
     else:
@@ -221,7 +221,7 @@ def test_a_users_file_that_changed_is_read_again(tmp_path):
     [
         ("my.svm", b"1 1:1\n1 2:2\n", {}, "my.svm has one class only: 1"),
         ("my.csv", b"1,a\n", {}, "my.csv has one class only: a"),
-        ("my.svm", b"1\n-1\n", {}, "my.svm has labels and no features"),
+        ("my.svm", b"1\n-1\n", {}, "my.svm has labels but no features"),
         ("my.csv", b"x,kind\n1,a\n", {"label_column": "kid"}, "did you mean 'kind'"),
         ("my.csv.xz", b"1,a\n", {}, "my.csv.xz can't be uncompressed"),
         ("my.csv", b"1,a\n2,b\n", {"positive": ("c",)}, "my.csv has no class 'c'; its classes are"),

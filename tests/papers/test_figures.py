@@ -228,7 +228,7 @@ def pack_records(root: Path) -> None:
     """Make kept results of the runs below a folder."""
     for records in sorted(root.rglob("runs.jsonl")):
         (records.parent / PACKED).unlink(missing_ok=True)
-        packed = kept.pack(result_lines(records.parent))
+        packed = kept.pack_records(result_lines(records.parent))
         records.with_name(PACKED).write_bytes(packed)
         records.unlink()
 

@@ -58,21 +58,30 @@ def rows() -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.parametrize(
     ("entry", "said"),
     [
-        ({"program": "svm-train {train}"}, "'program' has no {model}, where the file of the model"),
-        ({"program": "svm-trian"}, "has no {train}.*known by a word: svm-train, liblinear-train"),
+        (
+            {"program": "svm-train {train}"},
+            "'program' needs the placeholder {model} for the file of the model",
+        ),
+        (
+            {"program": "svm-trian"},
+            "the placeholder {train}.*known programs: svm-train, liblinear-train",
+        ),
         ({"program": "a {train} {model} 'x"}, "can't be split into words: no closing quotation"),
-        ({"program": "{train} {model}"}, "a program is named outright"),
-        ({"program": "a {train} {model} > x"}, "handed to no shell, and '>' would be a word"),
-        ({"program": "a {train} {model} 'x && y'"}, "handed to no shell"),
-        ({"program": "a {train} {model} {output}"}, r"can't have \{output\}, which only"),
-        ({"program": "a {train} {model}", "predict": "b {test} {model}"}, "has no {output}"),
+        ({"program": "{train} {model}"}, "must begin with the name of a program"),
+        ({"program": "a {train} {model} > x"}, "runs without a shell, so it can't contain '>'"),
+        ({"program": "a {train} {model} 'x && y'"}, "runs without a shell"),
+        ({"program": "a {train} {model} {output}"}, r"can't contain \{output\}, which only"),
+        (
+            {"program": "a {train} {model}", "predict": "b {test} {model}"},
+            "the placeholder {output}",
+        ),
         ({"program": 3}, "'program' is a command in one line of text"),
         ({"program": "svm-train", "name": "csvc"}, "a name, a class or a program, not several"),
-        ({"predict": "b {test} {model} {output}"}, "'program' names no program"),
+        ({"predict": "b {test} {model} {output}"}, "'program' is empty; it must name a program"),
         ({"program": "a {train} {model} {C}", "params": {"c": 1}}, "has no parameter 'c'"),
         ({"program": "a {train} {model} {C}"}, "nothing gives a value for {C}"),
-        ({"name": "a {train}"}, "has no {model}"),
-        ({"name": "a{train}{model}"}, "a program is named outright"),
+        ({"name": "a {train}"}, "the placeholder {model}"),
+        ({"name": "a{train}{model}"}, "must begin with the name of a program"),
         ({"program": "svm-train", "lable": "x"}, "'lable'.*did you mean 'label'"),
     ],
 )
@@ -85,21 +94,21 @@ def test_what_a_config_can_not_say(tmp_path: Path, entry: dict[str, Any], said: 
 def test_a_name_that_is_none_is_a_sentence() -> None:
     ended = svmbench("time", "breast-cancer", "--solver", "alsvm", "--vs", "x{train}")
     assert ended.code == 2
-    assert "x{train}: 'program' begins with a place to be filled in" in ended.err
+    assert "x{train}: 'program' begins with a placeholder" in ended.err
 
 
 def test_commands_are_words_and_make_their_name_again() -> None:
     made = templates.commands(
         "'/a b/pro\"gram' -c {C} 'two words {gamma}' {train} {model}", "p {test} {model} {output}"
     )
-    assert templates.read(made.name) == made
+    assert templates.read_template(made.name) == made
     assert templates.is_program(made.name)
     assert made.parameters == ("C", "gamma")
-    filled = templates.fill(made.train, {"C": "2", "gamma": "{train}", "train": "/x y/'z"})
+    filled = templates.fill_template(made.train, {"C": "2", "gamma": "{train}", "train": "/x y/'z"})
     assert filled == ['/a b/pro"gram', "-c", "2", "two words {train}", "/x y/'z", "{model}"]
     for word in templates.SHIPPED:
         shipped = templates.commands(word)
-        assert templates.read(shipped.name) == shipped
+        assert templates.read_template(shipped.name) == shipped
         assert shipped.program == word
 
 
@@ -128,8 +137,8 @@ def test_without_trust_nothing_is_run(tmp_path: Path) -> None:
     for words in (["validate", config], ["run", config, "--output", tmp_path / "out"]):
         ended = svmbench(*words)
         assert ended.code == 2
-        assert "own is a program of somebody's; --trust lets a run start it" in ended.err
-    with pytest.raises(ConfigError, match="--trust lets a run start it"):
+        assert "own is an external program; a run starts it only with --trust" in ended.err
+    with pytest.raises(ConfigError, match="a run starts it only with --trust"):
         package.run(str(config), output=tmp_path / "out")
     for words in (["validate", config], ["run", config, "--dry-run"]):
         ended = svmbench(*words, "--trust")
@@ -139,7 +148,7 @@ def test_without_trust_nothing_is_run(tmp_path: Path) -> None:
     assert ended.code == 3
     assert touched.exists()
     reason = cells_of(tmp_path / "out")["own"]["reason"]
-    assert reason == "own ended well and wrote nothing to {model}"
+    assert reason == "own ended without an error but didn't write {model}"
 
 
 # Files.
@@ -150,7 +159,7 @@ def test_rows_are_written_with_every_digit(tmp_path: Path, rows: Any) -> None:
     X[3] = 0.0
     labels = np.arange(40) - 3
     for each in (X, sp.csr_array(X)):
-        programs.write_rows(tmp_path / "rows", each, labels)
+        programs.write_libsvm_rows(tmp_path / "rows", each, labels)
         back, written = load_svmlight_file(str(tmp_path / "rows"), n_features=5)
         assert np.array_equal(back.toarray(), X)
         assert np.array_equal(written, labels)
@@ -311,15 +320,24 @@ def test_what_a_program_prints_does_not_hold_it_up(here: Path, rows: Any) -> Non
 # What goes wrong, each a sentence and a failed cell.
 
 WRONG = {
-    "absent": ("absent {train} {model}", "there is no program 'absent' here (PATH is searched)"),
+    "absent": (
+        "absent {train} {model}",
+        "the program 'absent' is not installed (it is not in PATH)",
+    ),
     "fails": (
         "go-wrong fails {train} {model}",
         "go-wrong ended with exit code 3: �[31mno room left�[0m",
     ),
-    "dies": ("go-wrong dies {train} {model}", "go-wrong died of SIGSEGV, and said nothing"),
-    "silent": ("go-wrong nothing {train} {model}", "go-wrong ended well and wrote nothing"),
-    "other": ("go-wrong other {train} {model}", "a model of no known format"),
-    "damaged": ("go-wrong damaged {train} {model}", "its model begins as LIBSVM writes one"),
+    "dies": ("go-wrong dies {train} {model}", "go-wrong was killed by SIGSEGV, without output"),
+    "silent": (
+        "go-wrong nothing {train} {model}",
+        "go-wrong ended without an error but didn't write",
+    ),
+    "other": ("go-wrong other {train} {model}", "a model in an unknown format"),
+    "damaged": (
+        "go-wrong damaged {train} {model}",
+        "its model in the format of LIBSVM can't be read",
+    ),
     "forks": ("go-wrong forks {train} {model}", "go-wrong ended and left a process running"),
     "hoards": ("go-wrong hoards {train} {model}", "needed more than the limit of 1 GiB of memory"),
     "hangs": ("go-wrong hangs {train} {model}", "stopped after 8 s"),
@@ -329,8 +347,8 @@ WRONG = {
 }
 WRONG_PREDICTIONS = {
     "few": "predict-wrong wrote 59 predictions for 60 rows",
-    "words": "predict-wrong wrote no number in line 2 of its predictions: 'yes'",
-    "empty": "predict-wrong ended well and wrote nothing to {output}",
+    "words": "predict-wrong wrote 'yes', not a number, in line 2 of its predictions",
+    "empty": "predict-wrong ended without an error but didn't write {output}",
     "nan": "predict-wrong wrote NaN among its predictions",
 }
 

@@ -91,7 +91,7 @@ def test_a_crossing_is_marked_where_both_curves_are(tmp_path, monkeypatch):
             [tuple(line.get_xydata()[0]) for line in axes.lines if line.get_markersize() == 11],
         ),
     )
-    assert plots.draw(read_run(folder), curves_of(folder, "fig2"), endings=("svg",))
+    assert plots.draw_plot(read_run(folder), curves_of(folder, "fig2"), endings=("svg",))
     assert seen == [(["crossing at 640"], list(crossed[0]))] * 2
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from svmbench.papers import papers
-from svmbench.report.published import Printed, has_table, lookup, numbers
+from svmbench.report.published import PrintedNumber, has_table, lookup, numbers
 
 OURS = {
     "covertype": "covtype",
@@ -13,7 +13,7 @@ OURS = {
 
 
 @pytest.mark.parametrize("row", numbers("alsvm"), ids=lambda r: f"{r.table}-{r.dataset}-{r.solver}")
-def test_every_number_of_alsvm_is_found_under_the_suites_names(row: Printed):
+def test_every_number_of_alsvm_is_found_under_the_suites_names(row: PrintedNumber):
     found = lookup(
         "alsvm",
         row.table,

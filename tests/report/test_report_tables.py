@@ -241,7 +241,7 @@ def test_what_was_measured_nowhere_stands_in_the_first_row_of_its_kind(tmp_path)
 
 
 def test_an_undefined_score_is_said_and_left_out_of_the_mean(tmp_path):
-    reason = "all test rows are of one class, 1"
+    reason = "all test rows belong to one class, 1"
     without = {"metrics": {"train_time_s": 1.0}, "undefined": {"auc_pct": reason}}
     with_it = {"metrics": {"train_time_s": 1.0, "auc_pct": 90.0}}
     cells = [runs.planned("cv", "a9a", s, f) for s in ("alsvm", "pegasos") for f in (0, 1)]

@@ -10,7 +10,7 @@ import pytest
 from synthetic_runs import planned, record, write_run
 
 from svmbench.report.records import read_run
-from svmbench.schema.record import LONGEST_NAME, SCHEMA, parse
+from svmbench.schema.record import LONGEST_RECORD_NAME, SCHEMA, parse_record
 
 #: What each form lacks or has beside today's fields, oldest first.
 FORMS: dict[str, tuple[set[str], dict[str, Any]]] = {
@@ -33,7 +33,7 @@ def test_a_record_of_each_form_is_read(tmp_path: Path, form: str) -> None:
     cell = planned("cv", "a9a", "alsvm", **swept)
     line = {**record(cell, {"train_time_s": 0.5, "accuracy_pct": 84.0}), **more}
     line = {name: value for name, value in line.items() if name not in without}
-    assert parse(json.dumps(line).encode()) == line
+    assert parse_record(json.dumps(line).encode()) == line
     (found,) = read_run(write_run(tmp_path / "run", [cell], [line])).cells
     assert found.dimensions == {"rows": 500}
     assert found.metrics["accuracy_pct"] == 84.0
@@ -41,14 +41,17 @@ def test_a_record_of_each_form_is_read(tmp_path: Path, form: str) -> None:
 
 def test_a_record_of_a_version_to_come_is_passed_over() -> None:
     line = record(planned("cv", "a9a", "alsvm"), {"accuracy_pct": 84.0})
-    assert parse(json.dumps(line).encode()) is not None
-    assert parse(json.dumps({**line, "schema": SCHEMA + 1}).encode()) is None
+    assert parse_record(json.dumps(line).encode()) is not None
+    assert parse_record(json.dumps({**line, "schema": SCHEMA + 1}).encode()) is None
     del line["schema"]
-    assert parse(json.dumps(line).encode()) is None
+    assert parse_record(json.dumps(line).encode()) is None
 
 
 def test_a_name_is_no_longer_than_it_may_be() -> None:
     """Looked at in lines of any length that could hold one."""
-    line = record(planned("cv", "a9a", "a" * LONGEST_NAME), {"accuracy_pct": 84.0})
-    assert parse(json.dumps(line).encode()) is not None
-    assert parse(json.dumps({**line, "solver": "a" * (LONGEST_NAME + 1)}).encode()) is None
+    line = record(planned("cv", "a9a", "a" * LONGEST_RECORD_NAME), {"accuracy_pct": 84.0})
+    assert parse_record(json.dumps(line).encode()) is not None
+    assert (
+        parse_record(json.dumps({**line, "solver": "a" * (LONGEST_RECORD_NAME + 1)}).encode())
+        is None
+    )

@@ -73,8 +73,8 @@ def test_several_classes_as_scikit_learn_counts() -> None:
     )
     assert got["n_support_vectors"] == len(model.support_)
     assert undefined == {
-        "auc_pct": "there is no positive one among 4 classes",
-        "log_loss": "one decision value cannot order 4 classes",
+        "auc_pct": "none of 4 classes is the positive one",
+        "log_loss": "one decision value can't order 4 classes",
     }
 
 
@@ -90,7 +90,7 @@ def test_novelty_detectors_as_scikit_learn_counts(model: Any) -> None:
     assert got["auc_pct"] > 80.0
     assert got["recall_pct"] == pytest.approx(100 * metrics.recall_score(y, predicted))
     assert got["f1_pct"] == pytest.approx(100 * metrics.f1_score(y, predicted))
-    assert undefined["log_loss"] == "a calibration needs the training rows with their labels"
+    assert undefined["log_loss"] == "calibration needs the training rows with their labels"
     if isinstance(model, OneClassSVM):
         assert got["n_support_vectors"] == len(model.support_)
     else:
@@ -122,7 +122,7 @@ def test_a_tie_is_half_in_order_and_zero_is_positive() -> None:
 def test_one_class_alone_leaves_undefined_what_needs_both() -> None:
     got, undefined = values([1, 1], [1.0, -1.0], ALL[:6])
     assert undefined == {
-        "auc_pct": "all test rows are of one class, 1",
+        "auc_pct": "all test rows belong to one class, 1",
         "balanced_accuracy_pct": "the class -1 has no test rows",
     }
     assert got["recall_pct"] == 50.0
@@ -130,7 +130,7 @@ def test_one_class_alone_leaves_undefined_what_needs_both() -> None:
     got, undefined = values([-1, -1], [-1.0, -1.0], ALL[:6])
     assert got == {"accuracy_pct": 100.0}
     assert undefined == {
-        "auc_pct": "all test rows are of one class, -1",
+        "auc_pct": "all test rows belong to one class, -1",
         "balanced_accuracy_pct": "the class 1 has no test rows",
         "f1_pct": "the class 1 has no test rows and is predicted for none",
         "precision_pct": "the class 1 is predicted for no row",
@@ -208,13 +208,13 @@ def test_log_loss_of_a_model_that_has_seen_another_class_is_undefined() -> None:
     _, undefined = evaluate(["log-loss"], model, X, [0, 0, 1, 2], training=(X, [0, 0, 1, 1]))
     assert undefined == {"log_loss": "the model has never seen the class 2"}
     _, undefined = evaluate(["log-loss"], model, X, [0, 0, 1, 1])
-    assert undefined == {"log_loss": "a calibration needs the training rows with their labels"}
+    assert undefined == {"log_loss": "calibration needs the training rows with their labels"}
     _, undefined = evaluate(["log-loss"], model, X, [0, 0, 1, 1], training=(X[:2], [0, 0]))
-    assert undefined == {"log_loss": "a calibration needs training rows of two classes"}
+    assert undefined == {"log_loss": "calibration needs training rows of two classes"}
 
 
 def test_a_plan_can_carry_what_a_report_needs() -> None:
-    described = scores.describe(["accuracy", "log-loss"])
+    described = scores.describe_scores(["accuracy", "log-loss"])
     assert json.loads(json.dumps(described)) == described
     assert described["accuracy_pct"] == {
         "caption": "accuracy (%)",
@@ -238,14 +238,14 @@ def test_every_score_is_declared_whole(one: Score) -> None:
 
 def test_a_misspelt_score_is_named_with_the_nearest() -> None:
     with pytest.raises(UnknownNameError, match="unknown score 'acu'; did you mean 'auc'"):
-        scores.describe(["acu"])
+        scores.describe_scores(["acu"])
 
 
 def test_a_metric_says_its_unit() -> None:
     declare = scores.score(
         "misses", metric="misses", caption="", unit="%", better="lower", tolerance=None
     )
-    with pytest.raises(ValueError, match="a metric in % ends in '_pct'"):
+    with pytest.raises(ValueError, match="a metric in % must end in '_pct'"):
         declare(lambda _: 0.0)
     assert "misses" not in SCORES
 

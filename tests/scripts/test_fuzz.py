@@ -215,8 +215,8 @@ BROKEN: dict[str, tuple[str, Any, str]] = {
     "toml": ("svmbench.data.registry._parsed", unguarded_toml, "internal"),
     "artifact": ("svmbench.report.kinds.decision.read_arrays", unguarded_arrays, "internal"),
     "baseline": ("svmbench.report.sides._check_kept", lambda *_: None, "internal"),
-    "environment": ("svmbench.report.shapes.read_json", unguarded_json, "internal"),
-    "idx": ("svmbench.data.idx.read", read_as_is, "internal"),
+    "environment": ("svmbench.report.shapes.read_checked_json", unguarded_json, "internal"),
+    "idx": ("svmbench.data.idx.read_idx", read_as_is, "internal"),
     "records": ("svmbench.schema.record._is_well_typed", lambda _: True, "internal"),
     "plan": ("svmbench.report.shapes.mismatch", lambda *_: "", "internal"),
 }

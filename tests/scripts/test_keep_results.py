@@ -70,7 +70,7 @@ def test_a_finished_run_replaces_what_was_kept(run: Path, keep_results: ModuleTy
     assert {path.name for path in folder.iterdir()} == made | {"runs.jsonl.xz"}
     for name in made:
         assert (folder / name).read_bytes() == (run / name).read_bytes(), name
-    assert kept.differences(folder) == []
+    assert kept.rebuild_differences(folder) == []
     # Kept records are read like those of a run.
     assert compare(read_side(run), read_side(folder)).changes == ()
     assert keep_results.keep(run, "another").name == "another"
@@ -89,7 +89,7 @@ def test_what_is_kept_is_what_tables_need(run: Path, keep_results: ModuleType) -
     packed = (keep_results.keep(run) / "runs.jsonl.xz").read_bytes()
     found = [json.loads(line) for line in lzma.decompress(packed).decode().splitlines()]
     assert found == [result, newer, *lines[1:]]
-    assert packed == kept.pack(found)
+    assert packed == kept.pack_records(found)
     assert (keep_results.keep(run) / "runs.jsonl.xz").read_bytes() == packed
 
 
@@ -137,7 +137,7 @@ def test_pictures_of_another_matplotlib_are_not_compared_and_this_is_said(
     assert kept.drawn_by(svg)
     other = svg.replace(f"Matplotlib v{kept.drawn_by(svg)}".encode(), b"Matplotlib v1.0")
     (folder / "times.svg").write_bytes(other.replace(b"#404040", b"#404041"))
-    assert kept.differences(folder) == []
+    assert kept.rebuild_differences(folder) == []
     assert load_script("rebuild_results").main(["--check", str(folder)]) == 0
     said = capsys.readouterr().out
     assert said == f"{folder}: SVGs by matplotlib 1.0 are not compared\nnothing differs\n"
@@ -145,18 +145,18 @@ def test_pictures_of_another_matplotlib_are_not_compared_and_this_is_said(
 
 def test_a_folder_without_records_is_marked_once(tmp_path: Path) -> None:
     (tmp_path / "tables.md").write_text("# A title\n\nConfig `x`.\n\n## A table\n")
-    (found,) = kept.differences(tmp_path)
+    (found,) = kept.rebuild_differences(tmp_path)
     assert found.endswith("tables.md: not marked: records not kept")
-    assert kept.rebuild(tmp_path) == [found]
+    assert kept.rebuild_folder(tmp_path) == [found]
     text = (tmp_path / "tables.md").read_text()
     assert text == f"# A title\n\n{kept.NOT_KEPT}\n\nConfig `x`.\n\n## A table\n"
-    assert kept.rebuild(tmp_path) == []
+    assert kept.rebuild_folder(tmp_path) == []
     assert (tmp_path / "tables.md").read_text() == text
 
 
 @pytest.mark.parametrize(
     ("name", "content"),
-    [("runs.jsonl.xz", b"no xz"), ("runs.jsonl.xz", kept.pack([{"a": 1}])[:-9])],
+    [("runs.jsonl.xz", b"no xz"), ("runs.jsonl.xz", kept.pack_records([{"a": 1}])[:-9])],
 )
 def test_damaged_kept_records_are_one_sentence(tmp_path: Path, name: str, content: bytes) -> None:
     runs.alsvm_run(tmp_path)
@@ -172,7 +172,7 @@ def test_packed_records_that_would_fill_the_memory_are_refused(
     cells = [runs.planned("cv", "a9a", "alsvm")]
     folder = runs.write_run(tmp_path, cells, [])
     (folder / "runs.jsonl").unlink()
-    (folder / "runs.jsonl.xz").write_bytes(kept.pack([{"a": "x" * 5000}]))
+    (folder / "runs.jsonl.xz").write_bytes(kept.pack_records([{"a": "x" * 5000}]))
     with monkeypatch.context() as patch:
         patch.setattr(newest, "MOST_BYTES", 4000)
         with pytest.raises(ResultsError, match=r"runs\.jsonl\.xz: it holds more than 4,000 bytes"):
@@ -190,7 +190,7 @@ def test_what_could_not_be_read_back_is_not_kept(
 ) -> None:
     """Exactly what can be packed can be read: a limit that just holds, and one less."""
     lines = list(records.result_lines(run))
-    packed = kept.pack(lines)
+    packed = kept.pack_records(lines)
     size = {"MOST_BYTES": len(lzma.decompress(packed)), "MOST_LINES": len(lines)}[limit]
     monkeypatch.setattr(newest, limit, size)
     assert keep_results.keep(run).is_dir()
@@ -206,7 +206,7 @@ def test_unpacked_records_of_any_size_are_read_back(tmp_path: Path) -> None:
     made = [runs.record(cell, {"train_time_s": 0.1}, reason="x" * 4000) for cell in cells]
     folder = runs.write_run(tmp_path, cells, made)
     before = read_run(folder).cells
-    (folder / "runs.jsonl.xz").write_bytes(kept.pack(records.result_lines(folder)))
+    (folder / "runs.jsonl.xz").write_bytes(kept.pack_records(records.result_lines(folder)))
     (folder / "runs.jsonl").unlink()
     assert read_run(folder).cells == before
     assert len(before) == 400

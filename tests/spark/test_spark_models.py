@@ -199,15 +199,15 @@ def refused(spark, folder: Path):
     hole = X.copy()
     hole[7, 2] = np.nan
     yield three, ALSVMSpark().fit, "third beside"
-    yield three, L2SVMSpark().fit, "there are more labels than two, 0, 1, 2 among them"
+    yield three, L2SVMSpark().fit, "there are more than two labels, for example 0, 1, 2"
     yield framed(spark, hole, y), L2SVMSpark().fit, "there are NaN or infinite values"
     yield framed(spark, hole, y), ALSVMSpark().fit, "there are NaN or infinite values"
     yield good.where("label = 1"), ALSVMSpark().fit, "the data has one class only"
     yield good.where("label = 1"), L2SVMSpark().fit, "the data has one class only: 1"
     yield good.where("label = 7"), ALSVMSpark().fit, "there are no rows"
     yield good.where("label = 7"), L2SVMSpark().fit, "there are no rows"
-    yield good, ALSVMSpark(n_features=4).fit, "there is a feature 5, beyond the last, 4"
-    yield good, L2SVMSpark(n_features=4).fit, "there is a feature 5, beyond the last, 4"
+    yield good, ALSVMSpark(n_features=4).fit, "the index 5 is above the last feature, 4"
+    yield good, L2SVMSpark(n_features=4).fit, "the index 5 is above the last feature, 4"
     yield good, ALSVMSpark(label="y").fit, "there is no column 'y'; there are features, label"
     yield good, ALSVMSpark(features="label").fit, "is of type double, not of vectors"
     yield [1], lambda data: ALSVMSpark().search(data, [1.0]), "must be a Spark DataFrame or a path"
@@ -227,7 +227,7 @@ def refused(spark, folder: Path):
     wide = folder / "wide.svm"
     wide.write_text("1 1:2\n\n1 1:3\n-1 2:1 7:3\n")
     for solver in (ALSVMSpark(n_features=5), L2SVMSpark(n_features=5)):
-        yield wide, solver.fit, f"{wide}, line 4: the index 7 is beyond the last feature, 5"
+        yield wide, solver.fit, f"{wide}, line 4: the index 7 is above the last feature, 5"
 
 
 def test_what_can_t_be_used_is_one_sentence(spark, tmp_path: Path):

@@ -18,16 +18,16 @@ beyond.need(package="pyarrow", install="pip install 'svmbench[spark]'")
 import pyarrow as pa  # noqa: E402
 
 from svmbench.core.linear.statistics import Statistics  # noqa: E402
-from svmbench.spark.l2svm import Point, curvature, losses  # noqa: E402
-from svmbench.spark.packed import Block  # noqa: E402
-from svmbench.spark.passes import Folded, Merge, Refusal  # noqa: E402
+from svmbench.spark.l2svm import PassArguments, curvature, losses  # noqa: E402
+from svmbench.spark.packed import PackedBlock  # noqa: E402
 from svmbench.spark.rows import (  # noqa: E402
-    Folds,
+    FoldAssignment,
     VectorRows,
     folds_by_content,
     matrix,
 )
 from svmbench.spark.text import TextRows  # noqa: E402
+from svmbench.spark.tree_aggregate import Folded, Merge, Refusal  # noqa: E402
 
 
 class Counter:
@@ -128,10 +128,12 @@ def test_sparse_batches_are_added_together_and_widths_may_differ():
         added.append(len(block[1]))
         return found.update(*block)
 
-    partition = Folded(TextRows("a", Folds(2)), lambda: Statistics(2), add, visits)
+    partition = Folded(TextRows("a", FoldAssignment(2)), lambda: Statistics(2), add, visits)
     (result,) = partition(iter(batches))
     found = pickle.loads(result.column(0)[0].as_py())
-    X, y, folds = TextRows("a", Folds(2))(pa.RecordBatch.from_arrays([pa.array(lines)], ["value"]))
+    X, y, folds = TextRows("a", FoldAssignment(2))(
+        pa.RecordBatch.from_arrays([pa.array(lines)], ["value"])
+    )
     whole = Statistics(2).update(X, y, folds)
     assert_array_equal(found.sums(1.0).A, whole.sums(1.0).A)
     assert_array_equal(found.counts, whole.counts)
@@ -174,7 +176,7 @@ GOOD = vectors([[1.0, 2.0], [3.0, 4.0]])
         (
             VectorRows(),
             batch(vectors([(3, [3], [1.0])]), [0]),
-            "a vector has a feature 4, beyond the last, 3",
+            "a vector has the feature 4, above the last, 3",
         ),
         (VectorRows(), batch(vectors([[1.0, np.nan]]), [0]), "there are NaN or infinite values"),
         (
@@ -190,17 +192,17 @@ GOOD = vectors([[1.0, 2.0], [3.0, 4.0]])
         ),
         (VectorRows(), batch(GOOD, [np.nan, 1]), "the label nan is a third"),
         (
-            VectorRows(Folds(2, given=True)),
+            VectorRows(FoldAssignment(2, given=True)),
             batch(GOOD, [0, 1], [0, 2]),
             "a row has the fold 2, not one of 0 … 1",
         ),
         (
-            VectorRows(Folds(2, given=True)),
+            VectorRows(FoldAssignment(2, given=True)),
             batch(GOOD, [0, 1], [0.5, 1]),
             "a row has the fold 0.5, not one of 0 … 1",
         ),
         (
-            VectorRows(Folds(2, given=True)),
+            VectorRows(FoldAssignment(2, given=True)),
             batch(GOOD, [0, 1], [None, 1]),
             "a row has the fold nan, not one of 0 … 1",
         ),
@@ -229,7 +231,7 @@ def test_a_feature_beyond_the_number_that_was_given():
     )
     (result,) = partition(iter([batch(GOOD, [0, 1])]))
     refusal = pickle.loads(result.column(0)[0].as_py())
-    assert refusal.reason == "there is a feature 2, beyond the last, 1"
+    assert refusal.reason == "the index 2 is above the last feature, 1"
 
 
 @pytest.mark.parametrize("bias", [0.0, 2.0])
@@ -242,10 +244,10 @@ def test_the_squared_hinge_s_passes_sum_up_what_its_definition_says(form, bias):
     slack = np.maximum(0.0, 1.0 - y * (Z @ w))
     active = slack > 0.0
     assert 5 < active.sum() < 35
-    block = Block(form(X), y, None)
-    found = losses(block, Point(w[np.newaxis], bias))
+    block = PackedBlock(form(X), y, None)
+    found = losses(block, PassArguments(w[np.newaxis], bias))
     assert_allclose(found, [slack @ slack, *(y * slack) @ Z], rtol=1e-12)
-    found = curvature(block, Point(np.stack([w, v]), bias))
+    found = curvature(block, PassArguments(np.stack([w, v]), bias))
     assert_allclose(found, Z[active].T @ (Z[active] @ v), rtol=1e-12)
 
 

@@ -16,7 +16,7 @@ from runs import COMMAND
 
 import svmbench
 from svmbench.base.errors import MissingPackageError
-from svmbench.spark.session import ended_by, packed, require_spark
+from svmbench.spark.session import ended_by, package_archive, require_spark
 
 
 def test_without_pyspark(monkeypatch):
@@ -35,7 +35,7 @@ def test_without_java(monkeypatch, tmp_path: Path):
     with pytest.raises(MissingPackageError) as caught:
         require_spark()
     assert str(caught.value) == (
-        "Spark needs a Java runtime, and there is no java on the path: install "
+        "Spark needs a Java runtime, and java is not in PATH: install "
         "openjdk-17-jre-headless (Debian, Ubuntu) or another JRE of version 17 or later"
     )
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "jre"))
@@ -49,7 +49,7 @@ def test_without_java(monkeypatch, tmp_path: Path):
 
 
 def test_the_archive_for_executors_can_be_imported():
-    archive = packed()
+    archive = package_archive()
     script = "import svmbench, svmbench.spark; print(svmbench.__file__, svmbench.__version__)"
     script += "; from svmbench.spark import ALSVMSpark; print(ALSVMSpark.__module__)"
     done = subprocess.run(
@@ -109,5 +109,5 @@ def test_what_java_says_is_cut_to_its_reason():
         "Job aborted due to stage failure: Task 3 failed 4 times: Traceback (most recent call "
         'last):\n  File "a.py", line 3, in f\nMemoryError: no room\n\n\tat org.apache.spark\n'
     )
-    assert str(ended_by(RuntimeError(told))) == "Spark gave up: MemoryError: no room"
-    assert str(ended_by(RuntimeError("Executor lost.\n\tat x"))) == "Spark gave up: Executor lost."
+    assert str(ended_by(RuntimeError(told))) == "Spark failed: MemoryError: no room"
+    assert str(ended_by(RuntimeError("Executor lost.\n\tat x"))) == "Spark failed: Executor lost."

@@ -25,7 +25,7 @@ from svmbench.experiment.settings.values import (
     Sizes,
     Sweep,
 )
-from svmbench.schema.specs import FILE_NAME, LONGEST_NAME, PlotSpec, TableSpec
+from svmbench.schema.specs import FILE_NAME, LONGEST_SPEC_NAME, PlotSpec, TableSpec
 
 
 def _any_block() -> Any:
@@ -46,7 +46,7 @@ else:
 _KNOWN = set(protocols())
 
 # It becomes a part of a folder's name.
-ProfileName = Annotated[str, Field(pattern=FILE_NAME, max_length=LONGEST_NAME)]
+ProfileName = Annotated[str, Field(pattern=FILE_NAME, max_length=LONGEST_SPEC_NAME)]
 
 #: Profiles of a config.
 MOST_PROFILES = 50

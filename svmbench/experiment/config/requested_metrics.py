@@ -13,7 +13,7 @@ from svmbench.experiment.config.yaml_source import Place
 from svmbench.experiment.protocols import protocols
 from svmbench.experiment.settings.blocks import Block, TrainingBlock
 from svmbench.schema import scores
-from svmbench.schema.record import ALIASES, IDENTITY, canonical
+from svmbench.schema.record import FIELD_ALIASES, IDENTITY, canonical
 from svmbench.schema.specs import PlotSpec, TableSpec, is_dimension, own_axes
 
 #: The prefix of a parameter that a search has chosen, as an axis.
@@ -165,7 +165,7 @@ def _check_axes(given: _Given, place: Place, spec: PlotSpec, findings: Findings)
     elif canonical(x) in IDENTITY or is_dimension(x):
         _check_dimension(given, where, place, x, findings)
     elif given.metrics is not None and x not in given.metrics:
-        fields = [*IDENTITY, *ALIASES, *(given.dimensions or []), *given.metrics]
+        fields = [*IDENTITY, *FIELD_ALIASES, *(given.dimensions or []), *given.metrics]
         what = f"block {given.name!r} gives no axis"
         findings.unknown(where, what, x, fields, place)
 

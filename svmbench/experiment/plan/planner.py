@@ -69,7 +69,7 @@ class Plan:
                 for name, declared in protocols().items()
                 if name in {block.protocol for block in config.blocks}
             },
-            "scores": scores.describe(
+            "scores": scores.describe_scores(
                 dict.fromkeys(
                     name
                     for block in config.blocks
@@ -414,13 +414,13 @@ def modules_of_kind(
     solver: str, protocol: str, task: str, reads: str, *asked: str
 ) -> tuple[str, ...]:
     """Return the modules that decide one kind of cell; see :func:`code_of`."""
-    from svmbench.baselines.catalogue import modules_of
+    from svmbench.baselines.catalogue import modules_of_solvers
 
     own = [protocols()[protocol].function(reads).__module__]
     # Not every protocol scores its models.
     if reaches(own[0], scores.contract.__name__):
         own += [scores.find(name).function.__module__ for name in asked]
-    return tuple(dict.fromkeys([*(modules_of(solver, task) if solver else ()), *own]))
+    return tuple(dict.fromkeys([*(modules_of_solvers(solver, task) if solver else ()), *own]))
 
 
 def code_of(solver: str, protocol: str, task: str, reads: str, *asked: str) -> str:

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 from svmbench import data
 from svmbench.core.numeric.arrays import as_block
-from svmbench.data import written
+from svmbench.data import export
 from svmbench.experiment.measuring import measure
 from svmbench.experiment.protocols import folds, outcomes
 from svmbench.experiment.protocols.declare import variant
@@ -87,9 +87,9 @@ def _blocks(task: Task) -> Iterator[tuple[Any, Any]]:
         )
         return
     with tempfile.TemporaryDirectory(prefix="svmbench-blocks-") as folder:
-        place = Path(folder) / f"rows{written.ENDINGS[told['format']]}"
+        place = Path(folder) / f"rows{export.EXPORT_ENDINGS[told['format']]}"
         X = folds.take(source.X, np.arange(source.X.shape[0]))
-        written.write_rows(place, X, np.asarray(source.y), told["copies"])
+        export.export_rows(place, X, np.asarray(source.y), told["copies"])
         del X
         yield data.open_blocks(place), None
 
@@ -138,7 +138,7 @@ def _scored(
     decisions, labels = [], []
     for X, y in blocks:
         rows = as_block(X, estimator.n_features_in_)
-        decisions.append(scores.decision_values([estimator], rows)[0])
+        decisions.append(scores.values_of_models([estimator], rows)[0])
         labels.append(y)
     y = np.concatenate(labels)
     exam = scores.Exam(estimator, None, y).told(np.concatenate(decisions))

@@ -113,7 +113,7 @@ class Rows:
                 at = np.flatnonzero(group == f)
                 if not len(at):
                     continue
-                values = scores.decision_values(own, X[at])
+                values = scores.values_of_models(own, X[at])
                 end = filled[f] + len(at)
                 found[f][:, filled[f] : end] = np.where(values >= 0, 1, -1) if signs else values
                 filled[f] = end

@@ -159,7 +159,7 @@ def _shared_search(task: Task, ground: Ground) -> tuple[dict[str, Any], dict[str
         solved = list(islice(path, len(points)))
         X_test = folds.take(ground.X, test)
         own = (ground.X[train], ground.y[train]) if asks_training else None
-        decisions = scores.decision_values([model for model, _, _ in solved], X_test)
+        decisions = scores.values_of_models([model for model, _, _ in solved], X_test)
         for p, (model, cost, _) in enumerate(solved):
             exam = scores.Exam(model, X_test, ground.y[test], own).told(decisions[p])
             tally.enter(p, f, exam, {"train_time_s": cost})

@@ -8,7 +8,7 @@ import stat
 from pathlib import Path
 
 from svmbench.experiment.run import ipc
-from svmbench.schema.record import SCHEMA, PointRecord, parse
+from svmbench.schema.record import SCHEMA, PointRecord, parse_record
 
 
 class Stream:
@@ -40,7 +40,7 @@ def point_of(key: str, line: bytes) -> PointRecord | None:
     try:
         said = {"schema": SCHEMA, "kind": "point", "key": key, **json.loads(line)}
         # What a record may hold is checked in one place, for who writes and who reads it.
-        point = parse(json.dumps(said, allow_nan=False).encode())
+        point = parse_record(json.dumps(said, allow_nan=False).encode())
     except (ValueError, TypeError, RecursionError):
         return None
     if point is None or point["kind"] != "point" or point["key"] != key:

@@ -27,8 +27,8 @@ from svmbench.schema.record import (
     Identity,
     PointRecord,
     Record,
-    lines_of,
-    parse,
+    parse_record,
+    record_lines,
     shortened,
 )
 
@@ -349,8 +349,8 @@ def read_records(folder: Path, notes: list[str] | None = None) -> Iterator[Recor
     Damaged lines, and those of another schema, are passed over; each adds a sentence to `notes`.
     """
     with files.open_file(folder / RUNS) as stream:
-        for number, line in lines_of(stream):
-            record = parse(line)
+        for number, line in record_lines(stream):
+            record = parse_record(line)
             if record is not None:
                 yield record
             elif notes is not None and line.strip():

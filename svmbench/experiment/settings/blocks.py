@@ -104,7 +104,7 @@ class SolverSpec(Model):
     @classmethod
     def _whole_commands(cls, name: str) -> str:
         if templates.is_program(name):
-            templates.read(name)
+            templates.read_template(name)
         return name
 
     @field_validator("label")

@@ -18,7 +18,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from svmbench.base.validation_messages import shown
-from svmbench.schema.specs import LONGEST_NAME
+from svmbench.schema.specs import LONGEST_SPEC_NAME
 
 
 def _plain(value: Any) -> Any:
@@ -218,4 +218,4 @@ MaxSamples = Annotated[int, Field(ge=0)]
 Samples = Annotated[int, Field(ge=0, le=MOST_REPEATS)]
 Repeats = Annotated[int, Field(ge=1, le=MOST_REPEATS)]
 Limit = Annotated[float, Field(gt=0, le=LARGEST_LIMIT, allow_inf_nan=False)]
-Name = Annotated[str, Field(max_length=LONGEST_NAME)]
+Name = Annotated[str, Field(max_length=LONGEST_SPEC_NAME)]

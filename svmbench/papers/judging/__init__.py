@@ -27,7 +27,7 @@ from svmbench.papers.judging.verdict import (
     Verdict,
     decide,
 )
-from svmbench.report.cuts import FULL
+from svmbench.report.cuts import FULL_PROFILE
 from svmbench.report.estimates import N_REPEATED_TIMES, SHORTEST_SINGLE_S, SINGLE_TIME_MARGIN
 from svmbench.schema.rechecks import CHANGED, OLDER, RECHECKED, Ages, worst
 
@@ -250,7 +250,7 @@ def _of_a_cut(verdict: Verdict, sources: Sequence[Source]) -> Verdict:
     """Return a verdict that names the profiles of its runs, where they aren't the full protocol."""
     cuts: dict[str, list[str]] = {}
     for source in sources:
-        if source.profile != FULL:
+        if source.profile != FULL_PROFILE:
             note = f": {source.run.profile_note}" if source.run.profile_note else ""
             cuts.setdefault(f"profile {source.profile}{note}", []).append(source.run.name)
     if not cuts:

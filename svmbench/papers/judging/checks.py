@@ -21,7 +21,7 @@ from svmbench.papers.judging.evidence import Evidence, Source
 from svmbench.papers.judging.measures import OPEN, Answer, all_of
 from svmbench.papers.judging.verdict import CANT_BE_HAD, Part
 from svmbench.report import published
-from svmbench.report.estimates import Estimate, Place
+from svmbench.report.estimates import Estimate, MeasurementPlace
 from svmbench.report.records import Cell
 
 #: From a claim and what is kept to its parts; nothing where there is nothing to judge.
@@ -117,7 +117,7 @@ def label(source: Source, *words: object) -> str:
     return ", ".join(parts)
 
 
-def place_text(place: Place) -> str:
+def place_text(place: MeasurementPlace) -> str:
     """Return a place in words: its data set, and what is swept."""
     dataset, swept = place
     return " ".join([dataset, *(f"{name.rpartition('.')[2]}={value}" for name, value in swept)])

@@ -18,7 +18,7 @@ from svmbench.base.paths import asset
 from svmbench.papers.judging.entries import Claim
 from svmbench.papers.judging.evidence import LEAST, Evidence, Source
 from svmbench.papers.judging.verdict import Part
-from svmbench.report.cuts import FULL, cut_to
+from svmbench.report.cuts import FULL_PROFILE, cut_to
 from svmbench.report.records import Cell, Run
 
 #: Settings of a block that count something, and what they count.
@@ -93,8 +93,8 @@ def fewer_settings(run: Run, cells: Sequence[Cell]) -> list[str]:
     """
     config = _config(run.name)
     profiles = config.get("profiles", {})
-    cut, full = profiles.get(run.profile) or {}, profiles.get(FULL) or {}
-    if run.profile == FULL or not config:
+    cut, full = profiles.get(run.profile) or {}, profiles.get(FULL_PROFILE) or {}
+    if run.profile == FULL_PROFILE or not config:
         return []
     # An older run was cut by another profile of this name: nobody knows by how much.
     known = run.profile_note == cut.get("note", "")
@@ -133,7 +133,7 @@ def to_decide(claim: Claim, sources: Sequence[Source]) -> str:
         return ""
     seconds = sum(n * _config(name).get("timeout_s", _TIMEOUT_S) for name, n in counts.items())
     return (
-        f"about {sum(counts.values()):,} cells of {', '.join(counts)} at profile {FULL}, "
+        f"about {sum(counts.values()):,} cells of {', '.join(counts)} at profile {FULL_PROFILE}, "
         f"at most {math.ceil(seconds / 3600.0):,} hours"
     )
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from svmbench.base.errors import ResultsError
 from svmbench.base.files import read_text
-from svmbench.report.cuts import FULL
+from svmbench.report.cuts import FULL_PROFILE
 from svmbench.report.folders import folders_with_tables, run_folders
 from svmbench.report.newest import PACKED, RECORDS
 from svmbench.report.races import take_apart
@@ -199,11 +199,13 @@ def _that_count(found: Iterable[Source]) -> tuple[list[Source], list[str]]:
         held = best.get(source.profile)
         if held is None or source.n_results() > held.n_results():
             best[source.profile] = source
-    others = [best[name] for name in sorted(best) if name not in {FULL, LEAST}]
-    if FULL in best and best[FULL].n_results():
-        chosen = _shared_out(best[FULL], others)
+    others = [best[name] for name in sorted(best) if name not in {FULL_PROFILE, LEAST}]
+    if FULL_PROFILE in best and best[FULL_PROFILE].n_results():
+        chosen = _shared_out(best[FULL_PROFILE], others)
     else:
-        chosen = [*others, *(best[name] for name in (FULL,) if name in best)] or [best[LEAST]]
+        chosen = [*others, *(best[name] for name in (FULL_PROFILE,) if name in best)] or [
+            best[LEAST]
+        ]
     kept = [replace(source, alone=len(chosen) == 1) for source in chosen]
     notes = [
         f"{source.run.path.name} (profile {source.profile}, {source.n_results()} results) is kept, "

@@ -1,8 +1,7 @@
-"""The kinds of plot: one module each, which says what is usual and draws a panel.
+"""The kinds of plot: each module draws the panels of one kind and declares its defaults.
 
-A kind is the module of its name in this folder, with a :class:`Kind` called ``KIND``. Nothing else
-has to know of it: a config may ask for it once the file is there. A plug-in declares its own with
-:func:`declare_kind`.
+The kind has the name of its module in this folder, which defines a :class:`Kind` called ``KIND``.
+No other file lists it. A plug-in declares a kind with :func:`declare_kind`.
 """
 
 from __future__ import annotations
@@ -32,31 +31,30 @@ class Kind:
     Attributes
     ----------
     x, y : str
-        What is drawn where the plot doesn't say.
+        Default axes of a plot of this kind.
     draw : callable
-        ``draw(axes, curves, panel, styles, hollow)`` draws one panel: `styles` is a number for each
-        series, and `hollow` whether disturbed times are marked.
+        ``draw(axes, curves, panel, styles, hollow)`` draws one panel. `styles` has a number for
+        each series; `hollow` is True if disturbed times are marked.
     collect : callable or None
-        From a run and a plot to its `Curves`; by default a point for each value of `x`.
+        Function from a run and a plot to its `Curves`; by default, a point for each value of `x`.
     height : callable
-        Of each row of panels, inches.
+        Height of each row of panels in inches.
     columns : int
-        Panels side by side, at most.
+        Largest number of panels side by side.
     axes : tuple of str or None
-        What x may be, of a kind that collects its own points; None where it may be any field or
-        metric.
+        Allowed x of a kind with its own `collect`; None if x may be any field or metric.
     own_legend : bool
-        Whether each panel has its own legend, instead of one for the figure.
+        True if each panel has a legend, instead of one for the figure.
     fits : bool
-        Whether power laws are fitted, and written as a table of exponents.
+        True to fit power laws and write a table of exponents.
     is_sorted : bool
-        Whether a curve's points stand in the order of x.
+        True if the points of a curve are sorted by x.
     busy_mark : str
-        How disturbed times are marked, for the footer.
+        Description of the mark of disturbed times, for the footer.
     note : str
-        What the footer says of every such plot.
+        Additional text of the footer.
     bars : str
-        What its bars reach over, for the footer.
+        Meaning of the error bars, for the footer.
     """
 
     x: str
@@ -75,12 +73,12 @@ class Kind:
 
 
 def declare_kind(name: str, kind: Kind) -> None:
-    """Declare a plug-in's kind of plot under a name.
+    """Declare a kind of plot of a plug-in.
 
     Raises
     ------
     ValueError
-        If there is a kind of this name.
+        If the name is taken.
     """
     if name in plot_kinds():
         raise ValueError(f"there is a kind of plot {name!r} already")
@@ -88,7 +86,7 @@ def declare_kind(name: str, kind: Kind) -> None:
 
 
 def kind_of(spec: PlotSpec) -> Kind:
-    """Return the kind that a plot has."""
+    """Return the kind of a plot."""
     if spec.kind in OTHER_KINDS:
         found = OTHER_KINDS[spec.kind]
     else:

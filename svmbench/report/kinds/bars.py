@@ -1,7 +1,7 @@
-"""Values of categories side by side, grouped.
+"""Bars of values by category, or dots for percentages.
 
-A bar is read by its length, which tells a difference only where it begins at zero. Percentages that
-all lie far above it are dots on an axis that begins below them.
+The length of a bar is only meaningful if its axis begins at zero. Percentages far above zero are
+drawn as dots on an axis that begins below them.
 """
 
 from __future__ import annotations
@@ -26,20 +26,22 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-#: Where the axis of percentages begins, at the least, if dots stand for bars.
-DOTS_FROM = 40.0
+#: Lowest beginning of an axis of percentages with dots instead of bars.
+LOWEST_DOT_AXIS_PCT = 40.0
 
 
-def draw(axes: Axes, curves: Curves, panel: Panel, styles: dict[str, int], hollow: bool) -> None:
-    """Draw one panel."""
+def draw_bars(
+    axes: Axes, curves: Curves, panel: Panel, styles: dict[str, int], hollow: bool
+) -> None:
+    """Draw one panel of bars or dots."""
     places = categories(panel)
     shown = [series for series in panel.series if series.points]
     bar = 0.8 / max(1, len(shown))
     values = [point.y for series in shown for point in series.points]
     is_share = curves.y.endswith("_pct") and bool(values)
     begins = max(0.0, math.floor((min(values) - 5) / 10) * 10) if is_share else 0.0
-    is_dotted = begins >= DOTS_FROM
-    # Times of fast and slow solvers differ by orders of magnitude.
+    is_dotted = begins >= LOWEST_DOT_AXIS_PCT
+    # Use a logarithmic axis: times of solvers may differ by orders of magnitude.
     if values and min(values) > 0 and is_timing(curves.y) and max(values) > 30 * min(values):
         axes.set_yscale("log", nonpositive="clip")
         highest = max(max(point.y, point.high) for series in shown for point in series.points)
@@ -74,7 +76,7 @@ def draw(axes: Axes, curves: Curves, panel: Panel, styles: dict[str, int], hollo
         axes.set_ylim(begins if is_dotted else 0.0, 101)
     axes.grid(visible=False, axis="x")
     if is_dotted:
-        # What stands between two lines belongs to one category.
+        # Lines separate the categories.
         for place in range(1, len(places)):
             axes.axvline(place - 0.5, color="#DDDDDD", linewidth=0.6, zorder=0)
     texts = [str(category) for category in places]
@@ -91,10 +93,10 @@ def _draw_dots(axes: Axes, series: Series, where: list[float], style: int) -> No
     axes.errorbar(
         where, [point.y for point in series.points], yerr=errors(series),
         color=colour, marker=MARKERS[style % len(MARKERS)], linestyle="none",
-        # No share is a time that other work disturbs: hollow ones are those after the eighth.
+        # Hollow dots distinguish series after the eighth; percentages are never disturbed times.
         markerfacecolor=colour if style < len(COLOURS) else "white",
         capsize=2, elinewidth=0.9, label=series.name,
     )  # fmt: skip
 
 
-KIND = Kind(x="dataset", y="train_time_s", draw=draw, busy_mark="*")
+KIND = Kind(x="dataset", y="train_time_s", draw=draw_bars, busy_mark="*")

@@ -1,10 +1,10 @@
-"""How far solvers are above the best objective, against CPU seconds or work.
+"""Distance of solvers from the best objective, against CPU seconds or work.
 
-A solver with a trace (``"trace": [[CPU seconds, work, objective], …]`` in its record) is a curve;
-one without is a point for each of its cells, so that a ladder of tolerances is a curve too. Of a
-solver that has a trace at every rung of a ladder the last rung's is drawn: the others are parts of
-it. The best objective is the lowest of the panel, in a trace or at a solution: it has no place on
-the logarithmic axis itself. All solvers of the block have to minimise the same function.
+A solver with a trace (``"trace": [[CPU seconds, work, objective], …]`` in its record) is drawn as a
+curve. A solver without a trace is drawn as a point for each cell, so that a series of tolerances
+gives a curve, too. If each tolerance has a trace, only the last trace is drawn, because it contains
+the others. The best objective is the lowest value of the panel; it isn't on the logarithmic axis.
+All solvers of the block must minimise the same function.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from svmbench.base.errors import DamagedResultsError
 from svmbench.report.axes import COLOURS, draw_points, log_ticks
-from svmbench.report.curves import Curves, Panel, Point, Series, by_panel
+from svmbench.report.curves import Curves, Panel, PlotPoint, Series, by_panel
 from svmbench.report.kinds import Kind
 from svmbench.report.records import Cell, Run
 from svmbench.report.summary import measured
@@ -24,20 +24,20 @@ from svmbench.schema.specs import PlotSpec
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-#: Columns of a trace by the name of the axis; beside them, what a cell without one has instead.
+#: For each axis: the column of a trace, and the metric of a cell without a trace.
 _AXES = {"cpu_time_s": (0, "cpu_time_s"), "work": (1, "n_iter")}
 
 
-#: A curve of more points is a line without markers, which would hide it and what lies below.
-MOST_MARKED = 40
+#: A curve with more points has no markers, which would hide the lines.
+MOST_MARKED_POINTS = 40
 
 
-def collect(run: Run, spec: PlotSpec) -> Curves:
-    """Return a curve for each solver of each panel, of what is above the panel's best objective."""
+def collect_traces(run: Run, spec: PlotSpec) -> Curves:
+    """Collect a curve for each solver: the distance from the best objective of its panel."""
     if spec.x not in _AXES:
         raise DamagedResultsError(f"plot {spec.name!r}: x of a convergence is {' or '.join(_AXES)}")
     cells = [cell for cell in run.block_cells(spec.block) if spec.dataset in (None, cell.dataset)]
-    # A solver's own parameters tell the rungs of its ladder apart, not panels.
+    # Parameters of a solver distinguish points of a curve, not panels.
     placed = {spec.series, *(n for cell in cells for n in cell.dimensions if "." in n)}
     panels = []
     for title, members in by_panel(cells, placed).items():
@@ -68,7 +68,7 @@ def _panel(spec: PlotSpec, title: str, cells: Sequence[Cell]) -> Panel:
     lowest += [v for cell in cells if (v := measured(cell, "objective")) is not None]
     best = min(lowest, default=0.0)
     scale = abs(best) or 1.0
-    curves: dict[str, list[Point]] = {}
+    curves: dict[str, list[PlotPoint]] = {}
     last = {_name(spec, cell): cell for cell in cells if cell.trace}
     for cell in cells:
         name = _name(spec, cell)
@@ -77,10 +77,10 @@ def _panel(spec: PlotSpec, title: str, cells: Sequence[Cell]) -> Panel:
         for x, value in _path(spec, cell):
             excess = (value - best) / scale
             if x > 0.0 and excess > 0.0:
-                # Work is the same on a busy machine.
+                # Other programs disturb times, but not work.
                 timed = spec.x == "cpu_time_s"
                 busy = (timed and cell.contended, False, timed and cell.disturbed)
-                curves.setdefault(name, []).append(Point(x, excess, excess, excess, *busy))
+                curves.setdefault(name, []).append(PlotPoint(x, excess, excess, excess, *busy))
     series = [
         Series(name, tuple(sorted(points, key=lambda p: p.x))) for name, points in curves.items()
     ]
@@ -92,7 +92,7 @@ def _name(spec: PlotSpec, cell: Cell) -> str:
 
 
 def _path(spec: PlotSpec, cell: Cell) -> list[tuple[float, float]]:
-    """Return (seconds or work, objective) along a cell's way; one pair without a trace."""
+    """Return the pairs (seconds or work, objective) of a trace; one pair without a trace."""
     column, instead = _AXES[str(spec.x)]
     if cell.status != "ok":
         return []
@@ -103,13 +103,15 @@ def _path(spec: PlotSpec, cell: Cell) -> list[tuple[float, float]]:
     return [(x, value)] if x is not None and value is not None else []
 
 
-def draw(axes: Axes, curves: Curves, panel: Panel, styles: dict[str, int], hollow: bool) -> None:
-    """Draw one panel."""
+def draw_convergence(
+    axes: Axes, curves: Curves, panel: Panel, styles: dict[str, int], hollow: bool
+) -> None:
+    """Draw one panel of curves over time or work."""
     axes.set_xscale("log")
     axes.set_yscale("log")
     for series in panel.series:
         style = styles[series.name]
-        if len(series.points) > MOST_MARKED:
+        if len(series.points) > MOST_MARKED_POINTS:
             xs, ys = [p.x for p in series.points], [p.y for p in series.points]
             axes.plot(xs, ys, color=COLOURS[style % len(COLOURS)], label=series.name)
             continue
@@ -123,8 +125,8 @@ def draw(axes: Axes, curves: Curves, panel: Panel, styles: dict[str, int], hollo
 KIND = Kind(
     x="cpu_time_s",
     y="excess_objective",
-    draw=draw,
-    collect=collect,
+    draw=draw_convergence,
+    collect=collect_traces,
     axes=tuple(_AXES),
     note="above the lowest objective of each panel, which is not on the axis",
 )

@@ -1,7 +1,7 @@
-"""Values along a dimension, a parameter or a metric.
+"""Curves of values along a dimension, a parameter or a metric.
 
-The axis along is logarithmic where its values grow by factors (1e-6, 1e-5 … or 1, 2, 4 …): on a
-linear one all but the last few of them would lie on each other.
+The x axis is logarithmic if its values grow by factors (1e-6, 1e-5 … or 1, 2, 4 …): on a linear
+axis, nearly all of them would overlap.
 """
 
 from __future__ import annotations
@@ -17,21 +17,23 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-#: Values grow by factors where the largest is so many times the smallest, and their middle one is
-#: nearer to the middle of the two by ratio than by difference.
-MANY_TIMES = 50.0
+#: Smallest ratio of the largest to the smallest value for a logarithmic axis. The median must also
+#: be closer to the geometric than to the arithmetic mean of the two.
+LOG_AXIS_RATIO = 50.0
 
 
 def grows_by_factors(values: list[Any]) -> bool:
-    """Return whether values are better told apart by their ratios than by their differences."""
+    """Return True if a logarithmic axis separates the values better than a linear one."""
     if len(values) < 3 or not all(isinstance(v, int | float) and v > 0 for v in values):
         return False
     low, middle, high = min(values), sorted(values)[len(values) // 2], max(values)
-    return high >= MANY_TIMES * low and middle < 0.25 * (low + high)
+    return high >= LOG_AXIS_RATIO * low and middle < 0.25 * (low + high)
 
 
-def draw(axes: Axes, curves: Curves, panel: Panel, styles: dict[str, int], hollow: bool) -> None:
-    """Draw one panel."""
+def draw_curve(
+    axes: Axes, curves: Curves, panel: Panel, styles: dict[str, int], hollow: bool
+) -> None:
+    """Draw one panel of curves."""
     for series in panel.series:
         if series.points:
             draw_points(
@@ -47,4 +49,4 @@ def draw(axes: Axes, curves: Curves, panel: Panel, styles: dict[str, int], hollo
     axes.set_ylabel(curves.y_label)
 
 
-KIND = Kind(x="rows", y="train_time_s", draw=draw, columns=3, is_sorted=True)
+KIND = Kind(x="rows", y="train_time_s", draw=draw_curve, columns=3, is_sorted=True)

@@ -1,14 +1,14 @@
-"""What a model says of the plane: regions, margins, training points, and those that it is made of.
+"""Decision values of a model over two features: regions, margins, points, support vectors.
 
-Drawn from ``artifacts/<key>.npz`` of a cell, which holds
+The arrays come from ``artifacts/<key>.npz`` of a cell:
 
-- ``grid_x`` (m,), ``grid_y`` (n,): values of the two features, ascending;
-- ``decision`` (n, m): decision values there, or ``regions`` (n, m): numbers of predicted classes;
+- ``grid_x`` (m,), ``grid_y`` (n,): ascending values of the two features;
+- ``decision`` (n, m): decision values, or ``regions`` (n, m): numbers of predicted classes;
 - ``X`` (k, 2), ``y`` (k,): points and their classes;
-- ``marked`` (k,), optional: which of them are marked, support vectors for one;
-- ``marks`` (k,) with ``mark_names`` (m,), optional: what each is marked as, counted from 1 in
-  ``mark_names``, and 0 for those that are not;
-- ``levels``, optional: where lines are drawn; -1, 0 and 1 by default.
+- ``marked`` (k,), optional: True for marked points, for example support vectors;
+- ``marks`` (k,) with ``mark_names`` (m,), optional: the mark of each point, as a number
+  from 1 in ``mark_names``, or 0 for no mark;
+- ``levels``, optional: values of contour lines; -1, 0 and 1 by default.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 
 from svmbench.report.artifacts import read_arrays, unusable
 from svmbench.report.axes import COLOURS, MARKERS
-from svmbench.report.curves import Curves, Grid, Panel, Point, Series, by_panel
+from svmbench.report.curves import Curves, DecisionGrid, Panel, PlotPoint, Series, by_panel
 from svmbench.report.kinds import Kind
 from svmbench.report.records import Run
 from svmbench.schema.specs import PlotSpec
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
 
 _MARKED = "marked"
 
-#: Points of a panel up to which an SVG holds each of them; with more, the plane is a picture in it,
-#: and its marks are small.
-VECTORS = 300
+#: Largest number of points of a panel that an SVG stores as vectors. With more points, the panel is
+#: an embedded picture with small marks.
+MOST_VECTOR_POINTS = 300
 
-#: Area of a crowded panel's marks, of what it is elsewhere.
+#: Relative area of marks in a panel with many points.
 _CROWDED = 0.25
 
-#: How marks look, in their order.
+#: Styles of marks, in their order.
 _LOOKS: tuple[dict[str, Any], ...] = (
     {"marker": "o", "s": 70, "edgecolors": "#000000"},
     {"marker": "D", "s": 70, "edgecolors": "#B3006B"},
@@ -48,11 +48,11 @@ _LOOKS: tuple[dict[str, Any], ...] = (
 _SHADES = ("#FFFFFF", "#DCDCDC", "#F0F0F0", "#C4C4C4")
 
 
-def collect(run: Run, spec: PlotSpec) -> Curves:
-    """Return a panel for each cell that has left a grid."""
+def collect_grids(run: Run, spec: PlotSpec) -> Curves:
+    """Collect a panel for each cell that has kept a grid."""
     cells = [cell for cell in run.block_cells(spec.block) if spec.dataset in (None, cell.dataset)]
     several_folds = len({cell.fold for cell in cells}) > 1
-    # The points of a path are cells of one key, which has left one grid: that of its last value.
+    # The points of a path share one key and one grid, which belongs to the last value.
     one_each = {cell.key: cell for cell in cells}
     along = {
         name
@@ -81,12 +81,12 @@ def collect(run: Run, spec: PlotSpec) -> Curves:
 
 
 def panel_of(title: str, path: Path) -> Panel:
-    """Return what a file of arrays says of the plane.
+    """Read a panel from a file of arrays.
 
     Raises
     ------
     svmbench.base.errors.DamagedResultsError
-        If it is none, or its arrays make no picture.
+        If the file is damaged, or its arrays are inconsistent.
     """
     arrays = read_arrays(path)
     of_classes = "regions" in arrays
@@ -105,15 +105,17 @@ def panel_of(title: str, path: Path) -> Panel:
     series = tuple(
         Series(
             name,
-            tuple(Point(float(a), float(b), float(b), float(b), False, False) for a, b in X[rows]),
+            tuple(
+                PlotPoint(float(a), float(b), float(b), float(b), False, False) for a, b in X[rows]
+            ),
         )
         for name, rows in chosen.items()
     )
-    return Panel(title, series, grid=Grid(x, y, values, lines))
+    return Panel(title, series, grid=DecisionGrid(x, y, values, lines))
 
 
 def _marked(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Return which points are marked, by the name that the legend has for it."""
+    """Return the marked points by their name in the legend."""
     found = {_MARKED: arrays["marked"].astype(bool)} if "marked" in arrays else {}
     for number, name in enumerate(arrays.get("mark_names", ()), start=1):
         found[f"{_MARKED}: {name}"] = arrays["marks"] == number
@@ -121,7 +123,7 @@ def _marked(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 
 def _mismarked(arrays: dict[str, np.ndarray], labels: np.ndarray) -> str:
-    """Return why marks are of no points, or nothing."""
+    """Return the error of inconsistent marks, or an empty text."""
     names = arrays.get("mark_names", np.zeros(0, dtype=str))
     marks = [arrays[name] for name in ("marked", "marks") if name in arrays]
     if any(each.dtype.kind not in "biuf" or each.shape != labels.shape for each in marks):
@@ -139,7 +141,7 @@ def _misfit(
     values: np.ndarray,
     levels: np.ndarray,
 ) -> str:
-    """Return why arrays make no picture, or nothing."""
+    """Return the error of inconsistent arrays, or an empty text."""
     if not all(axis.ndim == 1 and len(axis) > 1 for axis in (x, y)):
         return "its grid needs two values of each feature"
     if labels.ndim != 1 or X.shape != (len(labels), 2):
@@ -147,7 +149,7 @@ def _misfit(
     if values.shape != (len(y), len(x)) or levels.ndim != 1:
         return "its grid and the values on it don't fit together"
     for array in (x, y, X, values, levels):
-        # Beyond this the axes' own arithmetic overflows.
+        # matplotlib's arithmetic overflows for larger values.
         if array.dtype.kind not in "biuf" or not (np.abs(array.astype(float)) < 1e150).all():
             return "it holds what is no finite number"
     if not all((np.diff(axis.astype(float)) > 0).all() for axis in (x, y)):
@@ -155,8 +157,8 @@ def _misfit(
     return ""
 
 
-def _draw_sides(axes: Axes, grid: Grid) -> list[ContourSet]:
-    """Shade where decision values are positive, and draw the lines that lie within the grid."""
+def _draw_sides(axes: Axes, grid: DecisionGrid) -> list[ContourSet]:
+    """Shade positive decision values, and draw the contour lines within the grid."""
     low, high = float(np.min(grid.values)), float(np.max(grid.values))
     ends = [min(low, -1e-300), 0.0, max(high, 1e-300)]
     shade = axes.contourf(grid.x, grid.y, grid.values, levels=ends, colors=[*_SHADES[:2]])
@@ -175,7 +177,7 @@ def _draw_sides(axes: Axes, grid: Grid) -> list[ContourSet]:
     return [shade, drawn]
 
 
-def _draw_classes(axes: Axes, grid: Grid) -> None:
+def _draw_classes(axes: Axes, grid: DecisionGrid) -> None:
     from matplotlib.colors import ListedColormap
 
     numbers = np.unique(grid.values, return_inverse=True)[1].reshape(grid.values.shape)
@@ -190,11 +192,13 @@ def _draw_classes(axes: Axes, grid: Grid) -> None:
     )
 
 
-def draw(axes: Axes, curves: Curves, panel: Panel, styles: dict[str, int], hollow: bool) -> None:
-    """Draw one panel."""
+def draw_decision(
+    axes: Axes, curves: Curves, panel: Panel, styles: dict[str, int], hollow: bool
+) -> None:
+    """Draw one panel of decision regions."""
     grid = panel.grid
     assert grid is not None
-    crowd = sum(len(series.points) for series in panel.series) > VECTORS
+    crowd = sum(len(series.points) for series in panel.series) > MOST_VECTOR_POINTS
     if grid.levels:
         for drawn in _draw_sides(axes, grid):
             drawn.set_rasterized(crowd)
@@ -220,8 +224,8 @@ def draw(axes: Axes, curves: Curves, panel: Panel, styles: dict[str, int], hollo
 KIND = Kind(
     x="dataset",
     y="decision",
-    draw=draw,
-    collect=collect,
+    draw=draw_decision,
+    collect=collect_grids,
     axes=(),
     columns=3,
     note="lines: where the decision value is 0 (solid) and at the margins (dashed)",

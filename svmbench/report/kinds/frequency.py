@@ -1,7 +1,7 @@
-"""How often something was observed, with its interval, beside what is claimed and what is exact.
+"""Observed frequencies with intervals, beside claimed and exact frequencies.
 
-Drawn from points with ``hit_pct``, ``hit_low_pct``, ``hit_high_pct``, ``claimed_pct`` and
-``expected_pct`` (protocol ``simulate``) along the one parameter that they follow.
+The points have ``hit_pct``, ``hit_low_pct``, ``hit_high_pct``, ``claimed_pct`` and
+``expected_pct`` (protocol ``simulate``) along one parameter.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from svmbench.report.axes import COLOURS
-from svmbench.report.curves import Curves, Panel, Point, Series, by_panel
+from svmbench.report.curves import Curves, Panel, PlotPoint, Series, by_panel
 from svmbench.report.kinds import Kind
 from svmbench.report.records import Cell, Run
 from svmbench.report.summary import measured
@@ -18,13 +18,13 @@ from svmbench.schema.specs import PlotSpec
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-#: The observed frequency's name, and the metrics of the lines beside it by theirs.
+#: Name of the series of observed frequencies; metrics of the other lines by name.
 _OBSERVED = "observed"
 _LINES = {"claimed": "claimed_pct", "exact": "expected_pct"}
 
 
-def collect(run: Run, spec: PlotSpec) -> Curves:
-    """Return a panel for each data set and solver, with the observed points and both lines."""
+def collect_frequencies(run: Run, spec: PlotSpec) -> Curves:
+    """Collect a panel for each data set and solver, with observed points and two lines."""
     cells = [cell for cell in run.block_cells(spec.block) if spec.dataset in (None, cell.dataset)]
     along = dict.fromkeys(name for cell in cells for name in cell.dimensions if "." in name)
     panels = []
@@ -52,13 +52,13 @@ def collect(run: Run, spec: PlotSpec) -> Curves:
 
 
 def _places(cell: Cell, along: list[str]) -> list[float]:
-    """Return where a cell stands along each of these dimensions, words left out."""
+    """Return the numeric values of a cell along the dimensions."""
     values = [cell.dimensions.get(name) for name in along]
     return [float(value) for value in values if isinstance(value, int | float)]
 
 
 def _series(cells: list[Cell], along: list[str]) -> tuple[Series, ...]:
-    points: dict[str, list[Point]] = {name: [] for name in (_OBSERVED, *_LINES)}
+    points: dict[str, list[PlotPoint]] = {name: [] for name in (_OBSERVED, *_LINES)}
     for cell in cells:
         x = _places(cell, along)[0]
         value, low, high = (
@@ -66,19 +66,21 @@ def _series(cells: list[Cell], along: list[str]) -> tuple[Series, ...]:
         )
         if value is not None:
             interval = (value if low is None else low, value if high is None else high)
-            points[_OBSERVED].append(Point(x, value, *interval, False, False))
+            points[_OBSERVED].append(PlotPoint(x, value, *interval, False, False))
         for name, metric in _LINES.items():
             line = measured(cell, metric)
             if line is not None:
-                points[name].append(Point(x, line, line, line, False, False))
+                points[name].append(PlotPoint(x, line, line, line, False, False))
     return tuple(
         Series(name, tuple(sorted(found, key=lambda point: point.x)))
         for name, found in points.items()
     )
 
 
-def draw(axes: Axes, curves: Curves, panel: Panel, styles: dict[str, int], hollow: bool) -> None:
-    """Draw one panel."""
+def draw_frequency(
+    axes: Axes, curves: Curves, panel: Panel, styles: dict[str, int], hollow: bool
+) -> None:
+    """Draw one panel of observed frequencies."""
     for series in panel.series:
         colour = COLOURS[styles[series.name] % len(COLOURS)]
         xs, ys = [point.x for point in series.points], [point.y for point in series.points]
@@ -107,8 +109,8 @@ def draw(axes: Axes, curves: Curves, panel: Panel, styles: dict[str, int], hollo
 KIND = Kind(
     x="solver.n_candidates",
     y="hit_pct",
-    draw=draw,
-    collect=collect,
+    draw=draw_frequency,
+    collect=collect_frequencies,
     is_sorted=True,
     axes=(),
     bars="95 % intervals (Clopper and Pearson)",

@@ -1,4 +1,4 @@
-"""Ratios of a race against 1, where both are equally fast."""
+"""Ratios of a race on an axis with a line at 1, which means equal speed."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-def draw(axes: Axes, curves: Curves, panel: Panel, styles: dict[str, int], hollow: bool) -> None:
-    """Draw one panel."""
+def draw_race(
+    axes: Axes, curves: Curves, panel: Panel, styles: dict[str, int], hollow: bool
+) -> None:
+    """Draw one panel of ratios."""
     places = categories(panel)
     shown = [series for series in panel.series if series.points]
     step = 0.7 / max(1, len(shown))
@@ -58,4 +60,4 @@ def _height(panels: Sequence[Panel]) -> float:
     return max(2.0, 0.9 + 0.22 * rows)
 
 
-KIND = Kind(x="dataset", y="ratio", draw=draw, height=_height)
+KIND = Kind(x="dataset", y="ratio", draw=draw_race, height=_height)

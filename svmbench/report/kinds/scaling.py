@@ -1,4 +1,4 @@
-"""Times against sizes in log–log, with fitted exponents beside the printed ones."""
+"""Times against sizes in log–log, with fitted and printed exponents."""
 
 from __future__ import annotations
 
@@ -47,8 +47,10 @@ def _draw_series(axes: Axes, series: Series, style: int, *, hollow: bool) -> Lin
     )
 
 
-def draw(axes: Axes, curves: Curves, panel: Panel, styles: dict[str, int], hollow: bool) -> None:
-    """Draw one panel."""
+def draw_scaling(
+    axes: Axes, curves: Curves, panel: Panel, styles: dict[str, int], hollow: bool
+) -> None:
+    """Draw one panel in log–log, with fitted lines."""
     from matplotlib.lines import Line2D
 
     axes.set_xscale("log")
@@ -88,7 +90,7 @@ def draw(axes: Axes, curves: Curves, panel: Panel, styles: dict[str, int], hollo
 
 
 def _height(panels: Sequence[Panel]) -> float:
-    # Each panel's legend, with the exponents, stands below its axes.
+    # The legend of each panel, with the exponents, is below its axes.
     entries = (len(p.series) + any(one.printed for one in p.series) for p in panels)
     return 3.5 + 0.19 * max(entries)
 
@@ -96,7 +98,7 @@ def _height(panels: Sequence[Panel]) -> float:
 KIND = Kind(
     x="rows",
     y="train_time_s",
-    draw=draw,
+    draw=draw_scaling,
     height=_height,
     columns=3,
     own_legend=True,

@@ -1,17 +1,17 @@
-"""What a model is scored by: each score declared once, with all that others need to know of it.
+"""Scores of models, each declared once with its unit, direction and tolerance.
 
-A score is a function from an :class:`Exam` (a fitted model, the rows it is tested on, and what it
-says of them) to a number; :func:`score` enters it into :data:`SCORES` with its unit, its direction
-and the gate's tolerance. Protocols call :func:`evaluate`; plans carry :func:`describe`, from which
-tables, plots and comparisons learn the rest.
+A score is a function from an :class:`Exam` (a fitted model, its test rows and its predictions) to a
+number. The decorator :func:`score` enters it into :data:`SCORES` with its unit, its direction and
+the tolerance of the gate. Protocols call :func:`evaluate`; plans carry :func:`describe_scores`,
+from which tables, plots and comparisons learn the rest.
 
-A score may be undefined on some rows: the area under the curve of one class is no number. Its
-function then raises :class:`Undefined` with the reason, which is recorded in the value's place. No
-score is ever NaN, and none that is undefined costs a cell its result.
+A score may be undefined on some rows, as the area under the curve with one class. Its function then
+raises :class:`Undefined` with the reason, which is recorded instead of a value. The cell keeps its
+other results. A score is never NaN.
 
-The contract is in ``contract.py``, with accuracy. The other scores that ship stand in
-``measures.py`` (of predictions and decision values), ``calibration.py`` (of probabilities) and
-``costs.py`` (a model's size, time).
+``contract.py`` has the contract, and accuracy. The other scores are in ``measures.py`` (of
+predictions and decision values), ``calibration.py`` (of probabilities) and ``costs.py`` (a model's
+size, time).
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from svmbench.schema.scores.contract import (
     Exam,
     Score,
     Undefined,
-    decision_values,
-    describe,
+    describe_scores,
     evaluate,
     find,
     mark,
     score,
+    values_of_models,
 )
 
 __all__ = [
@@ -36,15 +36,15 @@ __all__ = [
     "Exam",
     "Score",
     "Undefined",
-    "decision_values",
-    "describe",
+    "describe_scores",
     "evaluate",
     "find",
     "mark",
     "score",
+    "values_of_models",
 ]
 
-# By name: a cell's key covers the modules of its own scores (`planner.modules_of_kind`). Scores are
-# listed in this order.
+# Imported by name, because the key of a cell covers only the modules of its scores
+# (`planner.modules_of_kind`). This is also the order of lists of scores.
 for _module in ("measures", "calibration", "costs"):
     import_module(f"{__name__}.{_module}")

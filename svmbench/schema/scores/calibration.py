@@ -1,4 +1,4 @@
-"""The score of probabilities, and the calibration that makes them of decision values."""
+"""The log-loss of calibrated probabilities, with Platt's calibration."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from svmbench.schema.scores.contract import Exam, Undefined, score
     better="lower", tolerance=0.02, needs=("decision_function", "training"),
 )  # fmt: skip
 def log_loss(exam: Exam) -> float:
-    """Mean negative log-likelihood of the test labels under calibrated decision values.
+    """Return the mean negative log-likelihood of the test labels, after calibration.
 
     The probability of the positive class is Platt's sigmoid of the decision value, fitted to the
-    decision values of the model's own training rows with his smoothed targets: no row is held out
-    for it, so that the same model is scored by every score. It is a calibration in sample; a model
-    that separates its training rows is too sure of itself, and its log-loss says so.
+    decision values of the training rows with his smoothed targets. No row is held out, so that all
+    scores rate the same model. A model that separates its training rows is therefore overconfident,
+    which increases its log-loss.
     """
     if exam.training is None or exam.training[1] is None:
-        raise Undefined("a calibration needs the training rows with their labels")
+        raise Undefined("calibration needs the training rows with their labels")
     decisions, positive = exam.decisions, exam.positive
     strangers = ~np.isin(exam.y, exam.classes)
     if np.any(strangers):
         raise Undefined(f"the model has never seen the class {exam.y[strangers][0]}")
     X, y = exam.training
-    margins = np.asarray(exam.say("decision_function", X), dtype=np.float64)
+    margins = np.asarray(exam.call_method("decision_function", X), dtype=np.float64)
     labels = np.asarray(y) == exam.classes[1]
     if np.all(labels) or not np.any(labels):
-        raise Undefined("a calibration needs training rows of two classes")
+        raise Undefined("calibration needs training rows of two classes")
     if not np.all(np.isfinite(margins)):
         raise Undefined("some decision values of training rows are not finite")
     slope, offset = platt_sigmoid(margins, labels)
@@ -44,12 +44,12 @@ def platt_sigmoid(margins: np.ndarray, positive: np.ndarray) -> tuple[float, flo
 
     Targets are Platt's (Probabilistic outputs for support vector machines, 1999):
     (n₊ + 1) / (n₊ + 2) and 1 / (n₋ + 2), which keep the optimum finite where margins separate the
-    classes. Newton steps, halved until the likelihood grows, as Lin, Lin and Weng (2007) advise.
+    classes. The fit takes Newton steps, halved until the likelihood grows (Lin, Lin and Weng 2007).
 
     Parameters
     ----------
     margins : ndarray of shape (n_samples,)
-        Decision values; finite.
+        Finite decision values.
     positive : ndarray of bool of shape (n_samples,)
 
     Returns
@@ -76,7 +76,7 @@ def platt_sigmoid(margins: np.ndarray, positive: np.ndarray) -> tuple[float, flo
         if np.max(np.abs(gradient)) < 1e-8 * len(x):
             break
         weights = probability * (1.0 - probability)
-        # The ridge keeps the step defined where all margins are equal.
+        # The ridge keeps the Hessian invertible if all margins are equal.
         hessian = design.T @ (weights[:, np.newaxis] * design) + 1e-12 * len(x) * np.eye(2)
         step = np.linalg.solve(hessian, gradient)
         length = 1.0

@@ -1,4 +1,4 @@
-"""The form of a score, the fitted model that it sees, its evaluation; and accuracy, the default."""
+"""The contract of scores: declaration, input and evaluation; and accuracy, the default score."""
 
 from __future__ import annotations
 
@@ -15,35 +15,35 @@ from svmbench.base.errors import UnknownNameError
 Needs = Literal["predict", "decision_function", "training", "model"]
 
 
-class Undefined(Exception):  # noqa: N818 - no error: an outcome of its own
-    """A score that has no value on these rows; its text is the reason, one sentence."""
+class Undefined(Exception):  # noqa: N818 - an outcome, not an error
+    """The score has no value on these rows; the message gives the reason in one sentence."""
 
 
 @dataclass(frozen=True)
 class Score:
-    """A score as it is declared.
+    """The declaration of a score.
 
     Attributes
     ----------
     name : str
-        As configs spell it: ``auc``.
+        Name in configs: ``auc``.
     metric : str
-        As records and tables spell it; the ending says the unit: ``auc_pct``.
+        Name in records and tables, with an ending for the unit: ``auc_pct``.
     function : callable
-        From a `Exam` to a finite number, or raising `Undefined`.
+        Function from an `Exam` to a finite number; it may raise `Undefined`.
     caption : str
-        What a table's head or an axis says.
+        Text for headers and axes.
     unit : str
         ``"%"``, ``"s"``, ``"nats"``, or nothing for a count.
     better : str
         ``"higher"`` or ``"lower"``.
     tolerance : float or None
-        By how much the mean over folds may worsen before the gate calls it a regression, in the
-        metric's own unit; None for what the gate does not judge (times: a race compares those).
+        Largest loss of the mean over folds that the gate accepts, in the unit of the metric; None
+        if the gate doesn't judge the score (races compare times).
     relative : bool
-        Whether `tolerance` is a share of the value before.
+        True if `tolerance` is relative to the value before.
     needs : tuple of str
-        What it asks of a model: ``predict``, ``decision_function``, ``training`` (the rows that
+        The needed parts of a model: ``predict``, ``decision_function``, ``training`` (the rows that
         the model was fitted to, with their labels), ``model`` (its fitted attributes).
     """
 
@@ -58,7 +58,7 @@ class Score:
     needs: tuple[Needs, ...] = ("predict",)
 
     def for_plan(self) -> dict[str, Any]:
-        """Return what a report needs of it, as JSON values."""
+        """Return the fields that a report needs, as JSON values."""
         return {
             "caption": self.caption,
             "unit": self.unit,
@@ -68,7 +68,7 @@ class Score:
         }
 
 
-#: How a metric's name says its unit: tables format by it.
+#: The endings of names of metrics by unit; tables format numbers by them.
 _ENDINGS = {"%": "_pct", "s": "_s"}
 
 #: Every score by its name, in the order of declaration.
@@ -76,13 +76,13 @@ SCORES: dict[str, Score] = {}
 
 
 def score(name: str, **what: Any) -> Callable[[Callable[[Exam], float]], Callable[[Exam], float]]:
-    """Enter a score, the decorated function, into :data:`SCORES`; keywords as in `Score`."""
+    """Enter the decorated function into :data:`SCORES`; the keywords are those of `Score`."""
 
     def enter(function: Callable[[Exam], float]) -> Callable[[Exam], float]:
         declared = Score(name=name, function=function, **what)
         ending = _ENDINGS.get(declared.unit, "")
         if not declared.metric.endswith(ending):
-            msg = f"a metric in {declared.unit} ends in {ending!r}, not as {declared.metric!r} does"
+            msg = f"a metric in {declared.unit} must end in {ending!r}, unlike {declared.metric!r}"
             raise ValueError(msg)
         for known in SCORES.values():
             is_same = known.name == name or known.metric == declared.metric
@@ -97,18 +97,18 @@ def score(name: str, **what: Any) -> Callable[[Callable[[Exam], float]], Callabl
 
 @dataclass
 class Exam:
-    """A fitted model and the rows that it is tested on.
+    """A fitted model with its test rows.
 
     Attributes
     ----------
     estimator : object
-        The fitted model; None where only what it says is at hand (`given`).
+        The fitted model; None if only its predictions are known (`answered`).
     X : ndarray or csr_array of shape (n_samples, n_features)
-        Inputs of the test rows; None where only what the model said of them is kept (`told`).
+        Inputs of the test rows; None if only the predictions are known.
     y : ndarray of shape (n_samples,)
         Their labels.
     training : tuple of (X, y) or None
-        The rows that the model was fitted to; y is None where it saw no labels.
+        The training rows; y is None if the model was fitted without labels.
     """
 
     estimator: Any
@@ -127,7 +127,7 @@ class Exam:
         predicted: np.ndarray | None = None,
         decisions: np.ndarray | None = None,
     ) -> Exam:
-        """Return test rows with what some model said of them, where the model itself is gone."""
+        """Return an exam from known predictions, without a model."""
         said = {"predict": predicted, "decision_function": decisions}
         if predicted is None and decisions is not None and len(classes) == 2:
             said["predict"] = classes[(decisions >= 0).astype(np.intp)]
@@ -135,9 +135,9 @@ class Exam:
         return cls(None, None, np.asarray(y), _classes=np.asarray(classes), _said=known)
 
     def told(self, decisions: np.ndarray) -> Exam:
-        """Take a two-class model's decision values of the test rows as known; return itself.
+        """Set the decision values of a two-class model on the test rows; return the exam.
 
-        Those of many models on the same rows may be one product, cheaper than asking each.
+        The decision values of many models on the same rows may come from one cheap product.
         """
         chosen = self.classes[(decisions >= 0).astype(np.intp)]
         self._said.update(decision_function=decisions, predict=chosen)
@@ -145,7 +145,7 @@ class Exam:
 
     @cached_property
     def classes(self) -> np.ndarray:
-        """The classes that the model tells apart, ascending; -1 and 1 for a novelty detector."""
+        """The classes of the model, ascending; -1 and 1 for a novelty detector."""
         if self._classes is not None:
             return self._classes
         own = getattr(self.estimator, "classes_", None)
@@ -153,8 +153,8 @@ class Exam:
 
     @cached_property
     def predicted(self) -> np.ndarray:
-        """The class that the model gives each row."""
-        return self.say("predict", self.X)
+        """The predicted class of each row."""
+        return self.call_method("predict", self.X)
 
     @cached_property
     def decisions(self) -> np.ndarray:
@@ -163,49 +163,49 @@ class Exam:
         Raises
         ------
         Undefined
-            Where the model has none, or more than one a row.
+            If the model has no decision values, or several for a row.
         """
         if len(self.classes) > 2:
-            raise Undefined(f"one decision value cannot order {len(self.classes)} classes")
-        values = np.asarray(self.say("decision_function", self.X), dtype=np.float64)
+            raise Undefined(f"one decision value can't order {len(self.classes)} classes")
+        values = np.asarray(self.call_method("decision_function", self.X), dtype=np.float64)
         if values.shape != (len(self.y),):
-            raise Undefined("the model has several decision values a row")
+            raise Undefined("the model has several decision values per row")
         if not np.all(np.isfinite(values)):
             raise Undefined("some decision values are not finite")
         return values
 
     @cached_property
     def positive(self) -> np.ndarray:
-        """Whether each row is of the positive class.
+        """True for each row of the positive class.
 
         Raises
         ------
         Undefined
-            Where the model tells more than two classes apart.
+            If the model has more than two classes.
         """
         if len(self.classes) > 2:
-            raise Undefined(f"there is no positive one among {len(self.classes)} classes")
+            raise Undefined(f"none of {len(self.classes)} classes is the positive one")
         return np.asarray(self.y == self.classes[1])
 
     @cached_property
     def confusion(self) -> np.ndarray:
-        """Rows by true class and predicted class, both in the order of `classes`."""
+        """Number of rows by true class and predicted class, in the order of `classes`."""
         pairs = [(self.y == true) for true in self.classes]
         given = [(self.predicted == other) for other in self.classes]
         return np.array([[int(np.sum(a & b)) for b in given] for a in pairs])
 
-    def say(self, what: str, X: Any) -> np.ndarray:
-        """Return what a method of the model says of some rows.
+    def call_method(self, what: str, X: Any) -> np.ndarray:
+        """Return the result of a method of the model on some rows.
 
         Raises
         ------
         Undefined
-            Where the model has no such method.
+            If the model has no such method.
         """
         if what in self._said and X is self.X:
             return self._said[what]
         if self.estimator is None:
-            raise Undefined(f"nothing is kept of the model's {what}")
+            raise Undefined(f"the model's {what} was not kept")
         method = getattr(self.estimator, what, None)
         if method is None:
             raise Undefined(f"{named(self.estimator)} has no {what}")
@@ -220,39 +220,39 @@ def evaluate(
     *,
     training: tuple[Any, Any] | None = None,
 ) -> tuple[dict[str, float], dict[str, str]]:
-    """Score a fitted model on rows that it has not seen.
+    """Score a fitted model on test rows.
 
     Parameters
     ----------
     names : iterable of str
         Names of scores (``accuracy``, ``auc`` …).
     estimator : object
-        A fitted classifier or novelty detector, with what the scores need of it.
+        A fitted classifier or novelty detector, with the parts that the scores need.
     X : ndarray or csr_array of shape (n_samples, n_features)
         The test rows.
     y : ndarray of shape (n_samples,)
         Their labels.
     training : tuple of (X, y), optional
-        The rows that the model was fitted to, for scores that need them; y is None where it was
-        fitted without labels.
+        The training rows, for scores that need them; y is None if the model was fitted without
+        labels.
 
     Returns
     -------
     metrics : dict of str to float
-        Finite values by the names that records use (``accuracy_pct``, ``auc_pct`` …).
+        Finite values by their names in records (``accuracy_pct``, ``auc_pct`` …).
     undefined : dict of str to str
-        For each score without a value, by the same names, the reason.
+        The reason for each undefined score, by the same names.
 
     Raises
     ------
     svmbench.base.errors.UnknownNameError
-        For a score that does not exist.
+        For an unknown score.
     """
     return mark(names, Exam(estimator, X, np.asarray(y), training))
 
 
 def mark(names: Iterable[str], exam: Exam) -> tuple[dict[str, float], dict[str, str]]:
-    """Score as :func:`evaluate` does, what is at hand as an `Exam` already."""
+    """Score an `Exam`, as :func:`evaluate` does."""
     metrics: dict[str, float] = {}
     undefined: dict[str, str] = {}
     for name in names:
@@ -270,10 +270,10 @@ def mark(names: Iterable[str], exam: Exam) -> tuple[dict[str, float], dict[str, 
     return metrics, undefined
 
 
-def decision_values(models: Sequence[Any], X: Any) -> np.ndarray:
-    """Return the decision values (n_models, n_samples) of models of two classes.
+def values_of_models(models: Sequence[Any], X: Any) -> np.ndarray:
+    """Return the decision values (n_models, n_samples) of two-class models.
 
-    Those of linear models are one product.
+    For linear models, one product computes all values.
     """
     if all(hasattr(model, "coef_") for model in models):
         W = np.vstack([model.coef_ for model in models])
@@ -283,20 +283,20 @@ def decision_values(models: Sequence[Any], X: Any) -> np.ndarray:
 
 
 def find(name: str) -> Score:
-    """Return the score of this name.
+    """Return a score by its name.
 
     Raises
     ------
     svmbench.base.errors.UnknownNameError
-        With the nearest name that exists.
+        If the name is unknown; the message suggests the most similar one.
     """
     if name not in SCORES:
         raise UnknownNameError("score", name, list(SCORES))
     return SCORES[name]
 
 
-def describe(names: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """Return what a plan says of these scores: what a report needs, by the metrics' names."""
+def describe_scores(names: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Return the fields of scores that a plan holds for reports, by metric."""
     return {(one := find(name)).metric: one.for_plan() for name in names}
 
 
@@ -305,7 +305,7 @@ def _place(function: Callable[..., Any]) -> tuple[str, str]:
 
 
 def named(model: Any) -> str:
-    """Return what a message calls a model."""
+    """Return the name of a model in messages."""
     return type(model).__name__
 
 

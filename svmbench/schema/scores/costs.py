@@ -1,4 +1,4 @@
-"""Scores of a model's size and of the time that its predictions take."""
+"""Scores of the size of a model, and of the time of its predictions."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import numpy as np
 
 from svmbench.schema.scores.contract import Exam, Undefined, named, score
 
-#: Predictions are repeated until their CPU time sums to this many seconds …
+#: Predictions are repeated until their total CPU time reaches this many seconds.
 PREDICT_TOTAL_S = 0.05
-#: … or until there are so many.
+#: Largest number of repeated predictions.
 PREDICT_REPEATS = 50
 
 
@@ -21,7 +21,7 @@ PREDICT_REPEATS = 50
     better="lower", tolerance=0.1, relative=True, needs=("model",),
 )  # fmt: skip
 def support_vectors(exam: Exam) -> float:
-    """How many training rows the model is made of; one against one: the sum over the pairs."""
+    """Return the number of support vectors; for one-vs-one models the sum over the pairs."""
     model = exam.estimator
     for attribute, count in (("support_", len), ("n_support_", np.sum)):
         if (values := getattr(model, attribute, None)) is not None:
@@ -33,20 +33,20 @@ def support_vectors(exam: Exam) -> float:
 
 
 @score(
-    "predict-time", metric="predict_time_per_row_s", caption="CPU time of prediction a row (s)",
+    "predict-time", metric="predict_time_per_row_s", caption="CPU time of prediction per row (s)",
     unit="s", better="lower", tolerance=None,
 )  # fmt: skip
 def predict_time(exam: Exam) -> float:
-    """CPU seconds of `predict` on all test rows, median of its repeats, a row.
+    """Return the CPU seconds of `predict` per test row: the median over repeats.
 
-    The call that gave the other scores their predictions was the first, and is not timed.
+    The first call, whose predictions the other scores use, is not timed.
     """
     if exam.estimator is None:
-        raise Undefined("the model itself is not at hand")
+        raise Undefined("the model itself is not available")
     if exam.X is None:
         raise Undefined("the rows are not in memory")
     _ = exam.predicted
-    # What runs a program knows what that took.
+    # A program's estimator has its own clock.
     now = getattr(exam.estimator, "cpu_clock", time.process_time)
     seconds: list[float] = []
     while sum(seconds) < PREDICT_TOTAL_S and len(seconds) < PREDICT_REPEATS:

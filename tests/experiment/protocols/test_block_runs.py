@@ -11,7 +11,7 @@ from runs import cells_in_process, cells_of, svmbench, write_config
 
 from svmbench import data
 from svmbench.base.errors import DataError
-from svmbench.data import written
+from svmbench.data import export
 from svmbench.experiment.config.models import Config
 from svmbench.experiment.plan.planner import make_plan
 from svmbench.experiment.protocols import function_of
@@ -33,7 +33,7 @@ def nothing_old_is_collected() -> Iterator[None]:
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have files of some kilobytes come in several blocks."""
-    monkeypatch.setattr("svmbench.data.blocks.PIECE", 4096)
+    monkeypatch.setattr("svmbench.data.blocks.TEXT_PIECE_BYTES", 4096)
 
 
 def rows(n: int = 400, d: int = 5) -> tuple[np.ndarray, np.ndarray]:
@@ -53,18 +53,18 @@ def planned(block: dict[str, Any], datasets: list[Any], **top: Any) -> dict[str,
     return {cell.shown["solver"]: (cell.status, cell.reason) for cell in cells}
 
 
-@pytest.mark.parametrize("form", list(written.ENDINGS))
+@pytest.mark.parametrize("form", list(export.EXPORT_ENDINGS))
 def test_a_file_in_blocks_gives_what_its_arrays_give(tmp_path: Path, form: str) -> None:
     X, y = rows()
-    path = tmp_path / f"rows{written.ENDINGS[form]}"
-    written.write_rows(path, X, y)
+    path = tmp_path / f"rows{export.EXPORT_ENDINGS[form]}"
+    export.export_rows(path, X, y)
     table = {"label_column": "last"} if form == "csv" else {}
     solver = [{"name": "alsvm-batch", "params": {"C": 4.0}}]
     (found,) = cells_in_process(
         solver, FIT, datasets=[{"file": str(path), "read": "blocks", **table}]
     )
     text = tmp_path / "rows.txt"
-    written.write_rows(text, X, y)
+    export.export_rows(text, X, y)
     (whole,) = cells_in_process(solver, FIT, datasets=[{"file": str(text), "read": "arrays"}])
     for name in ("objective", "train_accuracy_pct", "n_train"):
         assert found["metrics"][name] == pytest.approx(whole["metrics"][name], rel=1e-10)
@@ -92,7 +92,7 @@ def told_by(cell: dict[str, Any]) -> dict[str, float]:
 def pair_of(tmp_path: Path, solver: dict[str, Any], block: dict[str, Any]) -> Iterator[Any]:
     """Yield the outcomes of each cell, with what it streamed: of blocks, and of arrays."""
     path = tmp_path / "rows.txt"
-    written.write_rows(path, *rows())
+    export.export_rows(path, *rows())
     found = [
         streamed_in_process(
             [solver],
@@ -197,7 +197,7 @@ def test_a_path_in_blocks_goes_through_the_points_of_arrays(
 
 def test_a_path_in_blocks_goes_on_at_the_first_missing_point(tmp_path: Path) -> None:
     path = tmp_path / "rows.txt"
-    written.write_rows(path, *rows())
+    export.export_rows(path, *rows())
     solver = {"name": "alsvm-batch", "grid": {"C": [0.01, 0.1, 1.0]}}
     block, datasets = {"protocol": "path"}, [{"file": str(path), "read": "blocks"}]
     ((_, points),) = streamed_in_process([solver], block, datasets=datasets)
@@ -272,7 +272,7 @@ def test_facts_of_a_file_in_blocks(tmp_path: Path, small_blocks: None) -> None:
     path = tmp_path / "rows.txt"
     X, y = rows()
     X[:, 2] = 0.0
-    written.write_rows(path, X, y)
+    export.export_rows(path, X, y)
     found, whole = (
         cells_in_process([], {"protocol": "facts"}, datasets=[{"file": str(path), "read": read}])[0]
         for read in ("blocks", "arrays")
@@ -283,7 +283,7 @@ def test_facts_of_a_file_in_blocks(tmp_path: Path, small_blocks: None) -> None:
 
 def test_a_file_that_changes_while_it_is_read_is_told(tmp_path: Path) -> None:
     path = tmp_path / "rows.txt"
-    written.write_rows(path, *rows())
+    export.export_rows(path, *rows())
     spec = {"dataset": {"name": "rows", "file": str(path), "label_column": "", "read": "blocks"}}
     known, _ = open_rows(spec)
     good = path.read_text()
@@ -293,7 +293,7 @@ def test_a_file_that_changes_while_it_is_read_is_told(tmp_path: Path) -> None:
             list(known)
 
 
-@pytest.mark.parametrize("form", list(written.ENDINGS))
+@pytest.mark.parametrize("form", list(export.EXPORT_ENDINGS))
 def test_a_registered_set_is_written_and_read_in_turn(form: str) -> None:
     told = {"format": form, "copies": 2, "repeats": 3}
     (found,) = cells_in_process(
@@ -312,7 +312,7 @@ def test_a_fit_in_blocks_has_every_score_but_those_that_ask_for_the_rows(
     tmp_path: Path, small_blocks: None
 ) -> None:
     path = tmp_path / "rows.txt"
-    written.write_rows(path, *rows())
+    export.export_rows(path, *rows())
     wanted = [*SCORES, "log-loss", "predict-time"]
     found, whole = (
         cells_in_process(
@@ -325,7 +325,7 @@ def test_a_fit_in_blocks_has_every_score_but_those_that_ask_for_the_rows(
     for name in ("accuracy_pct", "auc_pct", "balanced_accuracy_pct", "f1_pct"):
         assert found["metrics"][f"train_{name}"] == pytest.approx(whole["metrics"][f"train_{name}"])
     assert found["undefined"] == {
-        "train_log_loss": "a calibration needs the training rows with their labels",
+        "train_log_loss": "calibration needs the training rows with their labels",
         "train_predict_time_per_row_s": "the rows are not in memory",
     }
 
@@ -340,7 +340,7 @@ def test_a_set_is_written_for_what_measures_the_reading_alone() -> None:
 
 def test_what_needs_arrays_is_skipped_with_its_reason(tmp_path: Path) -> None:
     path = tmp_path / "rows.txt"
-    written.write_rows(path, *rows())
+    export.export_rows(path, *rows())
     datasets = [{"file": str(path), "read": "blocks"}]
     cells = planned(FIT, datasets)
     assert cells["alsvm-batch"] == ("planned", "")
@@ -361,7 +361,7 @@ def test_what_needs_arrays_is_skipped_with_its_reason(tmp_path: Path) -> None:
 
 def test_a_file_is_read_in_blocks_where_its_arrays_do_not_fit(tmp_path: Path) -> None:
     path = tmp_path / "rows.txt"
-    written.write_rows(path, *rows(), copies=100)
+    export.export_rows(path, *rows(), copies=100)
     size = path.stat().st_size / 2**30
     for memory_gb, skipped in ((2.1 * size, False), (1.9 * size, True)):
         assert data.does_not_fit(path, memory_gb) == skipped
@@ -375,7 +375,7 @@ def test_a_file_is_read_in_blocks_where_its_arrays_do_not_fit(tmp_path: Path) ->
 
 def test_a_bad_file_is_told_before_anything_runs(tmp_path: Path) -> None:
     path = tmp_path / "rows.txt"
-    written.write_rows(path, *rows())
+    export.export_rows(path, *rows())
     good = path.read_text()
     datasets = [{"file": str(path), "read": "blocks"}]
     for text, said in (
@@ -407,7 +407,7 @@ def test_settings_that_contradict_each_other_are_told(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_run_reads_a_file_in_less_memory_than_the_file_has(tmp_path: Path) -> None:
     path = tmp_path / "rows.txt"
-    written.write_rows(path, *rows(2000, 100), copies=100)
+    export.export_rows(path, *rows(2000, 100), copies=100)
     assert path.stat().st_size > 150 << 20
     config = write_config(
         tmp_path, ["alsvm-batch", "alsvm"], FIT, datasets=[{"file": str(path)}], memory_gb=0.125

@@ -156,4 +156,4 @@ def test_a_score_without_a_value_is_said_and_costs_nothing() -> None:
     block = {"protocol": "fit", "scores": ["accuracy", "auc"], "multiclass": "one-vs-one"}
     (cell,) = cells_in_process([{"name": "alsvm"}], block, datasets=["iris"])
     assert "train_accuracy_pct" in cell["metrics"]
-    assert cell["undefined"] == {"train_auc_pct": "there is no positive one among 3 classes"}
+    assert cell["undefined"] == {"train_auc_pct": "none of 3 classes is the positive one"}

@@ -138,7 +138,7 @@ def test_rows_of_one_class_have_no_auc_and_say_so(name: str, label: int) -> None
     model = svmbench_solver(name).fit(X[:20])
     found, undefined = scores.evaluate(["auc", "f1", "recall"], model, X[20:], np.full(10, label))
     assert "auc_pct" not in found
-    assert "all test rows are of one class" in undefined["auc_pct"]
+    assert "all test rows belong to one class" in undefined["auc_pct"]
     assert ("recall_pct" in found) == (label == 1)
     assert all(np.isfinite(value) for value in found.values())
 
@@ -169,7 +169,7 @@ def test_frequencies_are_drawn_with_intervals_beside_what_is_claimed(tmp_path: P
     ended = svmbench("run", config, "--output", out)
     assert ended.code == 0, ended.said
     run = read_run(out)
-    curves = frequency.collect(run, PlotSpec.model_validate(run.plots[0]))
+    curves = frequency.collect_frequencies(run, PlotSpec.model_validate(run.plots[0]))
     (panel,) = curves.panels
     series = {one.name: one.points for one in panel.series}
     assert [point.x for point in series["observed"]] == [3, 59]

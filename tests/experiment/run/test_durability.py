@@ -477,7 +477,7 @@ def test_a_record_holds_numbers_where_numbers_belong(
 ) -> None:
     whole = {"schema": 1, "kind": "cell", "key": "a", "status": "ok", "metrics": {"a": 1}}
     line = json.dumps({**whole, field: value}).encode()
-    assert (record.parse(line) is not None) == is_whole
+    assert (record.parse_record(line) is not None) == is_whole
 
 
 def test_a_text_of_a_record_has_a_greatest_length() -> None:
@@ -498,9 +498,9 @@ def test_a_text_of_a_record_has_a_greatest_length() -> None:
     }
 
     def is_read(**changed: object) -> bool:
-        return record.parse(json.dumps(whole | changed).encode()) is not None
+        return record.parse_record(json.dumps(whole | changed).encode()) is not None
 
-    name, text = record.LONGEST_NAME, record.LONGEST_TEXT
+    name, text = record.LONGEST_RECORD_NAME, record.LONGEST_RECORD_TEXT
     for key in ("key", "block", "solver", "reason", "stop_reason", "status"):
         changed = {"status": "failed"} if key == "status" else {}
         assert is_read(**changed | {key: "x" * name})
@@ -520,7 +520,7 @@ def test_a_text_of_a_record_has_a_greatest_length() -> None:
 
 
 def test_what_a_run_writes_is_never_too_long_to_be_read(tmp_path: Path) -> None:
-    long = "x" * 2 * record.LONGEST_TEXT
+    long = "x" * 2 * record.LONGEST_RECORD_TEXT
     said = {"reason": long, "stop_reason": long, "traceback": long + "end", "warnings": [long]}
     with RunFolder(tmp_path) as folder:
         folder.append({"kind": "cell", "key": "k", "status": "failed", **said})  # type: ignore
@@ -539,8 +539,8 @@ def test_what_a_run_writes_is_never_too_long_to_be_read(tmp_path: Path) -> None:
     ],
 )
 def test_a_text_of_a_plan_has_a_greatest_length(wrong: Callable[[str], object]) -> None:
-    assert shapes.mismatch(wrong("x" * record.LONGEST_NAME), shapes.PLAN) == ""
-    said = shapes.mismatch(wrong("x" * (record.LONGEST_NAME + 1)), shapes.PLAN)
+    assert shapes.mismatch(wrong("x" * record.LONGEST_RECORD_NAME), shapes.PLAN_SHAPE) == ""
+    said = shapes.mismatch(wrong("x" * (record.LONGEST_RECORD_NAME + 1)), shapes.PLAN_SHAPE)
     assert "4,097 characters, more than" in said
     assert len(said) < 200
 

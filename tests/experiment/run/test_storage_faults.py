@@ -44,8 +44,8 @@ counts = [30, 30]
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     """Serve a mirror, to a client that waits half a second."""
-    monkeypatch.setattr(download, "READ_TIMEOUT", 0.5)
-    monkeypatch.setattr(download, "PAUSE", 0.01)
+    monkeypatch.setattr(download, "READ_TIMEOUT_S", 0.5)
+    monkeypatch.setattr(download, "RETRY_PAUSE_S", 0.01)
     running = Server()
     yield running
     running.close()
@@ -135,7 +135,7 @@ def test_a_cut_off_array_in_the_cache_is_made_again(tmp_path: Path, private_cach
     (array,) = private_cache.glob("prepared/breast-cancer-*/X.npy")
     whole = array.read_bytes()
     array.write_bytes(whole[: len(whole) // 2])
-    with pytest.warns(UserWarning, match="the prepared copy was damaged and is made again"):
+    with pytest.warns(UserWarning, match="the prepared copy was damaged and is prepared again"):
         ended = svmbench("run", config, "--output", tmp_path / "out")
     assert ended.code == 0, ended.said
     assert array.read_bytes() == whole

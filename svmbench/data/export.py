@@ -1,4 +1,4 @@
-"""Rows written to a file, so that reading one can be measured."""
+"""Write rows to a file, to measure reading it."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ import scipy.sparse as sp
 
 from svmbench.data import parquet
 
-#: Formats, and the ending of a file's name by which it is read.
-ENDINGS = {"libsvm": ".txt", "csv": ".csv", "parquet": ".parquet"}
+#: Endings of file names by format.
+EXPORT_ENDINGS = {"libsvm": ".txt", "csv": ".csv", "parquet": ".parquet"}
 
 
-def write_rows(place: Path, X: Any, y: np.ndarray, copies: int = 1) -> None:
-    """Write rows to a file, one time after the other, numbers of text to six digits.
+def export_rows(place: Path, X: Any, y: np.ndarray, copies: int = 1) -> None:
+    """Write rows to a file, `copies` times; text formats get six digits.
 
     Parameters
     ----------
     place : Path
-        Its ending, one of :data:`ENDINGS`, says the format.
+        Target file; its ending, one of :data:`EXPORT_ENDINGS`, gives the format.
     X : ndarray or csr_array of shape (n_samples, n_features)
     y : ndarray of shape (n_samples,)
     copies : int, default=1
-        How many times the rows are written.
+        Number of times the rows are written.
 
     Raises
     ------
     MissingPackageError
         For Parquet without pyarrow.
     """
-    if place.suffix == ENDINGS["parquet"]:
+    if place.suffix == EXPORT_ENDINGS["parquet"]:
         _write_parquet(place, X, y, copies)
         return
-    text = _libsvm(X, y) if place.suffix == ENDINGS["libsvm"] else _csv(X, y)
+    text = _libsvm(X, y) if place.suffix == EXPORT_ENDINGS["libsvm"] else _csv(X, y)
     with place.open("wb") as stream:
         for _ in range(copies):
             stream.write(text)
@@ -58,7 +58,7 @@ def _csv(X: Any, y: np.ndarray) -> bytes:
 
 
 def _write_parquet(place: Path, X: Any, y: np.ndarray, copies: int) -> None:
-    writer = parquet.require().ParquetWriter
+    writer = parquet.require_pyarrow().ParquetWriter
     import pyarrow as pa
 
     columns = {

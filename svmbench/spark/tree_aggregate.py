@@ -1,7 +1,7 @@
-"""One pass over the rows of a cluster: each partition folded by itself, the results by a tree.
+"""One pass over the rows of a cluster: reduce each partition, and merge the results in a tree.
 
-What a partition can't use is no exception, which Spark would try again four times and log at
-length, but a `Refusal` that takes the place of the result.
+If a partition has unusable rows, its result is a `Refusal`. Spark would repeat a task with an
+exception four times, and log it at length.
 """
 
 from __future__ import annotations
@@ -18,54 +18,54 @@ import scipy.sparse as sp
 from svmbench.base.errors import DataError, SvmbenchError
 from svmbench.core.numeric.arrays import as_block
 
-#: CSR rows that are added at a time, at least: an addition goes over all sums, and of wide sparse
-#: rows that costs more than the rows do.
-TOGETHER = 50_000
+#: Smallest number of CSR rows that are added at a time. Each addition reads all sums, which for
+#: wide sparse rows costs more than the rows.
+FEWEST_CSR_ROWS_PER_ADDITION = 50_000
 
-T = TypeVar("T")
+PassResult = TypeVar("PassResult")
 
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why a partition was refused.
+    """The reason why a partition has no result.
 
     Attributes
     ----------
     error : exception
-        What is raised.
+        The error to raise.
     """
 
     error: Exception
 
     @classmethod
     def of(cls, error: Exception) -> Refusal:
-        """Return what is told of an error; one that is not ours is one of the data."""
+        """Return the refusal for an error; an error of another package becomes a DataError."""
         return cls(error if isinstance(error, SvmbenchError) else DataError(str(error)))
 
     @property
     def reason(self) -> str:
-        """What is wrong, one sentence."""
+        """The error in one sentence."""
         return str(self.error)
 
 
 class TooWideError(SvmbenchError):
-    """More features than there may be sums of."""
+    """Too many features for sums."""
 
 
 @dataclass(frozen=True)
 class Folded:
-    """From the batches of a partition to one pickled result.
+    """Reduce the batches of a partition to one pickled result.
 
     Attributes
     ----------
     read : callable
-        From a batch of Arrow to a block: (X, labels, folds).
+        Function from an Arrow batch to a block: (X, labels, folds).
     start : callable
         Returns an empty result.
     add : callable
-        From a result and a block to a result.
+        Function from a result and a block to a result.
     visits : pyspark.accumulators.Accumulator
-        Counts the rows read, those read again for a lost executor among them.
+        Counts the rows read, also those read again for a lost executor.
     """
 
     read: Callable[[pa.RecordBatch], tuple[Any, Any, Any]]
@@ -74,10 +74,10 @@ class Folded:
     visits: Any
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield the result as one cell of bytes."""
+        """Yield the pickled result."""
         found: Any = self.start()
         try:
-            for block in together(map(self.read, batches)):
+            for block in join_csr_blocks(map(self.read, batches)):
                 found = self.add(found, block)
                 self.visits.add(len(block[1]))
         except (ValueError, SvmbenchError) as error:
@@ -86,23 +86,23 @@ class Folded:
         yield pa.RecordBatch.from_arrays([blob], ["result"])
 
 
-def together(blocks: Iterable[tuple[Any, Any, Any]]) -> Iterator[tuple[Any, Any, Any]]:
-    """Yield blocks, CSR ones joined up to :data:`TOGETHER` rows."""
+def join_csr_blocks(blocks: Iterable[tuple[Any, Any, Any]]) -> Iterator[tuple[Any, Any, Any]]:
+    """Yield blocks; join CSR blocks up to :data:`FEWEST_CSR_ROWS_PER_ADDITION` rows."""
     held: list[tuple[Any, Any, Any]] = []
     for block in blocks:
         if not sp.issparse(block[0]):
             yield block
             continue
         held.append(block)
-        if sum(len(y) for _, y, _ in held) >= TOGETHER:
-            yield joined(held)
+        if sum(len(y) for _, y, _ in held) >= FEWEST_CSR_ROWS_PER_ADDITION:
+            yield stacked_csr(held)
             held = []
     if held:
-        yield joined(held)
+        yield stacked_csr(held)
 
 
-def joined(blocks: list[tuple[Any, Any, Any]]) -> tuple[Any, Any, Any]:
-    """Return CSR blocks as one, as wide as the widest."""
+def stacked_csr(blocks: list[tuple[Any, Any, Any]]) -> tuple[Any, Any, Any]:
+    """Stack CSR blocks, with the width of the widest."""
     if len(blocks) == 1:
         return blocks[0]
     width = max(X.shape[1] for X, _, _ in blocks)
@@ -113,12 +113,12 @@ def joined(blocks: list[tuple[Any, Any, Any]]) -> tuple[Any, Any, Any]:
 
 @dataclass(frozen=True)
 class Merge:
-    """From two results to one; a refusal is stronger, and of two the one that sorts first."""
+    """Merge two results. A refusal wins over a result; of two, the first in sorted order wins."""
 
     merge: Callable[[Any, Any], Any]
 
     def __call__(self, one: Any, two: Any) -> Any:
-        """Return both as one; None is nothing yet."""
+        """Return the merged result; None stands for no result yet."""
         if one is None or two is None:
             return two if one is None else one
         refused = [each for each in (one, two) if isinstance(each, Refusal)]
@@ -131,31 +131,31 @@ class Merge:
 
 
 def opened(row: Any) -> Any:
-    """Return the result that a row of bytes is."""
+    """Unpickle a result."""
     return pickle.loads(row[0])
 
 
 def fold_rows(
     frame: Any,
     read: Callable[[pa.RecordBatch], tuple[Any, Any, Any]],
-    start: Callable[[], T],
-    add: Callable[[T, tuple[Any, Any, Any]], T],
-    merge: Callable[[T, T], T],
-) -> tuple[T, int]:
-    """Return what a pass over all rows has found, and the number of rows read.
+    start: Callable[[], PassResult],
+    add: Callable[[PassResult, tuple[Any, Any, Any]], PassResult],
+    merge: Callable[[PassResult, PassResult], PassResult],
+) -> tuple[PassResult, int]:
+    """Run one pass over all rows; return the result and the number of rows read.
 
     Parameters
     ----------
     frame : pyspark.sql.DataFrame
     read, start, add
-        As :class:`Folded` has them; they and all they name have to be importable there.
+        As for :class:`Folded`; the executors must be able to import them.
     merge : callable
-        From two results to one.
+        Function from two results to one.
 
     Raises
     ------
     svmbench.base.errors.DataError
-        What a partition, or two together, were refused for.
+        If a partition has unusable rows, or two results can't be merged.
     """
     visits = frame.sparkSession.sparkContext.accumulator(0)
     folded = frame.mapInArrow(Folded(read, start, add, visits), "result binary")
@@ -163,13 +163,15 @@ def fold_rows(
     return (start() if found is None else found), int(visits.value)
 
 
-def merged(results: Any, merge: Callable[[T, T], T]) -> T | None:
-    """Return the results of an RDD as one, by a tree; None where there is none.
+def merged(
+    results: Any, merge: Callable[[PassResult, PassResult], PassResult]
+) -> PassResult | None:
+    """Merge the results of an RDD in a tree; return None if there are none.
 
     Raises
     ------
     svmbench.base.errors.DataError
-        If one of them is a refusal, or two can't be merged.
+        If a result is a refusal, or two results can't be merged.
     """
     both = Merge(merge)
     found = results.treeAggregate(None, both, both)
