@@ -75,7 +75,7 @@ def find_runs(folders: Iterable[Path]) -> tuple[list[Path], list[Path]]:
     looked = list(folders)
     for folder in looked:
         if not folder.is_dir():
-            raise ResultsError(f"{folder} is not a folder of results")
+            raise ResultsError(f"{folder} is no folder of results")
         for run in run_folders(folder):
             runs.setdefault(run.resolve(), run)
         for place in bare_folders(folder):

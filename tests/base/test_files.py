@@ -180,7 +180,7 @@ def test_cells_that_share_a_key_show_its_points_within_measure(
     monkeypatch.setattr(records, "MOST_SHOWN_CELLS", 9_999)
     ended = svmbench("table", run)
     assert ended.code == 2
-    assert "its cells and their points are 10,000, more than the 9,999" in ended.err
+    assert "it has 10,000 cells and points, but a report shows at most 9,999" in ended.err
 
 
 def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:

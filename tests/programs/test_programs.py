@@ -223,7 +223,7 @@ def test_what_is_in_no_known_format_is_known_by_its_predictions(here: Path, rows
     assert not hasattr(model, "decision_function")
     assert model.predict(X).tolist() == ["good"] * 40
     alone = fitted({"program": "cvm-train -g {g} {train} {model}"}, X, labels, g=1.0)
-    with pytest.raises(ProgramError, match="no known format, or of several classes"):
+    with pytest.raises(ProgramError, match="in an unknown format or with several classes"):
         alone.predict(X)
 
 
@@ -233,13 +233,13 @@ HEAD = b"svm_type c_svc\nkernel_type linear\nnr_class 2\ntotal_sv 1\nrho 0\nlabe
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (HEAD, "begins as LIBSVM writes one and can't be read: it has no support vectors"),
-        (HEAD + b"SV\n", "it has 0 support vectors and says 1"),
+        (HEAD, "in the format of LIBSVM can't be read: it has no support vectors"),
+        (HEAD + b"SV\n", "it has 0 support vectors, but its header says 1"),
         (HEAD + b"SV\n1 9:2\n", "can't be read"),
         (HEAD.replace(b"rho 0\n", b"") + b"SV\n1 1:2\n", "can't be read: 'rho' is missing"),
         (b"solver_type L2R_L2LOSS_SVC\nnr_class 2\nlabel 1 -1\nnr_feature 3\nbias -1\nw\n1\n",
          "it has 1 weights for 3 of 2 features"),
-        (b"SVM-light Version V6.02\n2 # kernel type\n", "begins as SVM-light writes one"),
+        (b"SVM-light Version V6.02\n2 # kernel type\n", "in the format of SVM-light can't be read"),
     ],
 )  # fmt: skip
 def test_a_model_that_begins_as_one_and_is_none(tmp_path: Path, content: bytes, said: str) -> None:
@@ -277,7 +277,7 @@ def test_a_model_that_ends_early_is_a_sentence_wherever_that_is(
         except ProgramError as error:
             told.add(str(error))
     assert len(told) > 5
-    assert all(f"begins as {called} writes one and can't be read: " in said for said in told)
+    assert all(f"in the format of {called} can't be read: " in said for said in told)
     path.write_bytes(whole)
     assert read_model(path, 2) is not None
 

@@ -251,7 +251,7 @@ def test_what_is_no_side_is_one_sentence(tmp_path: Path) -> None:
         ({"params": ...}, "cell 1 has no mapping 'params'"),
         ({"metrics": [1]}, "cell 1 has no mapping 'metrics'"),
         ({"counters": ...}, "cell 1 has no mapping 'counters'"),
-        ({"counters": {"updates": "many"}}, "'updates' of its counters is no number: 'many'"),
+        ({"counters": {"updates": "many"}}, "'updates' of its counters is not a number: 'many'"),
         ({"fold": ...}, "KeyError"),
     ],
 )
@@ -588,7 +588,7 @@ def test_what_a_run_does_not_say_is_a_note(tmp_path: Path, fact: str) -> None:
     found = comparing.compare(*map(comparing.read_side, sides))
     assert found.changes == ()
     (note,) = found.notes
-    assert note.startswith("NEW does not say of every run: the ")
+    assert note.startswith("NEW doesn't state for every run: the ")
 
 
 @pytest.mark.parametrize(

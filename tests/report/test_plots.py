@@ -354,7 +354,7 @@ def test_a_plot_can_show_one_data_set_alone(tmp_path):
         ({"kind": "pie"}, "kind: 'pie' is none of bars, "),
         ({"block": None}, "block: should be text, not nothing"),
         ({"series": "colour"}, "series: a field of a cell is .*, not 'colour'"),
-        ({"crossing": ["falsvm"]}, "crossing: a crossing is of two series, not of 1"),
+        ({"crossing": ["falsvm"]}, "crossing: a crossing needs two series, not 1"),
         ({"name": "fig2"}, "is taken"),
     ],
 )

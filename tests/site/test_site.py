@@ -324,11 +324,11 @@ def test_what_the_command_did_not_make_stays(race: Path, tmp_path: Path) -> None
     other = tmp_path / "site"
     build_site(made, other)
     (other / "notes.txt").write_text("mine")
-    with pytest.raises(ResultsError, match=r"holds notes\.txt, which is no part"):
+    with pytest.raises(ResultsError, match=r"contains notes\.txt, which is not part"):
         build_site(made, other)
     file = tmp_path / "file"
     file.write_text("")
-    with pytest.raises(ResultsError, match="is no folder"):
+    with pytest.raises(ResultsError, match="is not a folder"):
         build_site(made, file)
     assert (target / "thesis.tex").read_text() == "years"
     assert (other / "notes.txt").read_text() == "mine"
