@@ -19,14 +19,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
-import svmbench
-from svmbench.core.contract.base import warm_up
-from svmbench.core.csvc import CSVC
 from svmbench.core.csvc.box import label_bounds
 from svmbench.core.csvc.c_path import advance
 from svmbench.core.csvc.narrowing import NO_LIMIT, narrowing_steps
 from svmbench.core.csvc.whole_matrix import gradient
+
+import svmbench
+from svmbench.core.contract.base import warm_up
+from svmbench.core.csvc import CSVC
 from svmbench.core.kernels.kernels import gauss_of_distances, squared_distances
 from svmbench.core.numeric.arrays import raw
 from svmbench.experiment.protocols import folds

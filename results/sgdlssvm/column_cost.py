@@ -27,8 +27,8 @@ import scipy.sparse as sp
 import svmbench
 from svmbench.core.kernels.bits import MOST_BITS, is_binary
 from svmbench.core.kernels.columns import columns_of, warm_up
-from svmbench.core.kernels.float32_rows import BitRows, DenseRows
 from svmbench.core.kernels.kernels import KernelFunction, KernelSource
+from svmbench.core.kernels.rows import BitRows, DenseRows
 from svmbench.experiment.measuring import environment
 
 #: Columns, and rows, of a round; rounds after one that is thrown away.

@@ -37,7 +37,7 @@ Index spaces, each with its own word
     whole 0 … n_samples - 1   every sample of the kernel source; what the store calls its rows by
       > active                those that may still change: ``ActiveSet`` (whole, ascending)
           > working set       those that steps are taken on: ``WorkingSetSearch`` (active)
-    slot                      where the store keeps a row: ``RowStore`` (one a whole sample)
+    slot                      where the store keeps a row: ``RowCache`` (one a whole sample)
 
 Reasons for the choices
     - Kernel rows in float32 take half the memory and time. Their error of 1e-7 grows to 1e-5 in

@@ -13,7 +13,7 @@ import numpy as np
 
 from svmbench.core.csvc.problem import QPProblem, up_low_sets
 from svmbench.core.csvc.smo import STALLED
-from svmbench.core.kernels.float32_rows import Blocks
+from svmbench.core.kernels.rows import Blocks
 
 #: Samples within so many tolerances of the gap are checked at first.
 NEAR = 3.0

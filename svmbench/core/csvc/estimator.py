@@ -24,7 +24,7 @@ from svmbench.core.csvc.path import along_c
 from svmbench.core.csvc.problem import QPProblem, csvc_problem, thresholds
 from svmbench.core.csvc.smo import CONVERGED, REASONS
 from svmbench.core.kernels.kernels import KernelSource
-from svmbench.core.kernels.threads import require_n_jobs
+from svmbench.core.kernels.thread_pool import require_n_jobs
 from svmbench.core.models.joint_pairs import JointData, JointSolution
 from svmbench.core.models.kernel_base import KernelSolution
 from svmbench.core.models.kernel_classifier import KernelClassifier

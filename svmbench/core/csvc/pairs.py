@@ -39,11 +39,11 @@ from svmbench.core.csvc.smo import (
     update_gradient_select_i,
 )
 from svmbench.core.csvc.solver import can_be_single, solve_qp
-from svmbench.core.kernels.float32_rows import DenseRows, Rows, SourceRows, float32_rows
 from svmbench.core.kernels.kernels import MIB, KernelFunction, KernelSource
 from svmbench.core.kernels.pair_sums import OwnPairs
 from svmbench.core.kernels.prediction import add_up
-from svmbench.core.kernels.threads import Crew
+from svmbench.core.kernels.rows import DenseRows, Rows, SourceRows, float32_rows
+from svmbench.core.kernels.thread_pool import ThreadPool
 from svmbench.core.models.joint_pairs import JointSolution, Layout
 from svmbench.core.numeric.arrays import raw
 
@@ -375,7 +375,7 @@ class ClassRows:
         Where each class begins.
     cache_mb : float
         Memory that they may take, MiB.
-    crew : Crew
+    pool : ThreadPool
 
     Attributes
     ----------
@@ -387,8 +387,8 @@ class ClassRows:
         Whether all were made at once.
     """
 
-    def __init__(self, rows: Rows, starts: np.ndarray, cache_mb: float, crew: Crew) -> None:
-        n, k, self.crew, self.starts = rows.n_samples, len(starts) - 1, crew, starts
+    def __init__(self, rows: Rows, starts: np.ndarray, cache_mb: float, pool: ThreadPool) -> None:
+        n, k, self.pool, self.starts = rows.n_samples, len(starts) - 1, pool, starts
         most = int(cache_mb * MIB / np.dtype(rows.dtype).itemsize)
         self.rows, self.columns, self.are_whole = rows, rows.columns(None), True
         if n <= max(FULL_MATRIX_MAX_SAMPLES, TINY_CLASS * k) and n * n <= most:
@@ -446,7 +446,7 @@ class ClassRows:
                 self.rows.fill(samples, self.columns, start, stop, out, np.arange(len(at)))
 
         if self.rows.shares:
-            self.crew.share(len(parts), 1, fill)
+            self.pool.share(len(parts), 1, fill)
         else:
             fill(0, len(parts))
         for c, samples, at in parts:
@@ -465,7 +465,7 @@ class PairSearch:
     layout : Layout
     bound : ndarray of shape (n_variables,)
         C of each variable.
-    crew : Crew
+    pool : ThreadPool
     tol, max_iter, cache_mb
         As for :func:`solve_pairs`.
 
@@ -486,13 +486,13 @@ class PairSearch:
         source: KernelSource,
         layout: Layout,
         bound: np.ndarray,
-        crew: Crew,
+        pool: ThreadPool,
         *,
         tol: float,
         max_iter: int,
         cache_mb: float,
     ) -> None:
-        self.source, self.layout, self.crew = source, layout, crew
+        self.source, self.layout, self.pool = source, layout, pool
         self.tol, self.max_iter, self.cache_mb = tol, max_iter, cache_mb
         signed = bound * layout.signs
         self.bounds = Bounds(np.minimum(signed, 0.0), np.maximum(signed, 0.0))
@@ -513,7 +513,7 @@ class PairSearch:
         )
         if is_large and can_be_single(source, maker.diagonal):
             maker = float32_rows(source)
-        runs = ClassRows(maker, self.layout.starts, self.cache_mb, self.crew)
+        runs = ClassRows(maker, self.layout.starts, self.cache_mb, self.pool)
         last = np.full(len(self.reasons), np.inf)
         while True:
             ended = self.reasons != ROWS_MISSING
@@ -556,7 +556,7 @@ class PairSearch:
             steps_of_all(*problem, so_far, runs.are_whole)
 
         while True:
-            self.crew.share(len(layout.first), 1, take_steps)
+            self.pool.share(len(layout.first), 1, take_steps)
             if not np.any(wanted):
                 return
             if not runs.make(wanted):
@@ -608,7 +608,7 @@ class PairSearch:
         used, starts, coefficients = layout.gather(beta)
         found = np.zeros((len(layout.order), len(layout.starts) - 2))
         sums = OwnPairs(coefficients, starts, layout.codes, found)
-        add_up(function, function.take(X, used), X, sums, n_jobs=self.crew.size)
+        add_up(function, function.take(X, used), X, sums, n_jobs=self.pool.size)
         self.evaluations += len(found) * len(used)
         is_asked = np.zeros(len(layout.first), dtype=bool)
         is_asked[pairs] = True
@@ -642,7 +642,7 @@ class PairSearch:
             tol=self.tol,
             max_iter=self.max_iter - int(self.steps[p]),
             cache_mb=self.cache_mb,
-            n_jobs=self.crew.size,
+            n_jobs=self.pool.size,
         )
         self.variables[0][own], self.variables[1][own] = found.beta, found.v
         self.steps[p] += found.steps
@@ -691,9 +691,9 @@ def solve_pairs(
     """
     weighted = 1.0 if weights is None else weights[layout.places]
     bound = np.full(len(layout.places), C) * weighted
-    with Crew(n_jobs) as crew:
+    with ThreadPool(n_jobs) as pool:
         search = PairSearch(
-            source, layout, bound, crew, tol=tol, max_iter=max_iter, cache_mb=cache_mb
+            source, layout, bound, pool, tol=tol, max_iter=max_iter, cache_mb=cache_mb
         )
         return search.run()
 
@@ -705,9 +705,9 @@ def warm_up() -> None:
     source = KernelSource.from_inputs(X, KernelFunction("rbf", 1.0))
     for maker in (SourceRows(source, np.float64), DenseRows(X, KernelFunction("rbf", 1.0))):
         search = PairSearch(
-            source, layout, np.ones(12), Crew(1), tol=1e-3, max_iter=9, cache_mb=1.0
+            source, layout, np.ones(12), ThreadPool(1), tol=1e-3, max_iter=9, cache_mb=1.0
         )
-        search.go_on(ClassRows(maker, layout.starts, 1.0, Crew(1)))
+        search.go_on(ClassRows(maker, layout.starts, 1.0, ThreadPool(1)))
         search.check(np.arange(3), np.full(3, np.inf))
         search.correct(0)
         search.solution({})

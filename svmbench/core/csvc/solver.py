@@ -50,17 +50,17 @@ from svmbench.core.csvc.smo import (
     steps_between_checks,
 )
 from svmbench.core.csvc.working_sets import ActiveSet, WorkingSetSearch, subtract_kernel
-from svmbench.core.kernels.difference_rows import DifferenceRows
-from svmbench.core.kernels.float32_rows import (
+from svmbench.core.kernels.kernels import MIB, KernelFunction, KernelSource
+from svmbench.core.kernels.rows import (
     BitRows,
     DenseRows,
+    DifferenceRows,
     Rows,
     SourceRows,
     exact_values,
     float32_rows,
 )
-from svmbench.core.kernels.kernels import MIB, KernelFunction, KernelSource
-from svmbench.core.kernels.threads import Crew
+from svmbench.core.kernels.thread_pool import ThreadPool
 from svmbench.core.numeric.arrays import largest_value, raw
 
 #: A gradient is not known better than so many roundings of the largest kernel value times the sum
@@ -281,8 +281,8 @@ def solve_qp(
             return replace(
                 _on_matrix(K, problem, start, ends, share), checks=None if is_stored else 0
             )
-    with Crew(n_jobs) as crew:
-        return Refinement(source, problem, crew, ends, cache_mb).run(start, share)
+    with ThreadPool(n_jobs) as pool:
+        return Refinement(source, problem, pool, ends, cache_mb).run(start, share)
 
 
 def _on_matrix(
@@ -335,7 +335,7 @@ class Refinement:
     ----------
     source, problem, cache_mb
         As for :func:`solve_qp`.
-    crew : Crew
+    pool : ThreadPool
     ends : StoppingCriteria
     """
 
@@ -343,11 +343,11 @@ class Refinement:
         self,
         source: KernelSource,
         problem: QPProblem,
-        crew: Crew,
+        pool: ThreadPool,
         ends: StoppingCriteria,
         cache_mb: float,
     ) -> None:
-        self.source, self.problem, self.crew = source, problem, crew
+        self.source, self.problem, self.pool = source, problem, pool
         self.ends, self.cache_mb = ends, cache_mb
 
     def run(self, start: np.ndarray | None, share: ShareOfMargin | None = None) -> QPResult:
@@ -426,7 +426,7 @@ class Refinement:
             return
         moved = np.flatnonzero(found.beta)
         found.v = np.array(self.problem.linear)
-        subtract_kernel(rows, moved, found.beta[moved], rows.columns(None), found.v, self.crew)
+        subtract_kernel(rows, moved, found.beta[moved], rows.columns(None), found.v, self.pool)
 
     def go_on(self, rows: Rows, K: np.ndarray | None, members: np.ndarray, found: QPResult) -> None:
         """Search on the whole matrix, where there is one, or among `members` by working sets."""
@@ -436,10 +436,10 @@ class Refinement:
             found.steps += steps
             return
         active = ActiveSet(members, self.problem, found.beta, found.v)
-        sets = WorkingSetSearch(rows, active, tol=ends.tol, cache_mb=self.cache_mb, crew=self.crew)
+        sets = WorkingSetSearch(rows, active, tol=ends.tol, cache_mb=self.cache_mb, pool=self.pool)
         found.reason = sets.run(ends.max_iter, ends.limit)
         found.steps += sets.steps
-        active.finish(rows, self.crew)
+        active.finish(rows, self.pool)
 
 
 def warm_up() -> None:
@@ -448,7 +448,7 @@ def warm_up() -> None:
     y = np.array([1.0, 1.0, -1.0, -1.0])
     function = KernelFunction("rbf", 1.0)
     source = KernelSource.from_inputs(X, function)
-    crew = Crew(1)
+    pool = ThreadPool(1)
     makers: list[Rows] = [
         BitRows(X, function),
         DenseRows(X, function),
@@ -457,16 +457,16 @@ def warm_up() -> None:
         SourceRows(source, np.float64),
     ]
     problem = make_qp(y, np.minimum(y, 0.0), np.maximum(y, 0.0))
-    search = Refinement(source, problem, crew, StoppingCriteria(1e-3, 9, 0.0), 1.0)
+    search = Refinement(source, problem, pool, StoppingCriteria(1e-3, 9, 0.0), 1.0)
     for rows in makers:
         found = QPResult(np.zeros(4), y.copy())
         # Once among all samples and once among some, of which one more is dropped on the way.
         for members in (np.arange(4), np.array([0, 2, 3])):
             active = ActiveSet(members, problem, found.beta, found.v)
-            sets = WorkingSetSearch(rows, active, tol=1e-3, cache_mb=1.0, crew=crew)
+            sets = WorkingSetSearch(rows, active, tol=1e-3, cache_mb=1.0, pool=pool)
             sets.run(100, 0.0)
             sets.drop(np.arange(len(members)) > 0)
-            active.finish(rows, crew)
+            active.finish(rows, pool)
         check_in_float64(exact_values(source, rows), problem, found.beta, found.v, 1e-3)
         search.go_on(rows, rows.whole(), np.arange(4), found)
 

@@ -35,10 +35,10 @@ from svmbench.core.csvc.smo import (
     gather,
     optimise,
 )
-from svmbench.core.kernels.float32_rows import WIDTH, Rows
 from svmbench.core.kernels.kernels import MIB
-from svmbench.core.kernels.row_store import SPAN, RowStore, subtract_rows
-from svmbench.core.kernels.threads import Crew
+from svmbench.core.kernels.row_cache import SPAN, RowCache, subtract_rows
+from svmbench.core.kernels.rows import WIDTH, Rows
+from svmbench.core.kernels.thread_pool import ThreadPool
 
 #: Columns of rows that are used once: a block of them stays in the second-level cache. A multiple
 #: of the width of the products behind them, so that threads change no product's shape: another
@@ -67,7 +67,12 @@ INNER, LAST = 0.1, 0.9
 
 
 def subtract_kernel(
-    rows: Rows, samples: np.ndarray, factors: np.ndarray, columns: Any, v: np.ndarray, crew: Crew
+    rows: Rows,
+    samples: np.ndarray,
+    factors: np.ndarray,
+    columns: Any,
+    v: np.ndarray,
+    pool: ThreadPool,
 ) -> None:
     """Take ``factors @ K[samples][:, columns]`` off `v`, by rows that are never written out."""
 
@@ -75,7 +80,7 @@ def subtract_kernel(
         rows.take_off(samples, factors, columns, (first, end), v)
 
     if rows.shares:
-        crew.share(len(v), PASSING, take_off)
+        pool.share(len(v), PASSING, take_off)
     else:
         take_off(0, len(v))
 
@@ -128,7 +133,7 @@ class ActiveSet:
     def _write_back(self) -> None:
         self._beta[self.members], self._v[self.members] = self.beta, self.v
 
-    def finish(self, rows: Rows, crew: Crew) -> None:
+    def finish(self, rows: Rows, pool: ThreadPool) -> None:
         """Bring the whole problem up to date.
 
         A sample that was dropped lacks what has changed since: of those that were left, and of
@@ -141,7 +146,7 @@ class ActiveSet:
             if not len(members) or not len(moved):
                 continue
             v = self._v[members]
-            subtract_kernel(rows, moved, change[moved], rows.columns(members), v, crew)
+            subtract_kernel(rows, moved, change[moved], rows.columns(members), v, pool)
             self._v[members] = v
         self._shrunk.clear()
 
@@ -174,7 +179,7 @@ class WorkingSetSearch:
         Tolerance of the gap.
     cache_mb : float
         Memory for kernel rows, MiB.
-    crew : Crew
+    pool : ThreadPool
         The threads that make rows and bring the gradient up to date. The values, and so the steps,
         are the same whatever their number.
 
@@ -185,11 +190,11 @@ class WorkingSetSearch:
     """
 
     def __init__(
-        self, rows: Rows, active: ActiveSet, *, tol: float, cache_mb: float, crew: Crew
+        self, rows: Rows, active: ActiveSet, *, tol: float, cache_mb: float, pool: ThreadPool
     ) -> None:
-        self.rows, self.active, self.tol, self.crew = rows, active, tol, crew
+        self.rows, self.active, self.tol, self.pool = rows, active, tol, pool
         n = len(active.members)
-        self.store = RowStore(rows.n_samples, n, cache_mb, dtype=rows.dtype)
+        self.store = RowCache(rows.n_samples, n, cache_mb, dtype=rows.dtype)
         self.columns = rows.columns(None if n == rows.n_samples else active.members)
         #: The working set, as positions among the active samples, and its kernel values.
         self.working = np.empty(0, dtype=np.int64)
@@ -324,13 +329,13 @@ class WorkingSetSearch:
         self.moved = len(moved)
         self.carried += len(stored) + self.rows.effort * (len(new) + len(passing))
         known, change_of_known, kept = slots[stored], change[stored], self.store.rows
-        self.crew.share(
+        self.pool.share(
             len(v),
             SPAN,
             lambda first, end: subtract_rows(kept, known, change_of_known, v, first, end),
         )
         left = names[moved[passing]]
-        subtract_kernel(self.rows, left, change[passing], self.columns, v, self.crew)
+        subtract_kernel(self.rows, left, change[passing], self.columns, v, self.pool)
 
     def _fill(self, samples: np.ndarray, columns: Any, out: np.ndarray, at: np.ndarray) -> None:
         """Write whole rows of the active columns, or of the set's, to ``out[at]``."""
@@ -340,6 +345,6 @@ class WorkingSetSearch:
             rows.fill(samples, columns, first, end, out, at, first)
 
         if rows.shares:
-            self.crew.share(width, PASSING, fill)
+            self.pool.share(width, PASSING, fill)
         else:
             fill(0, width)

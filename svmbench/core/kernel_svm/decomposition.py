@@ -35,7 +35,7 @@ from svmbench.core.contract.declaration import KERNELS
 from svmbench.core.contract.registry import declare
 from svmbench.core.kernel_svm.working_set import RowMaker, Variables, combination, solve_inner
 from svmbench.core.kernels.kernels import KernelSource
-from svmbench.core.kernels.row_store import RowStore
+from svmbench.core.kernels.row_cache import RowCache
 from svmbench.core.models.kernel_base import KernelSolution
 from svmbench.core.models.kernel_classifier import KernelClassifier
 
@@ -97,7 +97,7 @@ class Taking:
     """The samples that take part, with their cached rows."""
 
     def __init__(
-        self, source: KernelSource, whole: Variables, C: float, store: RowStore, iteration: int
+        self, source: KernelSource, whole: Variables, C: float, store: RowCache, iteration: int
     ) -> None:
         self.source, self.C, self.store = source, C, store
         # int (n,): their positions in the whole problem, ascending
@@ -172,7 +172,7 @@ def optimise(
     n, iteration, steps, evaluations, checks = source.n_samples, 0, 0, 0, 0
     reason = ""
     while not reason:
-        taking = Taking(source, whole, C, RowStore(n, n, cache_mb, least=q), iteration)
+        taking = Taking(source, whole, C, RowCache(n, n, cache_mb, least=q), iteration)
         stuck = False
         while True:
             chosen, gap = taking.select(q)

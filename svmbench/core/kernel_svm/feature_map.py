@@ -21,8 +21,8 @@ from svmbench.core.contract.base import TrainingData, require_count
 from svmbench.core.contract.problems import HINGE
 from svmbench.core.kernels import columns
 from svmbench.core.kernels.exponential import LARGEST_GAMMA
-from svmbench.core.kernels.float32_rows import float32_rows
 from svmbench.core.kernels.kernels import KernelSource
+from svmbench.core.kernels.rows import float32_rows
 from svmbench.core.linear.dcd import Course, descend
 from svmbench.core.models.kernel_base import KernelSolution
 from svmbench.core.models.kernel_classifier import KernelClassifier

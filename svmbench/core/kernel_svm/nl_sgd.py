@@ -39,7 +39,7 @@ from svmbench.core.contract.declaration import KERNELS
 from svmbench.core.contract.problems import Values
 from svmbench.core.contract.registry import declare
 from svmbench.core.kernels.kernels import KernelSource
-from svmbench.core.kernels.row_store import RowStore, forget_none
+from svmbench.core.kernels.row_cache import RowCache, forget_none
 from svmbench.core.models.kernel_base import KernelSolution
 from svmbench.core.models.kernel_classifier import KernelClassifier
 from svmbench.core.numeric.arrays import raw
@@ -98,7 +98,7 @@ def add_rows(
 
 def add_rows_of(
     source: KernelSource,  # rows
-    store: RowStore,  # those that are kept
+    store: RowCache,  # those that are kept
     F: np.ndarray,  # (k, n_samples)
     rows: np.ndarray,  # int (m,)
     factors: np.ndarray,  # (k, m)
@@ -145,7 +145,7 @@ def walk_by_blocks(
     T = len(order)
     F = np.zeros(alpha.shape)
     n = source.n_samples
-    kept = RowStore(n, n, cache_mb, rule=forget_none)
+    kept = RowCache(n, n, cache_mb, rule=forget_none)
     for t in range(0, T, BLOCK):
         members = order[t : t + BLOCK]
         steps = np.arange(t + 1, t + len(members) + 1)

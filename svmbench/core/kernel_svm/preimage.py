@@ -28,9 +28,9 @@ from typing import Any
 import numpy as np
 
 from svmbench.core.kernel_svm.preimage_inputs import NearSums, Selected
-from svmbench.core.kernels.float32_rows import Rows, float32_rows
 from svmbench.core.kernels.kernels import KernelFunction, KernelSource
 from svmbench.core.kernels.products import squared_lengths
+from svmbench.core.kernels.rows import Rows, float32_rows
 
 #: Training samples that are drawn for one to be among the best 5 % with probability 0.95.
 DRAWS = 59

@@ -20,8 +20,8 @@ import scipy.sparse as sp
 from svmbench.base.compiled import compiled, compiled_sums
 from svmbench.core.kernels.columns import LARGEST_INPUT, SPARSE_BELOW
 from svmbench.core.kernels.exponential import LARGEST_GAMMA, gauss_of_squares, single_factor
-from svmbench.core.kernels.float32_rows import COPIED
 from svmbench.core.kernels.products import squared_lengths
+from svmbench.core.kernels.rows import COPY_ROWS
 from svmbench.core.numeric.arrays import central_row, csr_parts, raw
 
 #: Samples of a piece: their kernel values stay in the first-level cache.
@@ -344,8 +344,8 @@ class DenseSums:
         shifted = np.empty(X.shape, dtype=np.float32)
         if sp.issparse(X):
             self._shift = np.zeros(X.shape[1])
-            for top in range(0, X.shape[0], COPIED):
-                shifted[top : top + COPIED] = X[top : top + COPIED].toarray()
+            for top in range(0, X.shape[0], COPY_ROWS):
+                shifted[top : top + COPY_ROWS] = X[top : top + COPY_ROWS].toarray()
         else:
             self._shift = central_row(X)
             np.subtract(X, self._shift, out=shifted, casting="same_kind")

@@ -26,14 +26,14 @@ Who calls whom
      +----------------+-------+-------+----|-------------+
      |                |               |    |             |
     Rows          Columns        Storage, Inputs    weighted_sums, add_up
-    (float32_rows, (columns)     (storage,          (prediction, pair_sums)
-    difference_rows)              member_rows)           |
-     |      |         |               |                  |
-     |      +-- RowStore (row_store) <- FetchedRows      |
+    (rows)        (columns)     (storage,           (prediction, pair_sums)
+     |                |          member_rows)            |
+     |                |               |                  |
+     |      +-- RowCache (row_cache) <- FetchedRows      |
      |          KernelProduct (kernel_product)           |
      +----------------+---------------+------------------+
                       |
-     exponential (RBF)   products (dense, CSR)   bits (binary)   threads
+     exponential (RBF)   products (dense, CSR)   bits (binary)   thread_pool
 
 Which class when
 ----------------
@@ -54,12 +54,12 @@ Choices
 -------
 - One exponential (`exponential`): a polynomial, which vectorises. ``np.exp`` is left for tables
   and stored distances.
-- One update, ``v -= sum_q f_q K[q]`` (`row_store.subtract_rows`), four rows at a time in double
+- One update, ``v -= sum_q f_q K[q]`` (`row_cache.subtract_rows`), four rows at a time in double
   precision. The nu solvers and FOSVM have loops of their own; each says what that gains.
 - Makers of float32 rows are points and a rule, and share one compiled loop over pieces of
   256 x 512 values, which stay in the second-level cache. The same loop in Python, which serves
   kernels that NumPy computes, took 22 % more CPU time in the median of 12 sums (3 to 211 %).
-- One row cache (`RowStore`). `FetchedRows` is its face for compiled loops that ask for what they
+- One row cache (`RowCache`). `FetchedRows` is its face for compiled loops that ask for what they
   miss. `KernelProduct` keeps blocks of its own: of a symmetric matrix half the values.
 - `Storage` and `Inputs` stay apart, as do `Rows` (one set of samples, float32) and the tiles of
   `prediction` (two sets, either precision): a tile keeps the accuracy that `predict` documents.

@@ -28,9 +28,9 @@ from svmbench.core.kernels.exponential import (
     gauss_single,
     single_factor,
 )
-from svmbench.core.kernels.float32_rows import BitRows, DenseRows, Rows
 from svmbench.core.kernels.kernels import KernelFunction, KernelSource
 from svmbench.core.kernels.products import products_of_two_sparse, squared_lengths
+from svmbench.core.kernels.rows import BitRows, DenseRows, Rows
 from svmbench.core.numeric.arrays import central_row, csr_parts, raw
 
 #: Up to so many samples the whole matrix is made once: it takes 8 MiB.
@@ -113,7 +113,7 @@ class RowColumns:
 
     Parameters
     ----------
-    rows : svmbench.core.kernels.float32_rows.Rows
+    rows : svmbench.core.kernels.rows.Rows
     """
 
     matrix: np.ndarray | None = None

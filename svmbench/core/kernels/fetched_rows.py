@@ -16,7 +16,7 @@ import numpy as np
 
 from svmbench.base.compiled import compiled
 from svmbench.core.kernels.kernels import KernelSource
-from svmbench.core.kernels.row_store import RowStore
+from svmbench.core.kernels.row_cache import RowCache
 from svmbench.core.numeric.arrays import raw
 
 #: Up to so many samples the whole matrix costs less than asking for its rows one by one.
@@ -88,9 +88,9 @@ class FetchedRows:
         self.K = source.whole(cache_mb) if source.is_stored or n <= SMALL else None
         if self.K is not None:
             self.K = self.K.astype(dtype) if self.rounded else self.K
-            self._store = RowStore.of_matrix(self.K)
+            self._store = RowCache.of_matrix(self.K)
         else:
-            self._store = RowStore(n, n, cache_mb, least=LEAST, dtype=dtype)
+            self._store = RowCache(n, n, cache_mb, least=LEAST, dtype=dtype)
         self.values = raw(self._store.rows)
         self.slots, self.last_use = self._store.slots, self._store.last_use
         # How much of a slot's row is there.

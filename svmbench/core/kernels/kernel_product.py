@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from svmbench.core.kernels.float32_rows import SourceRows, float32_rows
 from svmbench.core.kernels.kernels import MIB, KernelSource
+from svmbench.core.kernels.rows import SourceRows, float32_rows
 
 #: Rows of a block, and columns of the tiles that it is multiplied by: a tile stays in the cache
 #: between its two products.

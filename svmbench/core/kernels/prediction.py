@@ -38,7 +38,7 @@ from svmbench.core.kernels.products import (
     squared_lengths,
     subtract_half_distances,
 )
-from svmbench.core.kernels.threads import Crew
+from svmbench.core.kernels.thread_pool import ThreadPool
 from svmbench.core.numeric.arrays import central_row, csr_parts, in_fours, raw
 
 #: Rows and points of a tile: kernel values of 1 MiB. With few points it has more rows, up to so
@@ -140,11 +140,11 @@ def add_up(
         # Values that are handed in: rows of a matrix, of which points are columns.
         add_rows(sums, X.shape[0], lambda rows: np.asarray(function.between(X[rows], points)))
         return
-    with Crew(n_jobs) as crew:
+    with ThreadPool(n_jobs) as pool:
         for first, tiles in _makers(function, points, X, precision):
             height = HEIGHT * min(TALLEST, max(1, WIDTH // tiles.n_points))
             height = min(height, sums.tallest)
-            crew.share(X.shape[0], height, partial(_add_tiles, tiles, first, sums, height))
+            pool.share(X.shape[0], height, partial(_add_tiles, tiles, first, sums, height))
 
 
 def add_rows(sums: Sums, n_rows: int, values: Callable[[slice], Any]) -> None:

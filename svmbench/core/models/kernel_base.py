@@ -32,7 +32,7 @@ from svmbench.core.kernels.gamma_scale import RULES, gamma_value
 from svmbench.core.kernels.given_kernel import GivenKernel, is_given, require_kernel
 from svmbench.core.kernels.kernels import KernelFunction, KernelSource
 from svmbench.core.kernels.prediction import require_precision
-from svmbench.core.kernels.threads import require_n_jobs
+from svmbench.core.kernels.thread_pool import require_n_jobs
 from svmbench.core.models.expansion import Expansion
 from svmbench.core.numeric.arrays import canonical_csr
 

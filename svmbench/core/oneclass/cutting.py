@@ -54,7 +54,7 @@ def add_columns(
 ) -> None:
     """Add changes of multipliers to the scores of a piece of the samples.
 
-    `row_store.subtract_rows`, which rounds products and sums apart, took 1.4 times as long for 40
+    `row_cache.subtract_rows`, which rounds products and sums apart, took 1.4 times as long for 40
     float32 columns of 8,000 samples.
     """
     m, k = len(scores), 0

@@ -16,9 +16,9 @@ from svmbench import CSVC
 from svmbench.base.compiled import JIT_DISABLED
 from svmbench.core.csvc import pairs
 from svmbench.core.csvc.pairs import ask_ahead, steps_of_pair, steps_of_small_pair
-from svmbench.core.kernels.float32_rows import DenseRows, SourceRows
 from svmbench.core.kernels.kernels import KernelFunction, KernelSource
-from svmbench.core.kernels.threads import Crew
+from svmbench.core.kernels.rows import DenseRows, SourceRows
+from svmbench.core.kernels.thread_pool import ThreadPool
 from svmbench.core.models.joint_pairs import Layout
 from svmbench.core.models.multiclass import OneVsOne
 from svmbench.core.models.pairs import Pairs
@@ -289,7 +289,7 @@ def test_all_runs_are_blocks_of_two_classes(sizes):
     X = np.random.default_rng(0).normal(size=(sum(sizes), 2))
     source = KernelSource.from_inputs(X, KernelFunction("rbf", 1.0))
     starts = np.append(0, np.cumsum(sizes))
-    runs = pairs.ClassRows(SourceRows(source, np.float64), starts, 1000.0, Crew(1))
+    runs = pairs.ClassRows(SourceRows(source, np.float64), starts, 1000.0, ThreadPool(1))
     assert runs.are_whole
     K = source.rows(np.arange(len(X)))
     for c, (begin, end) in enumerate(pairwise(starts)):
@@ -305,7 +305,7 @@ def test_a_small_pair_takes_the_same_steps_on_a_copy():
     X = rng.normal(size=(120, 3)) + rng.normal(size=(3, 3))[codes]
     source = KernelSource.from_inputs(X, KernelFunction("rbf", 1.0))
     layout = Layout.of(codes, [0, 0, 1], [1, 2, 2])
-    runs = pairs.ClassRows(SourceRows(source, np.float64), layout.starts, 1000.0, Crew(1))
+    runs = pairs.ClassRows(SourceRows(source, np.float64), layout.starts, 1000.0, ThreadPool(1))
     signs = layout.signs[layout.variables(1)]
     bounds = pairs.Bounds(np.minimum(signs, 0.0), np.maximum(signs, 0.0))
     parts = raw(runs.values), (raw(runs.slots[0]), raw(runs.slots[2])), raw(runs.rows.diagonal)
@@ -346,7 +346,7 @@ def test_runs_end_where_their_memory_does():
     X = np.random.default_rng(0).normal(size=(5000, 2))
     source = KernelSource.from_inputs(X, KernelFunction("rbf", 1.0))
     starts = np.array([0, 2000, 5000])
-    runs = pairs.ClassRows(pairs.float32_rows(source), starts, 0.1, Crew(1))
+    runs = pairs.ClassRows(pairs.float32_rows(source), starts, 0.1, ThreadPool(1))
     assert len(runs.values) == 26214  # 0.1 MiB of float32
     wanted = np.zeros((2, 5000), dtype=bool)
     wanted[0, [1, 9, 3000]] = wanted[1, [9, 7, 8, 4999]] = True

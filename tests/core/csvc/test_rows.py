@@ -23,22 +23,22 @@ from svmbench.core.csvc import (
 )
 from svmbench.core.csvc.problem import csvc_problem, up_low_sets
 from svmbench.core.csvc.working_sets import ActiveSet, WorkingSetSearch
-from svmbench.core.kernels import difference_rows, row_store
-from svmbench.core.kernels import float32_rows as float32_rows_module
-from svmbench.core.kernels.difference_rows import DifferenceRows
-from svmbench.core.kernels.float32_rows import (
+from svmbench.core.kernels import row_cache
+from svmbench.core.kernels import rows as rows_module
+from svmbench.core.kernels.kernels import MIB, KernelFunction, KernelSource
+from svmbench.core.kernels.row_cache import RowCache, forget_none
+from svmbench.core.kernels.rows import (
     BitRows,
     DenseRows,
+    DifferenceRows,
     SourceRows,
     exact_values,
     float32_rows,
 )
-from svmbench.core.kernels.kernels import MIB, KernelFunction, KernelSource
-from svmbench.core.kernels.row_store import RowStore, forget_none
-from svmbench.core.kernels.threads import SHARES, Crew, processors
+from svmbench.core.kernels.thread_pool import SHARES, ThreadPool, processors
 
 MODULES = (
-    *(difference_rows, float32_rows_module, problem, row_store, smo),
+    *(rows_module, problem, row_cache, smo),
     working_sets,
 )
 
@@ -157,7 +157,7 @@ def test_differences_keep_their_digits_on_unscaled_inputs(scale):
 
 
 def test_store_forgets_the_oldest_and_keeps_its_budget():
-    store = RowStore(1 << 18, 1 << 18, 3.0, least=2, dtype=np.float32)
+    store = RowCache(1 << 18, 1 << 18, 3.0, least=2, dtype=np.float32)
     assert store.rows.nbytes <= 3 * MIB
     slots, missing = store.claim(np.array([5, 6, 7]))
     assert missing.all()
@@ -171,17 +171,17 @@ def test_store_forgets_the_oldest_and_keeps_its_budget():
 
 
 def test_store_places_what_there_is_room_for():
-    store = RowStore(1 << 18, 1 << 18, 3.0, dtype=np.float32)
+    store = RowCache(1 << 18, 1 << 18, 3.0, dtype=np.float32)
     store.claim(np.array([5, 6]))
     assert store.find(np.array([6, 9])).tolist() == [1, -1]
     # The third slot is free, and 5 may go; 6 was asked for just now, and stays.
     assert store.place(np.array([9, 10, 11])).tolist() == [2, 0]
     assert store.find(np.array([5, 6, 9, 10, 11])).tolist() == [-1, 1, 2, 0, -1]
-    assert len(RowStore(1 << 18, 1 << 18, 0.5, dtype=np.float32).place(np.array([1]))) == 0
+    assert len(RowCache(1 << 18, 1 << 18, 0.5, dtype=np.float32).place(np.array([1]))) == 0
 
 
 def test_store_keeps_values_when_columns_are_cut():
-    store = RowStore(8, 8, 8 * 3 * 4 / MIB, least=2, dtype=np.float32)
+    store = RowCache(8, 8, 8 * 3 * 4 / MIB, least=2, dtype=np.float32)
     slots, _ = store.claim(np.array([1, 4, 6]))
     full = np.arange(64, dtype=np.float32).reshape(8, 8)
     store.rows[slots] = full[[1, 4, 6]]
@@ -195,7 +195,7 @@ def test_store_keeps_values_when_columns_are_cut():
 
 def test_store_says_what_it_needs():
     with pytest.raises(SvmbenchError, match="4 are needed at a time: give cache_mb=4 or more"):
-        RowStore(1 << 18, 1 << 18, 3.0, least=4, dtype=np.float32)
+        RowCache(1 << 18, 1 << 18, 3.0, least=4, dtype=np.float32)
 
 
 def forms(kind):
@@ -235,13 +235,13 @@ def test_dropped_samples_get_their_gradient_back(kind, error, monkeypatch):
     rows = SourceRows(source, np.float64) if kind == "exact" else float32_rows(source)
     beta, v = np.zeros(300), y.copy()
     taking_part = ActiveSet(np.arange(300), csvc_problem(y, 1.0), beta, v)
-    search = WorkingSetSearch(rows, taking_part, tol=1e-6, cache_mb=1.0, crew=Crew(1))
+    search = WorkingSetSearch(rows, taking_part, tol=1e-6, cache_mb=1.0, pool=ThreadPool(1))
     # As if values cost nothing, samples are dropped as soon as they idle.
     rows.effort = 0.0
     assert search.run(10**6) == 0
     assert len(taking_part.members) < 220
     assert search.store.rows.shape[1] == len(taking_part.members)
-    taking_part.finish(rows, Crew(1))
+    taking_part.finish(rows, ThreadPool(1))
     assert_allclose(v, y - source.rows(np.arange(300)) @ beta, atol=error)
 
 
@@ -291,7 +291,7 @@ def test_inputs_in_single_precision_cost_no_second_copy():
 
 @pytest.mark.parametrize("n_jobs", [1, 2, 5])
 def test_every_part_is_done_once(n_jobs):
-    with Crew(n_jobs) as crew:
+    with ThreadPool(n_jobs) as pool:
         for n in (0, 1, 7, 64, 65, 1000):
             done = np.zeros(n, dtype=int)
             starts = []
@@ -300,13 +300,13 @@ def test_every_part_is_done_once(n_jobs):
                 done[start:stop] += 1
                 starts.append(start)
 
-            crew.share(n, 8, task)
+            pool.share(n, 8, task)
             assert np.all(done == 1)
             assert len(starts) <= (1 if n_jobs == 1 else SHARES * n_jobs)
             assert all(start % 8 == 0 for start in starts)
         with pytest.raises(ZeroDivisionError):
-            crew.share(1000, 8, lambda start, stop: 1 // (0 if stop == 1000 else 1))
-    assert Crew(-1).size == processors() >= 1
+            pool.share(1000, 8, lambda start, stop: 1 // (0 if stop == 1000 else 1))
+    assert ThreadPool(-1).size == processors() >= 1
 
 
 def test_a_thread_that_is_held_up_leaves_the_rest_to_others():
@@ -320,8 +320,8 @@ def test_a_thread_that_is_held_up_leaves_the_rest_to_others():
         if sum(others) == 1000 - 125:
             is_rest_done.set()
 
-    with Crew(2) as crew:
-        crew.share(1000, 1, task)
+    with ThreadPool(2) as pool:
+        pool.share(1000, 1, task)
     assert sum(others) == 1000 - 125
 
 
@@ -374,7 +374,7 @@ def test_sets_grow_once_the_free_multipliers_settle():
     y = y.astype(float)
     active = ActiveSet(np.arange(20), csvc_problem(y, 1.0), np.zeros(20), y.copy())
     rows = DenseRows(X, KernelFunction("rbf", 1.0))
-    sets = WorkingSetSearch(rows, active, tol=1e-3, cache_mb=1024.0, crew=Crew(1))
+    sets = WorkingSetSearch(rows, active, tol=1e-3, cache_mb=1024.0, pool=ThreadPool(1))
 
     def size(n, *free):
         sets.free.clear()
@@ -398,7 +398,7 @@ def test_sets_grow_once_the_free_multipliers_settle():
     assert size(largest, np.arange(70, 2070), *4 * [many]) == 2600
     assert size(3000, np.arange(40, 2040), *4 * [many]) == 3000
     # A quarter of 36 MiB are 1,536 rows and columns of float32.
-    sets = WorkingSetSearch(rows, active, tol=1e-3, cache_mb=36.0, crew=Crew(1))
+    sets = WorkingSetSearch(rows, active, tol=1e-3, cache_mb=36.0, pool=ThreadPool(1))
     assert size(5000, *5 * [many]) == 1536
     assert size(1537, *5 * [few]) == 2 * working
     assert size(1536, *5 * [few]) == 1536
@@ -519,7 +519,7 @@ def test_kernel_values_that_float32_can_not_hold():
 
 
 def test_a_store_that_forgets_none_keeps_what_came_first():
-    store = RowStore(50, 50, 2.5 * 50 * 8 / MIB, rule=forget_none)
+    store = RowCache(50, 50, 2.5 * 50 * 8 / MIB, rule=forget_none)
     assert store.place(np.array([4, 9, 7])).tolist() == [0, 1]
     assert store.find(np.array([9])).tolist() == [1]
     assert len(store.place(np.array([5]))) == 0
@@ -527,7 +527,7 @@ def test_a_store_that_forgets_none_keeps_what_came_first():
 
 
 def test_a_store_follows_new_names_and_gives_up_what_it_is_told_to():
-    store = RowStore(4, 4, 1.0)
+    store = RowCache(4, 4, 1.0)
     store.rows[store.place(np.array([2, 0]))] = [[2.0] * 4, [0.0] * 4]
     # What was called 2 is called 0 now, and 0 is called 1.
     store.rename(np.array([2, 0, 1]))
@@ -545,5 +545,5 @@ def test_a_store_follows_new_names_and_gives_up_what_it_is_told_to():
 
 def test_every_row_of_a_matrix_has_its_slot():
     K = np.arange(9.0).reshape(3, 3)
-    store = RowStore.of_matrix(K)
+    store = RowCache.of_matrix(K)
     assert np.array_equal(store.rows[store.find(np.array([2, 0]))], K[[2, 0]])

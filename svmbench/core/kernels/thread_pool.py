@@ -31,7 +31,7 @@ def processors() -> int:
     return os.cpu_count() or 1
 
 
-class Tally:
+class Counter:
     """A count that several threads add to."""
 
     def __init__(self) -> None:
@@ -44,7 +44,7 @@ class Tally:
             self.total += n
 
 
-class Crew:
+class ThreadPool:
     """The calling thread and its helpers; a context manager that sends them home.
 
     Parameters

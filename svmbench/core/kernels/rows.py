@@ -1,51 +1,76 @@
-"""RBF rows in single precision from differences of coordinates.
+"""Rows of a kernel matrix in single precision, fast enough to be computed again when forgotten.
 
-By |a|^2 + |b|^2 - 2ab a small distance between long vectors has few digits left; here differences
-are squared and summed, and what is left is the rounding of the coordinates themselves. The work
-grows with the features faster than that of a product of matrices, so that this is for few features,
-and for unscaled ones.
+A maker of rows is asked for `columns` once, the samples that rows are wanted at, and then fills
+pieces of rows into someone else's memory. Which maker serves a problem follows from its inputs:
+
+- `BitRows`, all values 0 or 1: a sample is a few machine words, an inner product a population
+  count, a kernel value a look into a table;
+- `DifferenceRows`, RBF of few features, and of more where products would lose digits: by |a|^2 +
+  |b|^2 - 2ab a small distance between long vectors has few digits left; of differences, squared and
+  summed, only the coordinates' own rounding is left;
+- `DenseRows`: one product of matrices, transformed while it is in the cache;
+- `SourceRows`: whatever a `KernelSource` gives, in either precision (very sparse inputs, stored
+  matrices, and the fallback where single precision does not suffice).
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import scipy.sparse as sp
 
 from svmbench.base.compiled import compiled, compiled_fused
-from svmbench.core.kernels.bits import count_pieces
+from svmbench.core.kernels.bits import MOST_BITS, count_pieces, is_binary, pack, table_of
 from svmbench.core.kernels.exponential import gauss_single
-from svmbench.core.kernels.kernels import KernelFunction
+from svmbench.core.kernels.kernels import KernelFunction, KernelSource
 from svmbench.core.kernels.products import squared_lengths, subtract_half_distances
-from svmbench.core.kernels.row_store import subtract_rows
-from svmbench.core.kernels.threads import Tally
+from svmbench.core.kernels.row_cache import subtract_rows
+from svmbench.core.kernels.thread_pool import Counter
 from svmbench.core.numeric.arrays import central_row, in_fours, largest_value, raw
 
-#: Rows of up to so many features are made so in any case …
-FEW = 8
+#: RBF rows of at most this many features are always made of differences.
+DIFFERENCES_ALWAYS_MAX_FEATURES = 8
 
-#: … and up to so many where the rounding of a product would move a value by more than this.
-MANY, ROUNDING = 48, 2e-6
+#: RBF rows of more features than that, up to this number, are made of differences if the rounding
+#: of products moves a kernel value by more than `PRODUCT_ROUNDING_LIMIT`.
+DIFFERENCES_MAX_FEATURES = 48
+PRODUCT_ROUNDING_LIMIT = 2e-6
 
 #: Columns and rows of a piece, which stays in the second-level cache; rows in fours.
 WIDTH, HEIGHT = 512, 256
+
+#: Sparse inputs are multiplied as dense ones from this share of non-zeros on.
+DENSE_MIN_DENSITY = 0.03
+
+#: Number of input rows that are converted at a time.
+COPY_ROWS = 4096
+
+#: Sparse inputs of at most this many values, zeros included, are multiplied as dense ones.
+DENSE_MAX_VALUES = 1 << 22
 
 #: Which columns: from the first number to before the second.
 Part = tuple[int, int]
 
 
 def suits(X: Any, function: KernelFunction) -> bool:
-    """Return whether rows of these inputs are best made from differences."""
+    """Return True if rows of these inputs are best made from differences."""
     d = X.shape[1]
-    if function.name != "rbf" or d > MANY or largest_value(X) > float(np.finfo(np.float32).max):
+    if (
+        function.name != "rbf"
+        or d > DIFFERENCES_MAX_FEATURES
+        or largest_value(X) > float(np.finfo(np.float32).max)
+    ):
         return False
-    return d <= FEW or product_rounding(X, function) > ROUNDING
+    return (
+        d <= DIFFERENCES_ALWAYS_MAX_FEATURES
+        or product_rounding(X, function) > PRODUCT_ROUNDING_LIMIT
+    )
 
 
 def product_rounding(X: Any, function: KernelFunction) -> float:
-    """Return by how much rounding of products may move a value of moved inputs, in float32."""
+    """Return the largest change of a kernel value by the rounding of float32 products."""
     dense = X.toarray() if sp.issparse(X) else X
     longest = float(np.max(squared_lengths(dense - dense.mean(axis=0))))
     return 2.0 * function.gamma * longest * float(np.finfo(np.float32).eps)
@@ -260,7 +285,7 @@ class Rows(ABC):
     shares = True
 
     def __init__(self) -> None:
-        self._counter = Tally()
+        self._counter = Counter()
 
     @property
     def evaluations(self) -> int:
@@ -391,3 +416,158 @@ class DifferenceRows(CompiledRows):
         self.rule = Rule(BY_DIFFERENCES, float(function.gamma), HEIGHT, NO_TABLE, True)
         self.effort = 4.0 + d / 12.0
         self.diagonal = np.ones(self.n_samples, dtype=np.float32)
+
+
+class Blocks(Protocol):
+    """What kernel values in float64 come from: a `KernelSource`, or rows that have exact ones."""
+
+    def block(self, I: Any, J: Any) -> np.ndarray:  # noqa: E741
+        """Return the values of samples `I` with samples `J`, float64 of shape (len(I), len(J))."""
+
+
+class DenseRows(CompiledRows):
+    """Rows from dense inputs in float32; see :class:`Rows`.
+
+    Parameters
+    ----------
+    X : ndarray or csr_array of shape (n_samples, n_features)
+        CSR inputs are copied to a dense array.
+    function : KernelFunction
+    """
+
+    def __init__(self, X: Any, function: KernelFunction) -> None:
+        super().__init__()
+        self.function = function
+        self.n_samples, d = X.shape
+        # Distances don't change by a shift, and small inputs lose fewer digits in them.
+        shift = np.asarray(X.mean(axis=0)).ravel() if function.name == "rbf" else np.zeros(d)
+        inputs = np.empty((self.n_samples, d), dtype=np.float32)
+        for top in range(0, self.n_samples, COPY_ROWS):
+            piece = X[top : top + COPY_ROWS]
+            dense = piece.toarray() if sp.issparse(piece) else piece
+            np.subtract(dense, shift, out=inputs[top : top + COPY_ROWS], casting="same_kind")
+        self.points = Points(inputs, np.einsum("ij,ij->i", inputs, inputs), NO_WORDS)
+        self.effort = 4.0 + d / 20.0
+        # Where the product is most of the work, it is faster with taller pieces.
+        self.height = HEIGHT if d < HEIGHT else 2 * HEIGHT
+        self.rule = Rule(BY_PRODUCTS, float(function.gamma), self.height, NO_TABLE, True)
+        self.diagonal = function.diagonal(X).astype(np.float32)
+
+    def _write(
+        self, taken: Any, columns: Any, part: Part, out: np.ndarray, at: np.ndarray, left: int
+    ) -> None:
+        """Multiply, transform and write."""
+        if self.function.name == "rbf":
+            super()._write(taken, columns, part, out, at, left)
+            return
+        A, X, (start, stop) = taken.inputs, columns.inputs, part
+        for top in range(0, len(A), self.height):
+            some, places = A[top : top + self.height], at[top : top + self.height]
+            for first in range(start, stop, WIDTH):
+                end = min(first + WIDTH, stop)
+                values = self.function.of_products(some @ X[first:end].T)
+                out[places, left + first - start : left + end - start] = values
+
+    def take_off(
+        self, samples: np.ndarray, factors: np.ndarray, columns: Any, part: Part, v: np.ndarray
+    ) -> None:
+        """Take a sum of rows off `v`, those of an RBF kernel in one call; see :class:`Rows`."""
+        loop = CompiledRows if self.function.name == "rbf" else Rows
+        loop.take_off(self, samples, factors, columns, part, v)
+
+
+class BitRows(CompiledRows):
+    """Rows from inputs whose values are all 0 or 1; see :class:`Rows`.
+
+    Parameters
+    ----------
+    X : ndarray or csr_array of shape (n_samples, n_features)
+    function : KernelFunction
+    """
+
+    def __init__(self, X: Any, function: KernelFunction) -> None:
+        super().__init__()
+        self.n_samples, n_features = X.shape
+        self.points = Points(NO_INPUTS, NO_LENGTHS, pack(X))
+        self.effort = 2.5 + 0.5 * self.points.words.shape[1]
+        #: The kernel's value at every count, in float64, where it has no rounding but the kernel's.
+        self.exact_table = raw(table_of(function, n_features))
+        table, differing = raw(self.exact_table.astype(np.float32)), function.name == "rbf"
+        self.rule = Rule(BY_COUNTS, 0.0, HEIGHT, table, differing)
+        self.diagonal = function.diagonal(X).astype(np.float32)
+
+    def block(self, I: np.ndarray, J: np.ndarray) -> np.ndarray:  # noqa: E741
+        """Return the kernel values of samples `I` with samples `J`, in float64, shape (I, J)."""
+        values, others = np.empty((len(I), len(J))), self.columns(J).words
+        count_pieces(
+            *(self.points.words[I], others, 0, len(J), self.rule.differing),
+            *(self.exact_table, values, np.arange(len(I)), 0),
+        )
+        self._counter.add(values.size)
+        return values
+
+
+class SourceRows(Rows):
+    """Rows from any source, rounded to `dtype`; see :class:`Rows`.
+
+    Parameters
+    ----------
+    source : KernelSource
+    dtype : type
+        float32 or float64.
+    """
+
+    effort = 20.0
+    shares = False
+
+    def __init__(self, source: KernelSource, dtype: Any) -> None:
+        super().__init__()
+        self.source, self.dtype = source, dtype
+        self.n_samples = source.n_samples
+        self.diagonal = source.diag().astype(dtype)
+
+    @property
+    def evaluations(self) -> int:
+        """No values: the source counts its own."""
+        return 0
+
+    def columns(self, J: np.ndarray | None) -> np.ndarray:
+        """Return the positions `J`."""
+        return np.arange(self.n_samples) if J is None else J
+
+    def _taken(self, samples: np.ndarray) -> np.ndarray:
+        return samples
+
+    def _write(
+        self, taken: Any, columns: Any, part: Part, out: np.ndarray, at: np.ndarray, left: int
+    ) -> None:
+        """Ask the source, in pieces of bounded size."""
+        J = columns[slice(*part)]
+        height = max(1, (1 << 22) // max(1, len(J)))
+        for top in range(0, len(taken), height):
+            rows = slice(top, top + height)
+            out[at[rows], left : left + len(J)] = self.source.block(taken[rows], J)
+
+    def whole(self) -> np.ndarray:
+        """Return the whole matrix, which a small problem is solved on."""
+        return self.source.rows(np.arange(self.n_samples)).astype(self.dtype, copy=False)
+
+
+def float32_rows(source: KernelSource) -> Rows:
+    """Return the fastest maker of float32 rows for a source."""
+    inputs = source.inputs()
+    if inputs is None:
+        return SourceRows(source, np.float32)
+    X, function = inputs
+    if X.shape[1] <= MOST_BITS and is_binary(X):
+        return BitRows(X, function)
+    if sp.issparse(X):
+        size = X.shape[0] * X.shape[1]
+        if size > DENSE_MAX_VALUES and X.nnz < DENSE_MIN_DENSITY * size:
+            return SourceRows(source, np.float32)
+    return DifferenceRows(X, function) if suits(X, function) else DenseRows(X, function)
+
+
+def exact_values(source: KernelSource, rows: Rows) -> Blocks:
+    """Return what computes values in float64 fastest: bits, where rows are made of them."""
+    return rows if isinstance(rows, BitRows) else source

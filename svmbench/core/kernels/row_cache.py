@@ -104,7 +104,7 @@ def forget_none(last_use: np.ndarray, clock: int, wanted: int) -> np.ndarray:
     return np.arange(0)
 
 
-class RowStore:
+class RowCache:
     """Slots for the kernel rows of named samples.
 
     Parameters
@@ -168,7 +168,7 @@ class RowStore:
         self._shape(width, np.empty(0, dtype=np.int64))
 
     @classmethod
-    def of_matrix(cls, K: np.ndarray) -> RowStore:
+    def of_matrix(cls, K: np.ndarray) -> RowCache:
         """Return a store in which every row of a matrix that is there already has its slot."""
         store, n = cls(len(K), len(K), 0.0, dtype=K.dtype), len(K)
         store.rows, store.filled = raw(K), n
