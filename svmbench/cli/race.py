@@ -214,11 +214,9 @@ def _config(
     trust: bool,
 ) -> Any:
     """Return the config of the race, read and checked as a file would be."""
-    import yaml
-
     from svmbench.data import parse_name
     from svmbench.experiment.config.loader import check_source
-    from svmbench.experiment.config.yaml_source import YamlSource
+    from svmbench.experiment.config.yaml_source import source_of
 
     try:
         is_file = Path(dataset).is_file()
@@ -244,7 +242,7 @@ def _config(
         "blocks": [block],
         "profiles": {"only": {}},
     }
-    return check_source(YamlSource(yaml.safe_dump(config), "svmbench time"), trust=trust)
+    return check_source(source_of(config, "svmbench time"), trust=trust)
 
 
 def _result(dataset: str, racers: list[Racer], rounds: int, record: CellRecord) -> Result:

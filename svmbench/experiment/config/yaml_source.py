@@ -301,6 +301,19 @@ _KINDS = {
 }
 
 
+def source_of(config: Any, name: str) -> YamlSource:
+    """Return a config that the program itself has put together as if a file held it.
+
+    Parameters
+    ----------
+    config : dict
+        Made of dicts, lists and plain values.
+    name : str
+        Stands before its mistakes.
+    """
+    return YamlSource(yaml.safe_dump(config), name)
+
+
 def _is_printable(text: str) -> bool:
     return text.translate(_BLANKS).isprintable()
 

@@ -13,6 +13,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
+from svmbench.base.files import read_bytes
 from svmbench.base.paper_folders import Paper
 from svmbench.base.paths import asset
 from svmbench.papers.judging.entries import Claim
@@ -197,5 +198,5 @@ def _config(name: str) -> Content:
     if path.name != f"{name}.yaml" or not path.is_file():
         return {}
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    content = yaml.load(path.read_bytes(), loader)
+    content = yaml.load(read_bytes(path), loader)
     return content if isinstance(content, Mapping) else {}

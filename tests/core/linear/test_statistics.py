@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from small_problems import make_problem
 
 from svmbench import ALSVMBatch
-from svmbench.core.linear import least_squares, sums
+from svmbench.core.linear import least_squares, statistics
 from svmbench.core.linear.statistics import Statistics, folds_of_rows, gather
 
 VALUES = [2.0**-5, 1.0, 2.0**5]
@@ -135,7 +135,7 @@ def test_what_is_merged_is_left_as_it_is():
 def test_large_offsets_cost_no_digits(offset, form):
     X, y = far_away(offset=offset)
     model = ALSVMBatch().fit_blocks(iter(cut(form(X), y, 100, 30)))
-    assert model.stop_reason_ == sums.BY_CENTRED_SUMS
+    assert model.stop_reason_ == statistics.BY_CENTRED_SUMS
     assert model.counters_["passes"] == 1
     w = exact(X, y, 1.0)
     assert_allclose(model.coef_[0], w[:-1], rtol=1e-10, atol=1e-12)
