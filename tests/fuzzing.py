@@ -519,7 +519,7 @@ def read_grown_config(content: bytes, folder: Path, reached: Reached) -> None:
     """Check a config as ``svmbench validate`` does, and plan it without any data."""
     path = folder / "x.yaml"
     path.write_bytes(content)
-    if config._read(path, ())[0] is not None:
+    if config._read(YamlSource.read(path), ())[0] is not None:
         reached()
     found = config.check_config(path, files=False)
     for profile in found.profiles:

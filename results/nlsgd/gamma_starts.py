@@ -19,14 +19,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from svmbench.core.csvc.box import label_bounds
-from svmbench.core.csvc.c_path import advance
-from svmbench.core.csvc.narrowing import NO_LIMIT, narrowing_steps
-from svmbench.core.csvc.whole_matrix import gradient
 
 import svmbench
 from svmbench.core.contract.base import warm_up
 from svmbench.core.csvc import CSVC
+from svmbench.core.csvc.path import stretch
+from svmbench.core.csvc.problem import label_bounds
+from svmbench.core.csvc.smo import NO_LIMIT, Bounds, StoppingCriteria, gradient, shrinking_steps
 from svmbench.core.kernels.kernels import gauss_of_distances, squared_distances
 from svmbench.core.numeric.arrays import raw
 from svmbench.experiment.protocols import folds
@@ -97,7 +96,7 @@ def compare(
         K = raw(gauss_of_distances(distances, gamma))
         beta, v, before = np.zeros(len(y)), y.copy(), 0.0
         for C in VALUES:
-            made = [clocked(lambda: along(K, y, before, C, beta, v))]  # noqa: B023 - called here
+            made = [clocked(lambda: along(y, before, C, beta, v))]  # noqa: B023 - called here
             made.append(clocked(lambda: across(K, y, neighbours.get(C))))  # noqa: B023
             duals = [float(b @ y - 0.5 * b @ (y - g)) for (b, g), _ in made]
             solved = [clocked(lambda: fit(K, y, C, by_gap, *start)) for start, _ in made]  # noqa: B023
@@ -122,12 +121,12 @@ def clocked(work: Callable[[], Any]) -> tuple[Any, float]:
 
 
 def along(
-    K: np.ndarray, y: np.ndarray, before: float, C: float, beta: np.ndarray, v: np.ndarray
+    y: np.ndarray, before: float, C: float, beta: np.ndarray, v: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return a start from the solution at the last C, with its gradient."""
     beta, v = beta.copy(), v.copy()
     if before:
-        advance(K, y, before, C, beta, v)
+        stretch(y, before, C, beta, v)
     return beta, v
 
 
@@ -142,8 +141,8 @@ def fit(
 ) -> int:
     """Solve from a start, in place; return the steps."""
     limit = GAP * C * len(y) if by_gap else NO_LIMIT
-    diag, bounds = raw(K.diagonal().copy()), label_bounds(y, C)
-    return narrowing_steps(K, diag, bounds, (TOL, 10**7, limit), beta, v)[0]
+    diag, bounds = raw(K.diagonal().copy()), Bounds(*label_bounds(y, C))
+    return shrinking_steps(K, diag, bounds, StoppingCriteria(TOL, 10**7, limit), beta, v)[0]
 
 
 if __name__ == "__main__":

@@ -34,7 +34,7 @@ from svmbench import CSVC
 model = CSVC()
 at.append(now())
 import numpy as np
-from svmbench.core.csvc.box import label_bounds
+from svmbench.core.csvc.problem import label_bounds
 label_bounds(np.ones(1), 1.0)
 at.append(now())
 for _ in range(2):

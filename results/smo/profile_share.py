@@ -1,12 +1,12 @@
 """What share of a solver's call some of its functions take: reasons are measured, too.
 
     python results/smo/profile_share.py chunking a9a:4781 \
-        svmbench.core.numeric.conjugate_gradient.maximise C=1 gamma=0.05 --output results/smo
+        svmbench.core.kernel_svm.projected_gradient.maximise C=1 gamma=0.05 --output results/smo
     python results/smo/profile_share.py csvc optdigits \
-        svmbench.core.csvc.all_pairs.steps_of_all C=1 gamma=scale cache_mb=1024 \
+        svmbench.core.csvc.pairs.steps_of_all C=1 gamma=scale cache_mb=1024 \
         --call fit --scale --repeats 15 --output results/smo
     python results/smo/profile_share.py csvc a9a:4000 \
-        svmbench.core.csvc.classifier.follow stop=gap --call search --output results/smo
+        svmbench.core.csvc.path.follow stop=gap --call search --output results/smo
 
 Calls once to load what is compiled, then `--repeats` times with the time inside each function taken
 apart, and prints the median shares with their range; a function inside another counts in both. With

@@ -24,9 +24,9 @@ MOST_OF_LINEAR = (18, 2400)
 MOST_OF_ANY = (58, 6380)
 #: The same of some solvers under some protocol.
 MOST = {
-    ("pegasos", "nested-cv"): (14, 1690),
+    ("pegasos", "nested-cv"): (14, 1700),
     ("alsvm", "nested-cv"): (17, 2170),
-    ("smo", "nested-cv"): (30, 3260),
+    ("smo", "nested-cv"): (28, 3270),
     ("csvc", "nested-cv"): (38, 4750),
 }
 
