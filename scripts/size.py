@@ -124,10 +124,10 @@ class Limit(NamedTuple):
 LIMITS = {
     ("svmbench", "indirect_docstrings"): Limit(goal=2.0, reached=4.0),
     ("svmbench", "colliding_names"): Limit(goal=3.0, reached=7.9),
-    ("svmbench", "project_words"): Limit(goal=0, reached=32),
+    ("svmbench", "project_words"): Limit(goal=0, reached=29),
     ("svmbench/core", "many_arguments"): Limit(goal=37, reached=37),
     ("svmbench/core", "lines"): Limit(goal=25_000, reached=27_655),
-    ("svmbench/core/csvc", "lines"): Limit(goal=2_900, reached=3_139),
+    ("svmbench/core/csvc", "lines"): Limit(goal=2_900, reached=3_144),
     ("svmbench/core/csvc", "modules"): Limit(goal=9, reached=9),
 }
 
