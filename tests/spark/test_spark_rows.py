@@ -231,7 +231,7 @@ def test_a_feature_beyond_the_number_that_was_given():
     )
     (result,) = partition(iter([batch(GOOD, [0, 1])]))
     refusal = pickle.loads(result.column(0)[0].as_py())
-    assert refusal.reason == "the index 2 is above the last feature, 1"
+    assert refusal.reason == "there is a feature 2, beyond the last, 1"
 
 
 @pytest.mark.parametrize("bias", [0.0, 2.0])
