@@ -207,7 +207,7 @@ def refused(spark, folder: Path):
     yield good.where("label = 7"), ALSVMSpark().fit, "there are no rows"
     yield good.where("label = 7"), L2SVMSpark().fit, "there are no rows"
     yield good, ALSVMSpark(n_features=4).fit, "there is a feature 5, beyond the last, 4"
-    yield good, L2SVMSpark(n_features=4).fit, "there is a feature 5, beyond the last, 4"
+    yield good, L2SVMSpark(n_features=4).fit, "the index 5 is above the last feature, 4"
     yield good, ALSVMSpark(label="y").fit, "there is no column 'y'; there are features, label"
     yield good, ALSVMSpark(features="label").fit, "has the type double; it must hold vectors"
     yield [1], lambda data: ALSVMSpark().search(data, [1.0]), "must be a Spark DataFrame or a path"
