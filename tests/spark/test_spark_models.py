@@ -216,7 +216,8 @@ def refused(spark, folder: Path):
     def three_folds(data):
         return ALSVMSpark().search(data, [1.0], 3, fold="fold")
 
-    yield framed(spark, X, y, fold=2 * (np.arange(30) % 2)), three_folds, "fold 1 of 0 … 2 has no rows"
+    two_of_three = 2 * (np.arange(30) % 2)
+    yield framed(spark, X, y, fold=two_of_three), three_folds, "fold 1 of 0 … 2 has no rows"
     lonely = np.where(y == 1, 0, 1 + np.arange(30) % 2)
     yield framed(spark, X, y, fold=lonely), three_folds, "training part of fold 0 has one class"
     wrong = folder / "wrong.svm"
