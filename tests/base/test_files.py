@@ -105,7 +105,9 @@ def test_a_counter_that_is_no_number_damages_its_record(tmp_path: Path, made: Pa
         record = json.loads((run / "runs.jsonl").read_text())
         record[name] = {**record[name], "train_time_s": value, "updates": value}
         (run / "runs.jsonl").write_text(json.dumps(record) + "\n")
-        for command in ("table", "compare", "site"):
+        # A site reads records as the others do, and takes longest: one wrong value of each field.
+        commands = ["table", "compare", *(["site"] if value is lists[0] else [])]
+        for command in commands:
             ended = COMMANDS[command](run)
             assert ended.code in (0, 1), (name, value, ended.said)
             assert "--debug" not in ended.said, (name, value, ended.said)
