@@ -192,7 +192,7 @@ def solvers_page() -> str:
 
 def papers_page() -> str:
     """Return the page of the papers: what they claim, and how the suite reads each claim."""
-    claims = judging.read()
+    claims = judging.read_all_claims()
     lines = [
         "# How each paper was read",
         "",

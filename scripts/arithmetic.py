@@ -23,7 +23,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from svmbench.report.compare import Side, compare, read_side
+from svmbench.report.compare import Side, compare_folders, read_side
 
 SHORT = "block=accuracy,block=kernel-accuracy"
 CORES = ("Haswell", "SkylakeX", "Zen", "Sandybridge", "Nehalem")
@@ -91,7 +91,7 @@ def measure(folders: Iterable[tuple[int, Path]]) -> int:
         for base, new in itertools.permutations(of_seed, 2):
             pairs += 1
             found.add(base, new)
-            worse = compare(base, new).regressions
+            worse = compare_folders(base, new).regressions
             regressed += bool(worse)
             for change in worse:
                 print(f"{base.name} and {new.name}: {change}")

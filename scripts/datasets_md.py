@@ -14,7 +14,7 @@ from pathlib import Path
 from svmbench.base import escape
 from svmbench.base.paper_folders import papers
 from svmbench.data import card
-from svmbench.data.entries import Entry, Statement
+from svmbench.data.entries import DatasetEntry, Statement
 from svmbench.data.registry import registry
 
 TARGET = Path(__file__).resolve().parent.parent / "docs" / "datasets.md"
@@ -106,7 +106,7 @@ def _counts(counts: list[int] | tuple[int, ...]) -> str:
     return " / ".join(map(_number, counts)) if counts else "?"
 
 
-def _verified(one: Entry) -> str:
+def _verified(one: DatasetEntry) -> str:
     if one.builtin:
         return "generated"
     kinds = set()
@@ -120,7 +120,7 @@ def _verified(one: Entry) -> str:
     return ", ".join(sorted(kinds))
 
 
-def _paper_table(paper: str, used: dict[str, Entry]) -> str:
+def _paper_table(paper: str, used: dict[str, DatasetEntry]) -> str:
     rows = []
     for name, one in used.items():
         said = one.papers[paper]
@@ -159,7 +159,7 @@ def _states(said: Statement) -> str:
     return "; ".join(words) or "—"
 
 
-def _agreement(one: Entry, said: Statement) -> str:
+def _agreement(one: DatasetEntry, said: Statement) -> str:
     if card.printed_differences(one, said):
         return f"**differs**: {escape.markdown(said.why)}"
     if said.why:
@@ -169,7 +169,7 @@ def _agreement(one: Entry, said: Statement) -> str:
     return "agrees" if card.was_prepared(one) else "not seen yet"
 
 
-def _facts_table(entries: dict[str, Entry]) -> str:
+def _facts_table(entries: dict[str, DatasetEntry]) -> str:
     rows = [
         [
             f"`{name}`",
@@ -184,7 +184,7 @@ def _facts_table(entries: dict[str, Entry]) -> str:
     return _table(["data set", "rows", "test rows", "features", "classes", "verified"], rows)
 
 
-def _story(one: Entry) -> str:
+def _story(one: DatasetEntry) -> str:
     lines = [f"**`{one.name}`** — {escape.markdown(one.title)}."]
     shape = f"{one.n_samples:,} × {one.n_features:,}"
     if one.n_test:

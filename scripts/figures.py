@@ -38,7 +38,7 @@ def main(words: list[str] | None = None) -> int:
     for page in given.pages or pages():
         try:
             before = page.read_text(encoding="utf-8")
-            after = figures.refresh(before, results, str(page))
+            after = figures.refresh_page(before, results, str(page))
             if not given.check and after != before:
                 page.write_text(after, encoding="utf-8")
         except (OSError, ResultsError) as error:

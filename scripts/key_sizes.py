@@ -53,7 +53,7 @@ def size(modules: set[str]) -> Size:
 @cache
 def n_statements(module: str) -> int:
     """Return the number of statements in a module's file, those inside others among them."""
-    tree = ast.parse(keys.source_of(module).read_bytes())
+    tree = ast.parse(keys.source_path(module).read_bytes())
     return sum(isinstance(node, ast.stmt) for node in ast.walk(tree))
 
 

@@ -31,7 +31,7 @@ import psutil
 from scipy.stats import linregress
 from scipy.stats import t as student
 
-from svmbench.experiment.measuring.environment import describe
+from svmbench.experiment.measuring.environment import environment_facts
 from svmbench.spark import ALSVMSpark, L2SVMSpark, local_session
 
 #: Rows that come of one seed.
@@ -163,7 +163,7 @@ def growth(d: int, rounds: int, keep: Path | None) -> None:
             "passes": len(took),
             "load": f"{load:.2g}",
             "spark": version,
-            "cpu": describe(1)["cpu"],
+            "cpu": environment_facts(1)["cpu"],
         }
         for n, took in seconds.items()
     ]

@@ -23,7 +23,7 @@ from typing import Any
 from svmbench.base.errors import SvmbenchError
 from svmbench.data import archives, prepare
 from svmbench.data.derive import derive
-from svmbench.data.entries import Derivation, Entry, Reading, SourceFile
+from svmbench.data.entries import DatasetEntry, Derivation, Reading, SourceFile
 from svmbench.data.fetch import Fetched
 
 
@@ -66,7 +66,7 @@ def entry_text(
     got = [_read(place, "train") for place in train] + [_read(place, "test") for place in test]
     name = name or got[0].file.name
     # The shape isn't known yet: any that is large enough lets the files be read.
-    draft = Entry(
+    draft = DatasetEntry(
         name=name,
         title="?",
         task="binary",

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from svmbench.papers.judging import gather
+from svmbench.papers.judging import gather_evidence
 from svmbench.report.estimates import (
     N_REPEATED_TIMES,
     SHORTEST_SINGLE_S,
@@ -32,7 +32,7 @@ METRIC = "cpu_time_s"
 def relative_spreads(results: Path) -> Iterator[float]:
     """Yield twice the spread over the median of every kept time with repeats, each fit once."""
     seen = set()
-    for sources in gather([results], only_kept=True).sources.values():
+    for sources in gather_evidence([results], only_kept=True).sources.values():
         for cell in (cell for source in sources for cell in source.cells):
             found = estimate([cell], METRIC)
             name = cell.key, cell.solver

@@ -72,7 +72,7 @@ from svmbench.experiment.run import records
 from svmbench.experiment.settings.blocks import RaceBlock, TrainingBlock
 from svmbench.papers import judging as claims
 from svmbench.papers import papers
-from svmbench.papers.judging import written
+from svmbench.papers.judging import export
 from svmbench.report import compare, shapes, sides
 from svmbench.report.curves import Curves, read_plot, trace_curves
 from svmbench.report.kinds import decision
@@ -367,7 +367,7 @@ def _report(folder: Path) -> None:
 
 def _compare(kept: compare.Side, new: compare.Side) -> None:
     try:
-        compare.compare(kept, new)
+        compare.compare_folders(kept, new)
     except SvmbenchError as error:
         if "nothing to compare" not in str(error):
             raise
@@ -405,7 +405,7 @@ def _config_schema() -> dict[str, Any]:
 
 @cache
 def _registry_schema() -> dict[str, Any]:
-    entry = entries.Entry.model_json_schema()
+    entry = entries.DatasetEntry.model_json_schema()
     definitions = entry.pop("$defs")
     for name in ("based_on", "origin"):
         entry["properties"][name] = {"type": "string"}
@@ -582,7 +582,7 @@ def _records_schema() -> dict[str, Any]:
             elif key in record._WHOLE_NUMBERS:
                 properties[key] = {"type": ["integer", "null"]}
         properties |= {
-            "schema": {"const": record.SCHEMA},
+            "schema": {"const": record.RECORD_SCHEMA},
             "kind": {"const": name},
             "wall_s": {"type": "number"},
             "contended": {"type": "boolean"},
@@ -662,16 +662,16 @@ def _as_claims(value: Any) -> str:
 
 @cache
 def _kept_runs() -> Any:
-    return claims.gather([ROOT / "results"])
+    return claims.gather_evidence([ROOT / "results"])
 
 
 def read_grown_claims(content: bytes, folder: Path, reached: Reached) -> None:
     """Read claims, and judge them from the kept results."""
     path = folder / "x.toml"
     path.write_bytes(content)
-    found = claims.read(path)
+    found = claims.read_all_claims(path)
     reached()
-    written.summary(claims.judge(found, _kept_runs()))
+    export.summary(claims.judge(found, _kept_runs()))
 
 
 def _grown(name: str, grow: Mutator, read: Callable[[bytes, Path, Reached], None]) -> Kind:

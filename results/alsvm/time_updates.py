@@ -48,7 +48,7 @@ def main() -> None:
     with (given.folder / "updates.csv").open("w", newline="", encoding="utf-8") as stream:
         writer = csv.writer(stream, lineterminator="\n")
         writer.writerow(["operation", "d", "cpu_time_s", "low", "high", "rounds", "cpu"])
-        cpu = environment.describe(1)["cpu"]
+        cpu = environment.environment_facts(1)["cpu"]
         for (d, operation), values in sorted(seconds.items(), key=lambda item: item[0][::-1]):
             row = [statistics.median(values), min(values), max(values)]
             writer.writerow([operation, d, *(f"{v:.4g}" for v in row), given.rounds, cpu])

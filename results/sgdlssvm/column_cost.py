@@ -89,7 +89,7 @@ def measure(name: str, gamma: float) -> dict[str, Any]:
     turns = [[seconds(each) for each in (one_by_one, together, read)] for _ in range(ROUNDS + 1)]
     column, row, reading = (statistics.median(times) for times in zip(*turns[1:], strict=True))
     ratios = [each[0] / each[1] for each in turns[1:]]
-    found = environment.describe(1)
+    found = environment.environment_facts(1)
     return {
         "data": name,
         "rows": n,

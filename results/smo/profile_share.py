@@ -39,7 +39,7 @@ import svmbench
 from svmbench.core.kernels.kernels import squared_distances
 from svmbench.experiment.config.yaml_source import parse_value
 from svmbench.experiment.measuring import environment
-from svmbench.experiment.protocols.kernel_search import SearchRows, search
+from svmbench.experiment.protocols.kernel_search import SearchRows, search_on_kernels
 
 FIELDS = (
     "solver", "data", "rows", "params", "call", "function", "share_pct", "low_pct", "high_pct",
@@ -79,7 +79,7 @@ def main() -> None:
     estimator = svmbench.solver(given.solver, **params)
     functions = given.functions.split(",")
     shares, totals = shares_of(prepared(estimator, given.call, X, y), functions, given.repeats)
-    found = environment.describe(1)
+    found = environment.environment_facts(1)
     for function in functions:
         line = {
             "solver": given.solver,
@@ -119,7 +119,7 @@ def prepared(estimator: Any, call: str, X: Any, y: Any) -> Callable[[], Any]:
         places = np.arange(len(codes)), codes, int(codes.max()) + 1
         ground = SearchRows(squared_distances(X), *places, list(folds.split(X, codes)))
         build = partial(_with, estimator)
-        return lambda: search(ground, build, GRID, ties="first")
+        return lambda: search_on_kernels(ground, build, GRID, ties="first")
     data = estimator.prepare(X, y)
     return lambda: estimator.train(data)
 

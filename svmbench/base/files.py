@@ -122,7 +122,7 @@ def open_to_append(path: Path) -> int:
     return descriptor
 
 
-def is_there(path: Path) -> bool:
+def exists_in_results(path: Path) -> bool:
     """Return True if a name exists in a results folder, even as a broken link."""
     return os.path.lexists(path)
 
@@ -248,7 +248,7 @@ def replaced(target: Path) -> Iterator[Path]:
             fcntl.flock(held, fcntl.LOCK_EX)  # says that its process lives
         made.mkdir()
         yield made
-        if not is_there(target):
+        if not exists_in_results(target):
             made.rename(target)
         elif not _exchange(made, target):
             target.rename(former)
@@ -270,7 +270,7 @@ def restore(target: Path) -> None:
         held = os.open(scratch, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
         try:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if (scratch / "former").is_dir() and not is_there(target):
+            if (scratch / "former").is_dir() and not exists_in_results(target):
                 (scratch / "former").rename(target)
             shutil.rmtree(scratch, ignore_errors=True)
         except OSError:  # another process is at it, or nobody can tell

@@ -37,7 +37,7 @@ from svmbench.base.toml_source import read_toml
 FURTHER = "SVMBENCH_PAPERS"
 
 #: The group of entry points by which an installed package names folders.
-GROUP = "svmbench.papers"
+PAPERS_ENTRY_POINTS = "svmbench.papers"
 
 #: Mistakes of one file that are told.
 _MOST_PROBLEMS = 50
@@ -158,7 +158,7 @@ def _named(further: str) -> Iterator[tuple[Path, str]]:
 
 
 def _installed() -> Iterator[tuple[Path, str]]:
-    for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name):
+    for entry in sorted(entry_points(group=PAPERS_ENTRY_POINTS), key=lambda entry: entry.name):
         package = entry.dist.name if entry.dist else "?"
         yield _place(entry), f"the package {line(package, 60)}"
 

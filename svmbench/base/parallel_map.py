@@ -16,15 +16,15 @@ from typing import Any, TypeVar
 from svmbench.base.errors import SvmbenchError
 
 Item = TypeVar("Item")
-Result = TypeVar("Result")
+_Result = TypeVar("_Result")
 
 #: fcntl's command to choose the signal that a pipe sends; the module has no name for it.
 _F_SETSIG = 10
 
 
 def parallel_map(
-    function: Callable[[Item], Result], items: Iterable[Item], jobs: int
-) -> Iterator[Result]:
+    function: Callable[[Item], _Result], items: Iterable[Item], jobs: int
+) -> Iterator[_Result]:
     """Call a function with each item, in up to `jobs` processes.
 
     Whatever ends the loop over the results (Ctrl-C, an error of one of the calls), or this process

@@ -9,7 +9,7 @@ from importlib.metadata import EntryPoint, entry_points
 #: The environment variable that names modules, separated by commas.
 VARIABLE = "SVMBENCH_PLUGINS"
 #: The group of entry points of installed packages.
-GROUP = "svmbench.plugins"
+PLUGINS_ENTRY_POINTS = "svmbench.plugins"
 
 
 def named_modules() -> list[str]:
@@ -20,5 +20,9 @@ def named_modules() -> list[str]:
 @cache
 def installed_plugins() -> dict[str, EntryPoint]:
     """Return the entry points of installed packages by the names that they declare."""
-    found = sorted(entry_points(group=GROUP), key=lambda one: (one.name, one.value), reverse=True)
+    found = sorted(
+        entry_points(group=PLUGINS_ENTRY_POINTS),
+        key=lambda one: (one.name, one.value),
+        reverse=True,
+    )
     return {one.name: one for one in found}

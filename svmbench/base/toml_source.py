@@ -16,16 +16,16 @@ from svmbench.base.errors import ConfigError
 from svmbench.base.escape import line
 
 #: A file of more bytes is not read; the registry that ships has 92 kB.
-MOST_BYTES = 1 << 20
+MAX_TOML_BYTES = 1 << 20
 
 #: Dots of a key; the registry's have two.
 MOST_DOTS = 16
 
 #: Values of a file, its tables and lists counted; the registry that ships has 3,800.
-MOST_VALUES = 50_000
+MAX_TOML_VALUES = 50_000
 
 #: Characters of a text, or of a key.
-LONGEST_TEXT = 4_096
+MAX_TOML_TEXT_CHARS = 4_096
 
 #: Strings, comments, dots, what ends a key, and the rest. Every character is looked at once.
 _TOKEN = re.compile(
@@ -58,7 +58,7 @@ def read_toml(place: Path, shown: str) -> dict[str, Any]:
     OSError
         If it can't be read, or is no regular file.
     """
-    content = paths.read_regular(place, MOST_BYTES)
+    content = paths.read_regular(place, MAX_TOML_BYTES)
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -105,8 +105,8 @@ def count_values(value: Any) -> int:
 
 def _unfit(value: dict[str, Any]) -> str:
     """Return a sentence on the first value that no file may hold; empty if there is none."""
-    if count_values(value) > MOST_VALUES:
-        return f"holds more than {MOST_VALUES:,} values"
+    if count_values(value) > MAX_TOML_VALUES:
+        return f"holds more than {MAX_TOML_VALUES:,} values"
     # A place is (place around it, part): as texts, those of a long key's values would be long each.
     todo: list[tuple[Any, Any]] = [((), value)]
     while todo:
@@ -137,8 +137,8 @@ def _dotted(place: Any) -> str:
 
 
 def _unfit_text(text: str) -> str:
-    if len(text) > LONGEST_TEXT:
-        return f"is longer than {LONGEST_TEXT:,} characters"
+    if len(text) > MAX_TOML_TEXT_CHARS:
+        return f"is longer than {MAX_TOML_TEXT_CHARS:,} characters"
     return "" if text.isprintable() else "holds a control character"
 
 

@@ -33,7 +33,7 @@ from svmbench.core.numeric.arrays import append_bias
 CYANURE_REQUIREMENT = "cyanure"
 
 #: Cyanure's solvers for the squared hinge; "auto" chooses one.
-SOLVERS = ("auto", "miso", "catalyst-miso", "qning-miso")
+CYANURE_SOLVERS = ("auto", "miso", "catalyst-miso", "qning-miso")
 
 
 @dataclass(eq=False, repr=False)
@@ -69,8 +69,8 @@ class CyanureBaseline(LinearClassifier):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         require_count("max_iter", self.max_iter)
-        if self.solver not in SOLVERS:
-            msg = f"solver must be one of {', '.join(SOLVERS)}, got solver={self.solver!r}"
+        if self.solver not in CYANURE_SOLVERS:
+            msg = f"solver must be one of {', '.join(CYANURE_SOLVERS)}, got solver={self.solver!r}"
             raise ValueError(msg)
 
     def prepare(self, X: Any, y: Any) -> TrainingData:

@@ -23,7 +23,16 @@ from svmbench.base.errors import (
 )
 from svmbench.cli import logs, terminal
 from svmbench.cli.completion import CardName, ConfigName, DatasetName
-from svmbench.cli.options import CLUSTER, JOBS, KIND, MIRROR, POSITIVE, RETRY, TRUST, jobs_option
+from svmbench.cli.options import (
+    CLUSTER,
+    JOBS,
+    MIRROR,
+    POSITIVE_NUMBER,
+    RETRY,
+    TRUST,
+    WORKER_KIND,
+    jobs_option,
+)
 
 _QUIET = click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
 
@@ -110,7 +119,7 @@ def cli(verbose: bool, log_file: Path | None) -> None:
 
     The options below may stand before or after the command.
     """
-    logs.begin(verbose=verbose, file=log_file)
+    logs.start_logging(verbose=verbose, file=log_file)
 
 
 @cli.command("list")
@@ -131,14 +140,14 @@ def list_(what: str, as_json: bool) -> None:
         terminal.write_output(json.dumps(rows, indent=1))
         return
     listing.print_table(rows)
-    terminal.check()
+    terminal.check_written()
 
 
-@cli.command()
+@cli.command("describe")
 @click.argument("name", type=CardName())
 @TRUST
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
-def describe(name: str, trust: bool, as_json: bool) -> None:
+def describe_command(name: str, trust: bool, as_json: bool) -> None:
     r"""Describe a solver or a data set: parameters and reference, or derivation and counts.
 
     A solver is one of 'svmbench list solvers', or a class by its dotted path.
@@ -151,12 +160,12 @@ def describe(name: str, trust: bool, as_json: bool) -> None:
     """
     from svmbench.cli import listing
 
-    facts = listing.describe(name, trust=trust)
+    facts = listing.card_of(name, trust=trust)
     if as_json:
         terminal.write_output(json.dumps(facts, indent=1, default=str))
         return
     listing.print_card(facts)
-    terminal.check()
+    terminal.check_written()
 
 
 @cli.command()
@@ -189,13 +198,15 @@ def validate(configs: tuple[str, ...], trust: bool) -> None:
         raise ConfigError(problems)
 
 
-@cli.command()
+@cli.command("fetch")
 @click.argument("names", nargs=-1, metavar="NAME|@PAPER ...", type=DatasetName(papers=True))
 @click.option("--all", "all_", is_flag=True, help="Every data set that is known.")
 @MIRROR
 @jobs_option("Data sets prepared at a time.")
 @_QUIET
-def fetch(names: tuple[str, ...], all_: bool, mirror: str | None, jobs: int, quiet: bool) -> None:
+def fetch_command(
+    names: tuple[str, ...], all_: bool, mirror: str | None, jobs: int, quiet: bool
+) -> None:
     r"""Get data sets and prepare them: download, verify, derive, check the counts, cache.
 
     A file is looked for in the mirror first, then at its official address. What is cached
@@ -226,7 +237,7 @@ def fetch(names: tuple[str, ...], all_: bool, mirror: str | None, jobs: int, qui
         )
 
 
-@cli.command()
+@cli.command("run")
 @click.argument("config", type=ConfigName())
 @click.option(
     "--profile",
@@ -236,7 +247,7 @@ def fetch(names: tuple[str, ...], all_: bool, mirror: str | None, jobs: int, qui
 )
 @JOBS
 @CLUSTER
-@KIND
+@WORKER_KIND
 @click.option(
     "--only",
     metavar="KEY=VALUE,…",
@@ -246,19 +257,19 @@ def fetch(names: tuple[str, ...], all_: bool, mirror: str | None, jobs: int, qui
 )
 @click.option(
     "--timeout",
-    type=POSITIVE,
+    type=POSITIVE_NUMBER,
     metavar="S",
     help="Seconds that one cell may take.  [default: the config's]",
 )
 @click.option(
     "--memory",
-    type=POSITIVE,
+    type=POSITIVE_NUMBER,
     metavar="GB",
     help="GiB of memory that one cell may use.  [default: the config's]",
 )
 @click.option(
     "--budget",
-    type=POSITIVE,
+    type=POSITIVE_NUMBER,
     metavar="MINUTES",
     help="Start no new cell after this many minutes; the rest is marked 'not run'.",
 )
@@ -294,7 +305,7 @@ def fetch(names: tuple[str, ...], all_: bool, mirror: str | None, jobs: int, qui
 @MIRROR
 @TRUST
 @_QUIET
-def run(
+def run_command(
     config: str,
     profile: str,
     jobs: int,
@@ -360,7 +371,7 @@ def run(
 
         for line in forecast(plan, cells, path, mirror=mirror, jobs=jobs):
             terminal.print_line(line)
-        terminal.check()
+        terminal.check_written()
         return
     summary = execute_run(
         run_plan, print_line=narrator.print_line, note=narrator.note, watch=narrator.watch
@@ -467,5 +478,5 @@ def _main(words: list[str], debug: bool) -> int:
         terminal.print_error(f"svmbench: {type(error).__name__}: {text} (--debug shows where)")
         return EXIT_ERROR
     finally:
-        logs.end()
+        logs.stop_logging()
     return code if isinstance(code, int) else EXIT_OK

@@ -14,7 +14,7 @@ from svmbench.cli import terminal
 from svmbench.cli.options import FOLDER, FiniteRange
 
 
-@click.command()
+@click.command("compare")
 @click.argument("base", type=FOLDER)
 @click.argument("new", type=FOLDER)
 @click.option(
@@ -25,7 +25,7 @@ from svmbench.cli.options import FOLDER, FiniteRange
     help="A solver this many times slower, against the same reference solver, is a regression.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
-def compare(base: Path, new: Path, slowdown: float, as_json: bool) -> None:
+def compare_command(base: Path, new: Path, slowdown: float, as_json: bool) -> None:
     r"""Compare two results folders: what became worse, better or different.
 
     BASE and NEW are results folders, kept baselines, or folders of repeated runs. Compared are
@@ -40,7 +40,7 @@ def compare(base: Path, new: Path, slowdown: float, as_json: bool) -> None:
     """
     from svmbench.report import compare as comparing
 
-    found = comparing.compare(
+    found = comparing.compare_folders(
         comparing.read_side(base), comparing.read_side(new), slowdown=slowdown
     )
     if as_json:
@@ -49,7 +49,7 @@ def compare(base: Path, new: Path, slowdown: float, as_json: bool) -> None:
         _print_comparison(found)
     if found.regressions or found.is_stale:
         sys.exit(EXIT_REGRESSION)
-    terminal.check()
+    terminal.check_written()
 
 
 @click.command()
@@ -106,5 +106,5 @@ def _numbers(base: Any, new: Any) -> list[str]:
 
 def register(group: click.Group) -> None:
     """Add the commands of this module to the command line."""
-    for command in (compare, keep):
+    for command in (compare_command, keep):
         group.add_command(command)

@@ -42,7 +42,7 @@ class Finding:
     mend: str = ""
 
 
-def examine() -> list[Finding]:
+def examine_machine() -> list[Finding]:
     """Look at everything; nothing is changed and nothing is downloaded.
 
     Returns
@@ -97,7 +97,7 @@ def _versions() -> Iterator[Finding]:
 
     yield Finding("svmbench", f"{__version__} in {paths.PACKAGE}")
     yield Finding("python", f"{platform.python_version()} in {sys.prefix}")
-    facts = environment.describe(1)
+    facts = environment.environment_facts(1)
     lacking = [name for name, version in facts["packages"].items() if version == "not installed"]
     has = ", ".join(f"{name} {version}" for name, version in facts["packages"].items())
     if lacking:

@@ -14,7 +14,7 @@ from svmbench.cli.logs import LOG
 from svmbench.cli.progress import WithBar
 
 if TYPE_CHECKING:
-    from svmbench.data import Event, Outcome
+    from svmbench.data import Event, FetchOutcome
 
 
 def why_missing(outcome: Any, with_reason: bool) -> str:
@@ -91,7 +91,7 @@ class Fetching(WithBar):
             )
 
 
-def fetched(outcome: Outcome) -> str:
+def fetched(outcome: FetchOutcome) -> str:
     """Return the result for a data set in one line."""
     if not outcome.ok:
         reason = outcome.reason.removeprefix(f"{outcome.name}: ")

@@ -89,7 +89,7 @@ LISTS = {
 }
 
 
-def describe(name: str, *, trust: bool = False) -> dict[str, Any]:
+def card_of(name: str, *, trust: bool = False) -> dict[str, Any]:
     """Return the card of a solver, of a class at a dotted path, or of a data set.
 
     Parameters
@@ -116,7 +116,7 @@ def describe(name: str, *, trust: bool = False) -> dict[str, Any]:
     declared = solvers().get(name)
     if declared is None:
         try:
-            return data.describe(name)
+            return data.dataset_card(name)
         except UnknownNameError as error:
             if "." in name:
                 return _describe_class(name, trust)

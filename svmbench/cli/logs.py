@@ -19,7 +19,7 @@ LOG.propagate = False
 _FORMAT = "%(asctime)s %(message)s"
 
 
-def begin(*, verbose: bool, file: Path | None) -> None:
+def start_logging(*, verbose: bool, file: Path | None) -> None:
     """Start to show steps on standard error, or to append them to a file, or both.
 
     Raises
@@ -44,8 +44,8 @@ def begin(*, verbose: bool, file: Path | None) -> None:
         LOG.setLevel(logging.INFO)
 
 
-def end() -> None:
-    """Close what :func:`begin` opened."""
+def stop_logging() -> None:
+    """Close what :func:`start_logging` opened."""
     for handler in LOG.handlers[:]:
         if not isinstance(handler, logging.NullHandler):
             LOG.removeHandler(handler)

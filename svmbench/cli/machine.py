@@ -58,12 +58,12 @@ def doctor(as_json: bool) -> None:
     """
     from svmbench.cli import doctor as doctors
 
-    findings = doctors.examine()
+    findings = doctors.examine_machine()
     if as_json:
         terminal.write_output(json.dumps(doctors.to_json(findings), indent=1))
     else:
         doctors.print_findings(findings)
-        terminal.check()
+        terminal.check_written()
     if not doctors.is_well(findings):
         sys.exit(EXIT_ERROR)
 

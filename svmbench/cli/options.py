@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
-Function = TypeVar("Function", bound=Callable[..., Any])
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 class FiniteRange(click.FloatRange):
@@ -25,7 +25,7 @@ class FiniteRange(click.FloatRange):
         return number
 
 
-def jobs_option(what: str) -> Callable[[Function], Function]:
+def jobs_option(what: str) -> Callable[[_Function], _Function]:
     """Return the option `--jobs`, with what there is that many of at a time as its help."""
     return click.option(
         "--jobs", type=click.IntRange(min=1), default=1, show_default=True, help=what
@@ -33,7 +33,7 @@ def jobs_option(what: str) -> Callable[[Function], Function]:
 
 
 #: For limits and tolerances of all commands.
-POSITIVE = FiniteRange(min=0, min_open=True)
+POSITIVE_NUMBER = FiniteRange(min=0, min_open=True)
 FOLDER = click.Path(path_type=Path)
 
 RESULTS = click.argument("results", nargs=-1, type=FOLDER)
@@ -68,7 +68,7 @@ CLUSTER = click.option(
     metavar="ADDRESS",
     help="Run cells on the workers of a Dask scheduler (tcp://host:8786), or on local:N new ones.",
 )
-KIND = click.option(
+WORKER_KIND = click.option(
     "--kind",
     default="",
     metavar="KIND",

@@ -133,12 +133,12 @@ def claims(
       svmbench claims --format markdown > verdicts.md
     """
     from svmbench.papers import judging, papers
-    from svmbench.papers.judging import written
+    from svmbench.papers.judging import export
 
     for paper in only:
         if paper not in papers():
             raise UnknownNameError("paper", paper, list(papers()))
-    known = judging.read(file, metrics=_metrics(file), trust=trust)
+    known = judging.read_all_claims(file, metrics=_metrics(file), trust=trust)
     for name in names:
         if name not in [one.id for one in known]:
             raise UnknownNameError("claim", name, [one.id for one in known])
@@ -149,13 +149,13 @@ def claims(
     verdicts = _verdicts(asked, folders, _age(look=freshness), trust=trust)
     if form == "terminal":
         if details or names:
-            terminal.print_columns(written.as_details(verdicts))
+            terminal.print_columns(export.as_details(verdicts))
         else:
-            terminal.print_columns(written.as_rows(verdicts), header=written.COLUMNS)
-        terminal.print_line(written.summary(verdicts))
-        terminal.check()
+            terminal.print_columns(export.as_rows(verdicts), header=export.VERDICT_COLUMNS)
+        terminal.print_line(export.summary(verdicts))
+        terminal.check_written()
         return
-    shown = {"json": written.as_json, "markdown": written.as_markdown, "latex": written.as_latex}
+    shown = {"json": export.as_json, "markdown": export.as_markdown, "latex": export.as_latex}
     terminal.write_output(shown[form](verdicts))
 
 
@@ -218,7 +218,7 @@ def make_site(
     from svmbench.base.parallel_map import parallel_map
     from svmbench.baselines.catalogue import load_plugins
     from svmbench.papers import judging, papers
-    from svmbench.papers.judging.written import summary
+    from svmbench.papers.judging.export import summary
     from svmbench.site import Material, SolverFacts, build_site, check_place
 
     folders = results or (kept_results(),)
@@ -226,7 +226,7 @@ def make_site(
     load_plugins()
     # In a process of its own: the classes of all solvers, with their imports, take 150 MiB.
     (cards,) = parallel_map(_solver_cards, [_SAID_ELSEWHERE], 1)
-    known = judging.read(file, metrics=_metrics(file), trust=trust)
+    known = judging.read_all_claims(file, metrics=_metrics(file), trust=trust)
     age = _age(look=freshness)
     verdicts = _verdicts(known, folders, age, trust=trust)
     if beside is not None:
@@ -252,11 +252,11 @@ def ages_of(folder: Path) -> Ages:
     from svmbench.cli.rechecking import is_present
     from svmbench.experiment.plan.freshness import changes
     from svmbench.report.records import result_lines
-    from svmbench.schema.rechecks import Result, ages, read_rechecks
+    from svmbench.schema.rechecks import KeptResult, ages, read_rechecks
 
     said = changes(folder)
     results = [
-        Result(
+        KeptResult(
             line["key"],
             str(line.get("solver")),
             str(line.get("dataset")),
@@ -303,7 +303,7 @@ def _verdicts(
     """Judge some claims from some folders."""
     from svmbench.papers import judging
 
-    kept = judging.gather(list(folders))
+    kept = judging.gather_evidence(list(folders))
     return judging.judge(known, kept, age and (lambda source: age(source.run.path)), trust=trust)
 
 
@@ -314,7 +314,7 @@ def _solver_cards(left_out: tuple[str, ...]) -> list[tuple[str, dict[str, Any], 
 
     cards = []
     for name in solvers():
-        card = listing.describe(name)
+        card = listing.card_of(name)
         facts = {key: value for key, value in card.items() if key not in left_out and value}
         cards.append((name, facts, card["deviations"]))
     return cards

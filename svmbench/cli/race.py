@@ -13,7 +13,7 @@ import click
 from svmbench.base.errors import ConfigError, SvmbenchError
 from svmbench.cli import terminal
 from svmbench.cli.completion import DatasetName, SolverName
-from svmbench.cli.options import MIRROR, POSITIVE, TRUST
+from svmbench.cli.options import MIRROR, POSITIVE_NUMBER, TRUST
 from svmbench.schema.record import CellRecord
 
 
@@ -71,7 +71,7 @@ class Ratio(TypedDict):
     range: list[float] | None
 
 
-class Result(TypedDict):
+class RaceResult(TypedDict):
     """A race, as it is printed and as JSON has it."""
 
     dataset: str
@@ -136,7 +136,7 @@ def _check(racer: Racer) -> None:
         raise ConfigError(f"{racer.label}: {sentence(error.errors()[0])}") from error
 
 
-def race(
+def time_command(
     dataset: str,
     racers: list[Racer],
     *,
@@ -147,7 +147,7 @@ def race(
     timeout_s: float = 600.0,
     mirror: str | None = None,
     trust: bool = False,
-) -> Result:
+) -> RaceResult:
     """Race solvers on a data set in one process of their own; the first is compared to the others.
 
     Parameters
@@ -216,7 +216,7 @@ def _config(
     """Return the config of the race, read and checked as a file would be."""
     from svmbench.data import parse_name
     from svmbench.experiment.config.loader import check_source
-    from svmbench.experiment.config.yaml_source import source_of
+    from svmbench.experiment.config.yaml_source import source_of_value
 
     try:
         is_file = Path(dataset).is_file()
@@ -242,10 +242,10 @@ def _config(
         "blocks": [block],
         "profiles": {"only": {}},
     }
-    return check_source(source_of(config, "svmbench time"), trust=trust)
+    return check_source(source_of_value(config, "svmbench time"), trust=trust)
 
 
-def _result(dataset: str, racers: list[Racer], rounds: int, record: CellRecord) -> Result:
+def _result(dataset: str, racers: list[Racer], rounds: int, record: CellRecord) -> RaceResult:
     from svmbench.baselines.catalogue import solver_class
 
     metrics, spread = record["metrics"], record["spread"]
@@ -282,7 +282,7 @@ def _result(dataset: str, racers: list[Racer], rounds: int, record: CellRecord) 
     }
 
 
-def print_result(result: Result) -> None:
+def print_result(result: RaceResult) -> None:
     """Print a race as a table, a line a ratio, and what to keep in mind."""
     terminal.print_line(
         f"{result['dataset']}: {result['n_train']:,} rows, {result['rounds']} rounds, one thread"
@@ -365,7 +365,7 @@ class _RacersCommand(click.Command):
 )
 @click.option(
     "--tolerance",
-    type=POSITIVE,
+    type=POSITIVE_NUMBER,
     metavar="REL",
     help="Compare the costs of reaching this relative distance to the best objective.",
 )
@@ -378,7 +378,7 @@ class _RacersCommand(click.Command):
 )
 @click.option(
     "--timeout",
-    type=POSITIVE,
+    type=POSITIVE_NUMBER,
     metavar="S",
     default=600,
     show_default=True,
@@ -414,7 +414,7 @@ def time_(
           --tolerance 0.01
     """
     racers = [parse_racer(words, trust=trust) for words in (solver, *others)]
-    result = race(
+    result = time_command(
         dataset,
         racers,
         rounds=rounds,
@@ -429,7 +429,7 @@ def time_(
         terminal.write_output(json.dumps(result, indent=1))
     else:
         print_result(result)
-        terminal.check()
+        terminal.check_written()
 
 
 def register(group: click.Group) -> None:

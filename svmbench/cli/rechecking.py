@@ -21,7 +21,7 @@ from svmbench.base.errors import (
     SvmbenchError,
 )
 from svmbench.cli import terminal
-from svmbench.cli.options import FOLDER, MIRROR, POSITIVE, RESULTS
+from svmbench.cli.options import FOLDER, MIRROR, POSITIVE_NUMBER, RESULTS
 from svmbench.cli.publishing import kept_results
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ _NAMED_CHANGE = re.compile(r"^\s*[-*] Results change: (?P<names>.*)$")
 @RESULTS
 @click.option(
     "--budget",
-    type=POSITIVE,
+    type=POSITIVE_NUMBER,
     metavar="MINUTES",
     default=5.0,
     show_default=True,
@@ -110,7 +110,7 @@ def recheck(
             for cells in drawn.values()
             for one in cells
         )
-        terminal.check()
+        terminal.check_written()
         return
     found: list[Recheck] = []
     n_failed = 0
@@ -130,7 +130,7 @@ def recheck(
         sys.exit(EXIT_REGRESSION)
     if n_failed:
         sys.exit(EXIT_FAILED_CELLS)
-    terminal.check()
+    terminal.check_written()
 
 
 @dataclass(frozen=True)
@@ -286,7 +286,7 @@ def _compared(
     from svmbench.experiment.plan.planner import modules_of
     from svmbench.report.compare import compare_cell
     from svmbench.report.sides import arithmetic_of, group_of, judged_scores, where_of
-    from svmbench.schema.rechecks import SCHEMA
+    from svmbench.schema.rechecks import RECHECK_SCHEMA
 
     is_exact = arithmetic_of(environments[0]) == arithmetic_of(environments[1])
     judged = judged_scores(scores)
@@ -317,7 +317,7 @@ def _compared(
     fold = old[-1].get("fold")
     named = where_of(group_of(before[None])) + ("" if fold is None else f" · fold {fold}")
     return {
-        "schema": SCHEMA,
+        "schema": RECHECK_SCHEMA,
         "key": old[-1]["key"],
         "cell": named,
         "solver": old[-1]["solver"],

@@ -15,17 +15,17 @@ from svmbench.base import escape
 from svmbench.base.errors import EXIT_FAILED_CELLS, EXIT_INTERRUPTED, ResultsError, SvmbenchError
 from svmbench.cli import terminal
 from svmbench.cli.completion import ConfigName
-from svmbench.cli.options import FOLDER, JOBS, MIRROR, POSITIVE, RESULTS, RETRY, TRUST
+from svmbench.cli.options import FOLDER, JOBS, MIRROR, POSITIVE_NUMBER, RESULTS, RETRY, TRUST
 from svmbench.cli.publishing import ages_of, kept_results
 
 if TYPE_CHECKING:
-    from svmbench.experiment.run.batch import Batch, Job, Outcome
+    from svmbench.experiment.run.batch import Batch, ConfigOutcome, Job
     from svmbench.experiment.run.session import Request
     from svmbench.experiment.settings.cells import Cell
 
 _BUDGET = click.option(
     "--budget",
-    type=POSITIVE,
+    type=POSITIVE_NUMBER,
     metavar="MINUTES",
     help="Start no cell after this many minutes in all; unfinished configs share them equally.",
 )
@@ -136,7 +136,7 @@ def _kept() -> Path | None:
         return None
 
 
-@click.command()
+@click.command("refresh")
 @RESULTS
 @_BUDGET
 @_OUTPUT
@@ -148,7 +148,7 @@ def _kept() -> Path | None:
 @click.option("--dry-run", is_flag=True, help="List what would be measured; run and write nothing.")
 @MIRROR
 @_QUIET
-def refresh(
+def refresh_command(
     results: tuple[Path, ...],
     budget: float | None,
     output: Path,
@@ -182,7 +182,7 @@ def refresh(
     if not found:
         terminal.print_line("nothing changed, and nothing is older than the code")
     if dry_run or not found:
-        terminal.check()
+        terminal.check_written()
         return
     with tempfile.TemporaryDirectory(prefix="svmbench-refresh-") as scratch:
         due = []
@@ -280,7 +280,7 @@ def _deciding_configs() -> frozenset[str]:
     """Return the configs whose records decide a claim."""
     from svmbench.papers import judging
 
-    return frozenset(name for claim in judging.read() for name in claim.configs)
+    return frozenset(name for claim in judging.read_all_claims() for name in claim.configs)
 
 
 def _old_run(folder: Path, deciding: frozenset[str]) -> OldRun | None:
@@ -314,7 +314,7 @@ def _old_run(folder: Path, deciding: frozenset[str]) -> OldRun | None:
     )
 
 
-def _settle(one: OldRun, outcome: Outcome, *, keep: bool) -> None:
+def _settle(one: OldRun, outcome: ConfigOutcome, *, keep: bool) -> None:
     """Print the outcome of a run; keep the new run if asked for and no result is lost."""
     from svmbench.experiment.plan.freshness import place_of
     from svmbench.report import kept
@@ -360,14 +360,14 @@ def _make_batch(jobs: Sequence[Job], budget: float | None, *, quiet: bool) -> Ba
 
 def _expected(request: Request) -> float:
     """Return the seconds that a config is expected to take; 0 if it can't be planned."""
-    from svmbench.experiment.run.forecast import expected_seconds
+    from svmbench.experiment.run.forecast import expected_seconds_of
     from svmbench.experiment.run.session import plan_run
 
     try:
         run_plan = plan_run(request, prepare=False)
     except SvmbenchError:
         return 0.0
-    return expected_seconds(run_plan.cells, run_plan.path, jobs=request.jobs)
+    return expected_seconds_of(run_plan.cells, run_plan.path, jobs=request.jobs)
 
 
 def _stop_if_interrupted(batch: Batch) -> None:
@@ -376,7 +376,7 @@ def _stop_if_interrupted(batch: Batch) -> None:
         sys.exit(EXIT_INTERRUPTED)
 
 
-def _end(outcomes: Sequence[Outcome]) -> None:
+def _end(outcomes: Sequence[ConfigOutcome]) -> None:
     """Print configs that were not finished, then failures; exit with their code."""
     not_reached = [one.name for one in outcomes if one.is_open]
     if not_reached:
@@ -390,10 +390,10 @@ def _end(outcomes: Sequence[Outcome]) -> None:
         for line in failures:
             terminal.print_line(f"  {line}")
         sys.exit(EXIT_FAILED_CELLS)
-    terminal.check()
+    terminal.check_written()
 
 
-def _failures(outcome: Outcome) -> Iterator[str]:
+def _failures(outcome: ConfigOutcome) -> Iterator[str]:
     if outcome.error:
         yield f"{outcome.name}: {escape.line(outcome.error, 400)}"
     reasons: list[tuple[str, Any]] = sorted(outcome.reasons.items(), key=lambda pair: -pair[1])
@@ -407,5 +407,5 @@ def _failures(outcome: Outcome) -> Iterator[str]:
 
 def register(group: click.Group) -> None:
     """Add the commands of this module to the command line."""
-    for command in (reproduce, refresh):
+    for command in (reproduce, refresh_command):
         group.add_command(command)

@@ -135,13 +135,13 @@ def write_output(text: str) -> None:
     Raises
     ------
     svmbench.base.errors.SvmbenchError
-        As of :func:`check`.
+        As of :func:`check_written`.
     """
     emit(text)
-    check()
+    check_written()
 
 
-def check() -> None:
+def check_written() -> None:
     """See to it that all that was printed has been written, where that was the product.
 
     Raises

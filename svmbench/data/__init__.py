@@ -20,33 +20,34 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from svmbench.data.blocks import ArrayBlocks, Blocks, open_blocks
-    from svmbench.data.card import describe, list_rows
-    from svmbench.data.entries import Entry
+    from svmbench.data.blocks import ArrayBlocks, FileBlocks, open_blocks
+    from svmbench.data.card import dataset_card, list_rows
+    from svmbench.data.entries import DatasetEntry
     from svmbench.data.many import Event, FetchOutcome, fetch_many
     from svmbench.data.novelty import as_novelty
     from svmbench.data.on_disk import does_not_fit, scan
     from svmbench.data.prepare import Dataset, ensure, load, status, why_unavailable
     from svmbench.data.registry import (
         check_dataset_name,
+        datasets_by_paper,
         entry,
         names,
         names_of_paper,
-        papers,
         parse_name,
     )
     from svmbench.data.userfile import load_file
 
 _HOMES = {
     "ArrayBlocks": "blocks",
-    "Blocks": "blocks",
     "Dataset": "prepare",
-    "Entry": "entries",
+    "DatasetEntry": "entries",
     "Event": "many",
     "FetchOutcome": "many",
+    "FileBlocks": "blocks",
     "as_novelty": "novelty",
     "check_dataset_name": "registry",
-    "describe": "card",
+    "dataset_card": "card",
+    "datasets_by_paper": "registry",
     "does_not_fit": "on_disk",
     "ensure": "prepare",
     "entry": "registry",
@@ -57,7 +58,6 @@ _HOMES = {
     "names": "registry",
     "names_of_paper": "registry",
     "open_blocks": "blocks",
-    "papers": "registry",
     "parse_name": "registry",
     "scan": "on_disk",
     "status": "prepare",
@@ -66,14 +66,15 @@ _HOMES = {
 
 __all__ = [
     "ArrayBlocks",
-    "Blocks",
     "Dataset",
-    "Entry",
+    "DatasetEntry",
     "Event",
     "FetchOutcome",
+    "FileBlocks",
     "as_novelty",
     "check_dataset_name",
-    "describe",
+    "dataset_card",
+    "datasets_by_paper",
     "does_not_fit",
     "ensure",
     "entry",
@@ -84,7 +85,6 @@ __all__ = [
     "names",
     "names_of_paper",
     "open_blocks",
-    "papers",
     "parse_name",
     "scan",
     "status",

@@ -44,7 +44,7 @@ _OPENERS: dict[str, Callable[[IO[bytes]], Any]] = {
 
 
 @dataclass(frozen=True)
-class Blocks:
+class FileBlocks:
     """A file as an iterable of blocks; each iteration reads the file again.
 
     Each block is ``(X, y)``: X of shape (n_rows, n_features), float64, dense or CSR; y has shape
@@ -91,7 +91,7 @@ class Blocks:
             text = rest + piece
             cut = text.rfind(b"\n") + 1
             rest = text[cut:]
-            if max(len(rest), text.find(b"\n")) > libsvm.LONGEST_LINE_BYTES:
+            if max(len(rest), text.find(b"\n")) > libsvm.MAX_LIBSVM_LINE_BYTES:
                 libsvm.refuse_long_line(self.path.name)
             if cut:
                 yield text[:cut]
@@ -154,7 +154,7 @@ def open_blocks(
     sort_indices: bool = False,
     n_features: int | None = None,
     on_progress: ReadProgress | None = None,
-) -> Blocks:
+) -> FileBlocks:
     """Open a file that is too large for memory as blocks of rows.
 
     A name ending in .parquet is a Parquet file; :func:`svmbench.data.load_file` describes the other
@@ -194,8 +194,8 @@ def open_blocks(
         from svmbench.data import parquet
 
         parquet.require_pyarrow()
-        return Blocks(place, None, label_column, n_features, on_progress)
+        return FileBlocks(place, None, label_column, n_features, on_progress)
     reading = reading_of(
         place, label_column, separator=separator, header=header, sort_indices=sort_indices
     )
-    return Blocks(place, reading, None, n_features, on_progress)
+    return FileBlocks(place, reading, None, n_features, on_progress)

@@ -5,11 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from svmbench.data import prepare
-from svmbench.data.entries import Derivation, Entry, Reading, SourceFile, Statement, shown_address
+from svmbench.data.entries import (
+    DatasetEntry,
+    Derivation,
+    Reading,
+    SourceFile,
+    Statement,
+    shown_address,
+)
 from svmbench.data.registry import entry, parse_name, registry
 
 
-def describe(name: str, mirror: str | None = None) -> dict[str, Any]:
+def dataset_card(name: str, mirror: str | None = None) -> dict[str, Any]:
     """Return all facts about a data set, for the terminal.
 
     Parameters
@@ -87,12 +94,12 @@ def list_rows(mirror: str | None = None) -> list[dict[str, Any]]:
     ]
 
 
-def shown_n_classes(one: Entry) -> int | str:
+def shown_n_classes(one: DatasetEntry) -> int | str:
     """Return the number of classes of an entry, or "" if it is unknown."""
     return len(one.counts) or (2 if one.task == "binary" else "")
 
 
-def was_prepared(one: Entry) -> bool:
+def was_prepared(one: DatasetEntry) -> bool:
     """Return True if the data set was ever prepared; else its counts come from a publication."""
     return one.density is not None
 
@@ -108,7 +115,7 @@ def verification(file: SourceFile) -> str:
     return "unverified until the first fetch, which checks the counts and records the hash"
 
 
-def expected(one: Entry, said: Statement) -> dict[str, Any]:
+def expected(one: DatasetEntry, said: Statement) -> dict[str, Any]:
     """Return the counts of an entry as the paper counts them, with test rows or without."""
     counts = list(one.counts)
     if said.parts == "all" and one.test_counts:
@@ -129,7 +136,7 @@ def stated(said: Statement) -> dict[str, Any]:
     }
 
 
-def printed_differences(one: Entry, said: Statement) -> list[str]:
+def printed_differences(one: DatasetEntry, said: Statement) -> list[str]:
     """Return a sentence for each printed count that differs from the data set."""
     have = expected(one, said)
     return [
@@ -139,7 +146,7 @@ def printed_differences(one: Entry, said: Statement) -> list[str]:
     ]
 
 
-def printed_in_words(one: Entry, said: Statement) -> str:
+def printed_in_words(one: DatasetEntry, said: Statement) -> str:
     """Describe the paper's counts of a data set, with the reasons for differences."""
     words = []
     if said.stands_in_for:
@@ -158,7 +165,7 @@ def printed_in_words(one: Entry, said: Statement) -> str:
     return ", ".join(words) or "used without printed counts"
 
 
-def derivation_in_words(one: Entry) -> list[str]:
+def derivation_in_words(one: DatasetEntry) -> list[str]:
     """Return sentences that describe the steps from the files to the data set."""
     if one.builtin:
         arguments = ", ".join(f"{key} = {value}" for key, value in one.parameters.items())

@@ -268,7 +268,7 @@ class Statement(Strict):
     why: str = ""
 
 
-class Entry(Strict):
+class DatasetEntry(Strict):
     """The registry entry of one data set.
 
     Attributes
@@ -332,7 +332,7 @@ class Entry(Strict):
         return name
 
     @model_validator(mode="after")
-    def _consistent(self) -> Entry:
+    def _consistent(self) -> DatasetEntry:
         if bool(self.files) == bool(self.builtin):
             raise ValueError("an entry has either files or a builtin")
         if self.counts and sum(self.counts) != self.n_samples:

@@ -27,7 +27,7 @@ from svmbench.base.errors import DataError, DataUnavailableError
 from svmbench.data import archives, download
 from svmbench.data.archives import COMPRESSION_SUFFIXES, decompressed
 from svmbench.data.download import DownloadProgress, NotThereError
-from svmbench.data.entries import Entry, SourceFile, shown_address
+from svmbench.data.entries import DatasetEntry, SourceFile, shown_address
 
 _SHA256_LENGTH = 64
 _MOST_HASHES = 1 << 22
@@ -112,7 +112,7 @@ def _index(root: Path, _changed: int) -> dict[str, list[Path]]:
 
 
 def get(
-    entry: Entry,
+    entry: DatasetEntry,
     file: SourceFile,
     *,
     mirror: str | None = None,
@@ -158,7 +158,7 @@ def get(
     raise DataUnavailableError(f"{entry.name}: {missing_reason(entry, file, said)}")
 
 
-def missing_reason(entry: Entry, file: SourceFile, said: str = "") -> str:
+def missing_reason(entry: DatasetEntry, file: SourceFile, said: str = "") -> str:
     """Return the reason why a file is unavailable without the internet, with a remedy."""
     reason = said or "it is not cached, and downloads are not allowed"
     if file.url is None:
@@ -168,7 +168,7 @@ def missing_reason(entry: Entry, file: SourceFile, said: str = "") -> str:
     return f"{reason}; run '{command}' on a machine with internet access ({official})"
 
 
-def _from_places(entry: Entry, file: SourceFile, places: list[Path]) -> Fetched:
+def _from_places(entry: DatasetEntry, file: SourceFile, places: list[Path]) -> Fetched:
     """Return the first correct copy on the mirror; else raise the error of the first copy.
 
     Without a checksum, all copies must be equal.
@@ -213,7 +213,7 @@ def regular(place: Path, max_bytes: int | None = None) -> bytes:
 
 
 def _from_mirror_url(
-    entry: Entry, file: SourceFile, root: str, progress: DownloadProgress | None
+    entry: DatasetEntry, file: SourceFile, root: str, progress: DownloadProgress | None
 ) -> Fetched:
     folders = dict.fromkeys((file.folder, ""))
     end = re.search(r"[?#]|$", root).start()  # type: ignore[union-attr]  # end of its path
@@ -230,7 +230,9 @@ def _from_mirror_url(
     raise NotThereError(f"the mirror has no {file.name}")
 
 
-def _from_official(entry: Entry, file: SourceFile, progress: DownloadProgress | None) -> Fetched:
+def _from_official(
+    entry: DatasetEntry, file: SourceFile, progress: DownloadProgress | None
+) -> Fetched:
     assert file.url is not None
     return _downloaded(entry, file, file.url, ("official", file.url), progress)
 
@@ -243,7 +245,7 @@ def _downloads(kind: str, key: str) -> Path:
 
 
 def _downloaded(
-    entry: Entry,
+    entry: DatasetEntry,
     file: SourceFile,
     url: str,
     source: tuple[str, str],
@@ -269,7 +271,7 @@ def _downloaded(
         raise
 
 
-def _checked_download(entry: Entry, file: SourceFile, place: Path, source: str) -> Fetched:
+def _checked_download(entry: DatasetEntry, file: SourceFile, place: Path, source: str) -> Fetched:
     served = regular(place, file.max_bytes)
     if source == "official" and file.md5 is not None:
         _compare(entry, file, "md5", hashlib.md5(served).hexdigest(), (file.md5,))
@@ -277,7 +279,9 @@ def _checked_download(entry: Entry, file: SourceFile, place: Path, source: str) 
     return _verified(entry, file, content, source, place.name)
 
 
-def _verified(entry: Entry, file: SourceFile, content: bytes, source: str, place: str) -> Fetched:
+def _verified(
+    entry: DatasetEntry, file: SourceFile, content: bytes, source: str, place: str
+) -> Fetched:
     digest = hashlib.sha256(content).hexdigest()
     binding = file.sha256 and not (source == "official" and file.rebuilt)
     if digest in file.sha256:
@@ -293,14 +297,14 @@ def _verified(entry: Entry, file: SourceFile, content: bytes, source: str, place
 
 
 def _compare(
-    entry: Entry, file: SourceFile, kind: str, found: str, accepted: tuple[str, ...]
+    entry: DatasetEntry, file: SourceFile, kind: str, found: str, accepted: tuple[str, ...]
 ) -> None:
     if found not in accepted:
         raise _mismatch(entry, file.name, kind, found, accepted)
 
 
 def _mismatch(
-    entry: Entry, place: str, kind: str, found: str, accepted: tuple[str, ...]
+    entry: DatasetEntry, place: str, kind: str, found: str, accepted: tuple[str, ...]
 ) -> DataError:
     expected = " or ".join(value[:12] + "…" for value in accepted)
     return DataError(
@@ -309,7 +313,7 @@ def _mismatch(
     )
 
 
-def _recorded(entry: Entry, file: SourceFile, digest: str, source: str) -> None:
+def _recorded(entry: DatasetEntry, file: SourceFile, digest: str, source: str) -> None:
     """Compare the bytes with the hash recorded at the first fetch of an unverified file.
 
     :func:`record` records the hash after the counts were checked.

@@ -27,7 +27,7 @@ LINE_BATCH_BYTES = 1 << 20
 #: Largest number of bytes of a line, in LIBSVM text and in tables. It allows 670 bytes for each of
 #: the 100,000 columns of the widest table, or five million values of LIBSVM text. A file with a
 #: longer line uses another line ending, or is not text.
-LONGEST_LINE_BYTES = 64 << 20
+MAX_LIBSVM_LINE_BYTES = 64 << 20
 
 # A number in LIBSVM text. Python's float() (and the fast parser) also accepts 1_000, inf and nan,
 # which no LIBSVM program writes. Each digit matches in one way only: with two ways, a long word of
@@ -80,14 +80,14 @@ def check_text(content: bytes, name: str) -> bytes:
     ------
     DataError
         For an empty file, UTF-16 or UTF-32, binary content, or a line longer than
-        `LONGEST_LINE_BYTES`.
+        `MAX_LIBSVM_LINE_BYTES`.
     """
     if not content or content.isspace():
         raise DataError(f"{name} is empty")
     text = check_encoding(content, name)
     start = 0
-    while len(text) - start > LONGEST_LINE_BYTES:
-        span = (start, start + LONGEST_LINE_BYTES + 1)
+    while len(text) - start > MAX_LIBSVM_LINE_BYTES:
+        span = (start, start + MAX_LIBSVM_LINE_BYTES + 1)
         end = text.rfind(b"\n", *span)
         if end < 0:  # a carriage return alone also ends a line
             end = text.rfind(b"\r", *span)
@@ -98,9 +98,9 @@ def check_text(content: bytes, name: str) -> bytes:
 
 
 def refuse_long_line(name: str) -> NoReturn:
-    """Raise the error for a line longer than `LONGEST_LINE_BYTES`."""
+    """Raise the error for a line longer than `MAX_LIBSVM_LINE_BYTES`."""
     raise DataError(
-        f"{name} has a line of more than {LONGEST_LINE_BYTES >> 20} MiB; is it a text file?"
+        f"{name} has a line of more than {MAX_LIBSVM_LINE_BYTES >> 20} MiB; is it a text file?"
     )
 
 

@@ -80,7 +80,7 @@ class Event:
         With ``"bytes"``: the file.
     done, total : int, int or None
         With ``"bytes"``: bytes so far and total bytes.
-    outcome : Outcome or None
+    outcome : FetchOutcome or None
         With ``"done"``.
     """
 
@@ -123,7 +123,7 @@ def fetch_many(
 
     Returns
     -------
-    outcomes : list of Outcome
+    outcomes : list of FetchOutcome
         Outcomes in the order of `names`, each name once.
 
     Raises

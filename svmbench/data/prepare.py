@@ -22,8 +22,8 @@ from svmbench.base import paths
 from svmbench.base.errors import CacheError, DataError, DataUnavailableError, suggestion
 from svmbench.data import fetch, idx, libsvm, store, synthetic, tables
 from svmbench.data.derive import Derived, LabelledRows, density, derive
-from svmbench.data.entries import Entry, Reading
-from svmbench.data.registry import Selection, entry, parse_name
+from svmbench.data.entries import DatasetEntry, Reading
+from svmbench.data.registry import NameParts, entry, parse_name
 
 
 @dataclass(frozen=True)
@@ -126,24 +126,24 @@ def ensure(
     """
     one = entry(parse_name(name).base)
     folder = _folder(one)
-    held = store.read_arrays(folder)
+    held = store.map_arrays(folder)
     if held is None:
         return _prepared(one, folder, mirror, official, progress)
     return held[1]
 
 
-def cached_facts(one: Entry) -> dict[str, Any] | None:
+def cached_facts(one: DatasetEntry) -> dict[str, Any] | None:
     """Return the facts of an entry if its arrays are prepared and unchanged, else None."""
-    held = store.read_arrays(_folder(one))
+    held = store.map_arrays(_folder(one))
     return None if held is None else held[1]
 
 
-def is_cached(one: Entry) -> bool:
+def is_cached(one: DatasetEntry) -> bool:
     """Return True if an entry's arrays are in the cache, by names and sizes of its files."""
     return store.read_facts(_folder(one)) is not None
 
 
-def _folder(one: Entry, joined: bool = False) -> Path:
+def _folder(one: DatasetEntry, joined: bool = False) -> Path:
     """Return the cache folder of an entry; its key covers sources, derivation and format."""
     said = one.model_dump(
         mode="json",
@@ -172,28 +172,28 @@ def _folder(one: Entry, joined: bool = False) -> Path:
 
 
 def _opened(
-    selection: Selection, mirror: str | None, official: bool | None
+    selection: NameParts, mirror: str | None, official: bool | None
 ) -> tuple[Derived, dict[str, Any]]:
     one = entry(selection.base)
     folder = _folder(one)
-    held = store.read_arrays(folder)
+    held = store.map_arrays(folder)
     if held is None:
         _prepared(one, folder, mirror, official, None)
-        held = store.read_arrays(folder)
+        held = store.map_arrays(folder)
         if held is None:
             raise DataError(f"{one.name}: the prepared arrays in {folder} can't be read back")
     if not selection.with_test:
         return held
     joined_folder = _folder(one, joined=True)
-    joined = store.read_arrays(joined_folder)
+    joined = store.map_arrays(joined_folder)
     if joined is None:
         with writing(one.name):
-            joined = store.read_arrays(joined_folder)
+            joined = store.map_arrays(joined_folder)
             if joined is None:
                 derived, facts = held
                 whole = _joined(derived)
                 store.write(joined_folder, whole, described(whole, facts))
-                joined = store.read_arrays(joined_folder)
+                joined = store.map_arrays(joined_folder)
     assert joined is not None
     return joined
 
@@ -234,7 +234,7 @@ def writing(name: str) -> Iterator[None]:
 
 
 def _prepared(
-    one: Entry,
+    one: DatasetEntry,
     folder: Path,
     mirror: str | None,
     official: bool | None,
@@ -242,7 +242,7 @@ def _prepared(
 ) -> dict[str, Any]:
     """Prepare an entry under its lock, unless another process has prepared it meanwhile."""
     with writing(one.name):
-        held = store.read_arrays(folder)
+        held = store.map_arrays(folder)
         if held is not None:
             return held[1]
         if folder.exists():
@@ -259,7 +259,7 @@ def _prepared(
         return store.write(folder, derived, facts)
 
 
-def _generated(one: Entry) -> tuple[LabelledRows, LabelledRows | None]:
+def _generated(one: DatasetEntry) -> tuple[LabelledRows, LabelledRows | None]:
     """Call the builtin function of an entry, and return the training and test part."""
     assert one.builtin is not None
     make = synthetic.BUILTINS.get(one.builtin)
@@ -275,7 +275,7 @@ def _generated(one: Entry) -> tuple[LabelledRows, LabelledRows | None]:
 
 
 def _fetched(
-    one: Entry, mirror: str | None, official: bool | None, progress: FileProgress | None
+    one: DatasetEntry, mirror: str | None, official: bool | None, progress: FileProgress | None
 ) -> list[fetch.Fetched]:
     got = []
     for file in one.files:
@@ -291,7 +291,7 @@ def _fetched(
     return got
 
 
-def _origin(one: Entry, got: list[fetch.Fetched]) -> dict[str, Any]:
+def _origin(one: DatasetEntry, got: list[fetch.Fetched]) -> dict[str, Any]:
     """Return the facts about the source and the verification of the files."""
     if not got:
         return {
@@ -335,7 +335,7 @@ def _counts(y: np.ndarray, n_classes: int) -> list[int]:
     return [int(count) for count in np.bincount(codes, minlength=n_classes)]
 
 
-def check_entry_counts(one: Entry, facts: dict[str, Any]) -> None:
+def check_entry_counts(one: DatasetEntry, facts: dict[str, Any]) -> None:
     """Compare rows, features and class counts of a data set with those of its entry.
 
     Raises
@@ -361,7 +361,7 @@ def check_entry_counts(one: Entry, facts: dict[str, Any]) -> None:
 
 
 def read_entry_files(
-    one: Entry, got: list[fetch.Fetched]
+    one: DatasetEntry, got: list[fetch.Fetched]
 ) -> tuple[LabelledRows, LabelledRows | None]:
     """Read the files of an entry; return the training and the test part.
 
@@ -403,7 +403,7 @@ def read_entry_files(
     return _stacked(parts["train"]), _stacked(parts["test"]) if parts["test"] else None
 
 
-def _rows(one: Entry, fetched: fetch.Fetched, reading: Reading) -> LabelledRows:
+def _rows(one: DatasetEntry, fetched: fetch.Fetched, reading: Reading) -> LabelledRows:
     X, labels = libsvm.parse_libsvm(
         fetched.content, fetched.file.name, sort_indices=reading.sort_indices
     )
@@ -431,7 +431,9 @@ def _encoded_together(got: list[fetch.Fetched], reading: Reading) -> list[Labell
     ]
 
 
-def _images(one: Entry, got: list[fetch.Fetched]) -> tuple[LabelledRows, LabelledRows | None]:
+def _images(
+    one: DatasetEntry, got: list[fetch.Fetched]
+) -> tuple[LabelledRows, LabelledRows | None]:
     found: dict[str, LabelledRows] = {}
     for part in ("train", "test"):
         held = {

@@ -19,7 +19,7 @@ from svmbench.base import paper_folders, paths
 from svmbench.base.errors import ConfigError, UnknownNameError
 from svmbench.base.toml_source import count_values, read_toml
 from svmbench.base.validation_messages import none_of, sentence
-from svmbench.data.entries import Entry, Statement, Strict
+from svmbench.data.entries import DatasetEntry, Statement, Strict
 
 #: Largest number of values in all entries, with inherited values; the shipped entries have 4,500.
 MOST_REGISTRY_VALUES = 100_000
@@ -29,11 +29,11 @@ MOST_REPORTED_PROBLEMS = 500
 
 
 @cache
-def _read(places: tuple[Path, ...]) -> dict[str, Entry]:
+def _read(places: tuple[Path, ...]) -> dict[str, DatasetEntry]:
     """Return the entries of all files; a file may use origins and entries of earlier files."""
     raw: dict[str, Any] = {}
     origins: dict[str, Any] = {}
-    entries: dict[str, Entry] = {}
+    entries: dict[str, DatasetEntry] = {}
     problems: list[str] = []
     n_values = 0
     for place in places:
@@ -65,7 +65,7 @@ def _read(places: tuple[Path, ...]) -> dict[str, Entry]:
                     )
                     problems.append(f"{place.name}: {_shown(name)}: {too_many}")
                     break
-                entries[name] = Entry.model_validate(resolved)
+                entries[name] = DatasetEntry.model_validate(resolved)
             except ValidationError as error:
                 problems += [f"{place.name}: {said}" for said in _sentences(name, error)]
             except ConfigError as error:
@@ -76,7 +76,7 @@ def _read(places: tuple[Path, ...]) -> dict[str, Entry]:
 
 
 @cache
-def _stated(places: tuple[Path, ...], folders: tuple[Path, ...]) -> dict[str, Entry]:
+def _stated(places: tuple[Path, ...], folders: tuple[Path, ...]) -> dict[str, DatasetEntry]:
     """Return the entries of all files, with the printed counts in the papers' folders."""
     entries = dict(_read(places))
     known = paper_folders.papers()
@@ -167,7 +167,7 @@ def check_dataset_name(name: str) -> None:
     parse_name(name)
 
 
-def registry() -> dict[str, Entry]:
+def registry() -> dict[str, DatasetEntry]:
     """Return all entries by name: ``datasets.toml``, ``SVMBENCH_DATASETS`` and papers' folders.
 
     Raises
@@ -186,7 +186,7 @@ def names() -> list[str]:
     return list(registry())
 
 
-def entry(name: str) -> Entry:
+def entry(name: str) -> DatasetEntry:
     """Return the entry of a registered name without rows or parts.
 
     Raises
@@ -200,7 +200,7 @@ def entry(name: str) -> Entry:
     return known[name]
 
 
-def papers() -> dict[str, list[str]]:
+def datasets_by_paper() -> dict[str, list[str]]:
     """Return, for each paper, the names of its data sets, in the registry's order."""
     found: dict[str, list[str]] = {paper: [] for paper in paper_folders.papers()}
     for name, one in registry().items():
@@ -217,13 +217,13 @@ def names_of_paper(paper: str) -> list[str]:
     UnknownNameError
         If the paper is unknown; the message suggests the most similar one.
     """
-    known = papers()
+    known = datasets_by_paper()
     if paper not in known:
         raise UnknownNameError("paper", paper, list(known))
     return known[paper]
 
 
-class Selection(Strict):
+class NameParts(Strict):
     """The parts of a name: ``ijcnn1+test[:90000]`` has a base, both parts, and a range of rows."""
 
     base: str
@@ -242,7 +242,7 @@ _NAME = re.compile(
 )
 
 
-def parse_name(name: str) -> Selection:
+def parse_name(name: str) -> NameParts:
     """Split the name of a data set into base, parts and rows.
 
     Parameters
@@ -272,4 +272,4 @@ def parse_name(name: str) -> Selection:
     n_rows = one.n_samples + (one.n_test if with_test else 0)
     if (stop is not None and stop > n_rows) or (start or 0) >= (n_rows if stop is None else stop):
         raise ConfigError(f"{name!r}: {one.name} has {n_rows:,} rows, numbered from 0")
-    return Selection(base=one.name, with_test=with_test, start=start, stop=stop)
+    return NameParts(base=one.name, with_test=with_test, start=start, stop=stop)

@@ -150,7 +150,7 @@ def _identity(arrays: dict[str, np.ndarray], shapes: dict[str, list[int]]) -> st
 def read_facts(folder: Path) -> dict[str, Any] | None:
     """Return the facts of a prepared data set, or None if a file is missing.
 
-    The content of the arrays is not checked; see :func:`read_arrays`.
+    The content of the arrays is not checked; see :func:`map_arrays`.
     """
     meta = _meta(folder)
     return None if meta is None else dict(meta["facts"])
@@ -176,7 +176,7 @@ def _meta(folder: Path) -> dict[str, Any] | None:
     return meta if said and shaped and whole else None
 
 
-def read_arrays(folder: Path) -> tuple[Derived, dict[str, Any]] | None:
+def map_arrays(folder: Path) -> tuple[Derived, dict[str, Any]] | None:
     """Map the arrays of a prepared data set read-only; return None if it is missing or damaged."""
     meta = _meta(folder)
     if meta is None:

@@ -74,11 +74,11 @@ def load_file(
     sha256 = digest.hexdigest()
     digest.update("\n".join(map(str, said)).encode())
     folder = paths.cache_dir() / "prepared" / f"file-{digest.hexdigest()[:24]}"
-    held = store.read_arrays(folder)
+    held = store.map_arrays(folder)
     if held is None:
         with writing(folder.name):
             _prepared(place.name, content, sha256, reading, what, folder)
-        held = store.read_arrays(folder)
+        held = store.map_arrays(folder)
         assert held is not None
     derived, facts = held
     return Dataset(str(path), derived.X, derived.y, None, None, facts, facts["sha256"])
@@ -125,7 +125,7 @@ def reading_of(
 def _prepared(
     name: str, content: bytes, sha256: str, reading: Reading, what: Derivation, folder: Path
 ) -> None:
-    if store.read_arrays(folder) is not None:  # another process has prepared it
+    if store.map_arrays(folder) is not None:  # another process has prepared it
         return
     derived = derive(name, parse_file(content, name, reading), None, what)
     facts: dict[str, Any] = {

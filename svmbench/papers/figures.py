@@ -57,7 +57,7 @@ from svmbench.base.errors import ResultsError
 from svmbench.base.files import read_text
 from svmbench.papers import judging
 from svmbench.papers.judging import Claim, Evidence, Verdict
-from svmbench.papers.judging import written as as_text
+from svmbench.papers.judging import export as as_text
 from svmbench.papers.judging.outcomes import FILE, outcomes
 from svmbench.schema.record import canonical
 
@@ -145,10 +145,10 @@ class Results:
     @cached_property
     def evidence(self) -> Evidence:
         """Every kept run below the folder, as claims are judged by them."""
-        return judging.gather([self.root], only_kept=True)
+        return judging.gather_evidence([self.root], only_kept=True)
 
 
-def refresh(text: str, results: Results, name: str = "text") -> str:
+def refresh_page(text: str, results: Results, name: str = "text") -> str:
     """Return a page with every figure, table and verdict as the kept results have them.
 
     Parameters
@@ -167,7 +167,7 @@ def refresh(text: str, results: Results, name: str = "text") -> str:
 
     def figure(found: re.Match[str]) -> str:
         try:
-            values = evaluate(found["what"], results)
+            values = evaluate_expression(found["what"], results)
         except ResultsError as error:
             line = text.count("\n", 0, found.start()) + 1
             raise ResultsError(f"{name}:{line}: {found['what'].strip()}: {error}") from error
@@ -211,7 +211,7 @@ def queries(expression: str) -> list[Query]:
     return [first, *rest]
 
 
-def evaluate(expression: str, results: Results) -> tuple[float, ...]:
+def evaluate_expression(expression: str, results: Results) -> tuple[float, ...]:
     """Return the value of an expression; both ends of a range.
 
     Raises
@@ -371,7 +371,7 @@ def _verdict_lines(paper: str | None, results: Results) -> str:
     ResultsError
         For a paper without claims.
     """
-    asked = [one for one in judging.read() if paper in (None, one.paper)]
+    asked = [one for one in judging.read_all_claims() if paper in (None, one.paper)]
     if not asked:
         raise ResultsError(f"there are no claims of {paper!r}")
     found = results.judged(asked)
@@ -387,7 +387,7 @@ def _outcome_lines(only: str | None, results: Results) -> str:
         If a sentence was written from other verdicts than those that kept results have.
     """
     lines = []
-    asked = [one for one in judging.read() if only in (None, one.paper)]
+    asked = [one for one in judging.read_all_claims() if only in (None, one.paper)]
     for paper, one in outcomes(results.judged(asked)).items():
         if one.stale:
             raise ResultsError(f"{paper}/{FILE}: read the sentence again: {'; '.join(one.stale)}")

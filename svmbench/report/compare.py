@@ -33,8 +33,8 @@ __all__ = [
     "Comparison",
     "Side",
     "SideRun",
-    "compare",
     "compare_cell",
+    "compare_folders",
     "read_side",
     "write_baseline",
 ]
@@ -122,7 +122,7 @@ class Comparison:
         }
 
 
-def compare(base: Side, new: Side, *, slowdown: float = SLOWDOWN) -> Comparison:
+def compare_folders(base: Side, new: Side, *, slowdown: float = SLOWDOWN) -> Comparison:
     """Compare every run of `new` with every run of `base`, and the medians of their times.
 
     Parameters

@@ -16,11 +16,11 @@ from svmbench.report import published
 from svmbench.report.kinds import kind_of
 from svmbench.report.provenance import missing_short
 from svmbench.report.races import VERSUS, take_apart
-from svmbench.report.records import Cell, Run
+from svmbench.report.records import CellResult, Run
 from svmbench.report.statistics import Crossing, PowerLaw, crossing, fit_power_law
 from svmbench.report.summary import Summary, by_machine, group, measured, summarise_folds
 from svmbench.report.tables import read_checked, varying_fields
-from svmbench.report.wording import label
+from svmbench.report.wording import label_of
 from svmbench.schema.record import IDENTITY, canonical
 from svmbench.schema.specs import PlotSpec, is_dimension
 
@@ -135,7 +135,7 @@ class Curves:
 
     spec: PlotSpec
     panels: tuple[Panel, ...]
-    cells: list[Cell] = field(repr=False)
+    cells: list[CellResult] = field(repr=False)
     y: str
     x_label: str = ""
     y_label: str = ""
@@ -196,7 +196,7 @@ def trace_curves(run: Run, spec: PlotSpec) -> Curves:
     panels = []
     placed = {spec.x, spec.series, spec.across}
     for title, members in by_panel(cells, placed).items():
-        by_series: dict[str, list[Cell]] = {}
+        by_series: dict[str, list[CellResult]] = {}
         for cell in members:
             name = str(cell.value(spec.series)) if spec.series else run.label(y)
             by_series.setdefault(name, []).append(cell)
@@ -222,16 +222,18 @@ def trace_curves(run: Run, spec: PlotSpec) -> Curves:
     )
 
 
-def by_panel(cells: Sequence[Cell], placed: Collection[str | None]) -> dict[str, list[Cell]]:
+def by_panel(
+    cells: Sequence[CellResult], placed: Collection[str | None]
+) -> dict[str, list[CellResult]]:
     """Group cells by panel; the title names the varying fields without another place."""
     fields = [name for name in varying_fields(cells) if name not in placed]
-    found: dict[str, list[Cell]] = {}
+    found: dict[str, list[CellResult]] = {}
     for cell in cells:
         found.setdefault(_panel_title(cell, fields), []).append(cell)
     return found
 
 
-def _clock(spec: PlotSpec, cells: Sequence[Cell]) -> str:
+def _clock(spec: PlotSpec, cells: Sequence[CellResult]) -> str:
     """Return the drawn metric; exponents are fitted to CPU times if all cells have them."""
     asked = str(spec.y)
     if not kind_of(spec).fits or asked != "train_time_s":
@@ -241,19 +243,19 @@ def _clock(spec: PlotSpec, cells: Sequence[Cell]) -> str:
     return "cpu_time_s" if timed and have_both else asked
 
 
-def _by_machine(name: str, cells: Sequence[Cell]) -> dict[str, list[Cell]]:
+def _by_machine(name: str, cells: Sequence[CellResult]) -> dict[str, list[CellResult]]:
     """Split the cells of a series by machine, because folds of different machines have no mean."""
     parts = [by_machine(members) for members in group(cells).values()]
     if all(len(part) == 1 for part in parts):
         return {name: list(cells)}
-    apart: dict[str, list[Cell]] = {}
+    apart: dict[str, list[CellResult]] = {}
     for part in parts:
         for machine, members in part.items():
             apart.setdefault(f"{name} ({machine})" if machine else name, []).extend(members)
     return apart
 
 
-def _lacking(spec: PlotSpec, y: str, cells: Sequence[Cell]) -> list[str]:
+def _lacking(spec: PlotSpec, y: str, cells: Sequence[CellResult]) -> list[str]:
     """Return the data sets, with solvers, whose finished cells lack the drawn metric."""
     # In a race, some metrics belong to pairs and others to single solvers.
     kinds = {VERSUS in str(cell.solver) for cell in cells if measured(cell, y) is not None}
@@ -309,17 +311,19 @@ def _fit_fields(fit: PowerLaw | None) -> list[str]:
     return [f"{fit.exponent:.4f}", *ends, str(fit.n_points)]
 
 
-def _panel_title(cell: Cell, fields: Sequence[str]) -> str:
+def _panel_title(cell: CellResult, fields: Sequence[str]) -> str:
     parts = []
     for name in fields:
         value = cell.value(name)
         if value is not None:
-            parts.append(str(value) if name in {"dataset", "solver"} else f"{label(name)} {value}")
+            parts.append(
+                str(value) if name in {"dataset", "solver"} else f"{label_of(name)} {value}"
+            )
     return ", ".join(parts)
 
 
-def _series(spec: PlotSpec, y: str, name: str, cells: Sequence[Cell]) -> Series:
-    by_x: dict[Any, list[Cell]] = {}
+def _series(spec: PlotSpec, y: str, name: str, cells: Sequence[CellResult]) -> Series:
+    by_x: dict[Any, list[CellResult]] = {}
     for cell in cells:
         x = _x_value(cell, str(spec.x))
         if x is not None:
@@ -353,7 +357,7 @@ def _series(spec: PlotSpec, y: str, name: str, cells: Sequence[Cell]) -> Series:
     )
 
 
-def _x_value(cell: Cell, name: str) -> Any:
+def _x_value(cell: CellResult, name: str) -> Any:
     """Return the x value of a cell, or None."""
     if name.startswith("params."):
         value = cell.params.get(name.removeprefix("params."))
@@ -373,7 +377,7 @@ def _point(x: Any, summary: Summary) -> PlotPoint:
     return PlotPoint(x, value, low, high, summary.contended, summary.partial, summary.disturbed)
 
 
-def _printed_exponent(spec: PlotSpec, cell: Cell) -> float | None:
+def _printed_exponent(spec: PlotSpec, cell: CellResult) -> float | None:
     """Return the exponent that the paper prints for a series."""
     if not spec.published:
         return None
@@ -382,7 +386,7 @@ def _printed_exponent(spec: PlotSpec, cell: Cell) -> float | None:
     )
 
 
-def _printed_points(spec: PlotSpec, cells: Sequence[Cell]) -> tuple[tuple[float, float], ...]:
+def _printed_points(spec: PlotSpec, cells: Sequence[CellResult]) -> tuple[tuple[float, float], ...]:
     """Return the paper's points of a series: the whole sweep, or one point for each data set."""
     if not spec.published:
         return ()
@@ -436,4 +440,4 @@ def _crossing(
         [p.y for p in curves[1]],
     )
     where = tuple(zip(crossed.at, crossed.heights, strict=True))
-    return crossed.sentence(first, second, label(str(spec.x))), where
+    return crossed.sentence(first, second, label_of(str(spec.x))), where

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from svmbench.base.paper_folders import papers
-from svmbench.report.records import Cell, Run
+from svmbench.report.records import CellResult, Run
 from svmbench.report.summary import measured
 
 #: The profile of the full protocol.
@@ -20,7 +20,7 @@ WHOLE_TRAINING_SHARE = 0.75
 FILLED_SHARE = 0.98
 
 
-def cut_to(run: Run, cells: Sequence[Cell]) -> str:
+def cut_to(run: Run, cells: Sequence[CellResult]) -> str:
     """Describe the reduced size of a data set in a run; return "" for the whole data set.
 
     Parameters
@@ -48,7 +48,7 @@ def cut_to(run: Run, cells: Sequence[Cell]) -> str:
     return ""
 
 
-def is_cut(run: Run, cells: Sequence[Cell]) -> bool:
+def is_cut(run: Run, cells: Sequence[CellResult]) -> bool:
     """Return True if the cells of a table entry used fewer rows than the paper.
 
     An entry of a sweep over sizes is compared with the printed number at its size.
@@ -56,7 +56,7 @@ def is_cut(run: Run, cells: Sequence[Cell]) -> bool:
     return "rows" not in cells[0].dimensions and bool(cut_to(run, cells))
 
 
-def _rows(cell: Cell) -> float:
+def _rows(cell: CellResult) -> float:
     """Return the number of training and test rows of a cell."""
     swept = cell.dimensions.get("rows")
     train = float(swept) if isinstance(swept, int | float) else measured(cell, "n_train")

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from svmbench.report.comparisons import Interval, paired_difference, welch_difference
-from svmbench.report.records import Cell
+from svmbench.report.records import CellResult
 from svmbench.report.summary import measured, summarise_folds
 from svmbench.report.wording import is_timing
 
@@ -54,7 +54,7 @@ class Estimate:
     high: float | None = None
     n: int = 0
     by_fold: Mapping[int, float] = field(default_factory=dict)
-    cells: tuple[Cell, ...] = ()
+    cells: tuple[CellResult, ...] = ()
 
     @property
     def ends(self) -> tuple[float, float] | None:
@@ -66,7 +66,7 @@ class Estimate:
         return self.value - 2.0 * self.spread, self.value + 2.0 * self.spread
 
 
-def estimate(cells: Sequence[Cell], metric: str) -> Estimate | None:
+def estimate(cells: Sequence[CellResult], metric: str) -> Estimate | None:
     """Estimate a metric over cells that differ in the fold only; return None without values."""
     own = [cell for cell in cells if cell.status == "ok"]
     values = [(cell, value) for cell in own if (value := measured(cell, metric)) is not None]
@@ -86,7 +86,7 @@ def estimate(cells: Sequence[Cell], metric: str) -> Estimate | None:
 
 
 def estimates(
-    cells: Iterable[Cell], metric: str, *, sweep: Sequence[str] | None = None
+    cells: Iterable[CellResult], metric: str, *, sweep: Sequence[str] | None = None
 ) -> dict[MeasurementPlace, dict[str, Estimate]]:
     """Estimate a metric for every solver at every place, in the order of the plan.
 
@@ -97,7 +97,7 @@ def estimates(
     sweep : sequence of str, optional
         The dimensions that distinguish places; by default all.
     """
-    grouped: dict[MeasurementPlace, dict[str, list[Cell]]] = {}
+    grouped: dict[MeasurementPlace, dict[str, list[CellResult]]] = {}
     for cell in cells:
         swept = sorted(cell.dimensions.items())
         place = (
@@ -172,7 +172,7 @@ def _single(one: Estimate, metric: str) -> Interval:
     return Interval(one.value, one.value * low, one.value * high, single=True)
 
 
-def _times(cells: Sequence[Cell]) -> list[float]:
+def _times(cells: Sequence[CellResult]) -> list[float]:
     """Return the CPU seconds of some paths, which records have as a mean over their values."""
     found = ((measured(cell, "cpu_time_s"), measured(cell, "n_values")) for cell in cells)
     return [mean * (n_values or 1.0) for mean, n_values in found if mean is not None]

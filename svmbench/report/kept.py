@@ -19,7 +19,7 @@ from pathlib import Path
 from svmbench.base.errors import ResultsError
 from svmbench.base.files import (
     copy,
-    is_there,
+    exists_in_results,
     make_folder,
     read_bytes,
     read_text,
@@ -28,13 +28,13 @@ from svmbench.base.files import (
 )
 from svmbench.report import newest
 from svmbench.report.builder import build
-from svmbench.report.newest import PACKED, RECORDS
+from svmbench.report.newest import PACKED_RECORDS, RECORDS
 from svmbench.report.records import read_run, result_lines
 from svmbench.schema.record import Record
 
 #: The files of a run folder from which tables and plots are made, besides environments and
 #: artifacts.
-_SOURCES = ("plan.json", PACKED)
+_SOURCES = ("plan.json", PACKED_RECORDS)
 _ARTIFACTS = "artifacts"
 #: The note in the ``tables.md`` of a folder without records.
 NOT_KEPT = (
@@ -65,7 +65,7 @@ def keep_run(run: Path, target: Path) -> Path:
             for name in sorted(content.environments.keys() & used):
                 file = f"environment-{name}.json"
                 copy(run / file, made / file)
-            (made / PACKED).write_bytes(pack_records(result_lines(run)))
+            (made / PACKED_RECORDS).write_bytes(pack_records(result_lines(run)))
             _copy_artifacts(run, made, {f"{cell.key}.npz" for cell in content.cells})
             build(made)
     except OSError as error:
@@ -116,10 +116,12 @@ def pack_records(records: Iterable[Record]) -> bytes:
         size += len(line)
         pieces.append(packing.compress(line))
     number = len(pieces)
-    if size > newest.MOST_BYTES or number > newest.MOST_LINES:
+    if size > newest.MAX_UNPACKED_RECORDS_BYTES or number > newest.MAX_PACKED_RECORDS_LINES:
         raise ResultsError(
-            f"can't pack {number:,} records of {size:,} bytes: {newest.MOST_LINES:,} records of"
-            f" {newest.MOST_BYTES:,} bytes can be read back; keep its blocks as separate runs"
+            f"can't pack {number:,} records of {size:,} bytes: at most"
+            f" {newest.MAX_PACKED_RECORDS_LINES:,} records of"
+            f" {newest.MAX_UNPACKED_RECORDS_BYTES:,} bytes can be read back;"
+            " keep its blocks as separate runs"
         )
     return b"".join([*pieces, packing.flush()])
 
@@ -231,7 +233,7 @@ def _copy_sources(folder: Path, made: Path, *names: str) -> None:
         copy(folder / name, made / name)
     for path in folder.glob("environment-*.json"):
         copy(path, made / path.name)
-    if is_there(folder / _ARTIFACTS):
+    if exists_in_results(folder / _ARTIFACTS):
         _copy_artifacts(folder, made, {path.name for path in (folder / _ARTIFACTS).iterdir()})
 
 
@@ -239,7 +241,7 @@ def _copy_artifacts(folder: Path, made: Path, names: Collection[str]) -> None:
     """Copy the existing arrays of a folder."""
     for name in sorted(names):
         source = folder / _ARTIFACTS / name
-        if is_there(source):
+        if exists_in_results(source):
             copy(source, make_folder(made / _ARTIFACTS) / name, within=folder)
 
 

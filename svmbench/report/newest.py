@@ -15,17 +15,17 @@ from pathlib import Path
 from typing import Any, BinaryIO, Generic, TypeVar
 
 from svmbench.base.errors import DamagedResultsError, ResultsError
-from svmbench.base.files import is_there, open_file
+from svmbench.base.files import exists_in_results, open_file
 from svmbench.schema.record import Record, canonical, parse_record, record_lines
 
 #: The file of records that a run writes.
 RECORDS = "runs.jsonl"
 #: The file of records in a kept folder.
-PACKED = "runs.jsonl.xz"
+PACKED_RECORDS = "runs.jsonl.xz"
 #: Largest number of bytes that packed records may unpack to; 100,000 records have 120 MB.
-MOST_BYTES = 2 << 30
+MAX_UNPACKED_RECORDS_BYTES = 2 << 30
 #: Largest number of lines of packed records.
-MOST_LINES = 2_000_000
+MAX_PACKED_RECORDS_LINES = 2_000_000
 #: Largest dictionary of the xz file in bytes.
 _XZ_MEMORY = 192 << 20
 _Kept = TypeVar("_Kept")
@@ -68,7 +68,7 @@ class NewestRecords(Generic[_Kept]):
         svmbench.base.errors.ResultsError
             If the file can't be read.
         """
-        path = next(filter(is_there, (run_dir / RECORDS, run_dir / PACKED)), None)
+        path = next(filter(exists_in_results, (run_dir / RECORDS, run_dir / PACKED_RECORDS)), None)
         if path is None:
             return []
         unreadable, torn = 0, False
@@ -220,7 +220,7 @@ class _Unpacked(io.RawIOBase):
     def __init__(self, packed: BinaryIO) -> None:
         self._packed = packed
         self._stream = lzma.LZMADecompressor(memlimit=_XZ_MEMORY)
-        self._left = MOST_BYTES
+        self._left = MAX_UNPACKED_RECORDS_BYTES
 
     def readable(self) -> bool:
         """Return True."""
@@ -236,7 +236,7 @@ class _Unpacked(io.RawIOBase):
             piece = self._stream.decompress(more, len(buffer))
         self._left -= len(piece)
         if self._left < 0:
-            raise ValueError(f"it holds more than {MOST_BYTES:,} bytes")
+            raise ValueError(f"it holds more than {MAX_UNPACKED_RECORDS_BYTES:,} bytes")
         buffer[: len(piece)] = piece
         return len(piece)
 
@@ -247,8 +247,8 @@ def _lines(content: BinaryIO | _Unpacked) -> Iterator[bytes]:
         yield from (line for _, line in record_lines(content))
         return
     for number, line in record_lines(io.BufferedReader(content, 1 << 16)):
-        if number > MOST_LINES:
-            raise ValueError(f"it holds more than {MOST_LINES:,} lines")
+        if number > MAX_PACKED_RECORDS_LINES:
+            raise ValueError(f"it holds more than {MAX_PACKED_RECORDS_LINES:,} lines")
         yield line
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from svmbench.report.records import Cell, Run
-from svmbench.report.wording import label, status_word
+from svmbench.report.records import CellResult, Run
+from svmbench.report.wording import label_of, status_word
 
 
-def used_environments(cells: Iterable[Cell]) -> list[str]:
+def used_environments(cells: Iterable[CellResult]) -> list[str]:
     """Return the ids of the environments of cells, in order of first use."""
     return list(dict.fromkeys(cell.environment for cell in cells if cell.environment))
 
@@ -57,7 +57,7 @@ def _text(value: Any) -> str:
     return str(value)
 
 
-def missing(cells: Sequence[Cell]) -> list[str]:
+def missing(cells: Sequence[CellResult]) -> list[str]:
     """Return a line with the reason for each group of cells without results.
 
     Solvers with the same data set, folds, status and reason share a line, so that an unavailable
@@ -69,7 +69,7 @@ def missing(cells: Sequence[Cell]) -> list[str]:
     )
 
 
-def undefined(run: Run, cells: Sequence[Cell], metrics: Iterable[str]) -> list[str]:
+def undefined(run: Run, cells: Sequence[CellResult], metrics: Iterable[str]) -> list[str]:
     """Return a line for each group of finished cells with an undefined metric."""
     return [
         line
@@ -86,7 +86,7 @@ def undefined(run: Run, cells: Sequence[Cell], metrics: Iterable[str]) -> list[s
 
 
 def _lines_of(
-    cells: Sequence[Cell], state_of: Callable[[Cell], tuple[str, str] | None]
+    cells: Sequence[CellResult], state_of: Callable[[CellResult], tuple[str, str] | None]
 ) -> list[str]:
     """Return a line for each group of cells with the same status and reason."""
     several_kernels = len({cell.kernel for cell in cells}) > 1
@@ -135,10 +135,10 @@ def _missing_line(
 def dimension_text(name: str, value: Any) -> str:
     """Describe the value of a dimension."""
     is_count = name in {"rows", "features"} and isinstance(value, int | float)
-    return f"{value:,} {name}" if is_count else f"{label(name)} {value}"
+    return f"{value:,} {name}" if is_count else f"{label_of(name)} {value}"
 
 
-def missing_short(cells: Sequence[Cell]) -> str:
+def missing_short(cells: Sequence[CellResult]) -> str:
     """Name the data sets or solvers without results, for the footer of a plot."""
     counts: dict[str | None, int] = {}
     troubled: dict[str | None, dict[str, dict[str | None, None]]] = {}

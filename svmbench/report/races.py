@@ -12,13 +12,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from svmbench.report.records import Cell
+from svmbench.report.records import CellResult
 
 #: Separator of the two solvers in the name of a pair.
 VERSUS = " vs "
 
 
-def take_apart(cells: Sequence[Cell]) -> list[Cell]:
+def take_apart(cells: Sequence[CellResult]) -> list[CellResult]:
     """Replace every race by a cell for each pair and for each solver.
 
     An unfinished race has no metrics. Its pairs are those of finished races between the same
@@ -32,7 +32,7 @@ def take_apart(cells: Sequence[Cell]) -> list[Cell]:
                 owners = tuple(key.split(":")[1:])
                 if len(owners) == 2:
                     found[owners] = None
-    apart: list[Cell] = []
+    apart: list[CellResult] = []
     for cell in cells:
         if not cell.is_race:
             apart.append(cell)
@@ -44,7 +44,7 @@ def take_apart(cells: Sequence[Cell]) -> list[Cell]:
     return apart
 
 
-def _pair(cell: Cell, owners: tuple[str, ...]) -> Cell:
+def _pair(cell: CellResult, owners: tuple[str, ...]) -> CellResult:
     part = _part(cell, VERSUS.join(owners), owners)
     objectives = [cell.metrics.get(f"objective:{name}") for name in owners]
     if "objective_difference" in part.metrics or not all(map(_is_number, objectives)):
@@ -55,7 +55,7 @@ def _pair(cell: Cell, owners: tuple[str, ...]) -> Cell:
     return replace(part, metrics={**part.metrics, "objective_difference": difference})
 
 
-def _part(cell: Cell, name: str, owners: tuple[str, ...]) -> Cell:
+def _part(cell: CellResult, name: str, owners: tuple[str, ...]) -> CellResult:
     return replace(
         cell,
         solver=name,

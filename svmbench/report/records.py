@@ -33,7 +33,7 @@ _PASSING = {"id", "git", "seed", "load"}
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class CellResult:
     """One planned cell with its result.
 
     The identifying fields come from the plan, the result from the newest record with the cell's
@@ -125,7 +125,7 @@ class Run:
     profile: str
     scaling: str
     blocks: Mapping[str, Mapping[str, Any]]
-    cells: tuple[Cell, ...]
+    cells: tuple[CellResult, ...]
     tables: tuple[Mapping[str, Any], ...]
     plots: tuple[Mapping[str, Any], ...]
     environments: Mapping[str, Mapping[str, Any]]
@@ -145,10 +145,10 @@ class Run:
         plain = name.removeprefix(TRAIN_PREFIX)
         declared = self.scores.get(plain)
         if declared is None:
-            return wording.label(name)
+            return wording.label_of(name)
         return f"{'train ' if plain != name else ''}{declared['caption']}"
 
-    def block_cells(self, block: str) -> list[Cell]:
+    def block_cells(self, block: str) -> list[CellResult]:
         """Return the cells of one block, in the plan's order."""
         return [cell for cell in self.cells if cell.block == block]
 
@@ -311,7 +311,7 @@ def _blocks(blocks: Any) -> dict[str, Mapping[str, Any]]:
     return {str(block.get("name")): block for block in blocks or () if isinstance(block, Mapping)}
 
 
-def _planned(plan: dict[str, Any], paper: str, once: Once) -> Iterator[Cell]:
+def _planned(plan: dict[str, Any], paper: str, once: Once) -> Iterator[CellResult]:
     """Yield the cells of a plan, without records."""
     races = _races(plan)
     entries = plan.pop("cells")
@@ -320,7 +320,7 @@ def _planned(plan: dict[str, Any], paper: str, once: Once) -> Iterator[Cell]:
         planned = entries.pop()
         status = planned.get("status") or "planned"
         is_open = status == "planned"
-        yield Cell(
+        yield CellResult(
             key=planned["key"],
             block=sys.intern(planned.get("block") or ""),
             protocol=sys.intern(planned.get("protocol") or ""),
@@ -341,7 +341,7 @@ def _planned(plan: dict[str, Any], paper: str, once: Once) -> Iterator[Cell]:
         )
 
 
-def _join(cell: Cell, shown: Shown | None, machines: Mapping[str, str]) -> Cell:
+def _join(cell: CellResult, shown: Shown | None, machines: Mapping[str, str]) -> CellResult:
     """Return a planned cell with the values of its newest record."""
     if shown is None:
         return cell
@@ -363,7 +363,7 @@ def _join(cell: Cell, shown: Shown | None, machines: Mapping[str, str]) -> Cell:
     )
 
 
-def _with_points(cell: Cell, points: Iterable[Shown]) -> list[Cell]:
+def _with_points(cell: CellResult, points: Iterable[Shown]) -> list[CellResult]:
     """Return the points of a cell as cells with their own dimensions.
 
     A finished cell with points is replaced by its points. An unfinished cell is kept beside its
@@ -397,7 +397,7 @@ def read_scores(given: Any) -> dict[str, Mapping[str, Any]]:
     own = given if isinstance(given, Mapping) else {}
     for metric, declared in own.items():
         known[metric] = {
-            **known.get(metric, {"caption": wording.label(metric)}),
+            **known.get(metric, {"caption": wording.label_of(metric)}),
             **(declared or {}),
         }
     return known

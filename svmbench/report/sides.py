@@ -14,7 +14,7 @@ from svmbench.base.files import write_text
 from svmbench.report import shapes
 from svmbench.report.newest import dimensions_of
 from svmbench.report.provenance import dimension_text
-from svmbench.report.records import TRAIN_PREFIX, Cell, read_run, read_scores
+from svmbench.report.records import TRAIN_PREFIX, CellResult, read_run, read_scores
 
 BASELINE_FILE_NAME = "baseline.json"
 #: The fields of a measurement; cells that share them are its folds.
@@ -46,7 +46,7 @@ class KeptCell(TypedDict):
     metrics: dict[str, float | None]
 
 
-class KeptRun(TypedDict):
+class BaselineRun(TypedDict):
     """The fields of a run that a comparison needs: the content of a baseline."""
 
     schema: int
@@ -141,7 +141,7 @@ def _read_side(path: Path) -> Side:
     return _side(path, [summarise_run(part) for part in repeats])
 
 
-def summarise_run(run_dir: Path) -> KeptRun:
+def summarise_run(run_dir: Path) -> BaselineRun:
     """Return the fields of a run folder that a comparison needs.
 
     Raises
@@ -214,7 +214,7 @@ def judged_scores(known: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str,
     return {**judged, **{f"{TRAIN_PREFIX}{name}": facts for name, facts in judged.items()}}
 
 
-def _kept(cell: Cell, judged: Collection[str]) -> KeptCell:
+def _kept(cell: CellResult, judged: Collection[str]) -> KeptCell:
     kept = (*_KEPT_METRICS, *judged)
     return {
         "block": cell.block,
@@ -233,7 +233,7 @@ def _kept(cell: Cell, judged: Collection[str]) -> KeptCell:
     }
 
 
-def _side(path: Path, runs: list[KeptRun], *, is_baseline: bool = False) -> Side:
+def _side(path: Path, runs: list[BaselineRun], *, is_baseline: bool = False) -> Side:
     scores = {name: facts for run in runs for name, facts in (run.get("scores") or {}).items()}
     return Side(
         name=str(path),
@@ -244,7 +244,7 @@ def _side(path: Path, runs: list[KeptRun], *, is_baseline: bool = False) -> Side
     )
 
 
-def _side_run(run: KeptRun, leave_out: str) -> SideRun:
+def _side_run(run: BaselineRun, leave_out: str) -> SideRun:
     arithmetics = [arithmetic_of(found) for found in run["environments"]]
     return SideRun(
         of={name: run.get(name) for name in ("config", "profile", "seed")},
@@ -263,7 +263,7 @@ def arithmetic_of(environment: Mapping[str, Any]) -> dict[str, str]:
     return {"BLAS": ", ".join(environment["blas"]), **environment["packages"]}
 
 
-def _read_baseline(path: Path) -> KeptRun:
+def _read_baseline(path: Path) -> BaselineRun:
     try:
         content = shapes.read_checked_json(path)
         if content["schema"] != 1:
@@ -280,7 +280,7 @@ def _read_baseline(path: Path) -> KeptRun:
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         said = line(repr(error), 200)
         raise DamagedResultsError(f"can't read the baseline {path}: {said}") from error
-    return cast(KeptRun, content)
+    return cast(BaselineRun, content)
 
 
 def _check_kept(cell: Mapping[str, Any], where: str) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from svmbench.report import published
-from svmbench.report.records import Cell
+from svmbench.report.records import CellResult
 from svmbench.report.statistics import mean_sd
 from svmbench.report.wording import is_timing
 
@@ -65,7 +65,7 @@ class Summary:
         return self.contended or self.disturbed
 
 
-def summarise_folds(cells: Sequence[Cell], metric: str) -> Summary:
+def summarise_folds(cells: Sequence[CellResult], metric: str) -> Summary:
     """Summarise one metric over cells that share everything but the fold.
 
     Parameters
@@ -104,7 +104,7 @@ def summarise_folds(cells: Sequence[Cell], metric: str) -> Summary:
     )
 
 
-def by_machine(cells: Sequence[Cell]) -> dict[str, list[Cell]]:
+def by_machine(cells: Sequence[CellResult]) -> dict[str, list[CellResult]]:
     """Group the folds of one measurement by machine.
 
     Folds of different machines are not averaged. With several machines, each group has all folds,
@@ -127,13 +127,13 @@ def by_machine(cells: Sequence[Cell]) -> dict[str, list[Cell]]:
     }
 
 
-def _elsewhere(cell: Cell) -> Cell:
+def _elsewhere(cell: CellResult) -> CellResult:
     nothing: dict[str, Any] = {"metrics": {}, "spread": {}, "counters": {}, "undefined": {}}
     reason = f"measured in environment {cell.environment}"
     return replace(cell, status="elsewhere", reason=reason, **nothing)
 
 
-def measured(cell: Cell, metric: str) -> float | None:
+def measured(cell: CellResult, metric: str) -> float | None:
     """Return the finite value of a metric or counter of a cell, or None."""
     for source in (cell.metrics, cell.counters):
         if metric in source:
@@ -141,7 +141,7 @@ def measured(cell: Cell, metric: str) -> float | None:
     return None
 
 
-def metric_names(cells: Sequence[Cell]) -> list[str]:
+def metric_names(cells: Sequence[CellResult]) -> list[str]:
     """Return every metric and counter of the cells, in the order of first occurrence."""
     names = dict.fromkeys(name for cell in cells for name in cell.metrics)
     names.update(dict.fromkeys(name for cell in cells for name in cell.counters))
@@ -167,7 +167,7 @@ class PaperComparison:
 
 def compare_with_paper(
     summary: Summary,
-    cell: Cell,
+    cell: CellResult,
     table: str | None,
     *,
     allow_contended: bool = False,
@@ -195,9 +195,9 @@ def compare_with_paper(
     return PaperComparison(printed, summary.value - printed)
 
 
-def group(cells: Sequence[Cell]) -> Mapping[tuple[Any, ...], list[Cell]]:
+def group(cells: Sequence[CellResult]) -> Mapping[tuple[Any, ...], list[CellResult]]:
     """Group cells that differ in the fold only, in the order of first occurrence."""
-    groups: dict[tuple[Any, ...], list[Cell]] = {}
+    groups: dict[tuple[Any, ...], list[CellResult]] = {}
     for cell in cells:
         groups.setdefault(cell.identity, []).append(cell)
     return groups

@@ -19,7 +19,7 @@ from svmbench.report.cuts import is_cut
 from svmbench.report.media import MARKDOWN
 from svmbench.report.provenance import missing, undefined
 from svmbench.report.races import VERSUS, take_apart
-from svmbench.report.records import Cell, Run
+from svmbench.report.records import CellResult, Run
 from svmbench.report.summary import (
     PaperComparison,
     Summary,
@@ -38,7 +38,7 @@ from svmbench.schema.specs import Spec, TableSpec
 class TableEntry:
     """One cell of a table."""
 
-    cell: Cell
+    cell: CellResult
     summary: Summary
     comparison: PaperComparison
 
@@ -67,7 +67,7 @@ class Table:
     """
 
     spec: TableSpec
-    cells: list[Cell]
+    cells: list[CellResult]
     row_fields: tuple[str, ...]
     column_fields: tuple[str, ...]
     row_keys: list[tuple[Any, ...]]
@@ -168,12 +168,12 @@ def lay_out(run: Run, spec: TableSpec, *, allow_contended: bool = False) -> Tabl
     )
 
 
-def varying_fields(cells: Sequence[Cell]) -> list[str]:
+def varying_fields(cells: Sequence[CellResult]) -> list[str]:
     """Return the identifying fields that vary among the cells."""
     return [name for name in fields_of(cells) if len({cell.value(name) for cell in cells}) > 1]
 
 
-def fields_of(cells: Sequence[Cell]) -> list[str]:
+def fields_of(cells: Sequence[CellResult]) -> list[str]:
     """Return the fields of cells, with swept dimensions before the solver."""
     *first, last = IDENTITY
     return [*first, *dict.fromkeys(name for cell in cells for name in cell.dimensions), last]
@@ -375,5 +375,5 @@ def _shown(value: Any) -> str:
     return "" if value is None else str(value)
 
 
-def _values(cell: Cell, names: Iterable[str]) -> tuple[Any, ...]:
+def _values(cell: CellResult, names: Iterable[str]) -> tuple[Any, ...]:
     return tuple(cell.value(name) for name in names)

@@ -9,7 +9,7 @@ from svmbench.base import escape
 from svmbench.report import wording
 from svmbench.report.cuts import is_cut
 from svmbench.report.races import take_apart
-from svmbench.report.records import Cell, Run
+from svmbench.report.records import CellResult, Run
 from svmbench.report.summary import (
     by_machine,
     compare_with_paper,
@@ -91,7 +91,7 @@ def _escaped(row: dict[str, object]) -> dict[str, object]:
 
 def _row(
     run: Run,
-    members: Sequence[Cell],
+    members: Sequence[CellResult],
     metric: str,
     spec: TableSpec | None,
     *,

@@ -58,7 +58,7 @@ def is_timing(metric: str) -> bool:
     return metric.endswith("_s") or metric in {"ratio", "speedup"}
 
 
-def label(name: str) -> str:
+def label_of(name: str) -> str:
     """Return the label of a metric or field for headers and axes, with its unit."""
     if name in _LABELS:
         return _LABELS[name]
@@ -71,7 +71,7 @@ def label(name: str) -> str:
 
 def quantity(name: str) -> str:
     """Return the label of a metric for sentences, without its unit."""
-    return label(name).partition(" (")[0]
+    return label_of(name).partition(" (")[0]
 
 
 def status_word(status: str) -> str:

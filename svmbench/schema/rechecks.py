@@ -21,7 +21,7 @@ from svmbench.base.files import open_file, open_to_append
 from svmbench.schema.record import record_lines
 
 RECHECKS = "rechecks.jsonl"
-SCHEMA = 1
+RECHECK_SCHEMA = 1
 
 FRESH, RECHECKED, CHANGED, OLDER = "fresh", "rechecked", "changed", "older"
 #: The word of several results is the first of these that holds for one of them.
@@ -58,7 +58,7 @@ class Recheck(TypedDict):
 
 
 @dataclass(frozen=True)
-class Result:
+class KeptResult:
     """What decides a kept result's word: its key, solver and data set, and whether it is fresh."""
 
     key: str
@@ -107,7 +107,7 @@ def worst(words: Iterable[str]) -> str:
     return next((word for word in WORDS if word in found), "")
 
 
-def ages(results: Collection[Result], rechecks: Iterable[Recheck]) -> Ages:
+def ages(results: Collection[KeptResult], rechecks: Iterable[Recheck]) -> Ages:
     """Return the words of a run's results.
 
     Parameters
@@ -160,7 +160,7 @@ def _parse(line: bytes) -> Recheck | None:
         one = json.loads(line)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(one, dict) or one.get("schema") != SCHEMA:
+    if not isinstance(one, dict) or one.get("schema") != RECHECK_SCHEMA:
         return None
     texts = [one.get(name) for name in ("key", "cell", "solver", "dataset", "code")]
     modules, differences = one.get("modules"), one.get("differences")

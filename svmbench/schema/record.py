@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO, Literal, Required, TypedDict, cast
 
 #: Version of the records; records of other versions are not read.
-SCHEMA = 1
+RECORD_SCHEMA = 1
 
 #: Statuses of cells that ran without a result.
 FAILED = ("failed", "crashed", "memory", "timeout")
@@ -66,7 +66,7 @@ class Outcome(TypedDict, total=False):
     trace: list[list[float]]
 
 
-class Answer(Outcome, total=False):
+class Reply(Outcome, total=False):
     """The reply of a worker: the status of the cell, and its result if the cell succeeded."""
 
     status: Required[str]
@@ -76,7 +76,7 @@ class Answer(Outcome, total=False):
     wall_s: float
 
 
-class CellRecord(Identity, Answer, total=False):
+class CellRecord(Identity, Reply, total=False):
     """The line of a finished cell."""
 
     schema: int
@@ -110,7 +110,7 @@ class PointRecord(TypedDict, total=False):
 Record = CellRecord | PointRecord
 
 #: Largest number of bytes of a line; the reply of a worker has at most 16 MiB.
-LONGEST_LINE_BYTES = 20 << 20
+MAX_RECORD_BYTES = 20 << 20
 
 #: Largest number of characters of a name, a label, a key or a reason.
 LONGEST_RECORD_NAME = 4_096
@@ -129,12 +129,12 @@ _WHOLE_NUMBERS = ("size", "n_features_kept", "fold", "folds")
 def record_lines(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
     """Yield each line with its number; an incomplete last line has no line end.
 
-    A line longer than `LONGEST_LINE_BYTES` becomes one byte, which is not a record.
+    A line longer than `MAX_RECORD_BYTES` becomes one byte, which is not a record.
     """
     number = 0
-    while line := stream.readline(LONGEST_LINE_BYTES):
+    while line := stream.readline(MAX_RECORD_BYTES):
         number += 1
-        if len(line) == LONGEST_LINE_BYTES and not line.endswith(b"\n"):
+        if len(line) == MAX_RECORD_BYTES and not line.endswith(b"\n"):
             while (line := stream.readline(1 << 20)) and not line.endswith(b"\n"):
                 pass
             line = b"\0" + line[-1:]
@@ -149,7 +149,7 @@ def parse_record(line: bytes) -> Record | None:
         return None
     whole = (
         isinstance(record, dict)
-        and record.get("schema") == SCHEMA
+        and record.get("schema") == RECORD_SCHEMA
         and isinstance(record.get("key"), str)
         and (_is_cell(record) or _is_point(record))
         and _is_well_typed(record)

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from svmbench.base import escape
+from svmbench.papers.judging.export import outcome, summary
 from svmbench.papers.judging.outcomes import outcomes
 from svmbench.papers.judging.verdict import STATES, Verdict
-from svmbench.papers.judging.written import outcome, summary
 from svmbench.report.builder import Content, read_content
 from svmbench.report.media import HTML, Sentence
 from svmbench.site.folder import placed

@@ -7,13 +7,13 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from svmbench.base.files import copy, is_there, write_text
+from svmbench.base.files import copy, exists_in_results, write_text
 from svmbench.papers.judging.verdict import Ages
 from svmbench.report.builder import Content, exponents
 from svmbench.report.curves import Curves, exponents_csv
 from svmbench.report.grids import PageTable, grid_of
 from svmbench.report.kinds import kind_of
-from svmbench.report.newest import PACKED, RECORDS
+from svmbench.report.newest import PACKED_RECORDS, RECORDS
 from svmbench.report.plots import draw_plot
 from svmbench.report.provenance import describe_environment, used_environments
 from svmbench.report.tables import wide_csv
@@ -163,7 +163,9 @@ def _write_files(content: Content, folder: Path) -> list[tuple[str, str]]:
         name = f"{table.spec.name}.csv"
         (folder / name).write_text(wide_csv(run, table), encoding="utf-8")
         files.append((f"{table.spec.heading} (CSV)", name))
-    records = next((name for name in (RECORDS, PACKED) if is_there(run.path / name)), None)
+    records = next(
+        (name for name in (RECORDS, PACKED_RECORDS) if exists_in_results(run.path / name)), None
+    )
     sources = [("plan (JSON)", "plan.json")]
     sources += [("records (one JSON line each)", records)] if records else []
     sources += [
@@ -171,7 +173,7 @@ def _write_files(content: Content, folder: Path) -> list[tuple[str, str]]:
         for name in used_environments(run.cells)
     ]
     for what, name in sources:
-        if is_there(run.path / name):
+        if exists_in_results(run.path / name):
             copy(run.path / name, folder / name)
             files.append((what, name))
     return files

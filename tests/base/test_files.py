@@ -83,13 +83,13 @@ def test_a_plan_names_no_file_outside_the_package(
     plan["code"]["entries"] = [[entry] for _ in plan["code"]["entries"]]
     (run / "plan.json").write_text(json.dumps(plan))
     asked: list[str] = []
-    read = keys.source_of
+    read = keys.source_path
 
     def source(module: str) -> Path:
         asked.append(module)
         return read(module)
 
-    monkeypatch.setattr(keys, "source_of", source)
+    monkeypatch.setattr(keys, "source_path", source)
     assert freshness.changes(run) == {}
     assert entry not in asked
 
@@ -117,12 +117,12 @@ def test_a_counter_that_is_no_number_damages_its_record(tmp_path: Path, made: Pa
 
 
 def test_a_line_without_end_is_damaged_and_takes_little(tmp_path: Path, made: Path) -> None:
-    from svmbench.schema.record import LONGEST_LINE_BYTES
+    from svmbench.schema.record import MAX_RECORD_BYTES
 
     run = shutil.copytree(made, tmp_path / "run")
     whole = (run / "runs.jsonl").read_bytes()
     with (run / "runs.jsonl").open("r+b") as stream:
-        stream.truncate(3 * LONGEST_LINE_BYTES)  # zeros that take no room on the disk
+        stream.truncate(3 * MAX_RECORD_BYTES)  # zeros that take no room on the disk
         stream.seek(0, os.SEEK_END)
         stream.write(b"\n" + whole)
     assert svmbench("table", run).code == 0

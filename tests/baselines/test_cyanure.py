@@ -7,7 +7,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 pytest.importorskip("cyanure", reason="the optional cyanure is not installed")
 
-from svmbench.baselines.cyanure import SOLVERS, CyanureBaseline
+from svmbench.baselines.cyanure import CYANURE_SOLVERS, CyanureBaseline
 from svmbench.core.linear.newton import NewtonL2
 
 
@@ -40,5 +40,5 @@ def test_passes_at_most():
 
 def test_a_solver_that_it_has_not():
     X, y = problem()
-    with pytest.raises(ValueError, match=f"solver must be one of {', '.join(SOLVERS)}"):
+    with pytest.raises(ValueError, match=f"solver must be one of {', '.join(CYANURE_SOLVERS)}"):
         CyanureBaseline(solver="fista").fit(X, y)

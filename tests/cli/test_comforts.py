@@ -242,12 +242,12 @@ def test_the_doctor_looks_on_when_a_look_fails(monkeypatch: pytest.MonkeyPatch) 
     with monkeypatch.context() as patch:
         patch.setattr(environment, "cpu_model", fail)
         patch.setattr(environment, "_version", nothing)
-        told = {finding.what: finding for finding in doctor.examine()}
+        told = {finding.what: finding for finding in doctor.examine_machine()}
     assert told["versions"].found == told["machine"].found == "ZeroDivisionError: no cpu"
     assert told["cache"].status == "ok"
     with monkeypatch.context() as patch:
         patch.setattr(environment, "_version", nothing)
-        told = {finding.what: finding for finding in doctor.examine()}
+        told = {finding.what: finding for finding in doctor.examine_machine()}
     assert told["packages"].mend == "python -m pip install pandas"
     assert not doctor.is_well(list(told.values()))
 
@@ -421,7 +421,7 @@ def test_what_a_race_cannot_do_is_a_sentence(words: list[str], code: int, senten
 
 def test_a_ratio_is_the_others_time_over_the_firsts() -> None:
     racers = [race.parse_racer(words) for words in ("test-works", "pegasos max_iter=200000")]
-    told = race.race("breast-cancer", racers, rounds=3)
+    told = race.time_command("breast-cancer", racers, rounds=3)
     assert told["ratios"][0]["times"] > 3
-    back = race.race("breast-cancer", racers[::-1], rounds=3)
+    back = race.time_command("breast-cancer", racers[::-1], rounds=3)
     assert back["ratios"][0]["times"] < 1 / 3

@@ -197,7 +197,7 @@ def test_without_dask_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_scheduler_that_does_not_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scheduler, "PATIENCE_S", 1.0)
+    monkeypatch.setattr(scheduler, "SCHEDULER_TIMEOUT_S", 1.0)
     config = write_config(tmp_path, ["alsvm-batch"])
     ended = svmbench("run", config, "--output", tmp_path / "out", "--cluster", "tcp://127.0.0.1:9")
     assert ended.code == 1
@@ -365,7 +365,7 @@ def test_what_asks_for_no_times_goes_anywhere() -> None:
     run = object.__new__(cluster.ClusterRun)
     facts = {"machine": "m", "environment": {"cpu": "c"}}
     one, other = (
-        cluster.Place(f"tcp://{kind}", None, {**facts, "environment": {"kind": kind}})
+        cluster.ClusterWorker(f"tcp://{kind}", None, {**facts, "environment": {"kind": kind}})
         for kind in ("fast", "slow")
     )
     run.places = {place.address: place for place in (one, other)}
@@ -391,7 +391,7 @@ def test_what_asks_for_no_times_goes_anywhere() -> None:
 def test_a_worker_has_one_cell_at_a_time() -> None:
     run = object.__new__(cluster.ClusterRun)
     facts = {"machine": "m", "environment": {"cpu": "c"}}
-    one, other = (cluster.Place(f"tcp://{name}", None, facts) for name in "ab")
+    one, other = (cluster.ClusterWorker(f"tcp://{name}", None, facts) for name in "ab")
     run.places = {place.address: place for place in (one, other)}
     run.timed, run.kind = set(), ""
     cells = [Cell(name, {"block": "b"}, {}) for name in "123"]  # type: ignore[typeddict-item]
@@ -438,7 +438,7 @@ def test_a_worker_of_other_code_is_left_alone(
 
 def test_a_cell_that_ends_what_runs_it_is_tried_thrice(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster, "result_of", lambda future: future.told)
-    place = cluster.Place("tcp://x", None, {"machine": "m", "environment": {"cpu": "c"}})
+    place = cluster.ClusterWorker("tcp://x", None, {"machine": "m", "environment": {"cpu": "c"}})
     assert place.kind == "c"
 
     class Done:
@@ -468,7 +468,7 @@ def test_a_cell_that_ends_what_runs_it_is_tried_thrice(monkeypatch: pytest.Monke
 
 
 def test_a_worker_that_introduces_itself_wrongly_is_none() -> None:
-    about = environment.describe(1)
+    about = environment.environment_facts(1)
     facts = {"environment": {**about, "load": [1.0]}, "machine": "m", "codes": []}
     assert cluster._is_introduced(json.loads(json.dumps(facts)))
     for name in facts:

@@ -50,7 +50,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[cluster.Clu
 def sent(run: cluster.ClusterRun, key: str, machine: str, **heard: Any) -> cluster.RemoteWork:
     """Have a cell at a machine, whose answer has come."""
     facts = {"machine": machine, "environment": {"id": "4be1", "cpu": "c"}}
-    place = cluster.Place(f"tcp://{key}", None, facts)
+    place = cluster.ClusterWorker(f"tcp://{key}", None, facts)
     work = cluster.RemoteWork(place, Answered({"answer": ANSWER, **heard}))
     cell = Cell(key, IDENTITY, {"data_sha256": "0"})  # type: ignore[arg-type, typeddict-item]
     run.running[work] = (cell, "2026-01-31T12:00:00+00:00")

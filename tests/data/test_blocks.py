@@ -221,7 +221,7 @@ def test_bad_text_is_one_sentence_with_its_line(tmp_path, monkeypatch):
     )
     assert said_of(path, b"# nothing\n") == "bad.txt has no data rows"
     assert "UTF-16" in said_of(path, "1 1:1\n".encode("utf-16"))
-    monkeypatch.setattr(libsvm, "LONGEST_LINE_BYTES", 500)
+    monkeypatch.setattr(libsvm, "MAX_LIBSVM_LINE_BYTES", 500)
     assert "a line of more than" in said_of(path, good + b"1 " * 400)
 
 

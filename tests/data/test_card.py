@@ -16,7 +16,7 @@ from svmbench.data import fetch
 
 def test_describe_says_everything_that_can_be_printed():
     for name in data.names():
-        card = data.describe(name)
+        card = data.dataset_card(name)
         assert json.loads(json.dumps(card)) == card
         for key in ("what", "derivation", "licence", "citation", "homepage", "where"):
             assert card[key], (name, key)
@@ -49,13 +49,13 @@ def test_describe_says_everything_that_can_be_printed():
     ],
 )
 def test_describe_says_what_matters(name, key, said):
-    assert said in str(data.describe(name)[key])
+    assert said in str(data.dataset_card(name)[key])
 
 
 def test_describe_leaves_prefixes_aside_and_suggests():
-    assert data.describe("a9a[:100]")["rows"] == 32_561
+    assert data.dataset_card("a9a[:100]")["rows"] == 32_561
     with pytest.raises(UnknownNameError, match="did you mean 'covtype'"):
-        data.describe("covtyp")
+        data.dataset_card("covtyp")
 
 
 def test_list_rows_have_one_row_a_set(tmp_path):

@@ -535,7 +535,7 @@ def test_a_table_has_no_end_of_columns(monkeypatch):
 @pytest.mark.parametrize("reader", ["whole", "blocks"])
 @pytest.mark.parametrize("ending", ["csv", "svm"])
 def test_a_line_has_a_greatest_length(tmp_path, monkeypatch, reader, ending):
-    monkeypatch.setattr(libsvm, "LONGEST_LINE_BYTES", 100)
+    monkeypatch.setattr(libsvm, "MAX_LIBSVM_LINE_BYTES", 100)
     monkeypatch.setattr("svmbench.data.blocks.TEXT_PIECE_BYTES", 64)
     place = tmp_path / f"x.{ending}"
     few, values = (b"1,2,-1\n", b"1,2,") if ending == "csv" else (b"-1 2:1\n", b"1 2:")
@@ -551,7 +551,7 @@ def test_a_line_has_a_greatest_length(tmp_path, monkeypatch, reader, ending):
 
 
 def test_a_line_ends_at_a_carriage_return_too(monkeypatch):
-    monkeypatch.setattr(libsvm, "LONGEST_LINE_BYTES", 100)
+    monkeypatch.setattr(libsvm, "MAX_LIBSVM_LINE_BYTES", 100)
     assert len(libsvm.parse_libsvm(b"1 1:1\r" * 50, "x")[1]) == 50
 
 

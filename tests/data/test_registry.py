@@ -73,10 +73,10 @@ def test_a_difference_to_a_paper_has_its_reason():
 
 
 def test_every_paper_has_data_sets():
-    assert list(data.papers()) == list(papers())
+    assert list(data.datasets_by_paper()) == list(papers())
     for key, paper in papers().items():
         assert set(paper.datasets) == set(data.names_of_paper(key))
-    assert all(data.papers().values())
+    assert all(data.datasets_by_paper().values())
 
 
 def test_unknown_names_suggest_the_nearest():

@@ -12,19 +12,20 @@ from claimed_runs import SCENES, Kept, wobble, write_run, write_updates
 
 from svmbench.base.errors import ConfigError, ResultsError
 from svmbench.papers import judging, papers
-from svmbench.papers.judging import completed, written
-from svmbench.papers.judging.checks import CHECKS, load
+from svmbench.papers.judging import completed, export
+from svmbench.papers.judging.checks import CHECKS, load_checks
+from svmbench.papers.judging.export import summary
 from svmbench.papers.judging.measures import (
     Criterion,
     SideTest,
     counted,
+    format_seconds,
+    format_signed,
     is_at_least,
     is_at_most,
     is_inside,
     is_lower,
     is_within,
-    seconds,
-    signed,
 )
 from svmbench.papers.judging.verdict import (
     NOT_REPRODUCED,
@@ -34,21 +35,20 @@ from svmbench.papers.judging.verdict import (
     Part,
     decide,
 )
-from svmbench.papers.judging.written import summary
 from svmbench.report.builder import read_spec
 from svmbench.report.comparisons import Interval
 from svmbench.report.estimates import Estimate, difference
-from svmbench.report.records import Cell, read_run
+from svmbench.report.records import CellResult, read_run
 from svmbench.report.statistics import PowerLaw
 from svmbench.report.tables import lay_out
 from svmbench.schema.rechecks import Ages
 
 ROOT = Path(__file__).resolve().parents[2]
-ALL = {claim.id: claim for claim in judging.read()}
+ALL = {claim.id: claim for claim in judging.read_all_claims()}
 
 
 def verdict(name, folder):
-    (found,) = judging.judge([ALL[name]], judging.gather([folder]))
+    (found,) = judging.judge([ALL[name]], judging.gather_evidence([folder]))
     return found
 
 
@@ -62,7 +62,7 @@ def scene(name, folder, edit=None):
 
 def test_every_claim_has_a_check_a_scene_and_a_command():
     assert len(ALL) == 53
-    assert all(load(paper) for paper in papers().values())
+    assert all(load_checks(paper) for paper in papers().values())
     # Another test of the same process may have declared checks of a paper of its own.
     ours = {name for name in CHECKS if name.rpartition("-")[0] in papers()}
     assert set(ALL) == ours
@@ -226,7 +226,7 @@ def test_a_score_is_near_the_best_or_not_or_it_is_open():
 
 
 def test_folds_are_paired_and_scores_corrected_for_what_they_share():
-    cell = Cell("k", "b", "cv", "smo", "a", None, "s", 0, "ok",
+    cell = CellResult("k", "b", "cv", "smo", "a", None, "s", 0, "ok",
                 metrics={"n_test": 20, "n_train": 80})  # fmt: skip
     one, other = ({k: 90.0 + k + step * (k % 2) for k in range(5)} for step in (0.0, 1.0))
     first, second = (Estimate(92.0, 1.6, n=5, by_fold=x, cells=(cell,)) for x in (one, other))
@@ -317,7 +317,7 @@ def test_a_point_estimate_decides_nothing(name, tmp_path):
 
 
 def test_no_kept_verdict_is_decided_by_a_point_estimate_or_a_cut():
-    verdicts = judging.judge(judging.read(), judging.gather([ROOT / "results"]))
+    verdicts = judging.judge(judging.read_all_claims(), judging.gather_evidence([ROOT / "results"]))
     assert len(verdicts) >= 38
     for found in verdicts:
         assert_intervals_decide(found)
@@ -489,31 +489,33 @@ def test_names_that_mean_something_elsewhere_are_inert(tmp_path):
             cell["dataset"] = "<script>alert(1)</script>|*x*\x1b[31m"
 
     found = verdict("alsvm-1", scene("alsvm-1", tmp_path, rename))
-    assert "<script>" not in written.as_markdown([found]).replace("\\<script\\>", "")
-    assert "\x1b" not in written.as_markdown([found])
-    latex = written.as_latex([verdict("alsvm-2", tmp_path)])
+    assert "<script>" not in export.as_markdown([found]).replace("\\<script\\>", "")
+    assert "\x1b" not in export.as_markdown([found])
+    latex = export.as_latex([verdict("alsvm-2", tmp_path)])
     assert r"\$" not in latex
     assert latex.count("\\\\\n") == 2  # the head and one row
-    everything = json.loads(written.as_json([found]))
+    everything = json.loads(export.as_json([found]))
     assert everything[0]["parts"][0]["what"] == "<script>alert(1)</script>|*x*\x1b[31m"
 
 
 def test_formats_hold_every_verdict(tmp_path):
-    verdicts = judging.judge(list(ALL.values()), judging.gather([scene("smo-1", tmp_path)]))
-    for text in (written.as_markdown(verdicts), written.as_latex(verdicts),
-                 written.as_json(verdicts), str(written.as_details(verdicts))):  # fmt: skip
+    verdicts = judging.judge(
+        list(ALL.values()), judging.gather_evidence([scene("smo-1", tmp_path)])
+    )
+    for text in (export.as_markdown(verdicts), export.as_latex(verdicts),
+                 export.as_json(verdicts), str(export.as_details(verdicts))):  # fmt: skip
         assert all(name in text for name in ALL)
         assert "reproduced" in text
     said = "53 claims: 1 reproduced, 1 partly, 1 not reproduced, 50 open"  # smo-9, smo-11
-    assert said in written.summary(verdicts)
-    detailed = str(written.as_details(verdicts[:1]))
+    assert said in export.summary(verdicts)
+    detailed = str(export.as_details(verdicts[:1]))
     for said in ("threshold: gap 1, apart 0.2", "svmbench run smo_adult_linear --profile paper",
                  "1,605 to 11,220 training rows", "printed: 1.9 and 3.1"):  # fmt: skip
         assert said in detailed
 
 
 def test_what_is_older_than_the_code_is_marked(tmp_path):
-    kept = judging.gather([scene("smo-1", tmp_path)])
+    kept = judging.gather_evidence([scene("smo-1", tmp_path)])
     keys = [cell.key for source in kept.of("smo_adult_linear") for cell in source.cells]
 
     def judged(known):
@@ -525,11 +527,11 @@ def test_what_is_older_than_the_code_is_marked(tmp_path):
     older = judged(Ages({**dict.fromkeys(keys, "fresh"), keys[0]: "older"}))
     assert (older.freshness, older.age) == ("older", ("1 of 12 results",))
     assert older.state == fresh.state
-    assert written.summary([older, fresh]).endswith("; results: 1 older, 1 fresh")
-    assert "**reproduced**, older" in written.as_markdown([older])
-    assert written.as_rows([older])[0][1::2] == ("reproduced", "older")
-    assert "reproduced (older): " in written.as_details([older])[0][1]
-    assert "reproduced (older)" in written.as_latex([older])
+    assert export.summary([older, fresh]).endswith("; results: 1 older, 1 fresh")
+    assert "**reproduced**, older" in export.as_markdown([older])
+    assert export.as_rows([older])[0][1::2] == ("reproduced", "older")
+    assert "reproduced (older): " in export.as_details([older])[0][1]
+    assert "reproduced (older)" in export.as_latex([older])
     again = judged(Ages(dict.fromkeys(keys, "rechecked"), n_agreed=2))
     assert again.freshness == "rechecked"
     assert again.age == (f"2 of {len(keys)} cells of a run agreed",)
@@ -540,7 +542,7 @@ def test_what_is_older_than_the_code_is_marked(tmp_path):
     changed = judged(moved)
     assert changed.freshness == "changed"
     assert changed.age == ("1 of 12 results", "linear · a9a: objective was 1, is 2")
-    assert "changed: linear · a9a" in str(written.as_details([changed]))
+    assert "changed: linear · a9a" in str(export.as_details([changed]))
     assert verdict("smo-1", tmp_path).freshness == ""  # nobody looked
 
 
@@ -556,9 +558,9 @@ def test_a_damaged_run_and_a_missing_folder_are_sentences(tmp_path):
     scene("smo-1", tmp_path)
     (tmp_path / "smo_adult_linear" / "plan.json").write_text("{")
     with pytest.raises(ResultsError, match=r"plan\.json"):
-        judging.gather([tmp_path])
+        judging.gather_evidence([tmp_path])
     with pytest.raises(ResultsError, match="is no folder of results"):
-        judging.gather([tmp_path / "nowhere"])
+        judging.gather_evidence([tmp_path / "nowhere"])
 
 
 @pytest.mark.parametrize(
@@ -601,7 +603,7 @@ def test_a_wrong_claims_file_is_a_sentence(before, after, said, tmp_path):
     path = tmp_path / "claims.toml"
     path.write_text(text.replace(before, after, 1), encoding="utf-8")
     with pytest.raises(ConfigError) as caught:
-        judging.read(path)
+        judging.read_all_claims(path)
     assert said in str(caught.value)
 
 
@@ -613,8 +615,8 @@ def test_thresholds_of_ones_own_decide(tmp_path):
     )
     path = tmp_path / "mine.toml"
     path.write_text(text, encoding="utf-8")
-    strict = {claim.id: claim for claim in judging.read(path)}["smo-1"]
-    kept = judging.gather([scene("smo-1", tmp_path / "runs")])
+    strict = {claim.id: claim for claim in judging.read_all_claims(path)}["smo-1"]
+    kept = judging.gather_evidence([scene("smo-1", tmp_path / "runs")])
     assert judging.judge([ALL["smo-1"]], kept)[0].state == REPRODUCED
     assert [part.holds for part in judging.judge([strict], kept)[0].parts] == [True, True, False]
 
@@ -626,11 +628,15 @@ def test_a_cell_that_lies_twice_counts_once(tmp_path):
 
 
 def test_times_are_written_in_a_unit_without_an_exponent():
-    assert seconds(12.345) == "12.3 s"
-    assert seconds(0.0123) == "12.3 ms"
-    assert seconds(6.31e-4) == "631 µs"
-    assert seconds(2e-9) == "0.00200 µs"
-    assert (signed(-1.234), signed(0.5), signed(-0.0001)) == ("−1.23", "+0.50", "0.00")
+    assert format_seconds(12.345) == "12.3 s"
+    assert format_seconds(0.0123) == "12.3 ms"
+    assert format_seconds(6.31e-4) == "631 µs"
+    assert format_seconds(2e-9) == "0.00200 µs"
+    assert (format_signed(-1.234), format_signed(0.5), format_signed(-0.0001)) == (
+        "−1.23",
+        "+0.50",
+        "0.00",
+    )
 
 
 def test_a_trend_over_few_races_is_open(tmp_path):

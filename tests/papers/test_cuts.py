@@ -9,16 +9,16 @@ from claimed_runs import SCENES, Kept
 from svmbench.experiment.config.loader import load_config
 from svmbench.experiment.config.profiles import apply_profile
 from svmbench.papers import judging
-from svmbench.papers.judging import written
+from svmbench.papers.judging import export
 from svmbench.papers.judging.cuts import _n_values, fewer_settings
-from svmbench.report.records import Cell, Run
+from svmbench.report.records import CellResult, Run
 
 ROOT = Path(__file__).resolve().parents[2]
-ALL = {claim.id: claim for claim in judging.read()}
+ALL = {claim.id: claim for claim in judging.read_all_claims()}
 
 
 def cell(block, solver):
-    return Cell("k", block, "cv", "p", "a", None, solver, None, "ok")
+    return CellResult("k", block, "cv", "p", "a", None, solver, None, "ok")
 
 
 def run(config, profile, note, **blocks):
@@ -88,7 +88,7 @@ def test_a_smaller_grid_shows_nothing_and_refutes_nothing(edit, tmp_path):
     SCENES["cpsp-1"].build(kept := Kept())
     kept.edit(edit)
     kept.edit(lambda cell: cell.update(profile="small"))
-    (found,) = judging.judge([ALL["cpsp-1"]], judging.gather([kept.write(tmp_path)]))
+    (found,) = judging.judge([ALL["cpsp-1"]], judging.gather_evidence([kept.write(tmp_path)]))
     assert found.state == "open"
     cut = {part.cut for part in found.parts if part.cells}
     assert cut == {"cut: few of 4 values of C; few of 6 values of gamma (profile small)"}
@@ -96,14 +96,14 @@ def test_a_smaller_grid_shows_nothing_and_refutes_nothing(edit, tmp_path):
 
 
 def test_no_kept_part_is_decided_with_fewer_folds_or_values():
-    kept = judging.gather([ROOT / "results"], only_kept=True)
+    kept = judging.gather_evidence([ROOT / "results"], only_kept=True)
     runs = {
         one.key: source.run
         for found in kept.sources.values()
         for source in found
         for one in source.cells
     }
-    verdicts = judging.judge(judging.read(), kept)
+    verdicts = judging.judge(judging.read_all_claims(), kept)
     n_cut = 0
     for part in (part for verdict in verdicts for part in verdict.parts if part.cells):
         less = [said for one in part.cells for said in fewer_settings(runs[one.key], [one])]
@@ -115,7 +115,9 @@ def test_no_kept_part_is_decided_with_fewer_folds_or_values():
 def test_an_open_verdict_says_how_many_cells_and_hours_would_decide_it(tmp_path):
     verdicts = {
         one.claim.id: one
-        for one in judging.judge(judging.read(), judging.gather([ROOT / "results"], only_kept=True))
+        for one in judging.judge(
+            judging.read_all_claims(), judging.gather_evidence([ROOT / "results"], only_kept=True)
+        )
     }
     for name, found in verdicts.items():
         if found.state != "open":
@@ -133,4 +135,4 @@ def test_an_open_verdict_says_how_many_cells_and_hours_would_decide_it(tmp_path)
     hours = n_cells * config.timeout_s / 3600.0
     said = f"about {n_cells} cells of cpsp_fig1 at profile paper, at most {hours:.0f} hours"
     assert verdicts["cpsp-2"].to_decide == said
-    assert f"To decide it: {said}." in written.as_markdown([verdicts["cpsp-2"]])
+    assert f"To decide it: {said}." in export.as_markdown([verdicts["cpsp-2"]])

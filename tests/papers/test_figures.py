@@ -15,16 +15,16 @@ from synthetic_runs import planned, race_run, record, smo_run, write_run
 from svmbench.base.errors import ResultsError
 from svmbench.papers.figures import (
     Results,
-    evaluate,
+    evaluate_expression,
     expressions,
     queries,
-    refresh,
+    refresh_page,
     rows_behind,
     written,
 )
 from svmbench.report import kept
 from svmbench.report.builder import build, read_content
-from svmbench.report.newest import PACKED
+from svmbench.report.newest import PACKED_RECORDS
 from svmbench.report.records import result_lines
 from svmbench.report.tidy import tidy_csv
 
@@ -77,7 +77,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ],
 )
 def test_an_expression_has_a_value(root: Path, expression: str, expected: tuple[float]) -> None:
-    assert evaluate(expression, Results(root)) == pytest.approx(expected, rel=1e-3)
+    assert evaluate_expression(expression, Results(root)) == pytest.approx(expected, rel=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_a_wrong_expression_is_a_sentence_with_its_place(
     root: Path, expression: str, said: str
 ) -> None:
     with pytest.raises(ResultsError, match=rf"page\.md:2: {expression.split()[0]} .*{said}"):
-        refresh(f"one\n<!--= {expression} -->3", Results(root), "page.md")
+        refresh_page(f"one\n<!--= {expression} -->3", Results(root), "page.md")
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_a_page_is_refreshed_and_nothing_else_changes(root: Path) -> None:
         "<!-- table p/one times -->\nold\n<!-- /table -->\nThe end, 17.\n"
     )
     results = Results(root)
-    assert refresh(page, results) == (
+    assert refresh_page(page, results) == (
         "It is <!--= median cpu_time_s slow of p/one -->6 times, at most\n"
         "<!--= max cpu_time_s\n  slow of p/one -->90.0 s, and "
         "<!--= count cpu_time_s of p/one -->6\n"
@@ -138,7 +138,7 @@ def test_a_page_is_refreshed_and_nothing_else_changes(root: Path) -> None:
         "| iris | 1.00 | 4.00 |\n| wine | 2.00 | 6.00 |\n| glass | 9.00 | 90.0 |\n\n"
         "<!-- /table -->\nThe end, 17.\n"
     )
-    assert refresh(refresh(page, results), results) == refresh(page, results)
+    assert refresh_page(refresh_page(page, results), results) == refresh_page(page, results)
 
 
 @pytest.fixture
@@ -201,7 +201,7 @@ def remove_what_is_behind(folder: Path, names: Sequence[str], target: Path) -> N
 def value_or_none(expression: str, results: Results) -> tuple[float, ...] | None:
     """Return the value of an expression; None where there is no number for it."""
     try:
-        return evaluate(expression, results)
+        return evaluate_expression(expression, results)
     except ResultsError:
         return None
 
@@ -217,7 +217,9 @@ def test_no_number_outlives_its_records(folder: str, names: list[str], tmp_path:
     remove_what_is_behind(results / folder, names, tmp_path / folder)
     emptied = Results(tmp_path)
     for name in names:
-        assert value_or_none(name, emptied) != pytest.approx(evaluate(name, RESULTS)), name
+        assert value_or_none(name, emptied) != pytest.approx(evaluate_expression(name, RESULTS)), (
+            name
+        )
 
 
 def test_pages_quote_records() -> None:
@@ -227,9 +229,9 @@ def test_pages_quote_records() -> None:
 def pack_records(root: Path) -> None:
     """Make kept results of the runs below a folder."""
     for records in sorted(root.rglob("runs.jsonl")):
-        (records.parent / PACKED).unlink(missing_ok=True)
+        (records.parent / PACKED_RECORDS).unlink(missing_ok=True)
         packed = kept.pack_records(result_lines(records.parent))
-        records.with_name(PACKED).write_bytes(packed)
+        records.with_name(PACKED_RECORDS).write_bytes(packed)
         records.unlink()
 
 
@@ -240,17 +242,17 @@ def test_verdicts_stand_between_their_comments(tmp_path: Path) -> None:
     page = (
         "<!-- verdicts -->\n<!-- /verdicts -->\n\n<!-- verdicts smo -->\nold\n<!-- /verdicts -->\n"
     )
-    assert "12 claims: 12 open" in refresh(page, Results(tmp_path)), "of runs that aren't kept"
+    assert "12 claims: 12 open" in refresh_page(page, Results(tmp_path)), "of runs that aren't kept"
     pack_records(tmp_path)
-    made = refresh(page, Results(tmp_path))
+    made = refresh_page(page, Results(tmp_path))
     assert "| smo | smo-1 | smo-11 | smo-9 | smo-2, smo-3," in made
     assert "| cpsp |  |  |  | cpsp-1, cpsp-2" in made
     assert "| smo-1: Adult, linear kernel" in made
     assert "\nold\n" not in made
-    assert refresh(made, Results(tmp_path)) == made
+    assert refresh_page(made, Results(tmp_path)) == made
     runs.edit(SCENES["smo-1"].edit)
     runs.write(tmp_path)
     pack_records(tmp_path)
-    assert "| smo |  |  | smo-1, smo-9, smo-11 |" in refresh(made, Results(tmp_path))
+    assert "| smo |  |  | smo-1, smo-9, smo-11 |" in refresh_page(made, Results(tmp_path))
     with pytest.raises(ResultsError, match="there are no claims of 'nobody'"):
-        refresh("<!-- verdicts nobody -->\n<!-- /verdicts -->", Results(tmp_path))
+        refresh_page("<!-- verdicts nobody -->\n<!-- /verdicts -->", Results(tmp_path))

@@ -8,8 +8,8 @@ import pytest
 
 from svmbench.base.errors import ResultsError
 from svmbench.papers import figures, judging, papers
-from svmbench.papers.judging.outcomes import FILE, outcome_of, standing
-from svmbench.papers.judging.written import outcome
+from svmbench.papers.judging.export import outcome
+from svmbench.papers.judging.outcomes import FILE, paper_outcome, standing
 from svmbench.site.pages import _outcome
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -17,12 +17,12 @@ RESULTS = figures.Results(ROOT / "results")
 
 
 def of(key):
-    return RESULTS.judged([claim for claim in judging.read() if claim.paper == key])
+    return RESULTS.judged([claim for claim in judging.read_all_claims() if claim.paper == key])
 
 
 @pytest.mark.parametrize("key", papers())
 def test_every_paper_has_a_sentence_that_is_of_todays_verdicts(key):
-    found = outcome_of(papers()[key], of(key))
+    found = paper_outcome(papers()[key], of(key))
     assert found is not None
     assert found.stale == ()
     assert found.said.endswith(".")
@@ -37,35 +37,35 @@ def changed(verdicts):
 
 def test_a_sentence_is_stale_where_a_verdict_has_other_parts():
     verdicts = changed(of("smo"))
-    (said,) = outcome_of(papers()["smo"], verdicts).stale
+    (said,) = paper_outcome(papers()["smo"], verdicts).stale
     was, now = standing(of("smo")[0]), standing(verdicts[0])
     assert was != now
     assert said == f"smo-1 was {was!r} when the sentence was written, and is {now!r}"
-    assert outcome_of(papers()["smo"], []).stale
+    assert paper_outcome(papers()["smo"], []).stale
 
 
 def test_the_first_page_shows_a_sentence_only_beside_its_verdicts():
     verdicts = of("cpsp")
-    said = outcome_of(papers()["cpsp"], verdicts).said
+    said = paper_outcome(papers()["cpsp"], verdicts).said
     assert _outcome(verdicts) == f"{said} {outcome(verdicts)}"
     assert _outcome(changed(verdicts)) == outcome(changed(verdicts))
 
 
 def test_a_page_with_a_stale_sentence_is_an_error(monkeypatch):
     page = "before\n<!-- outcomes -->\nformerly\n<!-- /outcomes -->\nafter\n"
-    shown = figures.refresh(page, RESULTS)
+    shown = figures.refresh_page(page, RESULTS)
     assert "formerly" not in shown
     assert shown.count("\n- **") == len(papers())
-    assert figures.refresh(shown, RESULTS) == shown
+    assert figures.refresh_page(shown, RESULTS) == shown
     monkeypatch.setattr(RESULTS, "_verdicts", {one.claim.id: one for one in changed(of("smo"))})
     with pytest.raises(ResultsError, match=r"smo/outcome.toml: read the sentence again: smo-1 was"):
-        figures.refresh(page, RESULTS)
+        figures.refresh_page(page, RESULTS)
 
 
 def test_a_page_begins_with_what_came_of_its_paper_in_two_sentences():
     for key in papers():
         title, page = (ROOT / "results" / key / "README.md").read_text().split("\n", 1)
-        said = outcome_of(papers()[key], of(key)).said
+        said = paper_outcome(papers()[key], of(key)).said
         first, second = said.split("; ")
         begin = f"<!-- outcomes {key} -->\n\n{first}. {second[0].upper()}{second[1:]} ("
         assert title.startswith("# ")
@@ -73,7 +73,7 @@ def test_a_page_begins_with_what_came_of_its_paper_in_two_sentences():
         assert page.index("<!-- verdicts") < page.index("## How it was measured")
         assert page.index("## How it was measured") < page.index("## What is uncertain")
     with pytest.raises(ResultsError, match="there is no sentence on 'else'"):
-        figures.refresh("<!-- outcomes else -->\n<!-- /outcomes -->\n", RESULTS)
+        figures.refresh_page("<!-- outcomes else -->\n<!-- /outcomes -->\n", RESULTS)
 
 
 @pytest.mark.parametrize(
@@ -84,4 +84,4 @@ def test_a_file_without_a_sentence_or_its_verdicts_is_refused(content, tmp_path)
     shutil.copy(paper.folder / "paper.toml", tmp_path)
     (tmp_path / FILE).write_text(content)
     with pytest.raises(ResultsError, match=r"smo/outcome.toml has 'said', a sentence"):
-        outcome_of(paper.model_copy(update={"folder": tmp_path}), [])
+        paper_outcome(paper.model_copy(update={"folder": tmp_path}), [])

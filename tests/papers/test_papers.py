@@ -82,7 +82,7 @@ def test_a_folder_that_the_variable_names_is_a_paper(own: Path) -> None:
     assert paper.citation == "A. Author: A Title. Somewhere 2020"
     assert len(numbers("own")) == 1
     assert lookup("own", "table1", "wdbc", "accuracy_pct", "ours", "linear") == 96.5
-    assert "own-1" in [claim.id for claim in judging.read()]
+    assert "own-1" in [claim.id for claim in judging.read_all_claims()]
     assert "own  " in svmbench("list", "papers").out
 
 
@@ -102,8 +102,8 @@ def test_names_that_a_paper_prints_are_read(
 
 
 def verdict(folder: Path, *, trust: bool) -> judging.Verdict:
-    known = [claim for claim in judging.read() if claim.paper == "own"]
-    (found,) = judging.judge(known, judging.gather([folder]), trust=trust)
+    known = [claim for claim in judging.read_all_claims() if claim.paper == "own"]
+    (found,) = judging.judge(known, judging.gather_evidence([folder]), trust=trust)
     return found
 
 
@@ -150,7 +150,7 @@ def test_what_is_wrong_with_a_folder_is_a_sentence(
 ) -> None:
     monkeypatch.setenv("SVMBENCH_PAPERS", str(make(tmp_path / "own", **files)))
     with pytest.raises(ConfigError) as caught:
-        numbers("own") and judging.read()
+        numbers("own") and judging.read_all_claims()
     assert said in str(caught.value)
 
 

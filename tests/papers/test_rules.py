@@ -19,11 +19,11 @@ from svmbench.papers.judging.measures import OPEN, counted, is_most
 from svmbench.report import published
 
 ROOT = Path(__file__).resolve().parents[2]
-ALL = {claim.id: claim for claim in judging.read()}
+ALL = {claim.id: claim for claim in judging.read_all_claims()}
 
 
 def judged(name, folder, claims=ALL):
-    (found,) = judging.judge([claims[name]], judging.gather([folder]))
+    (found,) = judging.judge([claims[name]], judging.gather_evidence([folder]))
     return found
 
 
@@ -66,8 +66,8 @@ def test_a_file_of_claims_may_name_what_records_hold_and_nothing_else(tmp_path):
     path = tmp_path / "mine.toml"
     path.write_text(text.replace('["cpu_time_s"]', '["predict_time_s"]', 1))
     with pytest.raises(ConfigError, match=r"smo-1: unknown metric 'predict_time_s'"):
-        judging.read(path)
-    (first, *_) = judging.read(path, metrics=reported_metrics())
+        judging.read_all_claims(path)
+    (first, *_) = judging.read_all_claims(path, metrics=reported_metrics())
     assert first.metrics == ("predict_time_s",)
 
 

@@ -14,10 +14,10 @@ from svmbench.report.estimates import (
     Estimate,
     interval,
 )
-from svmbench.report.records import Cell
+from svmbench.report.records import CellResult
 
 ROOT = Path(__file__).resolve().parents[2]
-ALL = {claim.id: claim for claim in judging.read()}
+ALL = {claim.id: claim for claim in judging.read_all_claims()}
 
 
 def test_the_margin_is_what_kept_repeats_say(capsys, monkeypatch):
@@ -42,7 +42,7 @@ def once(folder, factor):
         cell["metrics"]["cpu_time_s"] = cell["dimensions"]["rows"] * (factor if slow else 1.0)
 
     kept.edit(single)
-    (found,) = judging.judge([ALL["smo-10"]], judging.gather([kept.write(folder)]))
+    (found,) = judging.judge([ALL["smo-10"]], judging.gather_evidence([kept.write(folder)]))
     return found
 
 
@@ -67,13 +67,13 @@ def test_times_with_repeats_have_no_such_margin(tmp_path):
         cell["spread"] = {"cpu_time_s": 0.01 * cell["metrics"]["cpu_time_s"]}
 
     kept.edit(repeated)
-    (found,) = judging.judge([ALL["smo-10"]], judging.gather([kept.write(tmp_path)]))
+    (found,) = judging.judge([ALL["smo-10"]], judging.gather_evidence([kept.write(tmp_path)]))
     assert not any(part.single_times for part in found.parts)
     assert not any(one.startswith("Single times") for one in found.notes)
 
 
 def race(cpu_time_s):
-    return Cell(
+    return CellResult(
         "k", "paths", "race", "srbo", "a", None, "srbo", None, "ok",
         metrics={"speedup": 2.0, "cpu_time_s": cpu_time_s},
     )  # fmt: skip

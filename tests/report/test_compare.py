@@ -49,7 +49,7 @@ def make(folder: Path, **wrong: Any) -> Path:
 
 def compared(tmp_path: Path, **wrong: Any) -> Comparison:
     base, new = make(tmp_path / "base"), make(tmp_path / "new", **wrong)
-    return comparing.compare(comparing.read_side(base), comparing.read_side(new))
+    return comparing.compare_folders(comparing.read_side(base), comparing.read_side(new))
 
 
 def test_equal_runs_have_no_changes(tmp_path: Path) -> None:
@@ -126,7 +126,9 @@ def test_scores_are_judged_by_their_own_direction_and_tolerance(
     )
     comparing.write_baseline(before, tmp_path / "kept")
     for base in (before, tmp_path / "kept"):
-        found = comparing.compare(comparing.read_side(base), comparing.read_side(after)).changes
+        found = comparing.compare_folders(
+            comparing.read_side(base), comparing.read_side(after)
+        ).changes
         assert [(c.verdict, c.kind, c.what) for c in found] == (
             [(expected, "score", metric)] if expected else []
         )
@@ -141,7 +143,7 @@ def test_cells_apart_along_a_dimension_alone_are_compared_with_their_like(tmp_pa
         ]
         write_run(tmp_path / name, cells, records)
     sides = [comparing.read_side(tmp_path / name) for name in ("base", "new")]
-    (change,) = comparing.compare(*sides).changes
+    (change,) = comparing.compare_folders(*sides).changes
     assert (change.verdict, change.where) == ("worse", "cv · a9a · nu 0.2 · s")
 
 
@@ -157,7 +159,7 @@ def test_old_and_new_names_of_a_dimension_are_the_same(tmp_path: Path) -> None:
     del kept["scores"], kept["cells"][0]["dimensions"]
     kept["cells"][0] |= {"size": 1000, "n_features_kept": None}
     path.write_text(json.dumps(kept))
-    (change,) = comparing.compare(
+    (change,) = comparing.compare_folders(
         comparing.read_side(tmp_path / "kept"), comparing.read_side(tmp_path / "new")
     ).changes
     assert (change.verdict, change.kind, change.where) == (
@@ -210,8 +212,8 @@ def test_a_baseline_stands_for_its_run(tmp_path: Path) -> None:
     run, worse = make(tmp_path / "run"), make(tmp_path / "worse", updates=2000)
     comparing.write_baseline(run, tmp_path / "kept")
     base = comparing.read_side(tmp_path / "kept")
-    assert comparing.compare(base, comparing.read_side(run)).changes == ()
-    assert comparing.compare(base, comparing.read_side(worse)).regressions[0] == Change(
+    assert comparing.compare_folders(base, comparing.read_side(run)).changes == ()
+    assert comparing.compare_folders(base, comparing.read_side(worse)).regressions[0] == Change(
         "worse", "counter", "cv · a9a · alsvm · fold 0", "updates", 1000, 2000
     )
 
@@ -228,10 +230,10 @@ def test_of_repeated_runs_the_median_ratio_counts(tmp_path: Path) -> None:
     for number, ratio in enumerate([1.0, 2.9, 3.1]):
         make(tmp_path / "new" / str(number), ratio=ratio)
     new = comparing.read_side(tmp_path / "new")
-    assert comparing.compare(comparing.read_side(base), new).changes == ()
+    assert comparing.compare_folders(comparing.read_side(base), new).changes == ()
     make(tmp_path / "new" / "2", ratio=1.1)
     new = comparing.read_side(tmp_path / "new")
-    (slower,) = comparing.compare(comparing.read_side(base), new).changes
+    (slower,) = comparing.compare_folders(comparing.read_side(base), new).changes
     assert (slower.what, slower.base, slower.new) == ("a vs ref", 3.0, 1.1)
 
 
@@ -275,8 +277,8 @@ def test_a_base_without_results_is_nothing_to_compare_with(tmp_path: Path) -> No
     sides = [comparing.read_side(tmp_path / name) for name in ("base", "new")]
     for new in sides:
         with pytest.raises(ResultsError, match="nothing to compare: no cell of BASE has a result"):
-            comparing.compare(sides[0], new)
-    assert comparing.compare(sides[1], sides[0]).compared == {"result": 1}
+            comparing.compare_folders(sides[0], new)
+    assert comparing.compare_folders(sides[1], sides[0]).compared == {"result": 1}
 
 
 def test_a_baseline_is_written_whole_or_not_at_all(
@@ -305,7 +307,7 @@ def test_strangers_are_not_compared(tmp_path: Path) -> None:
     cell = planned("other", "adult", "alsvm")
     other = comparing.read_side(write_run(tmp_path / "other", [cell], [record(cell)]))
     with pytest.raises(ResultsError, match="no cell in common"):
-        comparing.compare(run, other)
+        comparing.compare_folders(run, other)
 
 
 # ---------------------------------------------------------------- what passed unseen
@@ -343,7 +345,7 @@ def between(
 ) -> Comparison:
     base = many(tmp_path / "base", number)
     new = many(tmp_path / "new", number, environment, **wrong)
-    return comparing.compare(comparing.read_side(base), comparing.read_side(new))
+    return comparing.compare_folders(comparing.read_side(base), comparing.read_side(new))
 
 
 def test_one_fold_that_loses_is_seen_though_the_other_makes_up_for_it(tmp_path: Path) -> None:
@@ -463,9 +465,9 @@ def test_an_objective_below_a_dual_value_is_worse(
     comparing.write_baseline(tmp_path / "base", tmp_path / "kept")
     for base in ("base", "kept"):
         sides = {name: comparing.read_side(tmp_path / name) for name in (base, "new", "near")}
-        (change,) = comparing.compare(sides[base], sides["new"]).changes
+        (change,) = comparing.compare_folders(sides[base], sides["new"]).changes
         assert (change.verdict, change.what) == ("worse", "objective, below a dual value")
-        assert comparing.compare(sides[base], sides["near"]).regressions == ()
+        assert comparing.compare_folders(sides[base], sides["near"]).regressions == ()
 
 
 def test_a_fit_that_counts_no_work_is_worse(tmp_path: Path) -> None:
@@ -481,9 +483,9 @@ def test_a_fit_that_counts_no_work_is_worse(tmp_path: Path) -> None:
         )
         for i, counted in enumerate(counters)
     ]
-    (change,) = comparing.compare(sides[0], sides[1]).regressions
+    (change,) = comparing.compare_folders(sides[0], sides[1]).regressions
     assert (change.what, change.base, change.new) == ("all counters of a", 11, 0)
-    assert comparing.compare(sides[0], sides[2]).regressions == ()
+    assert comparing.compare_folders(sides[0], sides[2]).regressions == ()
 
 
 def raced(folder: Path, ratios: list[float], **more: Any) -> comparing.Side:
@@ -502,19 +504,19 @@ def test_ratios_that_are_all_a_little_slower_are_worse_together(
     base = raced(tmp_path / "base", [3.0] * 11)
     for name, slower, expected in (("all", 1.49, 1), ("less", 1.16, 1), ("honest", 1.14, 0)):
         new = raced(tmp_path / name, [3.0 / slower] * 11, contended=contended)
-        found = comparing.compare(base, new)
+        found = comparing.compare_folders(base, new)
         assert [c.where for c in found.regressions] == ["all 11 ratios together"] * expected
         # Who allows each ratio more allows their mean more.
-        assert comparing.compare(base, new, slowdown=3.0).regressions == ()
+        assert comparing.compare_folders(base, new, slowdown=3.0).regressions == ()
     # Of few ratios each is judged alone.
     few = [raced(tmp_path / f"few-{i}", [ratio] * 3) for i, ratio in enumerate((3.0, 2.1))]
-    assert comparing.compare(*few).changes == ()
+    assert comparing.compare_folders(*few).changes == ()
 
 
 def test_ratios_that_move_both_ways_are_no_trend(tmp_path: Path) -> None:
     base = raced(tmp_path / "base", [3.0] * 10)
     new = raced(tmp_path / "new", [3.0 / 1.4, 3.0 * 1.4] * 5)
-    assert comparing.compare(base, new).regressions == ()
+    assert comparing.compare_folders(base, new).regressions == ()
 
 
 @pytest.mark.parametrize("environment", [None, OTHER_CORE])
@@ -531,7 +533,7 @@ def test_a_search_that_chose_otherwise_in_one_cell_of_many_is_different(tmp_path
         for line in lines[:changed]:
             line["params"] = {"C": 8.0}
         (new / "runs.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-        found = comparing.compare(comparing.read_side(base), comparing.read_side(new))
+        found = comparing.compare_folders(comparing.read_side(base), comparing.read_side(new))
         assert len(found.regressions) == expected
         assert len([c for c in found.changes if c.kind == "params"]) == changed + expected
 
@@ -578,14 +580,14 @@ def test_runs_of_other_data_or_settings_are_not_compared(
     else:
         said_of(new, fact, value)
     with pytest.raises(ResultsError, match=f"nothing to compare: the {said}") as raised:
-        comparing.compare(comparing.read_side(base), comparing.read_side(new))
+        comparing.compare_folders(comparing.read_side(base), comparing.read_side(new))
     assert raised.value.exit_code == 2
 
 
 @pytest.mark.parametrize("fact", ["data_sha256", "seed"])
 def test_what_a_run_does_not_say_is_a_note(tmp_path: Path, fact: str) -> None:
     sides = [said_of(tmp_path / "base", "", 0), said_of(tmp_path / "new", fact, None)]
-    found = comparing.compare(*map(comparing.read_side, sides))
+    found = comparing.compare_folders(*map(comparing.read_side, sides))
     assert found.changes == ()
     (note,) = found.notes
     assert note.startswith("NEW doesn't state for every run: the ")
@@ -612,17 +614,17 @@ def test_every_repeat_of_a_side_is_read(
             own = wrong if (name, number) == ("new", 2) else {}
             make(tmp_path / name / str(number), **own)
     base, new = (comparing.read_side(tmp_path / name) for name in ("base", "new"))
-    found = comparing.compare(base, new)
+    found = comparing.compare_folders(base, new)
     assert {c.kind for c in found.regressions} == {kind}
     # Repeats of one version that don't agree are seen from either side.
     if of == "base" and kind in ("accuracy", "counter", "objective"):
-        assert comparing.compare(new, base).changes != ()
+        assert comparing.compare_folders(new, base).changes != ()
 
 
 def test_a_baseline_that_the_code_beats_is_stale(tmp_path: Path) -> None:
     comparing.write_baseline(make(tmp_path / "old"), tmp_path / "kept")
     kept = comparing.read_side(tmp_path / "kept")
-    same = comparing.compare(kept, comparing.read_side(make(tmp_path / "same", ratio=6.1)))
+    same = comparing.compare_folders(kept, comparing.read_side(make(tmp_path / "same", ratio=6.1)))
     assert not same.is_stale  # times are of the day
     for name, wrong in {
         "counter": {"updates": 640},
@@ -631,15 +633,15 @@ def test_a_baseline_that_the_code_beats_is_stale(tmp_path: Path) -> None:
         "params": {"C": 1.0},
     }.items():
         new = comparing.read_side(make(tmp_path / name, **wrong))
-        found = comparing.compare(kept, new)
+        found = comparing.compare_folders(kept, new)
         assert (found.regressions, found.is_stale) == ((), True), name
         assert found.to_json()["stale"]
         # Two runs are two versions: nobody says that they are of the same code.
         run = comparing.read_side(tmp_path / "old")
-        assert not comparing.compare(run, new).is_stale
+        assert not comparing.compare_folders(run, new).is_stale
         content = json.dumps(ENVIRONMENT | OTHER_CORE)
         (tmp_path / name / "environment-4be1c0de.json").write_text(content)
-        assert not comparing.compare(kept, comparing.read_side(tmp_path / name)).is_stale
+        assert not comparing.compare_folders(kept, comparing.read_side(tmp_path / name)).is_stale
 
 
 def test_a_stale_baseline_ends_with_the_code_of_a_regression(tmp_path: Path) -> None:
@@ -661,7 +663,7 @@ def test_counters_and_cells_that_a_baseline_lacks_make_it_stale(tmp_path: Path) 
     ):
         write_run(tmp_path / name, planned_cells, records)
         sides = (comparing.read_side(tmp_path / side) for side in ("kept", name))
-        assert comparing.compare(*sides).is_stale, name
+        assert comparing.compare_folders(*sides).is_stale, name
 
 
 def test_the_script_names_the_solvers_whose_path_changes_with_rounding(
@@ -703,7 +705,7 @@ def test_values_are_shown_with_the_digits_that_tell_them_apart(tmp_path: Path) -
 def test_a_ratio_of_nothing_is_judged(tmp_path: Path, ratio: float) -> None:
     assert [c.kind for c in compared(tmp_path, ratio=ratio).regressions] == ["time"]
     base, new = make(tmp_path / "b", ratio=ratio), make(tmp_path / "n")
-    found = comparing.compare(comparing.read_side(base), comparing.read_side(new))
+    found = comparing.compare_folders(comparing.read_side(base), comparing.read_side(new))
     assert found.regressions == ()
     assert any("BASE has the ratio" in note for note in found.notes)
 
@@ -725,7 +727,7 @@ def test_a_comparison_takes_time_in_proportion_to_its_cells() -> None:
     def seconds(number: int) -> float:
         one = side(number)
         began = time.process_time()
-        comparing.compare(one, one)
+        comparing.compare_folders(one, one)
         return time.process_time() - began
 
     assert seconds(100_000) < 20 * max(seconds(20_000), 0.05)

@@ -7,7 +7,7 @@ import pytest
 
 from svmbench.report.comparisons import Interval
 from svmbench.report.estimates import Estimate, _area_variance, _positives, difference
-from svmbench.report.records import Cell
+from svmbench.report.records import CellResult
 
 
 def one(auc, hits, said, n_positive, n_negative, **more):
@@ -19,7 +19,7 @@ def one(auc, hits, said, n_positive, n_negative, **more):
         **({"precision_pct": 100.0 * hits / said} if said else {}),
         **more,
     }
-    cell = Cell("k", "b", "holdout", "p", "a", None, "s", None, "ok", metrics=metrics)
+    cell = CellResult("k", "b", "holdout", "p", "a", None, "s", None, "ok", metrics=metrics)
     return Estimate(auc, cells=(cell,))
 
 

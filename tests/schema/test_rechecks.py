@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from svmbench.schema import rechecks
-from svmbench.schema.rechecks import Result, ages, append_recheck, read_rechecks, worst
+from svmbench.schema.rechecks import KeptResult, ages, append_recheck, read_rechecks, worst
 
 DIFFERENCE = {"kind": "objective", "what": "objective", "base": 1.0, "new": 2.0}
 
@@ -26,9 +26,9 @@ def line(key: str, *differences: dict[str, Any], fill: str = "") -> Any:
     }  # fmt: skip
 
 
-def results(number: int, *, fresh: int = 0, datasets: int = 1) -> list[Result]:
+def results(number: int, *, fresh: int = 0, datasets: int = 1) -> list[KeptResult]:
     return [
-        Result(f"k{n}", "smo", f"set-{n % datasets}", is_fresh=n < fresh) for n in range(number)
+        KeptResult(f"k{n}", "smo", f"set-{n % datasets}", is_fresh=n < fresh) for n in range(number)
     ]
 
 
@@ -53,7 +53,7 @@ def test_rechecked_needs_every_data_set() -> None:
 
 
 def test_rechecked_needs_every_solver() -> None:
-    runs = [*results(2), Result("other", "csvc", "set-0", is_fresh=False)]
+    runs = [*results(2), KeptResult("other", "csvc", "set-0", is_fresh=False)]
     assert ages(runs, [line("k0")]).word == "older"
     assert ages(runs, [line("k0"), line("other")]).word == "rechecked"
 

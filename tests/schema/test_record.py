@@ -10,7 +10,7 @@ import pytest
 from synthetic_runs import planned, record, write_run
 
 from svmbench.report.records import read_run
-from svmbench.schema.record import LONGEST_RECORD_NAME, SCHEMA, parse_record
+from svmbench.schema.record import LONGEST_RECORD_NAME, RECORD_SCHEMA, parse_record
 
 #: What each form lacks or has beside today's fields, oldest first.
 FORMS: dict[str, tuple[set[str], dict[str, Any]]] = {
@@ -42,7 +42,7 @@ def test_a_record_of_each_form_is_read(tmp_path: Path, form: str) -> None:
 def test_a_record_of_a_version_to_come_is_passed_over() -> None:
     line = record(planned("cv", "a9a", "alsvm"), {"accuracy_pct": 84.0})
     assert parse_record(json.dumps(line).encode()) is not None
-    assert parse_record(json.dumps({**line, "schema": SCHEMA + 1}).encode()) is None
+    assert parse_record(json.dumps({**line, "schema": RECORD_SCHEMA + 1}).encode()) is None
     del line["schema"]
     assert parse_record(json.dumps(line).encode()) is None
 

@@ -20,7 +20,7 @@ from svmbench.base import files
 from svmbench.base.errors import ResultsError
 from svmbench.report import kept, newest, records
 from svmbench.report.builder import build
-from svmbench.report.compare import compare, read_side
+from svmbench.report.compare import compare_folders, read_side
 from svmbench.report.records import read_run
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -72,7 +72,7 @@ def test_a_finished_run_replaces_what_was_kept(run: Path, keep_results: ModuleTy
         assert (folder / name).read_bytes() == (run / name).read_bytes(), name
     assert kept.rebuild_differences(folder) == []
     # Kept records are read like those of a run.
-    assert compare(read_side(run), read_side(folder)).changes == ()
+    assert compare_folders(read_side(run), read_side(folder)).changes == ()
     assert keep_results.keep(run, "another").name == "another"
 
 
@@ -174,24 +174,27 @@ def test_packed_records_that_would_fill_the_memory_are_refused(
     (folder / "runs.jsonl").unlink()
     (folder / "runs.jsonl.xz").write_bytes(kept.pack_records([{"a": "x" * 5000}]))
     with monkeypatch.context() as patch:
-        patch.setattr(newest, "MOST_BYTES", 4000)
+        patch.setattr(newest, "MAX_UNPACKED_RECORDS_BYTES", 4000)
         with pytest.raises(ResultsError, match=r"runs\.jsonl\.xz: it holds more than 4,000 bytes"):
             read_run(folder)
-    monkeypatch.setattr(newest, "MOST_LINES", 4000)
+    monkeypatch.setattr(newest, "MAX_PACKED_RECORDS_LINES", 4000)
     for line in (b"{}\n", b"\n"):
         (folder / "runs.jsonl.xz").write_bytes(lzma.compress(line * 5000))
         with pytest.raises(ResultsError, match=r"runs\.jsonl\.xz: it holds more than 4,000 lines"):
             read_run(folder)
 
 
-@pytest.mark.parametrize("limit", ["MOST_BYTES", "MOST_LINES"])
+@pytest.mark.parametrize("limit", ["MAX_UNPACKED_RECORDS_BYTES", "MAX_PACKED_RECORDS_LINES"])
 def test_what_could_not_be_read_back_is_not_kept(
     run: Path, keep_results: ModuleType, monkeypatch: pytest.MonkeyPatch, limit: str
 ) -> None:
     """Exactly what can be packed can be read: a limit that just holds, and one less."""
     lines = list(records.result_lines(run))
     packed = kept.pack_records(lines)
-    size = {"MOST_BYTES": len(lzma.decompress(packed)), "MOST_LINES": len(lines)}[limit]
+    size = {
+        "MAX_UNPACKED_RECORDS_BYTES": len(lzma.decompress(packed)),
+        "MAX_PACKED_RECORDS_LINES": len(lines),
+    }[limit]
     monkeypatch.setattr(newest, limit, size)
     assert keep_results.keep(run).is_dir()
     assert list(records.result_lines(run.parent / "alsvm" / "alsvm_table2")) == lines

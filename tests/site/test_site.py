@@ -92,8 +92,8 @@ def ages(path: Path) -> Ages:
 
 
 def material(results: Path, **more: object) -> Material:
-    known = [one for one in claims.read() if one.paper in {"smo", "alsvm"}]
-    verdicts = claims.judge(known, claims.gather([results]))
+    known = [one for one in claims.read_all_claims() if one.paper in {"smo", "alsvm"}]
+    verdicts = claims.judge(known, claims.gather_evidence([results]))
     facts = SolverFacts({"minimises": "1/2 |w|² <b>", "parameters": ["C = 1.0"]}, ("A plus.",))
     given = {
         "folders": (results,),
@@ -546,5 +546,5 @@ def test_what_lies_in_a_site_is_no_second_run(race: Path, tmp_path: Path) -> Non
     build_site(made, root / "pages")
     build_site(made, root / "pages")
     assert [path.name for path in (root / "pages" / "data").iterdir()] == ["results-race"]
-    assert list(claims.gather([root]).sources) == ["alsvm_table2"]
-    assert claims.gather([root]).notes == {}
+    assert list(claims.gather_evidence([root]).sources) == ["alsvm_table2"]
+    assert claims.gather_evidence([root]).notes == {}

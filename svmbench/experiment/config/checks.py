@@ -15,7 +15,7 @@ from svmbench.experiment.config.capabilities import is_here
 from svmbench.experiment.config.findings import Findings
 from svmbench.experiment.config.models import Config
 from svmbench.experiment.config.partial_parse import STAND_IN, Draft
-from svmbench.experiment.config.yaml_source import Place
+from svmbench.experiment.config.yaml_source import ConfigPlace
 from svmbench.experiment.protocols import protocols
 from svmbench.experiment.protocols.declare import Protocol
 from svmbench.experiment.settings.blocks import DatasetSpec, RaceBlock, SolverSpec, TrainingBlock
@@ -50,14 +50,14 @@ def check_names(draft: Draft, findings: Findings, *, trust: bool = False) -> Non
     _check_profiles(draft, findings)
 
 
-def _lists(config: Config) -> Iterator[tuple[Place, list[SolverSpec], list[DatasetSpec]]]:
+def _lists(config: Config) -> Iterator[tuple[ConfigPlace, list[SolverSpec], list[DatasetSpec]]]:
     """Yield the config's solvers and data sets and those of its blocks, with their places."""
     yield (), config.solvers, config.datasets
     for i, block in enumerate(config.blocks):
         yield ("blocks", i), getattr(block, "solvers", []), block.datasets
 
 
-def _check_solver(place: Place, spec: SolverSpec, findings: Findings, *, trust: bool) -> None:
+def _check_solver(place: ConfigPlace, spec: SolverSpec, findings: Findings, *, trust: bool) -> None:
     """Find a solver that there is not, and its parameters, and kernels that it has not."""
     from svmbench.baselines.catalogue import solver_class, solvers
     from svmbench.baselines.foreign import why_not_taken
@@ -108,14 +108,14 @@ def _check_solver(place: Place, spec: SolverSpec, findings: Findings, *, trust: 
 
 
 def _check_values(
-    place: Place, spec: SolverSpec, found: Any, known: list[str], findings: Findings
+    place: ConfigPlace, spec: SolverSpec, found: Any, known: list[str], findings: Findings
 ) -> None:
     """Find values of parameters that the solver itself would refuse, before any run does."""
     check = getattr(found, "_check_parameters", None)
     if check is None:
         return
     fixed = {name: value for name, value in spec.params.items() if name in known}
-    tried: list[tuple[Place, dict[str, Any]]] = [((*place, "params"), fixed)]
+    tried: list[tuple[ConfigPlace, dict[str, Any]]] = [((*place, "params"), fixed)]
     changed = {name: value for name, value in spec.search.items() if name in known}
     if changed:
         tried.append(((*place, "search"), {**fixed, **changed}))
@@ -135,7 +135,7 @@ def _check_values(
                 return  # else all that follows says so again
 
 
-def _check_dataset(place: Place, dataset: DatasetSpec, findings: Findings) -> None:
+def _check_dataset(place: ConfigPlace, dataset: DatasetSpec, findings: Findings) -> None:
     """Find a data set that there is not."""
     from svmbench.data import parse_name
 
@@ -202,7 +202,7 @@ def _all_datasets(config: Config) -> list[DatasetSpec]:
 
 
 def _check_params(
-    place: Place,
+    place: ConfigPlace,
     given: Mapping[str, Mapping[str, Any]],
     called: Mapping[str, str],
     draft: Draft,
@@ -303,7 +303,7 @@ def _check_profiles(draft: Draft, findings: Findings) -> None:
     searched = list(dict.fromkeys(key for spec in specs for key in spec.grid))
     swept = list(dict.fromkeys(name for one in known for name in _dimensions(one)))
     for name, profile in config.profiles.items():
-        place: Place = ("profiles", name)
+        place: ConfigPlace = ("profiles", name)
         for i, dataset in enumerate(profile.datasets or []):
             if dataset not in datasets and not _is_lost(draft, "datasets", dataset):
                 what = "this config has no data set"
@@ -384,7 +384,7 @@ def _check_run_folds(draft: Draft, findings: Findings) -> None:
 
 
 def _check_repeated_solvers(
-    draft: Draft, prefix: Place, specs: list[SolverSpec], findings: Findings
+    draft: Draft, prefix: ConfigPlace, specs: list[SolverSpec], findings: Findings
 ) -> None:
     """Find solvers of one name, whose results tables could not tell apart."""
     first: set[str] = set()
@@ -397,7 +397,7 @@ def _check_repeated_solvers(
 
 
 def _check_named(
-    draft: Draft, place: Place, block: RaceBlock, known: list[str], findings: Findings
+    draft: Draft, place: ConfigPlace, block: RaceBlock, known: list[str], findings: Findings
 ) -> None:
     """Find names of solvers that don't race."""
     for where, name in block.named():
@@ -407,7 +407,7 @@ def _check_named(
 
 
 def _check_grids(
-    place: Place, solvers: list[SolverSpec], declared: Protocol, findings: Findings
+    place: ConfigPlace, solvers: list[SolverSpec], declared: Protocol, findings: Findings
 ) -> None:
     """Find grids that nothing searches, and solvers without the one that is followed."""
     for spec in solvers:
@@ -428,7 +428,7 @@ def _check_grids(
 
 
 def _check_programs(
-    place: Place, solvers: list[SolverSpec], declared: Protocol, findings: Findings
+    place: ConfigPlace, solvers: list[SolverSpec], declared: Protocol, findings: Findings
 ) -> None:
     """Find programs where the protocol can't time them."""
     for spec in solvers:
@@ -442,7 +442,7 @@ def _check_programs(
 
 
 def _check_scores(
-    draft: Draft, place: Place, block: TrainingBlock, declared: Protocol, findings: Findings
+    draft: Draft, place: ConfigPlace, block: TrainingBlock, declared: Protocol, findings: Findings
 ) -> None:
     """Find scores that there are not, and a task that the protocol can't do."""
     named = [((*place, "scores", i), name) for i, name in enumerate(block.scores)]
@@ -456,7 +456,7 @@ def _check_scores(
 
 
 def _check_repeated(
-    draft: Draft, prefix: Place, specs: list[DatasetSpec], findings: Findings
+    draft: Draft, prefix: ConfigPlace, specs: list[DatasetSpec], findings: Findings
 ) -> None:
     """Find data sets of one name, whose results tables could not tell apart."""
     first: dict[str, DatasetSpec] = {}

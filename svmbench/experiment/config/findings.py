@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from svmbench.base.errors import suggestion
 from svmbench.base.escape import line
 from svmbench.base.validation_messages import shown
-from svmbench.experiment.config.yaml_source import Place, YamlSource
+from svmbench.experiment.config.yaml_source import ConfigPlace, YamlSource
 
 
 class Findings:
@@ -21,8 +21,8 @@ class Findings:
 
     def __init__(self, source: YamlSource) -> None:
         self.source = source
-        self._said: dict[tuple[Place, str], str] = {}
-        self._places: set[Place] = set()
+        self._said: dict[tuple[ConfigPlace, str], str] = {}
+        self._places: set[ConfigPlace] = set()
         self._of_the_command: list[str] = []
 
     def __iter__(self) -> Iterator[str]:
@@ -39,12 +39,12 @@ class Findings:
         """Add what is wrong with a word of the command line, which therefore stands nowhere."""
         self._of_the_command.append(said)
 
-    def form(self, place: Place, said: str, named: Place | None = None) -> None:
+    def form(self, place: ConfigPlace, said: str, named: ConfigPlace | None = None) -> None:
         """Add what is wrong with a value itself, unless something is said of that one already."""
         if place not in self.source.problems and place not in self._places:
             self.add(place, said, place if named is None else named)
 
-    def add(self, place: Place, said: str, named: Place) -> None:
+    def add(self, place: ConfigPlace, said: str, named: ConfigPlace) -> None:
         """Add a mistake.
 
         Parameters
@@ -61,12 +61,14 @@ class Findings:
         self._places.add(place)
         self._said.setdefault((place, said), f"{self.source.where(place)}: {about}{said}")
 
-    def unknown(self, place: Place, what: str, name: str, known: list[str], named: Place) -> None:
+    def unknown(
+        self, place: ConfigPlace, what: str, name: str, known: list[str], named: ConfigPlace
+    ) -> None:
         """Add a name that stands for nothing, with the nearest that stands for something."""
         self.add(place, f"{what} {shown(name)}{suggestion(name, known)}", named)
 
 
-def dotted(place: Place) -> str:
+def dotted(place: ConfigPlace) -> str:
     """Return a place as a person writes it: ``blocks[0].scaling``."""
     text = ""
     for part in place:

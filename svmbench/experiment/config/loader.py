@@ -22,7 +22,7 @@ from svmbench.experiment.config.models import Config
 from svmbench.experiment.config.partial_parse import Draft, read_draft
 from svmbench.experiment.config.profiles import apply_profile
 from svmbench.experiment.config.requested_metrics import check_requested_metrics
-from svmbench.experiment.config.yaml_source import Place, YamlSource, fit, parse_value
+from svmbench.experiment.config.yaml_source import ConfigPlace, YamlSource, parse_value, shorten
 from svmbench.experiment.protocols import protocols
 from svmbench.schema.specs import plot_kinds
 
@@ -146,10 +146,10 @@ def _read(
     return draft.config, findings, draft
 
 
-def _named(data: dict[str, Any]) -> Iterator[tuple[Place, str]]:
+def _named(data: dict[str, Any]) -> Iterator[tuple[ConfigPlace, str]]:
     """Yield the names of solvers, protocols, scores and kinds of plot of a config, with places."""
     blocks = data.get("blocks")
-    parts: list[tuple[Place, Any]] = [((), data)]
+    parts: list[tuple[ConfigPlace, Any]] = [((), data)]
     parts += [(("blocks", i), one) for i, one in enumerate(_items(blocks))]
     for place, part in parts:
         if not isinstance(part, dict):
@@ -166,7 +166,7 @@ def _items(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _text(place: Place, value: Any) -> Iterator[tuple[Place, str]]:
+def _text(place: ConfigPlace, value: Any) -> Iterator[tuple[ConfigPlace, str]]:
     if isinstance(value, str):
         yield place, value
 
@@ -181,12 +181,12 @@ def _override(data: dict[str, Any], text: str, source: YamlSource) -> str:
     """Change one value as ``--set`` asks for; return why that can't be, or nothing."""
     key, separator, value = text.partition("=")
     if not separator or not key:
-        return f"--set {fit(text)}: expected key=value"
+        return f"--set {shorten(text)}: expected key=value"
     try:
         parsed = parse_value(value)
         place = _place_of(data, key)
     except ConfigError as error:
-        return f"--set {fit(text)}: {str(error).removeprefix('--set:1:')}"
+        return f"--set {shorten(text)}: {str(error).removeprefix('--set:1:')}"
     holder: Any = data
     for part in place[:-1]:
         holder = holder.setdefault(part, {}) if isinstance(holder, dict) else holder[part]
@@ -195,9 +195,9 @@ def _override(data: dict[str, Any], text: str, source: YamlSource) -> str:
     return ""
 
 
-def _place_of(data: Any, key: str) -> Place:
+def _place_of(data: Any, key: str) -> ConfigPlace:
     """Return the place that a dotted key means."""
-    place: Place = ()
+    place: ConfigPlace = ()
     target: Any = data
     for part in key.split("."):
         if isinstance(target, dict) or target is None:
@@ -213,8 +213,8 @@ def _place_of(data: Any, key: str) -> Place:
             index = int(part) if part.isdecimal() and len(part) < 10 else named.get(part, -1)
             if not 0 <= index < len(target):
                 known = list(named) or [str(i) for i in range(len(target))]
-                raise ConfigError(f"there is no item {fit(part)!r}{suggestion(part, known)}")
+                raise ConfigError(f"there is no item {shorten(part)!r}{suggestion(part, known)}")
             place, target = (*place, index), target[index]
         else:
-            raise ConfigError(f"{fit(part)!r} can't be looked up inside a plain value")
+            raise ConfigError(f"{shorten(part)!r} can't be looked up inside a plain value")
     return place

@@ -9,7 +9,7 @@ from pydantic import Field
 from svmbench.experiment.protocols import protocols
 from svmbench.experiment.settings.blocks import Block, DatasetSpec, SolverSpec, TrainingBlock
 from svmbench.experiment.settings.values import (
-    LARGEST_LIMIT,
+    MAX_RESOURCE_LIMIT,
     MOST_THREADS,
     Features,
     Folds,
@@ -21,7 +21,7 @@ from svmbench.experiment.settings.values import (
     Params,
     Repeats,
     RunFolds,
-    Samples,
+    SampleCount,
     Sizes,
     Sweep,
 )
@@ -63,7 +63,7 @@ class Profile(Model):
     folds: Folds | None = None
     repeats: Repeats | None = None
     gammas: list[Annotated[float, Field(gt=0)]] | None = None
-    samples: Samples | None = None
+    samples: SampleCount | None = None
     sample_rows: Annotated[int, Field(ge=4)] | None = None
     sizes: Sizes | None = None
     features: Features | None = None
@@ -82,7 +82,7 @@ class Config(Model):
     seed: Annotated[int, Field(ge=0)] = 0
     timeout_s: Limit = 3600.0
     memory_gb: Limit = 4.0
-    scratch_gb: Annotated[float, Field(ge=0, le=LARGEST_LIMIT, allow_inf_nan=False)] = 8.0
+    scratch_gb: Annotated[float, Field(ge=0, le=MAX_RESOURCE_LIMIT, allow_inf_nan=False)] = 8.0
     threads: Annotated[int, Field(ge=1, le=MOST_THREADS)] = 1
     #: OpenBLAS's core type that all cells compute under; None for the one that it chooses itself.
     blas_core: Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9]*$")] | None = None

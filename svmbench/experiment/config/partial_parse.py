@@ -18,7 +18,7 @@ from svmbench.base.errors import nearest, suggestion
 from svmbench.base.validation_messages import none_of, sentence
 from svmbench.experiment.config.findings import Findings
 from svmbench.experiment.config.models import Config, Profile
-from svmbench.experiment.config.yaml_source import Place
+from svmbench.experiment.config.yaml_source import ConfigPlace
 from svmbench.experiment.protocols import protocols
 from svmbench.experiment.settings.blocks import Block, DatasetSpec, SolverSpec
 from svmbench.experiment.settings.values import OF_A_KEY, ExponentRange, PowerGrid
@@ -63,14 +63,14 @@ class Draft:
     """
 
     config: Config | None = None
-    origins: dict[Place, list[int]] = field(default_factory=dict)
+    origins: dict[ConfigPlace, list[int]] = field(default_factory=dict)
     lost: dict[str, set[str]] = field(default_factory=dict)
     nameless: set[str] = field(default_factory=set)
-    guessed: set[Place] = field(default_factory=set)
+    guessed: set[ConfigPlace] = field(default_factory=set)
 
-    def place(self, place: Place) -> Place:
+    def place(self, place: ConfigPlace) -> ConfigPlace:
         """Return where a value of the config stands in the file."""
-        found: Place = ()
+        found: ConfigPlace = ()
         for i, part in enumerate(place):
             origins = self.origins.get(place[:i])
             is_index = isinstance(part, int) and origins is not None and part < len(origins)
@@ -94,7 +94,7 @@ def read_draft(data: Mapping[str, Any], findings: Findings) -> Draft:
     """
     draft = Draft()
     left: Any = copy.deepcopy(dict(data))
-    cut: set[Place] = set()
+    cut: set[ConfigPlace] = set()
     for _ in range(MOST_ROUNDS):
         draft.origins.clear()
         compact = _compacted(left, (), (), draft.origins)
@@ -109,7 +109,9 @@ def read_draft(data: Mapping[str, Any], findings: Findings) -> Draft:
     return draft
 
 
-def _compacted(value: Any, place: Place, shown: Place, origins: dict[Place, list[int]]) -> Any:
+def _compacted(
+    value: Any, place: ConfigPlace, shown: ConfigPlace, origins: dict[ConfigPlace, list[int]]
+) -> Any:
     """Return a document without the items that are gone; note where those left stand."""
     if isinstance(value, dict):
         return {k: _compacted(v, (*place, k), (*shown, k), origins) for k, v in value.items()}
@@ -124,7 +126,12 @@ def _compacted(value: Any, place: Place, shown: Place, origins: dict[Place, list
 
 
 def _treat(
-    item: Any, place: Place, left: Any, findings: Findings, draft: Draft, cut: set[Place]
+    item: Any,
+    place: ConfigPlace,
+    left: Any,
+    findings: Findings,
+    draft: Draft,
+    cut: set[ConfigPlace],
 ) -> None:
     """Note one of pydantic's errors, and take out what it is about."""
     kind = item["type"]
@@ -156,7 +163,7 @@ def _treat(
     _take_out(place, left, draft, cut)
 
 
-def _said(item: Any, place: Place, left: Any) -> str:
+def _said(item: Any, place: ConfigPlace, left: Any) -> str:
     """Return the sentence on an error, with what is known of the place."""
     if item["type"] == "extra_forbidden":
         return sentence(item) + suggestion(str(place[-1]), _allowed_keys(place[:-1], left))
@@ -166,7 +173,9 @@ def _said(item: Any, place: Place, left: Any) -> str:
     return sentence(item)
 
 
-def _guess_protocol(item: Any, place: Place, left: Any, findings: Findings, draft: Draft) -> None:
+def _guess_protocol(
+    item: Any, place: ConfigPlace, left: Any, findings: Findings, draft: Draft
+) -> None:
     """Note that a block's protocol is missing or unknown, and read the block by the nearest one."""
     known = list(protocols())
     block = _item_at(left, place)
@@ -180,7 +189,7 @@ def _guess_protocol(item: Any, place: Place, left: Any, findings: Findings, draf
     draft.guessed.add(place)
 
 
-def _take_out(place: Place, left: Any, draft: Draft, cut: set[Place]) -> None:
+def _take_out(place: ConfigPlace, left: Any, draft: Draft, cut: set[ConfigPlace]) -> None:
     """Take a value out of the document, and remember the names that go with it."""
     if any(place[:length] in cut for length in range(1, len(place) + 1)):
         return
@@ -205,7 +214,7 @@ def _take_out(place: Place, left: Any, draft: Draft, cut: set[Place]) -> None:
         _remember(place, holder.pop(last, None), draft)
 
 
-def _remember(place: Place, value: Any, draft: Draft) -> None:
+def _remember(place: ConfigPlace, value: Any, draft: Draft) -> None:
     """Note the names of what is taken out: of an item, or of all items of a list."""
     kinds = [part for part in place if part in ("blocks", "solvers", "datasets")]
     if not kinds or place[0] in ("profiles", "tables", "plots"):
@@ -240,17 +249,17 @@ def _last(name: str) -> str:
     return name.rpartition(".")[2]
 
 
-def _parent(data: Any, place: Place) -> Any:
+def _parent(data: Any, place: ConfigPlace) -> Any:
     return _item_at(data, place[:-1])
 
 
-def _item_at(data: Any, place: Place) -> Any:
+def _item_at(data: Any, place: ConfigPlace) -> Any:
     for part in place:
         data = data[part]
     return data
 
 
-def _real_place(loc: tuple[int | str, ...], data: Any, is_missing: bool) -> Place:
+def _real_place(loc: tuple[int | str, ...], data: Any, is_missing: bool) -> ConfigPlace:
     """Drop the parts of a pydantic location that name a union's branch, not a place in the file.
 
     Of a key that `is_missing` the last part is not there, and is kept.
@@ -264,7 +273,7 @@ def _real_place(loc: tuple[int | str, ...], data: Any, is_missing: bool) -> Plac
     return (*place, loc[-1]) if is_missing else tuple(place)
 
 
-def _allowed_keys(place: Place, data: Any) -> list[str]:
+def _allowed_keys(place: ConfigPlace, data: Any) -> list[str]:
     """Return the keys that the model at a place in the file knows."""
     models: dict[str, type[BaseModel]] = {
         "datasets": DatasetSpec,

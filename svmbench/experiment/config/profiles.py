@@ -17,7 +17,7 @@ from svmbench.experiment.settings.blocks import (
 )
 
 #: The settings of blocks that a profile may change, where a block has them.
-FIELDS = (
+_PROFILE_FIELDS = (
     *("max_samples", "outer_folds", "inner_folds", "run_folds", "folds", "repeats"),
     *("gammas", "samples", "sample_rows"),
 )
@@ -41,7 +41,7 @@ def apply_profile(config: Config, name: str) -> Config:
             f" (this config has: {', '.join(known)})"
         )
     profile = config.profiles[name]
-    cuts = {f: getattr(profile, f) for f in FIELDS if getattr(profile, f) is not None}
+    cuts = {f: getattr(profile, f) for f in _PROFILE_FIELDS if getattr(profile, f) is not None}
 
     aliases: dict[str, Any] = {name: getattr(profile, alias) for alias, name in ALIASES.items()}
 

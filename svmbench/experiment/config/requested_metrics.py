@@ -9,7 +9,7 @@ from svmbench.base.validation_messages import shown
 from svmbench.experiment.config.findings import Findings
 from svmbench.experiment.config.models import Config
 from svmbench.experiment.config.partial_parse import Draft
-from svmbench.experiment.config.yaml_source import Place
+from svmbench.experiment.config.yaml_source import ConfigPlace
 from svmbench.experiment.protocols import protocols
 from svmbench.experiment.settings.blocks import Block, TrainingBlock
 from svmbench.schema import scores
@@ -116,7 +116,9 @@ def reported_metrics() -> list[str]:
     return list(dict.fromkeys([*declared, *own, *COUNTERS, *counted]))
 
 
-def _check_one(given: _Given, place: Place, spec: TableSpec | PlotSpec, findings: Findings) -> None:
+def _check_one(
+    given: _Given, place: ConfigPlace, spec: TableSpec | PlotSpec, findings: Findings
+) -> None:
     if isinstance(spec, TableSpec):
         for key in ("rows", "columns"):
             named = getattr(spec, key)
@@ -144,7 +146,7 @@ def _check_one(given: _Given, place: Place, spec: TableSpec | PlotSpec, findings
     _check_axes(given, place, spec, findings)
 
 
-def _check_axes(given: _Given, place: Place, spec: PlotSpec, findings: Findings) -> None:
+def _check_axes(given: _Given, place: ConfigPlace, spec: PlotSpec, findings: Findings) -> None:
     """Check what a plot draws against what."""
     own = own_axes(spec.kind)
     if own is not None:
@@ -171,7 +173,7 @@ def _check_axes(given: _Given, place: Place, spec: PlotSpec, findings: Findings)
 
 
 def _check_dimension(
-    given: _Given, where: Place, place: Place, name: str, findings: Findings
+    given: _Given, where: ConfigPlace, place: ConfigPlace, name: str, findings: Findings
 ) -> None:
     """Find a dimension along which the block does not sweep."""
     if canonical(name) in (*IDENTITY, "metric", "point") or given.dimensions is None:
@@ -182,7 +184,9 @@ def _check_dimension(
         findings.add(where, f"{said}{suggestion(name, given.dimensions)}{swept}", place)
 
 
-def _check_metric(given: _Given, where: Place, place: Place, name: str, findings: Findings) -> None:
+def _check_metric(
+    given: _Given, where: ConfigPlace, place: ConfigPlace, name: str, findings: Findings
+) -> None:
     """Find a metric that no cell of the block will have."""
     if given.metrics is None or name in given.metrics:
         return

@@ -20,7 +20,7 @@ from svmbench.base import escape
 from svmbench.base.errors import ConfigError
 
 #: A value's place in the document: keys and list indices from the root.
-Place = tuple[str | int, ...]
+ConfigPlace = tuple[str | int, ...]
 
 
 _COLLECTIONS = ("tag:yaml.org,2002:seq", "tag:yaml.org,2002:map")
@@ -29,10 +29,10 @@ _COLLECTIONS = ("tag:yaml.org,2002:seq", "tag:yaml.org,2002:map")
 #: The most characters of a document, levels of nesting, and values with its aliases expanded.
 MOST_CHARACTERS = 1 << 17
 DEEPEST = 50
-MOST_VALUES = 5_000
+MAX_YAML_VALUES = 5_000
 
 #: Characters of a text: a title, a sentence, a program's command.
-LONGEST_TEXT = 4_096
+MAX_YAML_TEXT_CHARS = 4_096
 
 _SCALARS = tuple(f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float", "bool", "null"))
 #: What a text may hold beside what can be printed.
@@ -62,7 +62,7 @@ class _Loader(yaml.SafeLoader):
             raise yaml.composer.ComposerError(
                 problem=f"it is nested more than {DEEPEST} levels deep", problem_mark=mark
             )
-        if self._values <= MOST_VALUES:
+        if self._values <= MAX_YAML_VALUES:
             try:
                 node = super().compose_node(parent, index)
             finally:
@@ -71,12 +71,12 @@ class _Loader(yaml.SafeLoader):
                 self._values += self._sizes.get(id(node), 0)
             else:
                 self._sizes[id(node)] = self._values - before
-        if self._values > MOST_VALUES:
+        if self._values > MAX_YAML_VALUES:
             raise yaml.composer.ComposerError(problem=_TOO_LONG, problem_mark=mark)
         return node
 
 
-_TOO_LONG = f"it holds more than {MOST_VALUES:,} values, those of its aliases counted"
+_TOO_LONG = f"it holds more than {MAX_YAML_VALUES:,} values, those of its aliases counted"
 
 
 _Loader.yaml_implicit_resolvers = {}
@@ -120,9 +120,9 @@ class YamlSource:
 
     def __init__(self, text: str, name: str) -> None:
         self.name = name
-        self._marks: dict[Place, tuple[int, int]] = {}
-        self._overrides: dict[Place, str] = {}
-        self.problems: dict[Place, str] = {}
+        self._marks: dict[ConfigPlace, tuple[int, int]] = {}
+        self._overrides: dict[ConfigPlace, str] = {}
+        self.problems: dict[ConfigPlace, str] = {}
         if len(text) > MOST_CHARACTERS:
             raise ConfigError(
                 f"{name}: has more than the {MOST_CHARACTERS:,} characters that it may have"
@@ -138,12 +138,12 @@ class YamlSource:
             mark = error.problem_mark or error.context_mark
             where = f"{name}:{mark.line + 1}:{mark.column + 1}" if mark else name
             said = " ".join(str(error.problem).split())
-            raise ConfigError(f"{where}: not valid YAML: {fit(said)}") from error
+            raise ConfigError(f"{where}: not valid YAML: {shorten(said)}") from error
         except yaml.reader.ReaderError as error:
             raise ConfigError(_unprintable(text, name, error)) from error
         except (yaml.YAMLError, ValueError) as error:  # a version such as %YAML 9…9.1
             said = " ".join(str(error).split())
-            raise ConfigError(f"{name}: not valid YAML: {fit(said)}") from error
+            raise ConfigError(f"{name}: not valid YAML: {shorten(said)}") from error
         finally:
             loader.dispose()
 
@@ -168,7 +168,7 @@ class YamlSource:
                 raise ConfigError(f"{path}:{line}: not a UTF-8 text file") from error
         except (OSError, ValueError) as error:  # a zero byte in its name
             said = getattr(error, "strerror", None) or str(error)
-            raise ConfigError(f"{fit(str(path))}: {said}") from error
+            raise ConfigError(f"{shorten(str(path))}: {said}") from error
         return cls(text, str(path))
 
     def checked(self) -> YamlSource:
@@ -183,7 +183,7 @@ class YamlSource:
             raise ConfigError(list(self.problems.values()))
         return self
 
-    def override(self, place: Place, text: str) -> None:
+    def override(self, place: ConfigPlace, text: str) -> None:
         """Remember that the value at `place` was given on the command line, by ``--set text``."""
         self._overrides[place] = text
         for each in [each for each in self._marks if each[: len(place)] == place]:
@@ -196,17 +196,17 @@ class YamlSource:
         """True if an override was given on the command line."""
         return bool(self._overrides)
 
-    def where(self, place: Place) -> str:
+    def where(self, place: ConfigPlace) -> str:
         """Return ``file:line:column`` of the value at `place`, or of what encloses it.
 
         Of what was given on the command line: ``--set``, with what was given.
         """
         known = self._nearest(place)
         if known in self._overrides:
-            return f"--set {fit(self._overrides[known])}"
+            return f"--set {shorten(self._overrides[known])}"
         return ":".join(map(str, (self.name, *self._marks.get(known, ()))))
 
-    def position(self, place: Place) -> tuple[int, int]:
+    def position(self, place: ConfigPlace) -> tuple[int, int]:
         """Return line and column of what :meth:`where` names; (0, 0) on the command line."""
         # The place of a wrong key is its own line and column.
         if place and str(place[-1]).startswith("\0"):
@@ -214,49 +214,51 @@ class YamlSource:
             return int(line), int(column)
         return self._marks.get(self._nearest(place), (0, 0))
 
-    def _nearest(self, place: Place) -> Place:
+    def _nearest(self, place: ConfigPlace) -> ConfigPlace:
         """Return the innermost place around a place of which it is known where it stands."""
         around = (place[:length] for length in range(len(place), 0, -1))
         return next((p for p in around if p in self._overrides or p in self._marks), ())
 
     def _build(
-        self, loader: _Loader, node: yaml.Node, place: Place, inside: tuple[int, ...]
+        self, loader: _Loader, node: yaml.Node, place: ConfigPlace, inside: tuple[int, ...]
     ) -> Any:
         self._marks.setdefault(place, (node.start_mark.line + 1, node.start_mark.column + 1))
         if id(node) in inside:
             return self._problem(place, "an anchor refers to itself")
         inside = (*inside, id(node))
         if isinstance(node, yaml.CollectionNode) and node.tag not in _COLLECTIONS:
-            return self._problem(place, f"the tag {fit(node.tag)!r} means nothing here")
+            return self._problem(place, f"the tag {shorten(node.tag)!r} means nothing here")
         if isinstance(node, yaml.SequenceNode):
             return [self._build(loader, n, (*place, i), inside) for i, n in enumerate(node.value)]
         if isinstance(node, yaml.MappingNode):
             return self._build_mapping(loader, node, place, inside)
         return self._scalar(loader, node, place)
 
-    def _problem(self, place: Place, said: str) -> None:
+    def _problem(self, place: ConfigPlace, said: str) -> None:
         """Remember what is wrong with a value, in whose place nothing stands."""
         self.problems[place] = f"{self.where(place)}: {said}"
 
-    def _scalar(self, loader: _Loader, node: yaml.Node, place: Place) -> Any:
+    def _scalar(self, loader: _Loader, node: yaml.Node, place: ConfigPlace) -> Any:
         if node.tag not in _SCALARS:
-            return self._problem(place, f"the tag {fit(node.tag)!r} means nothing here")
+            return self._problem(place, f"the tag {shorten(node.tag)!r} means nothing here")
         kind = node.tag.rpartition(":")[2]
         try:
             value = loader.construct_object(node)
         except (ValueError, KeyError, TypeError, OverflowError, IndexError):
-            return self._problem(place, f"{fit(str(node.value))!r} is no {_KINDS[kind]}")
+            return self._problem(place, f"{shorten(str(node.value))!r} is no {_KINDS[kind]}")
         if isinstance(value, int) and abs(value) >= 2**63:
             return self._problem(place, "the integer is beyond 64 bits")
-        if isinstance(value, str) and len(value) > LONGEST_TEXT:
-            said = f"a text of {len(value):,} characters, more than the {LONGEST_TEXT:,} of one"
+        if isinstance(value, str) and len(value) > MAX_YAML_TEXT_CHARS:
+            said = (
+                f"a text of {len(value):,} characters, more than the {MAX_YAML_TEXT_CHARS:,} of one"
+            )
             return self._problem(place, said)
         if isinstance(value, str) and not _is_printable(value):
-            return self._problem(place, f"{fit(value)!r} holds a control character")
+            return self._problem(place, f"{shorten(value)!r} holds a control character")
         return value
 
     def _build_mapping(
-        self, loader: _Loader, node: yaml.MappingNode, place: Place, inside: tuple[int, ...]
+        self, loader: _Loader, node: yaml.MappingNode, place: ConfigPlace, inside: tuple[int, ...]
     ) -> dict[str, Any]:
         merged: dict[str, Any] = {}
         own: dict[str, Any] = {}
@@ -275,18 +277,18 @@ class YamlSource:
                 self._wrong_key(place, key_node, "a key should be plain text")
                 continue
             key = str(key_node.value)
-            if len(key) > LONGEST_TEXT:
-                self._wrong_key(place, key_node, f"the key {fit(key)!r} is too long")
+            if len(key) > MAX_YAML_TEXT_CHARS:
+                self._wrong_key(place, key_node, f"the key {shorten(key)!r} is too long")
                 continue
             if key in own:
-                self._wrong_key(place, key_node, f"the key {fit(key)!r} is given twice")
+                self._wrong_key(place, key_node, f"the key {shorten(key)!r} is given twice")
                 continue
             # An error about a value names the place of its key: that is where one looks for it.
             self._marks[(*place, key)] = (mark.line + 1, mark.column + 1)
             own[key] = self._build(loader, value_node, (*place, key), inside)
         return {**merged, **own}
 
-    def _wrong_key(self, place: Place, node: yaml.Node, said: str) -> None:
+    def _wrong_key(self, place: ConfigPlace, node: yaml.Node, said: str) -> None:
         # A place of its own: what stands there under another key is no less wrong for it.
         mark = f"{node.start_mark.line + 1}:{node.start_mark.column + 1}"
         self.problems[(*place, f"\0{mark}")] = f"{self.name}:{mark}: {said}"
@@ -301,7 +303,7 @@ _KINDS = {
 }
 
 
-def source_of(config: Any, name: str) -> YamlSource:
+def source_of_value(config: Any, name: str) -> YamlSource:
     """Return a config that the program itself has put together as if a file held it.
 
     Parameters
@@ -318,7 +320,7 @@ def _is_printable(text: str) -> bool:
     return text.translate(_BLANKS).isprintable()
 
 
-def fit(text: str) -> str:
+def shorten(text: str) -> str:
     """Return a text as one line of 80 characters at most that a terminal shows, not obeys."""
     return escape.line(text, 80)
 

@@ -52,7 +52,7 @@ _CPU_NUMBERS = {"family": "cpu family", "model": "model", "stepping": "stepping"
 PRELOAD_VARIABLE = "SVMBENCH_PRELOAD"
 
 
-def describe(threads: int) -> dict[str, Any]:
+def environment_facts(threads: int) -> dict[str, Any]:
     """Return the stable facts of this environment, with an ``id`` that hashes them."""
     import psutil
 
@@ -85,7 +85,7 @@ def other_arithmetic(facts: Mapping[str, Any], core: str) -> str:
     Parameters
     ----------
     facts : mapping
-        An environment as `describe` returns it.
+        An environment as `environment_facts` returns it.
     core : str
         The core type that a config asks for.
 

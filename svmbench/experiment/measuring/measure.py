@@ -38,9 +38,9 @@ __all__ = [
 MIN_TOTAL_S = 0.1
 #: … or until there are so many.
 MAX_REPEATS = 50
-#: There are at least so many, unless they would take longer than `PATIENCE_S` in all.
+#: There are at least so many, unless they would take longer than `MAX_REPEATS_TOTAL_S` in all.
 MIN_REPEATS = 3
-PATIENCE_S = 10.0
+MAX_REPEATS_TOTAL_S = 10.0
 
 #: The kernel's files about processes; there is none beside Linux.
 PROC = Path("/proc")
@@ -117,7 +117,7 @@ def _too_few(seconds: list[float]) -> bool:
     """Return True if one more repeat would make the median steadier at little cost."""
     total, n = sum(seconds), len(seconds)
     if n < MIN_REPEATS:
-        return total + total / n <= PATIENCE_S
+        return total + total / n <= MAX_REPEATS_TOTAL_S
     return total < MIN_TOTAL_S and n < MAX_REPEATS
 
 

@@ -32,7 +32,7 @@ class Seconds(NamedTuple):
         return self.user + self.system
 
 
-def seconds(work: Callable[[], Any]) -> Seconds:
+def time_call(work: Callable[[], Any]) -> Seconds:
     """Call a function; return its cost."""
     before, start = resource.getrusage(resource.RUSAGE_SELF), time.perf_counter()
     work()
@@ -59,16 +59,16 @@ def first_call(described: Mapping[str, Any]) -> Seconds:
     X, y, params = described["X"], described["y"], described["params"]
     if described["call"] == "cold-fit":
         module, name = described["class"]
-        return seconds(lambda: fitted(getattr(import_module(module), name)(**params), X, y))
+        return time_call(lambda: fitted(getattr(import_module(module), name)(**params), X, y))
     from svmbench.baselines.catalogue import solver
     from svmbench.experiment.measuring.measure import warm
 
     warm(described["solver"])
     estimator = solver(described["solver"], **params)
     if described["call"] == "first-fit":
-        return seconds(lambda: fitted(estimator, X, y))
+        return time_call(lambda: fitted(estimator, X, y))
     data = estimator.prepare(X, y)
-    return seconds(lambda: estimator.train(data))
+    return time_call(lambda: estimator.train(data))
 
 
 def apart(described: Mapping[str, Any]) -> Seconds:

@@ -16,7 +16,7 @@ Filters = Mapping[str, list[str]]
 
 
 #: What a cell is known by beside its dimensions, of which ``size`` is another name of ``rows``.
-FIELDS = ("solver", "dataset", "block", "fold")
+_CELL_FIELDS = ("solver", "dataset", "block", "fold")
 DIMENSIONS = ("rows", "features")
 PARAMETER = "solver."
 
@@ -34,7 +34,7 @@ def filters_of(words: Sequence[str]) -> dict[str, list[str]]:
         key, separator, value = part.partition("=")
         key = "rows" if key == "size" else key
         is_parameter = key.startswith(PARAMETER) and key != PARAMETER
-        if not separator or not (key in {*FIELDS, *DIMENSIONS} or is_parameter):
+        if not separator or not (key in {*_CELL_FIELDS, *DIMENSIONS} or is_parameter):
             raise ConfigError(
                 f"--only {part}: expected solver=…, dataset=…, block=…, fold=…, or a dimension:"
                 " rows=… (or size=…), features=…, solver.<parameter>=…"
@@ -97,7 +97,7 @@ def _within_cells(cells: list[Cell], name: str, value: str, config: Config | Non
 
 def _value(cell: Cell, name: str) -> Any:
     """Return a cell's value of a filter's key; None if it has none."""
-    if name in FIELDS:
+    if name in _CELL_FIELDS:
         return cell.shown.get(name)
     return cell.shown.get("dimensions", {}).get(name)
 

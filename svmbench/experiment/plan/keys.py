@@ -183,7 +183,7 @@ def decides(module: str) -> bool:
 def _imports(module: str) -> tuple[str, ...]:
     """Return the modules that a module's file imports, wherever in it."""
     found: list[str] = []
-    is_package = source_of(module).name == "__init__.py"
+    is_package = source_path(module).name == "__init__.py"
     package = module if is_package else module.rpartition(".")[0]
     for told, names in _read(module).imports:
         if told.startswith(".") and not names_own_module(module):
@@ -208,12 +208,12 @@ def _face(module: str) -> dict[str, str]:
     """
     if module != PACKAGE.name and not names_own_module(module):
         return {}
-    stub = source_of(module).with_suffix(".pyi")
+    stub = source_path(module).with_suffix(".pyi")
     if not stub.exists():
         return {}
     package = module if stub.name == "__init__.pyi" else module.rpartition(".")[0]
     defined: dict[str, str] = {}
-    for told, names in statements.read(stub.read_bytes()).imports:
+    for told, names in statements.parse_source(stub.read_bytes()).imports:
         origin = resolve_name(told, package)
         for name in names:
             inside = f"{origin}.{name}"
@@ -222,13 +222,13 @@ def _face(module: str) -> dict[str, str]:
 
 
 @cache
-def _read(module: str) -> statements.Source:
-    return statements.read(source_of(module).read_bytes())
+def _read(module: str) -> statements.ParsedSource:
+    return statements.parse_source(source_path(module).read_bytes())
 
 
 @cache
 def _is_own(module: str) -> bool:
-    return names_own_module(module) and source_of(module).exists()
+    return names_own_module(module) and source_path(module).exists()
 
 
 def names_own_module(name: str) -> bool:
@@ -239,12 +239,12 @@ def names_own_module(name: str) -> bool:
 
 def forget() -> None:
     """Read files anew: they have changed while this process ran."""
-    for cached in (code_hash, reaches, _imports, _face, _read, _is_own, source_of, _version):
+    for cached in (code_hash, reaches, _imports, _face, _read, _is_own, source_path, _version):
         cached.cache_clear()
 
 
 @cache
-def source_of(module: str) -> Path:
+def source_path(module: str) -> Path:
     """Return a module's file, whether it is there or not."""
     # A plug-in lies wherever it was imported from.
     if module.partition(".")[0] != PACKAGE.name:

@@ -14,7 +14,7 @@ from svmbench.experiment.settings.blocks import TrainingBlock
 from svmbench.experiment.settings.cells import CellSpec, NodeSpec, SharedArrays, own_settings
 
 #: What decides a node's arrays, whatever the protocol.
-FIELDS = (
+_ARRAY_FIELDS = (
     "protocol",
     "dataset",
     "data_sha256",
@@ -50,7 +50,7 @@ def shared_arrays(
     if not scaled.before and whole and not distance_bytes:
         return None
     given = own_settings(spec)
-    deciding = {name: given[name] for name in (*FIELDS, *scaled.by) if name in given}
+    deciding = {name: given[name] for name in (*_ARRAY_FIELDS, *scaled.by) if name in given}
     wanted = cast(NodeSpec, deciding)
     wanted["distances"] = distance_bytes > 0
     share = spec["n_rows"] / max(1, source.X.shape[0])

@@ -25,7 +25,7 @@ OWN_PACKAGE = "svmbench"
 _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
-class Source(NamedTuple):
+class ParsedSource(NamedTuple):
     """A source file as it decides.
 
     Attributes
@@ -42,7 +42,7 @@ class Source(NamedTuple):
 
 
 @cache
-def read(content: bytes) -> Source:
+def parse_source(content: bytes) -> ParsedSource:
     """Return the statements and the imports of a source file.
 
     Parameters
@@ -58,7 +58,7 @@ def read(content: bytes) -> Source:
     words: list[str] = []
     imports: list[tuple[str, tuple[str, ...]]] = []
     _spell(ast.parse(content), words.append, imports)
-    return Source(hashlib.sha256("".join(words).encode()).hexdigest(), tuple(imports))
+    return ParsedSource(hashlib.sha256("".join(words).encode()).hexdigest(), tuple(imports))
 
 
 def _spell(

@@ -12,7 +12,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from svmbench.experiment.protocols.declare import REGISTRY, Protocol
+from svmbench.experiment.protocols.declare import PROTOCOLS, Protocol
 from svmbench.experiment.settings.cells import CellSpec
 
 
@@ -28,7 +28,7 @@ def _declare_own() -> None:
 def protocols() -> dict[str, Protocol]:
     """Return every protocol by its name."""
     _declare_own()
-    return dict(sorted(REGISTRY.items()))
+    return dict(sorted(PROTOCOLS.items()))
 
 
 def solvers_in(spec: CellSpec) -> list[str]:

@@ -91,7 +91,7 @@ class _Caller:
             found = timed_call.apart(self._described())
         else:
             with measure.quiet():
-                found = timed_call.seconds(self._work())
+                found = timed_call.time_call(self._work())
         self.seconds.append(found)
 
     def objective(self) -> float | None:

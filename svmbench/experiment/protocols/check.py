@@ -19,7 +19,7 @@ from svmbench.experiment.protocols.declare import protocol
 from svmbench.experiment.protocols.folds import ALL_ROWS, UNSCALED
 from svmbench.experiment.protocols.task import Outcome, Task, inputs_of
 from svmbench.experiment.settings.blocks import TrainingBlock
-from svmbench.experiment.settings.values import Samples
+from svmbench.experiment.settings.values import SampleCount
 
 #: Counterexamples that a record quotes; all are counted.
 QUOTED = 5
@@ -52,7 +52,7 @@ class Check(TrainingBlock):
     """
 
     property: Literal["path-is-fits", "safe-screening"] = "path-is-fits"
-    samples: Samples = 0
+    samples: SampleCount = 0
     sample_rows: Annotated[int, Field(ge=4)] = 2000
     whole_up_to: Annotated[int, Field(ge=0)] = 5000
 
@@ -147,7 +147,7 @@ PROPERTIES: dict[str, Callable[..., Iterator[Case]]] = {
         *("n_samples", "n_train"),
     ),
 )
-def check(task: Task) -> Outcome:
+def check_property(task: Task) -> Outcome:
     """Check the property at every value of the grid, on all rows or on each sample."""
     inputs = inputs_of(task)
     settings, rows = task.settings, task.training_rows(np.arange(len(inputs.y)), inputs.y)

@@ -99,7 +99,7 @@ class Protocol:
 
 
 #: Every protocol by its name, in the order of declaration.
-REGISTRY: dict[str, Protocol] = {}
+PROTOCOLS: dict[str, Protocol] = {}
 
 #: The functions that stand for a protocol's own where cells take their rows in another form, by
 #: its name and that form.
@@ -155,11 +155,11 @@ def protocol(
     model = create_model(settings.__name__, __base__=settings, __doc__=settings.__doc__, **fields)
 
     def enter(function: Function) -> Function:
-        known = REGISTRY.get(name)
+        known = PROTOCOLS.get(name)
         if known is not None and known.run.__module__ != function.__module__:
             msg = f"two protocols are declared as {name!r}"
             raise ValueError(msg)
-        REGISTRY[name] = Protocol(name, function, model, caption, scalings or {}, **what)
+        PROTOCOLS[name] = Protocol(name, function, model, caption, scalings or {}, **what)
         return function
 
     return enter

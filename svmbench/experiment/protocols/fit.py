@@ -45,7 +45,7 @@ class Fit(TrainingBlock):
     reads=("arrays", "blocks", "written"),
     metrics=(*outcomes.FITTED, *READING),
 )
-def fit(task: Task) -> Outcome:
+def fit_on_all_rows(task: Task) -> Outcome:
     """Train once on all rows.
 
     The scores are those of the data set's test part where it has one, else those of the training

@@ -23,7 +23,7 @@ from svmbench.schema.scores import contract as scores
 
 
 @variant("fit", "blocks")
-def fit(task: Task) -> Outcome:
+def fit_in_blocks(task: Task) -> Outcome:
     """Fit the cell's solver on blocks; a file that was written for it also to compare with.
 
     The rows of a file of the user's own, or of a registered set, are gone over once to fit, and
@@ -50,7 +50,7 @@ def fit(task: Task) -> Outcome:
                     _timed(lambda: _as_arrays(blocks), measure.Timing(), times["arrays"])
                 _timed(lambda: estimator.fit_blocks(blocks), timing, times["fit"])
         outcome = outcomes.outcome_of(estimator, [timing], {})
-        if isinstance(blocks, data.Blocks):
+        if isinstance(blocks, data.FileBlocks):
             outcome["metrics"]["file_mb"] = blocks.path.stat().st_size / 2**20
         for name in ("read", "arrays"):
             if times[name]:
@@ -103,11 +103,11 @@ def _timed(do: Callable[[], Any], timing: measure.Timing, cpu_s: list[float]) ->
     cpu_s.append(cpu)
 
 
-def _passed(blocks: data.Blocks) -> int:
+def _passed(blocks: data.FileBlocks) -> int:
     return sum(len(y) for _, y in blocks)
 
 
-def _as_arrays(blocks: data.Blocks) -> tuple[Any, np.ndarray]:
+def _as_arrays(blocks: data.FileBlocks) -> tuple[Any, np.ndarray]:
     """Return the content of all blocks as arrays."""
     parts, labels = zip(*blocks, strict=True)
     if all(isinstance(part, np.ndarray) for part in parts):

@@ -18,15 +18,15 @@ from svmbench.experiment.measuring import measure
 from svmbench.experiment.protocols import folds, outcomes
 from svmbench.experiment.protocols.declare import variant
 from svmbench.experiment.protocols.nested_cv import whole_cpu_time
-from svmbench.experiment.protocols.path import follow
-from svmbench.experiment.protocols.row_blocks import Rows, open_rows
-from svmbench.experiment.protocols.search import Tally, shares_grid
+from svmbench.experiment.protocols.path import follow_path
+from svmbench.experiment.protocols.row_blocks import BlockRows, open_rows
+from svmbench.experiment.protocols.search import GridScores, shares_grid
 from svmbench.experiment.protocols.task import Outcome, Task
 from svmbench.schema.scores import contract as scores
 
 
 @variant("cv", "blocks")
-def cv(task: Task) -> Outcome:
+def cv_in_blocks(task: Task) -> Outcome:
     """Search the grid by plain k-fold cross-validation; then time the chosen point fold by fold."""
     rows, _ = open_rows(task.spec)
     splits = folds.outer_splits(rows.y, task.settings["folds"], task.seed("outer"))
@@ -48,7 +48,7 @@ def cv(task: Task) -> Outcome:
 
 
 @variant("holdout", "blocks")
-def holdout(task: Task) -> Outcome:
+def holdout_in_blocks(task: Task) -> Outcome:
     """Search on one validation split, fit training and validation rows, test once."""
     rows, kept, tested = _parts(task)
     seed = task.seed("validation")
@@ -60,7 +60,7 @@ def holdout(task: Task) -> Outcome:
 
 
 @variant("nested-cv", "blocks")
-def nested_cv(task: Task) -> Outcome:
+def nested_cv_in_blocks(task: Task) -> Outcome:
     """Search the grid by inner cross-validation on one outer fold's training rows, fit, test."""
     rows, _ = open_rows(task.spec)
     splits = folds.outer_splits(rows.y, task.settings["outer_folds"], task.seed("outer"))
@@ -74,9 +74,9 @@ def nested_cv(task: Task) -> Outcome:
 
 
 @variant("path", "blocks")
-def path(task: Task) -> Outcome:
+def path_in_blocks(task: Task) -> Outcome:
     """Train at every value of the grid in one pass over the rows, and score in another."""
-    return follow(task, PathRows(task))
+    return follow_path(task, PathRows(task))
 
 
 class PathRows:
@@ -93,17 +93,17 @@ class PathRows:
         self._rows = self._rows.only(kept)
         self.sizes = outcomes.sizes(None, len(kept), self._tested.count(0))
 
-    def steps(self, over: str, values: list[Any]) -> Iterator[outcomes.Step]:
+    def steps(self, over: str, values: list[Any]) -> Iterator[outcomes.PathStep]:
         """Yield each model with its scores, which are known once all are trained."""
         task, y_test = self._task, self._tested.labels(0)
         found = list(_models(task, self._rows, [{over: value} for value in values], [None]))
         (said,) = self._tested.decisions([[model for model, *_ in found]])
         for (model, wall, cpu, work), decisions in zip(found, said, strict=True):
             marked = scores.mark(task.spec["scores"], _exam(model, y_test, decisions))
-            yield outcomes.Step(model, wall, cpu, work, marked)
+            yield outcomes.PathStep(model, wall, cpu, work, marked)
 
 
-def _parts(task: Task) -> tuple[Rows, np.ndarray, Rows]:
+def _parts(task: Task) -> tuple[BlockRows, np.ndarray, BlockRows]:
     """Return the rows, which of them are for training, and those that score."""
     rows, tested = open_rows(task.spec)
     if tested is not None:
@@ -120,7 +120,7 @@ def _group_of(splits: list[tuple[np.ndarray, np.ndarray]], n_rows: int) -> np.nd
     return group
 
 
-def _search(task: Task, rows: Rows, n_splits: int) -> tuple[dict[str, Any], dict[str, float]]:
+def _search(task: Task, rows: BlockRows, n_splits: int) -> tuple[dict[str, Any], dict[str, float]]:
     """Score every grid point on the first folds of some rows, as `search` does on arrays."""
     points = task.spec["grid"]
     if len(points) == 1:
@@ -131,7 +131,7 @@ def _search(task: Task, rows: Rows, n_splits: int) -> tuple[dict[str, Any], dict
     by_fold = [found[f * len(points) : (f + 1) * len(points)] for f in range(n_splits)]
     signs = scores.find(task.spec["select_by"]).needs == ("predict",)
     said = rows.decisions([[model for model, *_ in own] for own in by_fold], signs=signs)
-    tally = Tally(task, n_splits)
+    tally = GridScores(task, n_splits)
     for f, own in enumerate(by_fold):
         y = rows.labels(f)
         for p, (model, cost, _, _) in enumerate(own):
@@ -146,7 +146,7 @@ def _search(task: Task, rows: Rows, n_splits: int) -> tuple[dict[str, Any], dict
 
 
 def _models(
-    task: Task, rows: Rows, points: list[dict[str, Any]], leaving_out: list[Any]
+    task: Task, rows: BlockRows, points: list[dict[str, Any]], leaving_out: list[Any]
 ) -> Iterator[tuple[Any, float, float, dict[str, int]]]:
     """Yield the model of each point, fold after fold; wall and CPU seconds, and counters.
 
@@ -183,7 +183,7 @@ def _models(
         yield found.solution, found.own_cost_s, cpu, counters
 
 
-def _fit(task: Task, params: dict[str, Any], rows: Rows) -> tuple[Any, measure.Timing]:
+def _fit(task: Task, params: dict[str, Any], rows: BlockRows) -> tuple[Any, measure.Timing]:
     """Fit once, in a pass over the rows; return the solver with its times."""
     estimator, timing = task.build(**params), measure.Timing()
     with measure.quiet():
@@ -198,7 +198,7 @@ def _fit(task: Task, params: dict[str, Any], rows: Rows) -> tuple[Any, measure.T
 
 
 def _fit_and_test(
-    task: Task, params: dict[str, Any], rows: Rows, tested: Rows, found: dict[str, float]
+    task: Task, params: dict[str, Any], rows: BlockRows, tested: BlockRows, found: dict[str, float]
 ) -> Outcome:
     """Fit with the chosen parameters, and score in one pass over the rows that are tested."""
     estimator, timing = _fit(task, params, rows)

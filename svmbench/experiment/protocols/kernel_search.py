@@ -24,13 +24,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from svmbench.core.contract.base import BY_GAP, UNFINISHED
+from svmbench.core.contract.base import BY_GAP, UNFINISHED, Splits
 from svmbench.core.kernels.kernels import KernelSource, gauss_of_distances, squared_distances
 from svmbench.core.models.kernel_classifier import KernelClassifier
 from svmbench.core.models.pairs import Pairs, vote
 from svmbench.core.numeric.submatrix import Workspace, gather
-
-Splits = list[tuple[np.ndarray, np.ndarray]]
 
 
 def takes_part(
@@ -64,14 +62,16 @@ def save_distances(path: Path, X: Any, dtype: np.dtype[Any]) -> float:
     return seconds
 
 
-def warm_up(build: Callable[..., KernelClassifier]) -> None:
+def warm_up_search(build: Callable[..., KernelClassifier]) -> None:
     """Load or compile everything a search calls, by a tiny one."""
     codes = np.repeat(np.arange(3), 4)
     X = codes[:, np.newaxis] + 0.1 * (np.arange(12.0)[:, np.newaxis] % 4)
     even, odd = np.arange(0, 12, 2), np.arange(1, 12, 2)
     grid = [{"C": C, "gamma": 1.0} for C in (1.0, 2.0)]
     splits = [(even, odd), (odd, even)]
-    search(SearchRows(squared_distances(X), np.arange(12), codes, 3, splits), build, grid)
+    search_on_kernels(
+        SearchRows(squared_distances(X), np.arange(12), codes, 3, splits), build, grid
+    )
     for bits in (X > 1.0, sp.csr_array(X > 1.0)):
         squared_distances(bits.astype(np.float64))
 
@@ -100,7 +100,7 @@ class SearchRows:
     splits: Splits
 
 
-def parallel_map(ground: SearchRows) -> SearchRows:
+def sort_by_class_and_fold(ground: SearchRows) -> SearchRows:
     """Return the same rows in the order in which problems read them: by class, then by fold.
 
     A problem of two classes then gathers its kernel values from runs of columns. The order of the
@@ -247,7 +247,7 @@ def pair_decisions(
 
 
 @dataclass
-class Found:
+class KernelSearchResult:
     """The best point of a search and what the search cost.
 
     Attributes
@@ -265,7 +265,7 @@ class Found:
     metrics: dict[str, float]
 
 
-def search(
+def search_on_kernels(
     ground: SearchRows,
     build: Callable[..., KernelClassifier],
     points: Sequence[dict[str, Any]],
@@ -273,7 +273,7 @@ def search(
     ties: str = "sum",
     done: Mapping[str, Mapping[str, Any]] | None = None,
     emit: Callable[[str, Mapping[str, Any]], None] = lambda _id, _values: None,
-) -> Found:
+) -> KernelSearchResult:
     """Score the whole grid; the smallest C, then the smallest gamma, wins among equals.
 
     Parameters
@@ -292,7 +292,7 @@ def search(
     """
     values = sorted({float(point["C"]) for point in points})
     gammas = sorted({float(point["gamma"]) for point in points})
-    ground = parallel_map(ground)
+    ground = sort_by_class_and_fold(ground)
     distances, rows, codes = ground.distances, ground.rows, ground.codes
     accuracy = np.empty((len(values), len(gammas), len(ground.splits)))
     counted = ("wall_s", "cpu_s", "fits", "unconverged", "gap_stopped", "kernel_evaluations")
@@ -326,7 +326,7 @@ def search(
     # Rounded, so that equal scores are equal whatever order they were summed in.
     means = np.round(accuracy.mean(axis=2), 9)
     c, g = divmod(int(np.argmax(means)), len(gammas))
-    return Found(
+    return KernelSearchResult(
         best={"C": values[c], "gamma": gammas[g]},
         accuracy_pct=accuracy,
         metrics={

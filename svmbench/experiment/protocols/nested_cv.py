@@ -12,14 +12,14 @@ from svmbench.experiment.protocols.declare import protocol
 from svmbench.experiment.protocols.folds import ALL_ROWS, ITSELF, UNSCALED, Scaled
 from svmbench.experiment.protocols.outcomes import TESTED, fit_and_test, sizes
 from svmbench.experiment.protocols.search import SEARCHED, Ground, scaled_apart, search
-from svmbench.experiment.protocols.task import Inputs, Outcome, Task, inputs_of
+from svmbench.experiment.protocols.task import CellInputs, Outcome, Task, inputs_of
 from svmbench.experiment.settings.blocks import TrainingBlock
 from svmbench.experiment.settings.cells import NodeSpec, own_settings
 from svmbench.experiment.settings.values import Folds, RunFolds
 
 #: A search on distances of all rows: of a task, its inputs, the training rows and their splits.
 KernelSearch = Callable[
-    [Task, Inputs, np.ndarray, list[tuple[np.ndarray, np.ndarray]]],
+    [Task, CellInputs, np.ndarray, list[tuple[np.ndarray, np.ndarray]]],
     tuple[dict[str, Any], dict[str, float]],
 ]
 

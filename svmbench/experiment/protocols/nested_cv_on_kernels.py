@@ -11,11 +11,11 @@ from svmbench.core.kernels.kernels import squared_distances
 from svmbench.experiment.protocols import folds, kernel_search
 from svmbench.experiment.protocols.declare import variant
 from svmbench.experiment.protocols.nested_cv import search_and_test
-from svmbench.experiment.protocols.task import Inputs, Outcome, Task
+from svmbench.experiment.protocols.task import CellInputs, Outcome, Task
 
 
 @variant("nested-cv", "kernel")
-def nested_cv(task: Task) -> Outcome:
+def nested_cv_on_kernels(task: Task) -> Outcome:
     """Search on one kernel matrix a gamma where the grid and the memory allow it."""
     return search_and_test(task, _kernel_search if _searches_kernels(task) else None)
 
@@ -37,11 +37,11 @@ def _searches_kernels(task: Task) -> bool:
 
 
 def _kernel_search(
-    task: Task, inputs: Inputs, rows: np.ndarray, splits: list[tuple[np.ndarray, np.ndarray]]
+    task: Task, inputs: CellInputs, rows: np.ndarray, splits: list[tuple[np.ndarray, np.ndarray]]
 ) -> tuple[dict[str, Any], dict[str, float]]:
-    """Search as `search` does, on distances that are computed once."""
+    """Search as `search_on_kernels` does, on distances that are computed once."""
     build = task.searching().build_alone
-    kernel_search.warm_up(build)
+    kernel_search.warm_up_search(build)
     if inputs.distances is None:
         X, cpu = inputs.whole(), time.process_time()
         made = squared_distances(X, dtype=folds.distance_type(task.spec))
@@ -49,7 +49,9 @@ def _kernel_search(
     distances, distances_cpu_s = inputs.distances
     classes, codes = np.unique(inputs.y[rows], return_inverse=True)
     ground = kernel_search.SearchRows(distances, rows, codes, len(classes), splits)
-    found = kernel_search.search(ground, build, task.spec["grid"], done=task.done, emit=task.emit)
+    found = kernel_search.search_on_kernels(
+        ground, build, task.spec["grid"], done=task.done, emit=task.emit
+    )
     metrics = found.metrics
     metrics["distances_cpu_time_s"] = distances_cpu_s
     metrics["search_time_s"] = metrics["search_wall_time_s"] + distances_cpu_s

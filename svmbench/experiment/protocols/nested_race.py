@@ -52,7 +52,7 @@ class NestedRace(RaceBlock):
 
 
 @dataclass
-class Result:
+class NestedResult:
     """The scores (%) of one nested cross-validation, and the point that each outer fold chose."""
 
     #: Inner scores of each outer fold: arrays of shape (n_C, n_gamma, n_inner).
@@ -79,7 +79,7 @@ class Result:
 
 
 @dataclass
-class Problem:
+class NestedRaceData:
     """Rows, folds and scaling of the race; `X` is scaled where all rows are scaled together."""
 
     X: Any
@@ -97,7 +97,7 @@ class Problem:
 
 
 #: From a task, a racer's settings and the problem to the racer's nested cross-validation.
-Prepare = Callable[[Task, SolverSettings, Problem], Callable[[], Result]]
+Prepare = Callable[[Task, SolverSettings, NestedRaceData], Callable[[], NestedResult]]
 
 
 @protocol(
@@ -115,15 +115,15 @@ Prepare = Callable[[Task, SolverSettings, Problem], Callable[[], Result]]
 )
 def nested_race(task: Task) -> Outcome:
     """Run all racers' nested cross-validations in turn for `repeats` rounds."""
-    return run_rounds(task, prepare)
+    return run_rounds(task, prepare_with_sklearn)
 
 
 def run_rounds(task: Task, prepare: Prepare) -> Outcome:
-    """Run the nested cross-validations that `prepare` returns of the racers in turn."""
+    """Run the nested cross-validations of the racers, which `prepare` makes, in turn."""
     problem = _problem(task)
     works = {one["shown"]: prepare(task, one, problem) for one in task.spec["racers"]}
     costs = {name: Costs() for name in works}
-    results: dict[str, Result] = {}
+    results: dict[str, NestedResult] = {}
 
     def run(name: str) -> None:
         results[name] = costs[name].time(works[name])
@@ -140,7 +140,7 @@ def run_rounds(task: Task, prepare: Prepare) -> Outcome:
     return outcome_of_rounds(task, columns, metrics)
 
 
-def _problem(task: Task) -> Problem:
+def _problem(task: Task) -> NestedRaceData:
     spec = task.spec
     inputs = inputs_of(task)
     _, codes = np.unique(inputs.y, return_inverse=True)
@@ -151,10 +151,12 @@ def _problem(task: Task) -> Problem:
         for fold, (train, _) in enumerate(outer)
     ]
     scaler = spec["scaler"] if spec["scaling"] == "outer-fold" else None
-    return Problem(inputs.whole(), codes, outer, inner, scaler)
+    return NestedRaceData(inputs.whole(), codes, outer, inner, scaler)
 
 
-def prepare(task: Task, settings: SolverSettings, problem: Problem) -> Callable[[], Result]:
+def prepare_with_sklearn(
+    task: Task, settings: SolverSettings, problem: NestedRaceData
+) -> Callable[[], NestedResult]:
     """Return a solver's whole nested cross-validation by scikit-learn, with that loaded."""
     # What a racer imports or compiles on its first call is nobody's training time.
     import sklearn.model_selection
@@ -164,7 +166,7 @@ def prepare(task: Task, settings: SolverSettings, problem: Problem) -> Callable[
     return partial(_by_scikit_learn, task, settings, problem)
 
 
-def _by_scikit_learn(task: Task, settings: SolverSettings, problem: Problem) -> Result:
+def _by_scikit_learn(task: Task, settings: SolverSettings, problem: NestedRaceData) -> NestedResult:
     from sklearn.model_selection import GridSearchCV, cross_validate
     from sklearn.pipeline import make_pipeline
     from sklearn.svm import SVC
@@ -185,7 +187,7 @@ def _by_scikit_learn(task: Task, settings: SolverSettings, problem: Problem) -> 
         prefix + name: sorted({point[name] for point in settings["grid"]})
         for name in settings["grid"][0]
     }
-    result = Result()
+    result = NestedResult()
     for outer, inner in zip(problem.outer, problem.inner, strict=True):
         searched: Any = GridSearchCV(estimator, grid, cv=inner)
         if problem.scaler is not None:

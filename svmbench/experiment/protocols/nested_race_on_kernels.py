@@ -15,11 +15,11 @@ from svmbench.experiment.protocols.kernel_search import (
     SearchRows,
     make_folds,
     score_gamma,
-    search,
+    search_on_kernels,
     takes_part,
-    warm_up,
+    warm_up_search,
 )
-from svmbench.experiment.protocols.nested_race import Problem, Result
+from svmbench.experiment.protocols.nested_race import NestedRaceData, NestedResult
 from svmbench.experiment.protocols.task import Outcome, Task
 from svmbench.experiment.settings.cells import SolverSettings, while_searching
 
@@ -30,22 +30,26 @@ TIES = "first"
 @variant("nested-race", "kernel")
 def nested_race_on_kernels(task: Task) -> Outcome:
     """Run all racers' nested cross-validations in turn, some of them on kernel matrices."""
-    return nested_race.run_rounds(task, prepare)
+    return nested_race.run_rounds(task, prepare_on_kernels)
 
 
-def prepare(task: Task, settings: SolverSettings, problem: Problem) -> Callable[[], Result]:
+def prepare_on_kernels(
+    task: Task, settings: SolverSettings, problem: NestedRaceData
+) -> Callable[[], NestedResult]:
     """Return a solver's whole nested cross-validation, with all that it calls loaded."""
     from svmbench.baselines.catalogue import solver_class
 
     if takes_part(solver_class(settings["name"]), settings["params"], settings["grid"]):
         # What a racer compiles on its first call is nobody's training time.
-        warm_up(partial(task.build_alone, settings))
+        warm_up_search(partial(task.build_alone, settings))
         return partial(_on_shared_kernels, task, settings, problem)
-    return nested_race.prepare(task, settings, problem)
+    return nested_race.prepare_with_sklearn(task, settings, problem)
 
 
-def _on_shared_kernels(task: Task, settings: SolverSettings, problem: Problem) -> Result:
-    result = Result()
+def _on_shared_kernels(
+    task: Task, settings: SolverSettings, problem: NestedRaceData
+) -> NestedResult:
+    result = NestedResult()
     everywhere = squared_distances(problem.X) if problem.scaler is None else None
     build_searching = partial(task.build_alone, while_searching(settings))
     for (train, test), inner in zip(problem.outer, problem.inner, strict=True):
@@ -53,7 +57,7 @@ def _on_shared_kernels(task: Task, settings: SolverSettings, problem: Problem) -
         if distances is None:
             distances = squared_distances(folds.scale(problem.X, str(problem.scaler), train))
         ground = SearchRows(distances, train, problem.codes[train], problem.n_classes, inner)
-        found = search(ground, build_searching, settings["grid"], ties=TIES)
+        found = search_on_kernels(ground, build_searching, settings["grid"], ties=TIES)
         result.scores.append(found.accuracy_pct)
         result.chosen.append(found.best)
         result.unconverged += int(found.metrics["unconverged_fits"])

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from svmbench.experiment.measuring import measure
-from svmbench.experiment.protocols.task import Inputs, Outcome, Task
+from svmbench.experiment.protocols.task import CellInputs, Outcome, Task
 from svmbench.schema.scores import contract as scores
 
 #: What `outcome_of` reports of every fitted model, and `sizes` and `test` of the rows.
@@ -20,7 +20,7 @@ FITTED = (
 TESTED = (*FITTED, "n_test", "predict_time_s", "predict_cpu_time_s")
 
 
-class Step(NamedTuple):
+class PathStep(NamedTuple):
     """One model of a path.
 
     Attributes
@@ -158,7 +158,7 @@ def over_folds(
     return outcome
 
 
-def sizes(inputs: Inputs | None, n_train: int, n_test: int) -> dict[str, float]:
+def sizes(inputs: CellInputs | None, n_train: int, n_test: int) -> dict[str, float]:
     """Return the metrics that say how many rows there were, and what scaling took.
 
     Without `inputs`, nothing was scaled.

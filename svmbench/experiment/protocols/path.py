@@ -59,10 +59,10 @@ class Path(TrainingBlock):
 )
 def path(task: Task) -> Outcome:
     """Train at every value of the grid in turn; score each model on rows that it has not seen."""
-    return follow(task, _Arrays(task))
+    return follow_path(task, _Arrays(task))
 
 
-def follow(task: Task, ground: Any) -> Outcome:
+def follow_path(task: Task, ground: Any) -> Outcome:
     """Train and score along the path on rows in memory, or in blocks."""
     (over,) = task.spec["grid"][0]
     values = [point[over] for point in task.spec["grid"]]
@@ -116,13 +116,13 @@ class _Arrays:
         self.X, self.y = folds.take(self.inputs.X, self.kept), self.inputs.y[self.kept]
         self.sizes = outcomes.sizes(self.inputs, len(self.y), len(self.y_test))
 
-    def steps(self, over: str, values: list[Any]) -> Iterator[outcomes.Step]:
+    def steps(self, over: str, values: list[Any]) -> Iterator[outcomes.PathStep]:
         """Yield each model with its scores."""
         for model, wall, cpu, counters in _solutions(self.task, self.X, self.y, over, values):
             metrics, undefined, _ = outcomes.test(
                 self.task, model, self.X, self.y, self.X_test, self.y_test
             )
-            yield outcomes.Step(model, wall, cpu, counters, (metrics, undefined))
+            yield outcomes.PathStep(model, wall, cpu, counters, (metrics, undefined))
 
 
 def _solutions(

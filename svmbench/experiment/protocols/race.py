@@ -158,7 +158,7 @@ class _Racer:
         *("objective", "excess_objective", "objective_difference"),
     ),
 )
-def race(task: Task) -> Outcome:
+def run_race(task: Task) -> Outcome:
     """Run all racers in turn for `repeats` rounds; report ratios, costs and objectives."""
     spec, inputs = task.spec, inputs_of(task)
     X, y = inputs.whole(), inputs.y

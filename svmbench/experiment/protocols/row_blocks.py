@@ -21,7 +21,7 @@ from svmbench.schema.scores import contract as scores
 
 
 @dataclass(frozen=True)
-class Rows:
+class BlockRows:
     """Rows that can be gone over again, each with its label and its fold.
 
     Attributes
@@ -128,7 +128,7 @@ class Rows:
         return self.y[self.group == fold]
 
 
-def open_rows(spec: NodeSpec) -> tuple[Rows, Rows | None]:
+def open_rows(spec: NodeSpec) -> tuple[BlockRows, BlockRows | None]:
     """Open a cell's data set; return its rows, all of fold 0, and those of its test part.
 
     A file is gone over once for its labels.
@@ -136,9 +136,9 @@ def open_rows(spec: NodeSpec) -> tuple[Rows, Rows | None]:
     source, chosen = open_dataset(spec), spec["dataset"]
     dense = spec.get("inputs") == "dense"
 
-    def whole(blocks: Any, y: np.ndarray) -> Rows:
+    def whole(blocks: Any, y: np.ndarray) -> BlockRows:
         group = np.zeros(len(y), dtype=np.int32)
-        return Rows(chosen["name"], blocks, y, source.X.shape[1], group, dense)
+        return BlockRows(chosen["name"], blocks, y, source.X.shape[1], group, dense)
 
     y = np.asarray(source.y)
     if chosen["file"]:

@@ -9,13 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from svmbench.core.contract.base import BY_GAP, UNFINISHED
+from svmbench.core.contract.base import BY_GAP, UNFINISHED, Splits
 from svmbench.experiment.measuring import measure
 from svmbench.experiment.protocols import folds
 from svmbench.experiment.protocols.task import Task
 from svmbench.schema.scores import contract as scores
-
-Splits = list[tuple[np.ndarray, np.ndarray]]
 
 
 @dataclass
@@ -153,7 +151,7 @@ def _shared_search(task: Task, ground: Ground) -> tuple[dict[str, Any], dict[str
     (over,) = points[0]
     cpu, estimator = time.process_time(), task.build()
     data, wall = estimator.prepare(ground.X, ground.y), time.perf_counter()
-    tally = Tally(task, len(ground.splits))
+    tally = GridScores(task, len(ground.splits))
     path = estimator.path(data, None, over, [point[over] for point in points], ground.splits)
     for f, (train, test) in enumerate(ground.splits):
         solved = list(islice(path, len(points)))
@@ -171,7 +169,7 @@ def _shared_search(task: Task, ground: Ground) -> tuple[dict[str, Any], dict[str
     }
 
 
-class Tally:
+class GridScores:
     """The scores of a grid's points on each split, as a search finds and streams them.
 
     Parameters

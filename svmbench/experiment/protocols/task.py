@@ -12,7 +12,7 @@ import numpy as np
 from pydantic import Field
 
 from svmbench.experiment.protocols import folds
-from svmbench.experiment.protocols.declare import REGISTRY
+from svmbench.experiment.protocols.declare import PROTOCOLS
 from svmbench.experiment.protocols.folds import ALL_ROWS, UNSCALED, Scaled
 from svmbench.experiment.settings.cells import (
     CellSpec,
@@ -27,7 +27,7 @@ from svmbench.schema.record import Outcome
 __all__ = [
     "NORMAL",
     "SCALINGS",
-    "Inputs",
+    "CellInputs",
     "Outcome",
     "Share",
     "Task",
@@ -137,7 +137,7 @@ class Task:
 
 
 @dataclass
-class Inputs:
+class CellInputs:
     """The rows of a cell: inputs scaled as the block says, and their labels.
 
     `distances` are the squared distances of all rows with the CPU seconds that they took, where
@@ -177,7 +177,7 @@ def open_chosen(wanted: DatasetChoice) -> Any:
     return data.as_novelty(source, **wanted["novelty"])
 
 
-def make_inputs(spec: NodeSpec) -> Inputs:
+def make_inputs(spec: NodeSpec) -> CellInputs:
     """Compute the inputs of a cell (or of the node that several cells share) from the data set."""
     source = open_dataset(spec)
     y = np.asarray(source.y)
@@ -191,7 +191,7 @@ def make_inputs(spec: NodeSpec) -> Inputs:
         X_test = None if X_test is None else X_test[:, columns]
     y = y[rows]
     start = time.perf_counter()
-    scaled = REGISTRY[spec["protocol"]].scalings[spec["scaling"]]
+    scaled = PROTOCOLS[spec["protocol"]].scalings[spec["scaling"]]
     if scaled.before:
         fitted_on = scaled.rows(spec, y)
         if spec.get("task") == "one-class" and spec["scaling"] != "all-rows":
@@ -203,10 +203,10 @@ def make_inputs(spec: NodeSpec) -> Inputs:
         if X_test is not None:
             X_test = scaler.transform(folds.take(X_test, np.arange(X_test.shape[0])))
     seconds = time.perf_counter() - start
-    return Inputs(X=X, y=y, scaling_s=seconds, X_test=X_test, y_test=source.y_test)
+    return CellInputs(X=X, y=y, scaling_s=seconds, X_test=X_test, y_test=source.y_test)
 
 
-def inputs_of(task: Task) -> Inputs:
+def inputs_of(task: Task) -> CellInputs:
     """Return a cell's inputs: mapped if they are shared, else computed here."""
     if task.shared is None or not (task.shared / "meta.json").exists():
         return make_inputs(task.spec)
@@ -217,7 +217,7 @@ def inputs_of(task: Task) -> Inputs:
     X, seconds = folds.open_arrays(task.shared)
     test = task.shared.with_name(task.shared.name + "-test")
     X_test = folds.open_arrays(test)[0] if test.exists() else None
-    return Inputs(
+    return CellInputs(
         X=X,
         y=y[rows],
         scaling_s=seconds,
@@ -248,7 +248,7 @@ SCALINGS = {
 }
 
 
-def testing_part(task: Task, inputs: Inputs) -> tuple[np.ndarray, Any, np.ndarray]:
+def testing_part(task: Task, inputs: CellInputs) -> tuple[np.ndarray, Any, np.ndarray]:
     """Return the rows that are kept for training, and the inputs and labels of the test."""
     if inputs.X_test is not None and inputs.y_test is not None:
         X_test = folds.take(inputs.X_test, np.arange(len(inputs.y_test)))

@@ -43,7 +43,7 @@ class Job:
 
 
 @dataclass
-class Outcome:
+class ConfigOutcome:
     """The outcome of a config.
 
     Attributes
@@ -117,7 +117,7 @@ class Batch:
         hooks: Hooks,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.outcomes = [Outcome(job) for job in jobs]
+        self.outcomes = [ConfigOutcome(job) for job in jobs]
         self.hooks, self.clock = hooks, clock
         self.started = clock()
         self.end = self.started + budget_s
@@ -125,7 +125,7 @@ class Batch:
         self._run_plans: dict[int, RunPlan] = {}
         self._spent: dict[int, float] = {}
 
-    def run(self) -> list[Outcome]:
+    def run(self) -> list[ConfigOutcome]:
         """Run everything, as far as the budget reaches; return what became of each config."""
         left = list(range(len(self.outcomes)))
         while left:

@@ -26,12 +26,12 @@ from svmbench.base.escape import line
 from svmbench.experiment.measuring import environment
 from svmbench.experiment.plan.planner import code_of, kinds_of
 from svmbench.experiment.run import processes, remote
-from svmbench.experiment.run.loop import POLL_S, Run, now, solvers_of
+from svmbench.experiment.run.loop import STREAM_POLL_S, RunLoop, solvers_of, utc_timestamp
 from svmbench.experiment.run.records import ARTIFACTS
 from svmbench.experiment.run.scheduler import connected, result_of
 from svmbench.experiment.run.worker import AGAIN
 from svmbench.experiment.settings.cells import Cell, SharedArrays
-from svmbench.schema.record import Answer
+from svmbench.schema.record import Reply
 
 #: How often it is asked which workers there are, in seconds.
 LOOK_S = 1.0
@@ -44,7 +44,7 @@ class SchedulerGoneError(SvmbenchError):
 
 
 @dataclass(eq=False)
-class Place:
+class ClusterWorker:
     """A Dask worker that may run cells.
 
     Attributes
@@ -75,7 +75,7 @@ class Place:
 class RemoteWork:
     """A cell at a place; `answer` says how it ended, once `is_over`."""
 
-    place: Place
+    place: ClusterWorker
     future: Any
     _heard: dict[str, Any] | None = None
 
@@ -91,7 +91,7 @@ class RemoteWork:
             self._heard = _told(self.future)
         return self._heard
 
-    def answer(self, timeout_s: float) -> Answer:
+    def answer(self, timeout_s: float) -> Reply:
         """Return the cell's answer; if the worker went away, that the cell is to be run again.
 
         Raises
@@ -114,7 +114,7 @@ class RemoteWork:
         answer = heard.get("answer")
         if not isinstance(answer, dict) or not isinstance(answer.get("status"), str):
             return {"status": AGAIN, "reason": "its Dask worker gave an answer that is none"}
-        return cast(Answer, answer)
+        return cast(Reply, answer)
 
     def stop(self) -> None:
         """Have it ended; whoever waits for it beside the worker sees to that."""
@@ -128,7 +128,7 @@ class RemoteWork:
         """Do nothing."""
 
 
-class ClusterRun(Run):
+class ClusterRun(RunLoop):
     """A run on a cluster; see the module."""
 
     client: Any
@@ -137,7 +137,7 @@ class ClusterRun(Run):
     def __init__(self, *what: Any) -> None:
         super().__init__(*what)
         self.name = f"svmbench-{uuid.uuid4().hex[:12]}"
-        self.places: dict[str, Place] = {}
+        self.places: dict[str, ClusterWorker] = {}
         self.news: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self.streamed: queue.SimpleQueue[tuple[str, str]] = queue.SimpleQueue()
         self.timed = timed_blocks(self.plan.config)
@@ -173,7 +173,7 @@ class ClusterRun(Run):
                 with contextlib.suppress(Exception):  # workers and scheduler may be gone
                     if client.status == "running":
                         here = [*self.places]
-                        client.run(remote.end, self.name, workers=here, on_error="ignore")
+                        client.run(remote.end_run, self.name, workers=here, on_error="ignore")
 
     def _on_event(self, event: Any) -> None:
         said = event[1]
@@ -200,9 +200,9 @@ class ClusterRun(Run):
             cell = next((each for each in self.waiting if self._may_run(place, each)), None)
             if cell is not None:
                 self.waiting.remove(cell)
-                self.running[self._send(cell, place)] = (cell, now())
+                self.running[self._send(cell, place)] = (cell, utc_timestamp())
 
-    def _may_run(self, place: Place, cell: Cell) -> bool:
+    def _may_run(self, place: ClusterWorker, cell: Cell) -> bool:
         """Return True if a cell may run at a place: times need workers of one kind."""
         if cell.shown["block"] not in self.timed:
             return True
@@ -219,7 +219,7 @@ class ClusterRun(Run):
             self.kind = kinds[0]
         return place.kind == self.kind
 
-    def _send(self, cell: Cell, place: Place) -> RemoteWork:
+    def _send(self, cell: Cell, place: ClusterWorker) -> RemoteWork:
         self.listener.started(cell)
         spec = dict(cell.spec)
         if cell.spec["dataset"]["file"]:
@@ -233,7 +233,7 @@ class ClusterRun(Run):
             "timeout_s": self.options.timeout_s,
             "mirror": os.environ.get("SVMBENCH_MIRROR"),
         }
-        return RemoteWork(place, self._submit(remote.run, place.address, self.setup, asked))
+        return RemoteWork(place, self._submit(remote.run_beside, place.address, self.setup, asked))
 
     def _submit(self, function: Any, address: str, *args: Any) -> Any:
         future = self.client.submit(
@@ -250,7 +250,7 @@ class ClusterRun(Run):
     def _wait(self, absence: processes.Absence) -> list[Any]:
         """Wait a moment, or until a place has something to say; return the works that are over."""
         with contextlib.suppress(queue.Empty):
-            self.news.get(timeout=POLL_S)
+            self.news.get(timeout=STREAM_POLL_S)
             while True:
                 self.news.get_nowait()
         self._require_scheduler()
@@ -263,7 +263,7 @@ class ClusterRun(Run):
             here = self._addresses()
             for address in here - {*self.places}:
                 greeting = self._submit(remote.greet, address, self.setup)
-                self.places[address] = Place(address, greeting)
+                self.places[address] = ClusterWorker(address, greeting)
             for address, place in self.places.items():
                 place.is_gone = address not in here
             self.places = {a: place for a, place in self.places.items() if not place.is_gone}
@@ -291,7 +291,7 @@ class ClusterRun(Run):
             " safe, and the same command goes on from there"
         )
 
-    def _meet(self, place: Place) -> None:
+    def _meet(self, place: ClusterWorker) -> None:
         """Take what a worker says of itself; leave it alone if it is of other code."""
         facts = _told(place.greeting)
         if "error" in facts:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from svmbench.experiment.run.batch import PER_CONFIG_S
 
 #: Seconds that a cell takes beside what its record says: a process is forked, data are mapped.
-PER_CELL_S = 0.2
+RECHECK_OVERHEAD_S = 0.2
 #: A cell that takes more than this share of the budget is not drawn.
 LARGEST_SHARE = 0.2
 
@@ -140,7 +140,7 @@ class Draw:
         return (gain / self._cost(one)) ** power
 
     def _cost(self, one: Candidate) -> float:
-        return one.seconds + PER_CELL_S + (0.0 if one.run in self._runs else PER_CONFIG_S)
+        return one.seconds + RECHECK_OVERHEAD_S + (0.0 if one.run in self._runs else PER_CONFIG_S)
 
     def _choose(self, one: Candidate) -> None:
         self._left_s -= self._cost(one)

@@ -14,15 +14,15 @@ from dataclasses import dataclass, field
 from types import FrameType
 
 from svmbench.experiment.plan.planner import Plan
-from svmbench.experiment.run.loop import Listener, Options, Run, Silent, handled
+from svmbench.experiment.run.loop import Listener, Options, RunLoop, Silent, handled
 from svmbench.experiment.run.records import RunFolder
 from svmbench.experiment.settings.cells import Cell
 from svmbench.schema.record import FAILED
 
-__all__ = ["RETRY", "Listener", "Options", "Silent", "Summary", "due", "execute"]
+__all__ = ["RETRIED_STATUSES", "Listener", "Options", "RunSummary", "Silent", "due", "execute"]
 
 #: Statuses by what ``--retry`` calls them.
-RETRY: dict[str, set[str]] = {
+RETRIED_STATUSES: dict[str, set[str]] = {
     "none": set(),
     "failed": {*FAILED} - {"timeout"},
     "timeout": {"timeout"},
@@ -31,7 +31,7 @@ RETRY: dict[str, set[str]] = {
 
 
 @dataclass
-class Summary:
+class RunSummary:
     """The end of a run: cells by status, and an interrupted flag."""
 
     counts: dict[str, int] = field(default_factory=dict)
@@ -49,7 +49,7 @@ def execute(
     folder: RunFolder,
     options: Options,
     listener: Listener | None = None,
-) -> Summary:
+) -> RunSummary:
     """Run the cells that have no result yet; return how all of the plan's cells stand.
 
     Parameters
@@ -79,12 +79,12 @@ def execute(
         counts[status] = counts.get(status, 0) + 1
     if not interrupted and not counts.get("not run"):
         shutil.rmtree(folder.scratch / "shared", ignore_errors=True)
-    return Summary(counts=counts, interrupted=interrupted)
+    return RunSummary(counts=counts, interrupted=interrupted)
 
 
-def _kind_of_run(options: Options) -> type[Run]:
+def _kind_of_run(options: Options) -> type[RunLoop]:
     if not options.cluster:
-        return Run
+        return RunLoop
     from svmbench.experiment.run.cluster import ClusterRun
 
     return ClusterRun
@@ -107,9 +107,9 @@ def due(cells: list[Cell], folder: RunFolder, retry: str = "none") -> list[Cell]
     folder : RunFolder
         With the records so far.
     retry : str
-        A key of `RETRY`.
+        A key of `RETRIED_STATUSES`.
     """
-    again = {None, "not run"} | RETRY[retry]
+    again = {None, "not run"} | RETRIED_STATUSES[retry]
     chosen: dict[str, Cell] = {}
     for cell in cells:
         if cell.status == "planned" and _recorded(folder, cell) in again:

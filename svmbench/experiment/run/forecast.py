@@ -13,14 +13,14 @@ from pathlib import Path
 
 from svmbench import data
 from svmbench.base.errors import SvmbenchError
-from svmbench.base.files import is_there
+from svmbench.base.files import exists_in_results
 from svmbench.experiment.plan.planner import Plan
 from svmbench.experiment.run.records import RUNS, records_of
 from svmbench.experiment.settings.cells import Cell
 from svmbench.schema.record import CellRecord, Identity
 
 #: A process of its own, a record on disk and what is left of the preparation, in seconds.
-PER_CELL_S = 0.15
+CELL_OVERHEAD_S = 0.15
 #: Seconds for each value of the inputs that a linear solver reads, over all its passes: a guess to
 #: a factor of ten, for cells of which nothing has been measured yet.
 PER_VALUE_S = 1e-6
@@ -71,7 +71,7 @@ def forecast(
     return lines
 
 
-def expected_seconds(cells: list[Cell], folder: Path, *, jobs: int = 1) -> float:
+def expected_seconds_of(cells: list[Cell], folder: Path, *, jobs: int = 1) -> float:
     """Return the expected seconds of the cells that have no result yet.
 
     Parameters
@@ -90,12 +90,12 @@ def expected_seconds(cells: list[Cell], folder: Path, *, jobs: int = 1) -> float
 
 def _seconds(cells: list[Cell], measured: dict[str, float]) -> float:
     return sum(
-        PER_CELL_S + measured.get(_like(cell.shown), cell.cost * PER_VALUE_S) for cell in cells
+        CELL_OVERHEAD_S + measured.get(_like(cell.shown), cell.cost * PER_VALUE_S) for cell in cells
     )
 
 
 def _records(folder: Path) -> dict[str, CellRecord]:
-    if not is_there(folder / RUNS):
+    if not exists_in_results(folder / RUNS):
         return {}
     return {r["key"]: r for r in records_of(folder) if r["kind"] == "cell"}
 

@@ -25,7 +25,7 @@ from svmbench.experiment.run import processes, worker
 from svmbench.experiment.run.points import Stream
 
 #: How often it looks for points, and for the end of its worker, in seconds.
-POLL_S = 0.25
+HOST_POLL_S = 0.25
 #: So long it waits for the next cell before it ends: nobody needs it any more.
 IDLE_S = 900.0
 
@@ -94,7 +94,7 @@ def _run(asked: dict[str, Any], scratch: Path, said: _Lines, talk: int) -> dict[
     try:
         is_over = False
         while not is_over:
-            is_over = bool(processes.wait_for([work], POLL_S, absence))
+            is_over = bool(processes.wait_for([work], HOST_POLL_S, absence))
             for line in stream.take():
                 streamed.append(line.decode(errors="replace"))
                 _tell(talk, {"point": streamed[-1]})

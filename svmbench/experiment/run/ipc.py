@@ -16,10 +16,10 @@ from typing import Any, cast
 
 import numpy as np
 
-from svmbench.schema.record import Answer
+from svmbench.schema.record import Reply
 
 #: The most bytes that one record may have.
-MOST_BYTES = 16 << 20
+MAX_MESSAGE_BYTES = 16 << 20
 
 _HEAD = struct.Struct("<8sII")
 _SIGN = b"svmbench"
@@ -63,13 +63,13 @@ def _shown(value: Any) -> str:
     return f"an object of type {type(value).__name__}"
 
 
-def encode(result: Answer) -> bytes:
+def encode(result: Reply) -> bytes:
     """Return a result's bytes, or those of one that says why it can't be recorded."""
     try:
         body = json.dumps(plain(result), allow_nan=False).encode()
-        if len(body) > MOST_BYTES:
+        if len(body) > MAX_MESSAGE_BYTES:
             raise BadAnswerError(
-                f"its result has {len(body):,} bytes where a record may have {MOST_BYTES:,}"
+                f"its result has {len(body):,} bytes where a record may have {MAX_MESSAGE_BYTES:,}"
             )
     except (BadAnswerError, UnicodeEncodeError, RecursionError) as error:
         said = "its result is nested too deep" if isinstance(error, RecursionError) else str(error)
@@ -98,7 +98,7 @@ class Inbox:
         self._held = bytearray()
         os.set_blocking(descriptor, False)
 
-    def take(self) -> Answer | None:
+    def take(self) -> Reply | None:
         """Return the result if all of it is there, or None if more may come.
 
         Raises
@@ -126,11 +126,11 @@ class Inbox:
         if held < _HEAD.size:
             return False
         _, length, _ = _HEAD.unpack_from(self._held)
-        if length > MOST_BYTES:
+        if length > MAX_MESSAGE_BYTES:
             raise BadAnswerError("something else than a result was written to the worker's pipe")
         return held >= _HEAD.size + int(length)
 
-    def _decoded(self) -> Answer:
+    def _decoded(self) -> Reply:
         _, length, checksum = _HEAD.unpack_from(self._held)
         body = bytes(self._held[_HEAD.size : _HEAD.size + length])
         if zlib.crc32(body) != checksum:
@@ -141,4 +141,4 @@ class Inbox:
             result = None
         if not isinstance(result, dict) or not isinstance(result.get("status"), str):
             raise BadAnswerError("the worker's result is none")
-        return cast(Answer, result)
+        return cast(Reply, result)

@@ -31,10 +31,10 @@ from svmbench.experiment.run.points import Stream, point_of
 from svmbench.experiment.run.processes import Work
 from svmbench.experiment.run.records import RunFolder
 from svmbench.experiment.settings.cells import Cell, Limits, SharedArrays
-from svmbench.schema.record import Answer, CellRecord
+from svmbench.schema.record import CellRecord, Reply
 
 #: How often the parent looks for streamed points, in seconds.
-POLL_S = 0.25
+STREAM_POLL_S = 0.25
 #: How often a cell is run whose shared arrays are removed under it.
 MOST_TRIES = 3
 
@@ -94,7 +94,7 @@ class Options:
     kind: str = ""
 
 
-class Run:
+class RunLoop:
     """The state of one call of `execute`."""
 
     def __init__(self, plan: Plan, folder: RunFolder, options: Options, listener: Listener) -> None:
@@ -104,7 +104,7 @@ class Run:
         self.listener = listener
         self.limits: Limits = {"memory_gb": options.memory_gb, "threads": plan.config.threads}
         self.points = folder.scratch / "points"
-        self.environment = environment.describe(plan.config.threads)
+        self.environment = environment.environment_facts(plan.config.threads)
         self.streams: dict[str, Stream] = {}
         self.contended: set[str] = set()
         self.running: dict[Work, tuple[Cell, str]] = {}
@@ -188,7 +188,7 @@ class Run:
     def _wait(self, absence: processes.Absence) -> list[Work]:
         """Wait a moment, or until work is over; return what is."""
         works = [*self.running, *self.making]
-        return processes.wait_for(works, POLL_S, absence) if works else []
+        return processes.wait_for(works, STREAM_POLL_S, absence) if works else []
 
     def _start_what_can(self, nodes: dict[str, SharedArrays]) -> None:
         """Start nodes and cells until there are as many as may run at a time."""
@@ -196,7 +196,7 @@ class Run:
             cell = self.waiting[0]
             node = nodes.get(cell.shared.key) if cell.shared else None
             if node is None or self._is_made(node):
-                self.running[self._start(cell, node)] = (cell, now())
+                self.running[self._start(cell, node)] = (cell, utc_timestamp())
                 self.waiting.popleft()
             elif node.key not in self.making.values():
                 self.making[self._start_node(node)] = node.key
@@ -315,7 +315,7 @@ class Run:
             self.options.timeout_s,
         )
 
-    def _record(self, cell: Cell, started: str, result: Answer, measured_on: str) -> None:
+    def _record(self, cell: Cell, started: str, result: Reply, measured_on: str) -> None:
         self._collect_points(cell.key)
         # Before the record: a finished cell is not run again for what lies beside it.
         self.folder.take_artifact(cell.key, self._artifact_file(cell.key))
@@ -397,7 +397,7 @@ class Run:
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
             sessions = []
         load = content.get("load", environment.load_average())
-        content["load"] = [*sessions, {"at": now(), "average": load}]
+        content["load"] = [*sessions, {"at": utc_timestamp(), "average": load}]
         self.folder.write_file(name, json.dumps(content, indent=1) + "\n")
 
 
@@ -420,6 +420,6 @@ def handled(number: signal.Signals, handler: Callable[[int, FrameType | None], N
         signal.signal(number, before)
 
 
-def now() -> str:
+def utc_timestamp() -> str:
     """Return the time as records have it: UTC, to the second."""
     return datetime.now(UTC).isoformat(timespec="seconds")

@@ -8,7 +8,7 @@ import stat
 from pathlib import Path
 
 from svmbench.experiment.run import ipc
-from svmbench.schema.record import SCHEMA, PointRecord, parse_record
+from svmbench.schema.record import RECORD_SCHEMA, PointRecord, parse_record
 
 
 class Stream:
@@ -38,7 +38,7 @@ class Stream:
 def point_of(key: str, line: bytes) -> PointRecord | None:
     """Return the record of a cell's point; None of a line that holds none."""
     try:
-        said = {"schema": SCHEMA, "kind": "point", "key": key, **json.loads(line)}
+        said = {"schema": RECORD_SCHEMA, "kind": "point", "key": key, **json.loads(line)}
         # What a record may hold is checked in one place, for who writes and who reads it.
         point = parse_record(json.dumps(said, allow_nan=False).encode())
     except (ValueError, TypeError, RecursionError):
@@ -55,4 +55,4 @@ def _read_on(path: Path, start: int) -> bytes:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             return b""
         stream.seek(start)
-        return stream.read(4 * ipc.MOST_BYTES)
+        return stream.read(4 * ipc.MAX_MESSAGE_BYTES)

@@ -28,7 +28,7 @@ from svmbench.base.errors import SvmbenchError
 from svmbench.base.parallel_map import ignoring_interrupts
 from svmbench.experiment.measuring import environment, proc
 from svmbench.experiment.run import ipc
-from svmbench.schema.record import Answer
+from svmbench.schema.record import Reply
 
 #: Open files that multiprocessing needs to start a process, those that it closes again among them:
 #: a socket, two pipes and a copy of one end.
@@ -116,7 +116,7 @@ class Work:
             return ServerDiedError("the process that workers are started from died")
         return DiedError(code if code is not None else -signal.SIGKILL)
 
-    def result(self) -> Answer:
+    def result(self) -> Reply:
         """Wait for the function; return its result.
 
         Raises
@@ -127,9 +127,9 @@ class Work:
         outcome = self._outcome[0]
         if isinstance(outcome, Exception):
             raise outcome
-        return cast(Answer, outcome)
+        return cast(Reply, outcome)
 
-    def answer(self, timeout_s: float) -> Answer:
+    def answer(self, timeout_s: float) -> Reply:
         """Return the answer for the record: the result, or the reason for the end.
 
         Parameters
@@ -266,7 +266,7 @@ def describe_worker(threads: int) -> dict[str, Any]:
     Returns
     -------
     dict
-        As of :func:`svmbench.experiment.measuring.environment.describe`.
+        As of :func:`svmbench.experiment.measuring.environment.environment_facts`.
 
     Raises
     ------
@@ -295,7 +295,7 @@ def _describe(threads: int) -> dict[str, Any]:
 
     # A CPU without the instructions of the core type ends the process here.
     np.ones((64, 64)) @ np.ones((64, 64))
-    return {"status": "ok", "facts": environment.describe(threads)}
+    return {"status": "ok", "facts": environment.environment_facts(threads)}
 
 
 @contextmanager
@@ -412,7 +412,7 @@ def _room_for_a_socket() -> Iterator[None]:
 _to_parent = -1
 
 
-def send_result(result: Answer) -> None:
+def send_result(result: Reply) -> None:
     """Send a result from a worker to its parent, who takes the first alone."""
     if _to_parent >= 0:
         ipc.send(_to_parent, ipc.encode(result))

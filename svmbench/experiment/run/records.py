@@ -22,7 +22,7 @@ from filelock import FileLock, Timeout
 from svmbench.base import files
 from svmbench.base.errors import ConfigError, ResultsError
 from svmbench.schema.record import (
-    SCHEMA,
+    RECORD_SCHEMA,
     CellRecord,
     Identity,
     PointRecord,
@@ -126,7 +126,7 @@ class RunFolder:
             if the folder or its file of records was removed, renamed or replaced.
         """
         whole = (
-            {"schema": SCHEMA} | shortened(record) | {"schema": SCHEMA}
+            {"schema": RECORD_SCHEMA} | shortened(record) | {"schema": RECORD_SCHEMA}
         )  # first, and this version's own
         line = (json.dumps(whole, allow_nan=False) + "\n").encode()
         self.check()
@@ -170,7 +170,7 @@ class RunFolder:
             shutil.rmtree(self.scratch / "points", ignore_errors=True)
             return
         number = 1
-        while files.is_there(self.path / f"runs-{number}.jsonl"):
+        while files.exists_in_results(self.path / f"runs-{number}.jsonl"):
             number += 1
         os.close(self._fd)
         (self.path / RUNS).rename(self.path / f"runs-{number}.jsonl")
@@ -222,14 +222,14 @@ class RunFolder:
             )
         for key, found in finished.items():
             # Before the record: a finished cell is not run again for what lies beside it.
-            if files.is_there(kept := artifact_of(source, key)):
+            if files.exists_in_results(kept := artifact_of(source, key)):
                 self._copy(kept, "its plot lacks this cell", ARTIFACTS)
             self.append({**found, **wanted[key]})
         return len(finished)
 
     def _copy(self, file: Path, otherwise: str, folder: str = "") -> None:
         """Copy a file of another folder, unless there is one of its name; or note why not."""
-        if files.is_there(self.path / folder / file.name):
+        if files.exists_in_results(self.path / folder / file.name):
             return
         try:
             content = files.read_bytes(file, within=file.parents[bool(folder)])
@@ -262,7 +262,7 @@ class RunFolder:
         svmbench.base.errors.ResultsError
             If they can't be moved.
         """
-        if not files.is_there(made):
+        if not files.exists_in_results(made):
             return
         target = artifact_of(self.path, key)
         try:

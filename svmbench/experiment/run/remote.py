@@ -21,7 +21,7 @@ from typing import Any
 from svmbench.base.paths import PACKAGE
 
 #: How often a thread that waits looks whether it is still wanted, in seconds.
-POLL_S = 0.25
+REMOTE_POLL_S = 0.25
 #: Of this worker's package, whatever lies in the folder that the worker was started in.
 _MAIN = (
     f"import sys; sys.path.insert(0, {str(PACKAGE.parent)!r});"
@@ -65,7 +65,7 @@ class _Host:
         assert self.process.stdout is not None
         pipe = self.process.stdout.fileno()
         while b"\n" not in self._held:
-            if not select.select([pipe], [], [], POLL_S)[0]:
+            if not select.select([pipe], [], [], REMOTE_POLL_S)[0]:
                 return None
             piece = os.read(pipe, 1 << 20)
             if not piece:
@@ -115,7 +115,7 @@ def greet(setup: dict[str, Any]) -> str:
     return _as_text(_greet, setup)
 
 
-def run(setup: dict[str, Any], asked: dict[str, Any]) -> str:
+def run_beside(setup: dict[str, Any], asked: dict[str, Any]) -> str:
     """Run a cell beside this worker; return its answer.
 
     Parameters
@@ -133,7 +133,7 @@ def run(setup: dict[str, Any], asked: dict[str, Any]) -> str:
     return _as_text(_run, setup, asked)
 
 
-async def end(run_name: str, dask_worker: Any) -> None:
+async def end_run(run_name: str, dask_worker: Any) -> None:
     """End a run's process beside a worker, whatever it does."""
     beside = _beside.get(dask_worker.address)
     if beside is not None and beside.host is not None and beside.host.run == run_name:
@@ -173,7 +173,7 @@ def _turn() -> Iterator[_Beside]:
     from distributed import get_worker
 
     beside = _beside.setdefault(get_worker().address, _Beside())
-    while not beside.one_at_a_time.acquire(timeout=POLL_S):
+    while not beside.one_at_a_time.acquire(timeout=REMOTE_POLL_S):
         if not _is_wanted():
             raise UnwantedError("the task was cancelled while it waited")
     try:

@@ -19,7 +19,7 @@ from svmbench.base.escape import line
 #: What an address begins with that asks for workers on this machine.
 LOCAL = "local:"
 #: So long a scheduler may take to answer, in seconds.
-PATIENCE_S = 20.0
+SCHEDULER_TIMEOUT_S = 20.0
 #: True in the tasks of a client that takes every pickle for None.
 _takes_no_pickles: ContextVar[bool] = ContextVar("takes_no_pickles", default=False)
 
@@ -76,7 +76,7 @@ def connected(address: str) -> Iterator[Any]:
             stack.enter_context(_without_pickles())
         try:
             client = Client(
-                where, timeout=PATIENCE_S, set_as_default=False, deserializers=["msgpack"]
+                where, timeout=SCHEDULER_TIMEOUT_S, set_as_default=False, deserializers=["msgpack"]
             )
         except (OSError, ValueError, TypeError, RuntimeError) as error:
             said = f"no Dask scheduler answers at {address}: {line(error, 200)}"
@@ -96,14 +96,14 @@ def result_of(future: Any) -> Any:
     Raises
     ------
     Exception
-        Whatever Dask raises; if it can't be sent, or does not come within `PATIENCE_S`.
+        Whatever Dask raises; if it can't be sent, or does not come within `SCHEDULER_TIMEOUT_S`.
     """
     client = future.client
 
     async def ask() -> Any:
         return await client.scheduler.gather(keys=[future.key])
 
-    return client.sync(ask, callback_timeout=PATIENCE_S)["data"][future.key]
+    return client.sync(ask, callback_timeout=SCHEDULER_TIMEOUT_S)["data"][future.key]
 
 
 @contextmanager

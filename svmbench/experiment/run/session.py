@@ -12,7 +12,7 @@ from svmbench.base.errors import ConfigError
 from svmbench.experiment.plan.filters import Filters
 from svmbench.experiment.plan.filters import only as choose
 from svmbench.experiment.plan.planner import Plan, prepare_plan
-from svmbench.experiment.run.execute import Listener, Options, Silent, Summary, due, execute
+from svmbench.experiment.run.execute import Listener, Options, RunSummary, Silent, due, execute
 from svmbench.experiment.run.records import RunFolder, check_reusable
 from svmbench.experiment.settings.cells import Cell
 from svmbench.schema.record import CellRecord
@@ -103,7 +103,7 @@ class RunPlan:
 class Finished:
     """The end of a run, and the newest record of each cell by its key."""
 
-    summary: Summary
+    summary: RunSummary
     records: dict[str, CellRecord]
 
 

@@ -33,7 +33,7 @@ from svmbench.data import store
 from svmbench.experiment.measuring import measure, proc
 from svmbench.experiment.run import ipc, processes
 from svmbench.experiment.settings.cells import CellSpec, Limits, NodeSpec
-from svmbench.schema.record import Answer, PointRecord
+from svmbench.schema.record import PointRecord, Reply
 
 #: Exit code of a worker that ends itself; its parent goes by what it was told before.
 EXIT_MEMORY = 77
@@ -52,7 +52,7 @@ NOT_RUN = "not run"
 _LEAST_ROOM_BYTES = 1 << 20
 
 
-def run_node(spec: NodeSpec, folder: str, limits: Limits) -> Answer:
+def run_node(spec: NodeSpec, folder: str, limits: Limits) -> Reply:
     """Make the arrays that several cells share; the folder appears whole or not at all.
 
     What goes wrong becomes the answer's status: the cells then scale for themselves.
@@ -133,7 +133,7 @@ def run_cell(
     done: Mapping[str, PointRecord],
     limits: Limits,
     artifact: str | None = None,
-) -> Answer:
+) -> Reply:
     """Run one cell and return its record's fields; what goes wrong becomes its status.
 
     Parameters
@@ -239,7 +239,7 @@ def _run(
     done: Mapping[str, PointRecord],
     limits: Limits,
     artifact: str | None,
-) -> Answer:
+) -> Reply:
     import threadpoolctl
 
     from svmbench.experiment.protocols import function_of
@@ -247,7 +247,7 @@ def _run(
 
     def emit(point_id: str, values: Mapping[str, Any]) -> None:
         line = json.dumps(ipc.plain({"point": point_id, **values}))
-        if len(line) > ipc.MOST_BYTES:
+        if len(line) > ipc.MAX_MESSAGE_BYTES:
             raise ipc.BadAnswerError(f"the point {point_id} is too large to be recorded")
         with Path(points).open("a", encoding="utf-8") as stream:
             stream.write(line + "\n")

@@ -43,10 +43,10 @@ MOST_REPEATS = 100_000
 MOST_THREADS = 1_024
 
 #: Seconds, or GiB, that a limit may be: three years.
-LARGEST_LIMIT = 1e8
+MAX_RESOURCE_LIMIT = 1e8
 
 #: Parameters that have a range of their own in every solver that has them.
-POSITIVE = ("C", "gamma", "lam", "tol")
+POSITIVE_PARAMETERS = ("C", "gamma", "lam", "tol")
 
 
 class Model(BaseModel):
@@ -134,7 +134,7 @@ def _of_a_key(key: str, said: str) -> PydanticCustomError:
 def _check_positive(name: str, values: list[Any], key: str) -> None:
     for value in values:
         is_rule = name == "gamma" and value in ("scale", "auto")
-        if name not in POSITIVE or value is None or is_rule:
+        if name not in POSITIVE_PARAMETERS or value is None or is_rule:
             continue
         if isinstance(value, bool | str) or not 0 < value < math.inf:
             raise _of_a_key(key, f"{name} must be positive and finite, got {shown(value)}")
@@ -215,7 +215,7 @@ Features = list[Annotated[int, Field(ge=1)]]
 Folds = Annotated[int, Field(ge=2, le=MOST_FOLDS)]
 RunFolds = Annotated[int, Field(ge=0, le=MOST_FOLDS)]
 MaxSamples = Annotated[int, Field(ge=0)]
-Samples = Annotated[int, Field(ge=0, le=MOST_REPEATS)]
+SampleCount = Annotated[int, Field(ge=0, le=MOST_REPEATS)]
 Repeats = Annotated[int, Field(ge=1, le=MOST_REPEATS)]
-Limit = Annotated[float, Field(gt=0, le=LARGEST_LIMIT, allow_inf_nan=False)]
+Limit = Annotated[float, Field(gt=0, le=MAX_RESOURCE_LIMIT, allow_inf_nan=False)]
 Name = Annotated[str, Field(max_length=LONGEST_SPEC_NAME)]

@@ -7,20 +7,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from svmbench.base.errors import ResultsError
-from svmbench.papers.judging.checks import cells_of, check, label, untested
+from svmbench.papers.judging.checks import cells_of, check, part_label, untested
 from svmbench.papers.judging.entries import LINEAR, Claim
 from svmbench.papers.judging.evidence import Evidence, Source
 from svmbench.papers.judging.measures import (
     counted,
+    format_seconds,
     growth,
     is_at_least,
     is_at_most,
     is_inside,
     is_lower,
-    seconds,
     spelt,
     times_between,
-    within,
+    within_limits,
 )
 from svmbench.papers.judging.parts import fastest_parts, growth_parts, within_best
 from svmbench.papers.judging.verdict import Part, size_of
@@ -29,7 +29,7 @@ from svmbench.report.estimates import Estimate, estimates, ratio
 from svmbench.report.statistics import crossing
 
 #: The block of Table II that does what the paper did, and its four solvers.
-AS_PRINTED = "cv"
+_PRINTED_BLOCK = "cv"
 FOUR = ("alsvm", "falsvm", "liblinear-l1", "pegasos")
 
 
@@ -40,8 +40,8 @@ def falsvm_fastest(claim: Claim, kept: Evidence) -> list[Part]:
         part
         for source in kept.of(claim.configs[0])
         for part in (
-            *fastest_parts(claim, source, [AS_PRINTED], "falsvm", FOUR),
-            *untested(claim, source, [AS_PRINTED], "falsvm"),
+            *fastest_parts(claim, source, [_PRINTED_BLOCK], "falsvm", FOUR),
+            *untested(claim, source, [_PRINTED_BLOCK], "falsvm"),
         )
     ]
 
@@ -54,10 +54,10 @@ def alsvm_faster(claim: Claim, kept: Evidence) -> list[Part]:
         for rival in ("liblinear-l1", "pegasos"):
             parts += [
                 replace(part, what=f"{part.what} beside {rival}")
-                for part in fastest_parts(claim, source, [AS_PRINTED], "alsvm", [rival])
+                for part in fastest_parts(claim, source, [_PRINTED_BLOCK], "alsvm", [rival])
                 if part.cells and part.cells[0].dataset != "w8a"
             ]
-        parts += untested(claim, source, [AS_PRINTED], "alsvm")
+        parts += untested(claim, source, [_PRINTED_BLOCK], "alsvm")
     return parts
 
 
@@ -68,9 +68,9 @@ def accuracies(claim: Claim, kept: Evidence) -> list[Part]:
         part
         for source in kept.of(claim.configs[0])
         for part in (
-            *within_best(claim, source, [AS_PRINTED], "alsvm", FOUR),
-            *within_best(claim, source, [AS_PRINTED], "falsvm", FOUR),
-            *untested(claim, source, [AS_PRINTED], "falsvm"),
+            *within_best(claim, source, [_PRINTED_BLOCK], "alsvm", FOUR),
+            *within_best(claim, source, [_PRINTED_BLOCK], "falsvm", FOUR),
+            *untested(claim, source, [_PRINTED_BLOCK], "falsvm"),
         )
     ]
 
@@ -104,7 +104,7 @@ def _spark_parts(claim: Claim, kept: Evidence) -> list[Part]:
     law = growth((n, took - fixed) for n, took in sizes)
     said = (
         f"{spelt(law)}, {sizes[0][0]:,.0f} to {sizes[-1][0]:,.0f} rows, of CPU time above that of a"
-        f" pass over {few:,.0f} rows ({seconds(fixed)}; spark_growth.csv)"
+        f" pass over {few:,.0f} rows ({format_seconds(fixed)}; spark_growth.csv)"
     )
     window = claim.limits["linear_low"], claim.limits["linear_high"]
     what = "alsvm-spark on rows that executors make"
@@ -126,8 +126,8 @@ def falsvm_tens_of_times(claim: Claim, kept: Evidence) -> list[Part]:
             found = ratio(solvers["alsvm"], solvers["falsvm"], metric)
             parts.append(
                 Part(
-                    label(source, dataset),
-                    within(found, least=claim.limits["ratio"]),
+                    part_label(source, dataset),
+                    within_limits(found, least=claim.limits["ratio"]),
                     f"{times_between(found)} at {size:,.0f} rows",
                     claim.printed,
                     cells_of(solvers["alsvm"], solvers["falsvm"]),
@@ -181,8 +181,8 @@ def _crossings(claim: Claim, source: Source, block: str) -> list[Part]:
             said += f"{place.high:,.0f}" if math.isfinite(place.high) else "beyond"
         parts.append(
             Part(
-                label(source, f"{block}, {dataset}"),
-                within(place, claim.limits["low"], claim.limits["high"]),
+                part_label(source, f"{block}, {dataset}"),
+                within_limits(place, claim.limits["low"], claim.limits["high"]),
                 said,
                 claim.printed,
                 cells_of(*(one for curve in both.values() for _, one in curve)),
@@ -275,7 +275,7 @@ def slower_growth_with_dimension(claim: Claim, kept: Evidence) -> list[Part]:
                 cells = cells_of(*(one[x] for x in common for one in (slow, fast)))
                 said = f"the ratio of times grows by {spelt(law)}"
                 said += f", d {common[0]:.0f} to {common[-1]:.0f}"
-                what = label(source, f"{block}, {dataset}")
+                what = part_label(source, f"{block}, {dataset}")
                 stand_in = dataset in claim.stand_ins
                 parts.append(Part(what, is_at_least(law, 0.0), said, "", cells, stand_in=stand_in))
             parts += untested(claim, source, [block], "falsvm")

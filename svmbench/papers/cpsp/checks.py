@@ -7,7 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import NormalDist
 
-from svmbench.papers.judging.checks import cells_of, check, held_back, label, unfinished, untested
+from svmbench.papers.judging.checks import (
+    cells_of,
+    check,
+    held_back,
+    part_label,
+    unfinished,
+    untested,
+)
 from svmbench.papers.judging.entries import LINEAR, Claim
 from svmbench.papers.judging.evidence import Evidence, Source
 from svmbench.papers.judging.measures import (
@@ -15,16 +22,16 @@ from svmbench.papers.judging.measures import (
     all_of,
     counted,
     figure,
+    format_ratio,
+    format_signed,
     growth,
     is_above,
     is_inside,
     is_most,
     is_within,
-    signed,
     spelt,
-    times,
     times_between,
-    within,
+    within_limits,
 )
 from svmbench.papers.judging.parts import growth_parts
 from svmbench.papers.judging.verdict import Part
@@ -47,31 +54,32 @@ def accurate(claim: Claim, kept: Evidence) -> list[Part]:
     """Ask whether as accurate as the exact machine, and more than the others at the same size."""
     metric, parts = claim.metrics[0], []
     for source in kept.of(claim.configs[0]):
-        leads: dict[str, list[Lead]] = {name: [] for name in GREEDY}
+        leads: dict[str, list[_AccuracyLead]] = {name: [] for name in GREEDY}
         for (dataset, _), solvers in estimates(source.block("table1"), metric).items():
             if "cpsp" not in solvers:
                 continue
             own, stand_in = solvers["cpsp"], dataset in claim.stand_ins
             if "exact" in solvers:
                 behind = difference(solvers["exact"], own, metric)
-                said = f"{figure(metric, own.value)} %, {signed(-behind.value)} to the exact one"
+                lead = format_signed(-behind.value)
+                said = f"{figure(metric, own.value)} %, {lead} to the exact one"
                 holds = is_within(behind, claim.limits["points"])
                 cells = cells_of(own, solvers["exact"])
-                what = label(source, f"{dataset}, beside the exact")
+                what = part_label(source, f"{dataset}, beside the exact")
                 parts.append(Part(what, holds, said, "", cells, stand_in=stand_in))
             if dataset != ALL_DO_WELL:
                 parts += _beside_sampled(claim, source, dataset, solvers)
             for name in GREEDY:
                 if name in solvers and not stand_in:
                     ahead = difference(own, solvers[name], metric)
-                    leads[name].append(Lead(dataset, ahead, (own, solvers[name])))
+                    leads[name].append(_AccuracyLead(dataset, ahead, (own, solvers[name])))
         parts += [_on_most(source, name, found) for name, found in leads.items() if found]
         parts += untested(claim, source, ["table1"], "cpsp")
     return parts
 
 
 @dataclass(frozen=True)
-class Lead:
+class _AccuracyLead:
     """How far CPSP is ahead of another method on one data set, and what that is from."""
 
     dataset: str
@@ -90,29 +98,29 @@ def _beside_sampled(
     ahead = difference(solvers["cpsp"], others[best], claim.metrics[0])
     missing = unfinished(source, ["table1"], dataset, SAMPLED)
     holds, lacking = held_back(is_above(ahead), missing)
-    said = f"{signed(ahead.value)} to the better of Nyström and ICF, {best}{lacking}"
+    said = f"{format_signed(ahead.value)} to the better of Nyström and ICF, {best}{lacking}"
     cells = cells_of(solvers["cpsp"], *others.values())
-    what = label(source, f"{dataset}, beside Nyström and ICF")
+    what = part_label(source, f"{dataset}, beside Nyström and ICF")
     return [Part(what, holds, said, "", cells, stand_in=dataset in claim.stand_ins)]
 
 
-def _on_most(source: Source, name: str, leads: list[Lead]) -> Part:
+def _on_most(source: Source, name: str, leads: list[_AccuracyLead]) -> Part:
     """Return whether it is above a method on more than half of the paper's sets."""
     answers = [is_above(one.ahead) for one in leads]
     sure = [answer.holds for answer in answers]
-    said = ", ".join(f"{signed(one.ahead.value)} on {one.dataset}" for one in leads)
+    said = ", ".join(f"{format_signed(one.ahead.value)} on {one.dataset}" for one in leads)
     said += f": ahead on {sure.count(True)}, behind on {sure.count(False)} of {N_SETS} sets"
-    what = label(source, f"most sets, beside {name}")
+    what = part_label(source, f"most sets, beside {name}")
     cells = cells_of(*(one for lead in leads for one in lead.both))
     return Part(what, is_most(answers, N_SETS), said, "", cells)
 
 
-Curves = dict[str, dict[str, dict[float, Estimate]]]
+_TradeOffs = dict[str, dict[str, dict[float, Estimate]]]
 
 
-def _curves(source: Source, block: str, metric: str) -> Curves:
+def _curves(source: Source, block: str, metric: str) -> _TradeOffs:
     """Return a metric by data set, solver and number of basis vectors."""
-    found: Curves = {}
+    found: _TradeOffs = {}
     for (dataset, swept), solvers in estimates(source.block(block), metric).items():
         k = dict(swept).get(BASIS)
         if isinstance(k, int | float):
@@ -146,10 +154,11 @@ def dominates(claim: Claim, kept: Evidence) -> list[Part]:
                 ahead = [_widened(difference(*pair, metric), len(common)) for pair in pairs]
                 holds = _nowhere_below(ahead)
                 least = min(range(len(common)), key=lambda place: ahead[place].value)
-                said = f"{signed(ahead[least].value)} points at k = {common[least]:g} at worst, "
-                said += f"{signed(_area(common, pairs))} on average over k = "
-                said += f"{common[0]:g} to {common[-1]:g}"
-                what = label(source, f"{dataset}, beside {rival}")
+                worst = format_signed(ahead[least].value)
+                said = f"{worst} points at k = {common[least]:g} at worst, "
+                said += f"{format_signed(_area(common, pairs))} on average over "
+                said += f"k = {common[0]:g} to {common[-1]:g}"
+                what = part_label(source, f"{dataset}, beside {rival}")
                 cells = cells_of(*(one for pair in pairs for one in pair))
                 parts.append(Part(what, holds, said, "", cells, stand_in=stand_in))
         parts += untested(claim, source, ["fig1"], "cpsp", *RIVALS)
@@ -168,7 +177,7 @@ def _widened(one: Interval, number: int) -> Interval:
 
 def _nowhere_below(ahead: Sequence[Interval]) -> Answer:
     """Return whether no difference is below 0; open where an interval crosses it."""
-    return all_of(within(one, least=0.0) for one in ahead)
+    return all_of(within_limits(one, least=0.0) for one in ahead)
 
 
 def _area(sizes: list[float], pairs: list[tuple[Estimate, Estimate]]) -> float:
@@ -202,11 +211,11 @@ def nearest_objective(claim: Claim, kept: Evidence) -> list[Part]:
             said = f"the least at {least} of {len(sizes)} values of k, at worst "
             said += f"{100 * (ratios[worst] - 1):+.2g} % of the best other (k = {worst:g})"
             cells = cells_of(*own.values(), *(e for one in others.values() for e in one.values()))
-            what, stand_in = label(source, dataset), dataset in claim.stand_ins
+            what, stand_in = part_label(source, dataset), dataset in claim.stand_ins
             # Each solver stopped within the limit of its least objective, relatively.
             same = claim.limits["same"]
             holds = all_of(
-                within(Interval(ratio, ratio - same, ratio + same), most=1.0 + same)
+                within_limits(Interval(ratio, ratio - same, ratio + same), most=1.0 + same)
                 for ratio in ratios.values()
             )
             parts.append(
@@ -237,7 +246,9 @@ def fewest_vectors(claim: Claim, kept: Evidence) -> list[Part]:
             }
             cells = (*cells_of(exact[dataset]["exact"]),
                      *cells_of(*(one for c in solvers.values() for one in c.values())))  # fmt: skip
-            parts += _reached(claim, label(source, dataset), reached, costs.get(dataset, {}), cells)
+            parts += _reached(
+                claim, part_label(source, dataset), reached, costs.get(dataset, {}), cells
+            )
     return [
         part if part.cells[0].dataset not in claim.stand_ins else _as_stand_in(part)
         for part in parts
@@ -275,7 +286,7 @@ def _reached(
         for name, k in reached.items()
     )
     own, others = reached["cpsp"], {name: k for name, k in reached.items() if name != "cpsp"}
-    holds = all_of(within(_minus(own, other), most=0.0) for other in others.values())
+    holds = all_of(within_limits(_minus(own, other), most=0.0) for other in others.values())
     parts = [Part(f"{what}, vectors", holds, f"k that reaches it: {named}", "", cells)]
     spent = {
         name: found
@@ -286,7 +297,7 @@ def _reached(
         fastest = min((name for name in spent if name != "cpsp"), key=lambda n: spent[n].value)
         most = claim.limits["among"]
         slower = {name: quotient(spent["cpsp"], one) for name, one in spent.items()}
-        holds = all_of(within(slower[name], most=most) for name in spent if name != "cpsp")
+        holds = all_of(within_limits(slower[name], most=most) for name in spent if name != "cpsp")
         said = f"{times_between(slower[fastest])} the time of {fastest}"
         parts.append(Part(f"{what}, time", holds, said, "", cells))
     return parts
@@ -330,7 +341,7 @@ def growth_of_time(claim: Claim, kept: Evidence) -> list[Part]:
             said = f"{spelt(law)}, k {points[0][0]:g} to {points[-1][0]:g}"
             parts.append(
                 Part(
-                    label(source, f"{dataset}, in k"),
+                    part_label(source, f"{dataset}, in k"),
                     holds,
                     said,
                     claim.printed,
@@ -354,7 +365,7 @@ def few_active(claim: Claim, kept: Evidence) -> list[Part]:
                 largest[dataset] = one
         parts += [
             Part(
-                label(source, f"{dataset}, most"),
+                part_label(source, f"{dataset}, most"),
                 counted(one.value, most=claim.limits["most"]),
                 f"{one.value:g} active constraints at most",
                 claim.printed,
@@ -391,11 +402,11 @@ def as_good_as_linear(claim: Claim, kept: Evidence) -> list[Part]:
                 _widened(difference(curve[k], linear[dataset], metric), len(sizes)) for k in sizes
             ]
             least = min(range(len(sizes)), key=lambda place: ahead[place].value)
-            said = f"{signed(ahead[least].value)} points to the linear machine at "
+            said = f"{format_signed(ahead[least].value)} points to the linear machine at "
             said += f"k = {sizes[least]:g} at worst, of k = {sizes[0]:g} to {sizes[-1]:g}"
             holds = _nowhere_below(ahead)
             cells = cells_of(linear[dataset], *(curve[k] for k in sizes))
-            what, stand_in = label(source, dataset), dataset in claim.stand_ins
+            what, stand_in = part_label(source, dataset), dataset in claim.stand_ins
             parts.append(Part(what, holds, said, "", cells, stand_in=stand_in))
     return parts
 
@@ -411,7 +422,7 @@ def rbf_above_linear(claim: Claim, kept: Evidence) -> list[Part]:
             ahead = difference(solvers["exact"], solvers[LINEAR_MACHINE], metric)
             said = f"{figure(metric, solvers['exact'].value)} %, {ahead.spelt()} to the linear one"
             cells = cells_of(solvers["exact"], solvers[LINEAR_MACHINE])
-            what, stand_in = label(source, dataset), dataset in claim.stand_ins
+            what, stand_in = part_label(source, dataset), dataset in claim.stand_ins
             parts.append(Part(what, is_above(ahead), said, "", cells, stand_in=stand_in))
         parts += [
             part
@@ -450,10 +461,10 @@ def faster_on_text(claim: Claim, kept: Evidence) -> list[Part]:
                 continue
             quickest = min(spent, key=lambda name: spent[name])
             ratio = spent[quickest] / own
-            said = f"{times(ratio)} its time in {quickest}, the fastest other"
+            said = f"{format_ratio(ratio)} its time in {quickest}, the fastest other"
             said = said if math.isfinite(ratio) else "no other comes within that accuracy"
             cells = cells_of(*(one for curve in solvers.values() for one in curve.values()))
-            what, stand_in = label(source, dataset), dataset in claim.stand_ins
+            what, stand_in = part_label(source, dataset), dataset in claim.stand_ins
             holds = counted(ratio, least=claim.limits["ratio"])
             parts.append(Part(what, holds, said, "", cells, stand_in=stand_in))
     return parts

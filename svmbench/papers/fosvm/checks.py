@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from svmbench.papers.judging.checks import cells_of, check, label, place_text, untested
+from svmbench.papers.judging.checks import cells_of, check, part_label, place_text, untested
 from svmbench.papers.judging.entries import LINEAR, Claim
 from svmbench.papers.judging.evidence import Evidence, Source
 from svmbench.papers.judging.measures import (
@@ -11,14 +11,14 @@ from svmbench.papers.judging.measures import (
     all_of,
     counted,
     figure,
+    format_signed,
     growth,
     is_at_most,
     is_inside,
     is_within,
-    signed,
     spelt,
     times_between,
-    within,
+    within_limits,
 )
 from svmbench.papers.judging.verdict import Part, size_of
 from svmbench.report.comparisons import Interval
@@ -42,7 +42,7 @@ def as_good_and_faster(claim: Claim, kept: Evidence) -> list[Part]:
         costs = estimates(source.block(*BLOCKS), time)
         for place, solvers in scores.items():
             for name in OURS:
-                what = label(source, f"{name} on {place_text(place)}")
+                what = part_label(source, f"{name} on {place_text(place)}")
                 parts += _learnt(claim, what, name, solvers)
                 parts += _cost(claim, what, name, costs.get(place, {}))
         parts += untested(claim, source, BLOCKS, *OURS)
@@ -55,9 +55,9 @@ def _learnt(claim: Claim, what: str, name: str, solvers: dict[str, Estimate]) ->
     own, reference = solvers[name], solvers[REFERENCE]
     behind = difference(reference, own, claim.metrics[0])
     holds = is_within(behind, claim.limits["points"])
-    said = f"AUC {figure('auc_pct', own.value)} %, {signed(-behind.value)} to {REFERENCE}"
+    said = f"AUC {figure('auc_pct', own.value)} %, {format_signed(-behind.value)} to {REFERENCE}"
     beside = [
-        f"{signed(own.value - solvers[other].value)} to {other}"
+        f"{format_signed(own.value - solvers[other].value)} to {other}"
         for other in BESIDE
         if other in solvers
     ]
@@ -75,7 +75,7 @@ def _cost(claim: Claim, what: str, name: str, solvers: dict[str, Estimate]) -> l
         for other in BESIDE
         if other in solvers
     ]
-    holds = within(faster, least=claim.limits["ratio"])
+    holds = within_limits(faster, least=claim.limits["ratio"])
     cells = cells_of(own, solvers[REFERENCE])
     return [Part(f"{what}, time", holds, _with(said, beside), "", cells)]
 
@@ -109,12 +109,12 @@ def linear_and_bounded(claim: Claim, kept: Evidence) -> list[Part]:
     return parts
 
 
-Points = list[tuple[float, Estimate]]
+_CostCurve = list[tuple[float, Estimate]]
 
 
-def _by_solver(source: Source, metric: str, prefix: str) -> dict[str, Points]:
+def _by_solver(source: Source, metric: str, prefix: str) -> dict[str, _CostCurve]:
     """Return a metric against the number of rows, by the solver's label."""
-    found: dict[str, Points] = {}
+    found: dict[str, _CostCurve] = {}
     for solvers in estimates(source.block("scaling"), metric).values():
         for name, one in solvers.items():
             size = size_of(one.cells[0])
@@ -123,14 +123,14 @@ def _by_solver(source: Source, metric: str, prefix: str) -> dict[str, Points]:
     return found
 
 
-def _law(source: Source, what: str, holds: Answer, points: Points) -> Part:
+def _law(source: Source, what: str, holds: Answer, points: _CostCurve) -> Part:
     law = growth((x, one.value) for x, one in points)
     rows = [x for x, _ in points]
     said = spelt(law) + (f", {min(rows):,.0f} to {max(rows):,.0f} rows" if rows else "")
-    return Part(label(source, what), holds, said, "", cells_of(*(one for _, one in points)))
+    return Part(part_label(source, what), holds, said, "", cells_of(*(one for _, one in points)))
 
 
-def _bounded(source: Source, name: str, active: Points, bound: Points) -> list[Part]:
+def _bounded(source: Source, name: str, active: _CostCurve, bound: _CostCurve) -> list[Part]:
     allowed = dict(bound)
     pairs = [(one, allowed[x]) for x, one in active if x in allowed]
     if not pairs:
@@ -140,7 +140,7 @@ def _bounded(source: Source, name: str, active: Points, bound: Points) -> list[P
     said = f"within the bound at {below} of {len(pairs)} sizes, at least {nearest:,.3g} times below"
     cells = cells_of(*(one for pair in pairs for one in pair))
     holds = all_of(counted(most.value - one.value, least=0.0) for one, most in pairs)
-    return [Part(label(source, f"{name}, bound"), holds, said, "", cells)]
+    return [Part(part_label(source, f"{name}, bound"), holds, said, "", cells)]
 
 
 @check("fosvm-3", "exponent", "share_pct", "candidates", "draws")
@@ -175,9 +175,9 @@ def _hit(
     said, holds = f"{one.value:.3f} %", OPEN
     if ends[0] is not None and ends[1] is not None:
         said += f" [{ends[0].value:.3f}, {ends[1].value:.3f}]"
-        holds = within(Interval(one.value, ends[0].value, ends[1].value), least=share)
+        holds = within_limits(Interval(one.value, ends[0].value, ends[1].value), least=share)
     few = not isinstance(draws, int | float) or draws < claim.limits["draws"]
     if few:
         said, holds = f"{said}, of too few draws ({draws})", OPEN
-    what = label(source, f"{dataset}, hits of {claim.limits['candidates']:g} draws")
+    what = part_label(source, f"{dataset}, hits of {claim.limits['candidates']:g} draws")
     return Part(what, holds, said, claim.printed, one.cells)

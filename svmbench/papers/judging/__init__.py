@@ -17,10 +17,10 @@ from pathlib import Path
 from svmbench.base.errors import ConfigError, SvmbenchError, suggestion
 from svmbench.base.escape import line
 from svmbench.base.paper_folders import Paper, papers
-from svmbench.papers.judging.checks import CHECKS, load
+from svmbench.papers.judging.checks import CHECKS, load_checks
 from svmbench.papers.judging.cuts import to_decide, whole_alone
 from svmbench.papers.judging.entries import Claim, limit_problems, read_claims
-from svmbench.papers.judging.evidence import Evidence, Source, gather
+from svmbench.papers.judging.evidence import Evidence, Source, gather_evidence
 from svmbench.papers.judging.verdict import (
     OPEN,
     Part,
@@ -31,14 +31,23 @@ from svmbench.report.cuts import FULL_PROFILE
 from svmbench.report.estimates import N_REPEATED_TIMES, SHORTEST_SINGLE_S, SINGLE_TIME_MARGIN
 from svmbench.schema.rechecks import CHANGED, OLDER, RECHECKED, Ages, worst
 
-__all__ = ["Claim", "Evidence", "Part", "Verdict", "completed", "gather", "judge", "read"]
+__all__ = [
+    "Claim",
+    "Evidence",
+    "Part",
+    "Verdict",
+    "completed",
+    "gather_evidence",
+    "judge",
+    "read_all_claims",
+]
 
 #: From a run to what has changed since each of its cells was measured: by key, a sentence, an
 #: empty one for what is as it was; a key that is not there can't be told.
 Freshness = Callable[[Source], Ages]
 
 
-def read(
+def read_all_claims(
     path: Path | None = None, *, metrics: Collection[str] = (), trust: bool = False
 ) -> list[Claim]:
     """Read the claims of all papers, or those of a file.
@@ -74,7 +83,7 @@ def read(
     of_scores = (score.metric for score in SCORES.values())
     may_read = list(dict.fromkeys([*read_by_own, *of_scores, *metrics]))
     for paper in known.values():
-        load(paper, trust=trust)
+        load_checks(paper, trust=trust)
     limits = {name: declared.limits for name, declared in CHECKS.items()}
     return read_claims(path, metrics=may_read, limits=limits, like=own)
 
@@ -143,7 +152,7 @@ def _from_kept(own: Verdict, kept: Verdict) -> Verdict:
 
 def _judged(claim: Claim, kept: Evidence, *, trust: bool) -> Verdict:
     paper = papers()[claim.paper]
-    if not load(paper, trust=trust):
+    if not load_checks(paper, trust=trust):
         said = f"its check is other people's code, which --trust runs: {paper.folder}/checks.py"
         return Verdict(claim, OPEN, said)
     parts = whole_alone(_parts(claim, kept, paper), claim, paper, kept)

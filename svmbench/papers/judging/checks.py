@@ -22,17 +22,17 @@ from svmbench.papers.judging.measures import OPEN, Answer, all_of
 from svmbench.papers.judging.verdict import CANT_BE_HAD, Part
 from svmbench.report import published
 from svmbench.report.estimates import Estimate, MeasurementPlace
-from svmbench.report.records import Cell
+from svmbench.report.records import CellResult
 
 #: From a claim and what is kept to its parts; nothing where there is nothing to judge.
-Check = Callable[[Claim, Evidence], list[Part]]
+ClaimCheck = Callable[[Claim, Evidence], list[Part]]
 
 
 @dataclass(frozen=True)
 class Declared:
     """A check, the limits that it reads, and the data sets that the claim is of."""
 
-    check: Check
+    check: ClaimCheck
     limits: tuple[str, ...]
     datasets: tuple[str, ...] = ()
 
@@ -40,7 +40,9 @@ class Declared:
 CHECKS: dict[str, Declared] = {}
 
 
-def check(name: str, *limits: str, datasets: Sequence[str] = ()) -> Callable[[Check], Check]:
+def check(
+    name: str, *limits: str, datasets: Sequence[str] = ()
+) -> Callable[[ClaimCheck], ClaimCheck]:
     """Declare the function below to be the check of a claim.
 
     Parameters
@@ -54,7 +56,7 @@ def check(name: str, *limits: str, datasets: Sequence[str] = ()) -> Callable[[Ch
         each that no kept run plans is an open part.
     """
 
-    def declare(function: Check) -> Check:
+    def declare(function: ClaimCheck) -> ClaimCheck:
         if name in CHECKS:
             raise ValueError(f"a check of {name} is declared already")
         CHECKS[name] = Declared(function, limits, tuple(datasets))
@@ -63,7 +65,7 @@ def check(name: str, *limits: str, datasets: Sequence[str] = ()) -> Callable[[Ch
     return declare
 
 
-def load(paper: Paper, *, trust: bool = False) -> bool:
+def load_checks(paper: Paper, *, trust: bool = False) -> bool:
     """Import the checks of a paper; return whether that could be done.
 
     Parameters
@@ -109,7 +111,7 @@ def _load(key: str, place: Path) -> None:
         )
 
 
-def label(source: Source, *words: object) -> str:
+def part_label(source: Source, *words: object) -> str:
     """Return what a part is of; with its profile where runs of several count."""
     parts = [str(word) for word in words if str(word)]
     if not source.alone:
@@ -123,14 +125,14 @@ def place_text(place: MeasurementPlace) -> str:
     return " ".join([dataset, *(f"{name.rpartition('.')[2]}={value}" for name, value in swept)])
 
 
-def cells_of(*found: Estimate | None) -> tuple[Cell, ...]:
+def cells_of(*found: Estimate | None) -> tuple[CellResult, ...]:
     """Return the cells of some estimates."""
     return tuple(cell for one in found if one is not None for cell in one.cells)
 
 
 def unfinished(
     source: Source, blocks: Sequence[str], dataset: str, solvers: Iterable[str]
-) -> dict[str, Cell]:
+) -> dict[str, CellResult]:
     """Return, of some solvers, those without a result on a data set, with a cell that says why.
 
     A solver that is not planned there, or can't be run there, is none of them.
@@ -177,7 +179,7 @@ def untested(claim: Claim, source: Source, blocks: Sequence[str], *solvers: str)
         why = cell.status + (f" ({cell.reason})" if cell.reason else "")
         parts.append(
             Part(
-                label(source, dataset),
+                part_label(source, dataset),
                 None,
                 why if lost or len(solvers) == 1 else f"{', '.join(missing)}: {why}",
                 stand_in=dataset in claim.stand_ins,

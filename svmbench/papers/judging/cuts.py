@@ -17,10 +17,10 @@ from svmbench.base.files import read_bytes
 from svmbench.base.paper_folders import Paper
 from svmbench.base.paths import asset
 from svmbench.papers.judging.entries import Claim
-from svmbench.papers.judging.evidence import LEAST, Evidence, Source
+from svmbench.papers.judging.evidence import SMOKE_TEST_PROFILE, Evidence, Source
 from svmbench.papers.judging.verdict import Part
 from svmbench.report.cuts import FULL_PROFILE, cut_to
-from svmbench.report.records import Cell, Run
+from svmbench.report.records import CellResult, Run
 
 #: Settings of a block that count something, and what they count.
 _COUNTS = {
@@ -36,7 +36,7 @@ _TIMEOUT_S = 3600.0
 #: Data sets that a reason names.
 _NAMED = 3
 
-Content = Mapping[str, Any]
+_Settings = Mapping[str, Any]
 
 
 def whole_alone(parts: Sequence[Part], claim: Claim, paper: Paper, kept: Evidence) -> list[Part]:
@@ -65,8 +65,8 @@ def _why_cut(part: Part, of_cell: dict[str, Source]) -> str:
     """Return which data sets of a part were cut, and by which profile; nothing for a whole one."""
     pairs = [(cell, of_cell[cell.key]) for cell in part.cells if cell.key in of_cell]
     profiles = list(dict.fromkeys(source.profile for _, source in pairs))
-    if LEAST in profiles:
-        return f"profile {LEAST}"
+    if SMOKE_TEST_PROFILE in profiles:
+        return f"profile {SMOKE_TEST_PROFILE}"
     cut: dict[str, str] = {}
     fewer: dict[str, None] = {}
     for source in {id(source): source for _, source in pairs}.values():
@@ -83,7 +83,7 @@ def _why_cut(part: Part, of_cell: dict[str, Source]) -> str:
     return f"cut: {'; '.join(said)} (profile {', '.join(profiles)})" if said else ""
 
 
-def fewer_settings(run: Run, cells: Sequence[Cell]) -> list[str]:
+def fewer_settings(run: Run, cells: Sequence[CellResult]) -> list[str]:
     """Return of what cells have less than the full protocol, such as ``2 of 8 values of C``.
 
     Parameters
@@ -139,7 +139,7 @@ def to_decide(claim: Claim, sources: Sequence[Source]) -> str:
     )
 
 
-def _n_planned(run: Run, block: Content) -> int:
+def _n_planned(run: Run, block: _Settings) -> int:
     """Return how many cells of a block the full protocol has, from those of a kept run."""
     own = {(cell.key, cell.dataset) for cell in run.cells if cell.block == block.get("name")}
     names = {dataset for _, dataset in own}
@@ -153,7 +153,7 @@ def _n_planned(run: Run, block: Content) -> int:
     return round(n_cells)
 
 
-def _fewer_counted(kept: Content, block: Content, cut: Content, full: Content) -> list[str]:
+def _fewer_counted(kept: _Settings, block: _Settings, cut: _Settings, full: _Settings) -> list[str]:
     """Return which numbers of a kept block are below those of the full protocol."""
     said = []
     for key, what in _COUNTS.items():
@@ -169,7 +169,7 @@ def _fewer_counted(kept: Content, block: Content, cut: Content, full: Content) -
     return said
 
 
-def _fewer_values(grid: Content, cut: Content, full: Content, *, known: bool) -> list[str]:
+def _fewer_values(grid: _Settings, cut: _Settings, full: _Settings, *, known: bool) -> list[str]:
     """Return of which parameters a profile has fewer values than the full protocol."""
     said = []
     for name in (name for name in grid if name in cut):
@@ -190,7 +190,7 @@ def _n_values(given: Any) -> int:
 
 
 @cache
-def _config(name: str) -> Content:
+def _config(name: str) -> _Settings:
     """Return a config that ships, as its file has it; empty for any other name."""
     import yaml
 

@@ -16,7 +16,7 @@ from svmbench.base.escape import line
 from svmbench.base.toml_source import read_toml
 
 #: No threshold of a claim is larger.
-LARGEST_LIMIT = 1e9
+MAX_CLAIM_LIMIT = 1e9
 
 #: What "linear" means in every claim: an exponent whose interval lies within these. A rule that
 #: names one of them has it, and its own entry may read the word otherwise.
@@ -273,6 +273,6 @@ def limit_problems(own: Any, read: Collection[str] | None) -> list[str]:
             said.append(f"unknown limit {line(name, 60)!r}{suggestion(name, list(read))}")
         elif isinstance(value, bool) or not isinstance(value, int | float):
             said.append(f"limit {name} is a number")
-        elif not 0 < value <= LARGEST_LIMIT:  # NaN is not
-            said.append(f"limit {name} is above 0 and at most {LARGEST_LIMIT:,.0f}")
+        elif not 0 < value <= MAX_CLAIM_LIMIT:  # NaN is not
+            said.append(f"limit {name} is above 0 and at most {MAX_CLAIM_LIMIT:,.0f}")
     return said

@@ -20,12 +20,12 @@ from svmbench.base.errors import ResultsError
 from svmbench.base.files import read_text
 from svmbench.report.cuts import FULL_PROFILE
 from svmbench.report.folders import folders_with_tables, run_folders
-from svmbench.report.newest import PACKED, RECORDS
+from svmbench.report.newest import PACKED_RECORDS, RECORDS
 from svmbench.report.races import take_apart
-from svmbench.report.records import Cell, Run, read_run
+from svmbench.report.records import CellResult, Run, read_run
 
 #: The profile that only shows that everything runs.
-LEAST = "quick"
+SMOKE_TEST_PROFILE = "quick"
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Source:
     """
 
     run: Run
-    cells: tuple[Cell, ...]
+    cells: tuple[CellResult, ...]
     machine: str
     notes: tuple[str, ...] = ()
     alone: bool = True
@@ -56,11 +56,11 @@ class Source:
         """The profile of the run."""
         return self.run.profile
 
-    def block(self, *names: str) -> list[Cell]:
+    def block(self, *names: str) -> list[CellResult]:
         """Return the cells of some blocks that have a result."""
         return [cell for cell in self.planned(*names) if cell.status == "ok"]
 
-    def planned(self, *names: str) -> list[Cell]:
+    def planned(self, *names: str) -> list[CellResult]:
         """Return all cells of some blocks, with a result or without."""
         return [cell for cell in self.cells if cell.block in names]
 
@@ -114,7 +114,7 @@ class Evidence:
         return []
 
 
-def gather(folders: Sequence[Path], *, only_kept: bool = False) -> Evidence:
+def gather_evidence(folders: Sequence[Path], *, only_kept: bool = False) -> Evidence:
     """Read every run below some folders.
 
     Parameters
@@ -140,7 +140,7 @@ def gather(folders: Sequence[Path], *, only_kept: bool = False) -> Evidence:
                 continue
             runs.setdefault(place.resolve(), read_run(place))
         for place in folders_with_tables(folder):
-            if not any((place / name).is_file() for name in (RECORDS, PACKED)):
+            if not any((place / name).is_file() for name in (RECORDS, PACKED_RECORDS)):
                 bare[place.name] = place
     by_config: dict[str, list[Source]] = {}
     for run in runs.values():
@@ -174,7 +174,7 @@ def _source(run: Run) -> Source:
 _SHARED = ("n_train", "n_test")
 
 
-def _apart(cells: list[Cell]) -> list[Cell]:
+def _apart(cells: list[CellResult]) -> list[CellResult]:
     """Return the cells with races taken apart, each part with what the race says once."""
     said = {
         cell.key: {name: cell.metrics[name] for name in _SHARED if name in cell.metrics}
@@ -187,7 +187,7 @@ def _apart(cells: list[Cell]) -> list[Cell]:
     ]
 
 
-def _elsewhere(cell: Cell) -> Cell:
+def _elsewhere(cell: CellResult) -> CellResult:
     reason = f"measured in environment {cell.machine}"
     return replace(cell, status="elsewhere", reason=reason, metrics={}, spread={}, counters={})
 
@@ -199,12 +199,12 @@ def _that_count(found: Iterable[Source]) -> tuple[list[Source], list[str]]:
         held = best.get(source.profile)
         if held is None or source.n_results() > held.n_results():
             best[source.profile] = source
-    others = [best[name] for name in sorted(best) if name not in {FULL_PROFILE, LEAST}]
+    others = [best[name] for name in sorted(best) if name not in {FULL_PROFILE, SMOKE_TEST_PROFILE}]
     if FULL_PROFILE in best and best[FULL_PROFILE].n_results():
         chosen = _shared_out(best[FULL_PROFILE], others)
     else:
         chosen = [*others, *(best[name] for name in (FULL_PROFILE,) if name in best)] or [
-            best[LEAST]
+            best[SMOKE_TEST_PROFILE]
         ]
     kept = [replace(source, alone=len(chosen) == 1) for source in chosen]
     notes = [
@@ -248,7 +248,7 @@ def _restricted(source: Source, places: Collection[tuple[str, str | None]]) -> S
     return replace(source, cells=tuple(one for one in source.cells if _place(one) in places))
 
 
-def _place(cell: Cell) -> tuple[str, str | None]:
+def _place(cell: CellResult) -> tuple[str, str | None]:
     return cell.block, cell.dataset
 
 

@@ -125,14 +125,14 @@ def all_of(answers: Iterable[Answer]) -> Answer:
     return Answer(tuple(criteria))
 
 
-def within(interval: Interval, least: float = -math.inf, most: float = math.inf) -> Answer:
+def within_limits(interval: Interval, least: float = -math.inf, most: float = math.inf) -> Answer:
     """Return whether an uncertain number lies within limits, which belong to what is allowed."""
     return Answer((Criterion(interval, least, most),))
 
 
 def counted(value: float, least: float = -math.inf, most: float = math.inf) -> Answer:
     """Return whether a number that was counted, and has no uncertainty, lies within limits."""
-    return within(Interval(value, value, value), least, most)
+    return within_limits(Interval(value, value, value), least, most)
 
 
 def is_most(answers: Iterable[Answer], total: int = 0) -> Answer:
@@ -149,22 +149,22 @@ def is_most(answers: Iterable[Answer], total: int = 0) -> Answer:
     if not n:
         return OPEN
     yes, no = found.count(True), found.count(False)
-    return within(Interval(yes / n, yes / n, (n - no) / n), least=math.nextafter(0.5, 1.0))
+    return within_limits(Interval(yes / n, yes / n, (n - no) / n), least=math.nextafter(0.5, 1.0))
 
 
 def is_lower(first: Estimate, second: Estimate, metric: str) -> Answer:
     """Return whether the first is lower; open where the interval of the difference holds 0."""
-    return within(difference(first, second, metric), most=math.nextafter(0.0, -1.0))
+    return within_limits(difference(first, second, metric), most=math.nextafter(0.0, -1.0))
 
 
 def is_above(ahead: Interval) -> Answer:
     """Return whether a difference is above 0; open where its interval holds 0."""
-    return within(ahead, least=math.nextafter(0.0, 1.0))
+    return within_limits(ahead, least=math.nextafter(0.0, 1.0))
 
 
 def is_within(behind: Interval, limit: float) -> Answer:
     """Return whether something is at most `limit` behind another."""
-    return within(behind, most=limit)
+    return within_limits(behind, most=limit)
 
 
 def growth(points: Iterable[tuple[float, float]]) -> PowerLaw | None:
@@ -179,17 +179,17 @@ def _exponent(law: PowerLaw | None) -> Interval:
 
 def is_inside(law: PowerLaw | None, low: float, high: float) -> Answer:
     """Return whether an exponent is in a window."""
-    return within(_exponent(law), low, high)
+    return within_limits(_exponent(law), low, high)
 
 
 def is_at_least(law: PowerLaw | None, limit: float) -> Answer:
     """Return whether an exponent, or the gap of two, is at least `limit`."""
-    return within(_exponent(law), least=limit)
+    return within_limits(_exponent(law), least=limit)
 
 
 def is_at_most(law: PowerLaw | None, limit: float) -> Answer:
     """Return whether an exponent is at most `limit`."""
-    return within(_exponent(law), most=limit)
+    return within_limits(_exponent(law), most=limit)
 
 
 def correlated(r: float, n: int, limit: float) -> Answer:
@@ -201,7 +201,7 @@ def correlated(r: float, n: int, limit: float) -> Answer:
     if n < 4:
         return OPEN
     z, half = math.atanh(max(-1.0 + 1e-12, min(1.0 - 1e-12, r))), NORMAL_95 / math.sqrt(n - 3)
-    return within(Interval(r, math.tanh(z - half), math.tanh(z + half)), least=limit)
+    return within_limits(Interval(r, math.tanh(z - half), math.tanh(z + half)), least=limit)
 
 
 def spelt(law: PowerLaw | None) -> str:
@@ -216,7 +216,7 @@ def figure(metric: str, value: float) -> str:
     return number(metric, value).replace("-", "−")
 
 
-def seconds(value: float) -> str:
+def format_seconds(value: float) -> str:
     """Return a time with three digits, in the unit that needs no exponent."""
     unit, size = next(
         (one for one in (("s", 1.0), ("ms", 1e-3)) if abs(value) >= one[1]), ("µs", 1e-6)
@@ -224,7 +224,7 @@ def seconds(value: float) -> str:
     return f"{number('cpu_time_s', value / size)} {unit}"
 
 
-def times(factor: float) -> str:
+def format_ratio(factor: float) -> str:
     """Return a factor with three digits and a sign of multiplication."""
     return f"{factor:,.3g}×" if factor < 1000 else f"{factor:,.0f}×"
 
@@ -232,11 +232,11 @@ def times(factor: float) -> str:
 def times_between(factor: Interval) -> str:
     """Return a factor with its interval, where it has one."""
     if factor.low is None or factor.high is None:
-        return times(factor.value)
-    return f"{times(factor.value)} [{factor.low:,.3g}, {factor.high:,.3g}]"
+        return format_ratio(factor.value)
+    return f"{format_ratio(factor.value)} [{factor.low:,.3g}, {factor.high:,.3g}]"
 
 
-def signed(value: float, places: int = 2) -> str:
+def format_signed(value: float, places: int = 2) -> str:
     """Return a difference with its sign, which nothing has none of."""
     text = f"{value:+.{places}f}"
     return text[1:] if float(text) == 0.0 else text.replace("-", "−")

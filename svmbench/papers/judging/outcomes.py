@@ -20,7 +20,7 @@ FILE = "outcome.toml"
 
 
 @dataclass(frozen=True)
-class Outcome:
+class PaperOutcome:
     """A sentence on a paper.
 
     Attributes
@@ -37,11 +37,11 @@ class Outcome:
     stale: tuple[str, ...] = ()
 
 
-def outcomes(verdicts: Sequence[Verdict]) -> dict[str, Outcome]:
+def outcomes(verdicts: Sequence[Verdict]) -> dict[str, PaperOutcome]:
     """Return the sentence on each paper of some verdicts that has one."""
     keys = dict.fromkeys(verdict.claim.paper for verdict in verdicts)
     found = {
-        key: outcome_of(
+        key: paper_outcome(
             papers()[key], [verdict for verdict in verdicts if verdict.claim.paper == key]
         )
         for key in keys
@@ -56,7 +56,7 @@ def standing(verdict: Verdict) -> str:
     return f"{verdict.state}: {yes} yes, {no} no, {left} open"
 
 
-def outcome_of(paper: Paper, verdicts: Sequence[Verdict]) -> Outcome | None:
+def paper_outcome(paper: Paper, verdicts: Sequence[Verdict]) -> PaperOutcome | None:
     """Return the sentence on a paper; None where its folder has none.
 
     Raises
@@ -77,4 +77,4 @@ def outcome_of(paper: Paper, verdicts: Sequence[Verdict]) -> Outcome | None:
         for name, before in rests_on.items()
         if now.get(name) != before
     )
-    return Outcome(" ".join(said.split()), tuple(rests_on), stale)
+    return PaperOutcome(" ".join(said.split()), tuple(rests_on), stale)

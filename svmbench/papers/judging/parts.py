@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from svmbench.papers.judging.checks import (
     cells_of,
     held_back,
-    label,
+    part_label,
     place_text,
     printed_text,
     unfinished,
@@ -17,12 +17,12 @@ from svmbench.papers.judging.evidence import Source
 from svmbench.papers.judging.measures import (
     all_of,
     figure,
+    format_seconds,
+    format_signed,
     growth,
     is_inside,
     is_lower,
     is_within,
-    seconds,
-    signed,
     spelt,
 )
 from svmbench.papers.judging.verdict import Part, size_of
@@ -42,13 +42,14 @@ def fastest_parts(
         quickest = min(others, key=lambda name: others[name].value)
         holds = all_of(is_lower(own, one, metric) for one in others.values())
         holds, lacking = held_back(holds, unfinished(source, blocks, place[0], rivals))
-        said = f"{solver} {seconds(own.value)}, {quickest} {seconds(others[quickest].value)}"
+        said = f"{solver} {format_seconds(own.value)}, "
+        said += f"{quickest} {format_seconds(others[quickest].value)}"
         printed = printed_text(
             claim, claim.where, place[0], "train_time_s", (solver, quickest), " s"
         )
         parts.append(
             Part(
-                label(source, place_text(place)),
+                part_label(source, place_text(place)),
                 holds,
                 said + lacking,
                 printed,
@@ -77,10 +78,10 @@ def within_best(
         )
         holds, lacking = held_back(holds, unfinished(source, blocks, place[0], rivals))
         said = f"{solver} {figure(metric, present[solver].value)} %, "
-        said += f"{signed(-behind.value)} to {best}" if best != solver else "the best"
+        said += f"{format_signed(-behind.value)} to {best}" if best != solver else "the best"
         parts.append(
             Part(
-                label(source, f"{solver} on {place_text(place)}"),
+                part_label(source, f"{solver} on {place_text(place)}"),
                 holds,
                 said + lacking,
                 printed_text(claim, claim.where, place[0], metric, (solver, best), " %"),
@@ -114,7 +115,7 @@ def growth_parts(
         said = f"{spelt(law)}, {min(sizes):,.0f} to {max(sizes):,.0f} rows"
         parts.append(
             Part(
-                label(source, f"{solver} on {dataset}"),
+                part_label(source, f"{solver} on {dataset}"),
                 is_inside(law, *window),
                 said,
                 claim.printed,

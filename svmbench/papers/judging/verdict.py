@@ -8,7 +8,7 @@ from typing import Any
 
 from svmbench.papers.judging.entries import Claim
 from svmbench.papers.judging.measures import Answer
-from svmbench.report.records import Cell
+from svmbench.report.records import CellResult
 from svmbench.report.summary import measured
 from svmbench.schema.rechecks import Ages as Ages  # the site takes it from here
 
@@ -54,7 +54,7 @@ class Part:
     answer: Answer | None
     measured: str
     printed: str = ""
-    cells: tuple[Cell, ...] = field(default=(), repr=False)
+    cells: tuple[CellResult, ...] = field(default=(), repr=False)
     stand_in: bool = False
     unavailable: bool = False
     cut: str = ""
@@ -129,7 +129,7 @@ class Verdict:
     from_kept: bool = False
 
     @property
-    def cells(self) -> list[Cell]:
+    def cells(self) -> list[CellResult]:
         """Return the records that it rests on, each once."""
         found = {id(cell): cell for part in self.parts for cell in part.cells}
         return list(found.values())
@@ -211,7 +211,7 @@ class Verdict:
         }
 
 
-def size_of(cell: Cell) -> float | None:
+def size_of(cell: CellResult) -> float | None:
     """Return the number of rows that a cell trained on."""
     rows = cell.dimensions.get("rows")
     if isinstance(rows, int | float):

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from svmbench.papers.judging.checks import cells_of, check, label, untested
+from svmbench.papers.judging.checks import cells_of, check, part_label, untested
 from svmbench.papers.judging.entries import Claim
 from svmbench.papers.judging.evidence import Evidence, Source
 from svmbench.papers.judging.measures import (
     all_of,
+    format_ratio,
+    format_seconds,
     is_above,
     is_lower,
     is_within,
-    seconds,
-    times,
     times_between,
-    within,
+    within_limits,
 )
 from svmbench.papers.judging.verdict import Part
 from svmbench.report.comparisons import Interval, average_difference
@@ -29,31 +29,31 @@ from svmbench.report.estimates import (
 )
 from svmbench.report.summary import measured
 
-AS_PRINTED = "all-rows"
+_PRINTED_BLOCK = "all-rows"
 OURS, RIVALS = ("nl-sgd", "nl-sgd-picked"), ("mn-svm", "nn-isda")
-SMALL = ("iris", "glass", "wine", "teach", "sonar", "dermatology", "heart", "prokaryotic",
+_SMALL_DATASETS = ("iris", "glass", "wine", "teach", "sonar", "dermatology", "heart", "prokaryotic",
          "eukaryotic")  # fmt: skip
 MEDIUM = ("optdigits", "usps", "usps-esl+test", "reuters+test", "reuters", "usps+test")
-KINDS = {"small sets": SMALL, "medium sets": MEDIUM}
+KINDS = {"small sets": _SMALL_DATASETS, "medium sets": MEDIUM}
 #: Of USPS and Reuters the kept names are those that the configs run.
-ALL = (*SMALL, "optdigits", "usps-esl+test", "reuters+test")
+ALL = (*_SMALL_DATASETS, "optdigits", "usps-esl+test", "reuters+test")
 #: Where the paper finds five epochs better than two.
 FIVE_BETTER = ("wine", "glass", "teach")
 OUTPUTS = ("last", "last-50", "last-25")
 
-Table = Mapping[str, Mapping[str, Estimate]]
+_EstimatesByDataset = Mapping[str, Mapping[str, Estimate]]
 
 
 def _by_set(source: Source, blocks: Sequence[str], metric: str) -> dict[str, dict[str, Estimate]]:
     return {place[0]: one for place, one in estimates(source.block(*blocks), metric).items()}
 
 
-def _common(table: Table, names: Iterable[str], solvers: Sequence[str]) -> list[str]:
+def _common(table: _EstimatesByDataset, names: Iterable[str], solvers: Sequence[str]) -> list[str]:
     """Return the data sets on which all solvers have results."""
     return [n for n in names if n in table and all(one in table[n] for one in solvers)]
 
 
-def _averaged(table: Table, sets: Sequence[str], first: str, second: str) -> Interval:
+def _averaged(table: _EstimatesByDataset, sets: Sequence[str], first: str, second: str) -> Interval:
     """Return first minus second, averaged over data sets, by paired outer folds."""
     pairs, shares = [], []
     for name in sets:
@@ -69,7 +69,7 @@ def competitive(claim: Claim, kept: Evidence) -> list[Part]:
     """Ask whether the average accuracy is within the limit of each rival's."""
     parts = []
     for source in kept.of(claim.configs[0]):
-        table = _by_set(source, [AS_PRINTED], claim.metrics[0])
+        table = _by_set(source, [_PRINTED_BLOCK], claim.metrics[0])
         for kind, names in KINDS.items():
             for own in OURS:
                 sets = _common(table, names, (own, *RIVALS))
@@ -80,9 +80,9 @@ def competitive(claim: Claim, kept: Evidence) -> list[Part]:
                     said = f"{behind.spelt()} points over {len(sets)} sets"
                     said += "" if ahead.low is not None else ", of a single outer fold each"
                     cells = cells_of(*(table[name][one] for name in sets for one in (own, rival)))
-                    what = label(source, f"{own} beside {rival}, {kind}")
+                    what = part_label(source, f"{own} beside {rival}, {kind}")
                     parts.append(Part(what, holds, said, "", cells))
-        parts += untested(claim, source, [AS_PRINTED], "nl-sgd", *RIVALS)
+        parts += untested(claim, source, [_PRINTED_BLOCK], "nl-sgd", *RIVALS)
     return parts
 
 
@@ -98,17 +98,17 @@ def fastest(claim: Claim, kept: Evidence) -> list[Part]:
     """Ask whether NL-SGD takes the least time on all sets but Wine, by a share of the factors."""
     parts = []
     for source in kept.of(claim.configs[0]) or kept.of("nlsgd_table2"):
-        table = _by_set(source, [AS_PRINTED], claim.metrics[0])
+        table = _by_set(source, [_PRINTED_BLOCK], claim.metrics[0])
         for kind, names in KINDS.items():
             sets = _common(table, names, ("nl-sgd", *RIVALS))
             parts += [_ratio(claim, source, table, sets, kind, rival) for rival in RIVALS if sets]
             parts += [_first(claim, source, table, name) for name in sets if name != "wine"]
-        parts += untested(claim, source, [AS_PRINTED], "nl-sgd", *RIVALS)
+        parts += untested(claim, source, [_PRINTED_BLOCK], "nl-sgd", *RIVALS)
     return parts
 
 
 def _ratio(
-    claim: Claim, source: Source, table: Table, sets: list[str], kind: str, rival: str
+    claim: Claim, source: Source, table: _EstimatesByDataset, sets: list[str], kind: str, rival: str
 ) -> Part:
     metric = claim.metrics[0]
     sums = {
@@ -125,17 +125,21 @@ def _ratio(
     if sum(stopped):
         said += f"; {sum(stopped):,.0f} of {rival}'s fits ended at their limit of steps"
     cells = cells_of(*(table[each][name] for each in sets for name in ("nl-sgd", rival)))
-    holds = within(faster, least=max(1.0, claim.limits["share"] * printed))
-    return Part(label(source, f"beside {rival}, {kind}"), holds, said, times(printed), cells)
+    holds = within_limits(faster, least=max(1.0, claim.limits["share"] * printed))
+    return Part(
+        part_label(source, f"beside {rival}, {kind}"), holds, said, format_ratio(printed), cells
+    )
 
 
-def _first(claim: Claim, source: Source, table: Table, name: str) -> Part:
+def _first(claim: Claim, source: Source, table: _EstimatesByDataset, name: str) -> Part:
     metric, own = claim.metrics[0], table[name]["nl-sgd"]
     others = {rival: table[name][rival] for rival in RIVALS}
     holds = all_of(is_lower(own, one, metric) for one in others.values())
     quickest = min(others, key=lambda rival: others[rival].value)
-    said = f"nl-sgd {seconds(own.value)}, {quickest} {seconds(others[quickest].value)}"
-    return Part(label(source, name), holds, said, "", cells_of(own, *others.values()))
+    said = (
+        f"nl-sgd {format_seconds(own.value)}, {quickest} {format_seconds(others[quickest].value)}"
+    )
+    return Part(part_label(source, name), holds, said, "", cells_of(own, *others.values()))
 
 
 @check("nlsgd-3", "points")
@@ -167,18 +171,18 @@ def averaging_and_epochs(claim: Claim, kept: Evidence) -> list[Part]:
 
 
 def _better(
-    source: Source, table: Table, sets: list[str], pair: tuple[str, str], what: str
+    source: Source, table: _EstimatesByDataset, sets: list[str], pair: tuple[str, str], what: str
 ) -> Part:
     ahead = _averaged(table, sets, *pair)
     cells = cells_of(*(table[name][one] for name in sets for one in pair))
     said = f"{ahead.spelt()} points over {len(sets)} {'set' if len(sets) == 1 else 'sets'}"
-    return Part(label(source, what), is_above(ahead), said, "", cells)
+    return Part(part_label(source, what), is_above(ahead), said, "", cells)
 
 
 def _enough(
     claim: Claim,
     source: Source,
-    table: Table,
+    table: _EstimatesByDataset,
     sets: list[str],
     pair: tuple[str, str],
     output: str,
@@ -188,7 +192,7 @@ def _enough(
     said = f"two epochs are {ahead.spelt()} points ahead on {', '.join(sets)}"
     said += "" if ahead.low is not None else ", of a single outer fold"
     cells = cells_of(*(table[name][one] for name in sets for one in pair))
-    return Part(label(source, f"1 against 2 epochs, {output}"), holds, said, "", cells)
+    return Part(part_label(source, f"1 against 2 epochs, {output}"), holds, said, "", cells)
 
 
 #: Where the paper finds two epochs better than five.
@@ -215,14 +219,14 @@ def competitive_everywhere(claim: Claim, kept: Evidence) -> list[Part]:
     """Ask whether the accuracy is within the limit of the better rival's on every set."""
     parts = []
     for source in kept.of(claim.configs[0]):
-        table = _by_set(source, [AS_PRINTED], claim.metrics[0])
-        for name in _common(table, (*SMALL, *MEDIUM), ("nl-sgd", *RIVALS)):
+        table = _by_set(source, [_PRINTED_BLOCK], claim.metrics[0])
+        for name in _common(table, (*_SMALL_DATASETS, *MEDIUM), ("nl-sgd", *RIVALS)):
             best = max(RIVALS, key=lambda rival: table[name][rival].value)
             behind = _averaged(table, [name], best, "nl-sgd")
             holds = is_within(behind, claim.limits["points"])
             ahead = Interval(0.0 - behind.value, _minus(behind.high), _minus(behind.low))
             cells = cells_of(*(table[name][one] for one in ("nl-sgd", *RIVALS)))
-            what = label(source, name)
+            what = part_label(source, name)
             parts.append(Part(what, holds, f"{ahead.spelt()} points beside {best}", "", cells))
-        parts += untested(claim, source, [AS_PRINTED], "nl-sgd", *RIVALS)
+        parts += untested(claim, source, [_PRINTED_BLOCK], "nl-sgd", *RIVALS)
     return parts

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import math
 
-from svmbench.papers.judging.checks import cells_of, check, label, untested
+from svmbench.papers.judging.checks import cells_of, check, part_label, untested
 from svmbench.papers.judging.entries import LINEAR, Claim
 from svmbench.papers.judging.evidence import Evidence, Source
 from svmbench.papers.judging.measures import (
     OPEN,
     correlated,
+    format_seconds,
     growth,
     is_at_most,
     is_lower,
-    seconds,
     spelt,
-    within,
+    within_limits,
 )
 from svmbench.papers.judging.parts import fastest_parts, growth_parts, within_best
 from svmbench.papers.judging.verdict import Part
@@ -35,7 +35,7 @@ def _table2(kept: Evidence) -> list[Source]:
 
 
 @check("sgdlssvm-1", datasets=TO_BE_HAD)
-def fastest(claim: Claim, kept: Evidence) -> list[Part]:
+def fastest_of_six(claim: Claim, kept: Evidence) -> list[Part]:
     """Ask whether SGD-LSSVM takes the least time of the six on every set but RCV1 and Shuttle."""
     return [
         part
@@ -49,7 +49,7 @@ def fastest(claim: Claim, kept: Evidence) -> list[Part]:
 
 
 @check("sgdlssvm-2", "points", datasets=TO_BE_HAD)
-def accuracies(claim: Claim, kept: Evidence) -> list[Part]:
+def accuracy_within_limit(claim: Claim, kept: Evidence) -> list[Part]:
     """Ask whether its accuracy is within the limit of the best."""
     return [
         part
@@ -82,12 +82,12 @@ def columns(claim: Claim, kept: Evidence) -> list[Part]:
     return parts
 
 
-Points = list[tuple[float, Estimate]]
+_SizeCurve = list[tuple[float, Estimate]]
 
 
-def _series(source: Source, block: str, metric: str, over: str) -> dict[str, Points]:
+def _series(source: Source, block: str, metric: str, over: str) -> dict[str, _SizeCurve]:
     """Return a metric of every data set against a dimension, ascending."""
-    found: dict[str, Points] = {}
+    found: dict[str, _SizeCurve] = {}
     for (dataset, swept), solvers in estimates(source.block(block), metric).items():
         x = dict(swept).get(over)
         for one in solvers.values():
@@ -96,7 +96,7 @@ def _series(source: Source, block: str, metric: str, over: str) -> dict[str, Poi
     return {name: sorted(points, key=lambda point: point[0]) for name, points in found.items()}
 
 
-def _trend(claim: Claim, source: Source, what: str, points: Points, sign: float) -> Part:
+def _trend(claim: Claim, source: Source, what: str, points: _SizeCurve, sign: float) -> Part:
     """Return whether values move one way; open where so few of them could not show it."""
     found = rank_correlation([x for x, _ in points], [one.value for _, one in points])
     text = ", ".join(f"{_short(one.value)} at t={x:g}" for x, one in points)
@@ -104,7 +104,7 @@ def _trend(claim: Claim, source: Source, what: str, points: Points, sign: float)
     holds = correlated(sign * found.rho, len(points), claim.limits["correlation"])
     dataset = str(points[0][1].cells[0].dataset)
     return Part(
-        label(source, what),
+        part_label(source, what),
         holds,
         said.replace("-", "−"),
         "",
@@ -117,7 +117,7 @@ def _short(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
-def _best(claim: Claim, source: Source, dataset: str, points: Points) -> Part:
+def _best(claim: Claim, source: Source, dataset: str, points: _SizeCurve) -> Part:
     metric, limit = claim.metrics[0], claim.limits["best"]
     t, least = min(points, key=lambda point: point[1].value)
     small, large = (
@@ -125,16 +125,16 @@ def _best(claim: Claim, source: Source, dataset: str, points: Points) -> Part:
         for side in (True, False)
     )
     holds = is_lower(small, large, metric) if small and large else OPEN
-    said = f"the least time, {seconds(least.value)}, at t={t:g}"
+    said = f"the least time, {format_seconds(least.value)}, at t={t:g}"
     cells = cells_of(*(one for _, one in points))
     return Part(
-        label(source, f"{dataset}, best t"), holds, said, claim.printed, cells,
+        part_label(source, f"{dataset}, best t"), holds, said, claim.printed, cells,
         stand_in=dataset in claim.stand_ins,
     )  # fmt: skip
 
 
 @check("sgdlssvm-4", *LINEAR)
-def linear_in_rows(claim: Claim, kept: Evidence) -> list[Part]:
+def time_linear_in_rows(claim: Claim, kept: Evidence) -> list[Part]:
     """Ask whether the time grows with an exponent in the window."""
     window = claim.limits["linear_low"], claim.limits["linear_high"]
     return [
@@ -164,7 +164,7 @@ def logarithmic(claim: Claim, kept: Evidence) -> list[Part]:
                 (start, first), *rest = counted
                 law = growth((x - start, value - first) for x, value in rest)
                 said = f"{spelt(law)}, {counted[0][1]:,.0f} to {counted[-1][1]:,.0f} iterations"
-                what = label(source, block, dataset)
+                what = part_label(source, block, dataset)
                 holds = is_at_most(law, claim.limits["linear_high"])
                 parts.append(Part(what, holds, said, "", cells_of(*(one for _, one in points))))
     return parts
@@ -185,8 +185,10 @@ def stable_accuracy(claim: Claim, kept: Evidence) -> list[Part]:
             said = f"{low.value:.2f} % at t={t_low:g} to {high.value:.2f} % at t={t_high:g}, "
             said += f"{apart.spelt()} points apart"
             cells = cells_of(*(one for _, one in points))
-            what, stand_in = label(source, dataset), dataset in claim.stand_ins
-            parts.append(Part(what, within(apart, most=limit), said, "", cells, stand_in=stand_in))
+            what, stand_in = part_label(source, dataset), dataset in claim.stand_ins
+            parts.append(
+                Part(what, within_limits(apart, most=limit), said, "", cells, stand_in=stand_in)
+            )
         parts += untested(claim, source, ["columns"], "sgd-lssvm")
     return parts
 

@@ -10,26 +10,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from svmbench.papers.judging.checks import cells_of, check, label
+from svmbench.papers.judging.checks import cells_of, check, part_label
 from svmbench.papers.judging.entries import LINEAR, Claim
 from svmbench.papers.judging.evidence import Evidence, Source
 from svmbench.papers.judging.measures import (
     OPEN,
     all_of,
     counted,
+    format_ratio,
     growth,
     is_at_least,
     is_inside,
     is_lower,
     spelt,
-    times,
-    within,
+    within_limits,
 )
 from svmbench.papers.judging.verdict import Part, size_of
 from svmbench.report import published
 from svmbench.report.comparisons import Interval
 from svmbench.report.estimates import Estimate, estimates, quotient, ratio
-from svmbench.report.records import Cell
+from svmbench.report.records import CellResult
 
 SUBSETS, SIZES = "site-subsets", "sizes"
 
@@ -52,12 +52,12 @@ class Duel:
         return [ratio(b, a, metric) for a, b in zip(self.first, self.second, strict=True)]
 
     @property
-    def cells(self) -> tuple[Cell, ...]:
+    def cells(self) -> tuple[CellResult, ...]:
         """All records."""
         return cells_of(*self.first, *self.second)
 
 
-def duel(source: Source, block: str, metric: str, first: str, second: str) -> Duel:
+def _time_ratios(source: Source, block: str, metric: str, first: str, second: str) -> Duel:
     """Return two solvers over the sizes of a block that both finished."""
     found = []
     for solvers in estimates(source.block(block), metric).values():
@@ -79,11 +79,11 @@ def _views(claim: Claim, kept: Evidence, config: str) -> list[tuple[str, Duel]]:
     found = []
     for source in kept.of(config):
         for block in blocks:
-            one = duel(source, block, claim.metrics[0], "smo", "chunking")
+            one = _time_ratios(source, block, claim.metrics[0], "smo", "chunking")
             if one.sizes:
                 name = {SUBSETS: "the site's subsets", SIZES: "prefixes"}[block]
                 name = name if "adult" in config or "web" in config else config
-                found.append((label(source, name), one))
+                found.append((part_label(source, name), one))
     return found
 
 
@@ -164,8 +164,9 @@ def _faster(claim: Claim, what: str, one: Duel, lead: float = 1.0) -> Part:
     pairs = zip(one.first, one.second, strict=True)
     answers = [is_lower(_scaled(a, lead), b, claim.metrics[0]) for a, b in pairs]
     holds, lower = all_of(answers), [answer.holds for answer in answers]
-    said = f"chunking takes {times(min(one.leads))} to {times(max(one.leads))} of SMO's time"
-    said += f", more than {times(lead)} at {lower.count(True)} of {len(lower)} sizes"
+    least, largest = format_ratio(min(one.leads)), format_ratio(max(one.leads))
+    said = f"chunking takes {least} to {largest} of SMO's time"
+    said += f", more than {format_ratio(lead)} at {lower.count(True)} of {len(lower)} sizes"
     return Part(f"{what}, SMO faster", holds, said, claim.printed, one.cells)
 
 
@@ -186,7 +187,7 @@ def _scaled(one: Estimate, factor: float) -> Estimate:
 
 
 @check("smo-5", *LINEAR, "apart", "comparable")
-def separable(claim: Claim, kept: Evidence) -> list[Part]:
+def separable_set(claim: Claim, kept: Evidence) -> list[Part]:
     """Ask whether SMO's exponent is in the window, and the two take comparable times."""
     parts = []
     chunking = [
@@ -201,9 +202,10 @@ def separable(claim: Claim, kept: Evidence) -> list[Part]:
         parts.append(Part(f"{what}, SMO's exponent", holds, spelt(law), printed, one.cells))
         most = claim.limits["comparable"]
         near = all_of(
-            within(lead, 1.0 / most, most) for lead in one.lead_intervals(claim.metrics[0])
+            within_limits(lead, 1.0 / most, most) for lead in one.lead_intervals(claim.metrics[0])
         )
-        said = f"chunking takes {times(min(one.leads))} to {times(max(one.leads))} of SMO's time"
+        least, largest = format_ratio(min(one.leads)), format_ratio(max(one.leads))
+        said = f"chunking takes {least} to {largest} of SMO's time"
         parts.append(Part(f"{what}, comparable times", near, said, "", one.cells))
     return parts + chunking
 
@@ -215,13 +217,15 @@ def storage(claim: Claim, kept: Evidence) -> list[Part]:
     for config in claim.configs:
         for source in kept.of(config):
             gains = {
-                name: duel(source, SIZES, claim.metrics[0], f"{name}-sparse", f"{name}-dense")
+                name: _time_ratios(
+                    source, SIZES, claim.metrics[0], f"{name}-sparse", f"{name}-dense"
+                )
                 for name in ("smo", "chunking")
             }
             if not gains["smo"].sizes:
                 continue
             printed = claim.limits[config.removeprefix("smo_").removesuffix("_storage")]
-            parts += _gains(claim, label(source, config), gains, printed)
+            parts += _gains(claim, part_label(source, config), gains, printed)
     return parts
 
 
@@ -230,23 +234,25 @@ def _gains(claim: Claim, what: str, gains: dict[str, Duel], printed: float) -> l
     other = dict(zip(gains["chunking"].sizes, gains["chunking"].leads, strict=True))
     limit = claim.limits["share"] * printed
     above = sum(gain >= limit for gain in smo.values())
-    said = f"{times(min(smo.values()))} to {times(max(smo.values()))}"
+    said = f"{format_ratio(min(smo.values()))} to {format_ratio(max(smo.values()))}"
     said += f", at least {limit:g} at {above} of {len(smo)} sizes"
     metric = claim.metrics[0]
     leads = {
         name: dict(zip(one.sizes, one.lead_intervals(metric), strict=True))
         for name, one in gains.items()
     }
-    holds = all_of(within(lead, least=limit) for lead in leads["smo"].values())
-    parts = [Part(f"{what}, SMO", holds, said, times(printed), gains["smo"].cells)]
+    holds = all_of(within_limits(lead, least=limit) for lead in leads["smo"].values())
+    parts = [Part(f"{what}, SMO", holds, said, format_ratio(printed), gains["smo"].cells)]
     common = sorted(smo.keys() & other.keys())
     if common:
         more = sum(smo[size] > other[size] for size in common)
-        said = f"chunking {times(min(other.values()))} to {times(max(other.values()))}"
+        said = (
+            f"chunking {format_ratio(min(other.values()))} to {format_ratio(max(other.values()))}"
+        )
         said += f", SMO gains more at {more} of {len(common)} sizes"
         cells = (*gains["smo"].cells, *gains["chunking"].cells)
         holds = all_of(
-            within(quotient(leads["smo"][size], leads["chunking"][size]), least=1.0)
+            within_limits(quotient(leads["smo"][size], leads["chunking"][size]), least=1.0)
             for size in common
         )
         parts.append(Part(f"{what}, beside chunking", holds, said, "", cells))
@@ -254,7 +260,7 @@ def _gains(claim: Claim, what: str, gains: dict[str, Duel], printed: float) -> l
 
 
 @check("smo-8", "off_pct")
-def support_vectors(claim: Claim, kept: Evidence) -> list[Part]:
+def bound_support_vectors(claim: Claim, kept: Evidence) -> list[Part]:
     """Ask whether the numbers of bound support vectors are near the printed ones, at every size."""
     parts = []
     for config in claim.configs:
@@ -286,11 +292,11 @@ def _counted(claim: Claim, source: Source, config: str) -> list[Part]:
     said += f"{worst[1]} ({worst[0]:+.1f} %)"
     said += f"; non-bound: up to {max(beside):.0f} % off" if beside else ""
     holds = all_of(counted(off, -limit, limit) for off, _, _ in found)
-    parts = [Part(label(source, table), holds, said.replace("-0.0", "0.0"), "",
+    parts = [Part(part_label(source, table), holds, said.replace("-0.0", "0.0"), "",
                   cells_of(*(one for _, _, one in found)))]  # fmt: skip
     open_ = _not_reached(source)
     if open_:
-        parts.append(Part(label(source, table, f"at {', '.join(open_)}"), None, "not run"))
+        parts.append(Part(part_label(source, table, f"at {', '.join(open_)}"), None, "not run"))
     return parts
 
 
@@ -333,11 +339,13 @@ def _largest(claim: Claim, what: str, one: Duel, printed: Sequence[float]) -> li
     if not printed[place]:
         return []
     size, ours = one.sizes[place], one.leads[place]
-    said = f"{times(ours)} at {size:,.0f} rows"
-    said += f" (the largest of all: {times(max(one.leads))})" if max(one.leads) > ours else ""
+    said = f"{format_ratio(ours)} at {size:,.0f} rows"
+    said += (
+        f" (the largest of all: {format_ratio(max(one.leads))})" if max(one.leads) > ours else ""
+    )
     lead = one.lead_intervals(claim.metrics[0])[place]
-    reached = within(lead, least=claim.limits["share"] * printed[place])
-    return [Part(what, reached, said, f"{times(printed[place])} at that size", one.cells)]
+    reached = within_limits(lead, least=claim.limits["share"] * printed[place])
+    return [Part(what, reached, said, f"{format_ratio(printed[place])} at that size", one.cells)]
 
 
 @check("smo-10")
@@ -346,9 +354,9 @@ def dense_noise(claim: Claim, kept: Evidence) -> list[Part]:
     parts = []
     for config in claim.configs:
         for source in kept.of(config):
-            one = duel(source, SIZES, claim.metrics[0], "smo-dense", "chunking-dense")
+            one = _time_ratios(source, SIZES, claim.metrics[0], "smo-dense", "chunking-dense")
             if one.sizes:
-                parts.append(_faster(claim, label(source, config), one))
+                parts.append(_faster(claim, part_label(source, config), one))
     return parts
 
 
@@ -383,10 +391,11 @@ def slower_with_rbf(claim: Claim, kept: Evidence) -> list[Part]:
             answers = [is_lower(a, b, metric) for a, b in both]
             holds, slower = all_of(answers), [answer.holds for answer in answers]
             ratios = [b.value / a.value for a, b in both]
-            said = f"{times(min(ratios))} to {times(max(ratios))} the time of the linear kernel"
+            said = f"{format_ratio(min(ratios))} to {format_ratio(max(ratios))}"
+            said += " the time of the linear kernel"
             said += f", longer at {slower.count(True)} of {len(both)} sizes"
             if source.machine != other.machine:
                 holds, said = OPEN, f"{said}, on two machines"
-            what = label(source, rbf.removeprefix("smo_"))
+            what = part_label(source, rbf.removeprefix("smo_"))
             parts.append(Part(what, holds, said, "", cells_of(*(e for pair in both for e in pair))))
     return parts

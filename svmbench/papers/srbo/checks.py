@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from svmbench.papers.judging.checks import cells_of, check, label, untested
+from svmbench.papers.judging.checks import cells_of, check, part_label, untested
 from svmbench.papers.judging.entries import Claim
 from svmbench.papers.judging.evidence import Evidence, Source
 from svmbench.papers.judging.measures import (
@@ -13,15 +13,15 @@ from svmbench.papers.judging.measures import (
     SideTest,
     correlated,
     counted,
+    format_ratio,
     is_most,
-    times,
-    within,
+    within_limits,
 )
 from svmbench.papers.judging.verdict import Part, size_of
 from svmbench.report.comparisons import Interval, holm, rank_correlation, share_interval
 from svmbench.report.estimates import Estimate, estimates, interval
 from svmbench.report.races import VERSUS
-from svmbench.report.records import Cell
+from svmbench.report.records import CellResult
 from svmbench.report.statistics import SignedRank, signed_rank, win_draw_loss
 
 #: Tables of paths: the solver that screens and the one that does not, by config and block.
@@ -53,7 +53,7 @@ def safe(claim: Claim, kept: Evidence) -> list[Part]:
             sets = {one.cells[0].dataset for one in both[0]}
             said = f"{n_wrong:,} of {n_cases:,} cases on {len(sets)} sets contradict it"
             answer = counted(n_wrong, most=0)
-            parts.append(Part(label(source, what), answer, said, "", cells_of(*both[0])))
+            parts.append(Part(part_label(source, what), answer, said, "", cells_of(*both[0])))
         blocks = list(dict.fromkeys(cell.block for cell in source.cells))
         parts += untested(claim, source, blocks, "srbo", "printed")
     return parts
@@ -90,11 +90,11 @@ def worth(claim: Claim, kept: Evidence) -> list[Part]:
         found = _speedups(source, "sizes", metric, SUPERVISED[0])
         for dataset in dict.fromkeys(name for name, _, _ in found):
             own = [(size, one) for name, size, one in found if name == dataset]
-            parts += _grows(claim, label(source, "fig5", dataset), own)
+            parts += _grows(claim, part_label(source, "fig5", dataset), own)
     for config, (screened, _) in PATHS.items():
         for source in kept.of(config):
             found = _speedups(source, "paths", metric, screened)
-            what = label(source, config.removeprefix("srbo_"))
+            what = part_label(source, config.removeprefix("srbo_"))
             parts += _grows(claim, what, [(size, one) for _, size, one in found])
             parts += _pays(claim, what, found)
             parts += untested(claim, source, ["paths"], screened)
@@ -110,8 +110,8 @@ def _grows(claim: Claim, what: str, points: list[tuple[float, Estimate]]) -> lis
     differ = max(sizes) >= SIZES_APART * min(sizes)
     holds = correlated(found.rho, len(points), claim.limits["correlation"]) if differ else OPEN
     said = f"Spearman {found.rho:+.2f} over {len(points)} races (p {found.p:.2g}), "
-    said += f"{times(points[0][1].value)} at {points[0][0]:,.0f} rows, "
-    said += f"{times(points[-1][1].value)} at {points[-1][0]:,.0f}"
+    said += f"{format_ratio(points[0][1].value)} at {points[0][0]:,.0f} rows, "
+    said += f"{format_ratio(points[-1][1].value)} at {points[-1][0]:,.0f}"
     said += "" if differ else f"; sizes differ by less than {SIZES_APART:g} times"
     cells = cells_of(*(one for _, one in points))
     return [Part(f"{what}, grows", holds, said.replace("-", "−"), claim.printed, cells)]
@@ -130,7 +130,7 @@ def _pays(claim: Claim, what: str, found: list[tuple[str, float, Estimate]]) -> 
     for sets, pays in ((large, True), (small, False)):
         if not sets:
             continue
-        answers = [within(interval(one, claim.metrics[0]), least=1.0) for one in sets]
+        answers = [within_limits(interval(one, claim.metrics[0]), least=1.0) for one in sets]
         sides = [one.holds for one in answers]
         faster, slower = sides.count(True), sides.count(False)
         n = len(sets)
@@ -140,7 +140,7 @@ def _pays(claim: Claim, what: str, found: list[tuple[str, float, Estimate]]) -> 
             share_interval(n - slower, n).high,
             single=any(one.single for one in answers),
         )
-        holds = within(share, least=0.5) if pays else within(share, most=0.5)
+        holds = within_limits(share, least=0.5) if pays else within_limits(share, most=0.5)
         said = f"faster on {faster}, slower on {slower} and either on "
         said += f"{n - faster - slower} of {len(sets)} sets of "
         said += f"{limit:,.0f} rows and more" if pays else f"fewer than {limit:,.0f} rows"
@@ -169,7 +169,7 @@ def dcdm_beside_qp(claim: Claim, kept: Evidence) -> list[Part]:
                 if name == "nu-svm-pairwise":
                     leads = [one for one in raced if one.apart <= claim.limits["same_objective"]]
                 if leads:
-                    part = _largest(claim, label(source, block, what), leads)
+                    part = _largest(claim, part_label(source, block, what), leads)
                     apart_on = ", ".join(one.dataset for one in raced if one not in leads)
                     more = f"; at other objectives on {apart_on}" if apart_on else ""
                     parts.append(replace(part, measured=part.measured + more))
@@ -177,7 +177,7 @@ def dcdm_beside_qp(claim: Claim, kept: Evidence) -> list[Part]:
 
 
 @dataclass(frozen=True)
-class Lead:
+class _RaceLead:
     """One race: data set, times faster, relative difference of objectives."""
 
     dataset: str
@@ -185,7 +185,7 @@ class Lead:
     apart: float
 
 
-def _leads(source: Source, block: str, ratio: str, apart: str, pair: str) -> list[Lead]:
+def _leads(source: Source, block: str, ratio: str, apart: str, pair: str) -> list[_RaceLead]:
     cells = source.block(block)
     objectives = estimates(cells, apart)
     found = []
@@ -193,35 +193,39 @@ def _leads(source: Source, block: str, ratio: str, apart: str, pair: str) -> lis
         other = objectives.get(place, {}).get(pair)
         if pair in solvers:
             found.append(
-                Lead(place[0], solvers[pair], other.value if other is not None else float("inf"))
+                _RaceLead(
+                    place[0], solvers[pair], other.value if other is not None else float("inf")
+                )
             )
     return found
 
 
-def _largest(claim: Claim, what: str, leads: list[Lead]) -> Part:
+def _largest(claim: Claim, what: str, leads: list[_RaceLead]) -> Part:
     best = max(leads, key=lambda one: one.ratio.value)
-    said = f"{times(best.ratio.value)} at most ({best.dataset}), "
-    said += f"{times(min(one.ratio.value for one in leads))} at least, over {len(leads)} sets; "
+    said = f"{format_ratio(best.ratio.value)} at most ({best.dataset}), "
+    said += (
+        f"{format_ratio(min(one.ratio.value for one in leads))} at least, over {len(leads)} sets; "
+    )
     said += f"objectives up to {max(one.apart for one in leads):.1g} apart"
-    holds = within(interval(best.ratio, "ratio"), least=claim.limits["ratio"])
+    holds = within_limits(interval(best.ratio, "ratio"), least=claim.limits["ratio"])
     return Part(what, holds, said, claim.printed, cells_of(*(one.ratio for one in leads)))
 
 
 @check("srbo-4", "level")
 def significant(claim: Claim, kept: Evidence) -> list[Part]:
     """Ask whether times without screening are greater in most groups, by signed ranks."""
-    groups: list[tuple[str, Pairs]] = []
+    groups: list[tuple[str, _EstimatePairs]] = []
     for config, (screened, plain) in PATHS.items():
         for source in kept.of(config):
             pairs = _pairs(source, "paths", claim.metrics[0], plain, screened)
-            groups.append((label(source, config.removeprefix("srbo_")), pairs))
+            groups.append((part_label(source, config.removeprefix("srbo_")), pairs))
     for config in TWO_SOLVERS:
         for source in kept.of(config):
             for block in ("linear", "rbf"):
                 for by in ("quadprog", "dcdm"):
                     names = f"nu-svm-{by}", f"srbo-nu-svm-{by}"
                     pairs = _pairs(source, block, claim.metrics[0], *names)
-                    what = label(source, config.removeprefix("srbo_"), block, by)
+                    what = part_label(source, config.removeprefix("srbo_"), block, by)
                     groups.append((what, pairs))
     groups = [(what, pairs) for what, pairs in groups if pairs]
     tests = [
@@ -253,15 +257,15 @@ def significant(claim: Claim, kept: Evidence) -> list[Part]:
     return [most, *parts]
 
 
-def _tested(what: str, pairs: Pairs, test: SignedRank, corrected: float) -> str:
+def _tested(what: str, pairs: _EstimatePairs, test: SignedRank, corrected: float) -> str:
     """Return what a group's test says, in words."""
     wins, draws, losses = win_draw_loss([b.value for _, b in pairs], [a.value for a, _ in pairs])
     said = f"{what}: p {test.p_greater:.2g}, corrected {corrected:.2g}, over {test.n} sets, "
     return f"{said}faster, equal, slower: {wins}, {draws}, {losses}"
 
 
-Pairs = list[tuple[Estimate, Estimate]]
-Cells = tuple[Cell, ...]
+_EstimatePairs = list[tuple[Estimate, Estimate]]
+Cells = tuple[CellResult, ...]
 
 
 def _pairs(
@@ -291,9 +295,9 @@ def more_accurate(claim: Claim, kept: Evidence) -> list[Part]:
             share = share_interval(wins, len(pairs))
             said += f"{losses} (share {share.value:.0%}, 95 % interval {share.low:.0%} to "
             said += f"{share.high:.0%}; signed ranks: p {test.p_greater:.2g}){_settings(source)}"
-            what = label(source, config.removeprefix("srbo_"))
+            what = part_label(source, config.removeprefix("srbo_"))
             cells = cells_of(*(one for pair in pairs for one in pair))
-            holds = within(Interval(share.value, share.low, share.high), least=0.5)
+            holds = within_limits(Interval(share.value, share.low, share.high), least=0.5)
             parts.append(Part(what, holds, said, claim.printed, cells))
             parts += untested(claim, source, ["paths"], "nu-svm")
     return parts
@@ -323,8 +327,8 @@ def _majority(source: Source, what: str, answers: list[bool | None], said: str, 
     least = share_interval(answers.count(True), n).low
     most = share_interval(n - answers.count(False), n).high
     value = answers.count(True) / n
-    holds = within(Interval(value, least, most, single=single), least=share)
-    return Part(label(source, what), holds, said, printed, cells)
+    holds = within_limits(Interval(value, least, most, single=single), least=share)
+    return Part(part_label(source, what), holds, said, printed, cells)
 
 
 @check("srbo-6")
@@ -387,11 +391,11 @@ def on_mnist(claim: Claim, kept: Evidence) -> list[Part]:
             if f"srbo-nu-svm-{by}" in solvers
         ]
         if found:
-            sides = [within(interval(one, speedup), least=1.0) for one in found]
+            sides = [within_limits(interval(one, speedup), least=1.0) for one in found]
             answers = [one.holds for one in sides]
             said = f"faster in {answers.count(True)} of {len(found)} cases, slower in "
-            said += f"{answers.count(False)}; {times(min(one.value for one in found))} to "
-            said += f"{times(max(one.value for one in found))}"
+            said += f"{answers.count(False)}; {format_ratio(min(one.value for one in found))} to "
+            said += f"{format_ratio(max(one.value for one in found))}"
             share = claim.limits["share_pct"] / 100.0
             parts.append(
                 _majority(source, "screening", answers, said, cells_of(*found), claim.printed,
@@ -400,16 +404,17 @@ def on_mnist(claim: Claim, kept: Evidence) -> list[Part]:
         for block in ("linear", "rbf"):
             pairs = _pairs(source, block, time, "nu-svm-quadprog", "nu-svm-dcdm")
             if pairs:
-                parts.append(_shorter(claim, label(source, f"{block}, DCDM"), pairs))
+                parts.append(_shorter(claim, part_label(source, f"{block}, DCDM"), pairs))
     return parts
 
 
-def _shorter(claim: Claim, what: str, pairs: Pairs) -> Part:
+def _shorter(claim: Claim, what: str, pairs: _EstimatePairs) -> Part:
     """Return whether the seconds' times are significantly the shorter; open on too few sets."""
     level = claim.limits["level"]
     test = signed_rank([a.value for a, _ in pairs], [b.value for _, b in pairs])
     ratios = [a.value / b.value for a, b in pairs]
-    said = f"{times(min(ratios))} to {times(max(ratios))} as fast as quadprog over {test.n} sets, "
+    said = f"{format_ratio(min(ratios))} to {format_ratio(max(ratios))} as fast as quadprog"
+    said += f" over {test.n} sets, "
     said += f"p {test.p_greater:.2g}"
     other = signed_rank([b.value for _, b in pairs], [a.value for a, _ in pairs])
     holds = Answer((SideTest(test.p_greater, other.p_greater, level),))
@@ -438,6 +443,6 @@ def more_with_rbf(claim: Claim, kept: Evidence) -> list[Part]:
             holds = Answer((SideTest(more, less, level),))
             cells = cells_of(*(one for pair in pairs for one in pair))
             parts.append(
-                Part(label(source, "RBF against linear"), holds, said, claim.printed, cells)
+                Part(part_label(source, "RBF against linear"), holds, said, claim.printed, cells)
             )
     return parts

@@ -17,7 +17,7 @@ from svmbench.base.errors import DamagedResultsError
 from svmbench.report.axes import COLOURS, draw_points, log_ticks
 from svmbench.report.curves import Curves, Panel, PlotPoint, Series, by_panel
 from svmbench.report.kinds import Kind
-from svmbench.report.records import Cell, Run
+from svmbench.report.records import CellResult, Run
 from svmbench.report.summary import measured
 from svmbench.schema.specs import PlotSpec
 
@@ -63,7 +63,7 @@ def collect_traces(run: Run, spec: PlotSpec) -> Curves:
     )
 
 
-def _panel(spec: PlotSpec, title: str, cells: Sequence[Cell]) -> Panel:
+def _panel(spec: PlotSpec, title: str, cells: Sequence[CellResult]) -> Panel:
     lowest = [value for cell in cells for _, value in _path(spec, cell)]
     lowest += [v for cell in cells if (v := measured(cell, "objective")) is not None]
     best = min(lowest, default=0.0)
@@ -87,11 +87,11 @@ def _panel(spec: PlotSpec, title: str, cells: Sequence[Cell]) -> Panel:
     return Panel(title, tuple(series))
 
 
-def _name(spec: PlotSpec, cell: Cell) -> str:
+def _name(spec: PlotSpec, cell: CellResult) -> str:
     return str(cell.value(spec.series)) if spec.series else str(cell.solver)
 
 
-def _path(spec: PlotSpec, cell: Cell) -> list[tuple[float, float]]:
+def _path(spec: PlotSpec, cell: CellResult) -> list[tuple[float, float]]:
     """Return the pairs (seconds or work, objective) of a trace; one pair without a trace."""
     column, instead = _AXES[str(spec.x)]
     if cell.status != "ok":

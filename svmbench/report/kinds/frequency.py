@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from svmbench.report.axes import COLOURS
 from svmbench.report.curves import Curves, Panel, PlotPoint, Series, by_panel
 from svmbench.report.kinds import Kind
-from svmbench.report.records import Cell, Run
+from svmbench.report.records import CellResult, Run
 from svmbench.report.summary import measured
 from svmbench.schema.specs import PlotSpec
 
@@ -51,13 +51,13 @@ def collect_frequencies(run: Run, spec: PlotSpec) -> Curves:
     )
 
 
-def _places(cell: Cell, along: list[str]) -> list[float]:
+def _places(cell: CellResult, along: list[str]) -> list[float]:
     """Return the numeric values of a cell along the dimensions."""
     values = [cell.dimensions.get(name) for name in along]
     return [float(value) for value in values if isinstance(value, int | float)]
 
 
-def _series(cells: list[Cell], along: list[str]) -> tuple[Series, ...]:
+def _series(cells: list[CellResult], along: list[str]) -> tuple[Series, ...]:
     points: dict[str, list[PlotPoint]] = {name: [] for name in (_OBSERVED, *_LINES)}
     for cell in cells:
         x = _places(cell, along)[0]

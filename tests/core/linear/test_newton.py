@@ -13,7 +13,7 @@ from sklearn.preprocessing import scale
 from small_problems import linear_gap, make_problem, needs_jit
 
 from svmbench.baselines.liblinear import LiblinearL2, LiblinearL2Dual
-from svmbench.cli.listing import describe
+from svmbench.cli.listing import card_of
 from svmbench.core.contract.problems import SQUARED_HINGE
 from svmbench.core.linear.hessian import (
     Diagonal,
@@ -341,7 +341,7 @@ def test_the_optimum_is_that_of_liblinear(mirrored, C, name):
 
 @pytest.mark.parametrize("name", ["newton-l2", "dcd-l2"])
 def test_describe_says_which_of_the_two_suits_what(name):
-    said = describe(name)["suits"]
+    said = card_of(name)["suits"]
     assert "thousand" in said
     assert ({"newton-l2", "dcd-l2"} - {name}).pop() in said
-    assert "suits" not in describe("asvm")
+    assert "suits" not in card_of("asvm")

@@ -41,7 +41,7 @@ def test_a_machine_is_not_another_for_a_library_that_brings_its_own_blas(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """CVXOPT does; what a process has imported besides must not split a run's results."""
-    before = environment.describe(1)["blas"]
+    before = environment.environment_facts(1)["blas"]
     found = threadpoolctl.threadpool_info()
     other = {
         "user_api": "blas",
@@ -50,7 +50,7 @@ def test_a_machine_is_not_another_for_a_library_that_brings_its_own_blas(
         "filepath": "/site-packages/cvxopt.libs/libopenblas.so",
     }
     monkeypatch.setattr(threadpoolctl, "threadpool_info", lambda: [*found, other])
-    assert environment.describe(1)["blas"] == before != []
+    assert environment.environment_facts(1)["blas"] == before != []
 
 
 def test_cpus_of_one_name_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:

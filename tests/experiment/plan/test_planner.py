@@ -17,7 +17,7 @@ from svmbench.experiment.plan.filters import only as choose
 from svmbench.experiment.plan.freshness import changes
 from svmbench.experiment.plan.planner import make_plan, prepare_plan
 from svmbench.experiment.protocols import protocols
-from svmbench.experiment.protocols.declare import REGISTRY
+from svmbench.experiment.protocols.declare import PROTOCOLS
 
 CV = {"protocol": "cv", "folds": 3}
 GRID = {"C": [0.5, 1.0]}
@@ -188,7 +188,7 @@ def test_a_protocol_of_two_classes_refuses_more(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     narrow = replace(protocols()["fit"], tasks=("binary",))
-    monkeypatch.setitem(REGISTRY, "fit", narrow)
+    monkeypatch.setitem(PROTOCOLS, "fit", narrow)
     config = write_config(tmp_path, ["svc"], {"protocol": "fit"}, datasets=["iris"])
     assert reasons_of(config) == [
         "protocol 'fit' can't do the task multiclass, which data set 'iris' with 3 classes asks for"

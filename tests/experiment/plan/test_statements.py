@@ -40,7 +40,7 @@ async def later(x: int = 0):
 
 
 def digest(text: str) -> str:
-    return statements.read(text.encode()).digest
+    return statements.parse_source(text.encode()).digest
 
 
 def edited(old: str, new: str) -> str:
@@ -132,7 +132,7 @@ def test_two_files_that_decide_otherwise_are_told_apart(one: str, other: str) ->
 def test_every_file_of_the_package_is_told_from_every_other() -> None:
     """And what is said is all that is parsed: unparsed and read again, it is the same."""
     files = sorted((PACKAGE / "core").rglob("*.py"))
-    found = [statements.read(path.read_bytes()).digest for path in files]
+    found = [statements.parse_source(path.read_bytes()).digest for path in files]
     full = [hashed for hashed in found if hashed != digest("")]  # the others have a docstring alone
     assert len(set(full)) == len(full) > 100
     for path, hashed in list(zip(files, found, strict=True))[::10]:
@@ -155,7 +155,10 @@ def test_a_module_that_moves_changes_no_hash() -> None:
         "def f():\n    from svmbench.base.errors import Wrong\n    return Wrong\n"
     )
     assert digest(moved) == digest(text)
-    assert statements.read(moved.encode()).imports != statements.read(text.encode()).imports
+    assert (
+        statements.parse_source(moved.encode()).imports
+        != statements.parse_source(text.encode()).imports
+    )
     for old, new in [
         ("Base\n", "Other\n"),
         ("trace as log", "trace"),
@@ -172,7 +175,7 @@ def test_a_module_that_moves_changes_no_hash() -> None:
 def test_imports_are_found_wherever_they_stand() -> None:
     text = "import a.b, c\nfrom d import e, f as g\ndef h():\n    from i.j import k\n    import l\n"
     text += "from . import own\nfrom .own import own\n"
-    assert statements.read(text.encode()).imports == (
+    assert statements.parse_source(text.encode()).imports == (
         ("a.b", ()),
         ("c", ()),
         ("d", ("e", "f")),
@@ -185,4 +188,4 @@ def test_imports_are_found_wherever_they_stand() -> None:
 
 def test_what_is_no_python_is_an_error() -> None:
     with pytest.raises(SyntaxError):
-        statements.read(b"def")
+        statements.parse_source(b"def")

@@ -163,8 +163,8 @@ def test_a_search_in_blocks_reads_the_file_once_for_all_c_and_folds(
     tmp_path: Path, small_blocks: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     passes = []
-    once = data.Blocks.__iter__
-    monkeypatch.setattr(data.Blocks, "__iter__", lambda self: (passes.append(1), once(self))[1])
+    once = data.FileBlocks.__iter__
+    monkeypatch.setattr(data.FileBlocks, "__iter__", lambda self: (passes.append(1), once(self))[1])
     solver = {"name": "alsvm-batch", "grid": {"C": [0.01, 0.1, 1.0, 10.0]}}
     for block, expected in (
         ({"protocol": "path"}, 1 + 2),  # the labels; the sums, the scores

@@ -18,8 +18,8 @@ from svmbench.experiment.protocols.folds import outer_splits
 from svmbench.experiment.protocols.kernel_search import (
     SearchRows,
     make_folds,
-    parallel_map,
-    search,
+    search_on_kernels,
+    sort_by_class_and_fold,
     takes_part,
 )
 
@@ -55,7 +55,7 @@ def ours(X, y, splits, **kwargs):
     classes, codes = np.unique(y, return_inverse=True)
     distances = squared_distances(X)
     ground = SearchRows(distances, rows, codes, len(classes), splits)
-    return search(ground, Precomputed, GRID, **kwargs)
+    return search_on_kernels(ground, Precomputed, GRID, **kwargs)
 
 
 @pytest.mark.parametrize("load", [load_iris, load_breast_cancer])
@@ -95,7 +95,7 @@ def test_kernel_values_have_the_precision_of_the_distances(dtype):
     splits = outer_splits(y[:100], 2, seed=1)
     distances = squared_distances(X, dtype=dtype)
     points = [{"C": 1.0, "gamma": 0.7}, {"C": 2.0, "gamma": 0.7}]
-    search(SearchRows(distances, rows, y[:100], 2, splits), KeepsSolutions, points)
+    search_on_kernels(SearchRows(distances, rows, y[:100], 2, splits), KeepsSolutions, points)
     K, _ = KeepsSolutions.seen[0]
     train = splits[0][0]
     exact = np.exp(-0.7 * ((X[train][:, None] - X[train][None]) ** 2).sum(axis=2))
@@ -110,7 +110,7 @@ def test_a_part_of_the_rows_is_searched_on_its_own():
     rows = np.r_[0:40, 60:150]
     splits = outer_splits(y[rows], 3, seed=1)
     ground = SearchRows(squared_distances(X), rows, y[rows], 3, splits)
-    part = search(ground, Precomputed, GRID)
+    part = search_on_kernels(ground, Precomputed, GRID)
     alone = ours(X[rows], y[rows], splits)
     np.testing.assert_allclose(part.accuracy_pct, alone.accuracy_pct)
 
@@ -137,7 +137,7 @@ def test_an_interrupted_search_goes_on_where_it_was():
 def test_fits_that_did_not_converge_are_counted():
     X, y, splits = problem(load_iris)
     distances = squared_distances(X)
-    found = search(
+    found = search_on_kernels(
         SearchRows(distances, np.arange(len(y)), y, 3, splits),
         lambda **params: Precomputed(stop_reason="max_iter", **params),
         GRID,
@@ -160,7 +160,7 @@ def test_rows_stand_by_class_and_fold_and_problems_stay_as_they_are():
     rows = np.flatnonzero(np.arange(len(y)) % 10 > 0)
     splits = outer_splits(y[rows], 3, seed=1)
     before = SearchRows(distances, rows, y[rows], 3, splits)
-    after = parallel_map(before)
+    after = sort_by_class_and_fold(before)
     assert np.all(np.diff(after.codes) >= 0)
     for _, validation in after.splits:
         for code in range(3):

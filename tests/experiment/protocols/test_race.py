@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from svmbench.experiment.protocols.race import _Racer, race
+from svmbench.experiment.protocols.race import _Racer, run_race
 from svmbench.experiment.protocols.task import Task
 from svmbench.experiment.protocols.turns import Costs, ratios_of, take_turns
 
@@ -110,7 +110,7 @@ def spec(**more: Any) -> dict[str, Any]:
 
 
 def test_a_real_race_reports_ratios_and_who_missed_the_target(private_cache: object) -> None:
-    result = race(Task(spec=spec()))
+    result = run_race(Task(spec=spec()))
     metrics = result["metrics"]
     ratio = metrics["ratio:dcd-l1:liblinear-l1"]
     low, high = result["spread"]["ratio:dcd-l1:liblinear-l1"]
@@ -134,7 +134,7 @@ def test_objectives_are_compared_where_problem_and_offset_agree(private_cache: o
         )
     ]
     pairs = [["free", "none"], ["none", "also none"], ["also none", "absorbed"]]
-    metrics = race(Task(spec=spec(racers=racers, pairs=pairs, repeats=1)))["metrics"]
+    metrics = run_race(Task(spec=spec(racers=racers, pairs=pairs, repeats=1)))["metrics"]
     objectives = [metrics[f"objective:{racer['shown']}"] for racer in racers]
     assert objectives[1] == pytest.approx(objectives[2], rel=1e-5)
     assert objectives[0] < 0.99 * objectives[1]
@@ -151,7 +151,7 @@ def test_shared_work_along_c_is_run_once(private_cache: object) -> None:
         {"name": "alsvm-batch", "shown": "alsvm-batch", "params": {}, "grid": grid},
         {"name": "alsvm", "shown": "alsvm", "params": {}, "grid": grid},
     ]
-    result = race(Task(spec=spec(racers=racers, pairs=[["alsvm-batch", "alsvm"]])))
+    result = run_race(Task(spec=spec(racers=racers, pairs=[["alsvm-batch", "alsvm"]])))
     assert result["counters"]["passes:alsvm-batch"] == 1
     assert result["counters"]["updates:alsvm"] == 3 * 569
     assert result["metrics"]["excess_objective:alsvm"] <= 1e-9

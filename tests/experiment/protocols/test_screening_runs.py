@@ -17,7 +17,7 @@ from svmbench.core.nu import screening as rules
 from svmbench.experiment.config.models import Config
 from svmbench.experiment.plan.planner import make_plan
 from svmbench.experiment.protocols import check, screening
-from svmbench.experiment.protocols.check import check as run_check
+from svmbench.experiment.protocols.check import check_property as run_check
 from svmbench.experiment.protocols.path import path
 from svmbench.experiment.protocols.task import Task
 

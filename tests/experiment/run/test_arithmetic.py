@@ -43,7 +43,7 @@ def test_the_core_type_is_recorded_as_workers_have_it_or_the_run_says_so(tmp_pat
     assert os.environ.get(environment.CORE_VARIABLE) == before
     svmbench("run", write_config(tmp_path, ["dcd-l2"]), "--output", tmp_path / "own")
     assert [one["blas"] for one in environments_of(tmp_path / "own")] == [
-        environment.describe(1)["blas"]
+        environment.environment_facts(1)["blas"]
     ]
 
 
@@ -178,7 +178,7 @@ def test_the_process_beside_a_dask_worker_is_of_the_package_of_that_worker(
     assert done.returncode == 0, done.stderr
     facts = json.loads(done.stdout)
     assert facts["environment"]["git"] is None
-    assert facts["environment"]["blas"] == environment.describe(1)["blas"]
+    assert facts["environment"]["blas"] == environment.environment_facts(1)["blas"]
     assert "the wrong package" not in done.stderr
     assert remote.PACKAGE == ROOT / "svmbench"
 
@@ -191,6 +191,6 @@ def test_the_process_beside_a_dask_worker_computes_under_the_core_type() -> None
             pass
     finally:
         host.end()
-    own = environment.describe(1)["blas"]
+    own = environment.environment_facts(1)["blas"]
     if all(name.startswith("openblas") for name in own) and os.uname().machine == "x86_64":
         assert {name.split()[-1] for name in facts["environment"]["blas"]} == {EVERYWHERE}

@@ -11,7 +11,7 @@ import pytest
 
 from svmbench.cli.rechecking import _kept_runs
 from svmbench.experiment.run.batch import PER_CONFIG_S
-from svmbench.experiment.run.draws import LARGEST_SHARE, PER_CELL_S, Candidate, Draw, draw
+from svmbench.experiment.run.draws import LARGEST_SHARE, RECHECK_OVERHEAD_S, Candidate, Draw, draw
 from svmbench.report.records import result_lines
 
 ROOT = Path(__file__).parents[3]
@@ -36,7 +36,7 @@ def test_a_draw_fits_its_budget() -> None:
     cells = candidates(*[1.0] * 50) + candidates(*[2.0] * 50, run="other", solver="csvc")
     for seed in range(20):
         drawn = draw(cells, 30, seed)
-        cost = sum(one.seconds + PER_CELL_S for one in drawn)
+        cost = sum(one.seconds + RECHECK_OVERHEAD_S for one in drawn)
         assert cost + PER_CONFIG_S * len({one.run for one in drawn}) <= 30
         assert len(set(drawn)) == len(drawn)
 

@@ -458,7 +458,10 @@ def test_streamed_points_are_taken_up_though_the_last_is_torn(tmp_path: Path, lo
 
 
 def test_retry_names_are_statuses() -> None:
-    assert execute.RETRY["all"] == execute.RETRY["failed"] | execute.RETRY["timeout"]
+    assert (
+        execute.RETRIED_STATUSES["all"]
+        == execute.RETRIED_STATUSES["failed"] | execute.RETRIED_STATUSES["timeout"]
+    )
 
 
 @pytest.mark.parametrize(
@@ -483,7 +486,7 @@ def test_a_record_holds_numbers_where_numbers_belong(
 def test_a_text_of_a_record_has_a_greatest_length() -> None:
     """Names and reasons, keys of mappings, and all other texts."""
     whole = {
-        "schema": record.SCHEMA,
+        "schema": record.RECORD_SCHEMA,
         "kind": "cell",
         "key": "k",
         "status": "ok",

@@ -232,7 +232,7 @@ def test_a_clock_that_jumps_back_changes_no_result(
     def seconds() -> float:
         return datetime.fromisoformat(backwards()).timestamp()
 
-    monkeypatch.setattr(loop, "now", backwards)
+    monkeypatch.setattr(loop, "utc_timestamp", backwards)
     monkeypatch.setattr(time, "time", seconds)
     config = write_config(
         tmp_path, ["test-works", "test-turns-back-the-clock", "test-hangs"], timeout_s=2
@@ -374,4 +374,4 @@ def test_no_arrays_are_shared_beyond_the_end_of_the_disk(
     run = SimpleNamespace(options=loop.Options(), folder=SimpleNamespace(scratch=tmp_path))
     for free, made in ((1000, ["key"]), (999, [])):
         monkeypatch.setattr(loop.shutil, "disk_usage", lambda _, n=free: SimpleNamespace(free=n))
-        assert list(loop.Run._nodes(run, cells)) == made  # type: ignore[arg-type]
+        assert list(loop.RunLoop._nodes(run, cells)) == made  # type: ignore[arg-type]

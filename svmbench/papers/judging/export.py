@@ -42,7 +42,7 @@ def as_json(verdicts: Sequence[Verdict]) -> str:
 
 
 #: The names of the columns of :func:`as_rows`.
-COLUMNS = ("claim", "verdict", "what was found", "freshness")
+VERDICT_COLUMNS = ("claim", "verdict", "what was found", "freshness")
 #: Characters of a line that the table fits, and those between two columns.
 WIDTH, GAP = 80, 2
 
@@ -50,8 +50,10 @@ WIDTH, GAP = 80, 2
 def as_rows(verdicts: Sequence[Verdict]) -> list[tuple[str, str, str, str]]:
     """Return a row for each claim: its name, the verdict, what was found, whether it is fresh."""
     names = [(one.claim.id, one.state, one.freshness) for one in verdicts]
-    columns = zip((COLUMNS[0], COLUMNS[1], COLUMNS[3]), *names, strict=True)
-    room = WIDTH - sum(max(map(len, column)) for column in columns) - GAP * (len(COLUMNS) - 1)
+    columns = zip((VERDICT_COLUMNS[0], VERDICT_COLUMNS[1], VERDICT_COLUMNS[3]), *names, strict=True)
+    room = (
+        WIDTH - sum(max(map(len, column)) for column in columns) - GAP * (len(VERDICT_COLUMNS) - 1)
+    )
     return [
         (one.claim.id, one.state, escape.line(one.found(room), room), one.freshness)
         for one in verdicts
