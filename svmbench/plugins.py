@@ -1,4 +1,4 @@
-"""What solvers, protocols, scores and kinds of plot of other packages import.
+"""Names that plug-ins import: solvers, protocols, scores and kinds of plot of other packages.
 
 These names stay; where they are defined may change. `plugins.pyi` lists them. Nothing is imported
 before it is asked for, and no module of this package imports this one. `folds` and `outcomes` are

@@ -1,4 +1,4 @@
-"""What plug-ins import, by the modules that define it: the one list of these names."""
+"""Names that plug-ins import, by the modules that define them: the only list of these names."""
 
 from .base.compiled import compiled as compiled
 from .core.contract.base import BinaryClassifier as BinaryClassifier

@@ -205,7 +205,7 @@ def _solver_modules(solver: str, entry: Sequence[str] | None) -> tuple[str, ...]
 
 
 def is_present(one: Recheck) -> bool:
-    """Return whether a recheck is of the code and the packages that are here."""
+    """Return True if a recheck is of the present code and packages."""
     from svmbench.base.renames import present_name
     from svmbench.experiment.plan.keys import code_hash, names_own_module
 
@@ -281,7 +281,7 @@ def _compared(
     scores: Any,
     seed: int,
 ) -> Recheck:
-    """Return what a cell's record and a new one say of each other; the last line is the cell's."""
+    """Return the lines that compare a cell's record with a new one; the last is the cell's own."""
     from svmbench.experiment.plan.keys import code_hash
     from svmbench.experiment.plan.planner import modules_of
     from svmbench.report.compare import compare_cell
@@ -400,7 +400,7 @@ def _print(name: str, one: Recheck) -> None:
 
 
 def _say_end(found: Sequence[Recheck], n_drawn: int) -> None:
-    """Say how many cells agreed."""
+    """Print the number of cells that agreed."""
     changed = [one for one in found if one["differences"]]
     judged = [time for one in found for time in one["times"].values() if time["within"] is not None]
     outside = sum(not time["within"] for time in judged)

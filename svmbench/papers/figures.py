@@ -379,7 +379,7 @@ def _verdict_lines(paper: str | None, results: Results) -> str:
 
 
 def _outcome_lines(only: str | None, results: Results) -> str:
-    """Return what came of each paper, or of one.
+    """Return the verdicts of each paper, or of one, as text.
 
     Raises
     ------

@@ -268,7 +268,7 @@ _WHOLE = 1e-6
 
 
 def _positives(*ones: Estimate) -> list[tuple[int, int]]:
-    """Return how many rows of a test part may be positive and negative, by precision and recall.
+    """Return the possible numbers of positive and negative test rows, by precision and recall.
 
     A record has neither count, but recall times the positive rows, and that over the precision,
     are whole numbers for every solver.

@@ -59,7 +59,7 @@ class Recheck(TypedDict):
 
 @dataclass(frozen=True)
 class KeptResult:
-    """What decides a kept result's word: its key, solver and data set, and whether it is fresh."""
+    """The fields that decide a kept result's age: key, solver, data set and freshness."""
 
     key: str
     solver: str

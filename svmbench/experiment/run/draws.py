@@ -131,7 +131,7 @@ class Draw:
         return len(self.chosen) > before
 
     def _is_new(self, one: Candidate) -> bool:
-        """Return whether no cell of its run, solver and data set was chosen."""
+        """Return True if no cell of its run, solver and data set was chosen."""
         return (one.run, one.solver, one.dataset) not in self._pairs
 
     def _weight(self, one: Candidate, power: int) -> float:

@@ -93,7 +93,7 @@ def linear_in_rows(claim: Claim, kept: Evidence) -> list[Part]:
 
 
 def _spark_parts(claim: Claim, kept: Evidence) -> list[Part]:
-    """Return what the kept passes over synthetic rows in Spark say of the exponent.
+    """Return the exponent of the kept passes over synthetic rows in Spark.
 
     It is that of the time above a pass over almost no rows, which was measured beside them.
     """
@@ -246,7 +246,7 @@ def updates(claim: Claim, kept: Evidence) -> list[Part]:
 
 
 def _updates(rows: Sequence[Mapping[str, str]], operation: str) -> list[tuple[float, float]]:
-    """Return what a kept file says of an operation, by the number of features."""
+    """Return a kept file's measurements of one operation, by the number of features."""
     return _numbers([row for row in rows if row.get("operation") == operation], "d", "updates.csv")
 
 

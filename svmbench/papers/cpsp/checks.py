@@ -80,7 +80,7 @@ def accurate(claim: Claim, kept: Evidence) -> list[Part]:
 
 @dataclass(frozen=True)
 class _AccuracyLead:
-    """How far CPSP is ahead of another method on one data set, and what that is from."""
+    """The lead of CPSP over another method on one data set, with the records it rests on."""
 
     dataset: str
     ahead: Interval
@@ -90,7 +90,7 @@ class _AccuracyLead:
 def _beside_sampled(
     claim: Claim, source: Source, dataset: str, solvers: dict[str, Estimate]
 ) -> list[Part]:
-    """Return whether it is above the better of Nyström and ICF."""
+    """Judge if CPSP is above the better of Nyström and ICF."""
     others = {name: solvers[name] for name in SAMPLED if name in solvers}
     if not others:
         return []
@@ -105,7 +105,7 @@ def _beside_sampled(
 
 
 def _on_most(source: Source, name: str, leads: list[_AccuracyLead]) -> Part:
-    """Return whether it is above a method on more than half of the paper's sets."""
+    """Judge if CPSP is above a method on more than half of the paper's sets."""
     answers = [is_above(one.ahead) for one in leads]
     sure = [answer.holds for answer in answers]
     said = ", ".join(f"{format_signed(one.ahead.value)} on {one.dataset}" for one in leads)
@@ -176,7 +176,7 @@ def _widened(one: Interval, number: int) -> Interval:
 
 
 def _nowhere_below(ahead: Sequence[Interval]) -> Answer:
-    """Return whether no difference is below 0; open where an interval crosses it."""
+    """Return yes if no difference is below 0; open where an interval holds 0."""
     return all_of(within_limits(one, least=0.0) for one in ahead)
 
 
@@ -280,7 +280,7 @@ def _reached(
     costs: dict[str, dict[float, Estimate]],
     cells: tuple,  # type: ignore[type-arg]
 ) -> list[Part]:
-    """Return whether the fewest vectors were enough, and whether they took little time."""
+    """Judge two things: the fewest vectors were enough, and they took little time."""
     named = ", ".join(
         f"{name} {k.value:g} [{k.low:g}, {k.high:g}]".replace("inf", "never")
         for name, k in reached.items()

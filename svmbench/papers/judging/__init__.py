@@ -187,7 +187,7 @@ def _judged(claim: Claim, kept: Evidence, *, trust: bool) -> Verdict:
 
 
 def _of_single_times(parts: Sequence[Part]) -> str:
-    """Return what decides parts that rest on times that were measured once; "" where none does."""
+    """Return the sentence on parts that rest on times measured once; "" if there are none."""
     n_single = sum(part.single_times for part in parts)
     if not n_single:
         return ""
@@ -212,7 +212,7 @@ def _first_record(sources: Sequence[Source]) -> str:
 
 
 def _parts(claim: Claim, kept: Evidence, paper: Paper) -> list[Part]:
-    """Return what a claim's check makes of the records."""
+    """Return the verdict that a claim's check reaches on the records."""
     place = f"{paper.folder.name}/claims.toml: {claim.id}"
     if claim.id not in CHECKS:
         known = [name for name in CHECKS if name.startswith(f"{paper.key}-")]

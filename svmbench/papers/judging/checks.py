@@ -112,7 +112,7 @@ def _load(key: str, place: Path) -> None:
 
 
 def part_label(source: Source, *words: object) -> str:
-    """Return what a part is of; with its profile where runs of several count."""
+    """Return a part's subject; with the profile if runs of several profiles count."""
     parts = [str(word) for word in words if str(word)]
     if not source.alone:
         parts.append(f"profile {source.profile}")
@@ -192,7 +192,7 @@ def untested(claim: Claim, source: Source, blocks: Sequence[str], *solvers: str)
 def printed_text(
     claim: Claim, table: str, dataset: str, metric: str, solvers: Iterable[str], unit: str = ""
 ) -> str:
-    """Return what a paper prints for some solvers on a data set, or nothing."""
+    """Return the printed numbers of some solvers on a data set as text; "" if there are none."""
     found = {
         solver: published.lookup(claim.paper, table, dataset, metric, solver) for solver in solvers
     }

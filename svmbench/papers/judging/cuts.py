@@ -62,7 +62,7 @@ def whole_alone(parts: Sequence[Part], claim: Claim, paper: Paper, kept: Evidenc
 
 
 def _why_cut(part: Part, of_cell: dict[str, Source]) -> str:
-    """Return which data sets of a part were cut, and by which profile; nothing for a whole one."""
+    """Return the cut data sets of a part, each with the profile that cut it."""
     pairs = [(cell, of_cell[cell.key]) for cell in part.cells if cell.key in of_cell]
     profiles = list(dict.fromkeys(source.profile for _, source in pairs))
     if SMOKE_TEST_PROFILE in profiles:
@@ -120,7 +120,7 @@ def fewer_settings(run: Run, cells: Sequence[CellResult]) -> list[str]:
 
 
 def to_decide(claim: Claim, sources: Sequence[Source]) -> str:
-    """Return how many cells the full protocol of an open claim has, and in what time they end.
+    """Return the number of cells in an open claim's full protocol, and the time they need.
 
     The cells of a data set are those that a kept run plans; each ends at its time limit. "" where
     no run of a config that ships is kept.
@@ -140,7 +140,7 @@ def to_decide(claim: Claim, sources: Sequence[Source]) -> str:
 
 
 def _n_planned(run: Run, block: _Settings) -> int:
-    """Return how many cells of a block the full protocol has, from those of a kept run."""
+    """Return the number of cells of a block in the full protocol, from those of a kept run."""
     own = {(cell.key, cell.dataset) for cell in run.cells if cell.block == block.get("name")}
     names = {dataset for _, dataset in own}
     if not names:
@@ -154,7 +154,7 @@ def _n_planned(run: Run, block: _Settings) -> int:
 
 
 def _fewer_counted(kept: _Settings, block: _Settings, cut: _Settings, full: _Settings) -> list[str]:
-    """Return which numbers of a kept block are below those of the full protocol."""
+    """Return the numbers of a kept block that are below those of the full protocol."""
     said = []
     for key, what in _COUNTS.items():
         own, wanted = kept.get(key), full.get(key, block.get(key))
@@ -180,7 +180,7 @@ def _fewer_values(grid: _Settings, cut: _Settings, full: _Settings, *, known: bo
 
 
 def _n_values(given: Any) -> int:
-    """Return how many values a config's list, or its powers of a base, are."""
+    """Return the number of values in a config's list or range of powers."""
     if isinstance(given, Mapping):
         given = given.get("exponents", [])
     if isinstance(given, Mapping):

@@ -191,7 +191,7 @@ def _claim(name: str, paper: str, given: Mapping[str, Any]) -> Claim:
 
 
 def _problems(given: Any, paper: str, metrics: Collection[str] | None) -> list[str]:
-    """Return what is wrong with one entry apart from its limits, a sentence each."""
+    """Return one sentence for each mistake in an entry, apart from its limits."""
     if not isinstance(given, dict):
         return ["a claim is a table of keys"]
     said = [
@@ -230,7 +230,7 @@ def _limits(given: Mapping[str, Any]) -> Any:
 
 
 def _unknown_in_rule(given: Mapping[str, Any]) -> list[str]:
-    """Return which names in braces a rule has that are no limits, a sentence each."""
+    """Return one sentence for each name in a rule's braces that is no limit."""
     known = list(_limits(given))
     return [
         f"rule: unknown limit {line(name, 60)!r}{suggestion(name, known)}"
@@ -247,7 +247,7 @@ def _is_date(text: str) -> bool:
 
 
 def _unlike(given: Mapping[str, Any], shipped: Claim) -> list[str]:
-    """Return what an entry has too few or too many of: a check knows its names by their order."""
+    """Return one sentence for each list with too few or too many names for the check."""
     return [
         f"{key} has {len(given.get(key, []))} names instead of {len(getattr(shipped, key))}"
         for key in ("metrics", "configs")
@@ -256,7 +256,7 @@ def _unlike(given: Mapping[str, Any], shipped: Claim) -> list[str]:
 
 
 def limit_problems(own: Any, read: Collection[str] | None) -> list[str]:
-    """Return what is wrong with a claim's limits, a sentence each.
+    """Return one sentence for each mistake in a claim's limits.
 
     Parameters
     ----------

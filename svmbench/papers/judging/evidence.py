@@ -1,4 +1,4 @@
-"""What a claim is judged from: the runs found below some folders, by config, each on its own.
+"""Evidence for claims: the runs found below some folders, by config, each on its own.
 
 Runs of one config are never pooled. Where several are kept, the one of the fuller profile counts
 (two profiles that cut the data sets in different ways both do), of two of a profile the one with
@@ -65,7 +65,7 @@ class Source:
         return [cell for cell in self.cells if cell.block in names]
 
     def n_results(self) -> int:
-        """Return how many results there are."""
+        """Return the number of results."""
         return sum(cell.status == "ok" for cell in self.cells)
 
 

@@ -24,7 +24,7 @@ _LONGEST = 400
 
 
 def summary(verdicts: Sequence[Verdict]) -> str:
-    """Return how many claims came to each state, in a sentence."""
+    """Return the number of claims in each state, as a sentence."""
     counts = Counter(verdict.state for verdict in verdicts)
     said = ", ".join(f"{counts[state]} {state}" for state in STATES if counts[state])
     word = "claim" if len(verdicts) == 1 else "claims"
@@ -122,7 +122,7 @@ def as_markdown(verdicts: Sequence[Verdict]) -> str:
 
 
 def outcome(verdicts: Sequence[Verdict]) -> str:
-    """Return what came of a paper's claims, in one sentence that names them; failures first."""
+    """Return the verdicts on a paper's claims in one sentence that names them; failures first."""
     words = {
         NOT_REPRODUCED: ("does not hold", "do not hold"),
         PARTLY: ("holds in part", "hold in part"),

@@ -36,7 +36,7 @@ class Criterion:
 
     @property
     def holds(self) -> bool | None:
-        """Whether the interval lies within the limits; None where it crosses one."""
+        """True if the interval lies within the limits; None if it crosses one."""
         low, high = self.interval.low, self.interval.high
         if low is None or high is None or math.isnan(low) or math.isnan(high):
             return None
@@ -46,11 +46,11 @@ class Criterion:
 
     @property
     def single(self) -> bool:
-        """Whether the ends rest on the margin of times that were measured once."""
+        """True if the ends rest on the margin of times that were measured once."""
         return self.interval.single
 
     def to_json(self) -> dict[str, Any]:
-        """Return what JSON can hold: a missing end or limit is null."""
+        """Return the fields as JSON holds them: a missing end or limit is null."""
         interval = self.interval
         named = {
             "value": interval.value, "low": interval.low, "high": interval.high,
@@ -81,17 +81,17 @@ class SideTest:
 
     @property
     def holds(self) -> bool | None:
-        """Whether the first alternative is significant; None where neither is."""
+        """True if the first alternative is significant; None if neither is."""
         return True if self.p_holds < self.level else False if self.p_fails < self.level else None
 
     def to_json(self) -> dict[str, Any]:
-        """Return what JSON can hold."""
+        """Return the fields as JSON holds them."""
         return {"p_holds": self.p_holds, "p_fails": self.p_fails, "level": self.level}
 
 
 @dataclass(frozen=True)
 class Answer:
-    """Whether all of some criteria are met.
+    """An answer that is yes if all of its criteria are met.
 
     Attributes
     ----------
@@ -109,7 +109,7 @@ class Answer:
 
     @property
     def single(self) -> bool:
-        """Whether a criterion rests on the margin of times that were measured once."""
+        """True if a criterion rests on the margin of times that were measured once."""
         return any(isinstance(one, Criterion) and one.single for one in self.criteria)
 
 
@@ -118,7 +118,7 @@ OPEN = Answer()
 
 
 def all_of(answers: Iterable[Answer]) -> Answer:
-    """Return whether all of some answers hold; an answer without criteria leaves that open."""
+    """Return yes if all answers are yes; open if one has no criteria."""
     criteria: list[Criterion | SideTest] = []
     for one in answers:
         criteria += one.criteria or (Criterion(Interval(math.nan)),)
@@ -126,17 +126,17 @@ def all_of(answers: Iterable[Answer]) -> Answer:
 
 
 def within_limits(interval: Interval, least: float = -math.inf, most: float = math.inf) -> Answer:
-    """Return whether an uncertain number lies within limits, which belong to what is allowed."""
+    """Return yes if an uncertain number lies within limits (inclusive)."""
     return Answer((Criterion(interval, least, most),))
 
 
 def counted(value: float, least: float = -math.inf, most: float = math.inf) -> Answer:
-    """Return whether a number that was counted, and has no uncertainty, lies within limits."""
+    """Return yes if a counted number, which has no uncertainty, lies within limits."""
     return within_limits(Interval(value, value, value), least, most)
 
 
 def is_most(answers: Iterable[Answer], total: int = 0) -> Answer:
-    """Return whether more than half of some answers are yes; open while open ones could turn it.
+    """Return yes if more than half of the answers are yes; open if open ones could change that.
 
     Parameters
     ----------
@@ -153,17 +153,17 @@ def is_most(answers: Iterable[Answer], total: int = 0) -> Answer:
 
 
 def is_lower(first: Estimate, second: Estimate, metric: str) -> Answer:
-    """Return whether the first is lower; open where the interval of the difference holds 0."""
+    """Return yes if the first is lower; open if the interval of the difference holds 0."""
     return within_limits(difference(first, second, metric), most=math.nextafter(0.0, -1.0))
 
 
 def is_above(ahead: Interval) -> Answer:
-    """Return whether a difference is above 0; open where its interval holds 0."""
+    """Return yes if a difference is above 0; open if its interval holds 0."""
     return within_limits(ahead, least=math.nextafter(0.0, 1.0))
 
 
 def is_within(behind: Interval, limit: float) -> Answer:
-    """Return whether something is at most `limit` behind another."""
+    """Return yes if one is at most `limit` behind the other."""
     return within_limits(behind, most=limit)
 
 
@@ -178,22 +178,22 @@ def _exponent(law: PowerLaw | None) -> Interval:
 
 
 def is_inside(law: PowerLaw | None, low: float, high: float) -> Answer:
-    """Return whether an exponent is in a window."""
+    """Return yes if an exponent is in a window."""
     return within_limits(_exponent(law), low, high)
 
 
 def is_at_least(law: PowerLaw | None, limit: float) -> Answer:
-    """Return whether an exponent, or the gap of two, is at least `limit`."""
+    """Return yes if an exponent, or the gap of two, is at least `limit`."""
     return within_limits(_exponent(law), least=limit)
 
 
 def is_at_most(law: PowerLaw | None, limit: float) -> Answer:
-    """Return whether an exponent is at most `limit`."""
+    """Return yes if an exponent is at most `limit`."""
     return within_limits(_exponent(law), most=limit)
 
 
 def correlated(r: float, n: int, limit: float) -> Answer:
-    """Return whether a correlation of `n` pairs is at least `limit`, by Fisher's 95 % interval.
+    """Return yes if a correlation of `n` pairs is at least `limit`, by Fisher's 95 % interval.
 
     Open for fewer than four pairs. A perfect correlation has the interval of the largest one that
     is not.

@@ -61,17 +61,17 @@ class Part:
 
     @property
     def holds(self) -> bool | None:
-        """Whether it holds; None where its interval crosses a limit, or it was cut."""
+        """True if the part holds; None if its interval crosses a limit, or it was cut."""
         # Anything else than an answer, such as a bool of somebody's check, has no interval.
         return self.answer.holds if isinstance(self.answer, Answer) and not self.cut else None
 
     @property
     def single_times(self) -> bool:
-        """Whether it rests on the margin of times that were measured once."""
+        """True if the part rests on the margin of times that were measured once."""
         return isinstance(self.answer, Answer) and self.answer.single
 
     def to_json(self) -> dict[str, Any]:
-        """Return what JSON can hold."""
+        """Return the fields as JSON holds them."""
         return {
             "what": self.what,
             "holds": self.holds,
@@ -90,7 +90,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of a claim.
+    """The verdict on one claim, with its parts.
 
     Attributes
     ----------
@@ -144,7 +144,7 @@ class Verdict:
         return (int(min(sizes)), int(max(sizes))) if sizes else None
 
     def found(self, most: int = 60) -> str:
-        """Return what was found in at most twelve words, what failed before what held.
+        """Return the findings in at most twelve words; failed parts first.
 
         Parameters
         ----------
@@ -177,7 +177,7 @@ class Verdict:
         return said
 
     def to_json(self) -> dict[str, Any]:
-        """Return what JSON can hold."""
+        """Return the fields as JSON holds them."""
         claim, rows = self.claim, self.rows()
         return {
             "id": claim.id,
@@ -280,7 +280,7 @@ def _texts(parts: Sequence[Part]) -> str:
 
 
 def _beside(left: Sequence[Part], lost: Sequence[Part], missing: Sequence[str]) -> str:
-    """Return what could not be decided, as the end of a sentence."""
+    """Return the undecided parts, as the end of a sentence."""
     said = []
     cut = [part for part in left if part.cut]
     crossed = [part for part in left if not part.cut]

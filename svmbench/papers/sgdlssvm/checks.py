@@ -97,7 +97,7 @@ def _series(source: Source, block: str, metric: str, over: str) -> dict[str, _Si
 
 
 def _trend(claim: Claim, source: Source, what: str, points: _SizeCurve, sign: float) -> Part:
-    """Return whether values move one way; open where so few of them could not show it."""
+    """Return yes if the values move one way; open if there are too few of them to show it."""
     found = rank_correlation([x for x, _ in points], [one.value for _, one in points])
     text = ", ".join(f"{_short(one.value)} at t={x:g}" for x, one in points)
     said = f"Spearman {found.rho:+.2f} over {len(points)} values (p {found.p:.2g}): {text}"

@@ -44,7 +44,7 @@ class Duel:
 
     @property
     def leads(self) -> list[float]:
-        """How many times longer the second takes at each size."""
+        """The ratios of the second solver's time to the first's, by size."""
         return [b.value / a.value for a, b in zip(self.first, self.second, strict=True)]
 
     def lead_intervals(self, metric: str) -> list[Interval]:
@@ -96,7 +96,7 @@ def _exponents(claim: Claim, config: str, dataset: str) -> str:
 
 
 def _printed(claim: Claim, kept: Evidence, config: str) -> list[Part]:
-    """Return whether each exponent is near the printed one, a part for each series and solver."""
+    """Judge if each exponent is near the printed one: a part for each series and solver."""
     table, apart, parts = config.removeprefix("smo_"), claim.limits["apart"], []
     for what, one in _views(claim, kept, config):
         dataset = str(one.cells[0].dataset)
@@ -114,7 +114,7 @@ def _printed(claim: Claim, kept: Evidence, config: str) -> list[Part]:
 
 
 def _gap(claim: Claim, kept: Evidence, config: str, limit: float) -> list[Part]:
-    """Return whether chunking's exponent is by `limit` above SMO's, a part for each series."""
+    """Judge if chunking's exponent is `limit` above SMO's: a part for each series."""
     parts = []
     for what, one in _views(claim, kept, config):
         lead = growth(zip(one.sizes, one.leads, strict=True))
@@ -160,7 +160,7 @@ def web_rbf(claim: Claim, kept: Evidence) -> list[Part]:
 
 
 def _faster(claim: Claim, what: str, one: Duel, lead: float = 1.0) -> Part:
-    """Return whether the second takes more than `lead` times the first's time at every size."""
+    """Judge if the second takes more than `lead` times the first's time at every size."""
     pairs = zip(one.first, one.second, strict=True)
     answers = [is_lower(_scaled(a, lead), b, claim.metrics[0]) for a, b in pairs]
     holds, lower = all_of(answers), [answer.holds for answer in answers]

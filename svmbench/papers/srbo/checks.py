@@ -102,7 +102,7 @@ def worth(claim: Claim, kept: Evidence) -> list[Part]:
 
 
 def _grows(claim: Claim, what: str, points: list[tuple[float, Estimate]]) -> list[Part]:
-    """Return whether the speed-up rises with the rows."""
+    """Judge if the speed-up rises with the rows."""
     if not points:
         return []
     sizes = [size for size, _ in points]
@@ -118,7 +118,7 @@ def _grows(claim: Claim, what: str, points: list[tuple[float, Estimate]]) -> lis
 
 
 def _pays(claim: Claim, what: str, found: list[tuple[str, float, Estimate]]) -> list[Part]:
-    """Return whether screening pays from the limit's rows on, and whether it doesn't below.
+    """Judge if screening pays from the limit's rows on, and doesn't below.
 
     A set counts where its speed-up's interval lies on one side of 1, and the share of such sets,
     with Wilson's interval, decides: its lower end takes the other sets for slower, its upper
@@ -258,7 +258,7 @@ def significant(claim: Claim, kept: Evidence) -> list[Part]:
 
 
 def _tested(what: str, pairs: _EstimatePairs, test: SignedRank, corrected: float) -> str:
-    """Return what a group's test says, in words."""
+    """Return the result of a group's test in words."""
     wins, draws, losses = win_draw_loss([b.value for _, b in pairs], [a.value for a, _ in pairs])
     said = f"{what}: p {test.p_greater:.2g}, corrected {corrected:.2g}, over {test.n} sets, "
     return f"{said}faster, equal, slower: {wins}, {draws}, {losses}"
@@ -319,7 +319,7 @@ def _settings(source: Source) -> str:
 
 def _majority(source: Source, what: str, answers: list[bool | None], said: str, cells: Cells,
               printed: str = "", share: float = 0.5, *, single: bool = False) -> Part:  # fmt: skip
-    """Return whether more than a share of some cases hold, by Wilson's interval.
+    """Return yes if more than a share of the cases hold, by Wilson's interval.
 
     Open cases count as what would speak against the answer.
     """
@@ -409,7 +409,7 @@ def on_mnist(claim: Claim, kept: Evidence) -> list[Part]:
 
 
 def _shorter(claim: Claim, what: str, pairs: _EstimatePairs) -> Part:
-    """Return whether the seconds' times are significantly the shorter; open on too few sets."""
+    """Judge if the seconds' times are significantly shorter; open on too few sets."""
     level = claim.limits["level"]
     test = signed_rank([a.value for a, _ in pairs], [b.value for _, b in pairs])
     ratios = [a.value / b.value for a, b in pairs]
