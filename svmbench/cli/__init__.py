@@ -115,7 +115,7 @@ def cli(verbose: bool, log_file: Path | None) -> None:
 
     \b
     Exit codes: 0 done, 1 error, 2 usage or config error, 3 finished with failed cells,
-    4 regression found, 130 interrupted (the same command goes on from there).
+    4 regression found, 130 interrupted (run the same command again to continue).
 
     The options below may stand before or after the command.
     """
@@ -200,17 +200,17 @@ def validate(configs: tuple[str, ...], trust: bool) -> None:
 
 @cli.command("fetch")
 @click.argument("names", nargs=-1, metavar="NAME|@PAPER ...", type=DatasetName(papers=True))
-@click.option("--all", "all_", is_flag=True, help="Every data set that is known.")
+@click.option("--all", "all_", is_flag=True, help="Fetch every registered data set.")
 @MIRROR
-@jobs_option("Data sets prepared at a time.")
+@jobs_option("Number of data sets prepared at a time.")
 @_QUIET
 def fetch_command(
     names: tuple[str, ...], all_: bool, mirror: str | None, jobs: int, quiet: bool
 ) -> None:
     r"""Get data sets and prepare them: download, verify, derive, check the counts, cache.
 
-    A file is looked for in the mirror first, then at its official address. What is cached
-    already is not fetched again.
+    Each file is looked up in the mirror first, then at its official address. Cached data sets
+    are not fetched again.
 
     \b
     Examples:
@@ -243,7 +243,7 @@ def fetch_command(
     "--profile",
     default="quick",
     show_default=True,
-    help="How much of it: 'quick' for minutes, 'paper' for the full protocol.",
+    help="Size of the run: 'quick' takes minutes, 'paper' is the full protocol.",
 )
 @JOBS
 @CLUSTER
@@ -252,20 +252,20 @@ def fetch_command(
     "--only",
     metavar="KEY=VALUE,…",
     multiple=True,
-    help="Only the cells of these solvers, data sets, blocks, folds or values of a dimension"
+    help="Run only the cells of these solvers, data sets, blocks, folds or values of a dimension"
     " (solver=falsvm,dataset=a9a,rows=1000,solver.nu=0.2).",
 )
 @click.option(
     "--timeout",
     type=POSITIVE_NUMBER,
     metavar="S",
-    help="Seconds that one cell may take.  [default: the config's]",
+    help="Time limit of one cell in seconds.  [default: the config's]",
 )
 @click.option(
     "--memory",
     type=POSITIVE_NUMBER,
     metavar="GB",
-    help="GiB of memory that one cell may use.  [default: the config's]",
+    help="Memory limit of one cell in GiB.  [default: the config's]",
 )
 @click.option(
     "--budget",
@@ -275,7 +275,7 @@ def fetch_command(
 )
 @RETRY
 @click.option(
-    "--fresh", is_flag=True, help="Start again; earlier records are renamed to runs-N.jsonl."
+    "--fresh", is_flag=True, help="Run all cells again; earlier records are renamed to runs-N.jsonl."
 )
 @click.option(
     "--reuse",
@@ -287,7 +287,7 @@ def fetch_command(
 @click.option(
     "--dry-run",
     is_flag=True,
-    help="Print cells, what has to be fetched and a rough duration; fetch, run and write nothing.",
+    help="Print the cells, the missing data sets and a rough duration; fetch, run and write nothing.",
 )
 @click.option(
     "--set",
@@ -328,8 +328,9 @@ def run_command(
     r"""Run a config: a file, or the name of one that ships with svmbench.
 
     Each cell (data set × solver × size × fold) runs in a process of its own and is recorded before
-    the next begins. Interrupted or killed, the same command goes on where it was; a changed config
-    or solver runs only what changed. Data sets that can't be had are marked as not available.
+    the next begins. After an interruption, the same command continues with the missing cells; after
+    a change of the config or of a solver, it runs only the cells that changed. Cells whose data set
+    can't be fetched are marked as unavailable.
 
     \b
     Examples:

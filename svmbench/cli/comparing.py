@@ -22,16 +22,16 @@ from svmbench.cli.options import FOLDER, FiniteRange
     type=FiniteRange(min=1),
     default=1.5,
     show_default=True,
-    help="A solver this many times slower, against the same reference solver, is a regression.",
+    help="Report a regression if a solver is this many times slower relative to the same reference.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 def compare_command(base: Path, new: Path, slowdown: float, as_json: bool) -> None:
     r"""Compare two results folders: what became worse, better or different.
 
-    BASE and NEW are results folders, kept baselines, or folders of repeated runs. Compared are
-    results, accuracies, objectives and counters; times only as ratios of races, and only between
-    equal CPU models. Ends with code 4 if anything became worse, and if BASE is a kept baseline that
-    is not of this code any more: then it has to be kept anew.
+    BASE and NEW are results folders, kept baselines, or folders of repeated runs. Statuses,
+    accuracies, objectives and counters are compared; times only as ratios of races, and only
+    between equal CPU models. The exit code is 4 if anything became worse, or if BASE is a kept
+    baseline of other code; make such a baseline again with 'svmbench keep'.
 
     \b
     Examples:

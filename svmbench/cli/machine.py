@@ -16,12 +16,12 @@ from svmbench.cli.options import TRUST, jobs_option
 
 @click.command()
 @click.argument("solvers", nargs=-1, type=SolverName())
-@jobs_option("Solvers compiled at a time.")
+@jobs_option("Number of solvers compiled at a time.")
 @TRUST
 def warmup(solvers: tuple[str, ...], jobs: int, trust: bool) -> None:
-    r"""Compile the loops of all solvers (or of those named), so that no run has to wait for it.
+    r"""Compile the loops of all solvers, or of some, so that no run waits for it.
 
-    What is compiled is kept in the cache, for these versions and this CPU.
+    Compiled code is kept in the cache, for the present versions and this CPU.
 
     \b
     Examples:
@@ -46,10 +46,10 @@ def warmup(solvers: tuple[str, ...], jobs: int, trust: bool) -> None:
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 def doctor(as_json: bool) -> None:
-    r"""Look at what this machine has and lacks, and say how to mend it. Changes nothing.
+    r"""Check this machine, and print a remedy for each problem. Changes nothing.
 
-    Versions, BLAS and threads, the compiled baselines, the cache, the mirror, the data sets. Ends
-    with code 1 if something is broken.
+    Checked are versions, BLAS and threads, compiled baselines, cache, mirror and data sets. The
+    exit code is 1 if something is broken.
 
     \b
     Examples:

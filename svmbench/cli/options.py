@@ -38,18 +38,18 @@ FOLDER = click.Path(path_type=Path)
 
 RESULTS = click.argument("results", nargs=-1, type=FOLDER)
 THRESHOLDS = click.option(
-    "--claims", "file", type=FOLDER, metavar="FILE", help="Other thresholds than the package's."
+    "--claims", "file", type=FOLDER, metavar="FILE", help="Read claims and thresholds from this file instead of the package's."
 )
 FRESHNESS = click.option(
     "--freshness/--no-freshness",
     default=True,
     show_default=True,
-    help="Say which results are fresh, rechecked, changed or older.",
+    help="Show which results are fresh, rechecked, changed or older.",
 )
 TRUST = click.option(
     "--trust",
     is_flag=True,
-    help="Import classes from elsewhere than scikit-learn, and run programs, that a config names.",
+    help="Allow a config to import classes from outside scikit-learn, and to run programs.",
 )
 TRUST_CHECKS = click.option(
     "--trust", is_flag=True, help="Run the checks of papers that don't ship with the package."
@@ -59,20 +59,20 @@ MIRROR = click.option(
     metavar="DIR_OR_URL",
     envvar="SVMBENCH_MIRROR",
     show_envvar=True,
-    help="Folder or URL that holds data files by name, plain or .xz, .bz2, .gz.",
+    help="Folder or URL of data files, named as at their source; plain, .xz, .bz2 or .gz.",
 )
-JOBS = jobs_option("Cells at a time; above 1, times are marked as contended.")
+JOBS = jobs_option("Number of cells run at a time. Above 1, times are marked as contended.")
 CLUSTER = click.option(
     "--cluster",
     default="",
     metavar="ADDRESS",
-    help="Run cells on the workers of a Dask scheduler (tcp://host:8786), or on local:N new ones.",
+    help="Run cells on the workers of a Dask scheduler (tcp://host:8786), or on N new ones (local:N).",
 )
 WORKER_KIND = click.option(
     "--kind",
     default="",
     metavar="KIND",
-    help="Run timed cells only on workers of this kind: their processor, or their SVMBENCH_KIND.",
+    help="Run timed cells only on workers with this CPU model, or with this value of SVMBENCH_KIND.",
 )
 RETRY = click.option(
     "--retry",

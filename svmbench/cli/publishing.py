@@ -36,20 +36,20 @@ _SAID_ELSEWHERE = ("solver", "deviations")
     type=click.Choice(["markdown", "latex"]),
     default="markdown",
     show_default=True,
-    help="Markdown, CSV, SVG and PNG in the folder; or LaTeX and PDF, for papers.",
+    help="'markdown' writes Markdown, CSV, SVG and PNG into RESULTS; 'latex' writes LaTeX and PDF.",
 )
 @click.option(
     "-o",
     "--output",
     type=FOLDER,
     metavar="DIR",
-    help="Where LaTeX and PDF go.  [default: the folder latex in RESULTS]",
+    help="Folder for LaTeX and PDF.  [default: the folder latex in RESULTS]",
 )
 def table(results: Path, allow_contended: bool, form: str, output: Path | None) -> None:
     r"""Rebuild the tables and plots of a results folder from its records alone.
 
-    For papers there are LaTeX tables (booktabs), with one unit a column and the best in bold, and
-    plots as PDF, with what their footers say as captions in a .tex beside each.
+    With --format latex, write tables for papers (booktabs, one unit a column, the best values in
+    bold), plots as PDF, and the caption of each plot as a .tex file beside it.
 
     \b
     Examples:
@@ -98,9 +98,9 @@ def rebuild(
 @THRESHOLDS
 @FRESHNESS
 @TRUST_CHECKS
-@click.option("--paper", "only", multiple=True, metavar="PAPER", help="Its claims alone.")
+@click.option("--paper", "only", multiple=True, metavar="PAPER", help="Judge this paper's claims only.")
 @click.option(
-    "--claim", "names", multiple=True, metavar="ID", help="This claim alone, with details."
+    "--claim", "names", multiple=True, metavar="ID", help="Judge this claim only, with details."
 )
 @click.option("--details", is_flag=True, help="Show every part of every verdict.")
 @click.option(
@@ -120,11 +120,11 @@ def claims(
     freshness: bool,
     trust: bool,
 ) -> None:
-    r"""Judge what the papers claim, from kept records alone.
+    r"""Judge the papers' claims from kept records alone.
 
-    RESULTS are run folders, or folders that hold some: the folder results unless others are named.
-    Each claim comes out as reproduced, partly, not reproduced or open. With --details or --claim
-    the measured numbers, the rule, what is uncertain, and the command that made the records follow.
+    RESULTS are run folders, or folders that hold some (default: the folder results).
+    Each verdict is reproduced, partly, not reproduced or open. With --details or --claim, also print
+    the measured numbers, the rule, the uncertainty, and the command that made the records.
 
     \b
     Examples:
@@ -171,15 +171,15 @@ def claims(
     metavar="DIR",
     default=Path("site"),
     show_default=True,
-    help="Where the pages go: a new or empty folder, or a former site, which they replace.",
+    help="Folder of the pages: new, empty, or an earlier site, which is replaced.",
 )
 def site(
     results: tuple[Path, ...], output: Path, file: Path | None, freshness: bool, trust: bool
 ) -> None:
-    r"""Make a site of results: verdicts, a page a paper, a page a solver; static, without network.
+    r"""Make a static site of results: verdicts, one page per paper, one page per solver.
 
-    RESULTS are run folders, or folders that hold some: the folder results unless others are named.
-    Everything is made from the records, and the pages link them.
+    RESULTS are run folders, or folders that hold some (default: the folder results).
+    The pages are made from the records alone, and link to them.
 
     \b
     Examples:

@@ -346,7 +346,7 @@ class _RacersCommand(click.Command):
     required=True,
     type=SolverName(),
     metavar="NAME [KEY=VALUE …]",
-    help="The solver in question.",
+    help="The solver that is compared with each of the others.",
 )
 @click.option(
     "--vs",
@@ -355,13 +355,13 @@ class _RacersCommand(click.Command):
     multiple=True,
     type=SolverName(),
     metavar="NAME [KEY=VALUE …]",
-    help="A solver to compare it to; may be given several times.",
+    help="A solver to compare with; may be given several times.",
 )
 @click.option(
-    "--rounds", type=click.IntRange(min=1), default=9, show_default=True, help="Fits of each."
+    "--rounds", type=click.IntRange(min=1), default=9, show_default=True, help="Number of fits of each solver."
 )
 @click.option(
-    "--rows", type=click.IntRange(min=2), metavar="N", help="Use N rows, drawn by class, not all."
+    "--rows", type=click.IntRange(min=2), metavar="N", help="Use N rows, a stratified sample, instead of all."
 )
 @click.option(
     "--tolerance",
@@ -374,7 +374,7 @@ class _RacersCommand(click.Command):
     type=click.Choice(["all-rows", "none"]),
     default="all-rows",
     show_default=True,
-    help="Features to [0, 1], or as they are.",
+    help="Scale features to [0, 1] on all rows, or not at all.",
 )
 @click.option(
     "--timeout",
@@ -382,7 +382,7 @@ class _RacersCommand(click.Command):
     metavar="S",
     default=600,
     show_default=True,
-    help="Give up after so many seconds.",
+    help="Time limit of the whole race in seconds.",
 )
 @MIRROR
 @TRUST

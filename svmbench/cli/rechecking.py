@@ -47,25 +47,25 @@ _NAMED_CHANGE = re.compile(r"^\s*[-*] Results change: (?P<names>.*)$")
     metavar="MINUTES",
     default=5.0,
     show_default=True,
-    help="Draw cells that took so many minutes in all; compiling and fetching come on top.",
+    help="Draw cells whose recorded times add up to this; compiling and fetching come on top.",
 )
 @click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the random draw."
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the random draw."
 )
 @click.option(
     "--changelog",
     type=FOLDER,
     metavar="FILE",
-    help="Accept changed results of solvers and configs that its first section names.",
+    help="Accept changed results of the solvers and configs named in this file's first section.",
 )
 @click.option(
     "--keep/--no-keep",
     "keeps",
     default=True,
     show_default=True,
-    help="Whether what was found is added to rechecks.jsonl beside the records.",
+    help="Append the outcome to rechecks.jsonl beside the records.",
 )
-@click.option("--dry-run", is_flag=True, help="Print what was drawn; run and write nothing.")
+@click.option("--dry-run", is_flag=True, help="Print the drawn cells; run and write nothing.")
 @MIRROR
 def recheck(
     results: tuple[Path, ...],
@@ -78,11 +78,11 @@ def recheck(
 ) -> None:
     r"""Run a random sample of kept cells again with the present code, and compare the results.
 
-    RESULTS are run folders, or folders that hold some: the folder results unless others are named.
-    Accuracies, objectives and counters must be equal where the arithmetic is, and within the
-    tolerances of 'svmbench compare' elsewhere. Ends with code 4 if a cell disagrees that the
-    changelog doesn't name, by a line such as "- Results change: `smo`, `csvc`: why"; else with
-    code 3 if a config can't be run any more.
+    RESULTS are run folders, or folders that hold some (default: the folder results).
+    Accuracies, objectives and counters must be equal if the arithmetic is the same, and within the
+    tolerances of 'svmbench compare' if not. The exit code is 4 if a cell disagrees, unless a line
+    of the changelog such as "- Results change: `smo`, `csvc`: why" names its solver or config. It
+    is 3 if a config can't be run any more.
 
     \b
     Examples:

@@ -27,7 +27,7 @@ _BUDGET = click.option(
     "--budget",
     type=POSITIVE_NUMBER,
     metavar="MINUTES",
-    help="Start no cell after this many minutes in all; unfinished configs share them equally.",
+    help="Start no new cell after this many minutes; unfinished configs share them equally.",
 )
 _OUTPUT = click.option(
     "--output",
@@ -35,7 +35,7 @@ _OUTPUT = click.option(
     metavar="DIR",
     default=Path("results"),
     show_default=True,
-    help="Folder of the runs' folders, <name>-<profile>.",
+    help="Parent of the run folders <name>-<profile>.",
 )
 _QUIET = click.option(
     "-q", "--quiet", is_flag=True, help="Print errors and the final summary only."
@@ -50,7 +50,7 @@ _MOST_REASONS = 3
     "--profile",
     default="quick",
     show_default=True,
-    help="How much of each config: 'quick' for minutes, 'paper' for the full protocol.",
+    help="Size of each run: 'quick' takes minutes, 'paper' is the full protocol.",
 )
 @JOBS
 @_BUDGET
@@ -80,11 +80,10 @@ def reproduce(
 ) -> None:
     r"""Reproduce everything: fetch, run, make tables, judge the claims, make the site.
 
-    CONFIGS are all that ship with svmbench unless some are named. A claim that these runs leave
-    open is judged from kept records, where there are any, and the pages say so. Killed or
-    interrupted, the same command goes on where it was. What failed stands at the end, and the
-    command then ends with code 3; data sets that can't be had, and what a budget did not reach,
-    are no failure.
+    Without CONFIGS, run all configs that ship with svmbench. A claim that these runs leave open is
+    judged from kept records, if there are any, and the pages say so. After an interruption, the
+    same command continues with the missing cells. Failures are listed at the end, and the exit
+    code is then 3. Unavailable data sets and cells beyond the budget are no failures.
 
     \b
     Examples:
@@ -143,9 +142,9 @@ def _kept() -> Path | None:
 @click.option(
     "--keep",
     is_flag=True,
-    help="Replace the former results by the new ones once a run is complete.",
+    help="Replace kept results with the new ones once a run is complete.",
 )
-@click.option("--dry-run", is_flag=True, help="List what would be measured; run and write nothing.")
+@click.option("--dry-run", is_flag=True, help="List the cells that would run; run and write nothing.")
 @MIRROR
 @_QUIET
 def refresh_command(
@@ -157,15 +156,13 @@ def refresh_command(
     mirror: str | None,
     quiet: bool,
 ) -> None:
-    r"""Measure again what changed or is older than the code.
+    r"""Run kept cells again whose results changed or are older than the code.
 
-    What a recheck found changed comes first, then races, then what decides a claim, then the
-    quickest.
-
-    RESULTS are run folders, or folders that hold some: the folder results unless others are named.
-    Of each such run those cells run again that have a result there, by the config and the profile
-    as they are today; fresh and rechecked results are taken over where their cells are the same.
-    Results of unknown age count as older. Stopped, the same command goes on.
+    RESULTS are run folders, or folders that hold some (default: the folder results). Of each run,
+    cells that have a result there run again by the present config and profile; fresh and rechecked
+    results are copied if the cell is the same. Results of unknown age count as older. Results that
+    a recheck found changed come first, then races, then cells that decide a claim, then the
+    quickest cells. After an interruption, the same command continues.
 
     \b
     Examples:
