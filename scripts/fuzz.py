@@ -54,13 +54,13 @@ def again(case: str) -> int:
     return 0
 
 
-def row(name: str, number: int, tally: fuzzing.Tally) -> str:
+def row(name: str, number: int, result: fuzzing.FuzzResult) -> str:
     """Return a kind's row of the table."""
-    shares = ", ".join(f"{m} {s:.0%}" for m, s in sorted(tally.shares.items()))
-    counts = f"{tally.outcomes['read']:,} | {tally.outcomes['refused']:,}"
+    shares = ", ".join(f"{m} {s:.0%}" for m, s in sorted(result.shares.items()))
+    counts = f"{result.outcomes['read']:,} | {result.outcomes['refused']:,}"
     return (
-        f"| {name} | {number:,} | {counts} | {len(tally.findings)} | {shares} |"
-        f" {tally.slowest:.2f} | {tally.largest:.0f} |"
+        f"| {name} | {number:,} | {counts} | {len(result.findings)} | {shares} |"
+        f" {result.slowest:.2f} | {result.largest:.0f} |"
     )
 
 
@@ -78,13 +78,13 @@ class Progress:
         self.findings = 0
         self.last = time.monotonic()
 
-    def __call__(self, number: int, tally: fuzzing.Tally) -> None:
+    def __call__(self, number: int, result: fuzzing.FuzzResult) -> None:
         """Take note of one more case."""
-        for finding in tally.findings[self.findings :]:
+        for finding in result.findings[self.findings :]:
             print(finding, file=sys.stderr, flush=True)
-        self.findings = len(tally.findings)
+        self.findings = len(result.findings)
         if time.monotonic() - self.last > ROW_SECONDS:
-            print(row(self.name, number, tally), file=sys.stderr, flush=True)
+            print(row(self.name, number, result), file=sys.stderr, flush=True)
             self.last = time.monotonic()
 
 
@@ -109,12 +109,12 @@ def main() -> int:
     try:
         for name in chosen.kind or KINDS:
             told = Progress(name)
-            tally = fuzzing.fuzz(KINDS[name], chosen.number, chosen.seed, folder, told)
-            print(row(name, chosen.number, tally), flush=True)
-            found += len(tally.findings)
+            result = fuzzing.fuzz(KINDS[name], chosen.number, chosen.seed, folder, told)
+            print(row(name, chosen.number, result), flush=True)
+            found += len(result.findings)
             bad += [
                 f"{name}: {mutator} came past the first check in {share:.0%} of its cases"
-                for mutator, share in tally.shares.items()
+                for mutator, share in result.shares.items()
                 if share < LEAST_SHARE
             ]
     finally:

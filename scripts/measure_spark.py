@@ -167,7 +167,7 @@ def growth(d: int, rounds: int, keep: Path | None) -> None:
         }
         for n, took in seconds.items()
     ]
-    _say(lines, rounds)
+    _print_table(lines, rounds)
     if keep is not None:
         with (keep / "spark_growth.csv").open("w", newline="", encoding="utf-8") as stream:
             writer = csv.DictWriter(stream, list(lines[0]), lineterminator="\n")
@@ -175,7 +175,7 @@ def growth(d: int, rounds: int, keep: Path | None) -> None:
             writer.writerows(lines)
 
 
-def _say(lines: list[dict[str, Any]], rounds: int) -> None:
+def _print_table(lines: list[dict[str, Any]], rounds: int) -> None:
     """Print the table, the exponents and the line through all sizes."""
     first = lines[0]
     print(f"{first['features']} features, local[2], Spark {first['spark']}, {rounds} round(s)")

@@ -726,7 +726,7 @@ class OutOfTimeError(BaseException):
 
 
 @dataclass
-class Tally:
+class FuzzResult:
     """What became of the cases of one kind."""
 
     outcomes: Counter[str] = field(default_factory=Counter)
@@ -760,21 +760,23 @@ def fuzz(
     number: int,
     seed: int,
     folder: Path,
-    told: Callable[[int, Tally], None] = lambda *_: None,
-) -> Tally:
-    """Read so many damaged files of a kind; after each, `told` gets their number and the tally."""
-    tally = Tally()
+    told: Callable[[int, FuzzResult], None] = lambda *_: None,
+) -> FuzzResult:
+    """Read so many damaged files of a kind; after each, `told` gets their number and the result."""
+    result = FuzzResult()
     held = kind.seeds()
     kind = replace(kind, seeds=lambda: held)
     for i in range(number):
         content, mutate = damaged(kind, seed, i)
-        tally.cases[mutate.__name__] += 1
-        _one(kind, content, mutate.__name__, folder, tally, f"{kind.name} {seed} {i}")
-        told(i + 1, tally)
-    return tally
+        result.cases[mutate.__name__] += 1
+        _one(kind, content, mutate.__name__, folder, result, f"{kind.name} {seed} {i}")
+        told(i + 1, result)
+    return result
 
 
-def _one(kind: Kind, content: bytes, mutator: str, folder: Path, tally: Tally, case: str) -> None:
+def _one(
+    kind: Kind, content: bytes, mutator: str, folder: Path, result: FuzzResult, case: str
+) -> None:
     clear(folder)
     is_past = []
     before = _forget_peak()
@@ -792,17 +794,17 @@ def _one(kind: Kind, content: bytes, mutator: str, folder: Path, tally: Tally, c
         except Exception as error:  # this is what is looked for
             outcome, said = "internal", f"{type(error).__name__}: {error}"
     seconds = time.process_time() - began
-    tally.slowest = max(tally.slowest, seconds)
+    result.slowest = max(result.slowest, seconds)
     if seconds > (kind.cpu_seconds or CPU_SECONDS):
         outcome = "slow"
     held = _peak() - before
-    tally.largest = max(tally.largest, held)
+    result.largest = max(result.largest, held)
     if held > (kind.megabytes or MEGABYTES):
         outcome = "large"
-    tally.outcomes[outcome] += 1
-    tally.past[mutator] += bool(is_past)
+    result.outcomes[outcome] += 1
+    result.past[mutator] += bool(is_past)
     if outcome not in ("read", "refused"):
-        tally.findings.append(f"{case} ({mutator}): {outcome}: {said[:300]}")
+        result.findings.append(f"{case} ({mutator}): {outcome}: {said[:300]}")
 
 
 def clear(folder: Path) -> None:

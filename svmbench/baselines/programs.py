@@ -83,7 +83,7 @@ class Program(ClassifierMixin, BaseEstimator):
             raise ValueError(msg)
         self.n_features_in_ = X.shape[1]
         folder = Folder()
-        signs = self._written(codes)
+        signs = self._file_labels(codes)
         write_libsvm_rows(folder.path / "train", X, signs)
         kept = sp.csr_array(X) if sp.issparse(X) else np.ascontiguousarray(X, dtype=np.float64)
         return TrainingData(X=kept, y=signs.astype(np.float64), native=folder)
@@ -160,7 +160,9 @@ class Program(ClassifierMixin, BaseEstimator):
         files["output"].unlink(missing_ok=True)
         with handing_over() as took:
             # The program must not see the labels.
-            write_libsvm_rows(files["test"], X, np.broadcast_to(self._written(0), (X.shape[0],)))
+            write_libsvm_rows(
+                files["test"], X, np.broadcast_to(self._file_labels(0), (X.shape[0],))
+            )
             took.append(self._run(self.commands.predict, files, "output"))
             return self.classes_[self._read_predictions(files["output"], X.shape[0])]
 
@@ -176,7 +178,7 @@ class Program(ClassifierMixin, BaseEstimator):
     def _model_file(self) -> Path:
         return self.folder_.path / "model"
 
-    def _written(self, codes: Any) -> np.ndarray:
+    def _file_labels(self, codes: Any) -> np.ndarray:
         """Return the labels for the program's files, from the indices of classes."""
         codes = np.asarray(codes)
         return np.where(codes == 1, 1, -1) if len(self.classes_) == 2 else codes + 1
@@ -214,7 +216,7 @@ class Program(ClassifierMixin, BaseEstimator):
             if np.isnan(values).any():
                 raise ProgramError(f"{program} wrote NaN among its predictions")
             return (values >= 0).astype(np.intp)
-        known = self._written(np.arange(len(self.classes_)))
+        known = self._file_labels(np.arange(len(self.classes_)))
         if not np.isin(values, known).all():
             wrong = float(values[~np.isin(values, known)][0])
             raise ProgramError(

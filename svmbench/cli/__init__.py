@@ -275,7 +275,9 @@ def fetch_command(
 )
 @RETRY
 @click.option(
-    "--fresh", is_flag=True, help="Run all cells again; earlier records are renamed to runs-N.jsonl."
+    "--fresh",
+    is_flag=True,
+    help="Run all cells again; earlier records are renamed to runs-N.jsonl.",
 )
 @click.option(
     "--reuse",
@@ -287,7 +289,7 @@ def fetch_command(
 @click.option(
     "--dry-run",
     is_flag=True,
-    help="Print the cells, the missing data sets and a rough duration; fetch, run and write nothing.",
+    help="Print the cells, the missing data sets and a rough duration; do nothing else.",
 )
 @click.option(
     "--set",

@@ -22,7 +22,7 @@ from svmbench.cli.options import FOLDER, FiniteRange
     type=FiniteRange(min=1),
     default=1.5,
     show_default=True,
-    help="Report a regression if a solver is this many times slower relative to the same reference.",
+    help="Regression: a solver this many times slower, relative to the same reference solver.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 def compare_command(base: Path, new: Path, slowdown: float, as_json: bool) -> None:

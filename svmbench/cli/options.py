@@ -38,7 +38,11 @@ FOLDER = click.Path(path_type=Path)
 
 RESULTS = click.argument("results", nargs=-1, type=FOLDER)
 THRESHOLDS = click.option(
-    "--claims", "file", type=FOLDER, metavar="FILE", help="Read claims and thresholds from this file instead of the package's."
+    "--claims",
+    "file",
+    type=FOLDER,
+    metavar="FILE",
+    help="Read claims and thresholds from this file instead of the package's.",
 )
 FRESHNESS = click.option(
     "--freshness/--no-freshness",
@@ -66,13 +70,13 @@ CLUSTER = click.option(
     "--cluster",
     default="",
     metavar="ADDRESS",
-    help="Run cells on the workers of a Dask scheduler (tcp://host:8786), or on N new ones (local:N).",
+    help="Run cells on workers of a Dask scheduler (tcp://host:8786), or on N new ones (local:N).",
 )
 WORKER_KIND = click.option(
     "--kind",
     default="",
     metavar="KIND",
-    help="Run timed cells only on workers with this CPU model, or with this value of SVMBENCH_KIND.",
+    help="Run timed cells only on workers with this CPU model or value of SVMBENCH_KIND.",
 )
 RETRY = click.option(
     "--retry",

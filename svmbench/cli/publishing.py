@@ -98,7 +98,9 @@ def rebuild(
 @THRESHOLDS
 @FRESHNESS
 @TRUST_CHECKS
-@click.option("--paper", "only", multiple=True, metavar="PAPER", help="Judge this paper's claims only.")
+@click.option(
+    "--paper", "only", multiple=True, metavar="PAPER", help="Judge this paper's claims only."
+)
 @click.option(
     "--claim", "names", multiple=True, metavar="ID", help="Judge this claim only, with details."
 )
@@ -122,9 +124,9 @@ def claims(
 ) -> None:
     r"""Judge the papers' claims from kept records alone.
 
-    RESULTS are run folders, or folders that hold some (default: the folder results).
-    Each verdict is reproduced, partly, not reproduced or open. With --details or --claim, also print
-    the measured numbers, the rule, the uncertainty, and the command that made the records.
+    RESULTS are run folders, or folders that hold some (default: the folder results). Each verdict
+    is reproduced, partly, not reproduced or open. With --details or --claim, also print the
+    measured numbers, the rule, the uncertainty, and the command that made the records.
 
     \b
     Examples:
@@ -142,11 +144,11 @@ def claims(
     for name in names:
         if name not in [one.id for one in known]:
             raise UnknownNameError("claim", name, [one.id for one in known])
-    asked = [
+    wanted = [
         one for one in known if (not only or one.paper in only) and (not names or one.id in names)
     ]
     folders = results or (kept_results(),)
-    verdicts = _verdicts(asked, folders, _age(look=freshness), trust=trust)
+    verdicts = _verdicts(wanted, folders, _age(look=freshness), trust=trust)
     if form == "terminal":
         if details or names:
             terminal.print_columns(export.as_details(verdicts))

@@ -358,10 +358,17 @@ class _RacersCommand(click.Command):
     help="A solver to compare with; may be given several times.",
 )
 @click.option(
-    "--rounds", type=click.IntRange(min=1), default=9, show_default=True, help="Number of fits of each solver."
+    "--rounds",
+    type=click.IntRange(min=1),
+    default=9,
+    show_default=True,
+    help="Number of fits of each solver.",
 )
 @click.option(
-    "--rows", type=click.IntRange(min=2), metavar="N", help="Use N rows, a stratified sample, instead of all."
+    "--rows",
+    type=click.IntRange(min=2),
+    metavar="N",
+    help="Use N rows, a stratified sample, instead of all.",
 )
 @click.option(
     "--tolerance",

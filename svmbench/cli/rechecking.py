@@ -50,7 +50,11 @@ _NAMED_CHANGE = re.compile(r"^\s*[-*] Results change: (?P<names>.*)$")
     help="Draw cells whose recorded times add up to this; compiling and fetching come on top.",
 )
 @click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the random draw."
+    "--seed",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Seed of the random draw.",
 )
 @click.option(
     "--changelog",

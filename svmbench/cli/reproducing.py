@@ -144,7 +144,9 @@ def _kept() -> Path | None:
     is_flag=True,
     help="Replace kept results with the new ones once a run is complete.",
 )
-@click.option("--dry-run", is_flag=True, help="List the cells that would run; run and write nothing.")
+@click.option(
+    "--dry-run", is_flag=True, help="List the cells that would run; run and write nothing."
+)
 @MIRROR
 @_QUIET
 def refresh_command(

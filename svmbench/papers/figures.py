@@ -371,10 +371,10 @@ def _verdict_lines(paper: str | None, results: Results) -> str:
     ResultsError
         For a paper without claims.
     """
-    asked = [one for one in judging.read_all_claims() if paper in (None, one.paper)]
-    if not asked:
+    wanted = [one for one in judging.read_all_claims() if paper in (None, one.paper)]
+    if not wanted:
         raise ResultsError(f"there are no claims of {paper!r}")
-    found = results.judged(asked)
+    found = results.judged(wanted)
     return as_text.by_paper(found) if paper is None else as_text.as_markdown(found)
 
 
@@ -387,8 +387,8 @@ def _outcome_lines(only: str | None, results: Results) -> str:
         If a sentence was written from other verdicts than those that kept results have.
     """
     lines = []
-    asked = [one for one in judging.read_all_claims() if only in (None, one.paper)]
-    for paper, one in outcomes(results.judged(asked)).items():
+    wanted = [one for one in judging.read_all_claims() if only in (None, one.paper)]
+    for paper, one in outcomes(results.judged(wanted)).items():
         if one.stale:
             raise ResultsError(f"{paper}/{FILE}: read the sentence again: {'; '.join(one.stale)}")
         claims = ", ".join(one.claims)

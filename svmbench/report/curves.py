@@ -235,12 +235,12 @@ def by_panel(
 
 def _clock(spec: PlotSpec, cells: Sequence[CellResult]) -> str:
     """Return the drawn metric; exponents are fitted to CPU times if all cells have them."""
-    asked = str(spec.y)
-    if not kind_of(spec).fits or asked != "train_time_s":
-        return asked
+    requested = str(spec.y)
+    if not kind_of(spec).fits or requested != "train_time_s":
+        return requested
     timed = [cell for cell in cells if measured(cell, "train_time_s") is not None]
     have_both = all(measured(cell, "cpu_time_s") is not None for cell in timed)
-    return "cpu_time_s" if timed and have_both else asked
+    return "cpu_time_s" if timed and have_both else requested
 
 
 def _by_machine(name: str, cells: Sequence[CellResult]) -> dict[str, list[CellResult]]:

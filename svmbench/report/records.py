@@ -271,8 +271,8 @@ def _read_plan(path: Path) -> dict[str, Any]:
             f"{path} is not a plan: its config is no mapping of keys to values"
         )
     for name in ("tables", "plots"):
-        asked = plan.get(name) or []
-        if not isinstance(asked, list) or not all(isinstance(one, dict) for one in asked):
+        specs = plan.get(name) or []
+        if not isinstance(specs, list) or not all(isinstance(one, dict) for one in specs):
             raise DamagedResultsError(f"{path} is not a plan: its {name} are no list of mappings")
     wrong = shapes.mismatch(plan, shapes.PLAN_SHAPE)
     if wrong:

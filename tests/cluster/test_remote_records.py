@@ -141,7 +141,7 @@ def test_the_answer_beside_a_worker_holds_all_that_a_cell_left(
     monkeypatch.setattr(processes, "start", start)
     monkeypatch.setattr(processes, "wait_for", lambda works, *_: works)
     told: list[Any] = []
-    monkeypatch.setattr(host, "_tell", lambda _talk, value: told.append(value))
+    monkeypatch.setattr(host, "_send_line", lambda _talk, value: told.append(value))
     asked = {"key": "a", "spec": {}, "mirror": None, "limits": {}, "timeout_s": 1.0, "done": {}}
     found = host._run(asked, tmp_path, host._Lines(0), 1)
     assert found["points"] == [point(1), point(2)]

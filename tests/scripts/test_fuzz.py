@@ -43,26 +43,26 @@ def folder() -> Iterator[Path]:
 
 @pytest.mark.parametrize("name", KINDS)
 def test_a_damaged_file_is_read_or_refused_in_a_sentence(name: str, folder: Path) -> None:
-    tally = fuzz(KINDS[name], CASES, seed=2026, folder=folder)
-    assert tally.findings == []
-    assert sum(tally.outcomes.values()) == CASES
-    assert sum(tally.past.values()) >= CASES / 10
+    result = fuzz(KINDS[name], CASES, seed=2026, folder=folder)
+    assert result.findings == []
+    assert sum(result.outcomes.values()) == CASES
+    assert sum(result.past.values()) >= CASES / 10
 
 
 @pytest.mark.parametrize("name", KINDS)
 def test_the_files_that_are_damaged_are_whole_before(name: str, folder: Path) -> None:
     whole = Kind(name, KINDS[name].seeds, (lambda content, _: content,), KINDS[name].read)
-    tally = fuzz(whole, len(whole.seeds()), seed=0, folder=folder)
-    assert tally.findings == []
+    result = fuzz(whole, len(whole.seeds()), seed=0, folder=folder)
+    assert result.findings == []
     if name != "csv":  # read with a header and without one, of which one is wrong
-        assert set(tally.outcomes) == {"read"}
+        assert set(result.outcomes) == {"read"}
 
 
 @pytest.mark.parametrize("name", GROWN)
 def test_a_grown_file_is_read_or_refused_in_a_sentence(name: str, folder: Path) -> None:
-    tally = fuzz(GROWN[name], GROWN_CASES, seed=2026, folder=folder)
-    assert tally.findings == []
-    assert sum(tally.past.values()) >= GROWN_CASES / 10
+    result = fuzz(GROWN[name], GROWN_CASES, seed=2026, folder=folder)
+    assert result.findings == []
+    assert sum(result.past.values()) >= GROWN_CASES / 10
 
 
 @pytest.fixture
@@ -83,9 +83,9 @@ def test_nothing_in_a_place_is_followed_and_no_disk_fills_in_silence(
     except PermissionError:
         if name == "full-disk":
             pytest.skip("only root may mount a file system")
-    tally = fuzz(PLACED[name], PLACED_CASES, seed=2026, folder=folder)
-    assert tally.findings == []
-    assert tally.outcomes == {"read": PLACED_CASES}
+    result = fuzz(PLACED[name], PLACED_CASES, seed=2026, folder=folder)
+    assert result.findings == []
+    assert result.outcomes == {"read": PLACED_CASES}
 
 
 def test_a_reader_that_follows_links_is_found(
@@ -231,8 +231,8 @@ def test_a_reader_that_lacks_a_check_is_found(
     monkeypatch.setattr(place, instead)
     monkeypatch.setattr(fuzzing, "CPU_SECONDS", 0.5)
     for seed in range(10):
-        tally = fuzz(KINDS[name], CASES, seed=seed, folder=folder)
-        if tally.outcomes[outcome]:
+        result = fuzz(KINDS[name], CASES, seed=seed, folder=folder)
+        if result.outcomes[outcome]:
             return
     pytest.fail(f"{10 * CASES} damaged files, and none showed that {place} is broken")
 

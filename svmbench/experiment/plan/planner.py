@@ -406,12 +406,12 @@ def modules_of(spec: CellSpec) -> tuple[str, ...]:
 def kinds_of(spec: CellSpec) -> list[tuple[str, ...]]:
     """Return the arguments of :func:`code_of` for each solver of a cell; one tuple without one."""
     how = spec["protocol"], spec.get("task", "binary"), reads_of(spec)
-    asked = [*spec.get("scores", []), *([spec["select_by"]] if "select_by" in spec else [])]
-    return [(name, *how, *dict.fromkeys(asked)) for name in solvers_in(spec) or [""]]
+    score_names = [*spec.get("scores", []), *([spec["select_by"]] if "select_by" in spec else [])]
+    return [(name, *how, *dict.fromkeys(score_names)) for name in solvers_in(spec) or [""]]
 
 
 def modules_of_kind(
-    solver: str, protocol: str, task: str, reads: str, *asked: str
+    solver: str, protocol: str, task: str, reads: str, *score_names: str
 ) -> tuple[str, ...]:
     """Return the modules that decide one kind of cell; see :func:`code_of`."""
     from svmbench.baselines.catalogue import modules_of_solvers
@@ -419,11 +419,11 @@ def modules_of_kind(
     own = [protocols()[protocol].function(reads).__module__]
     # Not every protocol scores its models.
     if reaches(own[0], scores.contract.__name__):
-        own += [scores.find(name).function.__module__ for name in asked]
+        own += [scores.find(name).function.__module__ for name in score_names]
     return tuple(dict.fromkeys([*(modules_of_solvers(solver, task) if solver else ()), *own]))
 
 
-def code_of(solver: str, protocol: str, task: str, reads: str, *asked: str) -> str:
+def code_of(solver: str, protocol: str, task: str, reads: str, *score_names: str) -> str:
     """Return a hash of the code of a solver in a protocol; of a program also one of its files.
 
     Parameters
@@ -436,12 +436,12 @@ def code_of(solver: str, protocol: str, task: str, reads: str, *asked: str) -> s
         ``"binary"``, ``"multiclass"`` or ``"one-class"``.
     reads : str
         The form in which the cell takes its rows, as `reads_of` has it.
-    *asked : str
+    *score_names : str
         The names of the cell's scores.
     """
     from svmbench.baselines.catalogue import solver_class
 
-    own = code_hash(*modules_of_kind(solver, protocol, task, reads, *asked))
+    own = code_hash(*modules_of_kind(solver, protocol, task, reads, *score_names))
     return f"{own} {solver_class(solver).commands.fingerprint()}" if is_program(solver) else own
 
 

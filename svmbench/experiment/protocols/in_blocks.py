@@ -131,17 +131,17 @@ def _search(task: Task, rows: BlockRows, n_splits: int) -> tuple[dict[str, Any],
     by_fold = [found[f * len(points) : (f + 1) * len(points)] for f in range(n_splits)]
     signs = scores.find(task.spec["select_by"]).needs == ("predict",)
     said = rows.decisions([[model for model, *_ in own] for own in by_fold], signs=signs)
-    tally = GridScores(task, n_splits)
+    grid_scores = GridScores(task, n_splits)
     for f, own in enumerate(by_fold):
         y = rows.labels(f)
         for p, (model, cost, _, _) in enumerate(own):
-            tally.enter(p, f, _exam(model, y, said[f][p]), {"train_time_s": cost})
+            grid_scores.enter(p, f, _exam(model, y, said[f][p]), {"train_time_s": cost})
     wall, cpu = measure.since(start)
-    return tally.best(), {
+    return grid_scores.best(), {
         "search_time_s": wall,
         "search_cpu_time_s": cpu,
-        "unconverged_fits": tally.unfinished,
-        "gap_stopped_fits": tally.by_gap,
+        "unconverged_fits": grid_scores.unfinished,
+        "gap_stopped_fits": grid_scores.by_gap,
     }
 
 

@@ -66,9 +66,9 @@ def _on_shared_kernels(
         both = np.r_[train, test]
         codes, within = problem.codes[both], gather(distances, both, both, distances.dtype)
         K = gauss_of_distances(within, found.best["gamma"])
-        known, asked = np.arange(len(train)), np.arange(len(train), len(both))
+        known, tested = np.arange(len(train)), np.arange(len(train), len(both))
         chosen, C = task.build_alone(settings, **found.best), [found.best["C"]]
-        split = make_folds(codes, [(known, asked)])
+        split = make_folds(codes, [(known, tested)])
         scored = score_gamma(K, codes, problem.n_classes, split, chosen, C, ties=TIES)
         result.accuracy_pct.append(scored.accuracy_pct.item())
     return result

@@ -66,13 +66,13 @@ def screening(task: Task) -> Outcome:
     spec, rows = task.spec, training_and_test(task)
     totals: dict[str, dict[str, float]] = {racer["shown"]: {} for racer in spec["racers"]}
     objectives: dict[str, list[float]] = {name: [] for name in totals}
-    together = task.settings["turns"] == "values"
+    values_in_turn = task.settings["turns"] == "values"
     for gamma in task.settings["gammas"] or [None]:
         racers = {f"{one['shown']} gamma={gamma}": one for one in spec["racers"]}
         points = {point: task.done[point] for point in racers if point in task.done}
         missing = [point for point in racers if point not in points]
         # Those that are compared ran in turn: where one is missing all run again.
-        groups = [list(racers)] if together and missing else [[point] for point in missing]
+        groups = [list(racers)] if values_in_turn and missing else [[point] for point in missing]
         for group in groups:
             paths = [_Path(task, racers[point], gamma, rows) for point in group]
             take_turns([path.advance for path in paths], alternate=True)

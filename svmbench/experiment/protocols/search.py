@@ -151,7 +151,7 @@ def _shared_search(task: Task, ground: Ground) -> tuple[dict[str, Any], dict[str
     (over,) = points[0]
     cpu, estimator = time.process_time(), task.build()
     data, wall = estimator.prepare(ground.X, ground.y), time.perf_counter()
-    tally = GridScores(task, len(ground.splits))
+    grid_scores = GridScores(task, len(ground.splits))
     path = estimator.path(data, None, over, [point[over] for point in points], ground.splits)
     for f, (train, test) in enumerate(ground.splits):
         solved = list(islice(path, len(points)))
@@ -160,12 +160,12 @@ def _shared_search(task: Task, ground: Ground) -> tuple[dict[str, Any], dict[str
         decisions = scores.values_of_models([model for model, _, _ in solved], X_test)
         for p, (model, cost, _) in enumerate(solved):
             exam = scores.Exam(model, X_test, ground.y[test], own).told(decisions[p])
-            tally.enter(p, f, exam, {"train_time_s": cost})
-    return tally.best(), {
+            grid_scores.enter(p, f, exam, {"train_time_s": cost})
+    return grid_scores.best(), {
         "search_time_s": time.perf_counter() - wall,
         "search_cpu_time_s": time.process_time() - cpu,
-        "unconverged_fits": tally.unfinished,
-        "gap_stopped_fits": tally.by_gap,
+        "unconverged_fits": grid_scores.unfinished,
+        "gap_stopped_fits": grid_scores.by_gap,
     }
 
 

@@ -225,7 +225,7 @@ class ClusterRun(RunLoop):
         if cell.spec["dataset"]["file"]:
             path = str(Path(cell.spec["dataset"]["file"]).resolve())
             spec["dataset"] = {**cell.spec["dataset"], "file": path}
-        asked = {
+        request = {
             "key": cell.key,
             "spec": spec,
             "done": self.folder.points.get(cell.key, {}),
@@ -233,7 +233,9 @@ class ClusterRun(RunLoop):
             "timeout_s": self.options.timeout_s,
             "mirror": os.environ.get("SVMBENCH_MIRROR"),
         }
-        return RemoteWork(place, self._submit(remote.run_beside, place.address, self.setup, asked))
+        return RemoteWork(
+            place, self._submit(remote.run_beside, place.address, self.setup, request)
+        )
 
     def _submit(self, function: Any, address: str, *args: Any) -> Any:
         future = self.client.submit(
@@ -398,11 +400,11 @@ def _is_introduced(facts: dict[str, Any]) -> bool:
 
 def timed_blocks(config: Any) -> set[str]:
     """Return the names of the blocks of which a table or a plot asks for times."""
-    asked = [(table.block, table.metrics) for table in config.tables]
+    metrics_of_block = [(table.block, table.metrics) for table in config.tables]
     # A plot without axes has those of its kind, and times may be among them.
-    asked += [(plot.block, [plot.x or "_s", plot.y or "_s"]) for plot in config.plots]
+    metrics_of_block += [(plot.block, [plot.x or "_s", plot.y or "_s"]) for plot in config.plots]
     return {
         block
-        for block, metrics in asked
+        for block, metrics in metrics_of_block
         if any(name.startswith(_TIMES[0]) or name.endswith(_TIMES[1]) for name in metrics)
     }

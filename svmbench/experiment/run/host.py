@@ -47,13 +47,13 @@ def main() -> None:
             facts = _facts(setup)
         except SvmbenchError as error:
             facts = {"unfit": str(error)}
-        _tell(talk, facts)
-        while (asked := said.wait(IDLE_S)) is not None:
+        _send_line(talk, facts)
+        while (request := said.wait(IDLE_S)) is not None:
             try:
-                answer = _run(asked, Path(scratch), said, talk)
+                answer = _run(request, Path(scratch), said, talk)
             except SvmbenchError as error:
                 answer = {"unfit": str(error)}
-            _tell(talk, answer)
+            _send_line(talk, answer)
 
 
 def _facts(setup: dict[str, Any]) -> dict[str, Any]:
@@ -78,17 +78,17 @@ def _code(*kind: str) -> str:
         return f"{type(error).__name__}: {error}"
 
 
-def _run(asked: dict[str, Any], scratch: Path, said: _Lines, talk: int) -> dict[str, Any]:
+def _run(request: dict[str, Any], scratch: Path, said: _Lines, talk: int) -> dict[str, Any]:
     """Run one cell; return its answer, the points it streamed, and what it kept for a plot."""
-    _check_data(asked["spec"], asked["mirror"])
-    folder = scratch / asked["key"]
+    _check_data(request["spec"], request["mirror"])
+    folder = scratch / request["key"]
     folder.mkdir()
     points, artifact = folder / "points.jsonl", folder / "artifacts" / "arrays.npz"
-    limits = asked["limits"]
+    limits = request["limits"]
     work = processes.start(
         worker.run_cell,
-        (asked["spec"], None, str(points), asked["done"], limits, str(artifact)),
-        asked["timeout_s"],
+        (request["spec"], None, str(points), request["done"], limits, str(artifact)),
+        request["timeout_s"],
     )
     stream, absence, streamed = Stream(points), processes.Absence(), []
     try:
@@ -97,10 +97,10 @@ def _run(asked: dict[str, Any], scratch: Path, said: _Lines, talk: int) -> dict[
             is_over = bool(processes.wait_for([work], HOST_POLL_S, absence))
             for line in stream.take():
                 streamed.append(line.decode(errors="replace"))
-                _tell(talk, {"point": streamed[-1]})
+                _send_line(talk, {"point": streamed[-1]})
             if not is_over and said.has_come():  # its end: nothing is said while a cell runs
                 return {"unfit": "nobody wants this cell any more"}
-        answer = work.answer(asked["timeout_s"])
+        answer = work.answer(request["timeout_s"])
         kept = base64.b64encode(artifact.read_bytes()).decode() if artifact.exists() else None
         return {"answer": answer, "points": streamed, "artifact": kept}
     finally:
@@ -160,7 +160,7 @@ class _Lines:
         return json.loads(line)
 
 
-def _tell(descriptor: int, value: Any) -> None:
+def _send_line(descriptor: int, value: Any) -> None:
     line = json.dumps(value).encode() + b"\n"
     with contextlib.suppress(BrokenPipeError):
         while line:

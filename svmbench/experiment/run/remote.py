@@ -115,14 +115,14 @@ def greet(setup: dict[str, Any]) -> str:
     return _as_text(_greet, setup)
 
 
-def run_beside(setup: dict[str, Any], asked: dict[str, Any]) -> str:
+def run_beside(setup: dict[str, Any], request: dict[str, Any]) -> str:
     """Run a cell beside this worker; return its answer.
 
     Parameters
     ----------
     setup : dict
         As for `greet`.
-    asked : dict
+    request : dict
         What the process is told of the cell. Its points go to the run's topic as they come.
 
     Returns
@@ -130,7 +130,7 @@ def run_beside(setup: dict[str, Any], asked: dict[str, Any]) -> str:
     told : str
         As JSON: ``answer``, ``points`` and ``artifact``; ``unfit``; or ``error``.
     """
-    return _as_text(_run, setup, asked)
+    return _as_text(_run, setup, request)
 
 
 async def end_run(run_name: str, dask_worker: Any) -> None:
@@ -153,17 +153,17 @@ def _greet(setup: dict[str, Any]) -> dict[str, Any]:
         return _started(beside, setup)[1]
 
 
-def _run(setup: dict[str, Any], asked: dict[str, Any]) -> dict[str, Any]:
+def _run(setup: dict[str, Any], request: dict[str, Any]) -> dict[str, Any]:
     from distributed import get_worker
 
     with _turn() as beside:
         host, _ = _started(beside, setup)
-        host.send(asked)
+        host.send(request)
         while True:
             heard = _heard(host)
             if "point" not in heard:
                 return heard
-            event = {"key": asked["key"], "point": heard["point"]}
+            event = {"key": request["key"], "point": heard["point"]}
             get_worker().log_event(setup["run"], event)
 
 

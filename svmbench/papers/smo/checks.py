@@ -35,7 +35,7 @@ SUBSETS, SIZES = "site-subsets", "sizes"
 
 
 @dataclass(frozen=True)
-class Duel:
+class PairedTimes:
     """Two solvers at the sizes that both finished, ascending."""
 
     sizes: tuple[float, ...]
@@ -57,7 +57,7 @@ class Duel:
         return cells_of(*self.first, *self.second)
 
 
-def _time_ratios(source: Source, block: str, metric: str, first: str, second: str) -> Duel:
+def _paired_times(source: Source, block: str, metric: str, first: str, second: str) -> PairedTimes:
     """Return two solvers over the sizes of a block that both finished."""
     found = []
     for solvers in estimates(source.block(block), metric).values():
@@ -66,20 +66,20 @@ def _time_ratios(source: Source, block: str, metric: str, first: str, second: st
             if size and solvers[first].value > 0:
                 found.append((size, solvers[first], solvers[second]))
     found.sort(key=lambda one: one[0])
-    return Duel(
+    return PairedTimes(
         tuple(size for size, _, _ in found),
         tuple(one for _, one, _ in found),
         tuple(one for _, _, one in found),
     )
 
 
-def _views(claim: Claim, kept: Evidence, config: str) -> list[tuple[str, Duel]]:
+def _views(claim: Claim, kept: Evidence, config: str) -> list[tuple[str, PairedTimes]]:
     """Return every series that shows how SMO and chunking grow in a config."""
     blocks = [SUBSETS] if "web" in config else [SUBSETS, SIZES]
     found = []
     for source in kept.of(config):
         for block in blocks:
-            one = _time_ratios(source, block, claim.metrics[0], "smo", "chunking")
+            one = _paired_times(source, block, claim.metrics[0], "smo", "chunking")
             if one.sizes:
                 name = {SUBSETS: "the site's subsets", SIZES: "prefixes"}[block]
                 name = name if "adult" in config or "web" in config else config
@@ -159,7 +159,7 @@ def web_rbf(claim: Claim, kept: Evidence) -> list[Part]:
     return _printed(claim, kept, config) + faster + _gap(claim, kept, config, 0.0)
 
 
-def _faster(claim: Claim, what: str, one: Duel, lead: float = 1.0) -> Part:
+def _faster(claim: Claim, what: str, one: PairedTimes, lead: float = 1.0) -> Part:
     """Judge if the second takes more than `lead` times the first's time at every size."""
     pairs = zip(one.first, one.second, strict=True)
     answers = [is_lower(_scaled(a, lead), b, claim.metrics[0]) for a, b in pairs]
@@ -217,7 +217,7 @@ def storage(claim: Claim, kept: Evidence) -> list[Part]:
     for config in claim.configs:
         for source in kept.of(config):
             gains = {
-                name: _time_ratios(
+                name: _paired_times(
                     source, SIZES, claim.metrics[0], f"{name}-sparse", f"{name}-dense"
                 )
                 for name in ("smo", "chunking")
@@ -229,7 +229,7 @@ def storage(claim: Claim, kept: Evidence) -> list[Part]:
     return parts
 
 
-def _gains(claim: Claim, what: str, gains: dict[str, Duel], printed: float) -> list[Part]:
+def _gains(claim: Claim, what: str, gains: dict[str, PairedTimes], printed: float) -> list[Part]:
     smo = dict(zip(gains["smo"].sizes, gains["smo"].leads, strict=True))
     other = dict(zip(gains["chunking"].sizes, gains["chunking"].leads, strict=True))
     limit = claim.limits["share"] * printed
@@ -320,7 +320,7 @@ def leads(claim: Claim, kept: Evidence) -> list[Part]:
     ]
 
 
-def _lead(claim: Claim, table: str, what: str, one: Duel) -> list[Part]:
+def _lead(claim: Claim, table: str, what: str, one: PairedTimes) -> list[Part]:
     printed = []
     for first in one.first:
         cell = first.cells[0]
@@ -334,7 +334,7 @@ def _lead(claim: Claim, table: str, what: str, one: Duel) -> list[Part]:
     return _largest(claim, f"{table}, {what}", one, printed)
 
 
-def _largest(claim: Claim, what: str, one: Duel, printed: Sequence[float]) -> list[Part]:
+def _largest(claim: Claim, what: str, one: PairedTimes, printed: Sequence[float]) -> list[Part]:
     place = max(range(len(printed)), key=lambda k: printed[k])
     if not printed[place]:
         return []
@@ -354,7 +354,7 @@ def dense_noise(claim: Claim, kept: Evidence) -> list[Part]:
     parts = []
     for config in claim.configs:
         for source in kept.of(config):
-            one = _time_ratios(source, SIZES, claim.metrics[0], "smo-dense", "chunking-dense")
+            one = _paired_times(source, SIZES, claim.metrics[0], "smo-dense", "chunking-dense")
             if one.sizes:
                 parts.append(_faster(claim, part_label(source, config), one))
     return parts

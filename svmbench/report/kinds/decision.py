@@ -96,7 +96,7 @@ def panel_of(title: str, path: Path) -> Panel:
             raise unusable(path, f"it has no array {name!r}")
     x, y, X, labels, values = (arrays[name] for name in needed)
     levels = arrays.get("levels", np.zeros(1))
-    if said := _misfit(x, y, X, labels, values, levels) or _mismarked(arrays, labels):
+    if said := _inconsistency(x, y, X, labels, values, levels) or _mismarked(arrays, labels):
         raise unusable(path, said)
     marked = _marked(arrays)
     lines = () if of_classes else tuple(float(v) for v in arrays.get("levels", (-1.0, 0.0, 1.0)))
@@ -133,7 +133,7 @@ def _mismarked(arrays: dict[str, np.ndarray], labels: np.ndarray) -> str:
     return ""
 
 
-def _misfit(
+def _inconsistency(
     x: np.ndarray,
     y: np.ndarray,
     X: np.ndarray,

@@ -46,7 +46,7 @@ SEARCH_FITS = 3 * 3 * len(GRID)
 
 
 @dataclass
-class Tally:
+class KillCounts:
     """What came of the kills: how many, and of them after a new record, and in the preload."""
 
     kills: int = 0
@@ -68,7 +68,9 @@ class Bench:
         self.expected = outcomes_of(whole)
         self.table = rows_of(whole)
 
-    def kill(self, moments: list[str], jobs: int, chooser: random.Random, tally: Tally) -> None:
+    def kill(
+        self, moments: list[str], jobs: int, chooser: random.Random, counts: KillCounts
+    ) -> None:
         """Kill runs at these moments, going on with each until it is whole; check as it goes."""
         todo = deque(moments)
         while todo:
@@ -78,17 +80,17 @@ class Bench:
             before, kills = b"", 0
             while todo:
                 process = start("run", self.config, "--output", out, "--jobs", jobs)
-                killed, said = kill_at(process, out, todo[0], chooser, tally)
+                killed, said = kill_at(process, out, todo[0], chooser, counts)
                 now = whole_lines(out)
                 assert now.startswith(before), "what was recorded is lost"
-                tally.at_work += killed and len(now) > len(before)
+                counts.at_work += killed and len(now) > len(before)
                 before = now
                 if not killed:
                     assert process.returncode == 0, said
                     break
                 todo.popleft()
                 kills += 1
-                tally.kills += 1
+                counts.kills += 1
             self.check(out, kills, jobs)
 
     def check(self, out: Path, kills: int, jobs: int) -> None:
@@ -117,7 +119,7 @@ MOMENTS = ("start", "preload", "work")
 
 
 def kill_at(
-    process: subprocess.Popen[str], out: Path, when: str, chooser: random.Random, tally: Tally
+    process: subprocess.Popen[str], out: Path, when: str, chooser: random.Random, counts: KillCounts
 ) -> tuple[bool, str]:
     """Kill a run and wait until its family is gone.
 
@@ -145,7 +147,7 @@ def kill_at(
     while watched() and time.monotonic() < deadline:
         time.sleep(0.01)
     if when == "preload" and process.poll() is None and not whole_lines(out):
-        tally.in_preload += 1
+        counts.in_preload += 1
     process.kill()
     said = "".join(process.communicate(timeout=60))
     wait_until(lambda: not alive(family), seconds=GONE_S)

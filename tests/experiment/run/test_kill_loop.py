@@ -11,7 +11,7 @@ import random
 from pathlib import Path
 
 import pytest
-from killing import BLOCKS, MOMENTS, Bench, Tally
+from killing import BLOCKS, MOMENTS, Bench, KillCounts
 
 pytestmark = [pytest.mark.usefixtures("workshop"), pytest.mark.slow]
 
@@ -41,11 +41,11 @@ def bench(benches: dict[str, Bench], kind: str, folder: Path, logs: Path) -> Ben
 def test_a_killed_run_goes_on_where_it_was(
     benches: dict[str, Bench], tmp_path: Path, logs: Path, kind: str, jobs: int, moment: str
 ) -> None:
-    tally = Tally()
+    counts = KillCounts()
     chooser = random.Random(f"{kind} {jobs}")
-    bench(benches, kind, tmp_path, logs).kill([moment], jobs, chooser, tally)
-    assert tally.kills == 1
-    assert (tally.in_preload if moment == "preload" else tally.at_work) == 1
+    bench(benches, kind, tmp_path, logs).kill([moment], jobs, chooser, counts)
+    assert counts.kills == 1
+    assert (counts.in_preload if moment == "preload" else counts.at_work) == 1
 
 
 def test_every_kind_of_run_is_killed_with_one_job_and_two() -> None:
@@ -60,8 +60,8 @@ def test_many_kills(
 ) -> None:
     one = bench(benches, kind, tmp_path, logs)
     for jobs in (1, 2):
-        chooser, tally = random.Random(f"many {kind} {jobs}"), Tally()
+        chooser, counts = random.Random(f"many {kind} {jobs}"), KillCounts()
         weights = [1, 1, 3]
-        one.kill(chooser.choices(MOMENTS, weights, k=-(-MANY // 6)), jobs, chooser, tally)
+        one.kill(chooser.choices(MOMENTS, weights, k=-(-MANY // 6)), jobs, chooser, counts)
         with capsys.disabled():
-            print(f"\n{kind}, {jobs} at a time: {tally}")
+            print(f"\n{kind}, {jobs} at a time: {counts}")
