@@ -185,8 +185,8 @@ class NotANumber(_Nearest):
 class NotANumberObjective(_Nearest):
     """Its weights are finite and its objective is not."""
 
-    def certify(self, data: TrainingData) -> NotANumberObjective:
-        super().certify(data)
+    def evaluate_objective(self, data: TrainingData) -> NotANumberObjective:
+        super().evaluate_objective(data)
         self.objective_ = float("nan")
         return self
 

@@ -47,7 +47,7 @@ class Foreign:
             self.counters_["support_vectors"] = len(support)
         return self
 
-    def certify(self, data: TrainingData) -> Self:
+    def evaluate_objective(self, data: TrainingData) -> Self:
         """Do nothing, because the problem of the class is unknown."""
         return self
 

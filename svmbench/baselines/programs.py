@@ -91,7 +91,7 @@ class Program(ClassifierMixin, BaseEstimator):
     def fit(self, X: Any, y: Any) -> Self:
         """Write the rows, run the program, and read its model."""
         data = self.prepare(X, y)
-        return self.train(data).certify(data)
+        return self.train(data).evaluate_objective(data)
 
     def train(self, data: TrainingData) -> Self:
         """Run the program.
@@ -115,7 +115,7 @@ class Program(ClassifierMixin, BaseEstimator):
         self.objective_: float | None = None
         return self
 
-    def certify(self, data: TrainingData) -> Self:
+    def evaluate_objective(self, data: TrainingData) -> Self:
         """Read the model and evaluate its objective, if the format and C are known."""
         if self.model_ is None:
             return self

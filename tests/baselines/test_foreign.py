@@ -21,7 +21,7 @@ from svmbench.baselines.foreign import adapted, is_trusted
 def test_a_class_computes_what_it_does_alone(path, params):
     X, y = make_problem(n=60, d=4)
     model = adapted(path)(**params)
-    model.train(model.prepare(X, y)).certify(None)
+    model.train(model.prepare(X, y)).evaluate_objective(None)
     alone = adapted(path).wrapped(**params).fit(X, y)
     assert np.array_equal(model.predict(X), alone.predict(X))
     assert isinstance(model.n_iter_, int)

@@ -72,7 +72,7 @@ def test_decision_values_are_the_program_s_own(solver, kernel, form, monkeypatch
     assert np.ptp(expected) > 0.01
     # Its objective is evaluated without the program.
     with pytest.raises(TypeError, match="not callable"):
-        model.certify(model.prepare(form(X), y))
+        model.evaluate_objective(model.prepare(form(X), y))
 
 
 def test_several_classes_are_evaluated_by_the_program_at_once(monkeypatch):

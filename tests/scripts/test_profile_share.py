@@ -8,7 +8,7 @@ import pytest
 from script_loading import load_script
 from small_problems import make_problem
 
-FIT = "svmbench.core.csvc.CSVC.conclude"
+FIT = "svmbench.core.csvc.CSVC.finish_fit"
 SEARCH = "svmbench.core.csvc.path.follow"
 
 

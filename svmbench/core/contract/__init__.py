@@ -1,7 +1,7 @@
 """The contract of solvers: base classes, declaration, problems. No kernel code.
 
 base.py
-    `Solver`: `prepare`, `train`, `certify`; two classes of ±1 inside, any two labels outside.
+    `Solver`: `prepare`, `train`, `evaluate_objective`; labels are ±1 inside, any two outside.
 declaration.py, registry.py
     What a solver says of itself; `declare`, which checks that, and every declared solver.
 sklearn_bases.py
@@ -12,10 +12,10 @@ problems.py
     The optimisation problems: primal, dual and gap, from decision values.
 linear_base.py
     What linear solvers share.
-weights.py, labels.py
-    Weights of classes and samples; what labels may be.
-copies.py
-    Copies without a fit, and pickles with their version.
+weights.py, target_type.py
+    Weights of classes and samples; the kind of labels, told fast.
+clone.py
+    Pickles that know the version that made them.
 useless.py
     Warnings of converged models that are of no use.
 """

@@ -2,14 +2,15 @@
 
 A solver is a scikit-learn estimator in three steps, so that a benchmark can time each alone::
 
-    data = estimator.prepare(X, y)   # validate; convert to the solver's own input format
-    estimator.train(data)            # THE ALGORITHM, and nothing else: this is `train_time`
-    estimator.certify(data)          # objective_ of the declared problem at the solution
+    data = estimator.prepare(X, y)       # validate; convert to the solver's own input format
+    estimator.train(data)                # THE ALGORITHM, and nothing else: this is `train_time`
+    estimator.evaluate_objective(data)   # objective_ of the declared problem at the solution
 
-``fit(X, y)`` is the three in a row, but that it may take the objective from what the solver has at
-hand (`conclude`), where a benchmark has it evaluated anew (`certify`). `train` calls one function
-on raw arrays and stores what it returns; it may be called again on the same data and then gives
-the same model.
+``fit(X, y)`` calls `prepare`, `train` and `finish_fit`. `finish_fit` sets the same attributes as
+`evaluate_objective`, but may reuse decision values that the search has kept, where
+`evaluate_objective` computes them anew from the model; benchmarks call `evaluate_objective`.
+`train` calls one function on raw arrays and stores the result; called again on the same data, it
+gives the same model.
 
 After `fit`: ``coef_`` (1, n_features) and ``intercept_`` (1,) for a linear solver,
 ``n_iter_``, ``objective_``, ``stop_reason_`` and ``counters_`` (work done, in units that no
@@ -36,11 +37,11 @@ from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import validate_data
 
-from svmbench.core.contract.copies import Versioned
+from svmbench.core.contract.clone import Versioned
 from svmbench.core.contract.declaration import Declaration
-from svmbench.core.contract.labels import are_plain, are_several
-from svmbench.core.contract.problems import PROBLEMS, Aim, Offset, Problem
+from svmbench.core.contract.problems import PROBLEMS, ObjectiveId, Offset, Problem
 from svmbench.core.contract.sklearn_bases import ClassifierMixin
+from svmbench.core.contract.target_type import are_plain, are_several
 from svmbench.core.numeric.arrays import canonical_csr, require_squares
 
 
@@ -51,7 +52,7 @@ class TrainingData:
     Attributes
     ----------
     X : ndarray or csr_array of shape (n_samples, n_features)
-        The validated inputs, float64, without a bias column: what `certify` evaluates on.
+        The validated inputs, float64, without a bias column; `evaluate_objective` reads them.
     y : ndarray of shape (n_samples,)
         Labels as float64 in {-1, +1}; all of them +1 where a solver learns one class.
     native : object
@@ -172,9 +173,9 @@ class Solver(Versioned):
         """Treatment of the offset by the estimator as it is configured."""
 
     @property
-    def aim(self) -> Aim:
-        """Problem and offset: objectives may be compared where both are equal."""
-        return self.problem.aim(self.offset)
+    def objective_id(self) -> ObjectiveId:
+        """Problem and offset; two objectives are comparable if these are equal."""
+        return self.problem.objective_id(self.offset)
 
     def _validate(self, X: Any, y: Any) -> TrainingData:
         """Check inputs and labels; return them in float64, C-ordered or CSR."""
@@ -202,13 +203,13 @@ class Solver(Versioned):
         raise AssertionError("a solver defines train")
 
     @abstractmethod
-    def certify(self, data: TrainingData) -> Self:
+    def evaluate_objective(self, data: TrainingData) -> Self:
         """Evaluate the declared problem's objective at the solution."""
-        raise AssertionError("a solver defines certify")
+        raise AssertionError("a solver defines evaluate_objective")
 
-    def conclude(self, data: TrainingData) -> Self:
-        """Set what `certify` sets, for `fit`: from what `train` has at hand, where it has it."""
-        return self.certify(data)
+    def finish_fit(self, data: TrainingData) -> Self:
+        """End `fit`: as `evaluate_objective`, from the search's decision values if it kept them."""
+        return self.evaluate_objective(data)
 
     def path(
         self,
@@ -330,7 +331,7 @@ class Solver(Versioned):
             On NaN or infinite inputs, a single class or more than two, or a parameter out of range.
         """
         data = self.prepare(X, y)
-        return self.train(data).conclude(data)
+        return self.train(data).finish_fit(data)
 
 
 class BinaryClassifier(ClassifierMixin, Solver):

@@ -21,9 +21,9 @@ COUNTERS = (
 #: What a solver can be for.
 TASKS = ("binary", "one-class")
 
-#: What a solver may read, and the methods that it then has beside `prepare`, `train` and `certify`:
-#: arrays in memory; a kernel matrix that others share (`KernelSource`); blocks of rows, one of them
-#: in memory at a time; a file that a program opens.
+#: Forms of input, and the methods that a solver of each has beside those of every solver: arrays in
+#: memory; a kernel matrix that fits share (`KernelSource`); blocks of rows, one at a time; a file
+#: that a program opens.
 READS: dict[str, tuple[str, ...]] = {
     "arrays": (),
     "kernel": ("solve",),

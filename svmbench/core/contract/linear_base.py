@@ -153,7 +153,7 @@ class LinearClassifier(BinaryClassifier):
             self.trace_ = solution.trace
         return self
 
-    def certify(self, data: TrainingData) -> Self:
+    def evaluate_objective(self, data: TrainingData) -> Self:
         """Set ``objective_``: the primal value of the declared problem at (w, b)."""
         w, b = self.coef_[0], float(self.intercept_[0])
         values = problems.linear(data.X, w, b, data.y, bias=self.bias, weights=data.weights)

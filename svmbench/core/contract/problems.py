@@ -14,7 +14,7 @@ The problems with a loss are stated in the sum form
 where v_i are weights of the samples, 1 unless given, and the term in brackets is there when the
 offset is absorbed as a constant feature of value s. How the offset is treated is an
 :class:`Offset`, and what two solvers must have in common for their objectives to be compared is
-an :class:`Aim`: the problem and the offset.
+an :class:`ObjectiveId`: the problem and the offset.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ def absorbed(value: float) -> Offset:
     return Offset("absorbed", float(value)) if value else NO_OFFSET
 
 
-class Aim(NamedTuple):
-    """What a configured solver minimises: two objectives are comparable where the aims are equal.
+class ObjectiveId(NamedTuple):
+    """Problem and offset of a configured solver: objectives are comparable if both are equal.
 
     Attributes
     ----------
@@ -191,9 +191,9 @@ class Problem:
         self.check(values, parameter, offset)
         return self.primal(values, parameter) - self.dual(values, parameter)
 
-    def aim(self, offset: Offset) -> Aim:
-        """Return what a solver aims at that treats the offset so."""
-        return Aim(self.name, offset)
+    def objective_id(self, offset: Offset) -> ObjectiveId:
+        """Return the identity of this problem's objective with an offset."""
+        return ObjectiveId(self.name, offset)
 
 
 def _slack(alpha: np.ndarray) -> float:
@@ -243,10 +243,12 @@ class LossProblem(Problem):
         """Return `lower` and `upper` at this C."""
         return self.lower, self.upper(parameter)
 
-    def aim(self, offset: Offset) -> Aim:
-        """Return the aim; a problem that is named for having no offset is the one without."""
+    def objective_id(self, offset: Offset) -> ObjectiveId:
+        """Return the identity; `without_offset` names the problem that is meant, if it is set."""
         return (
-            Aim(self.without_offset, NO_OFFSET) if self.without_offset else Aim(self.name, offset)
+            ObjectiveId(self.without_offset, NO_OFFSET)
+            if self.without_offset
+            else ObjectiveId(self.name, offset)
         )
 
 

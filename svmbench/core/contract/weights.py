@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.utils import check_array, compute_class_weight
 
 from svmbench.core.contract.base import BinaryClassifier, TrainingData
-from svmbench.core.contract.labels import are_several
+from svmbench.core.contract.target_type import are_several
 
 #: What the parameter `class_weight` may be.
 ClassWeight = dict[Any, float] | str | None
@@ -133,7 +133,7 @@ class Weighted(BinaryClassifier):
         if are_several(y):
             return self._fit_several(X, y, sample_weight)
         data = self.prepare(X, y, sample_weight)
-        return self.train(data).conclude(data)
+        return self.train(data).finish_fit(data)
 
     def _weigh(self, labels: np.ndarray, sample_weight: Any) -> np.ndarray | None:
         """Return each sample's weight by both, shape (n_samples,); None where all are 1."""

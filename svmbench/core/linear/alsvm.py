@@ -113,9 +113,9 @@ class _SequentialLeastSquares(LinearClassifier):
         self._store_weights(w, counters)
         return self
 
-    def certify(self, data: TrainingData) -> Self:
+    def evaluate_objective(self, data: TrainingData) -> Self:
         """Evaluate the objective, and gather the training set that `add` and `remove` need."""
-        super().certify(data)
+        super().evaluate_objective(data)
         X, y = data.native, data.y
         if len(self.accepted_) < len(y):
             X, y = X[self.accepted_], y[self.accepted_]

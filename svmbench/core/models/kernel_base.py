@@ -399,7 +399,7 @@ class KernelSolver(Solver):
         self._warn_unless_finished(reason)
         return self
 
-    def certify(self, data: TrainingData) -> Self:
+    def evaluate_objective(self, data: TrainingData) -> Self:
         """Set ``objective_`` (primal, at the returned offset) and ``dual_objective_``.
 
         Decision values are evaluated in double precision from the model and the samples alone. A
@@ -407,14 +407,18 @@ class KernelSolver(Solver):
         """
         return self._appraise(data, self._values(data))
 
-    def conclude(self, data: TrainingData) -> Self:
-        """Set what `certify` sets, of more than 2,000 samples from the search's own gradient.
+    def finish_fit(self, data: TrainingData) -> Self:
+        """End `fit`: as `evaluate_objective`; above 2,000 samples, from the search's own gradient.
 
         Where a search ends with one, as `csvc` does, it is exact at the free multipliers and of
         single-precision rows elsewhere: the objective is then right to about 1e-6 of it.
         """
         f = self._known_decisions(data)
-        return self.certify(data) if f is None else self._appraise(data, self._values(data, f))
+        return (
+            self.evaluate_objective(data)
+            if f is None
+            else self._appraise(data, self._values(data, f))
+        )
 
     def _known_decisions(self, data: TrainingData) -> np.ndarray | None:
         return data.decisions if len(data.y) > EXACT_UP_TO else None

@@ -100,7 +100,7 @@ class KernelClassifier(KernelSolver, BinaryClassifier):
             alone.set_params(kernel=PRECOMPUTED)
         pairs = OneVsOne(alone)
         data = pairs.prepare_validated(X, y, self._weigh(y, sample_weight))
-        pairs.train(data).conclude(data)
+        pairs.train(data).finish_fit(data)
         self.classes_, self.several_ = classes, OvoModel(pairs)
         self.gamma_ = pairs.gamma_
         self.n_iter_ = pairs.iterations

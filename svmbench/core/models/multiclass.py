@@ -90,16 +90,16 @@ class PairsAlone:
         for model, part in zip(self.models, data.native, strict=True):
             model.train(part)
 
-    def certify(self, data: TrainingData) -> Objectives:
+    def evaluate_objective(self, data: TrainingData) -> Objectives:
         """Certify every model, and sum up."""
         for model, part in zip(self.models, data.native, strict=True):
-            model.certify(part)
+            model.evaluate_objective(part)
         return self._sum_up(data)
 
-    def conclude(self, data: TrainingData) -> Objectives:
+    def finish_fit(self, data: TrainingData) -> Objectives:
         """Evaluate from what the last training has at hand, and sum up."""
         for model, part in zip(self.models, data.native, strict=True):
-            model.conclude(part)
+            model.finish_fit(part)
         return self._sum_up(data)
 
     def _sum_up(self, data: TrainingData) -> Objectives:
@@ -170,15 +170,15 @@ class PairsTogether:
         self._weights, self._models = joint.weights, None
         self.shared = self.found.shared_points(self.kernel_model.function, joint.points, self.pairs)
 
-    def certify(self, data: TrainingData) -> Objectives:
+    def evaluate_objective(self, data: TrainingData) -> Objectives:
         """Evaluate from the models and the samples alone."""
-        assert self.shared is not None, "train comes before certify"
+        assert self.shared is not None, "train comes before evaluate_objective"
         joint: JointData = data.native
         decisions = self.shared.decide_own(joint.points, joint.layout.codes)
         self._found, self._models = self.found.with_decisions(decisions), None
-        return self.conclude(data)
+        return self.finish_fit(data)
 
-    def conclude(self, data: TrainingData) -> Objectives:
+    def finish_fit(self, data: TrainingData) -> Objectives:
         """Evaluate from the search's own gradient.
 
         It is exact up to 1,000 samples, and beyond them near the gap of each pair.
@@ -224,8 +224,8 @@ class OneVsOne(ClassifierMixin, Solver):
 
     The default gamma of a kernel solver is that of all samples, the same for every pair.
 
-    It keeps the solver's contract: ``prepare``, ``train`` and ``certify`` are those of its pairs,
-    one after another, or of all together where the solver shares work between them
+    It keeps the solver's contract: ``prepare``, ``train`` and ``evaluate_objective`` go over its
+    pairs one after another, or over all together where the solver shares work between them
     (``trains_pairs_together``). It is no declared solver of its own: a run wraps a two-class solver
     in it where a data set has more classes than two.
 
@@ -249,8 +249,8 @@ class OneVsOne(ClassifierMixin, Solver):
     counters_ : dict
         Sums over the pairs.
     shared_ : SharedPoints or None
-        The pairs' expansions over the support vectors of all, once `certify` or `conclude` has
-        run; None of a solver whose models are no expansions over training rows.
+        The pairs' expansions over the support vectors of all, set by `evaluate_objective` and
+        `finish_fit`; None of a solver whose models are no expansions over training rows.
 
     Examples
     --------
@@ -374,13 +374,13 @@ class OneVsOne(ClassifierMixin, Solver):
         self.counters_ = self._training.counters
         return self
 
-    def certify(self, data: TrainingData) -> Self:
+    def evaluate_objective(self, data: TrainingData) -> Self:
         """Set ``objective_``, the sum of the pairs' objectives."""
-        return self._keep(self._trained.certify(data))
+        return self._keep(self._trained.evaluate_objective(data))
 
-    def conclude(self, data: TrainingData) -> Self:
-        """Set what `certify` sets, from what the search has at hand."""
-        return self._keep(self._trained.conclude(data))
+    def finish_fit(self, data: TrainingData) -> Self:
+        """End `fit`: as `evaluate_objective`, from the search's decision values if it kept them."""
+        return self._keep(self._trained.finish_fit(data))
 
     def _keep(self, found: Objectives) -> Self:
         self.objective_ = found.primal

@@ -2,7 +2,7 @@
 
 As scikit-learn has it: ``decision_function`` is ``score_samples`` minus ``offset_``, and
 ``predict`` says +1 where it is not negative. What is inside is a solver like any other
-(`prepare`, `train`, `certify`), whose training data have the label +1 everywhere.
+(`prepare`, `train`, `evaluate_objective`), whose training data have the label +1 everywhere.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from svmbench.core.numeric.arrays import canonical_csr
 class NoveltyDetector(OutlierMixin, Solver):
     """A solver that learns what is normal from normal samples alone.
 
-    Subclasses define `prepare`, `train`, `certify`, `decision_function` and ``offset_``.
+    Subclasses define `prepare`, `train`, `evaluate_objective`, `decision_function` and ``offset_``.
 
     Parameters
     ----------

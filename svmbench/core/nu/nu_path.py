@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils import ClassifierTags, Tags
 from sklearn.utils.validation import check_is_fitted
 
-from svmbench.core.contract.copies import Versioned
+from svmbench.core.contract.clone import Versioned
 from svmbench.core.contract.docstrings import document
 from svmbench.core.nu.box_qp import least
 from svmbench.core.nu.nu_svm import SRBONuSVM

@@ -127,7 +127,7 @@ class CuttingDetector(KernelDetector):
             coefficients, -rho, cut.iterations, cut.reason, dict(cut.work), rho=rho
         )
 
-    def certify(self, data: TrainingData) -> Self:
+    def evaluate_objective(self, data: TrainingData) -> Self:
         """Set the objectives, the lowest membership, and Theorem 2's bound of the active set.
 
         The bound is that of the margin ``||w||`` that was reached, which is at least the one of all
@@ -180,7 +180,7 @@ class FOSVM1(CuttingDetector):
     counters_ : dict
         ``columns``, ``passes`` (over all samples; one an iteration),
         ``kernel_evaluations``, ``systems`` (linear systems of the active problems), ``active``
-        (size of the active set), ``support_vectors``; after `certify`, for RBF,
+        (size of the active set), ``support_vectors``; after `evaluate_objective`, for RBF,
         ``iteration_bound``: the size of the active set that Theorem 2 allows.
 
     Examples
@@ -257,7 +257,7 @@ class FOSVM2(CuttingDetector):
     counters_ : dict
         ``candidates`` (samples drawn),
         ``kernel_evaluations``, ``systems`` (linear systems of the active problems), ``active``
-        (size of the active set), ``support_vectors``; after `certify`, for RBF,
+        (size of the active set), ``support_vectors``; after `evaluate_objective`, for RBF,
         ``iteration_bound``: the size of the active set that Theorem 2 allows.
 
     Examples
@@ -300,9 +300,9 @@ class FOSVM2(CuttingDetector):
             cut.reason = PROBABLY
         return cut
 
-    def certify(self, data: TrainingData) -> Self:
+    def evaluate_objective(self, data: TrainingData) -> Self:
         """Set what :class:`FOSVM1` sets, and warn where samples that were not drawn are below."""
-        super().certify(data)
+        super().evaluate_objective(data)
         if self.n_below_ and self.stop_reason_ == PROBABLY:
             warnings.warn(
                 f"fosvm2's precision holds with a probability: {self.n_below_} of the "

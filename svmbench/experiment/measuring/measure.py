@@ -90,7 +90,7 @@ def warm(solver_name: str) -> None:
 
 
 def fit_once(estimator: Any, X: Any, y: Any) -> tuple[Any, Timing]:
-    """Fit once and time it; returns the prepared data, for `certify`, and the timing."""
+    """Fit once and time it; returns the prepared data, for `evaluate_objective`, and the timing."""
     timing = Timing()
     data = _prepare(estimator, X, y, timing)
     with quiet():

@@ -35,11 +35,11 @@ DECIDES_NOTHING = (
     "svmbench.base.escape",  # escapes text that a person reads
     "svmbench.base.paths",
     "svmbench.baselines.catalogue",
-    "svmbench.core.contract.copies",  # pickles
+    "svmbench.core.contract.clone",  # pickles
     "svmbench.core.contract.declaration",  # the form; what they say is in solvers' modules
     "svmbench.core.contract.docstrings",
     "svmbench.core.contract.sklearn_bases",
-    "svmbench.core.contract.labels",  # tells whether labels are valid, and of two classes or more
+    "svmbench.core.contract.target_type",  # tells valid labels, and two classes from more
     "svmbench.core.contract.registry",  # checks declarations, and leaves what they say as it is
     "svmbench.core.contract.useless",  # warns; results are as they were
     "svmbench.experiment.protocols.declare",  # the form; what they say is in protocols' modules

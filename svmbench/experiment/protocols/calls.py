@@ -97,7 +97,7 @@ class _Caller:
     def objective(self) -> float | None:
         """Return the objective of the last call's model, where it is here and has one."""
         if self.call == "train":
-            self.estimator.certify(self.data)
+            self.estimator.evaluate_objective(self.data)
         return getattr(self.estimator, "objective_", None)
 
     def _work(self) -> Callable[[], Any]:

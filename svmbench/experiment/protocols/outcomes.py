@@ -67,7 +67,7 @@ def fit(task: Task, params: dict[str, Any], X: Any, y: np.ndarray) -> tuple[Any,
     """Fit the cell's solver, several times if short; return it with its times."""
     estimator = task.build(**params)
     data, timing = measure.fit_repeatedly(estimator, X, task.labels(y))
-    estimator.certify(data)
+    estimator.evaluate_objective(data)
     return estimator, timing
 
 

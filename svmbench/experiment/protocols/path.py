@@ -143,11 +143,11 @@ def _solutions(
                 cpu = time.process_time() - cpu
             if point is None:
                 return
-            point.solution.certify(data)
+            point.solution.evaluate_objective(data)
             counters = {name: int(count) for name, count in point.statistics.items()}
             yield point.solution, point.own_cost_s, cpu, counters
     for value in values:
         model = task.build(**{over: value})
         data, timing = measure.fit_once(model, X, task.labels(y))
-        model.certify(data)
+        model.evaluate_objective(data)
         yield model, timing.wall_s, timing.cpu_s, dict(model.counters_)

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from svmbench.core.contract.problems import Aim
+from svmbench.core.contract.problems import ObjectiveId
 from svmbench.experiment.protocols.declare import protocol
 from svmbench.experiment.protocols.folds import ALL_ROWS, UNSCALED
 from svmbench.experiment.protocols.task import Outcome, Task, inputs_of
@@ -58,7 +58,7 @@ class _Racer:
         #: What stands before its parameters where it is wrapped.
         self.prefix = "" if type(alone) is type(self.estimator) else "estimator__"
         #: What it minimises; of a class of others nothing is known.
-        self.aim: Aim | None = getattr(alone, "aim", None)
+        self.objective_id: ObjectiveId | None = getattr(alone, "objective_id", None)
         self.data, self.conversion_s, _ = timed(lambda: self.estimator.prepare(X, task.labels(y)))
         C = settings["params"].get("C", 0.0)
         self.settings = [(float(point.get("C", C)), k) for k, point in enumerate(self.points)]
@@ -93,8 +93,8 @@ class _Racer:
         """Keep what a setting reached in the first round, and count its work."""
         if len(self.costs[setting].cpu) > 1:
             return
-        model.certify(self.data)
-        if self.aim is not None:
+        model.evaluate_objective(self.data)
+        if self.objective_id is not None:
             self.objectives[setting] = float(model.objective_)
         # The counters of a path hold the work of all its values already.
         before = {} if self.shares_c else self.counters
@@ -168,9 +168,9 @@ def run_race(task: Task) -> Outcome:
     racers = [_Racer(task, settings, X, y) for settings in spec["racers"]]
     take_turns([racer.run for racer in racers], task.settings["repeats"])
     # The best objective of each C, of the racers that minimise the same.
-    best: dict[Any, dict[float, float]] = {racer.aim: {} for racer in racers}
+    best: dict[Any, dict[float, float]] = {racer.objective_id: {} for racer in racers}
     for racer in racers:
-        known = best[racer.aim]
+        known = best[racer.objective_id]
         for (C, _), value in racer.objectives.items():
             known[C] = min(known.get(C, np.inf), value)
     metrics: dict[str, Any] = {"n_train": len(y)}
@@ -178,7 +178,7 @@ def run_race(task: Task) -> Outcome:
     notes: list[str] = []
     tolerance = task.settings["tolerance"]
     for racer in racers:
-        name, target = racer.name, best[racer.aim]
+        name, target = racer.name, best[racer.objective_id]
         metrics[f"conversion_time_s:{name}"] = racer.conversion_s
         if target:
             met = list(racer.costs) if tolerance is None else racer.reached(target, tolerance)
@@ -194,9 +194,9 @@ def run_race(task: Task) -> Outcome:
             notes.append(f"{name} did not come within {tolerance:g} of the optimum")
             continue
         costs[name] = Costs(*total.tolist()).metrics()
-    aims = {racer.name: racer.aim for racer in racers}
+    objective_ids = {racer.name: racer.objective_id for racer in racers}
     for first, second in spec["pairs"]:
-        if aims[first] != aims[second]:
+        if objective_ids[first] != objective_ids[second]:
             # Said outright: a table would else take the difference of the two objectives.
             metrics[f"objective_difference:{first}:{second}"] = None
     counters = {f"{k}:{r.name}": v for r in racers for k, v in r.counters.items()}

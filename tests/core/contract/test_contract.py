@@ -128,7 +128,7 @@ def test_three_steps_are_fit_and_train_may_be_repeated(name):
     data = again.prepare(X, y)
     again.train(data)
     again.train(data)
-    again.certify(data)
+    again.evaluate_objective(data)
     assert again.objective_ == model.objective_
     assert_allclose(again.decision_function(X), model.decision_function(X), rtol=1e-12)
 
@@ -275,7 +275,10 @@ class HalfKernel(KernelClassifier):
         (type("Other", (), {}), "lacks the base class `Solver`"),
         (HalfLinear, "HalfLinear lacks the method train and the parameter C$"),
         (HalfKernel, "HalfKernel lacks the method solve and the parameter coef0$"),
-        (type("Bare", (BinaryClassifier,), {}), "Bare lacks the method certify and the method d"),
+        (
+            type("Bare", (BinaryClassifier,), {}),
+            "Bare lacks the method evaluate_objective and the method d",
+        ),
     ],
 )
 def test_declaring_says_what_a_class_lacks(half, sentence):

@@ -79,7 +79,9 @@ def test_a_declared_path_equals_the_loop(name, over, split, form):
             {"yes", "no"} if model.declaration.task == "binary" else {1, -1}
         )
         part = model.prepare(form(X)[rows[f]], labels[rows[f]])
-        assert found.certify(part).objective_ == pytest.approx(alone.objective_, rel=1e-6)
+        assert found.evaluate_objective(part).objective_ == pytest.approx(
+            alone.objective_, rel=1e-6
+        )
         assert point.own_cost_s > 0.0
         assert all(isinstance(count, int) for count in point.statistics.values())
 
@@ -158,7 +160,7 @@ def test_what_is_not_shared_is_a_loop(name, over, values, split):
         )
         # All that a fit leaves behind, and no dual value where there are no multipliers.
         part = model.prepare(X[rows[f]], y[rows[f]])
-        found = point.solution.certify(part)
+        found = point.solution.evaluate_objective(part)
         assert set(vars(found)) == set(vars(alone))
         for value in ("objective_", "dual_objective_"):
             if hasattr(alone, value):

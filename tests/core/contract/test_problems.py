@@ -164,7 +164,7 @@ def test_nu_svc_has_no_gap_at_its_optimum(free):
     assert rho > 0.0
     primal, dual = problem.primal(values, nu), problem.dual(values, nu)
     assert abs(primal - dual) <= 1e-6 * scale
-    assert problem.aim(offset) == ("nu-svc", offset)
+    assert problem.objective_id(offset) == ("nu-svc", offset)
     for change in (0.9, 1.1):
         worse = Values(g + b, values.square, y, rho=change * float(rho))
         assert problem.primal(worse, nu) > primal - 1e-9
@@ -193,17 +193,17 @@ def test_one_class_and_svdd_have_no_gap_and_are_one_model_for_a_constant_diagona
 
 
 def test_solvers_of_one_aim_are_comparable_and_no_others():
-    def aim(name, **params):
-        return catalogue.solver(name, **params).aim
+    def objective_id(name, **params):
+        return catalogue.solver(name, **params).objective_id
 
-    assert aim("csvc") == aim("libsvm") == ("hinge", FREE)
-    assert aim("liblinear-l1") == aim("svm-perf") == ("hinge", absorbed(1.0))
-    assert aim("svm-perf", intercept_scaling=2.0) == ("hinge", absorbed(2.0))
-    assert aim("svm-perf") != aim("csvc")
-    assert aim("mn-svm") == ("half-squared-hinge", absorbed(1.0))
-    assert aim("nl-sgd") == ("mean-hinge", NO_OFFSET)
+    assert objective_id("csvc") == objective_id("libsvm") == ("hinge", FREE)
+    assert objective_id("liblinear-l1") == objective_id("svm-perf") == ("hinge", absorbed(1.0))
+    assert objective_id("svm-perf", intercept_scaling=2.0) == ("hinge", absorbed(2.0))
+    assert objective_id("svm-perf") != objective_id("csvc")
+    assert objective_id("mn-svm") == ("half-squared-hinge", absorbed(1.0))
+    assert objective_id("nl-sgd") == ("mean-hinge", NO_OFFSET)
     # hinge-no-offset is the hinge without an offset.
-    assert aim("smo-fixed-threshold") == aim("svm-perf", fit_intercept=False)
-    assert str(aim("smo-fixed-threshold")) == "hinge, offset none"
-    assert str(aim("dcd-l2")) == "squared-hinge, offset absorbed (1)"
-    assert OneVsOne(catalogue.solver("csvc")).aim == aim("csvc")
+    assert objective_id("smo-fixed-threshold") == objective_id("svm-perf", fit_intercept=False)
+    assert str(objective_id("smo-fixed-threshold")) == "hinge, offset none"
+    assert str(objective_id("dcd-l2")) == "squared-hinge, offset absorbed (1)"
+    assert OneVsOne(catalogue.solver("csvc")).objective_id == objective_id("csvc")

@@ -172,10 +172,10 @@ def test_three_steps_and_a_second_training(way):
     X, y = classes()
     model = OneVsOne(CSVC(C=2.0))
     data = model.prepare(X, y)
-    first = model.train(data).conclude(data).objective_
-    assert model.certify(data).objective_ == pytest.approx(first, rel=1e-6)
+    first = model.train(data).finish_fit(data).objective_
+    assert model.evaluate_objective(data).objective_ == pytest.approx(first, rel=1e-6)
     before = model.pair_decisions(X)
-    again = model.train(data).conclude(data)
+    again = model.train(data).finish_fit(data)
     assert_array_equal(again.pair_decisions(X), before)
     assert again.objective_ == first
     assert again.objective_ == pytest.approx(sum(one.objective_ for one in again.estimators_))
@@ -186,8 +186,8 @@ def test_certify_does_not_believe_the_search(monkeypatch):
     X, y = classes()
     model = OneVsOne(CSVC(C=2.0))
     data = model.prepare(X, y)
-    right = model.train(data).certify(data).objective_
-    assert model.train(data).conclude(data).objective_ == pytest.approx(right)
+    right = model.train(data).evaluate_objective(data).objective_
+    assert model.train(data).finish_fit(data).objective_ == pytest.approx(right)
     honest = CSVC.train_jointly
 
     def lies(self, joint):
@@ -195,8 +195,8 @@ def test_certify_does_not_believe_the_search(monkeypatch):
         return replace(found, decisions=np.zeros_like(found.decisions))
 
     monkeypatch.setattr(CSVC, "train_jointly", lies)
-    assert model.train(data).conclude(data).objective_ > 1.1 * right
-    assert model.certify(data).objective_ == right
+    assert model.train(data).finish_fit(data).objective_ > 1.1 * right
+    assert model.evaluate_objective(data).objective_ == right
 
 
 def test_a_limit_of_steps_is_told():

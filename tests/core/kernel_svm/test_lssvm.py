@@ -65,7 +65,7 @@ def test_is_the_minimum_of_its_problem():
         tol=1e-10,
     )
     assert model.objective_ == pytest.approx(found.fun, rel=1e-6)
-    assert model.aim == ("least-squares", absorbed(2.0))
+    assert model.objective_id == ("least-squares", absorbed(2.0))
 
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
@@ -77,7 +77,7 @@ def test_with_the_linear_kernel_it_is_the_linear_model(bias, form):
     theirs = ALSVMBatch(C=0.3, **offset).fit(X, y)
     assert_allclose(ours.decision_function(X), theirs.decision_function(X), atol=1e-9)
     assert ours.objective_ == pytest.approx(theirs.objective_, rel=1e-8)
-    assert ours.aim == theirs.aim
+    assert ours.objective_id == theirs.objective_id
 
 
 def test_a_path_computes_the_matrix_once():

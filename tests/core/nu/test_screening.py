@@ -299,8 +299,8 @@ def test_a_path_of_C_with_dvi_is_the_one_without():
         w = alpha * np.where(y > 0, 1.0, -1.0)
         square = w @ KernelFunction("rbf", 1.0).between(X, X) @ w + w.sum() ** 2
         assert other.solution.square_ == pytest.approx(square)
-        value = one.solution.certify(data).objective_
-        assert other.solution.certify(data).objective_ == pytest.approx(value, rel=1e-7)
+        value = one.solution.evaluate_objective(data).objective_
+        assert other.solution.evaluate_objective(data).objective_ == pytest.approx(value, rel=1e-7)
     assert total > 60
 
 

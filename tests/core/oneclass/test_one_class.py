@@ -208,7 +208,7 @@ def test_three_steps_are_fit_and_train_may_be_repeated(name):
     data = again.prepare(X, None)
     again.train(data)
     again.train(data)
-    again.certify(data)
+    again.evaluate_objective(data)
     assert again.objective_ == model.objective_
     f = model.decision_function(X)
     assert_allclose(again.decision_function(X), f, rtol=0.0, atol=1e-12 * np.abs(f).max())
@@ -296,7 +296,7 @@ def test_libsvm_s_one_class_svm_is_ours(kernel):
     for form in (X, sp.csr_array(X)):
         theirs = catalogue.solver("libsvm-oneclass", **parameters).fit(form)
         assert theirs.objective_ == pytest.approx(ours.objective_, rel=1e-6)
-        assert theirs.aim == ours.aim
+        assert theirs.objective_id == ours.objective_id
         f = ours.decision_function(X)
         assert_allclose(theirs.decision_function(X), f, atol=1e-6 * np.abs(f).max())
     assert theirs.counters_["bounded_support_vectors"] == ours.counters_["bounded_support_vectors"]

@@ -38,7 +38,7 @@ def run(**more):
 def calls_made(monkeypatch):
     """Return a list to which every call of csvc's methods is added by name."""
     made = []
-    for name in ("fit", "train", "predict", "prepare", "conclude"):
+    for name in ("fit", "train", "predict", "prepare", "finish_fit"):
         method = getattr(CSVC, name)
 
         def noted(self, *args, _name=name, _method=method, **kwargs):
@@ -52,7 +52,7 @@ def calls_made(monkeypatch):
 def test_a_call_is_timed_for_each_solver_and_in_turn(monkeypatch, private_cache):
     made = calls_made(monkeypatch)
     outcome = run(calls={"trained": "train"})
-    fit = ["fit", "prepare", "train", "conclude"]
+    fit = ["fit", "prepare", "train", "finish_fit"]
     assert made == [*fit, "prepare", "train", *fit, "train", *fit, "train"]
     metrics, spread = outcome["metrics"], outcome["spread"]
     assert metrics["cpu_time_s:csvc"] > 0.0

@@ -1,4 +1,4 @@
-"""What `fit` says of its objective beside what `certify` evaluates anew."""
+"""The objective that `finish_fit` reuses equals the one that `evaluate_objective` computes anew."""
 
 import pickle
 
@@ -37,7 +37,7 @@ def of_many(monkeypatch):
 
 def certified(solver, X, y):
     data = solver.prepare(X, y)
-    return solver.train(data).certify(data), data
+    return solver.train(data).evaluate_objective(data), data
 
 
 def forbid(monkeypatch):
@@ -88,14 +88,14 @@ def test_the_support_vectors_alone_are_evaluated_in_double(n, C, form, fit_inter
     # Some at their bound, and some that are no support vectors: neither was checked by the search.
     assert 0 < model.counters_["bounded_support_vectors"] < len(model.support_) < n
     own = data.decisions.copy()
-    found = model.conclude(data).objective_, model.dual_objective_, model.expansion_.square
-    model.certify(data)
+    found = model.finish_fit(data).objective_, model.dual_objective_, model.expansion_.square
+    model.evaluate_objective(data)
     expected = model.objective_, model.dual_objective_, model.expansion_.square
     assert found == pytest.approx(expected, rel=1e-12)
     # What the search knew of the support vectors does not count.
     data.decisions = own
     data.decisions[model.support_] += 1.0
-    assert model.conclude(data).objective_ == found[0]
+    assert model.finish_fit(data).objective_ == found[0]
 
 
 def test_a_search_that_was_cut_short_is_evaluated_whole():
@@ -105,8 +105,8 @@ def test_a_search_that_was_cut_short_is_evaluated_whole():
     with pytest.warns(ConvergenceWarning):
         model.train(data)
     data.decisions[:] = 0.0
-    found = model.conclude(data).objective_
-    assert found == model.certify(data).objective_
+    found = model.finish_fit(data).objective_
+    assert found == model.evaluate_objective(data).objective_
 
 
 def test_what_is_certified_is_no_bookkeeping(of_many):
@@ -114,8 +114,8 @@ def test_what_is_certified_is_no_bookkeeping(of_many):
     model, data = certified(CSVC(C=3.0, gamma=0.7), X, y)
     objective = model.objective_
     data.decisions[:] = 0.0
-    assert model.certify(data).objective_ == objective
-    assert model.conclude(data).objective_ != objective
+    assert model.evaluate_objective(data).objective_ == objective
+    assert model.finish_fit(data).objective_ != objective
 
 
 def test_a_solver_without_decisions_is_evaluated(of_many):
@@ -124,7 +124,7 @@ def test_a_solver_without_decisions_is_evaluated(of_many):
     data = model.prepare(X, y)
     model.train(data)
     data.decisions = None
-    assert model.conclude(data).objective_ == model.certify(data).objective_
+    assert model.finish_fit(data).objective_ == model.evaluate_objective(data).objective_
 
 
 @needs_jit
