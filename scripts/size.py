@@ -32,7 +32,7 @@ INDIRECT_OPENING = re.compile(
 )
 
 #: Words that only this project used, and the field's terms that replace them. These words may not
-#: name a module, class, function or method.
+#: name a module, class, function, method, parameter, variable or attribute.
 FIELD_TERMS = {
     "find_partner": "working-set selection",
     "move_and_find_top": "gradient update",
@@ -54,6 +54,7 @@ FIELD_TERMS = {
     "platt": "smo_common",
     "crew": "thread_pool",
     "Tally": "counter",
+    "tally": "counter",
     "ledger": "training_set",
     "Ledger": "TrainingSet",
     "hull_steps": "mn_svm_loop",
@@ -67,9 +68,14 @@ FIELD_TERMS = {
     "tell": "print_line",
     "complain": "print_error",
     "hand_over": "write_output",
+    "Duel": "Race",
+    "misfit": "validation_message",
     "Errand": "Job",
+    "errand": "job",
     "Campaign": "Batch",
+    "campaign": "batch",
     "Prospect": "RunPlan",
+    "prospect": "run_plan",
     "look_ahead": "plan_run",
     "carry_out": "execute_run",
     "certify": "evaluate_objective",
@@ -77,6 +83,8 @@ FIELD_TERMS = {
     "aim": "objective_id",
     "clocked": "timed_call",
 }
+#: Words of ``FIELD_TERMS`` with an ordinary meaning, too: variables may have these names.
+ORDINARY_WORDS = {"top", "bottom", "rising", "falling", "say", "tell", "together"}
 #: The same for words that may not name a module; functions and parameters may have these names.
 FIELD_TERMS_OF_MODULES = {
     "answers": "ipc",
@@ -92,6 +100,15 @@ FIELD_TERMS_OF_MODULES = {
     "several": "ovo_model",
     "widths": "gamma_scale",
     "written": "export",
+}
+
+
+#: Names that every module of a folder defines because a caller looks the name up in a module that
+#: it knows by its file's name alone. All definitions below the folder are one meaning.
+CONTRACTS = {
+    "KIND": "svmbench/report/kinds",  # `schema/specs.py` reads it from the module of a plot's kind
+    "register": "svmbench/cli",  # `cli/__init__.py` calls it in the module of a command
+    "main": "svmbench",  # the entry point of each module that is run as a program
 }
 
 
@@ -192,6 +209,14 @@ def defined_in(modules: list[Module]) -> dict[str, list[Path]]:
     return found
 
 
+def collides(name: str, paths: list[Path]) -> bool:
+    """Return True if several definitions give a name several meanings."""
+    folder = CONTRACTS.get(name)
+    if folder is not None and all(Path(folder) in path.parents for path in paths):
+        return False
+    return len(paths) > 1
+
+
 def docstrings(module: Module) -> Iterator[tuple[int, int, str]]:
     """Yield each docstring of a module: its first line, its last line and its text."""
     for node in ast.walk(module.tree):
@@ -206,17 +231,29 @@ def indirect(docstring: str) -> bool:
     return INDIRECT_OPENING.match(docstring) is not None
 
 
+def identifiers(tree: ast.Module) -> Iterator[tuple[int, str, bool]]:
+    """Yield the line and the name of each definition, and True for parameters and variables."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node.lineno, node.name, False
+        elif isinstance(node, ast.arg):
+            yield node.lineno, node.arg, True
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.lineno, node.id, True
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            yield node.lineno, node.attr, True
+
+
 def project_words(module: Module) -> Iterator[tuple[int, str, str]]:
     """Yield the line, the name and the field's term of each name in ``FIELD_TERMS``."""
     stem = module.path.parent.name if module.path.stem == "__init__" else module.path.stem
     terms = {**FIELD_TERMS, **FIELD_TERMS_OF_MODULES}
     if stem in terms:
         yield 1, stem, terms[stem]
-    for node in ast.walk(module.tree):
-        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            name = node.name.lstrip("_")
-            if name in FIELD_TERMS:
-                yield node.lineno, node.name, FIELD_TERMS[name]
+    for line, name, is_variable in identifiers(module.tree):
+        word = name.strip("_")
+        if word in FIELD_TERMS and not (is_variable and word in ORDINARY_WORDS):
+            yield line, name, FIELD_TERMS[word]
 
 
 def comments_and_code(module: Module) -> tuple[int, int]:
@@ -249,7 +286,7 @@ def measure(modules: list[Module]) -> Size:
         lines=sum(len(module.text.splitlines()) for module in modules),
         modules=len(modules),
         many_arguments=sum(n_arguments(function) >= MANY_ARGUMENTS for function in every),
-        colliding_names=percent(sum(len(paths) > 1 for paths in owners.values()), len(owners)),
+        colliding_names=percent(sum(collides(*one) for one in owners.items()), len(owners)),
         comments=percent(sum(n for n, _ in counted), sum(n for _, n in counted)),
         indirect_docstrings=percent(sum(openings), len(openings)),
         project_words=sum(len(list(project_words(module))) for module in modules),
@@ -283,7 +320,7 @@ def print_lists(modules: list[Module], chosen: argparse.Namespace) -> None:
     """Print the lists that the options ask for."""
     if chosen.names:
         for name, paths in sorted(defined_in(modules).items()):
-            if len(paths) > 1:
+            if collides(name, paths):
                 print(f"{name}: {', '.join(map(str, paths))}")
     for module in modules:
         if chosen.docstrings:

@@ -10,6 +10,8 @@ from script_loading import load_script
 
 size = load_script("size")
 
+ROOT = Path(__file__).resolve().parents[2]
+
 SOLVER = '''"""Solve one problem."""
 
 from __future__ import annotations
@@ -66,6 +68,25 @@ def test_everything_is_counted(package: Path) -> None:
     # "What was found", "Return what it found" and "How rows ..." of five; "whatever" is no opening
     assert found.indirect_docstrings == pytest.approx(60.0)
     assert found.project_words == 2  # the class and the module, not the folder `inner`
+
+
+def test_a_name_that_a_folder_has_by_contract_has_one_meaning() -> None:
+    kinds = [Path("svmbench/report/kinds/bars.py"), Path("svmbench/report/kinds/race.py")]
+    assert not size.collides("KIND", kinds)
+    assert size.collides("KIND", [*kinds, Path("svmbench/cli/options.py")])
+    assert size.collides("SHAPE", kinds)
+    for name, folder in size.CONTRACTS.items():
+        defined = size.defined_in(size.modules_in(ROOT / folder))
+        assert len(defined[name]) > 1, "the contract has one definition: it needs no exception"
+
+
+def test_parameters_and_variables_are_names_too(tmp_path: Path) -> None:
+    (tmp_path / "lines.py").write_text(
+        "def draw(tally, top):\n    errand = self.aim = labels = tally\n    return errand, ledger\n"
+    )
+    (module,) = size.modules_in(tmp_path)
+    # `top` and `labels` are ordinary words, and `ledger` is defined elsewhere
+    assert sorted(name for _, name, _ in size.project_words(module)) == ["aim", "errand", "tally"]
 
 
 @pytest.mark.parametrize(
