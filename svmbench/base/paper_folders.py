@@ -78,6 +78,7 @@ class _PaperFile(_Strict):
     authors: tuple[str, ...]
     venue: str = ""
     order: int = 1000
+    configs: tuple[str, ...] = ()
     datasets: Mapping[str, Mapping[str, Any]] = {}
     printed: Printed = Printed()
 
@@ -98,6 +99,8 @@ class Paper(_PaperFile):
         Where and when it appeared; empty for a preprint.
     order : int, default=1000
         Papers are listed by this number, and then by key.
+    configs : tuple of str, default=()
+        Configs of its tables and figures, in its order.
     datasets : dict of str to dict
         The data sets that it uses, with what it prints of each: fields of
         :class:`svmbench.data.entries.Statement`.

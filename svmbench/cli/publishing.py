@@ -221,7 +221,7 @@ def make_site(
     from svmbench.baselines.catalogue import load_plugins
     from svmbench.papers import judging, papers
     from svmbench.papers.judging.export import summary
-    from svmbench.site import Material, SolverFacts, build_site, check_place
+    from svmbench.site import Material, PaperFacts, SolverFacts, build_site, check_place
 
     folders = results or (kept_results(),)
     check_place(output)
@@ -237,10 +237,14 @@ def make_site(
         Material(
             folders=tuple(folders),
             verdicts=tuple(verdicts),
-            papers={key: paper.citation for key, paper in papers().items()},
+            papers={
+                key: PaperFacts(paper.title, paper.citation, paper.configs)
+                for key, paper in papers().items()
+            },
             solvers={
                 name: SolverFacts(facts, tuple(deviations)) for name, facts, deviations in cards
             },
+            variants=_variants(),
             freshness=age,
             version=svmbench.__version__,
         ),
@@ -320,6 +324,27 @@ def _solver_cards(left_out: tuple[str, ...]) -> list[tuple[str, dict[str, Any], 
         facts = {key: value for key, value in card.items() if key not in left_out and value}
         cards.append((name, facts, card["deviations"]))
     return cards
+
+
+def _variants() -> dict[tuple[str, str], str]:
+    """Return the solver's name for each label in a config that ships, by config and label."""
+    from svmbench.experiment.config.loader import shipped_configs
+    from svmbench.papers.judging.cuts import shipped_config
+
+    found: dict[tuple[str, str], str] = {}
+
+    def look(part: Any, config: str) -> None:
+        if isinstance(part, dict):
+            if isinstance(part.get("name"), str) and isinstance(part.get("label"), str):
+                found[config, part["label"]] = part["name"]
+            part = list(part.values())
+        if isinstance(part, list):
+            for one in part:
+                look(one, config)
+
+    for path in shipped_configs():
+        look(shipped_config(path.stem), path.stem)
+    return found
 
 
 def register(group: click.Group) -> None:

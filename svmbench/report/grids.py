@@ -158,6 +158,6 @@ def _box(
     if entry is None:
         return TableCell(CellText(""), "", best=False, state="ok")
     summary = entry.summary
-    order = "" if summary.value is None else f"{summary.value:.10g}"
+    order = "" if summary.value is None else f"{summary.value:.6g}"
     text = cell_text(entry, allow_contended=allow_contended, unit=unit)
     return TableCell(text, order, best, summary.status)

@@ -13,6 +13,8 @@ from svmbench.report.axes import COLOURS
 
 #: Width of a diagram, width of a side and height of a line, in pixels.
 _WIDTH, _SIDE, _LINE = 760, 220, 20
+#: Height of a line of a chart with many rows, in pixels.
+_THIN_LINE = 17
 #: Largest number of characters of a text beside the axes.
 _LONGEST = 30
 #: Dash patterns of the curves of a profile.
@@ -118,6 +120,49 @@ def profile(steps: Mapping[str, Sequence[ProfileStep]]) -> str:
     return _svg(max(bottom + 48, top + _LINE * (len(steps) + 1)), parts)
 
 
+def ratio_chart(rows: Sequence[tuple[str, float, float, float]], title: str) -> str:
+    """Return a chart of ratios on a logarithmic axis: a point and its range on each row.
+
+    Parameters
+    ----------
+    rows : sequence of (str, float, float, float)
+        Name, value, lowest and highest value of each row, all above zero; at least one.
+    title : str
+        The quantity of the axis.
+    """
+    left, right, top = 330, _WIDTH - 16, 8
+    bottom = top + _THIN_LINE * len(rows) + 4
+    low = math.floor(math.log10(min(1.0, *(row[2] for row in rows))) * 2) / 2
+    high = math.ceil(math.log10(max(1.0, *(row[3] for row in rows))) * 2) / 2
+    high = max(high, low + 0.5)
+
+    def place(ratio: float) -> float:
+        return left + (math.log10(ratio) - low) / (high - low) * (right - left)
+
+    parts = []
+    for tick in _between(low, high):
+        x = place(tick)
+        is_one = tick == 1.0
+        colour, width = ("#000000", 1.5) if is_one else ("#DDDDDD", 1.0)
+        parts += [_stroke([(x, top), (x, bottom)], colour, width=width)]
+        parts += [_text(x, bottom + 17, f"{tick:,g}", "middle")]
+    parts += [_text((left + right) / 2, bottom + 36, title, "middle", longest=80)]
+    for number, (name, value, least, most) in enumerate(rows):
+        y = top + _THIN_LINE * (number + 0.5)
+        parts += [_text(left - 8, y + 4, name, "end", longest=48)]
+        parts += [_stroke([(place(least), y), (place(most), y)], COLOURS[2], width=2)]
+        parts += [f'<circle cx="{place(value):.1f}" cy="{y:.1f}" r="4" fill="{COLOURS[2]}"/>']
+    return _svg(bottom + 46, parts)
+
+
+def _between(low: float, high: float) -> list[float]:
+    """Return the powers of ten between two decades, with 3 times each where there are few."""
+    heads = (1.0, 3.0) if high - low < 2.5 else (1.0,)
+    powers = range(math.floor(low), math.ceil(high) + 1)
+    every = [head * 10.0**power for power in powers for head in heads]
+    return [tick for tick in every if low - 1e-9 <= math.log10(tick) <= high + 1e-9]
+
+
 def _stairs(
     place: Callable[[float, float], ProfileStep], steps: Sequence[ProfileStep]
 ) -> Iterator[ProfileStep]:
@@ -147,8 +192,8 @@ def _stroke(
     return f'<polyline points="{path}" {pen}/>'
 
 
-def _text(x: float, y: float, text: str, anchor: str) -> str:
-    shown = escape.html(escape.line(text, _LONGEST))
+def _text(x: float, y: float, text: str, anchor: str, *, longest: int = _LONGEST) -> str:
+    shown = escape.html(escape.line(text, longest))
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{shown}</text>'
 
 

@@ -35,6 +35,23 @@ class SolverFacts:
 
 
 @dataclass(frozen=True)
+class PaperFacts:
+    """Facts about a paper.
+
+    Attributes
+    ----------
+    title, citation : str
+    configs : tuple of str
+        Configs of its tables and figures, in the paper's order. Runs of other configs stand on a
+        page of their own; if it is empty, all runs stand on the paper's page.
+    """
+
+    title: str
+    citation: str
+    configs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Material:
     """The inputs of a site.
 
@@ -44,10 +61,12 @@ class Material:
         Run folders, or folders with run folders at any depth.
     verdicts : tuple of Verdict
         Verdicts on the papers' claims.
-    papers : dict of str to str
-        Citations by the keys of the papers.
+    papers : dict of str to PaperFacts
+        Facts by the keys of the papers.
     solvers : dict of str to SolverFacts
         Facts by the names of solvers.
+    variants : dict of (str, str) to str
+        Name of the solver by the config and the label that the config gives it.
     freshness : callable or None
         What says how results stand to the present code; None where nobody shall look.
     version : str
@@ -56,10 +75,15 @@ class Material:
 
     folders: tuple[Path, ...]
     verdicts: tuple[Verdict, ...] = ()
-    papers: Mapping[str, str] = field(default_factory=dict)
+    papers: Mapping[str, PaperFacts] = field(default_factory=dict)
     solvers: Mapping[str, SolverFacts] = field(default_factory=dict)
+    variants: Mapping[tuple[str, str], str] = field(default_factory=dict)
     freshness: FreshnessLookup | None = None
     version: str = ""
+
+    def declared(self, config: str, label: str) -> str:
+        """Return the name of the solver behind a label of a config, or the label itself."""
+        return label if label in self.solvers else self.variants.get((config, label), label)
 
 
 def find_runs(folders: Iterable[Path]) -> tuple[list[Path], list[Path]]:

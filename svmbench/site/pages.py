@@ -13,14 +13,28 @@ from svmbench.papers.judging.outcomes import outcomes
 from svmbench.papers.judging.verdict import STATES, Verdict
 from svmbench.report.builder import Content, read_content
 from svmbench.report.media import HTML, Sentence
+from svmbench.report.wording import number
+from svmbench.site.diagrams import ratio_chart
 from svmbench.site.folder import placed
 from svmbench.site.material import UNASSIGNED_PAGE, Material, Names, find_runs
 from svmbench.site.ranks import p_text
+from svmbench.site.ratios import (
+    EQUAL_OBJECTIVE,
+    REFERENCES,
+    Ratio,
+    leaderboard,
+    ratios,
+    reference_of,
+)
 from svmbench.site.runs import RunView, show_run
 from svmbench.site.standings import Standing, standings
 
 _HERE = Path(__file__).resolve().parent
 _ASSETS = ("site.css", "site.js")
+#: Tables with more rows than this are folded.
+_FOLDED_ROWS = 12
+#: Ending of the name of a paper's page of further runs.
+_BEYOND = "-speed"
 #: A sign for each state of a verdict, in addition to its colour.
 SIGNS = dict(zip(STATES, ("✓", "◐", "✗", "○"), strict=True))
 
@@ -91,11 +105,10 @@ class _Pages:
         made: Path,
     ) -> None:
         self.material, self.contents, self.bare, self.made = material, contents, bare, made
-        self.standing = standings(contents)
+        self.standing = standings(contents, material.declared)
+        self.ratios = ratios(contents, material.declared)
         solver_names = Names("index")
-        self.solvers = list(dict.fromkeys([*material.solvers, *sorted(self.standing)]))
-        # Known solvers come first, so that their pages have their names.
-        self.solver_files = {name: solver_names(name) for name in self.solvers}
+        self.solver_files = {name: solver_names(name) for name in material.solvers}
         papers = dict.fromkeys([*material.papers, *(c.run.paper for _, c in contents)])
         paper_names = Names(UNASSIGNED_PAGE)
         self.papers = {name: paper_names(name) for name in papers if name}
@@ -119,13 +132,22 @@ class _Pages:
             lstrip_blocks=True,
             finalize=shown,
         )
-        environment.filters |= {"spelt": spelt, "p_text": p_text}
+        environment.filters |= {
+            "spelt": spelt,
+            "p_text": p_text,
+            "ratio": lambda value: number("ratio", value),
+            "capitalize_first": lambda text: text[:1].upper() + text[1:],
+        }
         environment.globals.update(
             signs=SIGNS,
             states=STATES,
             version=self.material.version,
             papers=self.papers,
+            facts=self.material.papers,
             solver_files=self.solver_files,
+            declared=self.material.declared,
+            equal_objective=EQUAL_OBJECTIVE,
+            folded_rows=_FOLDED_ROWS,
         )
         return environment
 
@@ -137,31 +159,39 @@ class _Pages:
         views: dict[str, list[RunView]] = {}
         for slug, content in self.contents:
             views.setdefault(content.run.paper, []).append(self._view(slug, content))
-        self._page("index.html", "index.html", **self._overview(views))
-        for key, file in self.papers.items():
-            self._page(
-                "paper.html",
-                f"papers/{file}.html",
-                key=key,
-                citation=self.material.papers.get(key, ""),
-                verdicts=[one for one in self.material.verdicts if one.claim.paper == key],
-                runs=views.get(key, []),
-            )
-        if views.get(""):
-            self._page(
-                "paper.html", f"papers/{UNASSIGNED_PAGE}.html",
-                key="", citation="", verdicts=[], runs=views[""],
-            )  # fmt: skip
         places = self._places()
-        for name in self.solvers:
+        self._page("index.html", "index.html", **self._overview(views), places=places)
+        slugs = {content.run.path.resolve(): slug for slug, content in self.contents}
+        for key, file in self.papers.items():
+            own = self._in_order(key, views.get(key, []))
+            shown = {
+                "key": key,
+                "verdicts": [one for one in self.material.verdicts if one.claim.paper == key],
+                "places": places,
+                "slug_of": lambda folder: slugs.get(Path(folder).resolve()),
+            }
+            of_paper = [run for run in own if not self._is_beyond(key, run.name)]
+            beyond = [run for run in own if self._is_beyond(key, run.name)]
+            self._page("paper.html", f"papers/{file}.html", **shown, runs=of_paper, beyond=beyond)
+            if beyond:
+                self._page("runs.html", f"papers/{file}{_BEYOND}.html", key=key, runs=beyond)
+        if views.get(""):
+            self._page("runs.html", f"papers/{UNASSIGNED_PAGE}.html", key="", runs=views[""])
+        for name in self.material.solvers:
             self._page(
                 "solver.html",
                 f"solvers/{self.solver_files[name]}.html",
                 name=name,
-                known=self.material.solvers.get(name),
+                known=self.material.solvers[name],
                 standings=[(one, places[one.run]) for one in self.standing.get(name, [])],
+                charts=self._charts(name),
             )
-        self._page("solvers.html", "solvers/index.html", rows=self._solver_rows())
+        self._page(
+            "solvers.html",
+            "solvers/index.html",
+            rows=self._solver_rows(),
+            undeclared=self._undeclared(places),
+        )
         return len(list(self.made.rglob("*.html")))
 
     def _view(self, slug: str, content: Content) -> RunView:
@@ -186,28 +216,64 @@ class _Pages:
                 paper: _outcome([one for one in verdicts if one.claim.paper == paper])
                 for paper in counts
             },
+            "leaderboard": leaderboard(self.ratios),
+            "any_age": any(one.freshness for one in verdicts),
             "tally": [(s, sum(v.state == s for v in verdicts)) for s in STATES],
-            "citations": self.material.papers,
             "views": views,
             "bare": [path.as_posix() for path in self.bare],
         }
 
     def _places(self) -> dict[str, str]:
         """Return the page of each run by its slug."""
-        return {
-            slug: f"papers/{self.papers.get(content.run.paper, UNASSIGNED_PAGE)}.html"
-            for slug, content in self.contents
-        }
+        found = {}
+        for slug, content in self.contents:
+            paper = content.run.paper
+            beyond = _BEYOND if self._is_beyond(paper, content.run.name) else ""
+            found[slug] = f"papers/{self.papers.get(paper, UNASSIGNED_PAGE)}{beyond}.html"
+        return found
+
+    def _is_beyond(self, paper: str, config: str) -> bool:
+        """Return True if a config makes none of the tables and figures of its paper."""
+        known = self.material.papers.get(paper)
+        return known is not None and bool(known.configs) and config not in known.configs
+
+    def _in_order(self, paper: str, runs: Sequence[RunView]) -> list[RunView]:
+        """Return the runs of a paper in the order of its tables and figures."""
+        known = self.material.papers.get(paper)
+        configs = known.configs if known else ()
+        order = {name: place for place, name in enumerate(configs)}
+        return sorted(runs, key=lambda run: order.get(run.name, len(order)))
+
+    def _charts(self, solver: str) -> list[tuple[str, str, int]]:
+        """Write the charts of a solver's ratios; return their titles, files and sizes."""
+        found: dict[str, list[Ratio]] = {}
+        for one in self.ratios:
+            if one.solver == solver:
+                found.setdefault(one.problem_class, []).append(one)
+        made = []
+        for place, (title, several) in enumerate(sorted(found.items()), start=1):
+            file = Path("solvers", f"{self.solver_files[solver]}-ratios{place}.svg")
+            rows = [(_chart_name(one), one.value, one.low, one.high) for one in several]
+            axis = f"CPU time of {reference_of(several[0].reference)} over that of {solver}"
+            (self.made / file).parent.mkdir(exist_ok=True)
+            (self.made / file).write_text(ratio_chart(rows, axis), encoding="utf-8")
+            made.append((title, file.as_posix(), len(rows)))
+        return made
 
     def _solver_rows(self) -> list[tuple[str, str, str, int]]:
         rows = []
-        for name in self.solvers:
-            known = self.material.solvers.get(name)
-            facts = known.facts if known else {}
-            what, minimises = (str(facts.get(key, "")) for key in ("what", "minimises"))
-            tables: list[Standing] = self.standing.get(name, [])
-            rows.append((name, what, minimises, len(tables)))
+        for name, known in self.material.solvers.items():
+            what, minimises = (str(known.facts.get(key, "")) for key in ("what", "minimises"))
+            rows.append((name, what, minimises, len(self.standing.get(name, []))))
         return rows
+
+    def _undeclared(self, places: Mapping[str, str]) -> dict[str, list[tuple[Standing, str]]]:
+        """Return the results of the names that no solver is declared by, by name."""
+        return {
+            name: [(one, places[one.run]) for one in found]
+            for name, found in sorted(self.standing.items())
+            if name not in self.material.solvers
+        }
 
     def _page(self, template: str, file: str, **shown: Any) -> None:
         path = self.made / file
@@ -217,8 +283,14 @@ class _Pages:
         path.write_text(text, encoding="utf-8")
 
 
+def _chart_name(one: Ratio) -> str:
+    """Return the problem, with the label and the reference solver where they are special."""
+    label = "" if one.label == one.solver else f"{one.label}: "
+    beside = "" if one.reference in REFERENCES else f" / {one.reference}"
+    return f"{label}{one.problem}{beside}"
+
+
 def _outcome(verdicts: Sequence[Verdict]) -> str:
-    """Return the sentence on a paper, where it is of these verdicts, and how many there are."""
-    counted = outcome(verdicts)
+    """Return the sentence on a paper, or the number of its claims by verdict if it has none."""
     said = next(iter(outcomes(verdicts).values()), None)
-    return counted if said is None or said.stale else f"{said.said} {counted}"
+    return outcome(verdicts) if said is None or said.stale else said.said

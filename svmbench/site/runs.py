@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from svmbench.base.files import copy, exists_in_results, write_text
@@ -25,6 +25,8 @@ from svmbench.site.ranks import RankingView, show_rankings
 _MOST_CHANGES = 6
 #: A path of an SVG, and the digits of a coordinate beyond a hundredth.
 _PATH, _FINER = re.compile(rb' d="[^"]*"'), re.compile(rb"(?<=\.\d\d)\d+")
+#: The text of a cell without a record.
+_NOT_RUN = status_word("not run")
 #: Statuses of cells that don't make a run unfinished.
 _SETTLED = {"ok", "unavailable", "skipped", "elsewhere"}
 
@@ -141,12 +143,25 @@ def show_run(content: Content, slug: str, site: Path, known: Ages | None) -> Run
         changed=_changed(known) if known else (),
         environments=[describe_environment(run, name) for name in used_environments(run.cells)],
         notes=list(run.notes),
-        grids=[grid_of(run, table) for table in content.tables],
+        grids=[_with_results(grid_of(run, table)) for table in content.tables],
         rankings={t.spec.name: show_rankings(run, t, slug, site) for t in content.tables},
         pictures=pictures,
         undrawn=undrawn,
         files=[(what, f"data/{slug}/{name}") for what, name in files],
     )
+
+
+def _with_results(grid: PageTable) -> PageTable:
+    """Leave out the rows of a table without any result, and say how many they are."""
+    rows = [row for row in grid.rows if any(cell.text.value != _NOT_RUN for cell in row[1])]
+    notes = list(grid.notes)
+    if n_left := len(grid.rows) - len(rows):
+        shown = "1 row without any result is" if n_left == 1 else f"{n_left} rows without any"
+        shown += "" if n_left == 1 else " result are"
+        notes.append((f"{shown} left out; the missing cells below and the CSV name them.",))
+    if any(cell.text.value == _NOT_RUN for _, cells in rows for cell in cells):
+        notes.append((f"A dot (·) marks a cell that was {_NOT_RUN}.",))
+    return replace(grid, rows=rows, notes=notes)
 
 
 def lighter(svg: bytes) -> bytes:

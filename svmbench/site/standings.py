@@ -11,6 +11,7 @@ from svmbench.report.builder import Content
 from svmbench.report.races import VERSUS
 from svmbench.report.tables import Table
 from svmbench.report.wording import number, quantity
+from svmbench.site.ratios import DeclaredName
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,8 @@ class Standing:
     ----------
     run, table : str
         Slug of the run, and name of the table.
+    label : str
+        Label of the solver in the config, if it is another than its name; else empty.
     title : str
         Title of the table, with the profile of the run.
     said : list of str
@@ -29,17 +32,22 @@ class Standing:
 
     run: str
     table: str
+    label: str
     title: str
     said: list[str]
 
 
-def standings(contents: Iterable[tuple[str, Content]]) -> dict[str, list[Standing]]:
+def standings(
+    contents: Iterable[tuple[str, Content]], declared: DeclaredName
+) -> dict[str, list[Standing]]:
     """Return the results of each solver in every table, in the order of the runs.
 
     Parameters
     ----------
     contents : iterable of (str, Content)
         Runs with their slugs.
+    declared : callable
+        From a config and a label to the name of a declared solver.
     """
     found: dict[str, list[Standing]] = {}
     for slug, content in contents:
@@ -51,8 +59,10 @@ def standings(contents: Iterable[tuple[str, Content]]) -> dict[str, list[Standin
             for solver, sentences in _races(table):
                 said.setdefault(solver, []).extend(sentences)
             title = f"{run.title}: {table.spec.heading} (profile {run.profile or 'none'})"
-            for solver, sentences in said.items():
-                standing = Standing(slug, table.spec.name, title, sentences)
+            for label, sentences in said.items():
+                solver = declared(run.name, label)
+                shown = "" if label == solver else label
+                standing = Standing(slug, table.spec.name, shown, title, sentences)
                 found.setdefault(solver, []).append(standing)
     return found
 

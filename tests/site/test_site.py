@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -20,11 +21,14 @@ from synthetic_runs import alsvm_run, planned, race_run, record, sweep_run, writ
 
 from svmbench.base.errors import ResultsError
 from svmbench.papers import judging as claims
+from svmbench.report.builder import read_content
 from svmbench.schema.rechecks import Ages
-from svmbench.site import MARKER, Material, SolverFacts, build_site, folder
+from svmbench.site import MARKER, Material, PaperFacts, SolverFacts, build_site, folder
+from svmbench.site.ratios import leaderboard, ratios
 from svmbench.site.runs import lighter
 
 EVIL = '<img src=x onerror="alert(1)">&amp;\'\x1b[31m'
+HOSTILE_SOLVERS = (EVIL, "../../etc/passwd", "index")
 CHANGED = "main · a9a · alsvm: objective was 1.0, is 2.0"
 #: Pages as a browser showed them once, and how far apart two looks of one page are at most.
 SCREENS = Path(__file__).parent / "screens"
@@ -35,7 +39,7 @@ def hostile_run(place: Path) -> Path:
     """Names, titles and reasons that a page must not obey."""
     cells, records = [], []
     for dataset in (EVIL, "plain", "</script><script>alert(2)</script>"):
-        for solver in (EVIL, "../../etc/passwd", "index"):
+        for solver in HOSTILE_SOLVERS:
             cell = planned("cv", dataset, solver, paper="")
             cells.append(cell)
             if dataset == "plain" and solver == EVIL:
@@ -58,8 +62,8 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("runs") / "results"
     root.mkdir()
     alsvm_run(root / "alsvm_table2")
-    sweep_run(root / "sweep")
-    race_run(root / "race")
+    renamed(sweep_run(root / "sweep"), "alsvm_fig2")
+    renamed(race_run(root / "race"), "perf_race")
     hostile_run(root / "hostile")
     kept = Kept()
     SCENES["smo-1"].build(kept)
@@ -73,6 +77,14 @@ def without_plots(place: Path, **changed: object) -> Path:
     """Take the plots out of a run's plan, which take most of the time; change its other keys."""
     plan = json.loads((place / "plan.json").read_text())
     (place / "plan.json").write_text(json.dumps({**plan, "plots": [], **changed}))
+    return place
+
+
+def renamed(place: Path, name: str) -> Path:
+    """Give a run another config."""
+    plan = json.loads((place / "plan.json").read_text())
+    plan["config"] |= {"name": name}
+    (place / "plan.json").write_text(json.dumps(plan))
     return place
 
 
@@ -98,8 +110,18 @@ def material(results: Path, **more: object) -> Material:
     given = {
         "folders": (results,),
         "verdicts": tuple(verdicts),
-        "papers": {"smo": "J. C. Platt: SMO", "alsvm": "Le: ALSVM", "srbo": "Yang: SRBO"},
-        "solvers": {"alsvm": facts, "unused": SolverFacts({"minimises": "nothing"})},
+        "papers": {
+            "smo": PaperFacts("Sequential SMO", "J. C. Platt: Sequential SMO"),
+            "alsvm": PaperFacts("Adaptable", "Le: Adaptable", ("alsvm_fig2", "alsvm_table2")),
+            "srbo": PaperFacts("Safe screening", "Yang: Safe screening"),
+        },
+        "solvers": {
+            "alsvm": facts,
+            "alsvm-batch": SolverFacts({"what": "all samples at once"}),
+            "unused": SolverFacts({"minimises": "nothing"}),
+            **{name: SolverFacts({}) for name in HOSTILE_SOLVERS},
+        },
+        "variants": {("alsvm_table2", "falsvm"): "alsvm"},
         "freshness": ages,
         "version": "9.9",
         **more,
@@ -181,7 +203,9 @@ def test_nothing_is_asked_of_the_network(site: Path) -> None:
 def test_pages_are_light(pages: dict[Path, Page], monkeypatch: pytest.MonkeyPatch) -> None:
     assert heavy(pages) == []
     monkeypatch.setattr(checking, "MOST_BYTES", 50_000)
-    assert [one.partition(":")[0] for one in heavy(pages)] == ["alsvm.html", "others.html"]
+    assert [one.partition(":")[0] for one in heavy(pages)] == [
+        "alsvm-speed.html", "alsvm.html", "others.html",
+    ]  # fmt: skip
 
 
 def test_plots_are_no_finer_than_anyone_sees() -> None:
@@ -208,23 +232,95 @@ def test_names_are_text(site: Path, pages: dict[Path, Page]) -> None:
     assert all("\x1b" not in path.read_text() for path in pages)
     made = sorted(path.name for path in (site / "solvers").iterdir())
     assert made == sorted([
-        "alsvm.html", "alsvm-batch.html", "etc-passwd.html", "falsvm.html",
-        "img-src-x-onerror-alert-1-amp-31m.html", "index.html", "index-2.html",
-        "liblinear-l1.html", "liblinear-l2.html", "liblinear-l2-dual.html", "pegasos.html",
-        "unused.html",
+        "alsvm.html", "alsvm-batch.html", "alsvm-batch-ratios1.svg", "etc-passwd.html",
+        "img-src-x-onerror-alert-1-amp-31m.html", "index.html", "index-2.html", "unused.html",
     ])  # fmt: skip
 
 
-def test_verdicts_come_first(pages: dict[Path, Page]) -> None:
-    index = page(pages, "site/index.html")
-    claim = page(pages, "papers/smo.html")
-    assert re.search(r"\b\d+ claims: ", index.text)
-    assert index.text.index("What reproduced") < index.text.index("Runs")
+def test_the_first_screen_says_what_it_is_and_what_was_found(site: Path) -> None:
+    index = Page(site / "index.html")
+    text = " ".join(index.text.split())
+    told = [
+        "svmbench Re-runs the experiments of 2 papers",
+        "of 20 claims", "Sequential SMO", "Adaptable", "Safe screening", "Fastest solvers",
+        "Linear classifier, against LIBLINEAR", "alsvm-batch", "5.25", "0.800–9.70",
+        "Ranks depend on who takes part", "Verdicts", "All claims", "Runs",
+    ]  # fmt: skip
+    places = [text.index(one) for one in told]
+    assert places == sorted(places)
+    assert re.search(r"\b20 claims: ", text)
+    # The words for the age of results stand beside runs and claims, each with their meaning.
+    assert "index.html#age" in index.links
+    assert 'class="warning"' not in (site / "index.html").read_text()
     assert "papers/smo.html#claim-smo-1" in index.links
-    assert "svmbench run smo_adult_linear --profile paper" in claim.text
-    assert "the site's subsets: SMO" in claim.text
-    assert "tables of an earlier version and no records" in index.text
-    assert "none is kept" not in index.text
+    assert "tables of an earlier version and no records" in text
+    assert "none is kept" not in text
+
+
+def test_claims_come_before_tables_and_the_rule_stands_beside_the_verdict(site: Path) -> None:
+    text = " ".join(Page(site / "papers/smo.html").text.split())
+    assert text.index("Claims") < text.index("Rule: each exponent") < text.index("What decides it")
+    assert text.index("What decides it") < text.index("Tables and figures")
+    assert "svmbench run smo_adult_linear --profile paper" in text
+    assert "the site's subsets: SMO" in text
+    # The evidence of a claim leads to its run.
+    source = (site / "papers/smo.html").read_text()
+    assert re.search(r'<dt>from</dt><dd><a href="\.\./papers/smo\.html#[\w-]+">', source)
+
+
+def test_runs_follow_the_paper_and_the_others_have_a_page_of_their_own(site: Path) -> None:
+    source = (site / "papers/alsvm.html").read_text()
+    assert source.index('id="results-sweep"') < source.index('id="results-alsvm_table2"')
+    assert 'id="results-race"' not in source
+    assert 'href="../papers/alsvm-speed.html"' in source
+    assert 'id="results-race"' in (site / "papers/alsvm-speed.html").read_text()
+    links = Page(site / "index.html").links
+    assert "papers/alsvm-speed.html#results-race" in links
+    # Without an order, all runs stand on the paper's page.
+    assert not (site / "papers/smo-speed.html").exists()
+
+
+def test_variants_belong_to_the_page_of_their_solver(site: Path) -> None:
+    text = " ".join(Page(site / "solvers/alsvm.html").text.split())
+    assert "label there" in text
+    assert re.search(r"Table II.*? falsvm train time:", text)
+    links = Page(site / "papers/alsvm.html").links
+    assert "../solvers/alsvm.html" in links
+    others = " ".join(Page(site / "solvers/index.html").text.split())
+    assert "pegasos: ALSVM, Table II" in others[others.index("Other names in the tables") :]
+
+
+def test_a_ratio_is_one_of_training_and_of_a_reference(race: Path) -> None:
+    content = read_content(race)
+    found = ratios([("a", content), ("b", content)], lambda _, label: label)
+    # A second run of a config counts no problem twice.
+    assert [(one.solver, one.reference, round(one.value, 2)) for one in found] == [
+        ("alsvm-batch", "liblinear-l2-dual", 38.8), ("alsvm-batch", "liblinear-l2", 9.7),
+        ("alsvm-batch", "liblinear-l2-dual", 3.2), ("alsvm-batch", "liblinear-l2", 0.8),
+    ]  # fmt: skip
+    # The fastest reference of a race counts.
+    (leaders,) = leaderboard(found).values()
+    assert [(one.solver, one.problems, one.low) for one in leaders] == [("alsvm-batch", 2, 0.8)]
+    name = found[0].problem.partition("(")[2].rstrip(")")
+    blocks = {name: {"call": "predict"}}
+    predicting = replace(content, run=replace(content.run, blocks=blocks))
+    assert ratios([("a", predicting)], lambda _, label: label) == []
+
+
+def test_long_tables_are_folded_and_dots_stand_for_cells_not_run(tmp_path: Path) -> None:
+    cells = [planned("cv", f"set{i}", s, paper="alsvm") for i in range(16) for s in ("a", "b")]
+    done = [c for c in cells if c["dataset"] != "set3" and c["solver"] == "a"]
+    records = [record(cell, {"accuracy_pct": 90.0}) for cell in done]
+    table = {"name": "t", "title": "Long", "block": "cv", "rows": "dataset", "columns": "solver",
+             "metrics": ["accuracy_pct"], "published": None}  # fmt: skip
+    write_run(tmp_path / "runs", cells, records, [table], [])
+    build_site(Material((tmp_path / "runs",)), tmp_path / "site")
+    source = (tmp_path / "site/papers/alsvm.html").read_text()
+    assert "<summary>Show the table: 15 rows</summary>" in source
+    assert source.count('<span aria-hidden="true">·</span>') == 15
+    assert re.findall(r"<td[^>]*>not run", source) == []
+    assert "1 row without any result is left out" in source
+    assert Page(tmp_path / "site/papers/alsvm.html").wrong == []
 
 
 def test_times_of_a_table_have_one_unit_and_the_best_stands_out(site: Path) -> None:
@@ -278,8 +374,7 @@ def test_a_solver_says_what_it_is_and_where_it_stands(pages: dict[Path, Page]) -
     batch = " ".join(page(pages, "solvers/alsvm-batch.html").text.split())
     assert "2.79 times as fast as liblinear-l2 (0.800 to 9.70 in 2)" not in batch
     assert "5.25 times as fast as liblinear-l2 (0.800 to 9.70 in 2)" in batch
-    other = " ".join(page(pages, "solvers/liblinear-l2.html").text.split())
-    assert "times as fast as alsvm-batch (0.103 to 1.25 in 2)" in other
+    assert "Linear classifier, against LIBLINEAR: 4 ratios" in batch
     assert "It is in no table of these results" in page(pages, "solvers/unused.html").text
 
 
@@ -494,6 +589,46 @@ def test_in_a_real_browser(site: Path, tmp_path: Path) -> None:
     assert sorted(said["filtered"]) == ["cod-rna", "cod-rna-train"]
     assert said["status"] == "2 of 6 rows"
     # On a phone tables scroll, and not the page.
+    assert said["wide"] is False
+
+
+FILTER_PROBE = """
+"use strict";
+const said = {};
+const rows = [...document.querySelectorAll("table.claims tbody tr")];
+const shown = () => rows.filter((row) => !row.hidden);
+const verdicts = () => [...new Set(shown().map((row) => row.dataset.verdict))];
+said.all = shown().length;
+const button = document.querySelector('.tools button[data-verdict="not reproduced"]');
+button.click();
+said.verdicts = verdicts();
+said.some = shown().length;
+button.click();
+said.again = shown().length;
+document.querySelector('a[data-show="open"]').click();
+said.open = verdicts();
+said.wide = document.documentElement.scrollWidth > document.documentElement.clientWidth;
+const out = document.createElement("pre");
+out.id = "said";
+out.textContent = JSON.stringify(said);
+document.body.append(out);
+"""
+
+
+@in_a_browser
+def test_verdicts_filter_exactly(site: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(site, tmp_path / "site")
+    (copy / "probe.js").write_text(FILTER_PROBE)
+    path = copy / "index.html"
+    text = path.read_text().replace("</body>", '<script src="probe.js" defer></script></body>')
+    path.write_text(text)
+    ended = browse(path, tmp_path / "profile", "--window-size=390,800", "--dump-dom")
+    found = re.search(r'<pre id="said">(.*?)</pre>', ended.stdout, re.DOTALL)
+    assert found is not None, ended.stderr
+    said = json.loads(found[1])
+    assert said["verdicts"] == ["not reproduced"]
+    assert 0 < said["some"] < said["all"] == said["again"]
+    assert said["open"] == ["open"]
     assert said["wide"] is False
 
 

@@ -92,7 +92,7 @@ def fewer_settings(run: Run, cells: Sequence[CellResult]) -> list[str]:
         Of a config that ships: of any other nobody knows the full protocol.
     cells : sequence of Cell
     """
-    config = _config(run.name)
+    config = shipped_config(run.name)
     profiles = config.get("profiles", {})
     cut, full = profiles.get(run.profile) or {}, profiles.get(FULL_PROFILE) or {}
     if run.profile == FULL_PROFILE or not config:
@@ -127,12 +127,14 @@ def to_decide(claim: Claim, sources: Sequence[Source]) -> str:
     """
     counts: dict[str, int] = {}
     for run in (source.run for source in sources):
-        n_own = sum(_n_planned(run, block) for block in _config(run.name).get("blocks", []))
+        n_own = sum(_n_planned(run, block) for block in shipped_config(run.name).get("blocks", []))
         counts[run.name] = max(n_own, counts.get(run.name, 0))
     counts = {name: n_own for name, n_own in counts.items() if n_own}
     if not counts:
         return ""
-    seconds = sum(n * _config(name).get("timeout_s", _TIMEOUT_S) for name, n in counts.items())
+    seconds = sum(
+        n * shipped_config(name).get("timeout_s", _TIMEOUT_S) for name, n in counts.items()
+    )
     return (
         f"about {sum(counts.values()):,} cells of {', '.join(counts)} at profile {FULL_PROFILE}, "
         f"at most {math.ceil(seconds / 3600.0):,} hours"
@@ -145,7 +147,7 @@ def _n_planned(run: Run, block: _Settings) -> int:
     names = {dataset for _, dataset in own}
     if not names:
         return 0
-    wanted = block.get("datasets") or _config(run.name).get("datasets", [])
+    wanted = block.get("datasets") or shipped_config(run.name).get("datasets", [])
     n_cells = len({key for key, _ in own}) * max(1.0, len(wanted) / len(names))
     for name, values in block.get("sweep", {}).items():
         swept = {str(cell.dimensions[name]) for cell in run.cells if name in cell.dimensions}
@@ -190,7 +192,7 @@ def _n_values(given: Any) -> int:
 
 
 @cache
-def _config(name: str) -> _Settings:
+def shipped_config(name: str) -> _Settings:
     """Return a config that ships, as its file has it; empty for any other name."""
     import yaml
 

@@ -49,20 +49,52 @@ function makeFilterable(table) {
   input.type = "search";
   status.setAttribute("role", "status");
   label.append("Rows with ", input);
-  input.addEventListener("input", () => {
+  let verdict = "";
+  const show = () => {
     const wanted = input.value.trim().toLowerCase().split(/\s+/).filter(Boolean);
     let shown = 0;
     for (const row of rows) {
       const text = row.textContent.toLowerCase();
-      row.hidden = !wanted.every((word) => text.includes(word));
+      const fits = !verdict || row.dataset.verdict === verdict;
+      row.hidden = !fits || !wanted.every((word) => text.includes(word));
       shown += !row.hidden;
     }
-    status.textContent = wanted.length ? `${shown} of ${rows.length} rows` : "";
-  });
+    status.textContent = wanted.length || verdict ? `${shown} of ${rows.length} rows` : "";
+  };
+  input.addEventListener("input", show);
   const tools = document.createElement("div");
   tools.className = "tools";
-  tools.append(label, status);
+  tools.append(...verdictButtons(rows, (one) => { verdict = one; show(); }), label, status);
   table.parentElement.before(tools);
+}
+
+// Rows with verdicts get a button for each verdict, which shows the rows with exactly this one.
+function verdictButtons(rows, choose) {
+  const verdicts = new Set(rows.map((row) => row.dataset.verdict).filter(Boolean));
+  const buttons = [...verdicts].map((verdict) => {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.dataset.verdict = verdict;
+    button.textContent = verdict;
+    button.setAttribute("aria-pressed", "false");
+    return button;
+  });
+  const press = (chosen) => {
+    for (const one of buttons) one.setAttribute("aria-pressed", String(one === chosen));
+    choose(chosen ? chosen.dataset.verdict : "");
+  };
+  for (const button of buttons) {
+    button.addEventListener("click", () => {
+      press(button.getAttribute("aria-pressed") === "true" ? null : button);
+    });
+  }
+  // The counts at the top of the page lead to the claims that they count.
+  for (const link of document.querySelectorAll("a[data-show]")) {
+    link.addEventListener("click", () => {
+      press(buttons.find((one) => one.dataset.verdict === link.dataset.show) || null);
+    });
+  }
+  return buttons;
 }
 
 for (const table of document.querySelectorAll("table.sortable")) {
@@ -73,7 +105,9 @@ for (const table of document.querySelectorAll("table.sortable")) {
 // A claim that is linked to shows what decides it; on paper everything is shown.
 function openTarget() {
   const id = decodeURIComponent(location.hash.slice(1));
-  document.getElementById(id)?.querySelector("details")?.setAttribute("open", "");
+  const target = document.getElementById(id);
+  target?.closest("details")?.setAttribute("open", "");
+  target?.querySelector("details")?.setAttribute("open", "");
 }
 addEventListener("hashchange", openTarget);
 openTarget();

@@ -1,0 +1,225 @@
+"""Ratios of CPU time to LIBSVM and LIBLINEAR from races, by problem and by class of problems."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from statistics import median
+
+from svmbench.report.builder import Content
+from svmbench.report.races import take_apart
+from svmbench.report.records import Cell, Run
+from svmbench.report.summary import measured
+
+#: Prefixes of the names of the reference solvers, and their names in words.
+REFERENCES = {"libsvm": "LIBSVM", "liblinear": "LIBLINEAR"}
+#: The calls of a block of whole calls that train, warm; other calls are not compared here.
+_TRAINING_CALLS = {"", "fit", "train"}
+#: Largest number of training rows of a small problem.
+SMALL_ROWS = 5_000
+#: Largest excess of an objective, as a share, up to which two solutions count as equally good.
+EQUAL_OBJECTIVE = 1e-2
+
+#: From a config and a label to the name of a declared solver.
+DeclaredName = Callable[[str, str], str]
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """The CPU time of a reference solver over another solver's, on one problem.
+
+    Attributes
+    ----------
+    problem : str
+        Data set, with the swept dimensions and the block of the config.
+    problem_class : str
+        Task, kernel and size in words, with the reference solver.
+    dataset, solver, label, reference : str
+        Data set; declared solver, with its label in the config; label of the reference solver.
+    value, low, high : float
+        Median over the runs of the problem, and the range of all rounds; above 1 the solver is
+        faster than the reference.
+    excess : float or None
+        Largest share by which the solver's objective is above the lowest of the race; infinite if
+        the solver has another problem than the reference, None if no objectives are compared.
+    slug : str
+        Slug of the newest run with the ratio.
+    """
+
+    problem: str
+    problem_class: str
+    dataset: str
+    solver: str
+    label: str
+    reference: str
+    value: float
+    low: float
+    high: float
+    excess: float | None
+    slug: str
+
+
+@dataclass(frozen=True)
+class Leader:
+    """A solver in a class of problems: the median of its ratios and their range.
+
+    Attributes
+    ----------
+    solver : str
+    median, low, high : float
+        Median, lowest and highest ratio over the problems.
+    problems : int
+    is_exact : bool or None
+        Whether every objective is within `EQUAL_OBJECTIVE` of the lower one; None if no race of the
+        class compares objectives.
+    """
+
+    solver: str
+    median: float
+    low: float
+    high: float
+    problems: int
+    is_exact: bool | None
+
+
+def ratios(contents: Iterable[tuple[str, Content]], declared: DeclaredName) -> list[Ratio]:
+    """Return every ratio to a reference solver, the highest first.
+
+    Runs of one config that repeat a problem count once: the median of their values.
+
+    Parameters
+    ----------
+    contents : iterable of (str, Content)
+        Runs with their slugs.
+    declared : callable
+        From a config and a label to the name of a declared solver.
+    """
+    found: dict[tuple[object, ...], list[Ratio]] = {}
+    for slug, content in contents:
+        for cell in content.run.cells:
+            if cell.is_race and cell.status == "ok" and _trains(content.run, cell):
+                for one in _of_race(content.run, cell, slug, declared):
+                    key = (content.run.name, cell.block, one.problem, one.label, one.reference)
+                    found.setdefault(key, []).append(one)
+    return sorted(map(_merged, found.values()), key=lambda one: (-one.value, one.problem))
+
+
+def leaderboard(found: Iterable[Ratio]) -> dict[str, list[Leader]]:
+    """Return the solvers of each class of problems, the highest median ratio first.
+
+    Variants of a solver are left out. Where a race has several reference solvers, the fastest one
+    counts.
+    """
+    classes: dict[str, dict[str, dict[str, Ratio]]] = {}
+    for one in found:
+        if one.label == one.solver:
+            solvers = classes.setdefault(one.problem_class, {})
+            best = solvers.setdefault(one.solver, {}).setdefault(one.problem, one)
+            if one.value < best.value:
+                solvers[one.solver][one.problem] = one
+    return {
+        name: sorted(
+            (_leader(solver, list(several.values())) for solver, several in solvers.items()),
+            key=lambda leader: -leader.median,
+        )
+        for name, solvers in sorted(classes.items())
+    }
+
+
+def reference_of(label: str) -> str:
+    """Return the reference solver that a label names, in words, or ''."""
+    return next((words for prefix, words in REFERENCES.items() if label.startswith(prefix)), "")
+
+
+def _trains(run: Run, cell: Cell) -> bool:
+    return str(run.blocks.get(cell.block, {}).get("call") or "") in _TRAINING_CALLS
+
+
+def _of_race(run: Run, cell: Cell, slug: str, declared: DeclaredName) -> Iterator[Ratio]:
+    """Yield the ratios of a race between a solver and a reference solver."""
+    named = {part.solver: part for part in take_apart([cell])}
+    for key in cell.metrics:
+        metric, *owners = key.split(":")
+        if metric != "ratio" or len(owners) != 2:
+            continue
+        first, second = owners
+        value = measured(named[f"{first} vs {second}"], "ratio")
+        if not value or value <= 0.0:
+            continue
+        spread = cell.spread.get(key)
+        ends = spread if isinstance(spread, (list, tuple)) and len(spread) == 2 else (value, value)
+        low, high = (float(end) for end in ends)
+        if reference_of(second) and not reference_of(first):
+            solver, reference, times = first, second, (value, low, high)
+        elif reference_of(first) and not reference_of(second) and low > 0.0:
+            solver, reference, times = second, first, (1 / value, 1 / high, 1 / low)
+        else:
+            continue
+        yield Ratio(
+            problem=_problem(cell),
+            problem_class=_class_of(run, cell, reference),
+            dataset=cell.dataset or "",
+            solver=declared(run.name, solver),
+            label=solver,
+            reference=reference,
+            value=times[0],
+            low=times[1],
+            high=times[2],
+            excess=_excess(named[solver], named[f"{first} vs {second}"]),
+            slug=slug,
+        )
+
+
+def _excess(solver: Cell, pair: Cell) -> float | None:
+    # A difference without a value says that the two minimise different functions.
+    if "objective_difference" in pair.metrics and pair.metrics["objective_difference"] is None:
+        return math.inf
+    return measured(solver, "excess_objective")
+
+
+def _problem(cell: Cell) -> str:
+    swept = [f"{value} {name}" for name, value in cell.dimensions.items()]
+    return f"{', '.join([str(cell.dataset), *swept])} ({cell.block})"
+
+
+def _class_of(run: Run, cell: Cell, reference: str) -> str:
+    """Return task, kernel, size and reference solver of a race, in words."""
+    beside = f"against {reference_of(reference)}"
+    if "oneclass" in reference:
+        return f"one-class, {beside}"
+    if cell.kernel == "linear" or reference.startswith("liblinear"):
+        return f"linear classifier, {beside}"
+    if run.blocks.get(cell.block, {}).get("task") == "multiclass":
+        return f"kernel classifier, several classes, {beside}"
+    rows = measured(cell, "n_train") or 0
+    size = "up to" if rows <= SMALL_ROWS else "more than"
+    return f"kernel classifier, {size} {SMALL_ROWS:,} rows, {beside}"
+
+
+def _merged(several: list[Ratio]) -> Ratio:
+    """Return one ratio for the runs that repeat a problem."""
+    last = several[-1]
+    excesses = [one.excess for one in several if one.excess is not None]
+    return Ratio(
+        **{
+            **last.__dict__,
+            "value": median(one.value for one in several),
+            "low": min(one.low for one in several),
+            "high": max(one.high for one in several),
+            "excess": max(excesses, default=None),
+        }
+    )
+
+
+def _leader(solver: str, found: list[Ratio]) -> Leader:
+    values = [one.value for one in found]
+    excesses = [one.excess for one in found if one.excess is not None]
+    return Leader(
+        solver=solver,
+        median=median(values),
+        low=min(values),
+        high=max(values),
+        problems=len(found),
+        is_exact=max(excesses) <= EQUAL_OBJECTIVE if excesses else None,
+    )
