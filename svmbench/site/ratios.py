@@ -9,7 +9,7 @@ from statistics import median
 
 from svmbench.report.builder import Content
 from svmbench.report.races import take_apart
-from svmbench.report.records import Cell, Run
+from svmbench.report.records import CellResult, Run
 from svmbench.report.summary import measured
 
 #: Prefixes of the names of the reference solvers, and their names in words.
@@ -132,11 +132,11 @@ def reference_of(label: str) -> str:
     return next((words for prefix, words in REFERENCES.items() if label.startswith(prefix)), "")
 
 
-def _trains(run: Run, cell: Cell) -> bool:
+def _trains(run: Run, cell: CellResult) -> bool:
     return str(run.blocks.get(cell.block, {}).get("call") or "") in _TRAINING_CALLS
 
 
-def _of_race(run: Run, cell: Cell, slug: str, declared: DeclaredName) -> Iterator[Ratio]:
+def _of_race(run: Run, cell: CellResult, slug: str, declared: DeclaredName) -> Iterator[Ratio]:
     """Yield the ratios of a race between a solver and a reference solver."""
     named = {part.solver: part for part in take_apart([cell])}
     for key in cell.metrics:
@@ -171,19 +171,19 @@ def _of_race(run: Run, cell: Cell, slug: str, declared: DeclaredName) -> Iterato
         )
 
 
-def _excess(solver: Cell, pair: Cell) -> float | None:
+def _excess(solver: CellResult, pair: CellResult) -> float | None:
     # A difference without a value says that the two minimise different functions.
     if "objective_difference" in pair.metrics and pair.metrics["objective_difference"] is None:
         return math.inf
     return measured(solver, "excess_objective")
 
 
-def _problem(cell: Cell) -> str:
+def _problem(cell: CellResult) -> str:
     swept = [f"{value} {name}" for name, value in cell.dimensions.items()]
     return f"{', '.join([str(cell.dataset), *swept])} ({cell.block})"
 
 
-def _class_of(run: Run, cell: Cell, reference: str) -> str:
+def _class_of(run: Run, cell: CellResult, reference: str) -> str:
     """Return task, kernel, size and reference solver of a race, in words."""
     beside = f"against {reference_of(reference)}"
     if "oneclass" in reference:
