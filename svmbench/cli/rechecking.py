@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 #: A cell is stopped after so many times the seconds of its record, and not before `_LEAST_S`.
 _TIMES_ITS_RECORD = 10.0
 _LEAST_S = 60.0
+#: States of a cell that was run again and has nothing to compare.
+_NOT_JUDGED = ("not run", "timeout", "unavailable", "skipped")
 #: What of a record a recheck keeps.
 _KEPT = ("status", "params", "counters", "metrics")
 #: A line of a changelog that names results that changed on purpose.
@@ -47,7 +50,7 @@ _NAMED_CHANGE = re.compile(r"^\s*[-*] Results change: (?P<names>.*)$")
     metavar="MINUTES",
     default=5.0,
     show_default=True,
-    help="Draw cells whose recorded times add up to this; compiling and fetching come on top.",
+    help="Draw cells whose recorded times add up to this, and begin no cell after it.",
 )
 @click.option(
     "--seed",
@@ -84,9 +87,10 @@ def recheck(
 
     RESULTS are run folders, or folders that hold some (default: the folder results).
     Accuracies, objectives and counters must be equal if the arithmetic is the same, and within the
-    tolerances of 'svmbench compare' if not. The exit code is 4 if a cell disagrees, unless a line
-    of the changelog such as "- Results change: `smo`, `csvc`: why" names its solver or config. It
-    is 3 if a config can't be run any more.
+    tolerances of 'svmbench compare' if not, as on another CPU model. Times decide nothing, and a
+    cell stopped at its time limit counts as not run. The exit code is 4 if a cell disagrees, unless
+    a line of the changelog such as "- Results change: `smo`, `csvc`: why" names its solver or
+    config. It is 3 if a config can't be run any more.
 
     \b
     Examples:
@@ -99,6 +103,7 @@ def recheck(
 
     load_plugins()
     accepted = _named_changes(changelog) if changelog else frozenset()
+    deadline = time.monotonic() + 60 * budget
     runs = {run.name: run for run in _kept_runs(results or (kept_results(),))}
     candidates = [one for run in runs.values() for one in run.candidates]
     drawn: dict[str, list[Candidate]] = {}
@@ -119,8 +124,11 @@ def recheck(
     found: list[Recheck] = []
     n_failed = 0
     for name, cells in drawn.items():
+        if time.monotonic() > deadline:
+            terminal.print_line(f"{name}: not run: {budget:g} minutes are over")
+            continue
         try:
-            for again in _run_again(runs[name], cells, mirror, seed):
+            for again in _run_again(runs[name], cells, mirror, seed, deadline):
                 _print(name, again)
                 if keeps:
                     append_recheck(runs[name].folder, again)
@@ -144,6 +152,13 @@ class KeptRun:
     name: str
     folder: Path
     candidates: tuple[Candidate, ...]
+
+    @property
+    def is_pinned(self) -> bool:
+        """True if its config names OpenBLAS's core type: then all CPU models compute alike."""
+        from svmbench.base.files import read_json
+
+        return bool(read_json(self.folder / "plan.json")["config"].get("blas_core"))
 
 
 def _kept_runs(folders: Sequence[Path]) -> Iterator[KeptRun]:
@@ -194,17 +209,16 @@ def _candidates(folder: Path) -> Iterator[Candidate]:
 
 def _solver_modules(solver: str, entry: Sequence[str] | None) -> tuple[str, ...]:
     """Return the modules of a cell's solvers; their names where an older plan has no modules."""
-    from svmbench.baselines.catalogue import modules_of_solvers
+    from svmbench.baselines.catalogue import modules_of_solvers, solvers
 
     if entry is not None:
         trained = ("svmbench.core.", "svmbench.baselines.")
         return tuple(name for name in entry if name.startswith(trained) and ".models." not in name)
-    found = []
-    for name in solver.split("|"):
-        try:
-            found.append(modules_of_solvers(name, "binary")[0])
-        except (SvmbenchError, KeyError):
-            found.append(name)
+    # A record may name other people's class: only declared names are looked up, and none imported.
+    found = [
+        modules_of_solvers(name, "binary")[0] if name in solvers() else name
+        for name in solver.split("|")
+    ]
     return tuple(dict.fromkeys(found))
 
 
@@ -223,12 +237,13 @@ def is_present(one: Recheck) -> bool:
 
 
 def _run_again(
-    run: KeptRun, drawn: Sequence[Candidate], mirror: str | None, seed: int
+    run: KeptRun, drawn: Sequence[Candidate], mirror: str | None, seed: int, deadline: float
 ) -> Iterator[Recheck]:
     """Run some cells of a kept run again, each in its own process, and compare them."""
     from svmbench.experiment.plan.freshness import place_of
     from svmbench.experiment.run.session import Request, RunPlan, execute_run, plan_run
     from svmbench.report.records import read_run, result_lines
+    from svmbench.report.sides import judged_scores
 
     content = read_run(run.folder)
     wanted = {one.key for one in drawn}
@@ -244,7 +259,6 @@ def _run_again(
             output=Path(scratch) / "run",
             mirror=mirror,
             only={"dataset": sorted({one.dataset for one in drawn})},
-            timeout_s=max(_LEAST_S, *(_TIMES_ITS_RECORD * one.seconds for one in drawn)),
         )
         planned = plan_run(request)
         cells = {
@@ -260,7 +274,11 @@ def _run_again(
             )
         if not cells:
             return
-        chosen = RunPlan(planned.request, planned.plan, list(cells.values()), planned.path)
+        # Preparing data has taken some of the time.
+        left_s = max(deadline - time.monotonic(), 1.0)
+        longest_s = max(_LEAST_S, *(_TIMES_ITS_RECORD * one.seconds for one in drawn))
+        request = replace(request, budget_s=left_s, timeout_s=min(longest_s, left_s))
+        chosen = RunPlan(request, planned.plan, list(cells.values()), planned.path)
         interrupted = execute_run(chosen).summary.interrupted
         made: dict[str, list[Any]] = {}
         # The newest record of every key, whatever became of it.
@@ -269,10 +287,14 @@ def _run_again(
         again = read_run(planned.path)
         for key, cell in cells.items():
             new = made.get(cell.key, [])
-            if new and new[-1]["kind"] == "cell" and new[-1]["status"] != "not run":
+            # A time limit says more of the machine's load than of the result.
+            if new and new[-1]["kind"] == "cell" and new[-1]["status"] not in _NOT_JUDGED:
                 old_facts = content.environments.get(str(kept[key][-1].get("environment")), {})
                 new_facts = again.environments.get(str(new[-1].get("environment")), {})
-                yield _compared(cell, kept[key], new, (old_facts, new_facts), content.scores, seed)
+                judged = judged_scores(content.scores)
+                yield _compared(
+                    cell, kept[key], new, (old_facts, new_facts), judged, seed, run.is_pinned
+                )
         if interrupted:
             raise KeyboardInterrupt
 
@@ -282,27 +304,31 @@ def _compared(
     old: list[Any],
     new: list[Any],
     environments: tuple[Any, Any],
-    scores: Any,
+    judged: Any,
     seed: int,
+    is_pinned: bool,
 ) -> Recheck:
     """Return the lines that compare a cell's record with a new one; the last is the cell's own."""
     from svmbench.experiment.plan.keys import code_hash
     from svmbench.experiment.plan.planner import modules_of
     from svmbench.report.compare import compare_cell
-    from svmbench.report.sides import arithmetic_of, group_of, judged_scores, where_of
+    from svmbench.report.sides import arithmetic_of, group_of, where_of
     from svmbench.schema.rechecks import RECHECK_SCHEMA
 
-    is_exact = arithmetic_of(environments[0]) == arithmetic_of(environments[1])
-    judged = judged_scores(scores)
+    # Compiled code is of the CPU model, which no library's version tells.
+    is_exact = arithmetic_of(environments[0]) == arithmetic_of(environments[1]) and (
+        is_pinned or environments[0].get("cpu") == environments[1].get("cpu")
+    )
     before, after = _by_point(old), _by_point(new)
-    differences, n_compared = [], 0
+    differences, n_compared, n_equal = [], 0, 0
     # A cell without a result has none of its points, too.
     points = before if new[-1]["status"] == "ok" else [None]
     for point in points:
-        moved, number = compare_cell(
-            before[point], after.get(point) or _absent(before[point]), judged, is_exact=is_exact
-        )
+        both = before[point], after.get(point) or _absent(before[point])
+        moved, number = compare_cell(*both, judged, is_exact=is_exact)
         n_compared += number
+        unequal = moved if is_exact else compare_cell(*both, judged, is_exact=True)[0]
+        n_equal += max(number - len(unequal), 0)
         differences += [
             {name: getattr(one, name) for name in ("kind", "what", "base", "new")} for one in moved
         ]
@@ -332,6 +358,7 @@ def _compared(
         "new": {name: new[-1].get(name) for name in _KEPT},
         "arithmetic": "equal" if is_exact else "other",
         "n_compared": n_compared,
+        "n_equal": n_equal,
         "differences": differences,
         "times": _times(old[-1], new[-1], environments),
         "environment": {
@@ -408,11 +435,13 @@ def _say_end(found: Sequence[Recheck], n_drawn: int) -> None:
     changed = [one for one in found if one["differences"]]
     judged = [time for one in found for time in one["times"].values() if time["within"] is not None]
     outside = sum(not time["within"] for time in judged)
-    n_equal = sum(one["arithmetic"] == "equal" for one in found)
+    n_exact = sum(one["arithmetic"] == "equal" for one in found)
+    n_equal = sum(one["n_equal"] == one["n_compared"] for one in found)
     terminal.print_line(
-        f"{len(found) - len(changed)} of {len(found)} cells agree ({n_equal} by equal arithmetic),"
-        f" {len(changed)} changed; {n_drawn - len(found)} of {n_drawn} drawn were not run;"
-        f" {outside} of {len(judged)} times lie outside of what repeats showed"
+        f"{len(found) - len(changed)} of {len(found)} cells agree ({n_exact} by equal arithmetic,"
+        f" {n_equal} in every number), {len(changed)} changed;"
+        f" {n_drawn - len(found)} of {n_drawn} drawn were not run; {outside} of {len(judged)} times"
+        " lie outside of what repeats showed"
     )
 
 

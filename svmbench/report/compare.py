@@ -11,12 +11,14 @@ only as ratios of a ``race``, and only between equal CPU models.
 from __future__ import annotations
 
 import json
+import math
 import statistics
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from svmbench.base.errors import NotComparableError, ResultsError
+from svmbench.report.records import TRAIN_PREFIX
 from svmbench.report.sides import (
     KeptCell,
     Side,
@@ -53,6 +55,11 @@ OBJECTIVE_FALL = 0.1
 DUAL_ROUNDING = 1e-6
 #: A counter may grow by this factor with equal arithmetic if other parameters were chosen.
 OTHER_WORK = 5.0
+#: A counter of one cell may differ by `OTHER_WORK` and this number with other arithmetic: few
+#: checks or passes may become none, or several.
+FEW_COUNTS = 10
+#: A score of one cell may differ by this many standard errors with other arithmetic.
+STANDARD_ERRORS = 3.0
 #: A solver that is slower by this factor, relative to the same reference, is a regression.
 SLOWDOWN = 1.5
 
@@ -182,8 +189,9 @@ def compare_cell(
     scores : dict of str to dict
         By metric: direction and tolerance.
     is_exact : bool
-        Whether both were computed by equal arithmetic. By other arithmetic only what is beyond the
-        gate's tolerances counts as moved.
+        Whether both were computed by equal arithmetic. With other arithmetic, only a value beyond
+        the gate's tolerances has moved, and a single cell has wider ones than the mean of folds:
+        `STANDARD_ERRORS` of a score, `OTHER_WORK` and `FEW_COUNTS` of a counter.
 
     Returns
     -------
@@ -198,8 +206,26 @@ def compare_cell(
     judge = _Judge(SLOWDOWN, scores)
     judge.exact = is_exact
     judge._group(where, [(None, base, new)])
-    found = [one for one in judge.changes.values() if is_exact or one.verdict != "different"]
+    found = [one for one in judge.changes.values() if is_exact or _is_beyond_chance(one, base)]
     return found, sum(map(len, judge.compared.values()))
+
+
+def _is_beyond_chance(change: Change, base: KeptCell) -> bool:
+    """Return False for a change of one cell that other arithmetic may cause."""
+    if change.verdict == "different":
+        return False
+    if change.kind == "counter":
+        low, high = sorted((change.base or 0, change.new or 0))
+        return bool(high > OTHER_WORK * low + FEW_COUNTS)
+    metric = change.what.partition(":")[0]
+    n_rows = base["metrics"].get("n_train" if metric.startswith(TRAIN_PREFIX) else "n_test")
+    is_share = metric.endswith("_pct") and change.new is not None
+    if change.kind in ("accuracy", "score") and is_share and n_rows:
+        share = min(max(change.base / 100.0, 0.0), 1.0)
+        # The second term allows one row of error beside a score of 0 or 100 %.
+        standard_error = 100.0 * math.sqrt((share * (1.0 - share) + 1.0 / n_rows) / n_rows)
+        return bool(abs(change.new - change.base) > STANDARD_ERRORS * standard_error)
+    return True
 
 
 def _why_not_timed(base: Side, new: Side) -> str:

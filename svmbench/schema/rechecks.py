@@ -22,6 +22,8 @@ from svmbench.schema.record import record_lines
 
 RECHECKS = "rechecks.jsonl"
 RECHECK_SCHEMA = 1
+#: The file that marks the folder of a run that was added from a pack.
+MANIFEST = "manifest.json"
 
 FRESH, RECHECKED, CHANGED, OLDER = "fresh", "rechecked", "changed", "older"
 #: The word of several results is the first of these that holds for one of them.
@@ -35,7 +37,8 @@ class Recheck(TypedDict):
 
     `modules` and `code` are the modules that decide the cell and the hash of their code; `old` and
     `new` are status, metrics, counters and parameters; `differences` say what disagreed beyond
-    what `arithmetic` (``equal`` or ``other``) allows; `times` has the ratio of each time to its
+    what `arithmetic` (``equal`` or ``other``) allows; `n_equal` of `n_compared` numbers are equal
+    (objectives and scores to 1e-9, relative); `times` has the ratio of each time to its
     former value, and whether the repeats of both overlap (null where the CPUs differ).
     """
 
@@ -50,6 +53,7 @@ class Recheck(TypedDict):
     new: dict[str, Any]
     arithmetic: str
     n_compared: int
+    n_equal: int
     differences: list[dict[str, Any]]
     times: dict[str, Any]
     environment: dict[str, Any]
@@ -79,11 +83,14 @@ class Ages:
         How many cells were run again at the present code and agreed.
     changed : dict of str to str
         By key a cell that disagreed, and how, in a sentence without its end.
+    is_sampled : bool
+        Whether the cells that agreed are a sample as ``rechecked`` needs it, and none disagreed.
     """
 
     words: Mapping[str, str]
     n_agreed: int = 0
     changed: Mapping[str, str] = field(default_factory=dict)
+    is_sampled: bool = False
 
     @property
     def word(self) -> str:
@@ -123,14 +130,16 @@ def ages(results: Collection[KeptResult], rechecks: Iterable[Recheck]) -> Ages:
     changed = {key: _said(one) for key, one in newest.items() if one["differences"]}
     agreed = newest.keys() - changed.keys()
     pairs = {(one.solver, one.dataset) for one in results if one.key in agreed}
-    is_rechecked = (
-        not changed
+    is_sampled = (
+        bool(agreed)
+        and not changed
         and len(agreed) >= SAMPLE_SHARE * len(known)
         and all((one.solver, one.dataset) in pairs for one in results)
     )
-    otherwise = RECHECKED if is_rechecked else OLDER
+    otherwise = RECHECKED if is_sampled else OLDER
     words = {one.key: FRESH if one.is_fresh else otherwise for one in results}
-    return Ages({**words, **dict.fromkeys(changed, CHANGED)}, len(agreed), changed)
+    words |= dict.fromkeys(changed, CHANGED)
+    return Ages(words, len(agreed), changed, is_sampled)
 
 
 def _said(one: Recheck) -> str:
