@@ -47,9 +47,10 @@ _ELSEWHERE = {
     "publishing": ("table", "claims", "site"),
     "reproducing": ("reproduce", "refresh"),
     "rechecking": ("recheck",),
+    "sharing": ("pack", "add"),
     "comparing": ("compare", "keep"),
     "race": ("time",),
-    "machine": ("warmup", "doctor", "schema", "completion"),
+    "machine": ("warmup", "doctor", "cache", "schema", "completion"),
 }
 
 

@@ -1,4 +1,4 @@
-"""Commands that prepare a machine: ``warmup``, ``doctor``, ``schema`` and ``completion``."""
+"""Commands of a machine: ``warmup``, ``doctor``, ``cache``, ``schema`` and ``completion``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from svmbench.base.errors import EXIT_ERROR, ConfigError
 from svmbench.cli import completion as completing
 from svmbench.cli import terminal
 from svmbench.cli.completion import SolverName
-from svmbench.cli.options import TRUST, jobs_option
+from svmbench.cli.options import TRUST, FiniteRange, jobs_option
 
 
 @click.command()
@@ -99,7 +99,64 @@ def completion(ctx: click.Context, shell: str) -> None:
     terminal.write_output(completing.script(shell, ctx.find_root().command))
 
 
+@click.command()
+@click.option(
+    "--older-than",
+    "days",
+    type=FiniteRange(min=0),
+    metavar="DAYS",
+    help="Remove what was not used for so many days.",
+)
+@click.option("--prepared", is_flag=True, help="Remove prepared data sets alone.")
+@click.option("--dry-run", is_flag=True, help="Print what would be removed; remove nothing.")
+def cache(days: float | None, prepared: bool, dry_run: bool) -> None:
+    r"""Show the size of the cache by kind and data set; clean it.
+
+    Without --older-than and --prepared nothing is removed. With both, prepared data sets go that
+    were not used for so long. Whatever is removed is made again when it is needed: downloads are
+    downloaded, data sets prepared, loops compiled.
+
+    \b
+    Examples:
+      svmbench cache
+      svmbench cache --older-than 30 --dry-run
+      svmbench cache --prepared
+    """
+    from svmbench.base.paths import cache_dir
+    from svmbench.data.cached import PREPARED, cache_entries, remove_entry
+
+    is_cleaning = prepared or days is not None
+    if dry_run and not is_cleaning:
+        raise click.UsageError("--dry-run needs --older-than or --prepared")
+    chosen = [
+        one
+        for one in cache_entries()
+        if (one.kind == PREPARED or not prepared) and (days is None or one.is_older_than(days))
+    ]
+    removed = [one for one in chosen if not is_cleaning or dry_run or remove_entry(one)]
+    sizes: dict[tuple[str, str], int] = {}
+    for one in removed:
+        named = one.kind, one.dataset or "compiled loops"
+        sizes[named] = sizes.get(named, 0) + one.n_bytes
+    rows = sorted(sizes.items(), key=lambda item: (item[0][0], -item[1], item[0][1]))
+    if rows:
+        terminal.print_columns(
+            ((kind, name, _mebibytes(size)) for (kind, name), size in rows),
+            header=("kind", "data set", "size"),
+        )
+    verb = "would be removed from" if dry_run else "removed from" if is_cleaning else "in"
+    terminal.print_line(f"{_mebibytes(sum(sizes.values()))} {verb} {cache_dir()}")
+    if len(removed) < len(chosen):
+        left = ", ".join(one.path.name for one in chosen if one not in removed)
+        terminal.print_line(f"left, since another process writes them: {left}")
+    terminal.check_written()
+
+
+def _mebibytes(n_bytes: int) -> str:
+    return f"{n_bytes / 2**20:,.1f} MiB"
+
+
 def register(group: click.Group) -> None:
     """Add the commands of this module to the command line."""
-    for command in (warmup, doctor, schema, completion):
+    for command in (warmup, doctor, cache, schema, completion):
         group.add_command(command)

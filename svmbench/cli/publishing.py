@@ -63,7 +63,12 @@ def table(results: Path, allow_contended: bool, form: str, output: Path | None) 
     if form == "markdown":
         if output is not None:
             raise ConfigError("-o is for --format latex: other files go to the results folder")
+        from svmbench.report.folders import origin_of
+
         rebuild(results, console, allow_contended=allow_contended)
+        known = ages_of(results)
+        said = filter(None, [origin_of(results, known), known.sentence()])
+        terminal.print_on(console, f"results: {', '.join(said)}")
         return
     from svmbench.base.files import make_folder, write_bytes
     from svmbench.report.builder import read_content
@@ -126,12 +131,14 @@ def claims(
 
     RESULTS are run folders, or folders that hold some (default: the folder results). Each verdict
     is reproduced, partly, not reproduced or open. With --details or --claim, also print the
-    measured numbers, the rule, the uncertainty, and the command that made the records.
+    measured numbers, the rule, the uncertainty, the CPU, and the command that made the records.
+    Folders of other CPU models, and runs added from packs, are judged apart and counted together.
 
     \b
     Examples:
       svmbench claims --paper smo
       svmbench claims --claim alsvm-4 results/alsvm
+      svmbench claims results/ other/results/
       svmbench claims --format markdown > verdicts.md
     """
     from svmbench.papers import judging, papers
@@ -306,11 +313,22 @@ def _metrics(file: Path | None) -> list[str]:
 def _verdicts(
     known: Sequence[Claim], folders: Sequence[Path], age: FreshnessLookup | None, *, trust: bool
 ) -> list[Verdict]:
-    """Judge some claims from some folders."""
+    """Judge some claims from some folders, each machine apart and all together."""
     from svmbench.papers import judging
+    from svmbench.report.folders import CONFIRMED, ELSEWHERE, OURS, origin_of
 
-    kept = judging.gather_evidence(list(folders))
-    return judging.judge(known, kept, age and (lambda source: age(source.run.path)), trust=trust)
+    look: judging.Freshness | None = age and (lambda source: age(source.run.path))
+
+    def origin(verdict: Verdict) -> str:
+        places = [Path(folder) for folder, _, _ in verdict.sources]
+        found = {origin_of(place, age and age(place)) for place in places}
+        return next((one for one in (ELSEWHERE, CONFIRMED) if one in found), OURS)
+
+    apart = {
+        machine: judging.judge(known, kept, look, trust=trust)
+        for machine, kept in judging.gather_by_machine(list(folders)).items()
+    }
+    return judging.judge_together(apart, origin)
 
 
 def _solver_cards(left_out: tuple[str, ...]) -> list[tuple[str, dict[str, Any], list[str]]]:

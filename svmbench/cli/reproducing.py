@@ -258,15 +258,16 @@ class OldRun:
 
 
 def _old_runs(folders: Sequence[Path]) -> list[OldRun]:
-    """Return runs to measure again: changed, races, deciding a claim, then by their seconds."""
-    from svmbench.report.folders import run_folders
+    """Return our runs to measure again: changed, races, deciding a claim, then by seconds."""
+    from svmbench.report.folders import is_contributed, run_folders
 
     runs: dict[Path, Path] = {}
     for folder in folders:
         if not folder.is_dir():
             raise SvmbenchError(f"{folder} is no folder of results")
         for run in run_folders(folder):
-            runs.setdefault(run.resolve(), run)
+            if not is_contributed(run):
+                runs.setdefault(run.resolve(), run)
     deciding = _deciding_configs()
     found = [one for folder in runs.values() if (one := _old_run(folder, deciding)) is not None]
     return sorted(

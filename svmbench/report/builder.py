@@ -8,7 +8,7 @@ from pathlib import Path
 
 from svmbench.base import escape
 from svmbench.base.errors import DamagedResultsError
-from svmbench.base.files import remove, write_bytes, write_text
+from svmbench.base.files import exists_in_results, remove, write_bytes, write_text
 from svmbench.report.curves import Curves, exponents_csv, read_plot, trace_curves
 from svmbench.report.kinds import kind_of
 from svmbench.report.plots import PLOT_ENDINGS, draw_plot
@@ -17,6 +17,7 @@ from svmbench.report.records import Run, read_run
 from svmbench.report.tables import Table, lay_out, read_spec, table_markdown, wide_csv
 from svmbench.report.tidy import tidy_lines
 from svmbench.report.wording import quantity
+from svmbench.schema.rechecks import MANIFEST
 
 
 @dataclass(frozen=True)
@@ -174,6 +175,8 @@ def _joined(
         f" {done} of {len(run.cells)} cells have results."
     )
     lines.append("")
+    if exists_in_results(run.path / MANIFEST):
+        lines += ["**From elsewhere**: these records were added from a pack.", ""]
     described = [describe_environment(run, name) for name in environments]
     lines += [f"- Environment {escape.markdown(one)}" for one in described]
     lines += [f"- {escape.markdown(note)}" for note in run.notes]

@@ -1,12 +1,19 @@
-"""Find run folders, and folders that have tables without records."""
+"""Find run folders, and folders that have tables without records; tell whose runs they are."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+from svmbench.base.files import exists_in_results
+from svmbench.schema.rechecks import MANIFEST, RECHECKS, Ages
+
 #: The file that marks a folder as a site and lists its files. Runs inside a site are copies, which
 #: are ignored.
 SITE = ".svmbench-site"
+#: What the files beside the records of a run are.
+BESIDE_RECORDS = {RECHECKS: "rechecks (one JSON line each)", MANIFEST: "manifest of a pack (JSON)"}
+#: Where the results of a run come from.
+OURS, CONFIRMED, ELSEWHERE = "ours", "confirmed here", "from elsewhere"
 
 
 def run_folders(root: Path) -> list[Path]:
@@ -37,3 +44,24 @@ def _is_hidden(folder: Path, root: Path) -> bool:
 def _is_of_a_site(folder: Path, root: Path) -> bool:
     between = [folder, *folder.parents]
     return any((one / SITE).is_file() for one in between[: between.index(root) + 1])
+
+
+def origin_of(folder: Path, known: Ages | None) -> str:
+    """Return the origin of a run: ours, confirmed here, or from elsewhere.
+
+    Parameters
+    ----------
+    folder : Path
+        A run folder.
+    known : Ages or None
+        A contributed run is confirmed if a recheck on this machine drew a whole sample of it, and
+        all of the sample agreed.
+    """
+    if not is_contributed(folder):
+        return OURS
+    return CONFIRMED if known is not None and known.is_sampled else ELSEWHERE
+
+
+def is_contributed(folder: Path) -> bool:
+    """Return True if a run folder was added from a pack."""
+    return exists_in_results(folder / MANIFEST)

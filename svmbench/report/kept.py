@@ -28,6 +28,7 @@ from svmbench.base.files import (
 )
 from svmbench.report import newest
 from svmbench.report.builder import build
+from svmbench.report.folders import BESIDE_RECORDS
 from svmbench.report.newest import PACKED_RECORDS, RECORDS
 from svmbench.report.records import read_run, result_lines
 from svmbench.schema.record import Record
@@ -231,7 +232,8 @@ def _copy_sources(folder: Path, made: Path, *names: str) -> None:
     """Copy the files from which tables and plots of a folder are made."""
     for name in names or _SOURCES:
         copy(folder / name, made / name)
-    for path in folder.glob("environment-*.json"):
+    beside = [folder / name for name in BESIDE_RECORDS if exists_in_results(folder / name)]
+    for path in (*folder.glob("environment-*.json"), *beside):
         copy(path, made / path.name)
     if exists_in_results(folder / _ARTIFACTS):
         _copy_artifacts(folder, made, {path.name for path in (folder / _ARTIFACTS).iterdir()})

@@ -12,6 +12,7 @@ from svmbench.papers.judging.export import outcome, summary
 from svmbench.papers.judging.outcomes import outcomes
 from svmbench.papers.judging.verdict import STATES, Verdict
 from svmbench.report.builder import Content, read_content
+from svmbench.report.folders import OURS, is_contributed
 from svmbench.report.media import HTML, Sentence
 from svmbench.report.wording import number
 from svmbench.site.diagrams import ratio_chart
@@ -106,7 +107,9 @@ class _Pages:
     ) -> None:
         self.material, self.contents, self.bare, self.made = material, contents, bare, made
         self.standing = standings(contents, material.declared)
-        self.ratios = ratios(contents, material.declared)
+        # Times of other machines say nothing of ours.
+        own = [(slug, one) for slug, one in contents if not is_contributed(one.run.path)]
+        self.ratios = ratios(own, material.declared)
         solver_names = Names("index")
         self.solver_files = {name: solver_names(name) for name in material.solvers}
         papers = dict.fromkeys([*material.papers, *(c.run.paper for _, c in contents)])
@@ -141,6 +144,7 @@ class _Pages:
         environment.globals.update(
             signs=SIGNS,
             states=STATES,
+            ours=OURS,
             version=self.material.version,
             papers=self.papers,
             facts=self.material.papers,
@@ -220,6 +224,7 @@ class _Pages:
             "any_age": any(one.freshness for one in verdicts),
             "tally": [(s, sum(v.state == s for v in verdicts)) for s in STATES],
             "views": views,
+            "contributed": any(run.origin != OURS for runs in views.values() for run in runs),
             "bare": [path.as_posix() for path in self.bare],
         }
 
@@ -238,11 +243,12 @@ class _Pages:
         return known is not None and bool(known.configs) and config not in known.configs
 
     def _in_order(self, paper: str, runs: Sequence[RunView]) -> list[RunView]:
-        """Return the runs of a paper in the order of its tables and figures."""
+        """Return the runs of a paper in the order of its tables; contributed runs come last."""
         known = self.material.papers.get(paper)
         configs = known.configs if known else ()
         order = {name: place for place, name in enumerate(configs)}
-        return sorted(runs, key=lambda run: order.get(run.name, len(order)))
+        places = {run.slug: order.get(run.name, len(order)) for run in runs}
+        return sorted(runs, key=lambda run: (run.origin != OURS, places[run.slug]))
 
     def _charts(self, solver: str) -> list[tuple[str, str, int]]:
         """Write the charts of a solver's ratios; return their titles, files and sizes."""

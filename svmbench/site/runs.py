@@ -11,6 +11,7 @@ from svmbench.base.files import copy, exists_in_results, write_text
 from svmbench.papers.judging.verdict import Ages
 from svmbench.report.builder import Content, exponents
 from svmbench.report.curves import Curves, exponents_csv
+from svmbench.report.folders import BESIDE_RECORDS, origin_of
 from svmbench.report.grids import PageTable, grid_of
 from svmbench.report.kinds import kind_of
 from svmbench.report.newest import PACKED_RECORDS, RECORDS
@@ -60,6 +61,8 @@ class RunView:
     word, age : str
         ``fresh``, ``rechecked``, ``changed`` or ``older``, and the same with numbers; empty where
         nobody looked.
+    origin : str
+        ``ours``, ``confirmed here`` or ``from elsewhere``.
     changed : tuple of str
         The cells that disagreed when they were run again, and how.
     environments, notes : list of str
@@ -86,6 +89,7 @@ class RunView:
     is_unfinished: bool
     word: str
     age: str
+    origin: str
     changed: tuple[str, ...]
     environments: list[str]
     notes: list[str]
@@ -140,6 +144,7 @@ def show_run(content: Content, slug: str, site: Path, known: Ages | None) -> Run
         is_unfinished=any(status not in _SETTLED for status in counts),
         word=known.word if known else "",
         age=known.sentence() if known else "",
+        origin=origin_of(run.path, known),
         changed=_changed(known) if known else (),
         environments=[describe_environment(run, name) for name in used_environments(run.cells)],
         notes=list(run.notes),
@@ -183,6 +188,7 @@ def _write_files(content: Content, folder: Path) -> list[tuple[str, str]]:
     )
     sources = [("plan (JSON)", "plan.json")]
     sources += [("records (one JSON line each)", records)] if records else []
+    sources += [(what, name) for name, what in BESIDE_RECORDS.items()]
     sources += [
         (f"environment {name} (JSON)", f"environment-{name}.json")
         for name in used_environments(run.cells)

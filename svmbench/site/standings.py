@@ -8,6 +8,7 @@ from statistics import fmean, median
 
 from svmbench.report.best import contests
 from svmbench.report.builder import Content
+from svmbench.report.folders import is_contributed
 from svmbench.report.races import VERSUS
 from svmbench.report.tables import Table
 from svmbench.report.wording import number, quantity
@@ -58,7 +59,8 @@ def standings(
                 said.setdefault(solver, []).append(f"{quantity_of(content, metric)}: {sentence}")
             for solver, sentences in _races(table):
                 said.setdefault(solver, []).extend(sentences)
-            title = f"{run.title}: {table.spec.heading} (profile {run.profile or 'none'})"
+            origin = ", contributed" if is_contributed(run.path) else ""
+            title = f"{run.title}: {table.spec.heading} (profile {run.profile or 'none'}{origin})"
             for label, sentences in said.items():
                 solver = declared(run.name, label)
                 shown = "" if label == solver else label

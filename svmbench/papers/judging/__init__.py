@@ -10,7 +10,7 @@ that the claim says, of one data set or figure, with the numbers and whether it 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,15 +20,17 @@ from svmbench.base.paper_folders import Paper, papers
 from svmbench.papers.judging.checks import CHECKS, load_checks
 from svmbench.papers.judging.cuts import to_decide, whole_alone
 from svmbench.papers.judging.entries import Claim, limit_problems, read_claims
-from svmbench.papers.judging.evidence import Evidence, Source, gather_evidence
+from svmbench.papers.judging.evidence import Evidence, Source, gather_by_machine, gather_evidence
 from svmbench.papers.judging.verdict import (
     OPEN,
+    MachineVerdict,
     Part,
     Verdict,
     decide,
 )
 from svmbench.report.cuts import FULL_PROFILE
 from svmbench.report.estimates import N_REPEATED_TIMES, SHORTEST_SINGLE_S, SINGLE_TIME_MARGIN
+from svmbench.report.folders import OURS
 from svmbench.schema.rechecks import CHANGED, OLDER, RECHECKED, Ages, worst
 
 __all__ = [
@@ -37,8 +39,10 @@ __all__ = [
     "Part",
     "Verdict",
     "completed",
+    "gather_by_machine",
     "gather_evidence",
     "judge",
+    "judge_together",
     "read_all_claims",
 ]
 
@@ -141,6 +145,35 @@ def completed(own: Sequence[Verdict], kept: Sequence[Verdict]) -> list[Verdict]:
     ]
 
 
+def judge_together(
+    apart: Mapping[str, Sequence[Verdict]], origin: Callable[[Verdict], str]
+) -> list[Verdict]:
+    """Return one verdict on each claim, which says what became of it on every machine.
+
+    Parameters
+    ----------
+    apart : dict of str to sequence of Verdict
+        By machine, the verdicts on the same claims in the same order. Machines without a record of
+        a claim don't count; the verdict is that of the first machine that decides it.
+    origin : callable
+        Returns whether the records of a verdict are ours, confirmed here, or from elsewhere.
+    """
+    found = []
+    for verdicts in zip(*apart.values(), strict=True):
+        counted = {
+            name: one for name, one in zip(apart, verdicts, strict=True) if one.cells
+        } or dict(zip(list(apart)[:1], verdicts[:1], strict=True))
+        deciding = [one for one in counted.values() if one.state != OPEN]
+        machines = tuple(
+            MachineVerdict(name, origin(one), one.state, one.reason, one.freshness)
+            for name, one in counted.items()
+        )
+        chosen = (deciding or list(counted.values()))[0]
+        is_plain = len(machines) == 1 and machines[0].origin == OURS
+        found.append(chosen if is_plain else replace(chosen, machines=machines))
+    return found
+
+
 def _from_kept(own: Verdict, kept: Verdict) -> Verdict:
     return replace(
         kept,
@@ -182,8 +215,14 @@ def _judged(claim: Claim, kept: Evidence, *, trust: bool) -> Verdict:
             (source.run.path.as_posix(), source.profile, source.machine) for source in sources
         ),
         commands=tuple(_commands(claim, sources)),
+        cpus=tuple(dict.fromkeys(cpu for source in sources if (cpu := _cpu_of(source)))),
         to_decide=to_decide(claim, sources) if verdict.state == OPEN else "",
     )
+
+
+def _cpu_of(source: Source) -> str:
+    """Return the CPU model of the environment whose results count; "" where it isn't known."""
+    return str(source.run.environments.get(source.machine, {}).get("cpu") or "")
 
 
 def _of_single_times(parts: Sequence[Part]) -> str:

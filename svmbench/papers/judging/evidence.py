@@ -5,6 +5,9 @@ Runs of one config are never pooled. Where several are kept, the one of the full
 more results, and what was left out is named. On a data set that the full protocol has not finished,
 and another profile has, that other one counts. Inside a run, results of different environments are
 told apart: those of the one that most of them come from count, the others are missing there.
+
+A machine is told by its CPU model. Folders whose runs share a CPU model are judged together;
+folders of other CPU models and runs added from packs are judged apart (`gather_by_machine`).
 """
 
 from __future__ import annotations
@@ -19,8 +22,9 @@ from pathlib import Path
 from svmbench.base.errors import ResultsError
 from svmbench.base.files import read_text
 from svmbench.report.cuts import FULL_PROFILE
-from svmbench.report.folders import folders_with_tables, run_folders
+from svmbench.report.folders import folders_with_tables, is_contributed, run_folders
 from svmbench.report.newest import PACKED_RECORDS, RECORDS
+from svmbench.report.provenance import used_environments
 from svmbench.report.races import take_apart
 from svmbench.report.records import CellResult, Run, read_run
 
@@ -115,7 +119,7 @@ class Evidence:
 
 
 def gather_evidence(folders: Sequence[Path], *, only_kept: bool = False) -> Evidence:
-    """Read every run below some folders.
+    """Read every run below some folders, but for runs that were added from packs.
 
     Parameters
     ----------
@@ -130,20 +134,86 @@ def gather_evidence(folders: Sequence[Path], *, only_kept: bool = False) -> Evid
     svmbench.base.errors.ResultsError
         If a folder is not there or a run can't be read.
     """
+    runs = _read(folders, only_kept=only_kept)
+    return _evidence([run for run in runs.values() if not is_contributed(run.path)], folders)
+
+
+def gather_by_machine(folders: Sequence[Path]) -> dict[str, Evidence]:
+    """Return the evidence of each machine, by its CPU models; runs from packs come last.
+
+    Parameters
+    ----------
+    folders : sequence of Path
+        As for :func:`gather_evidence`, whose errors are raised.
+    """
+    groups: list[_Machine] = []
+    contributed: dict[str, list[Run]] = {}
+    seen: set[Path] = set()
+    for folder in folders:
+        runs = [run for place, run in _read([folder]).items() if place not in seen]
+        seen |= {run.path.resolve() for run in runs}
+        one = _Machine([folder])
+        for run in runs:
+            if is_contributed(run.path):
+                contributed.setdefault(", ".join(sorted(_cpus(run))), []).append(run)
+            else:
+                one.runs.append(run)
+                one.cpus |= _cpus(run)
+        # A folder without results names no CPU: what it lacks is said with the other folders'.
+        alike = [other for other in groups if not one.cpus or other.cpus & one.cpus]
+        for other in alike[:1] if not one.cpus else alike:
+            one = _Machine(
+                [*other.folders, *one.folders], [*other.runs, *one.runs], other.cpus | one.cpus
+            )
+            groups.remove(other)
+        groups.append(one)
+    found = {
+        ", ".join(sorted(one.cpus)): _evidence(one.runs, one.folders)
+        for one in groups
+        if one.runs or not contributed
+    }
+    for cpus, runs in contributed.items():
+        found[f"{cpus} (contributed)"] = _evidence(runs, ())
+    return found
+
+
+@dataclass
+class _Machine:
+    """Folders whose runs share a CPU model, and the runs and models that they have in all."""
+
+    folders: list[Path]
+    runs: list[Run] = field(default_factory=list)
+    cpus: set[str] = field(default_factory=set)
+
+
+def _cpus(run: Run) -> set[str]:
+    """Return the CPU models that a run's results come from."""
+    named = used_environments([cell for cell in run.cells if cell.status == "ok"])
+    return {str(run.environments.get(name, {}).get("cpu") or "unknown CPU") for name in named}
+
+
+def _read(folders: Sequence[Path], *, only_kept: bool = False) -> dict[Path, Run]:
+    """Read the runs below some folders, each once, by their resolved folders."""
     runs: dict[Path, Run] = {}
-    bare: dict[str, Path] = {}
     for folder in folders:
         if not folder.is_dir():
             raise ResultsError(f"{folder} is no folder of results")
         for place in run_folders(folder):
-            if only_kept and (place / RECORDS).exists():
-                continue
-            runs.setdefault(place.resolve(), read_run(place))
-        for place in folders_with_tables(folder):
-            if not any((place / name).is_file() for name in (RECORDS, PACKED_RECORDS)):
-                bare[place.name] = place
+            if not (only_kept and (place / RECORDS).exists()) and place.resolve() not in runs:
+                runs[place.resolve()] = read_run(place)
+    return runs
+
+
+def _evidence(runs: Sequence[Run], folders: Sequence[Path]) -> Evidence:
+    """Return some runs, by config, and the folders that hold tables alone."""
+    bare = {
+        place.name: place
+        for folder in folders
+        for place in folders_with_tables(folder)
+        if not any((place / name).is_file() for name in (RECORDS, PACKED_RECORDS))
+    }
     by_config: dict[str, list[Source]] = {}
-    for run in runs.values():
+    for run in runs:
         by_config.setdefault(run.name, []).append(_source(run))
     chosen = {name: _that_count(found) for name, found in by_config.items()}
     return Evidence(

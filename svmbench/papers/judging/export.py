@@ -48,16 +48,23 @@ WIDTH, GAP = 80, 2
 
 
 def as_rows(verdicts: Sequence[Verdict]) -> list[tuple[str, str, str, str]]:
-    """Return a row for each claim: its name, the verdict, what was found, whether it is fresh."""
+    """Return a row for each claim: its name, the verdict, what was found, whether it is fresh.
+
+    A claim that was judged on several machines has a row for each of them, too.
+    """
     names = [(one.claim.id, one.state, one.freshness) for one in verdicts]
     columns = zip((VERDICT_COLUMNS[0], VERDICT_COLUMNS[1], VERDICT_COLUMNS[3]), *names, strict=True)
     room = (
         WIDTH - sum(max(map(len, column)) for column in columns) - GAP * (len(VERDICT_COLUMNS) - 1)
     )
-    return [
-        (one.claim.id, one.state, escape.line(one.found(room), room), one.freshness)
-        for one in verdicts
-    ]
+    rows = []
+    for one in verdicts:
+        said = one.on_machines or one.found(room)
+        rows.append((one.claim.id, one.state, escape.line(said, room), one.freshness))
+        for machine in one.machines:
+            named = escape.line(f"{machine.origin}: {machine.name}", room)
+            rows.append(("", machine.state, named, machine.freshness))
+    return rows
 
 
 def as_details(verdicts: Sequence[Verdict]) -> list[tuple[str, str]]:
@@ -90,6 +97,9 @@ def _details(verdict: Verdict) -> list[str]:
     if verdict.datasets():
         sizes = f" ({rows[0]:,} to {rows[1]:,} training rows)" if rows else ""
         lines.append(f"data sets: {', '.join(verdict.datasets())}{sizes}")
+    lines += [f"judged on: {cpu}" for cpu in verdict.cpus]
+    lines += [verdict.on_machines] if verdict.machines else []
+    lines += [f"{one.origin}, {one.name}: {one.state}: {one.reason}" for one in verdict.machines]
     lines += [f"from: {folder} ({profile}, {environment})"
               for folder, profile, environment in verdict.sources]  # fmt: skip
     lines += [f"to decide it: {verdict.to_decide}"] if verdict.to_decide else []
@@ -112,6 +122,7 @@ def as_markdown(verdicts: Sequence[Verdict]) -> str:
     for verdict in verdicts:
         claim = verdict.claim
         state = f"**{verdict.state}**" + (f", {verdict.freshness}" if verdict.freshness else "")
+        state += f" ({verdict.on_machines})" if verdict.machines else ""
         statement = f"{claim.id}: {escape.markdown(claim.statement)}"
         reason = escape.markdown(escape.line(verdict.reason, _LONGEST))
         reason += (
@@ -160,6 +171,7 @@ def as_latex(verdicts: Sequence[Verdict]) -> str:
     ]
     for verdict in verdicts:
         state = verdict.state + (f" ({verdict.freshness})" if verdict.freshness else "")
+        state += f"; {verdict.on_machines}" if verdict.machines else ""
         row = (verdict.claim.id, verdict.claim.statement, state, verdict.reason)
         lines.append(" & ".join(escape.latex(text) for text in row) + r" \\")
     caption = escape.latex(summary(verdicts))

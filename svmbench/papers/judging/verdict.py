@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from svmbench.papers.judging.entries import Claim
@@ -89,6 +90,27 @@ class Part:
 
 
 @dataclass(frozen=True)
+class MachineVerdict:
+    """The verdict on a claim from the records of one machine alone.
+
+    Attributes
+    ----------
+    name : str
+        The CPU models of its records.
+    origin : str
+        ``ours``, ``confirmed here`` or ``from elsewhere``.
+    state, reason, freshness : str
+        As those of a `Verdict`.
+    """
+
+    name: str
+    origin: str
+    state: str
+    reason: str
+    freshness: str = ""
+
+
+@dataclass(frozen=True)
 class Verdict:
     """The verdict on one claim, with its parts.
 
@@ -114,6 +136,11 @@ class Verdict:
         Of an open claim the cells and hours of the full protocol, where kept runs tell them.
     from_kept : bool
         Whether it rests on kept records because the runs that were to be judged leave it open.
+    cpus : tuple of str
+        The CPU models of the records that it rests on.
+    machines : tuple of MachineVerdict
+        The verdict of each machine that has records of the claim, where there are several, or where
+        none of the records are ours; this verdict is that of the first machine that decides.
     """
 
     claim: Claim
@@ -127,6 +154,18 @@ class Verdict:
     commands: tuple[str, ...] = ()
     to_decide: str = ""
     from_kept: bool = False
+    cpus: tuple[str, ...] = ()
+    machines: tuple[MachineVerdict, ...] = ()
+
+    @property
+    def on_machines(self) -> str:
+        """The verdicts of all machines in a few words: ``reproduced on 2 of 2 machines``."""
+        counts = Counter(one.state for one in self.machines)
+        others = [state for state in STATES if counts[state] and state != self.state]
+        n_machines = "1 machine" if len(self.machines) == 1 else f"{len(self.machines)} machines"
+        said = [f"{self.state} on {counts[self.state]} of {n_machines}"]
+        said += [f"{state} on {counts[state]}" for state in others]
+        return ", ".join(said) if self.machines else ""
 
     @property
     def cells(self) -> list[CellResult]:
@@ -208,6 +247,9 @@ class Verdict:
             "freshness": self.freshness,
             "age": list(self.age),
             "from_kept": self.from_kept,
+            "cpus": list(self.cpus),
+            "machines": [asdict(one) for one in self.machines],
+            "together": self.on_machines,
         }
 
 

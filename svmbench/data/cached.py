@@ -1,0 +1,121 @@
+"""List and remove what the cache holds: prepared data sets, downloads, compiled loops."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import stat
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from svmbench.base import paths
+from svmbench.base.errors import CacheError
+from svmbench.data.store import CACHE_HINT
+
+PREPARED, DOWNLOADED, COMPILED = "prepared", "downloads", "numba"
+#: The names that this package gives to folders of each kind; other files are left alone. The first
+#: group is the data set of prepared arrays.
+_NAMES = {
+    PREPARED: re.compile(r"(.+)-[0-9a-f]{16}|(file)-[0-9a-f]{24}"),
+    DOWNLOADED: re.compile(r"(?:mirror|official)-[0-9a-f]{12}"),
+    COMPILED: re.compile(r"[0-9a-f]{16}"),
+}
+SECONDS_PER_DAY = 86_400.0
+
+
+@dataclass(frozen=True)
+class CacheEntry:
+    """A folder of the cache.
+
+    Attributes
+    ----------
+    kind : str
+        ``prepared``, ``downloads`` or ``numba`` (compiled loops).
+    dataset : str
+        The data set of prepared arrays, else the names of the downloaded files; empty for loops.
+    path : Path
+    n_bytes : int
+    used : float
+        The time at which one of its files was last written, or read as far as the file system
+        notes reads, in seconds since the epoch.
+    """
+
+    kind: str
+    dataset: str
+    path: Path
+    n_bytes: int
+    used: float
+
+    def is_older_than(self, days: float) -> bool:
+        """Return True if it was not used for so many days."""
+        return time.time() - self.used > days * SECONDS_PER_DAY
+
+
+def cache_entries() -> Iterator[CacheEntry]:
+    """Yield the folders of the cache by kind and name, past no link."""
+    for kind, pattern in _NAMES.items():
+        root = paths.cache_dir() / kind
+        if root.is_symlink() or not root.is_dir():
+            continue
+        for folder in sorted(root.iterdir()):
+            named = pattern.fullmatch(folder.name)
+            if named is None or folder.is_symlink() or not folder.is_dir():
+                continue
+            facts = [(path, path.lstat()) for path in folder.rglob("*")]
+            files = [(path, one) for path, one in facts if stat.S_ISREG(one.st_mode)]
+            dataset = next(filter(None, named.groups()), "") if named.groups() else ""
+            if kind == DOWNLOADED:
+                names = sorted(path.name for path, _ in files if path.suffix != ".lock")
+                dataset = ", ".join(names) or "unfinished"
+            yield CacheEntry(
+                kind=kind,
+                dataset="files of one's own" if dataset == "file" else dataset,
+                path=folder,
+                n_bytes=sum(one.st_size for _, one in files),
+                used=max(
+                    (max(one.st_mtime, one.st_atime) for _, one in files),
+                    default=folder.stat().st_mtime,
+                ),
+            )
+
+
+def remove_entry(entry: CacheEntry) -> bool:
+    """Remove a folder of the cache; return False if another process is writing the data set.
+
+    The folder first gets a name that no reader looks for, so that a kill leaves no half of it.
+    Processes that have its arrays open keep them.
+
+    Raises
+    ------
+    CacheError
+        If it can't be removed.
+    """
+    try:
+        with ExitStack() as held:
+            for lock in _locks(entry):
+                lock.parent.mkdir(parents=True, exist_ok=True)
+                held.enter_context(FileLock(lock, timeout=0))
+            gone = entry.path.with_name(f".{entry.path.name}-{os.getpid()}-removed")
+            entry.path.rename(gone)
+            shutil.rmtree(gone)
+    except Timeout:
+        return False
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise CacheError(f"can't remove {entry.path}: {why}{CACHE_HINT}") from error
+    return True
+
+
+def _locks(entry: CacheEntry) -> list[Path]:
+    """Return the locks that writers of a folder hold; nobody waits for compiled loops."""
+    if entry.kind == DOWNLOADED:
+        return sorted(entry.path.glob("*.lock"))
+    is_own_file = re.fullmatch(r"file-[0-9a-f]{24}", entry.path.name)
+    name = entry.path.name if is_own_file else entry.dataset.removesuffix("+test")
+    return [paths.cache_dir() / "locks" / f"{name}.lock"] if entry.kind == PREPARED else []
