@@ -27,13 +27,13 @@ import hostile_places
 
 KINDS = {**fuzzing.KINDS, **fuzzing.GROWN, **hostile_places.PLACED}
 
-LEAST_SHARE = 0.1
+MIN_PAST_SHARE = 0.1
 
 #: Seconds between two rows of what a kind has so far.
 ROW_SECONDS = 10.0
 
 #: Bytes of addresses that this process may have, so that no bomb takes the machine with it.
-MOST_ADDRESSES = 6 << 30
+MAX_ADDRESS_BYTES = 6 << 30
 
 
 def again(case: str) -> int:
@@ -90,7 +90,7 @@ class Progress:
 
 def main() -> int:
     """Run the command line."""
-    resource.setrlimit(resource.RLIMIT_AS, (MOST_ADDRESSES, MOST_ADDRESSES))
+    resource.setrlimit(resource.RLIMIT_AS, (MAX_ADDRESS_BYTES, MAX_ADDRESS_BYTES))
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--number", type=int, default=10_000, help="cases of each kind")
     parser.add_argument("--kind", action="append", choices=list(KINDS))
@@ -115,7 +115,7 @@ def main() -> int:
             bad += [
                 f"{name}: {mutator} came past the first check in {share:.0%} of its cases"
                 for mutator, share in result.shares.items()
-                if share < LEAST_SHARE
+                if share < MIN_PAST_SHARE
             ]
     finally:
         shutil.rmtree(folder)

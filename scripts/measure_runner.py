@@ -38,7 +38,7 @@ from svmbench.experiment.settings.cells import Cell
 from svmbench.schema.record import CellRecord
 
 #: Parts of the run that are set beside each other.
-PARTS = 10
+N_PARTS = 10
 #: How many times the second part's memory and CPU time a cell the last one's may be.
 MOST_GROWTH = 1.1, 1.5
 
@@ -133,7 +133,7 @@ def plan(cells: int, place: Path) -> int:
 
 def cells(number: int, place: Path) -> int:
     """Run trivial cells and compare the last part of them with the second."""
-    meter = Meter(number // PARTS)
+    meter = Meter(number // N_PARTS)
     run_plan = session.plan_run(
         session.Request(str(config_of(place, number)), output=place / "out")
     )
@@ -265,8 +265,8 @@ def main() -> int:
     parser.add_argument("what", choices=["plan", "cells", "reports"])
     parser.add_argument("--cells", type=int, required=True, metavar="NUMBER")
     given = parser.parse_args()
-    if given.cells < 2 * PARTS:
-        parser.error(f"--cells should be at least {2 * PARTS}")
+    if given.cells < 2 * N_PARTS:
+        parser.error(f"--cells should be at least {2 * N_PARTS}")
     with workplace() as place:
         return {"plan": plan, "cells": cells, "reports": reports}[given.what](given.cells, place)
 

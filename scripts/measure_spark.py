@@ -35,7 +35,7 @@ from svmbench.experiment.measuring.environment import environment_facts
 from svmbench.spark import ALSVMSpark, L2SVMSpark, local_session
 
 #: Rows that come of one seed.
-CHUNK = 10_000
+CHUNK_ROWS = 10_000
 
 #: Of every pass of `growth`, and rows of each in the pass that is almost empty.
 PARTITIONS, FEW = 8, 10
@@ -45,7 +45,7 @@ SIZES = (100_000, 300_000, 1_000_000, 3_000_000, 10_000_000)
 GRID = [2.0**e for e in range(-10, 11, 2)]
 
 
-def rows(spark: Any, n: int, d: int, partitions: int, chunk: int = CHUNK) -> Any:
+def rows(spark: Any, n: int, d: int, partitions: int, chunk: int = CHUNK_ROWS) -> Any:
     """Return a data frame of standard-normal inputs, labels by a hyperplane, a tenth flipped.
 
     The inputs are lists of numbers, in the column features.
@@ -111,7 +111,7 @@ def table(n: int, d: int, rounds: int) -> None:
     folder = Path(tempfile.mkdtemp(prefix="svmbench-"))
     try:
         written(rows(spark, n, d, 8), folder / "rows")
-        written(rows(spark, 2 * CHUNK, d, 2), folder / "few")
+        written(rows(spark, 2 * CHUNK_ROWS, d, 2), folder / "few")
         for solve in SOLVERS.values():
             solve(spark.read.parquet(str(folder / "few")))
         seconds: dict[str, list[float]] = {name: [] for name in SOLVERS}
@@ -145,7 +145,7 @@ def growth(d: int, rounds: int, keep: Path | None) -> None:
     load = os.getloadavg()[0]
     for _ in range(rounds):
         for n in (few, *SIZES, few):
-            frame = rows(spark, n, d, PARTITIONS, FEW if n == few else CHUNK)
+            frame = rows(spark, n, d, PARTITIONS, FEW if n == few else CHUNK_ROWS)
             start, before = perf_counter(), cpu_seconds()
             visits = ALSVMSpark().fit(frame).counters_["visits"]
             took, wall = cpu_seconds() - before, perf_counter() - start

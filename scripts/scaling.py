@@ -103,7 +103,7 @@ def costs(counters: dict[str, dict[str, int]], d: int, n: float) -> dict[str, Co
 SLOW_MACHINES, SLOW_SPEED, SLOW_TASKS, SLOW_TASK, SPREAD = 0.01, 1 / 3, 0.01, 5.0, 0.1
 
 #: A copy of a task is started once it has run so many times as long as the median.
-LATE = 1.5
+SPECULATION_FACTOR = 1.5
 
 WAYS = (
     "one task per machine",
@@ -147,7 +147,7 @@ def _one_pass(speeds: np.ndarray, tasks: int, *, copies: bool, rng: np.random.Ge
         begun[task], ends[task] = start, start + durations[task] / speeds[machine]
         heapq.heappush(free, (ends[task], machine))
     if copies and n > 1:
-        late = LATE * float(np.median(ends - begun))
+        late = SPECULATION_FACTOR * float(np.median(ends - begun))
         # Whoever is free first takes the task that would end last, if it is late by then.
         again = work(n, rng) / tasks
         for task in np.argsort(-ends):

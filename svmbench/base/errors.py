@@ -90,13 +90,13 @@ class DamagedResultsError(ResultsError):
     exit_code = EXIT_USAGE
 
 
-#: Characters of a name that are compared with other names.
+#: Number of characters of a name that are compared with other names.
 COMPARED_CHARACTERS = 40
 
-#: Known names, from the first on, that are looked at.
+#: Largest number of known names that are compared.
 MOST_KNOWN_NAMES = 500
 
-#: Known names, those with most pairs of letters in common, that are compared letter by letter.
+#: Number of known names, with most pairs of letters in common, that are compared letter by letter.
 COMPARED_NAMES = 5
 
 

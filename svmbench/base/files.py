@@ -24,15 +24,16 @@ from typing import Any, BinaryIO
 from svmbench.base.errors import ResultsError
 from svmbench.base.paths import opened_regular
 
-#: The most bytes of a file that is read as a whole.
+#: Largest number of bytes of a file that is read at once.
 MOST_BYTES_WHOLE = 128 << 20
-#: The most bytes of a JSON file, and the commas and opening brackets in it, which bound its values.
+#: Largest numbers of bytes, and of commas and opening brackets, of a JSON file; the latter bound
+#: its values.
 #: The largest kept plan has 191 kB with 540 cells and 9,371 of these signs. This is 350 times its
 #: size and 266 times its signs: room for 144,000 such cells, where a config has 50,000 at most.
 MOST_BYTES_JSON, MOST_SIGNS_JSON = 64 << 20, 2_500_000
-#: The most bytes of a file that is read piece by piece: records, and what is copied.
+#: Largest number of bytes of a file that is read or copied in pieces.
 MOST_BYTES_STREAMED = 8 << 30
-#: What the temporary files are called by whom a folder's files are written.
+#: Part of the name of temporary files, which replace a folder's files once they are complete.
 _PARTIAL = ".partial-"
 _LINK = "it is a link, and no link in a results folder is followed"
 #: renameat2's flag to exchange two paths, and the folder that paths are relative to.

@@ -39,7 +39,7 @@ FURTHER = "SVMBENCH_PAPERS"
 #: The group of entry points by which an installed package names folders.
 PAPERS_ENTRY_POINTS = "svmbench.papers"
 
-#: Mistakes of one file that are told.
+#: Largest number of reported mistakes in one file.
 _MOST_PROBLEMS = 50
 
 _KEY = re.compile(r"[a-z][a-z0-9_-]{0,59}")

@@ -86,7 +86,7 @@ def why_not_private(folder: Path) -> str:
 
 #: What no name of a file or of a data set may hold: separators, and what a terminal acts on.
 _UNFIT = re.compile(r"[/\\\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
-LONGEST_NAME = 200
+MAX_FILE_NAME_BYTES = 200
 
 
 def why_unfit(name: str) -> str:
@@ -99,8 +99,8 @@ def why_unfit(name: str) -> str:
         return "is no name of a file"
     if _UNFIT.search(name):
         return "holds a separator or a control character"
-    if len(name.encode()) > LONGEST_NAME:
-        return f"is longer than {LONGEST_NAME} bytes"
+    if len(name.encode()) > MAX_FILE_NAME_BYTES:
+        return f"is longer than {MAX_FILE_NAME_BYTES} bytes"
     return ""
 
 

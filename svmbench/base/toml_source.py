@@ -15,16 +15,16 @@ from svmbench.base import paths
 from svmbench.base.errors import ConfigError
 from svmbench.base.escape import line
 
-#: A file of more bytes is not read; the registry that ships has 92 kB.
+#: Largest number of bytes of a file; the shipped registry has 92 kB.
 MAX_TOML_BYTES = 1 << 20
 
-#: Dots of a key; the registry's have two.
-MOST_DOTS = 16
+#: Largest number of dots in a key; the registry's keys have two.
+MAX_KEY_DOTS = 16
 
-#: Values of a file, its tables and lists counted; the registry that ships has 3,800.
+#: Largest number of values, tables and lists of a file; the shipped registry has 3,800.
 MAX_TOML_VALUES = 50_000
 
-#: Characters of a text, or of a key.
+#: Largest number of characters of a text or a key.
 MAX_TOML_TEXT_CHARS = 4_096
 
 #: Strings, comments, dots, what ends a key, and the rest. Every character is looked at once.
@@ -87,9 +87,11 @@ def _check_keys(text: str, shown: str) -> None:
             dots += 1
         elif token.lastgroup == "end":
             dots = 0
-        if dots > MOST_DOTS:
+        if dots > MAX_KEY_DOTS:
             number = text.count("\n", 0, token.start()) + 1
-            raise ConfigError(f"{shown}, line {number}: a key of more than {MOST_DOTS + 1} parts")
+            raise ConfigError(
+                f"{shown}, line {number}: a key of more than {MAX_KEY_DOTS + 1} parts"
+            )
 
 
 def count_values(value: Any) -> int:

@@ -27,8 +27,8 @@ import sys
 import time
 
 _SUBREAPER, _DEATH_SIGNAL = 36, 1
-#: Bytes that are kept from the end of a program's output.
-_KEPT = 1 << 16
+#: Number of bytes kept from the end of a program's output.
+_KEPT_OUTPUT_BYTES = 1 << 16
 #: Seconds after the program's end within which its child processes may end.
 _GRACE_S = 0.2
 #: A shell's exit code for a command that can't be run.
@@ -48,7 +48,7 @@ def main() -> None:
     _, status, usage = os.wait4(program, 0)
     wall = time.perf_counter() - start
     for pipe in outputs:
-        said[pipe] = (said[pipe] + _rest(pipe))[-_KEPT:]
+        said[pipe] = (said[pipe] + _rest(pipe))[-_KEPT_OUTPUT_BYTES:]
     left = _end_the_rest()
     number = os.read(failed, 16)
     answer = {
@@ -106,7 +106,7 @@ def _follow(program: int, outputs: list[int]) -> dict[int, bytes]:
             os._exit(0)
         for pipe in {*ready} - {ends}:
             piece = os.read(pipe, 1 << 16)
-            said[pipe] = (said[pipe] + piece)[-_KEPT:]
+            said[pipe] = (said[pipe] + piece)[-_KEPT_OUTPUT_BYTES:]
             if not piece:
                 watched.remove(pipe)
         if ends in ready:
@@ -119,7 +119,7 @@ def _rest(pipe: int) -> bytes:
     read = b""
     try:
         while piece := os.read(pipe, 1 << 16):
-            read = (read + piece)[-_KEPT:]
+            read = (read + piece)[-_KEPT_OUTPUT_BYTES:]
     except BlockingIOError:
         pass
     return read

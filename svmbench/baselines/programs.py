@@ -32,7 +32,7 @@ from svmbench.core.contract.base import TrainingData
 from svmbench.core.contract.declaration import Declaration
 
 #: Number of rows that are formatted at a time.
-_ROWS = 4096
+_ROWS_PER_WRITE = 4096
 
 
 class Folder:
@@ -292,13 +292,13 @@ def write_libsvm_rows(path: Path, X: Any, labels: np.ndarray) -> None:
     labels : ndarray of int of shape (n_samples,)
     """
     with path.open("w", encoding="ascii") as stream:
-        for start in range(0, X.shape[0], _ROWS):
-            part = sp.csr_array(X[start : start + _ROWS])
+        for start in range(0, X.shape[0], _ROWS_PER_WRITE):
+            part = sp.csr_array(X[start : start + _ROWS_PER_WRITE])
             part.sum_duplicates()
             part.eliminate_zeros()
             indices, values = (part.indices + 1).tolist(), part.data.tolist()
             pairs = [f"{index}:{value!r}" for index, value in zip(indices, values, strict=True)]
-            for i, label in enumerate(labels[start : start + _ROWS].tolist()):
+            for i, label in enumerate(labels[start : start + _ROWS_PER_WRITE].tolist()):
                 row = pairs[part.indptr[i] : part.indptr[i + 1]]
                 stream.write(" ".join([f"{label:+d}", *row]) + "\n")
 

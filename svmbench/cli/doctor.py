@@ -15,9 +15,9 @@ from typing import Any
 from svmbench.base import paths
 from svmbench.cli import terminal
 
-#: Less room than this in the cache, in GiB, is worth a word: the largest prepared set takes 2.
-ROOM_GB = 4.0
-GB = 2**30
+#: Free space of the cache in GiB below which doctor warns; the largest prepared data set takes 2.
+MIN_FREE_CACHE_GIB = 4.0
+BYTES_PER_GIB = 2**30
 
 
 @dataclass(frozen=True)
@@ -162,10 +162,10 @@ def _cache() -> Iterator[Finding]:
         mend = "make it writable, or name another place by SVMBENCH_CACHE"
         yield Finding("cache", f"{cache} can't be written", "broken", mend)
         return
-    free = shutil.disk_usage(place).free / GB
-    size = sum(file.stat().st_size for file in cache.rglob("*") if file.is_file()) / GB
+    free = shutil.disk_usage(place).free / BYTES_PER_GIB
+    size = sum(file.stat().st_size for file in cache.rglob("*") if file.is_file()) / BYTES_PER_GIB
     found = f"{cache}, {size:.1f} GiB, {free:.1f} GiB free"
-    if free < ROOM_GB:
+    if free < MIN_FREE_CACHE_GIB:
         mend = "make room, or name another place by SVMBENCH_CACHE"
         yield Finding("cache", found, "note", mend)
     else:

@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from svmbench.report.sides import KeptCell
     from svmbench.schema.rechecks import Recheck
 
-#: A cell is stopped after so many times the seconds of its record, and not before `_LEAST_S`.
-_TIMES_ITS_RECORD = 10.0
-_LEAST_S = 60.0
-#: States of a cell that was run again and has nothing to compare.
+#: The time limit of a cell is this many times its recorded time, and at least `_MIN_TIMEOUT_S`.
+_TIMEOUT_FACTOR = 10.0
+_MIN_TIMEOUT_S = 60.0
+#: Statuses of a repeated cell that leave nothing to compare.
 _NOT_JUDGED = ("not run", "timeout", "unavailable", "skipped")
 #: What of a record a recheck keeps.
 _KEPT = ("status", "params", "counters", "metrics")
@@ -276,7 +276,7 @@ def _run_again(
             return
         # Preparing data has taken some of the time.
         left_s = max(deadline - time.monotonic(), 1.0)
-        longest_s = max(_LEAST_S, *(_TIMES_ITS_RECORD * one.seconds for one in drawn))
+        longest_s = max(_MIN_TIMEOUT_S, *(_TIMEOUT_FACTOR * one.seconds for one in drawn))
         request = replace(request, budget_s=left_s, timeout_s=min(longest_s, left_s))
         chosen = RunPlan(request, planned.plan, list(cells.values()), planned.path)
         interrupted = execute_run(chosen).summary.interrupted

@@ -40,7 +40,7 @@ _OUTPUT = click.option(
 _QUIET = click.option(
     "-q", "--quiet", is_flag=True, help="Print errors and the final summary only."
 )
-#: How many reasons for failed cells are named of one config.
+#: Largest number of reasons for failed cells shown for one config.
 _MOST_REASONS = 3
 
 

@@ -160,7 +160,7 @@ def _put(stream: TextIO, text: str) -> None:
     stream.flush()
 
 
-GAP = 2
+COLUMN_GAP_CHARACTERS = 2
 #: Columns of no more characters than these stay on one line of a terminal; others wrap in it.
 UNWRAPPED_COLUMN_CHARACTERS = 24
 #: What a column that wraps has at least, or the table is no table on so narrow a terminal.
@@ -193,7 +193,10 @@ def print_columns(rows: Iterable[Sequence[object]], header: Sequence[str] = ()) 
             return
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     for line in lines:
-        cells = (cell.ljust(width + GAP) for cell, width in zip(line, widths, strict=True))
+        cells = (
+            cell.ljust(width + COLUMN_GAP_CHARACTERS)
+            for cell, width in zip(line, widths, strict=True)
+        )
         emit("".join(cells).rstrip())
 
 
@@ -208,7 +211,7 @@ def _rich_table(lines: list[list[str]], has_header: bool, most: int) -> Any:
     least = (
         min(w, WRAPPED_COLUMN_CHARACTERS) if x else w for w, x in zip(widths, wraps, strict=True)
     )
-    if has_header and sum(least) + (GAP + 1) * len(widths) > most:
+    if has_header and sum(least) + (COLUMN_GAP_CHARACTERS + 1) * len(widths) > most:
         names, *rows = lines
         facts = (
             "; ".join(
@@ -222,7 +225,7 @@ def _rich_table(lines: list[list[str]], has_header: bool, most: int) -> Any:
         box=SIMPLE_HEAD if has_header else None,
         show_header=has_header,
         pad_edge=False,
-        padding=(0, 1 if has_header else GAP, 0, 0),
+        padding=(0, 1 if has_header else COLUMN_GAP_CHARACTERS, 0, 0),
     )
     for number, wrapped in enumerate(wraps):
         name = Text(lines[0][number] if has_header else "")

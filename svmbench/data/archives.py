@@ -30,7 +30,7 @@ HIGHEST_UNPACKING_RATIO = 500
 #: Largest dictionary of an xz file in bytes; ``xz -9`` needs 64 MiB.
 _XZ_MEMORY = 192 << 20
 #: Bytes that are unpacked at a time.
-_PIECE = 1 << 20
+_PIECE_BYTES = 1 << 20
 
 
 def decompressed(
@@ -101,7 +101,7 @@ class _Readable(Protocol):
 
 
 def _pieces(stream: _Readable) -> Iterator[bytes]:
-    while piece := stream.read(_PIECE):
+    while piece := stream.read(_PIECE_BYTES):
         yield piece
 
 
@@ -117,7 +117,7 @@ def _stream_pieces(content: bytes, is_xz: bool) -> Iterator[bytes]:
         one: lzma.LZMADecompressor | bz2.BZ2Decompressor
         one = lzma.LZMADecompressor(memlimit=_XZ_MEMORY) if is_xz else bz2.BZ2Decompressor()
         try:
-            yield one.decompress(content, _PIECE)
+            yield one.decompress(content, _PIECE_BYTES)
         except (OSError, lzma.LZMAError):
             if is_first:
                 raise
@@ -125,6 +125,6 @@ def _stream_pieces(content: bytes, is_xz: bool) -> Iterator[bytes]:
         while not one.eof:
             if one.needs_input:
                 raise EOFError("it ends before its end-of-stream marker")
-            yield one.decompress(b"", _PIECE)
+            yield one.decompress(b"", _PIECE_BYTES)
         content = one.unused_data
         is_first = False

@@ -43,7 +43,7 @@ def shown_address(url: str) -> str:
 def _fit(name: str) -> str:
     why = paths.why_unfit(name)
     if why:
-        raise ValueError(f"{name[: paths.LONGEST_NAME]!r} {why}")
+        raise ValueError(f"{name[: paths.MAX_FILE_NAME_BYTES]!r} {why}")
     return name
 
 

@@ -30,7 +30,7 @@ from svmbench.data.download import DownloadProgress, NotThereError
 from svmbench.data.entries import DatasetEntry, SourceFile, shown_address
 
 _SHA256_LENGTH = 64
-_MOST_HASHES = 1 << 22
+_MAX_HASHES_BYTES = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -337,7 +337,7 @@ def _known_hashes() -> dict[str, str]:
     """Return the hashes recorded at first fetches; skip damaged entries of their file."""
     place = _hashes_file()
     try:
-        said = json.loads(paths.read_regular(place, _MOST_HASHES))
+        said = json.loads(paths.read_regular(place, _MAX_HASHES_BYTES))
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, RecursionError) as error:

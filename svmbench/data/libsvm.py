@@ -19,7 +19,7 @@ from sklearn.datasets import load_svmlight_file
 
 from svmbench.base.errors import DataError
 
-MAX_INDEX = 2**31 - 1
+MAX_FEATURE_INDEX = 2**31 - 1
 
 #: Bytes of text that are split into lines at a time.
 LINE_BATCH_BYTES = 1 << 20
@@ -141,7 +141,7 @@ def _fast(content: bytes) -> tuple[sp.csr_array, np.ndarray] | None:
     except (ValueError, OverflowError, IndexError, UnicodeError):
         return None
     indices = X.indices
-    if len(indices) and (indices.min() < 1 or indices.max() > MAX_INDEX):
+    if len(indices) and (indices.min() < 1 or indices.max() > MAX_FEATURE_INDEX):
         return None
     if not (np.isfinite(X.data).all() and np.isfinite(labels).all()):
         return None
@@ -153,7 +153,7 @@ def _built(
     data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, n_features: int
 ) -> sp.csr_array:
     """Return a CSR array with int32 indices if they suffice, without explicit zeros."""
-    wide = max(len(data), n_features) > MAX_INDEX
+    wide = max(len(data), n_features) > MAX_FEATURE_INDEX
     kind = np.int64 if wide else np.int32
     X = sp.csr_array(
         (data, indices.astype(kind, copy=False), indptr.astype(kind, copy=False)),
@@ -284,9 +284,9 @@ def _pair(name: str, number: int, token: re.Match[bytes]) -> tuple[int, float]:
     if not colon or not _INDEX.fullmatch(left):
         where = _where(name, number, token)
         raise DataError(f"{where}: {_shown(token[0])} is not of the form index:value")
-    if len(left) > 18 or not 1 <= int(left) <= MAX_INDEX:
+    if len(left) > 18 or not 1 <= int(left) <= MAX_FEATURE_INDEX:
         where = _where(name, number, token)
-        raise DataError(f"{where}: the index {_shown(left)} is not in 1 … {MAX_INDEX}")
+        raise DataError(f"{where}: the index {_shown(left)} is not in 1 … {MAX_FEATURE_INDEX}")
     value = _number(right)
     if value is None:
         where = _where(name, number, token)

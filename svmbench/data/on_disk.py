@@ -17,7 +17,7 @@ from svmbench.data.prepare import Dataset
 from svmbench.data.userfile import ending_of
 
 #: A column with more different values than this can't be the column of labels.
-MOST_CLASSES = 1000
+MOST_LABEL_VALUES = 1000
 
 #: Estimated bytes of text for each byte of a compressed file.
 TEXT_BYTES_PER_COMPRESSED_BYTE = 5
@@ -103,8 +103,8 @@ def _scanned(
         own = [found.setdefault(word, len(found)) for word in words.tolist()]
         codes.append(np.array(own, dtype=np.int32)[places])
         width = max(width, X.shape[1])
-        if len(found) > MOST_CLASSES:
-            raise DataError(f"{place.name}: more than {MOST_CLASSES:,} different labels")
+        if len(found) > MOST_LABEL_VALUES:
+            raise DataError(f"{place.name}: more than {MOST_LABEL_VALUES:,} different labels")
     if len(found) < 2:
         raise DataError(f"{place.name} has one class only: {next(iter(found))}")
     with place.open("rb") as stream:

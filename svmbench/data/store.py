@@ -35,7 +35,7 @@ CACHE_FORMAT = 1
 #: Data sets with more bytes than this are hashed once in a process.
 MOST_BYTES_HASHED_AT_OPENING = 8 << 20
 
-_MOST_META = 1 << 24
+_MAX_META_BYTES = 1 << 24
 _REQUIRED_FACTS: dict[str, type | tuple[type, ...]] = {
     "sha256": str,
     "n_samples": int,
@@ -158,7 +158,7 @@ def read_facts(folder: Path) -> dict[str, Any] | None:
 
 def _meta(folder: Path) -> dict[str, Any] | None:
     try:
-        meta = json.loads(paths.read_regular(folder / "meta.json", _MOST_META))
+        meta = json.loads(paths.read_regular(folder / "meta.json", _MAX_META_BYTES))
         facts, shapes, sizes = meta["facts"], meta["shapes"], meta["sizes"]
         said = all(isinstance(facts[name], kind) for name, kind in _REQUIRED_FACTS.items())
         shaped = all(

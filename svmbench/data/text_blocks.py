@@ -83,7 +83,7 @@ class _Rows:
         `line` is the number of the first line; `begun` is True if there were rows before.
         """
         text = np.frombuffer(self.piece, dtype=np.uint8)
-        most = n_features or libsvm.MAX_INDEX
+        most = n_features or libsvm.MAX_FEATURE_INDEX
         end = lines = 0
         while True:
             self.n_rows, end, more, full = parse_rows(

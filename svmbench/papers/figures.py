@@ -82,8 +82,8 @@ _OUTCOMES = re.compile(
     r"(?P<foot><!-- /outcomes -->)",
     re.DOTALL,
 )
-#: Digits of a figure that is not written yet.
-_DIGITS = 3
+#: Number of digits of a figure without a format.
+_DEFAULT_DIGITS = 3
 
 _AGGREGATES: dict[str, Callable[[Sequence[float]], float]] = {
     "median": statistics.median,
@@ -277,7 +277,7 @@ def _one(value: float, like: str) -> str:
     elif float(value).is_integer():
         places, comma = 0, ","
     else:
-        places, comma = max(0, _DIGITS - 1 - math.floor(math.log10(abs(value)))), ","
+        places, comma = max(0, _DEFAULT_DIGITS - 1 - math.floor(math.log10(abs(value)))), ","
     text = f"{value:{comma}.{places}f}"
     return text.removeprefix("-") if float(text.replace(",", "")) == 0 else text.replace("-", "−")
 

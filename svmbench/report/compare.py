@@ -50,18 +50,18 @@ COUNTER_TOLERANCE = 1.0
 #: A score may lose this many times its tolerance with other arithmetic.
 SCORE_SLACK = 2.0
 #: A larger relative fall of an objective means that the problem has changed.
-OBJECTIVE_FALL = 0.1
+MAX_OBJECTIVE_FALL = 0.1
 #: An objective may lie below a dual value by this relative difference, due to rounding.
 DUAL_ROUNDING = 1e-6
 #: A counter may grow by this factor with equal arithmetic if other parameters were chosen.
-OTHER_WORK = 5.0
-#: A counter of one cell may differ by `OTHER_WORK` and this number with other arithmetic: few
-#: checks or passes may become none, or several.
-FEW_COUNTS = 10
+OTHER_WORK_FACTOR = 5.0
+#: With other arithmetic, a counter of one cell may differ by `OTHER_WORK_FACTOR` and this number: a
+#: few checks or passes may become none, or several.
+COUNTER_SLACK = 10
 #: A score of one cell may differ by this many standard errors with other arithmetic.
-STANDARD_ERRORS = 3.0
+MAX_STANDARD_ERRORS = 3.0
 #: A solver that is slower by this factor, relative to the same reference, is a regression.
-SLOWDOWN = 1.5
+MAX_SLOWDOWN = 1.5
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ class Comparison:
         }
 
 
-def compare_folders(base: Side, new: Side, *, slowdown: float = SLOWDOWN) -> Comparison:
+def compare_folders(base: Side, new: Side, *, slowdown: float = MAX_SLOWDOWN) -> Comparison:
     """Compare every run of `new` with every run of `base`, and the medians of their times.
 
     Parameters
@@ -191,7 +191,7 @@ def compare_cell(
     is_exact : bool
         Whether both were computed by equal arithmetic. With other arithmetic, only a value beyond
         the gate's tolerances has moved, and a single cell has wider ones than the mean of folds:
-        `STANDARD_ERRORS` of a score, `OTHER_WORK` and `FEW_COUNTS` of a counter.
+        `MAX_STANDARD_ERRORS` of a score, `OTHER_WORK_FACTOR` and `COUNTER_SLACK` of a counter.
 
     Returns
     -------
@@ -203,7 +203,7 @@ def compare_cell(
     where = _at(where_of(group_of(base)), base["fold"])
     if new["status"] != "ok":
         return [Change("worse", "result", where, "status", "ok", new["status"])], 1
-    judge = _Judge(SLOWDOWN, scores)
+    judge = _Judge(MAX_SLOWDOWN, scores)
     judge.exact = is_exact
     judge._group(where, [(None, base, new)])
     found = [one for one in judge.changes.values() if is_exact or _is_beyond_chance(one, base)]
@@ -216,7 +216,7 @@ def _is_beyond_chance(change: Change, base: KeptCell) -> bool:
         return False
     if change.kind == "counter":
         low, high = sorted((change.base or 0, change.new or 0))
-        return bool(high > OTHER_WORK * low + FEW_COUNTS)
+        return bool(high > OTHER_WORK_FACTOR * low + COUNTER_SLACK)
     metric = change.what.partition(":")[0]
     n_rows = base["metrics"].get("n_train" if metric.startswith(TRAIN_PREFIX) else "n_test")
     is_share = metric.endswith("_pct") and change.new is not None
@@ -224,7 +224,7 @@ def _is_beyond_chance(change: Change, base: KeptCell) -> bool:
         share = min(max(change.base / 100.0, 0.0), 1.0)
         # The second term allows one row of error beside a score of 0 or 100 %.
         standard_error = 100.0 * math.sqrt((share * (1.0 - share) + 1.0 / n_rows) / n_rows)
-        return bool(abs(change.new - change.base) > STANDARD_ERRORS * standard_error)
+        return bool(abs(change.new - change.base) > MAX_STANDARD_ERRORS * standard_error)
     return True
 
 
@@ -414,11 +414,11 @@ class _Judge:
             return
         self.notes[
             f"objective and work at other parameters: a counter is worse there only past"
-            f" {OTHER_WORK:g} times"
+            f" {OTHER_WORK_FACTOR:g} times"
         ] = None
         for name, count in base["counters"].items():
             counted = new["counters"].get(name)
-            if counted is None or counted > OTHER_WORK * max(count, 1):
+            if counted is None or counted > OTHER_WORK_FACTOR * max(count, 1):
                 self._add("worse", "counter", where, name, count, counted)
 
     def _objectives(self, where: str, base: KeptCell, new: KeptCell) -> None:
@@ -442,7 +442,7 @@ class _Judge:
             dual = max((value for value in duals if value is not None), default=None)
             if dual is not None and dual - after > DUAL_ROUNDING * abs(dual):
                 self._add("worse", "objective", where, f"{name}, below a dual value", dual, after)
-            elif before - after > OBJECTIVE_FALL * abs(before):
+            elif before - after > MAX_OBJECTIVE_FALL * abs(before):
                 what = f"{name}, too low for the same problem"
                 self._add("worse", "objective", where, what, before, after)
             elif after - before > allowed:

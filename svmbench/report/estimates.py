@@ -263,8 +263,8 @@ def _area_variance(area: float, n_positive: int, n_negative: int) -> float:
     ) / (n_positive * n_negative)
 
 
-#: A product of a kept share and a count is a whole number where it is as near to one as this.
-_WHOLE = 1e-6
+#: Largest difference from an integer of a product of a kept share and a count.
+_INTEGER_TOLERANCE = 1e-6
 
 
 def _positives(*ones: Estimate) -> list[tuple[int, int]]:
@@ -283,8 +283,10 @@ def _positives(*ones: Estimate) -> list[tuple[int, int]]:
             continue
         hits = recall / 100.0 * found
         said = hits / (precision / 100.0)
-        whole = (abs(hits - hits.round()) < _WHOLE) & (abs(said - said.round()) < _WHOLE)
-        found, known = found[whole & (said - hits <= n_test - found + _WHOLE)], True
+        whole = (abs(hits - hits.round()) < _INTEGER_TOLERANCE) & (
+            abs(said - said.round()) < _INTEGER_TOLERANCE
+        )
+        found, known = found[whole & (said - hits <= n_test - found + _INTEGER_TOLERANCE)], True
     return [(int(k), n_test - int(k)) for k in found] if known else []
 
 

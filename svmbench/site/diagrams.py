@@ -16,11 +16,11 @@ _WIDTH, _SIDE, _LINE = 760, 220, 20
 #: Height of a line of a chart with many rows, in pixels.
 _THIN_LINE = 17
 #: Largest number of characters of a text beside the axes.
-_LONGEST = 30
+_MAX_LABEL_CHARS = 30
 #: Dash patterns of the curves of a profile.
 _DASHES = ("", "7 3", "7 3 2 3", "2 3", "10 3", "5 2 1 2 1 2", "1 4", "12 2 2 2")
 #: Largest ratio on the axis of a profile.
-_FARTHEST = 1e4
+_MAX_PROFILE_RATIO = 1e4
 
 ProfileStep = tuple[float, float]
 
@@ -94,7 +94,7 @@ def profile(steps: Mapping[str, Sequence[ProfileStep]]) -> str:
         Result of `svmbench.report.comparisons.performance_profile`.
     """
     farthest = max((ratio for one in steps.values() for ratio, _ in one), default=1.0)
-    decades = max(math.log10(min(farthest, _FARTHEST)) * 1.05, 0.1)
+    decades = max(math.log10(min(farthest, _MAX_PROFILE_RATIO)) * 1.05, 0.1)
     left, right, top, bottom = 56, _WIDTH - _SIDE, 12, 262
 
     def place(ratio: float, share: float) -> tuple[float, float]:
@@ -192,7 +192,7 @@ def _stroke(
     return f'<polyline points="{path}" {pen}/>'
 
 
-def _text(x: float, y: float, text: str, anchor: str, *, longest: int = _LONGEST) -> str:
+def _text(x: float, y: float, text: str, anchor: str, *, longest: int = _MAX_LABEL_CHARS) -> str:
     shown = escape.html(escape.line(text, longest))
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{shown}</text>'
 

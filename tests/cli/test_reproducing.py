@@ -17,7 +17,7 @@ from runs import cells_of, svmbench, write_config
 from svmbench.base.errors import SvmbenchError
 from svmbench.experiment.plan.keys import code_hash
 from svmbench.experiment.run import batch
-from svmbench.experiment.run.batch import PER_CONFIG_S, Batch, Hooks, Job
+from svmbench.experiment.run.batch import CONFIG_OVERHEAD_S, Batch, Hooks, Job
 from svmbench.experiment.run.session import Request
 from svmbench.report import kept
 from svmbench.report.records import read_run
@@ -125,7 +125,7 @@ def test_an_interrupt_ends_it(world: Callable[..., World]) -> None:
 
 def test_the_time_left_follows_what_the_first_took(world: Callable[..., World]) -> None:
     one = world({"a": 20, "b": 20, "d": 20})
-    run = one.batch(float("inf"), expected=10.0 - PER_CONFIG_S)
+    run = one.batch(float("inf"), expected=10.0 - CONFIG_OVERHEAD_S)
     assert run.seconds_left() == pytest.approx(30.0)
     run.run()
     # Thought to take 10 s each, they take 20.

@@ -14,7 +14,7 @@ from svmbench.base.errors import MissingPackageError
 from svmbench.baselines.templates import is_program
 from svmbench.experiment.protocols.declare import Protocol
 from svmbench.experiment.protocols.folds import derive_seed, subset_rows
-from svmbench.experiment.protocols.task import NORMAL
+from svmbench.experiment.protocols.task import NORMAL_LABEL
 from svmbench.experiment.settings.blocks import DatasetSpec, SolverSpec, TrainingBlock
 
 Y = np.ndarray
@@ -81,10 +81,10 @@ def why_not_borne(
         return f"data set {dataset!r} has one class only; a classifier needs two"
     if block.task == "binary" and len(labels) > 2:
         return f"data set {dataset!r} has {len(labels)} classes; the task is binary"
-    if block.task == "one-class" and (len(labels) > 2 or NORMAL not in labels):
+    if block.task == "one-class" and (len(labels) > 2 or NORMAL_LABEL not in labels):
         return (
             f"data set {dataset!r} has the classes {', '.join(map(str, labels))};"
-            f" the task one-class needs two, of which {NORMAL} is the normal one"
+            f" the task one-class needs two, of which {NORMAL_LABEL} is the normal one"
         )
     if (task := task_of(block, y)) not in declared.tasks:
         return (

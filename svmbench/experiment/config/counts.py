@@ -16,12 +16,12 @@ from svmbench.experiment.config.profiles import apply_profile
 from svmbench.experiment.protocols import protocols
 from svmbench.experiment.settings.blocks import Block, DatasetSpec, SolverSpec, TrainingBlock
 
-#: Cells of a config; the largest that ships has 780.
-MOST_CELLS = 50_000
+#: Largest number of cells of a config; the largest shipped config has 780.
+MAX_CONFIG_CELLS = 50_000
 
-#: Grid points of all cells together, which the plan holds; the largest that ships has 102,856
+#: Largest number of grid points in all cells of a config; the largest shipped config has 102,856
 #: (``srbo_table5``, nu in steps of 0.001).
-MOST_POINTS = 2_000_000
+MAX_CONFIG_POINTS = 2_000_000
 
 
 def check_counts(draft: Draft, findings: Findings) -> bool:
@@ -56,8 +56,12 @@ def _check(config: Config, cut: str, draft: Draft, findings: Findings) -> None:
         n_cells, n_points = _of_block(config, block)
         cells, points = cells + n_cells, points + n_points
         for number, most, what in (
-            (cells, MOST_CELLS, "cells (data sets, solvers, folds and swept values multiplied)"),
-            (points, MOST_POINTS, "grid points in all cells"),
+            (
+                cells,
+                MAX_CONFIG_CELLS,
+                "cells (data sets, solvers, folds and swept values multiplied)",
+            ),
+            (points, MAX_CONFIG_POINTS, "grid points in all cells"),
         ):
             if number > most:
                 place = draft.place(("blocks", names.index(block.name)))

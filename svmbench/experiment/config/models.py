@@ -48,7 +48,7 @@ _KNOWN = set(protocols())
 # It becomes a part of a folder's name.
 ProfileName = Annotated[str, Field(pattern=FILE_NAME, max_length=LONGEST_SPEC_NAME)]
 
-#: Profiles of a config.
+#: Largest number of profiles of a config.
 MOST_PROFILES = 50
 
 

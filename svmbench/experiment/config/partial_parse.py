@@ -24,8 +24,8 @@ from svmbench.experiment.settings.blocks import Block, DatasetSpec, SolverSpec
 from svmbench.experiment.settings.values import OF_A_KEY, ExponentRange, PowerGrid
 from svmbench.schema.specs import PlotSpec, TableSpec
 
-#: Each round takes out at least one value; no config has so many levels.
-MOST_ROUNDS = 40
+#: Largest number of rounds; each removes at least one wrong value.
+MAX_PARSE_ROUNDS = 40
 #: The name of a block that stands where a config has none that can be read.
 STAND_IN = "\0"
 #: What stands for what a config must have and has not.
@@ -95,7 +95,7 @@ def read_draft(data: Mapping[str, Any], findings: Findings) -> Draft:
     draft = Draft()
     left: Any = copy.deepcopy(dict(data))
     cut: set[ConfigPlace] = set()
-    for _ in range(MOST_ROUNDS):
+    for _ in range(MAX_PARSE_ROUNDS):
         draft.origins.clear()
         compact = _compacted(left, (), (), draft.origins)
         try:

@@ -26,12 +26,13 @@ ConfigPlace = tuple[str | int, ...]
 _COLLECTIONS = ("tag:yaml.org,2002:seq", "tag:yaml.org,2002:map")
 
 
-#: The most characters of a document, levels of nesting, and values with its aliases expanded.
-MOST_CHARACTERS = 1 << 17
-DEEPEST = 50
+#: Largest number of characters of a document.
+MAX_YAML_CHARS = 1 << 17
+#: Largest number of nested levels.
+MAX_YAML_DEPTH = 50
+#: Largest number of values, with aliases expanded.
 MAX_YAML_VALUES = 5_000
-
-#: Characters of a text: a title, a sentence, a program's command.
+#: Largest number of characters of a text: a title, a sentence, a program's command.
 MAX_YAML_TEXT_CHARS = 4_096
 
 _SCALARS = tuple(f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float", "bool", "null"))
@@ -58,9 +59,9 @@ class _Loader(yaml.SafeLoader):
         before = self._values
         mark = self.peek_event().start_mark
         is_alias = self.check_event(yaml.AliasEvent)
-        if self._depth > DEEPEST:
+        if self._depth > MAX_YAML_DEPTH:
             raise yaml.composer.ComposerError(
-                problem=f"it is nested more than {DEEPEST} levels deep", problem_mark=mark
+                problem=f"it is nested more than {MAX_YAML_DEPTH} levels deep", problem_mark=mark
             )
         if self._values <= MAX_YAML_VALUES:
             try:
@@ -123,9 +124,9 @@ class YamlSource:
         self._marks: dict[ConfigPlace, tuple[int, int]] = {}
         self._overrides: dict[ConfigPlace, str] = {}
         self.problems: dict[ConfigPlace, str] = {}
-        if len(text) > MOST_CHARACTERS:
+        if len(text) > MAX_YAML_CHARS:
             raise ConfigError(
-                f"{name}: has more than the {MOST_CHARACTERS:,} characters that it may have"
+                f"{name}: has more than the {MAX_YAML_CHARS:,} characters that it may have"
             )
         try:
             loader = _Loader(text)
@@ -158,10 +159,10 @@ class YamlSource:
         """
         try:
             with path.open("rb") as stream:  # no more of it: it may be a device without end
-                content = stream.read(4 * MOST_CHARACTERS + 1)
+                content = stream.read(4 * MAX_YAML_CHARS + 1)
             text = content.decode("utf-8")
         except UnicodeDecodeError as error:
-            if error.reason == "unexpected end of data" and len(content) > 4 * MOST_CHARACTERS:
+            if error.reason == "unexpected end of data" and len(content) > 4 * MAX_YAML_CHARS:
                 text = "\n" * len(content)  # cut off there: it is too long
             else:
                 line = content.count(b"\n", 0, error.start) + 1

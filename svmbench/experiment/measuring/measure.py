@@ -34,15 +34,16 @@ __all__ = [
     "warm",
 ]
 
-#: Short fits are repeated until their sum reaches this many seconds …
+#: Short fits are repeated until they take this many seconds in all.
 MIN_TOTAL_S = 0.1
-#: … or until there are so many.
+#: Largest number of repeats of a fit.
 MAX_REPEATS = 50
-#: There are at least so many, unless they would take longer than `MAX_REPEATS_TOTAL_S` in all.
+#: Smallest number of repeats of a fit, if they take at most `MAX_REPEATS_TOTAL_S` in all.
 MIN_REPEATS = 3
+#: Time in seconds beyond which a fit is not repeated for `MIN_REPEATS`.
 MAX_REPEATS_TOTAL_S = 10.0
 
-#: The kernel's files about processes; there is none beside Linux.
+#: Linux's folder of files about processes; other systems have none.
 PROC = Path("/proc")
 #: Writing to it forgets a process's peak of memory so far.
 CLEAR_REFS = PROC / "self" / "clear_refs"

@@ -13,10 +13,10 @@ import contextlib
 from svmbench.experiment.measuring import measure
 from svmbench.experiment.measuring.measure import status_bytes
 
-#: Descendants of a process that are looked for at most: one that forks without end is ended.
+#: Largest number of descendants of a process; a process with more is ended.
 _MOST_DESCENDANTS = 1000
-#: Shared memory of fewer bytes counts as it is: to tell what it is costs a look at every mapping.
-_SHARED_WORTH_A_LOOK = 32 << 20
+#: Shared memory of at least this many bytes is examined mapping by mapping, which takes time.
+_MIN_SHARED_BYTES = 32 << 20
 
 
 def cpu_facts() -> dict[str, str]:
@@ -50,7 +50,7 @@ def own_bytes(pid: int | None = None) -> int:
     which = "self" if pid is None else str(pid)
     sizes = status_bytes(which)
     shared = sizes.get("RssShmem", 0)
-    if shared > _SHARED_WORTH_A_LOOK:
+    if shared > _MIN_SHARED_BYTES:
         shared = _shared_without_arrays(which)
     return sizes.get("RssAnon", 0) + shared
 

@@ -20,8 +20,8 @@ from svmbench.base.renames import present_name
 from svmbench.experiment.plan.keys import closure, file_hash, names_own_module, versions
 from svmbench.experiment.plan.planner import prepare_plan
 
-#: How many files a sentence names.
-_NAMED = 3
+#: Largest number of files named in a sentence.
+_MOST_NAMED_FILES = 3
 
 #: What identifies a cell in two plans of one config.
 _IDENTITY = ("block", "protocol", "dataset", "solver", "kernel", "fold", "dimensions")
@@ -87,9 +87,11 @@ def _change(entry: Sequence[str], recorded: Mapping[str, Any]) -> str | None:
     said = []
     if other:
         names = [module.removeprefix("svmbench.") for module in other]
-        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        more = (
+            f" and {len(names) - _MOST_NAMED_FILES} more" if len(names) > _MOST_NAMED_FILES else ""
+        )
         verb = "has" if len(names) == 1 else "have"
-        said.append(f"{', '.join(names[:_NAMED])}{more} {verb} changed since")
+        said.append(f"{', '.join(names[:_MOST_NAMED_FILES])}{more} {verb} changed since")
     moved = [
         f"{name} {packages.get(name) or 'none'} is {version or 'not installed'} now"
         for name, version in sorted(installed.items())

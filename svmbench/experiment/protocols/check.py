@@ -21,17 +21,18 @@ from svmbench.experiment.protocols.task import Outcome, Task, inputs_of
 from svmbench.experiment.settings.blocks import TrainingBlock
 from svmbench.experiment.settings.values import SampleCount
 
-#: Counterexamples that a record quotes; all are counted.
-QUOTED = 5
+#: Largest number of counterexamples in a record; all are counted.
+MAX_QUOTED_COUNTEREXAMPLES = 5
 
-#: A multiplier further than this from the bound that it was put on, of 1, contradicts screening.
-OFF_BOUND = 1e-5
+#: Screening is contradicted if a multiplier differs from its predicted bound by more than this
+#: share of the upper bound.
+BOUND_TOLERANCE = 1e-5
 
-#: Largest relative difference of two objectives that count as the same.
-SAME_OBJECTIVE = 1e-7
+#: Largest relative difference of two equal objectives.
+EQUAL_OBJECTIVES_RTOL = 1e-7
 
-#: Duality gap, relative, of the solutions that are taken for the truth.
-ACCURATE = 1e-10
+#: Relative duality gap of the reference solutions.
+REFERENCE_GAP_RTOL = 1e-10
 
 
 class Check(TrainingBlock):
@@ -111,10 +112,12 @@ def safe_screening(
         raise ValueError(msg)
     data = model.prepare(X, y)
     norms = np.sqrt(np.maximum(data.native.Q.diagonal(), 0.0))
-    for problem, truth, step in model.beside_unscreened(data, values, ACCURATE):
+    for problem, truth, step in model.beside_unscreened(data, values, REFERENCE_GAP_RTOL):
         best, value = problem.value(truth.point), problem.value(step.point)
         a = truth.point.a
-        n_wrong = int(np.sum(step.zero & (a > OFF_BOUND)) + np.sum(step.one & (a < 1 - OFF_BOUND)))
+        n_wrong = int(
+            np.sum(step.zero & (a > BOUND_TOLERANCE)) + np.sum(step.one & (a < 1 - BOUND_TOLERANCE))
+        )
         apart = max(0.0, abs(value - best) - problem.floor())
         difference = apart / max(abs(best), np.finfo(np.float64).tiny)
         gaps = [max(0.0, problem.gap(p)) + problem.floor() for p in (truth.point, step.point)]
@@ -122,7 +125,7 @@ def safe_screening(
         clear = (np.abs(truth.point.v) > band) & (np.abs(step.point.v) > band)
         turned = int(np.sum(clear & (truth.point.v * step.point.v < 0.0)))
         reasons = [f"{n_wrong} wrongly screened"] if n_wrong else []
-        if difference > SAME_OBJECTIVE:
+        if difference > EQUAL_OBJECTIVES_RTOL:
             reasons.append(f"objectives {value:.12g} and {best:.12g}")
         reasons += [f"{turned} predictions turned"] if turned else []
         undecided = int(np.sum(~clear))
@@ -186,7 +189,7 @@ def check_property(task: Task) -> Outcome:
         "spread": {},
         "counters": {},
         "params": {},
-        "stop_reason": "; ".join(quoted[:QUOTED]) or "no counterexample",
+        "stop_reason": "; ".join(quoted[:MAX_QUOTED_COUNTEREXAMPLES]) or "no counterexample",
     }
 
 
@@ -208,4 +211,7 @@ def _check_rows(
         "multipliers": sum(case.multipliers for case in cases),
         "undecided": sum(case.undecided for case in cases),
         "n_train": len(rows),
-    }, [f"{name}, {over}={value:g}: {case.wrong}" for value, case in wrong[:QUOTED]]
+    }, [
+        f"{name}, {over}={value:g}: {case.wrong}"
+        for value, case in wrong[:MAX_QUOTED_COUNTEREXAMPLES]
+    ]

@@ -25,7 +25,7 @@ from svmbench.experiment.settings.cells import (
 from svmbench.schema.record import Outcome
 
 __all__ = [
-    "NORMAL",
+    "NORMAL_LABEL",
     "SCALINGS",
     "CellInputs",
     "Outcome",
@@ -35,8 +35,8 @@ __all__ = [
     "testing_part",
 ]
 
-#: The label of the normal class where the task is to tell it from everything else.
-NORMAL = 1
+#: Label of the normal class in novelty detection.
+NORMAL_LABEL = 1
 
 #: A share of the rows, neither none nor all of them.
 Share = Annotated[float, Field(gt=0, lt=1)]
@@ -129,7 +129,7 @@ class Task:
 
     def training_rows(self, rows: np.ndarray, y: np.ndarray) -> np.ndarray:
         """Return those of some rows that a solver may be fitted on."""
-        return rows[y[rows] == NORMAL] if self.is_one_class else rows
+        return rows[y[rows] == NORMAL_LABEL] if self.is_one_class else rows
 
     def labels(self, y: np.ndarray) -> np.ndarray | None:
         """Return the labels that a solver may see of its training rows."""
@@ -196,7 +196,7 @@ def make_inputs(spec: NodeSpec) -> CellInputs:
         fitted_on = scaled.rows(spec, y)
         if spec.get("task") == "one-class" and spec["scaling"] != "all-rows":
             fitted_on = np.arange(len(y)) if fitted_on is None else fitted_on
-            fitted_on = fitted_on[y[fitted_on] == NORMAL]
+            fitted_on = fitted_on[y[fitted_on] == NORMAL_LABEL]
         scaler = folds.make_scaler(spec["scaler"], not isinstance(X, np.ndarray))
         scaler.fit(X if fitted_on is None else X[fitted_on])
         X = scaler.transform(X)

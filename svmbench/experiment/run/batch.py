@@ -19,8 +19,8 @@ from svmbench.experiment.run.session import Request, RunPlan, Watch, execute_run
 from svmbench.experiment.settings.cells import Cell
 from svmbench.schema.record import FAILED
 
-#: What starting a config costs, in seconds, beside its cells.
-PER_CONFIG_S = 3.0
+#: Seconds that a config takes beside its cells.
+CONFIG_OVERHEAD_S = 3.0
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ class Batch:
 
     def seconds_left(self) -> float:
         """Return the expected seconds of the rest, scaled by the time of finished configs."""
-        expected = [outcome.job.expected_s + PER_CONFIG_S for outcome in self.outcomes]
+        expected = [outcome.job.expected_s + CONFIG_OVERHEAD_S for outcome in self.outcomes]
         done = [number for number in self._spent if not self.outcomes[number].is_open]
         rate = 1.0
         if done:

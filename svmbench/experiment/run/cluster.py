@@ -33,8 +33,8 @@ from svmbench.experiment.run.worker import AGAIN
 from svmbench.experiment.settings.cells import Cell, SharedArrays
 from svmbench.schema.record import Reply
 
-#: How often it is asked which workers there are, in seconds.
-LOOK_S = 1.0
+#: Seconds between two queries of the scheduler for its workers.
+WORKERS_POLL_S = 1.0
 #: What tells that a metric is a time, or made of times.
 _TIMES = ("ratio", "_s")
 
@@ -260,7 +260,7 @@ class ClusterRun(RunLoop):
 
     def _look_around(self) -> None:
         """See which workers there are, once a moment; greet those that are new."""
-        if monotonic() - self.looked > LOOK_S:
+        if monotonic() - self.looked > WORKERS_POLL_S:
             self.looked = monotonic()
             here = self._addresses()
             for address in here - {*self.places}:

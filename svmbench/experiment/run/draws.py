@@ -13,12 +13,12 @@ import random
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
-from svmbench.experiment.run.batch import PER_CONFIG_S
+from svmbench.experiment.run.batch import CONFIG_OVERHEAD_S
 
-#: Seconds that a cell takes beside what its record says: a process is forked, data are mapped.
+#: Seconds of a cell that its record doesn't contain: forking a process, mapping data.
 RECHECK_OVERHEAD_S = 0.2
-#: A cell that takes more than this share of the budget is not drawn.
-LARGEST_SHARE = 0.2
+#: Cells that take more than this share of the budget are not drawn.
+MAX_BUDGET_SHARE = 0.2
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class Draw:
 
     def __init__(self, candidates: Sequence[Candidate], budget_s: float, seed: int) -> None:
         self.chosen: list[Candidate] = []
-        self._cells = [one for one in candidates if one.seconds <= LARGEST_SHARE * budget_s]
+        self._cells = [one for one in candidates if one.seconds <= MAX_BUDGET_SHARE * budget_s]
         self._left_s = budget_s
         self._chance = random.Random(seed)
         self._keys: set[tuple[str, str]] = set()
@@ -140,7 +140,9 @@ class Draw:
         return (gain / self._cost(one)) ** power
 
     def _cost(self, one: Candidate) -> float:
-        return one.seconds + RECHECK_OVERHEAD_S + (0.0 if one.run in self._runs else PER_CONFIG_S)
+        return (
+            one.seconds + RECHECK_OVERHEAD_S + (0.0 if one.run in self._runs else CONFIG_OVERHEAD_S)
+        )
 
     def _choose(self, one: Candidate) -> None:
         self._left_s -= self._cost(one)

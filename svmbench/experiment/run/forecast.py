@@ -19,11 +19,11 @@ from svmbench.experiment.run.records import RUNS, records_of
 from svmbench.experiment.settings.cells import Cell
 from svmbench.schema.record import CellRecord, Identity
 
-#: A process of its own, a record on disk and what is left of the preparation, in seconds.
+#: Seconds of a cell outside its protocol: a new process, mapping data, writing the record.
 CELL_OVERHEAD_S = 0.15
-#: Seconds for each value of the inputs that a linear solver reads, over all its passes: a guess to
-#: a factor of ten, for cells of which nothing has been measured yet.
-PER_VALUE_S = 1e-6
+#: Seconds of all passes of a linear solver for each value of the inputs. A guess within a factor of
+#: ten, for cells without any measurement.
+SECONDS_PER_VALUE = 1e-6
 
 
 def forecast(
@@ -90,7 +90,8 @@ def expected_seconds_of(cells: list[Cell], folder: Path, *, jobs: int = 1) -> fl
 
 def _seconds(cells: list[Cell], measured: dict[str, float]) -> float:
     return sum(
-        CELL_OVERHEAD_S + measured.get(_like(cell.shown), cell.cost * PER_VALUE_S) for cell in cells
+        CELL_OVERHEAD_S + measured.get(_like(cell.shown), cell.cost * SECONDS_PER_VALUE)
+        for cell in cells
     )
 
 

@@ -24,10 +24,10 @@ from svmbench.experiment.measuring import environment
 from svmbench.experiment.run import processes, worker
 from svmbench.experiment.run.points import Stream
 
-#: How often it looks for points, and for the end of its worker, in seconds.
+#: Seconds between two looks for points, and for the end of the worker.
 HOST_POLL_S = 0.25
-#: So long it waits for the next cell before it ends: nobody needs it any more.
-IDLE_S = 900.0
+#: Seconds without a new cell after which the process ends.
+HOST_IDLE_TIMEOUT_S = 900.0
 
 
 def main() -> None:
@@ -36,7 +36,7 @@ def main() -> None:
     talk = os.dup(1)
     os.dup2(2, 1)
     said = _Lines(0)
-    setup = said.wait(IDLE_S)
+    setup = said.wait(HOST_IDLE_TIMEOUT_S)
     if setup is None:
         return
     with (
@@ -48,7 +48,7 @@ def main() -> None:
         except SvmbenchError as error:
             facts = {"unfit": str(error)}
         _send_line(talk, facts)
-        while (request := said.wait(IDLE_S)) is not None:
+        while (request := said.wait(HOST_IDLE_TIMEOUT_S)) is not None:
             try:
                 answer = _run(request, Path(scratch), said, talk)
             except SvmbenchError as error:

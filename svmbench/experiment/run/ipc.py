@@ -18,13 +18,13 @@ import numpy as np
 
 from svmbench.schema.record import Reply
 
-#: The most bytes that one record may have.
+#: Largest number of bytes of one message of a worker.
 MAX_MESSAGE_BYTES = 16 << 20
 
 _HEAD = struct.Struct("<8sII")
 _SIGN = b"svmbench"
-#: Whole numbers beyond this are no counts of anything, and many readers of JSON can't hold them.
-_LARGEST = 2**63
+#: Largest absolute value of an integer; many readers of JSON can't hold larger ones.
+_MAX_INTEGER = 2**63
 
 
 class BadAnswerError(Exception):
@@ -43,7 +43,7 @@ def plain(value: Any, place: str = "") -> Any:
         value = value.item()
     if value is None or isinstance(value, bool | str):
         return value
-    if isinstance(value, int) and abs(value) < _LARGEST:
+    if isinstance(value, int) and abs(value) < _MAX_INTEGER:
         return value
     if isinstance(value, float):
         return value if math.isfinite(value) else None
@@ -58,7 +58,7 @@ def plain(value: Any, place: str = "") -> Any:
 
 
 def _shown(value: Any) -> str:
-    if isinstance(value, int) and abs(value) >= _LARGEST:
+    if isinstance(value, int) and abs(value) >= _MAX_INTEGER:
         return "a number of more than 63 bits"
     return f"an object of type {type(value).__name__}"
 

@@ -33,10 +33,10 @@ from svmbench.experiment.run.records import RunFolder
 from svmbench.experiment.settings.cells import Cell, Limits, SharedArrays
 from svmbench.schema.record import CellRecord, Reply
 
-#: How often the parent looks for streamed points, in seconds.
+#: Seconds between two looks of the parent for streamed points.
 STREAM_POLL_S = 0.25
-#: How often a cell is run whose shared arrays are removed under it.
-MOST_TRIES = 3
+#: Largest number of tries of a cell whose shared arrays are removed while it runs.
+MAX_TRIES_PER_CELL = 3
 
 
 class Listener(Protocol):
@@ -222,7 +222,7 @@ class RunLoop:
             self.folder.check()
             self._collect_points(cell.key)
             self._forget_points(cell.key)
-            if self.tries[cell.key] < MOST_TRIES:
+            if self.tries[cell.key] < MAX_TRIES_PER_CELL:
                 self._make_points()
                 self.waiting.appendleft(cell)
                 return

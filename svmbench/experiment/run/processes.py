@@ -30,18 +30,20 @@ from svmbench.experiment.measuring import environment, proc
 from svmbench.experiment.run import ipc
 from svmbench.schema.record import Reply
 
-#: Open files that multiprocessing needs to start a process, those that it closes again among them:
-#: a socket, two pipes and a copy of one end.
+#: Number of open files that multiprocessing needs while it starts a process: a socket, two pipes
+#: and a copy of one end.
 _DESCRIPTORS_TO_START = 6
-#: Names the process whose end the server of workers watches for while it loads.
+#: Environment variable with the process whose end stops the server of workers while it loads.
 PARENT_VARIABLE = "SVMBENCH_PARENT"
-#: So long a worker may take to describe its machine, in seconds.
-_DESCRIBED_WITHIN_S = 300.0
-#: What multiprocessing reports where the server died that would have told the exit code.
-_NOT_TOLD = 255
-#: Two looks at the workers that lie further apart, in seconds, had this process stopped between.
-_LONGEST_LOOK_S = 2.0
-#: A socket's path may have 108 bytes; multiprocessing adds two names of its own to the folder.
+#: Seconds within which a worker must describe its machine.
+_DESCRIBE_TIMEOUT_S = 300.0
+#: Exit code that multiprocessing reports if its server died before it passed the real one on.
+_UNKNOWN_EXIT_CODE = 255
+#: If two polls of the workers are further apart than this many seconds, this process was stopped
+#: in between.
+_MAX_POLL_GAP_S = 2.0
+#: Longest path of a folder for sockets in bytes. A socket's path may have 108 bytes, and
+#: multiprocessing adds two names to the folder.
 _LONGEST_TEMPORARY_BYTES = 60
 
 
@@ -112,7 +114,7 @@ class Work:
     def _end(self) -> Exception:
         self.process.join(timeout=10)
         code = self.process.exitcode
-        if code == _NOT_TOLD and _server_goes():
+        if code == _UNKNOWN_EXIT_CODE and _server_goes():
             return ServerDiedError("the process that workers are started from died")
         return DiedError(code if code is not None else -signal.SIGKILL)
 
@@ -235,7 +237,7 @@ class Absence:
     def ended(self) -> float:
         """Return the seconds stopped since the last call; 0 if there was no stop."""
         before, self._last = self._last, time.monotonic()
-        return self._last - before if self._last - before > _LONGEST_LOOK_S else 0.0
+        return self._last - before if self._last - before > _MAX_POLL_GAP_S else 0.0
 
 
 def wait_for(works: Iterable[Work], timeout_s: float, absence: Absence) -> list[Work]:
@@ -275,10 +277,10 @@ def describe_worker(threads: int) -> dict[str, Any]:
     svmbench.base.errors.SvmbenchError
         If the worker dies, as it does on a CPU that lacks the instructions of the core type.
     """
-    work = start(_describe, (threads,), _DESCRIBED_WITHIN_S)
+    work = start(_describe, (threads,), _DESCRIBE_TIMEOUT_S)
     absence = Absence()
     try:
-        while not wait_for([work], _DESCRIBED_WITHIN_S, absence):
+        while not wait_for([work], _DESCRIBE_TIMEOUT_S, absence):
             pass
         return dict(cast(dict[str, Any], work.result())["facts"])
     except (TimedOutError, DiedError, ipc.BadAnswerError) as error:

@@ -20,9 +20,9 @@ from typing import Any
 
 from svmbench.base.paths import PACKAGE
 
-#: How often a thread that waits looks whether it is still wanted, in seconds.
+#: Seconds between two checks of a waiting thread that its task still exists.
 REMOTE_POLL_S = 0.25
-#: Of this worker's package, whatever lies in the folder that the worker was started in.
+#: Starts the host from this worker's package, whatever lies in the worker's current folder.
 _MAIN = (
     f"import sys; sys.path.insert(0, {str(PACKAGE.parent)!r});"
     " from svmbench.experiment.run.host import main; main()"

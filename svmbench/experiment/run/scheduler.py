@@ -16,11 +16,11 @@ from typing import Any
 from svmbench.base.errors import ConfigError, MissingPackageError, SvmbenchError
 from svmbench.base.escape import line
 
-#: What an address begins with that asks for workers on this machine.
+#: Prefix of an address that starts workers on this machine.
 LOCAL = "local:"
-#: So long a scheduler may take to answer, in seconds.
+#: Seconds within which a scheduler must answer.
 SCHEDULER_TIMEOUT_S = 20.0
-#: True in the tasks of a client that takes every pickle for None.
+#: True in the tasks of a client that reads every pickle as None.
 _takes_no_pickles: ContextVar[bool] = ContextVar("takes_no_pickles", default=False)
 
 

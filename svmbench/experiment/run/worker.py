@@ -35,21 +35,22 @@ from svmbench.experiment.run import ipc, processes
 from svmbench.experiment.settings.cells import CellSpec, Limits, NodeSpec
 from svmbench.schema.record import PointRecord, Reply
 
-#: Exit code of a worker that ends itself; its parent goes by what it was told before.
+#: Exit code of a worker that ends itself at its memory limit; it has sent the reason before.
 EXIT_MEMORY = 77
 
+#: Seconds between two readings of a worker's memory.
 _POLL_S = 0.05
-#: What the system says of a disk, or of a user's share of it, that is full.
+#: Errors of a full disk, or of a user's exhausted quota.
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
-#: In each so many looks at its own memory, one at that of the processes that a solver forked.
-_FAMILY_EACH = 10
+#: Number of readings of a worker's own memory for each reading of its child processes' memory.
+_LOOKS_PER_FAMILY_LOOK = 10
 
-#: The status of a cell that is to be run again, since what the run gave it went away.
+#: Status of a cell that is run again because its shared arrays were removed.
 AGAIN = "again"
-#: The status of a cell that a full disk kept from its result, as a run shows what it has not run.
+#: Status of a cell without a result because the disk is full.
 NOT_RUN = "not run"
-#: A disk that doesn't take so many bytes is full.
-_LEAST_ROOM_BYTES = 1 << 20
+#: A disk with less free space than this many bytes is full.
+_MIN_FREE_DISK_BYTES = 1 << 20
 
 
 def run_node(spec: NodeSpec, folder: str, limits: Limits) -> Reply:
@@ -200,7 +201,7 @@ def _full_disk(error: BaseException | None, points: str) -> Path | None:
 def _has_room(folder: Path) -> bool:
     try:
         with tempfile.TemporaryFile(dir=folder, buffering=0) as stream:
-            left = _LEAST_ROOM_BYTES
+            left = _MIN_FREE_DISK_BYTES
             while left > 0:
                 left -= stream.write(bytes(left))
     except OSError as error:
@@ -305,7 +306,7 @@ def _watch_memory(ceiling: float, memory_gb: float) -> None:
     while True:
         looks += 1
         held = proc.own_bytes()
-        if looks % _FAMILY_EACH == 0:
+        if looks % _LOOKS_PER_FAMILY_LOOK == 0:
             held += sum(map(proc.own_bytes, proc.descendants(os.getpid())))
         if held > ceiling:
             # Said, not told by an exit code, which a solver may choose as well.

@@ -30,22 +30,23 @@ def _plain(value: Any) -> Any:
 
 Scalar = Annotated[bool | int | float | str | None, BeforeValidator(_plain)]
 
-#: Values of a range of exponents. A count is computed before any list is made.
-LONGEST_RANGE = 1_000
+#: Largest number of values in a range of exponents, checked before the list is made.
+MAX_EXPONENTS = 1_000
 
-#: Folds of a cross-validation; a thousand rows can be left out one by one.
+#: Largest number of folds; a thousand rows can be left out one by one.
 MOST_FOLDS = 1_000
 
-#: Rounds of a race, repeats of a measurement, copies of a file, samples of a check.
+#: Largest number of rounds of a race, repeats of a measurement, copies of a file, samples of a
+#: check.
 MOST_REPEATS = 100_000
 
-#: Threads of a cell.
+#: Largest number of threads of a cell.
 MOST_THREADS = 1_024
 
-#: Seconds, or GiB, that a limit may be: three years.
+#: Largest time limit in seconds (three years) and memory limit in GiB.
 MAX_RESOURCE_LIMIT = 1e8
 
-#: Parameters that have a range of their own in every solver that has them.
+#: Parameters that must be positive in every solver.
 POSITIVE_PARAMETERS = ("C", "gamma", "lam", "tol")
 
 
@@ -67,8 +68,8 @@ class ExponentRange(Model):
         if self.stop < self.start:
             msg = f"an empty range: stop {self.stop} is below start {self.start}"
             raise ValueError(msg)
-        if self.n_values > LONGEST_RANGE:
-            msg = f"a range of {self.n_values:,} values, more than the {LONGEST_RANGE:,} of one"
+        if self.n_values > MAX_EXPONENTS:
+            msg = f"a range of {self.n_values:,} values, more than the {MAX_EXPONENTS:,} of one"
             raise ValueError(msg)
         return self
 

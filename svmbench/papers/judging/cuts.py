@@ -31,10 +31,10 @@ _COUNTS = {
     "repeats": "repeats",
     "samples": "samples",
 }
-#: Seconds after which a cell ends where its config says nothing.
+#: Default time limit of a cell in seconds.
 _TIMEOUT_S = 3600.0
-#: Data sets that a reason names.
-_NAMED = 3
+#: Largest number of data sets named in a reason.
+_MOST_NAMED_DATASETS = 3
 
 _Settings = Mapping[str, Any]
 
@@ -76,9 +76,9 @@ def _why_cut(part: Part, of_cell: dict[str, Source]) -> str:
             rows = cut_to(source.run, [cell for cell in own if cell.dataset == dataset])
             if rows:
                 cut[dataset] = rows
-    said = [f"{name} {rows}" for name, rows in list(cut.items())[:_NAMED]]
-    if len(cut) > _NAMED:
-        said.append(f"{len(cut) - _NAMED} more")
+    said = [f"{name} {rows}" for name, rows in list(cut.items())[:_MOST_NAMED_DATASETS]]
+    if len(cut) > _MOST_NAMED_DATASETS:
+        said.append(f"{len(cut) - _MOST_NAMED_DATASETS} more")
     said += fewer
     return f"cut: {'; '.join(said)} (profile {', '.join(profiles)})" if said else ""
 

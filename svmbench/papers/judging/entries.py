@@ -15,7 +15,7 @@ from svmbench.base.errors import ConfigError, suggestion
 from svmbench.base.escape import line
 from svmbench.base.toml_source import read_toml
 
-#: No threshold of a claim is larger.
+#: Largest threshold of a claim.
 MAX_CLAIM_LIMIT = 1e9
 
 #: What "linear" means in every claim: an exponent whose interval lies within these. A rule that
@@ -26,7 +26,7 @@ _REQUIRED = ("where", "quote", "statement", "rule", "uncertainty", "fixed")
 _TEXTS = (*_REQUIRED, "page", "printed", "command")
 _LISTS = ("configs", "metrics", "stand_ins")
 _KNOWN = ("paper", *_TEXTS, *_LISTS, "limits", "after_records")
-#: Hexadecimal digits of a rule's hash.
+#: Number of hexadecimal digits of a rule's hash.
 _HASH_DIGITS = 16
 
 #: A limit that a rule names.

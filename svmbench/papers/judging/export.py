@@ -19,8 +19,8 @@ from svmbench.papers.judging.verdict import (
 from svmbench.schema.rechecks import WORDS
 
 _HOLDS = {True: "yes", False: "no", None: "open"}
-#: What a Markdown cell shows of a reason.
-_LONGEST = 400
+#: Largest number of characters of a reason in a Markdown table.
+_MAX_REASON_CHARS = 400
 
 
 def summary(verdicts: Sequence[Verdict]) -> str:
@@ -44,7 +44,7 @@ def as_json(verdicts: Sequence[Verdict]) -> str:
 #: The names of the columns of :func:`as_rows`.
 VERDICT_COLUMNS = ("claim", "verdict", "what was found", "freshness")
 #: Characters of a line that the table fits, and those between two columns.
-WIDTH, GAP = 80, 2
+_TABLE_WIDTH, _COLUMN_GAP = 80, 2
 
 
 def as_rows(verdicts: Sequence[Verdict]) -> list[tuple[str, str, str, str]]:
@@ -55,7 +55,9 @@ def as_rows(verdicts: Sequence[Verdict]) -> list[tuple[str, str, str, str]]:
     names = [(one.claim.id, one.state, one.freshness) for one in verdicts]
     columns = zip((VERDICT_COLUMNS[0], VERDICT_COLUMNS[1], VERDICT_COLUMNS[3]), *names, strict=True)
     room = (
-        WIDTH - sum(max(map(len, column)) for column in columns) - GAP * (len(VERDICT_COLUMNS) - 1)
+        _TABLE_WIDTH
+        - sum(max(map(len, column)) for column in columns)
+        - _COLUMN_GAP * (len(VERDICT_COLUMNS) - 1)
     )
     rows = []
     for one in verdicts:
@@ -124,7 +126,7 @@ def as_markdown(verdicts: Sequence[Verdict]) -> str:
         state = f"**{verdict.state}**" + (f", {verdict.freshness}" if verdict.freshness else "")
         state += f" ({verdict.on_machines})" if verdict.machines else ""
         statement = f"{claim.id}: {escape.markdown(claim.statement)}"
-        reason = escape.markdown(escape.line(verdict.reason, _LONGEST))
+        reason = escape.markdown(escape.line(verdict.reason, _MAX_REASON_CHARS))
         reason += (
             f" To decide it: {escape.markdown(verdict.to_decide)}." if verdict.to_decide else ""
         )

@@ -20,8 +20,8 @@ REPRODUCED, PARTLY, NOT_REPRODUCED, OPEN = (
     "open",
 )
 STATES = (REPRODUCED, PARTLY, NOT_REPRODUCED, OPEN)
-#: Words of a table's entry on what was found.
-FOUND_WORDS = 12
+#: Largest number of words of the finding in a table.
+MAX_FOUND_WORDS = 12
 #: Of what a cut part has fewer than the paper's protocol.
 CUT_KINDS = ("rows", "folds", "repeats", "values")
 #: What of a run that was not reached is no data set that can't be had.
@@ -201,7 +201,7 @@ class Verdict:
             if cut:
                 return "the profile quick alone"
             if not left:
-                return " ".join(self.reason.split()[:FOUND_WORDS])
+                return " ".join(self.reason.split()[:MAX_FOUND_WORDS])
             return "1 part undecided" if len(left) == 1 else f"{len(left)} parts undecided"
         if failed:
             said = "fails" if decided == 1 else f"{len(failed)} of {decided} fail"
@@ -210,7 +210,7 @@ class Verdict:
         said += f", {len(left)} open" if left else ""
         for place, part in enumerate(failed or held):
             longer = f"{said}{', ' if place else ': '}{part.what}"
-            if len(longer) > most or len(longer.split()) > FOUND_WORDS:
+            if len(longer) > most or len(longer.split()) > MAX_FOUND_WORDS:
                 break
             said = longer
         return said
@@ -305,8 +305,8 @@ def _three(parts: Iterable[Part]) -> tuple[list[Part], list[Part], list[Part]]:
     )
 
 
-#: How many parts a reason names before it only counts them.
-_NAMED = 3
+#: Largest number of parts named in a reason; more are counted.
+_MOST_NAMED_PARTS = 3
 
 
 def _named(held: Sequence[Part], failed: Sequence[Part]) -> str:
@@ -317,8 +317,10 @@ def _named(held: Sequence[Part], failed: Sequence[Part]) -> str:
 
 
 def _texts(parts: Sequence[Part]) -> str:
-    shown = "; ".join(f"{part.what}: {part.measured}" for part in parts[:_NAMED])
-    return shown + (f"; and {len(parts) - _NAMED} more" if len(parts) > _NAMED else "")
+    shown = "; ".join(f"{part.what}: {part.measured}" for part in parts[:_MOST_NAMED_PARTS])
+    return shown + (
+        f"; and {len(parts) - _MOST_NAMED_PARTS} more" if len(parts) > _MOST_NAMED_PARTS else ""
+    )
 
 
 def _beside(left: Sequence[Part], lost: Sequence[Part], missing: Sequence[str]) -> str:
@@ -336,6 +338,6 @@ def _beside(left: Sequence[Part], lost: Sequence[Part], missing: Sequence[str]) 
     return "".join(f"; {one}" for one in [*said, *missing])
 
 
-def _list(names: Iterable[str], most: int = _NAMED) -> str:
+def _list(names: Iterable[str], most: int = _MOST_NAMED_PARTS) -> str:
     known = list(dict.fromkeys(names))
     return ", ".join(known[:most]) + (f" and {len(known) - most} more" if len(known) > most else "")

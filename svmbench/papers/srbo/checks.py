@@ -32,8 +32,8 @@ PATHS = {
     "srbo_table6": ONE_CLASS,
     "srbo_table7": ONE_CLASS,
 }
-#: Whether something grows with the size is asked of sizes that differ by this factor at least.
-SIZES_APART = 4.0
+#: Smallest ratio of two sizes between which growth is judged.
+MIN_SIZE_RATIO = 4.0
 TWO_SOLVERS = ("srbo_table8", "srbo_table9_11")
 #: The rows of Table XII: four tables of paths, and two groups of sets by kernel and QP solver.
 N_GROUPS = 12
@@ -107,12 +107,12 @@ def _grows(claim: Claim, what: str, points: list[tuple[float, Estimate]]) -> lis
         return []
     sizes = [size for size, _ in points]
     found = rank_correlation(sizes, [one.value for _, one in points])
-    differ = max(sizes) >= SIZES_APART * min(sizes)
+    differ = max(sizes) >= MIN_SIZE_RATIO * min(sizes)
     holds = correlated(found.rho, len(points), claim.limits["correlation"]) if differ else OPEN
     said = f"Spearman {found.rho:+.2f} over {len(points)} races (p {found.p:.2g}), "
     said += f"{format_ratio(points[0][1].value)} at {points[0][0]:,.0f} rows, "
     said += f"{format_ratio(points[-1][1].value)} at {points[-1][0]:,.0f}"
-    said += "" if differ else f"; sizes differ by less than {SIZES_APART:g} times"
+    said += "" if differ else f"; sizes differ by less than {MIN_SIZE_RATIO:g} times"
     cells = cells_of(*(one for _, one in points))
     return [Part(f"{what}, grows", holds, said.replace("-", "−"), claim.printed, cells)]
 

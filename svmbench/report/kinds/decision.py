@@ -37,7 +37,7 @@ _MARKED = "marked"
 MOST_VECTOR_POINTS = 300
 
 #: Relative area of marks in a panel with many points.
-_CROWDED = 0.25
+_CROWDED_MARK_AREA = 0.25
 
 #: Styles of marks, in their order.
 _LOOKS: tuple[dict[str, Any], ...] = (
@@ -212,7 +212,7 @@ def draw_decision(
             look = {**_LOOKS[marks.index(series.name) % len(_LOOKS)], "facecolors": "none"}
         else:
             look = {"marker": MARKERS[style], "s": 18, "color": COLOURS[(style + 1) % len(COLOURS)]}
-        look["s"] *= _CROWDED if crowd else 1.0
+        look["s"] *= _CROWDED_MARK_AREA if crowd else 1.0
         axes.scatter(xs, ys, label=series.name, linewidths=0.8, rasterized=crowd, **look)
     axes.grid(visible=False)
     axes.set_xlim(float(grid.x[0]), float(grid.x[-1]))

@@ -15,7 +15,7 @@ from svmbench.experiment.config.loader import apply_profile, load_config, shippe
 from svmbench.experiment.plan.planner import make_plan
 from svmbench.experiment.protocols import protocols
 from svmbench.experiment.settings.blocks import SolverSpec, TrainingBlock
-from svmbench.experiment.settings.values import LONGEST_RANGE, MOST_FOLDS
+from svmbench.experiment.settings.values import MAX_EXPONENTS, MOST_FOLDS
 
 HEAD = "title: t\ndatasets: [breast-cancer]\n"
 SWEPT = "{base: 1.01, exponents: {start: 0, stop: 199}}"
@@ -144,9 +144,9 @@ def test_what_ships_is_far_below_the_bounds() -> None:
         cuts = [apply_profile(config, name) for name in config.profiles]
         for cut in cuts:
             cells, points = map(sum, zip(*(_of_block(cut, b) for b in cut.blocks), strict=True))
-            assert 10 * cells < counts.MOST_CELLS
-            assert 10 * points < counts.MOST_POINTS
-    assert LONGEST_RANGE >= 1000
+            assert 10 * cells < counts.MAX_CONFIG_CELLS
+            assert 10 * points < counts.MAX_CONFIG_POINTS
+    assert MAX_EXPONENTS >= 1000
     assert MOST_FOLDS >= 1000
 
 

@@ -10,8 +10,14 @@ from typing import Any
 import pytest
 
 from svmbench.cli.rechecking import _kept_runs
-from svmbench.experiment.run.batch import PER_CONFIG_S
-from svmbench.experiment.run.draws import LARGEST_SHARE, RECHECK_OVERHEAD_S, Candidate, Draw, draw
+from svmbench.experiment.run.batch import CONFIG_OVERHEAD_S
+from svmbench.experiment.run.draws import (
+    MAX_BUDGET_SHARE,
+    RECHECK_OVERHEAD_S,
+    Candidate,
+    Draw,
+    draw,
+)
 from svmbench.report.records import result_lines
 
 ROOT = Path(__file__).parents[3]
@@ -37,7 +43,7 @@ def test_a_draw_fits_its_budget() -> None:
     for seed in range(20):
         drawn = draw(cells, 30, seed)
         cost = sum(one.seconds + RECHECK_OVERHEAD_S for one in drawn)
-        assert cost + PER_CONFIG_S * len({one.run for one in drawn}) <= 30
+        assert cost + CONFIG_OVERHEAD_S * len({one.run for one in drawn}) <= 30
         assert len(set(drawn)) == len(drawn)
 
 
@@ -47,7 +53,7 @@ def test_a_budget_for_everything_draws_everything() -> None:
 
 
 def test_cells_too_long_for_the_budget_are_left_out() -> None:
-    assert draw(candidates(61.0, 59.0), 60 / LARGEST_SHARE, 0) == candidates(61.0, 59.0)[1:]
+    assert draw(candidates(61.0, 59.0), 60 / MAX_BUDGET_SHARE, 0) == candidates(61.0, 59.0)[1:]
 
 
 def test_short_and_long_cells_both_come_up() -> None:
@@ -64,7 +70,11 @@ def test_data_sets_that_were_not_drawn_come_first() -> None:
         for name in ("a", "b", "c") for n in range(20)
     ]  # fmt: skip
     for seed in range(20):
-        assert {one.dataset for one in draw(cells, 3.7 + PER_CONFIG_S, seed)} == {"a", "b", "c"}
+        assert {one.dataset for one in draw(cells, 3.7 + CONFIG_OVERHEAD_S, seed)} == {
+            "a",
+            "b",
+            "c",
+        }
 
 
 def test_cells_that_agreed_before_come_last() -> None:
@@ -87,7 +97,7 @@ def test_five_minutes_find_a_change_of_any_solver_fold_or_kernel() -> None:
     """Simulate draws from the kept records; a change is found where a drawn cell depends on it."""
     facts = dict(kept())
     cells = list(facts)
-    within = [one for one in cells if one.seconds <= LARGEST_SHARE * MINUTES * 60]
+    within = [one for one in cells if one.seconds <= MAX_BUDGET_SHARE * MINUTES * 60]
     modules = {module for one in within for module in one.modules}
     found = dict.fromkeys([*modules, "folds", "kernel"], 0)
     for seed in range(N_DRAWS):
