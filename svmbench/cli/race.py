@@ -63,7 +63,7 @@ class Times(TypedDict):
     excess_objective: float | None
 
 
-class Ratio(TypedDict):
+class RivalRatio(TypedDict):
     """CPU time of a solver over that of the first one; None if it missed the target."""
 
     solver: str
@@ -78,7 +78,7 @@ class RaceResult(TypedDict):
     n_train: int
     rounds: int
     solvers: list[Times]
-    ratios: list[Ratio]
+    ratios: list[RivalRatio]
     note: str
 
 
@@ -264,7 +264,7 @@ def _result(dataset: str, racers: list[Racer], rounds: int, record: CellRecord) 
             }
         )
     first = racers[0].label
-    ratios: list[Ratio] = [
+    ratios: list[RivalRatio] = [
         {
             "solver": racer.label,
             "times": metrics[f"ratio:{first}:{racer.label}"],
