@@ -25,8 +25,8 @@ import numpy as np
 import scipy.sparse as sp
 
 import svmbench
-from svmbench.core.kernels.bits import MOST_BITS, is_binary
-from svmbench.core.kernels.columns import columns_of, warm_up
+from svmbench.core.kernels.bits import BITS_MAX_FEATURES, is_binary
+from svmbench.core.kernels.columns import columns_of, warm_up_columns
 from svmbench.core.kernels.kernels import KernelFunction, KernelSource
 from svmbench.core.kernels.rows import BitRows, DenseRows
 from svmbench.experiment.measuring import environment
@@ -44,7 +44,7 @@ def main() -> None:
     parser.add_argument("data", nargs="+", metavar="NAME:gamma=VALUE")
     parser.add_argument("--output", type=Path, help="folder whose columns.csv is written")
     given = parser.parse_args()
-    warm_up()
+    warm_up_columns()
     lines = []
     for one in given.data:
         name, _, gamma = one.partition(":gamma=")
@@ -66,7 +66,7 @@ def measure(name: str, gamma: float) -> dict[str, Any]:
     X = sp.csr_array(X) if sp.issparse(X) else np.array(X)
     function = KernelFunction("rbf", gamma)
     columns = columns_of(KernelSource.from_inputs(X, function), TOL)
-    binary = X.shape[1] <= MOST_BITS and is_binary(X)
+    binary = X.shape[1] <= BITS_MAX_FEATURES and is_binary(X)
     rows = BitRows(X, function) if binary else DenseRows(X, function)
     # As many bytes as a column is made of, in the order in which it reads them.
     n_bytes = rows.points.words.nbytes if binary else 4 * (X.nnz if sp.issparse(X) else X.size)

@@ -5,7 +5,7 @@ from numpy.testing import assert_array_equal
 from small_problems import needs_jit
 
 from svmbench.base.compiled import compiled, prefetch, wide_vectors
-from svmbench.core.kernels.exponential import gauss_double, gauss_single
+from svmbench.core.kernels.products import gauss_double, gauss_single
 
 
 @compiled

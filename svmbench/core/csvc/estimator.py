@@ -19,10 +19,9 @@ from svmbench.core.contract.declaration import KERNELS
 from svmbench.core.contract.registry import declare
 from svmbench.core.contract.weights import ClassWeight, Weighted
 from svmbench.core.csvc import pairs, solver
-from svmbench.core.csvc.check import exact_gradient
 from svmbench.core.csvc.path import along_c
 from svmbench.core.csvc.problem import QPProblem, csvc_problem, thresholds
-from svmbench.core.csvc.smo import CONVERGED, REASONS
+from svmbench.core.csvc.smo import CONVERGED, STOP_REASONS
 from svmbench.core.kernels.kernels import KernelSource
 from svmbench.core.kernels.thread_pool import require_n_jobs
 from svmbench.core.models.joint_pairs import JointData, JointSolution
@@ -135,8 +134,8 @@ class CSVC(Weighted, KernelClassifier):
     def warm_up_rest(cls) -> None:
         """Call what only larger problems need, and problems of a given matrix."""
         super().warm_up_rest()
-        solver.warm_up()
-        pairs.warm_up()
+        solver.warm_up_solver()
+        pairs.warm_up_pairs()
         y = np.array([1.0, -1.0])
         for dtype in (np.float32, np.float64):
             source = KernelSource.precomputed(np.eye(2, dtype=dtype))
@@ -192,18 +191,18 @@ class CSVC(Weighted, KernelClassifier):
         The search has checked in double precision which samples violate their margin.
         """
         f = super()._known_decisions(data)
-        if f is not None or data.decisions is None or self.stop_reason_ != REASONS[CONVERGED]:
+        if f is not None or data.decisions is None or self.stop_reason_ != STOP_REASONS[CONVERGED]:
             return f
         rows, f = self.support_, data.decisions.copy()
         beta = np.zeros(len(f))
         beta[rows] = self.expansion_.coefficients
-        f[rows] = self.expansion_.b - exact_gradient(self._source(data), 0.0 * f, beta, rows)
+        f[rows] = self.expansion_.b - solver.exact_gradient(self._source(data), 0.0 * f, beta, rows)
         return f
 
     def trains_pairs_together(self, sizes: np.ndarray) -> bool:
-        """Whether no pair of classes is too large to be solved on rows that all pairs share."""
+        """Return True if all pairs of classes can be solved on rows that they share."""
         asked = bool(self.fit_intercept) and self.stop == "kkt" and self.class_weight is None
-        return asked and pairs.suits(sizes)
+        return asked and pairs.suits_joint_training(sizes)
 
     def train_jointly(self, joint: JointData) -> JointSolution:
         """Solve the problems of all pairs of classes on the rows of one kernel matrix."""
@@ -232,12 +231,14 @@ class CSVC(Weighted, KernelClassifier):
             return super().solve_along(source, y, over, values)
         if self.fit_intercept:
             tol, max_iter = float(self.tol), most_iterations(self.max_iter)
-            return along_c(K, y, values, tol=tol, max_iter=max_iter, gap=self._gap)
-        found: list[KernelSolution] = []
-        for C in values:
-            start = found[-1].coefficients.copy() if found else None
-            problem = csvc_problem(y, float(C), offset=False)
-            found.append(self._solve(KernelSource.precomputed(K), problem, start))
+            found = along_c(K, y, values, tol=tol, max_iter=max_iter, gap=self._gap)
+        else:
+            found = []
+            for C in values:
+                start = found[-1].coefficients.copy() if found else None
+                problem = csvc_problem(y, float(C), offset=False)
+                found.append(self._solve(KernelSource.precomputed(K), problem, start))
+        for place, one in enumerate(found):
             # The matrix was computed for the first.
-            found[-1].counters["kernel_evaluations"] = K.size if len(found) == 1 else 0
+            one.counters["kernel_evaluations"] = K.size if place == 0 else 0
         return found

@@ -9,9 +9,7 @@ Returned
 Method
     Of a kernel row a pair needs the values at its own two classes; those at the sample's own class
     serve every pair that it is part of. Each pair takes the steps of ``smo`` on two runs of a row
-    until it needs values that are not there; then the values that all pairs want are made together.
-Reference
-    None: what is fast where was measured.
+    until a run is missing; then the runs that all pairs want are made together.
 """
 
 from __future__ import annotations
@@ -21,15 +19,15 @@ from typing import NamedTuple
 import numpy as np
 
 from svmbench.base.compiled import compiled
-from svmbench.core.csvc.check import correct_near, is_exhausted
 from svmbench.core.csvc.problem import QPProblem, threshold, up_low_extremes
 from svmbench.core.csvc.smo import (
     CONVERGED,
     MAX_ITER,
     NO_LIMIT,
-    REASONS,
+    NOT_YET,
     ROWS_MISSING,
     STALLED,
+    STOP_REASONS,
     Bounds,
     StoppingCriteria,
     pair_steps,
@@ -37,8 +35,16 @@ from svmbench.core.csvc.smo import (
     solve_pair,
     up_low_penalties,
     update_gradient_select_i,
+    why_stop,
 )
-from svmbench.core.csvc.solver import can_be_single, solve_qp
+from svmbench.core.csvc.solver import (
+    GO_ON,
+    OVER,
+    correct_near,
+    fits_float32,
+    judge_check,
+    solve_qp,
+)
 from svmbench.core.kernels.kernels import MIB, KernelFunction, KernelSource
 from svmbench.core.kernels.pair_sums import OwnPairs
 from svmbench.core.kernels.prediction import add_up
@@ -47,60 +53,45 @@ from svmbench.core.kernels.thread_pool import ThreadPool
 from svmbench.core.models.joint_pairs import JointSolution, Layout
 from svmbench.core.numeric.arrays import raw
 
-#: Up to so many samples a pair's matrix is copied to where it stays in the cache.
-SMALL = 128
+#: Samples of a pair up to which its matrix is copied to where it stays in the cache.
+COPY_MAX_SAMPLES = 128
 
 #: Rows that are mirrored side by side: their values, in float64, are a line of the cache.
-LINE = 8
+MIRROR_ROWS = 8
 
-#: Up to so many samples rows are made in float64, and nothing is left to check …
-FLOAT32_MIN_SAMPLES = 400
+#: Samples up to which rows are made in float64, so that nothing is left to check; and samples of a
+#: class, on average, below which they are: checking each pair would cost more than that.
+PAIRS_FLOAT32_MIN_SAMPLES, PAIRS_FLOAT32_MIN_CLASS = 400, 150
 
-#: … and with classes of fewer on average: to check each pair would cost more than that.
-TINY_CLASS = 150
-
-#: Up to so many a check makes all gradients exact, and with them the objective of `fit`.
+#: Samples up to which a check makes all gradients exact, and with them the objective of `fit`.
 CHECK_ALL_MAX_SAMPLES = 1000
 
-#: Up to so many all rows are made at once, as they are of tiny classes: choosing them would cost
-#: more than they do.
-FULL_MATRIX_MAX_SAMPLES = 3000
+#: Samples up to which all rows are made at once, as they are of small classes: choosing them would
+#: cost more than they do.
+ALL_ROWS_MAX_SAMPLES = 3000
 
 #: Rows of a strip, at least: its product of matrices is efficient.
-STRIP = 128
+STRIP_MIN_ROWS = 128
 
-#: A pair of more samples is solved alone: working sets and shrinking are faster there.
+#: Samples of a pair above which it is solved alone: working sets and shrinking are faster there.
 JOINT_MAX_PAIR = 4000
 
 
 class PairTable(NamedTuple):
-    """Where the classes of each pair stand.
+    """The positions of the classes of each pair."""
 
-    Attributes
-    ----------
-    starts : ndarray of int of shape (n_classes + 1,)
-        The first sample of each class.
-    first, second : ndarray of int of shape (n_pairs,)
-        The two classes of each pair.
-    offsets : ndarray of int of shape (n_pairs + 1,)
-        The first variable of each pair.
-    """
-
-    starts: np.ndarray
-    first: np.ndarray
-    second: np.ndarray
-    offsets: np.ndarray
+    starts: np.ndarray  # int (n_classes + 1,): the first sample of each class
+    first: np.ndarray  # int (n_pairs,): the first class of each pair
+    second: np.ndarray  # int (n_pairs,): the second one
+    offsets: np.ndarray  # int (n_pairs + 1,): the first variable of each pair
 
 
 class Progress(NamedTuple):
-    """The steps and the stop reason of each pair, and the runs that are wanted by any.
+    """The steps and the stop reason of each pair, and the runs that any pair wants."""
 
-    `wanted` has the shape (n_classes, n_samples).
-    """
-
-    steps: np.ndarray
-    reasons: np.ndarray
-    wanted: np.ndarray
+    steps: np.ndarray  # int (n_pairs,)
+    reasons: np.ndarray  # int (n_pairs,)
+    wanted: np.ndarray  # bool (n_classes, n_samples)
 
 
 @compiled
@@ -113,11 +104,11 @@ def ask_ahead(
     wanted: tuple[np.ndarray, np.ndarray],
     needed: int,
 ) -> None:
-    """Ask for the runs of the variable that a step waits for, and of what would be asked for soon.
+    """Ask for the runs of the variable that a step waits for, and of likely next ones.
 
-    That is, of each class, the largest gradient of what can go up and the smallest of what can go
-    down, of samples that lack a run. What other pairs have asked for has no part in it: the order
-    of pairs must not. `ranges`, `slots` and `wanted` are those of :func:`steps_of_pair`.
+    These are, of each class, the argmax of v over I_up and the argmin over I_low among samples that
+    lack a run. Runs that other pairs asked for don't count, so that the order of pairs changes
+    nothing. `ranges`, `slots` and `wanted` are those of :func:`steps_of_pair`.
     """
     a0, a1, b0, _ = ranges
     m = a1 - a0
@@ -149,40 +140,24 @@ def ask(
 
 @compiled
 def steps_of_pair(
+    # runs of kernel rows, one after another; no NaN where the longest of them would begin at 0
     values: np.ndarray,
+    # int (n_samples,), each: the begin of a sample's run at the first class, and at the second; -1
+    # where it is missing
     slots: tuple[np.ndarray, np.ndarray],
-    diag: np.ndarray,
-    ranges: tuple[int, int, int, int],
+    diag: np.ndarray,  # (n_samples,): K_ii, of the type of `values`
+    ranges: tuple[int, int, int, int],  # begin and end of the first class, and of the second
     bounds: Bounds,
-    ends: StoppingCriteria,
-    variables: tuple[np.ndarray, np.ndarray],
+    criteria: StoppingCriteria,
+    variables: tuple[np.ndarray, np.ndarray],  # beta and v, changed in place
+    # bool (n_samples,), each: set for the runs that are asked for, at either class
     wanted: tuple[np.ndarray, np.ndarray],
 ) -> tuple[int, int]:
-    """Take the steps of one pair until it has converged or needs a run that is not there.
+    """Take the steps of ``smo.pair_steps`` for one pair, until a run is missing.
 
-    Parameters
-    ----------
-    values : ndarray of shape (any,)
-        Runs of kernel rows, one after another; no NaN where the longest of them would begin at 0.
-    slots : tuple of ndarray of int of shape (n_samples,)
-        The begin of each sample's run at the first class, and at the second; -1 where it is not
-        there.
-    diag : ndarray of shape (n_samples,)
-        Kernel values of the samples with themselves, of the type of `values`.
-    ranges : tuple of int
-        Begin and end of the first class among the samples, and of the second.
-    variables : (ndarray, ndarray)
-        beta and its gradient, changed in place.
-    wanted : tuple of ndarray of bool of shape (n_samples,)
-        Set for the runs that are asked for, at the first class and at the second.
-
-    Returns
-    -------
-    steps, reason : int
-        As for ``smo.optimise``; the reason may be ``ROWS_MISSING``.
+    Return the number of steps and the stop reason, which may be ``ROWS_MISSING``.
     """
     low, high = bounds.low, bounds.high
-    tol, max_iter = ends.tol, ends.max_iter
     beta, v = variables
     a0, a1, b0, b1 = ranges
     m, w = a1 - a0, b1 - b0
@@ -190,6 +165,7 @@ def steps_of_pair(
     score = np.empty(len(beta), dtype=np.float32)
     ia, ib, ja, jb, t, steps = 0, 0, 0, 0, 0.0, 0
     while True:
+        # update_gradient by the last step, and i = argmax of v over I_up: on either class's run.
         i = update_gradient_select_i(v[:m], up[:m], values[ia : ia + m], values[ja : ja + m], t)
         k = update_gradient_select_i(v[m:], up[m:], values[ib : ib + w], values[jb : jb + w], t)
         if k >= 0 and (i < 0 or v[m + k] > v[i]):
@@ -200,18 +176,16 @@ def steps_of_pair(
         ia, ib = slots[0][at], slots[1][at]
         is_there, j = ia >= 0 and ib >= 0, -1
         if is_there:
+            # j by WSS 2, on either class's run of row i; the violation is the larger of both.
             top, own = v[i], diag[at]
             a, b = values[ia : ia + m], values[ib : ib + w]
             j, gap = select_j(v[:m], down[:m], a, diag[a0:a1], top, own, score[:m])
             k, wide = select_j(v[m:], down[m:], b, diag[b0:b1], top, own, score[m:])
             if k >= 0 and (j < 0 or score[m + k] > score[j]):
                 j = m + k
-            if max(gap, wide) <= tol:
-                return steps, CONVERGED
-            if steps >= max_iter:
-                return steps, MAX_ITER
-            if j < 0:
-                return steps, STALLED
+            reason = why_stop(max(gap, wide), steps, j, criteria)
+            if reason != NOT_YET:
+                return steps, reason
             at = a0 + j if j < m else b0 + j - m
             ja, jb = slots[0][at], slots[1][at]
             is_there = ja >= 0 and jb >= 0
@@ -232,7 +206,7 @@ def steps_of_small_pair(
     diag: np.ndarray,
     ranges: tuple[int, int, int, int],
     bounds: Bounds,
-    ends: StoppingCriteria,
+    criteria: StoppingCriteria,
     variables: tuple[np.ndarray, np.ndarray],
     scratch: tuple[np.ndarray, np.ndarray],
 ) -> tuple[int, int]:
@@ -252,7 +226,7 @@ def steps_of_small_pair(
         for j in range(w):
             row[m + j] = values[second + j]
         own[k] = diag[at]
-    return pair_steps(K, own, bounds, ends, *variables)
+    return pair_steps(K, own, bounds, criteria, *variables)
 
 
 @compiled
@@ -262,7 +236,7 @@ def steps_of_all(
     diag: np.ndarray,
     pairs: PairTable,
     bounds: Bounds,
-    ends: StoppingCriteria,
+    criteria: StoppingCriteria,
     variables: tuple[np.ndarray, np.ndarray],
     so_far: Progress,
     all_there: bool,
@@ -273,7 +247,10 @@ def steps_of_all(
     """
     starts, offsets = pairs.starts, pairs.offsets
     steps, reasons, wanted = so_far.steps, so_far.reasons, so_far.wanted
-    scratch = np.empty(SMALL**2, dtype=values.dtype), np.empty(SMALL, dtype=values.dtype)
+    scratch = (
+        np.empty(COPY_MAX_SAMPLES**2, dtype=values.dtype),
+        np.empty(COPY_MAX_SAMPLES, dtype=values.dtype),
+    )
     for p in range(len(pairs.first)):
         if reasons[p] == ROWS_MISSING:
             a, b = pairs.first[p], pairs.second[p]
@@ -282,8 +259,8 @@ def steps_of_all(
             own = Bounds(bounds.low[begin:end], bounds.high[begin:end])
             its = variables[0][begin:end], variables[1][begin:end]
             where, asked = (slots[a], slots[b]), (wanted[a], wanted[b])
-            left = StoppingCriteria(ends.tol, ends.max_iter - steps[p], NO_LIMIT)
-            if all_there and end - begin <= SMALL:
+            left = StoppingCriteria(criteria.tol, criteria.max_iter - steps[p], NO_LIMIT)
+            if all_there and end - begin <= COPY_MAX_SAMPLES:
                 taken, reason = steps_of_small_pair(
                     values, where, diag, ranges, own, left, its, scratch
                 )
@@ -315,8 +292,8 @@ def put_blocks(
                     out[j] = row[j]
             if c < last:
                 continue
-            for some in range(0, size, LINE):
-                rows = strip[begin - top + some : begin - top + min(some + LINE, size)]
+            for some in range(0, size, MIRROR_ROWS):
+                rows = strip[begin - top + some : begin - top + min(some + MIRROR_ROWS, size)]
                 for j in range(width):
                     to = mirrored + j * size + some
                     for i in range(len(rows)):
@@ -345,9 +322,9 @@ def is_near(
     variables: tuple[np.ndarray, np.ndarray],
     width: float,
 ) -> np.ndarray:
-    """Return which variables of a pair could be part of a violation; see ``check.near_violation``.
+    """Mark the variables of a pair that may be part of a violation; see ``solver.near_violation``.
 
-    The variables of the pair stand from `begin` to `end`; `width` is the error of the gradients.
+    The variables of the pair are those from `begin` to `end`; `width` is the error of v.
     """
     low, high = bounds.low[begin:end], bounds.high[begin:end]
     beta, v = variables[0][begin:end], variables[1][begin:end]
@@ -364,36 +341,20 @@ class ClassRows:
     """Kernel values of samples with all samples of a class, made when pairs ask for them.
 
     A pair reads two runs of a kernel row, those at its classes, and one at its own class serves
-    every pair that the sample is part of. All runs of few samples are made at once; of tiny
-    classes, which a pair is copied from, those of one class with another stand side by side.
-
-    Parameters
-    ----------
-    rows : Rows
-        Their maker.
-    starts : ndarray of int of shape (n_classes + 1,)
-        Where each class begins.
-    cache_mb : float
-        Memory that they may take, MiB.
-    pool : ThreadPool
-
-    Attributes
-    ----------
-    values : ndarray of shape (any,)
-        ClassRows, one after another.
-    slots : ndarray of int of shape (n_classes, n_samples)
-        Where the run of each sample at each class begins; -1 where it is not there.
-    are_whole : bool
-        Whether all were made at once.
+    every pair that the sample is part of. All runs of few samples are made at once; of small
+    classes, which a pair is copied from, those of one class with another are side by side.
     """
 
     def __init__(self, rows: Rows, starts: np.ndarray, cache_mb: float, pool: ThreadPool) -> None:
+        # `starts`: int (n_classes + 1,), the first sample of each class.
         n, k, self.pool, self.starts = rows.n_samples, len(starts) - 1, pool, starts
         most = int(cache_mb * MIB / np.dtype(rows.dtype).itemsize)
+        # `values` has the runs one after another; `slots`, of shape (n_classes, n_samples), the
+        # begin of each sample's run at each class, or -1. `are_whole`: no run is missing.
         self.rows, self.columns, self.are_whole = rows, rows.columns(None), True
-        if n <= max(FULL_MATRIX_MAX_SAMPLES, TINY_CLASS * k) and n * n <= most:
+        if n <= max(ALL_ROWS_MAX_SAMPLES, PAIRS_FLOAT32_MIN_CLASS * k) and n * n <= most:
             self.made = n * n
-            if rows.dtype == np.float64 and 2 * n <= SMALL * k:
+            if rows.dtype == np.float64 and 2 * n <= COPY_MAX_SAMPLES * k:
                 self.values = np.empty(n * n, dtype=rows.dtype)
                 self.slots = self._make_blocks()
             else:
@@ -414,7 +375,7 @@ class ClassRows:
         last = 0
         while last < len(sizes):
             first = last
-            last = min(int(np.searchsorted(starts, starts[first] + STRIP)), len(sizes))
+            last = min(int(np.searchsorted(starts, starts[first] + STRIP_MIN_ROWS)), len(sizes))
             top, end = int(starts[first]), int(starts[last])
             strip, samples = np.empty((end - top, n - top), dtype=rows.dtype), np.arange(top, end)
             rows.fill(samples, self.columns, top, n, strip, samples - top)
@@ -425,12 +386,7 @@ class ClassRows:
         return own * n + np.outer(starts[:-1], sizes[codes]) + np.outer(sizes, places)
 
     def make(self, wanted: np.ndarray) -> bool:
-        """Make runs that are not there; False if there is no room.
-
-        Parameters
-        ----------
-        wanted : ndarray of bool of shape (n_classes, n_samples)
-        """
+        """Make missing runs, marked in `wanted` (n_classes, n_samples); False without room."""
         parts, made = [], self.made
         for c in np.flatnonzero(np.any(wanted, axis=1)):
             samples, length = np.flatnonzero(wanted[c]), int(self.starts[c + 1] - self.starts[c])
@@ -456,29 +412,18 @@ class ClassRows:
 
 
 class PairSearch:
-    """Solving the problems of all pairs.
-
-    Parameters
-    ----------
-    source : KernelSource
-        Over inputs, class by class.
-    layout : Layout
-    bound : ndarray of shape (n_variables,)
-        C of each variable.
-    pool : ThreadPool
-    tol, max_iter, cache_mb
-        As for :func:`solve_pairs`.
+    """The search for the solutions of all pairs; parameters are those of :func:`solve_pairs`.
 
     Attributes
     ----------
     bounds, variables : (ndarray, ndarray), each of shape (n_variables,)
-        Lower and upper; beta and its gradient.
+        Lower and upper bounds; beta and its gradient v.
     steps, reasons : ndarray of int of shape (n_pairs,)
-        Taken so far; position in ``smo.REASONS``, ``ROWS_MISSING`` for a pair that goes on.
+        Steps taken; stop reason, ``ROWS_MISSING`` for a pair that goes on.
     is_alone : ndarray of bool of shape (n_pairs,)
-        Which pairs were handed to ``solver.solve_qp``, whose result is checked already.
+        True for pairs that ``solver.solve_qp`` solved, and checked.
     checks, evaluations : int
-        Of pairs in float64, and the kernel values that these took.
+        Checks of pairs in float64, and the kernel values that they took.
     """
 
     def __init__(
@@ -504,20 +449,20 @@ class PairSearch:
         self.checks = self.evaluations = 0
 
     def run(self) -> JointSolution:
-        """PairSearch until every pair has ended."""
+        """Solve every pair: take steps, check in float64, and go on with pairs that violate."""
         source = self.source
         before = source.kernel_evaluations
         maker: Rows = SourceRows(source, np.float64)
         is_large = source.n_samples > max(
-            FLOAT32_MIN_SAMPLES, TINY_CLASS * (len(self.layout.starts) - 1)
+            PAIRS_FLOAT32_MIN_SAMPLES, PAIRS_FLOAT32_MIN_CLASS * (len(self.layout.starts) - 1)
         )
-        if is_large and can_be_single(source, maker.diagonal):
+        if is_large and fits_float32(source, maker.diagonal):
             maker = float32_rows(source)
         runs = ClassRows(maker, self.layout.starts, self.cache_mb, self.pool)
         last = np.full(len(self.reasons), np.inf)
         while True:
             ended = self.reasons != ROWS_MISSING
-            self.go_on(runs)
+            self.take_steps(runs)
             if maker.dtype == np.float64:
                 break
             self.check(np.flatnonzero(~ended), last)
@@ -527,7 +472,7 @@ class PairSearch:
         return self.solution({"kernel_evaluations": made, "updates": int(self.steps.sum())})
 
     def solution(self, work: dict[str, int]) -> JointSolution:
-        """Return what was found, with this work and what is counted of the solution."""
+        """Return the solution of all pairs, with its counters."""
         layout, (beta, v) = self.layout, self.variables
         b = np.empty(len(self.reasons))
         thresholds_of_all(layout.offsets, self.bounds, self.variables, b)
@@ -537,26 +482,26 @@ class PairSearch:
             b,
             layout.signs - v + np.repeat(b, np.diff(layout.offsets)),
             np.maximum(1, self.steps),
-            [REASONS[reason] for reason in self.reasons],
+            [STOP_REASONS[reason] for reason in self.reasons],
             {**work, "checks": self.checks, **self.support()},
         )
 
-    def go_on(self, runs: ClassRows) -> None:
-        """Take steps until no pair needs a run; those that there is no room for end alone."""
-        layout, ends = self.layout, StoppingCriteria(self.tol, self.max_iter)
+    def take_steps(self, runs: ClassRows) -> None:
+        """Take steps until no pair misses a run; without room for it, a pair goes on alone."""
+        layout, criteria = self.layout, StoppingCriteria(self.tol, self.max_iter)
         wanted = np.zeros(runs.slots.shape, dtype=bool)
         values, diag = raw(runs.values), raw(runs.rows.diagonal)
 
-        def take_steps(start: int, stop: int) -> None:
+        def some_steps(start: int, stop: int) -> None:
             some = slice(start, stop)
             first, second = layout.first[some], layout.second[some]
             parts = PairTable(layout.starts, first, second, layout.offsets[start : stop + 1])
             so_far = Progress(self.steps[some], self.reasons[some], wanted)
-            problem = values, runs.slots, diag, parts, self.bounds, ends, self.variables
+            problem = values, runs.slots, diag, parts, self.bounds, criteria, self.variables
             steps_of_all(*problem, so_far, runs.are_whole)
 
         while True:
-            self.pool.share(len(layout.first), 1, take_steps)
+            self.pool.share(len(layout.first), 1, some_steps)
             if not np.any(wanted):
                 return
             if not runs.make(wanted):
@@ -572,13 +517,9 @@ class PairSearch:
         return QPProblem(signs, low, high, np.zeros(len(signs), dtype=np.int64), 1)
 
     def check(self, pairs: np.ndarray, last: np.ndarray) -> None:
-        """Check pairs in float64: a violation sends one on, and alone where float32 is at its end.
+        """Check pairs in float64: one that violates goes on, alone where float32 is exhausted.
 
-        Parameters
-        ----------
-        pairs : ndarray of int
-        last : ndarray of shape (n_pairs,)
-            The gap that each had when it was last checked; changed in place.
+        `last` (n_pairs,) has the violation at the last check of each pair; changed in place.
         """
         pairs = pairs[(self.reasons[pairs] != MAX_ITER) & ~self.is_alone[pairs]]
         all_of_few = len(self.layout.order) <= CHECK_ALL_MAX_SAMPLES
@@ -590,14 +531,14 @@ class PairSearch:
                 self.correct(int(p))
             own = self.layout.variables(int(p))
             m, M = up_low_extremes(*(each[own] for each in (*self.bounds, *self.variables)))
-            gap = m - M
-            if gap <= self.tol:
+            verdict = judge_check(m - M, last[p], self.tol, self.reasons[p])
+            if verdict == OVER:
                 self.reasons[p] = CONVERGED
-            elif is_exhausted(gap, last[p], self.reasons[p]):
-                self.solve_alone(int(p))
-            else:
+            elif verdict == GO_ON:
                 self.reasons[p] = ROWS_MISSING
-            last[p] = gap
+            else:
+                self.solve_alone(int(p))
+            last[p] = m - M
 
     def correct_all(self, pairs: np.ndarray) -> None:
         """Replace the gradients of pairs by their values in float64."""
@@ -650,7 +591,7 @@ class PairSearch:
         self.checks += found.checks or 0
 
     def support(self) -> dict[str, int]:
-        """Return how many support vectors the pairs have, and how many of them at their bound."""
+        """Count the support vectors of all pairs, and those at their bound."""
         size = np.abs(self.variables[0])
         is_bounded = (size > 0.0) & (size >= self.bounds.high - self.bounds.low)
         return {
@@ -659,8 +600,8 @@ class PairSearch:
         }
 
 
-def suits(sizes: np.ndarray) -> bool:
-    """Return whether classes of these sizes are solved so: no pair is too large."""
+def suits_joint_training(sizes: np.ndarray) -> bool:
+    """Return True if no pair of classes of these sizes is too large for shared rows."""
     return int(np.sort(sizes)[-2:].sum()) <= JOINT_MAX_PAIR
 
 
@@ -675,19 +616,11 @@ def solve_pairs(
     cache_mb: float = 1024.0,
     n_jobs: int = 1,
 ) -> JointSolution:
-    """Solve the C-SVC of every pair of classes.
+    """Solve the C-SVC of every pair of classes; samples of `source` stand class by class.
 
-    Parameters
-    ----------
-    source : KernelSource
-        Over inputs, class by class.
-    layout : Layout
-    C : float
-    weights : ndarray of shape (n_samples,), optional
-        What multiplies C for each sample, class by class.
-    tol, max_iter, cache_mb, n_jobs
-        As for :func:`~svmbench.core.csvc.solver.solve_qp`; `max_iter` is that of a pair.
-        The solution is the same, bit by bit, whatever the number of threads.
+    `weights` (n_samples,), class by class, multiply C. The rest is as for
+    :func:`~svmbench.core.csvc.solver.solve_qp`, with `max_iter` for each pair. The solution is the
+    same, bit by bit, whatever the number of threads.
     """
     weighted = 1.0 if weights is None else weights[layout.places]
     bound = np.full(len(layout.places), C) * weighted
@@ -698,7 +631,7 @@ def solve_pairs(
         return search.run()
 
 
-def warm_up() -> None:
+def warm_up_pairs() -> None:
     """Solve and check a problem of three classes in both precisions."""
     X = np.array([[0.0, 0.1], [1.0, 1.2], [1.0, 0.0], [0.2, 0.0], [0.0, 2.0], [2.0, 2.1]])
     layout = Layout.of(np.array([0, 0, 1, 1, 2, 2]), [0, 0, 1], [1, 2, 2])
@@ -707,7 +640,7 @@ def warm_up() -> None:
         search = PairSearch(
             source, layout, np.ones(12), ThreadPool(1), tol=1e-3, max_iter=9, cache_mb=1.0
         )
-        search.go_on(ClassRows(maker, layout.starts, 1.0, ThreadPool(1)))
+        search.take_steps(ClassRows(maker, layout.starts, 1.0, ThreadPool(1)))
         search.check(np.arange(3), np.full(3, np.inf))
         search.correct(0)
         search.solution({})

@@ -17,6 +17,7 @@ Deviations
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,7 +26,7 @@ from svmbench.core.csvc.problem import label_bounds, threshold
 from svmbench.core.csvc.smo import (
     CONVERGED,
     NO_LIMIT,
-    REASONS,
+    STOP_REASONS,
     Bounds,
     StoppingCriteria,
     shrinking_steps,
@@ -55,35 +56,30 @@ def stretch(y: np.ndarray, before: float, C: float, beta: np.ndarray, v: np.ndar
         v[k] += (1.0 - factor) * (y[k] - v[k])
 
 
+class CPath(NamedTuple):
+    """The solutions along C."""
+
+    betas: np.ndarray  # (n_values, n): signed multipliers
+    offsets: np.ndarray  # (n_values,): b
+    steps: np.ndarray  # int (n_values,)
+    reasons: np.ndarray  # int (n_values,): positions in ``smo.STOP_REASONS``
+
+
 @compiled
-def follow(
+def follow_c(
     K: np.ndarray,
     diag: np.ndarray,
     y: np.ndarray,
     values: np.ndarray,
-    ends: tuple[float, int, float],
-    found: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray],
+    criteria: StoppingCriteria,
+    found: CPath,
 ) -> None:
-    """Solve for every value of C, ascending, and write what was found to the last four.
+    """Solve for every value of C, ascending, and write the solutions to `found`.
 
-    Parameters
-    ----------
-    K, diag : ndarray of shape (n, n), (n,)
-        Kernel matrix and its diagonal, of one type.
-    y : ndarray of shape (n,)
-        Labels ±1.
-    values : ndarray of shape (n_values,)
-        C, ascending.
-    ends : (float, int, float)
-        Tolerance of the violation, largest number of steps for each C, and the share of C n at
-        which the duality gap ends a fit (``smo.NO_LIMIT`` for none).
-    found : (ndarray of shape (n_values, n), and three of shape (n_values,))
-        Signed multipliers; b, pair steps, and why they ended: positions in
-        ``smo.REASONS``.
+    The limit of `criteria`, if not negative, is a share of C n.
     """
     n = len(y)
-    tol, max_iter, share = ends
-    betas, offsets, steps, reasons = found
+    betas, offsets, steps, reasons = found.betas, found.offsets, found.steps, found.reasons
     beta, v = np.zeros(n), y.copy()
     settled = False
     for c in range(len(values)):
@@ -91,12 +87,14 @@ def follow(
         if settled:
             steps[c], reasons[c], offsets[c] = 0, CONVERGED, offsets[c - 1]
         else:
+            # Start from the last solution, stretched.
             if c > 0:
                 stretch(y, values[c - 1], C, beta, v)
             low, high = label_bounds(y, C)
-            own = StoppingCriteria(tol, max_iter, share * C * n)
+            own = StoppingCriteria(criteria.tol, criteria.max_iter, criteria.limit * C * n)
             steps[c], reasons[c] = shrinking_steps(K, diag, Bounds(low, high), own, beta, v)
             offsets[c] = threshold(low, high, beta, v)
+            # With no multiplier at its bound the solution is that of every larger C.
             settled = reasons[c] == CONVERGED
             for k in range(n):
                 settled = settled and abs(beta[k]) < C
@@ -112,38 +110,24 @@ def along_c(
     max_iter: int,
     gap: float | None = None,
 ) -> list[KernelSolution]:
-    """Solve on a kernel matrix for each C of `values`, ascending; each solution starts the next.
+    """Solve on a C-ordered kernel matrix for each C of `values`, ascending.
 
-    Once no multiplier is at its bound, the bound does not matter: the same multipliers are the
-    solution for every larger C, and cost nothing.
-
-    Parameters
-    ----------
-    K : ndarray of shape (n, n)
-        Float32 or float64, C-ordered.
-    y : ndarray of shape (n,)
-        Labels ±1.
-    values : sequence of float
-    tol, max_iter : float, int
-        Tolerance of the violation, largest number of pair steps for each C.
-    gap : float, optional
-        Share of C n at which the duality gap ends a fit.
+    `tol` and `max_iter` hold for each C; `gap` is the share of C n at which the duality gap ends a
+    fit.
     """
-    n_values = len(values)
-    betas, offsets = np.empty((n_values, len(y))), np.empty(n_values)
-    steps, reasons = np.empty(n_values, dtype=np.int64), np.empty(n_values, dtype=np.int64)
-    diag = raw(K.diagonal().copy())
+    m = len(values)
+    counts = np.empty((2, m), dtype=np.int64)
+    found = CPath(np.empty((m, len(y))), np.empty(m), counts[0], counts[1])
+    criteria = StoppingCriteria(tol, max_iter, NO_LIMIT if gap is None else gap)
     C = np.array(values, dtype=np.float64)
-    found = betas, offsets, steps, reasons
-    ends = tol, max_iter, NO_LIMIT if gap is None else gap
-    follow(raw(K), diag, raw(y), C, ends, found)
+    follow_c(raw(K), raw(K.diagonal().copy()), raw(y), C, criteria, found)
     return [
         KernelSolution(
-            coefficients=betas[c],
-            b=float(offsets[c]),
-            n_iter=int(steps[c]),
-            stop_reason=REASONS[reasons[c]],
-            counters={"kernel_evaluations": K.size if c == 0 else 0, "updates": int(steps[c])},
+            coefficients=beta,
+            b=float(b),
+            n_iter=int(steps),
+            stop_reason=STOP_REASONS[reason],
+            counters={"kernel_evaluations": 0, "updates": int(steps)},
         )
-        for c in range(n_values)
+        for beta, b, steps, reason in zip(*found, strict=True)
     ]

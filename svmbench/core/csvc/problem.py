@@ -31,8 +31,8 @@ import numpy as np
 from svmbench.base.compiled import JIT_DISABLED, compiled, compiled_sums, wide_vectors
 from svmbench.core.numeric.arrays import raw
 
-#: Rounding that a sum may have, as a share of it.
-SLACK = 1e-12
+#: Rounding that a kept sum may have, as a share of it.
+SUM_ROUNDING = 1e-12
 
 
 def _python_larger(a: float, b: float) -> float:
@@ -62,23 +62,14 @@ larger: Any = _python_larger if JIT_DISABLED else _make_larger()
 
 @dataclass(frozen=True)
 class QPProblem:
-    """What defines a problem beside its kernel matrix; made by :func:`make_qp`.
+    """A problem without its kernel matrix; made by :func:`make_qp`. Arrays are not written to."""
 
-    Attributes
-    ----------
-    linear, low, high : ndarray of shape (n,)
-        Not to be written to.
-    group : ndarray of int of shape (n,)
-        The sum that each variable is part of, counted from 0; zeros where there is one or none.
-    n_sums : int
-        How many sums are kept.
-    """
-
-    linear: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
+    linear: np.ndarray  # (n,): p
+    low: np.ndarray  # (n,)
+    high: np.ndarray  # (n,)
+    # int (n,): the sum that each variable is part of, from 0; zeros where there is one or none
     group: np.ndarray
-    n_sums: int
+    n_sums: int  # the number of sums that are kept
 
     def take(self, positions: np.ndarray) -> QPProblem:
         """Return the problem of some of the variables."""
@@ -89,7 +80,7 @@ class QPProblem:
 def make_qp(
     linear: np.ndarray, low: np.ndarray, high: np.ndarray, kept: str | np.ndarray = "sum"
 ) -> QPProblem:
-    """Return a problem's problem.
+    """Return a problem, with its parts checked.
 
     Parameters
     ----------
@@ -123,20 +114,12 @@ def make_qp(
     return QPProblem(p, least, most, group, n_sums)
 
 
-def fill(total: float, high: np.ndarray) -> np.ndarray:
-    """Return a start of a given sum between 0 and `high`: full from the first variable on.
-
-    Parameters
-    ----------
-    total : float
-        Not negative.
-    high : ndarray of shape (n,)
-        Not negative.
-    """
+def start_of_sum(total: float, high: np.ndarray) -> np.ndarray:
+    """Return a start of a given sum between 0 and `high`: full from the first variable on."""
     high = np.asarray(high, dtype=np.float64)
     before = np.cumsum(high) - high
     start = np.clip(total - before, 0.0, high)
-    if start.sum() < total * (1.0 - SLACK):
+    if start.sum() < total * (1.0 - SUM_ROUNDING):
         msg = f"upper bounds add up to {high.sum():g}, less than the {total:g} that must be kept"
         raise ValueError(msg)
     return start
@@ -155,16 +138,9 @@ def label_bounds(y: np.ndarray, C: float) -> tuple[np.ndarray, np.ndarray]:
 def csvc_problem(
     y: np.ndarray, C: float, *, offset: bool = True, weights: np.ndarray | None = None
 ) -> QPProblem:
-    """Return the problem of a C-SVC; without an offset no sum is kept.
+    """Return the problem of a C-SVC with labels ±1; without an offset no sum is kept.
 
-    Parameters
-    ----------
-    y : ndarray of shape (n,)
-        Labels ±1.
-    C : float
-    offset : bool, default=True
-    weights : ndarray of shape (n,), optional
-        What multiplies C, of each sample; 1 by default. One of weight 0 never moves.
+    `weights` (n,) multiply C of each sample; a sample of weight 0 never moves.
     """
     low, high = label_bounds(raw(y), C)
     if weights is not None:
@@ -173,25 +149,18 @@ def csvc_problem(
 
 
 class UpLowSets(NamedTuple):
-    """Where a problem stands.
+    """The gradient over I_up and I_low, with m(alpha) and M(alpha)."""
 
-    Attributes
-    ----------
-    v_up, v_low : ndarray of shape (n,)
-        Gradient of what can go up (else -inf), of what can go down (else inf).
-    m, M : float or ndarray of shape (n,)
-        The largest of the first and the smallest of the second; where several sums are kept, for
-        each variable those of its own group.
-    """
-
-    v_up: np.ndarray
-    v_low: np.ndarray
+    v_up: np.ndarray  # (n,): v over I_up, else -inf
+    v_low: np.ndarray  # (n,): v over I_low, else inf
+    # the largest of v_up, the smallest of v_low; with several kept sums, (n,): of each variable's
+    # group
     m: float | np.ndarray
     M: float | np.ndarray
 
     @property
     def gap(self) -> float:
-        """By how much the conditions are violated, if above 0."""
+        """The violation m - M; at most 0 at an optimum."""
         widths = self.m - self.M
         return float(widths.max()) if isinstance(widths, np.ndarray) else widths
 
@@ -205,7 +174,7 @@ def split_up_low(
     v_up: np.ndarray,
     v_low: np.ndarray,
 ) -> tuple[float, float]:
-    """Write `v` of what can go up (else -inf) and down (else inf); return their up_low_extremes."""
+    """Write v over I_up (else -inf) and I_low (else inf); return m(alpha) and M(alpha)."""
     m, M = -np.inf, np.inf
     for k in range(len(v)):
         v_up[k] = v[k] if beta[k] < high[k] else -np.inf
@@ -230,15 +199,9 @@ def up_low_sets(problem: QPProblem, beta: np.ndarray, v: np.ndarray) -> UpLowSet
 
 @compiled
 def threshold(low: np.ndarray, high: np.ndarray, beta: np.ndarray, v: np.ndarray) -> float:
-    """Return the multiplier of one kept sum: the mean gradient of what is free.
+    """Return the multiplier of one kept sum: the mean gradient of its free variables.
 
-    Where nothing is free: the middle of what the bounds allow, or the end of it where the other
-    end is open.
-
-    Parameters
-    ----------
-    low, high, beta, v : ndarray of shape (n,)
-        Bounds, variables and gradient of one group, at its optimum.
+    Without a free one it is the middle of [M, m], or its end where the other one is infinite.
     """
     total, free = 0.0, 0
     m, M = -np.inf, np.inf
@@ -266,14 +229,7 @@ def duality_gap(
     With u = v - b it is the sum of max(low u, high u) - beta u, no part of which is negative: the
     primal value is 1/2 beta'K beta + b (sum of beta) + the sum of max(low u, high u), the dual
     one p'beta - 1/2 beta'K beta, and p - K beta = v. For a C-SVC max(low u, high u) is
-    C max(0, 1 - y f). Where no sum is kept b is 0.
-
-    Parameters
-    ----------
-    low, high, beta, v : ndarray of shape (n,)
-        Bounds, feasible variables and their gradient.
-    b : float
-        The threshold; for a C-SVC that is its offset.
+    C max(0, 1 - y f), and b its offset. Where no sum is kept b is 0.
     """
     total = 0.0
     for k in range(len(v)):
@@ -304,10 +260,7 @@ def thresholds(problem: QPProblem, beta: np.ndarray, v: np.ndarray) -> np.ndarra
 def up_low_extremes(
     low: np.ndarray, high: np.ndarray, beta: np.ndarray, v: np.ndarray
 ) -> tuple[float, float]:
-    """Return the largest gradient of what can go up, and the smallest of what can go down.
-
-    -inf and inf where nothing can. No gradient may be NaN.
-    """
+    """Return m(alpha) and M(alpha), -inf and inf of empty sets; no gradient may be NaN."""
     wide_vectors()
     m, M = -np.inf, -np.inf
     for k in range(len(v)):

@@ -11,11 +11,12 @@ Given
     K (n, n), float32 or float64; a start inside the bounds with its gradient v.
 Returned
     beta and v in place, once the gap is at most tol; or once the duality gap is at most a limit.
-Each loop repeats
+Each loop repeats, until ``why_stop`` ends it
     select_working_set  i = argmax of v over I_up; j = argmax of b_ij^2 / a_ij over the j in I_low
                         with b_ij = v_i - v_j > 0, a_ij = K_ii + K_jj - 2 K_ij (WSS 2)
     solve_pair          t = b_ij / a_ij, cut at the bounds
     update_gradient     v -= t (K_i - K_j), in the same pass over v as the next choice of i
+                        (``update_gradient_select_i``, then ``select_j``)
     shrink              every 100 steps, in ``shrinking_steps`` alone
 References
     Fan, Chen and Lin 2005: WSS 2. Chang and Lin 2001: with several sums, both variables of a pair
@@ -31,6 +32,10 @@ Deviations
     - Of equal scores the first is taken, so that a result does not depend on a vector's width.
     - Shrinking copies the kernel values of the samples that stay next to each other, once the steps
       have spent on the others what the copy costs.
+From other modules
+    ``larger`` is the larger of two numbers that are not NaN, ``wide_vectors`` a hint to use the
+    widest vectors, ``up_low_extremes`` returns m(alpha) and M(alpha), ``subtract_rows`` does
+    v -= sum_q f_q K_q, ``copy_part`` copies some rows and columns of a matrix.
 Measured
     Without a sum, the second variable saves 15 % of the CPU time of a fit in the median (25 data
     sets of 300 to 5,000 samples, C = 1; 44 % to -9 %).
@@ -50,35 +55,94 @@ from svmbench.core.kernels.row_cache import subtract_rows
 from svmbench.core.numeric.arrays import raw
 from svmbench.core.numeric.submatrix import copy_part
 
-#: Samples between two looks at the best score so far: the winner is searched in one such piece.
-PIECE = 256
+#: Samples scored between two comparisons with the best so far: the winner is then found in one
+#: such piece.
+SELECTION_PIECE = 256
 
-#: Curvature of a pair that has none, as LIBSVM has it.
-TINY = 1e-12
+#: LIBSVM's TAU: the curvature of a pair that has none.
+MIN_CURVATURE = 1e-12
 
-#: Why a loop or a search ended; the last, since too many rows were asked for.
+#: Stop reasons of a loop or a search. ``ROWS_MISSING``: of loops that read cached rows.
 CONVERGED, MAX_ITER, STALLED, GAP, NO_MARGIN, ROWS_MISSING = 0, 1, 2, 3, 4, 5
 
 #: The same in words, by those numbers.
-REASONS = ("converged", "max_iter", "stalled", "gap", "no margin")
+STOP_REASONS = ("converged", "max_iter", "stalled", "gap", "no margin")
 
-#: Below so many samples all of them take part throughout: a step costs little beside a copy.
+#: In place of a stop reason: take another step.
+NOT_YET = -1
+
+#: In place of a limit of the duality gap: the gap ends nothing.
+NO_LIMIT = -1.0
+
+#: Samples below which nothing is shrunk: a step costs little beside a copy.
 SHRINK_MIN_SAMPLES = 1000
 
-#: Steps between two looks at the gap, and at what may be left out; …
-LOOK = 100
+#: Steps between two looks at the duality gap and at what can be shrunk: from `SHRINK_MIN_SAMPLES`
+#: samples on, and below, where fits are shorter.
+LOOK_STEPS, LOOK_STEPS_FEW_SAMPLES = 100, 50
 
-#: … and below `SHRINK_MIN_SAMPLES` samples, whose fits are shorter.
-SOON = 50
+#: The largest share of the active samples that may stay active, or shrinking is not worth a copy.
+SHRINK_MAX_SHARE = 0.7
 
-#: At most this share of the samples that take part may stay, or leaving out is not worth a copy.
-STAY = 0.7
+#: Cost of bringing one gradient up to date by one kernel value, in copies of a value.
+RECONSTRUCTION_COST = 0.3
 
-#: What bringing one gradient up to date by one kernel value costs, beside copying a value.
-CATCH_UP = 0.3
 
-#: In place of a limit of the duality gap: it ends nothing.
-NO_LIMIT = -1.0
+class Bounds(NamedTuple):
+    """Lower and upper bounds of the variables."""
+
+    low: np.ndarray
+    high: np.ndarray
+
+
+class StoppingCriteria(NamedTuple):
+    """The criteria that end a search, or a part of one."""
+
+    tol: float  # largest violation m(alpha) - M(alpha)
+    max_iter: int  # largest number of steps
+    limit: float = NO_LIMIT  # largest duality gap; ``NO_LIMIT``: the duality gap ends nothing
+
+
+@compiled
+def why_stop(gap: float, steps: int, j: int, criteria: StoppingCriteria) -> int:
+    """Return the stop reason once a working set was selected, or ``NOT_YET``.
+
+    `gap` is m(alpha) - M(alpha); j is -1 where the selection found no second variable.
+    """
+    if gap <= criteria.tol:
+        return CONVERGED
+    if steps >= criteria.max_iter:
+        return MAX_ITER
+    return STALLED if j < 0 else NOT_YET
+
+
+@compiled
+def gradient(K: np.ndarray, linear: np.ndarray, beta: np.ndarray) -> np.ndarray:
+    """Return ``linear - K @ beta``, summed in float64 over the non-zero beta; K is symmetric."""
+    v = linear.copy()
+    for j in range(len(beta)):
+        if beta[j] != 0.0:
+            row, factor = K[j], beta[j]
+            for k in range(len(v)):
+                v[k] -= factor * np.float64(row[k])
+    return v
+
+
+def steps_on_matrix(
+    K: np.ndarray, problem: QPProblem, criteria: StoppingCriteria, beta: np.ndarray, v: np.ndarray
+) -> tuple[int, int]:
+    """Take the steps that the kept sums ask for, until the violation is at most ``criteria.tol``.
+
+    `beta` and `v`, a feasible start and its gradient, are changed in place. The limit of the
+    duality gap is not looked at. Return the number of steps and the stop reason.
+    """
+    diag, K = raw(np.ascontiguousarray(K.diagonal())), raw(K)
+    bounds = Bounds(problem.low, problem.high)
+    if problem.n_sums == 1:
+        return pair_steps(K, diag, bounds, criteria, beta, v)
+    if problem.n_sums == 0:
+        return loose_steps(K, diag, bounds, criteria, beta, v)
+    return grouped_steps(K, diag, problem.group, bounds, criteria, beta, v)
 
 
 @compiled
@@ -105,9 +169,12 @@ def update_gradient_select_i(
     wide_vectors()
     n = len(v)
     m, piece = -np.inf, -1
-    for start in range(0, n, PIECE):
-        values, penalty = v[start : start + PIECE], up[start : start + PIECE]
-        first, second = row_i[start : start + PIECE], row_j[start : start + PIECE]
+    for start in range(0, n, SELECTION_PIECE):
+        values, penalty = v[start : start + SELECTION_PIECE], up[start : start + SELECTION_PIECE]
+        first, second = (
+            row_i[start : start + SELECTION_PIECE],
+            row_j[start : start + SELECTION_PIECE],
+        )
         best = -np.inf
         for k in range(len(values)):
             w = values[k] - t * (np.float64(first[k]) - np.float64(second[k]))
@@ -142,12 +209,12 @@ def select_j(
     """
     wide_vectors()
     n = len(v)
-    zero, tiny = np.float32(0.0), np.float32(TINY)
+    zero, tiny = np.float32(0.0), np.float32(MIN_CURVATURE)
     gap, most, piece = -np.inf, zero, -1
-    for start in range(0, n, PIECE):
-        values, penalty = v[start : start + PIECE], down[start : start + PIECE]
-        kernel, others = row[start : start + PIECE], diag[start : start + PIECE]
-        scores = score[start : start + PIECE]
+    for start in range(0, n, SELECTION_PIECE):
+        values, penalty = v[start : start + SELECTION_PIECE], down[start : start + SELECTION_PIECE]
+        kernel, others = row[start : start + SELECTION_PIECE], diag[start : start + SELECTION_PIECE]
+        scores = score[start : start + SELECTION_PIECE]
         widest, best = -np.inf, zero
         for k in range(len(values)):
             # b_ij = m - v_j; -inf outside I_low.
@@ -186,9 +253,9 @@ def solve_pair(
     `slope` is v_i - v_j, `kernel` is K_ii, K_jj, K_ij; `up` and `down` are brought up to date.
     The second value returned is False where t is too short for float64: the search has stalled.
     """
-    # t = b_ij / a_ij; a curvature that is not positive counts as TINY, as in LIBSVM.
+    # t = b_ij / a_ij; a curvature that is not positive counts as MIN_CURVATURE, as in LIBSVM.
     curvature = np.float64(kernel[0]) + np.float64(kernel[1]) - 2.0 * np.float64(kernel[2])
-    t = slope / (curvature if curvature > TINY else TINY)
+    t = slope / (curvature if curvature > MIN_CURVATURE else MIN_CURVATURE)
     before_i, before_j = beta[i], beta[j]
     # Cut t where the first of both reaches its bound, and put that variable exactly on it.
     room_i, room_j = high[i] - before_i, before_j - low[j]
@@ -203,201 +270,6 @@ def solve_pair(
 
 
 @compiled
-def update_gradient_select_first(
-    v: np.ndarray,
-    up: np.ndarray,
-    down: np.ndarray,
-    inverse: np.ndarray,
-    rows: np.ndarray,
-    i: int,
-    j: int,
-    ti: float,
-    tj: float,
-) -> tuple[int, float]:
-    """Do v -= ti K_i + tj K_j; return the variable whose own best step gains most, and the gap.
-
-    `inverse` is 1 / K_kk. The gap is max(m, 0) - min(M, 0), as if there were one more variable
-    with gradient 0 that nothing stops. The variable is -1 where the conditions hold exactly.
-    """
-    wide_vectors()
-    n = len(v)
-    m, M, most, piece = 0.0, 0.0, 0.0, -1
-    for start in range(0, n, PIECE):
-        values, scale = v[start : start + PIECE], inverse[start : start + PIECE]
-        first, second = rows[i, start : start + PIECE], rows[j, start : start + PIECE]
-        raised, lowered = up[start : start + PIECE], down[start : start + PIECE]
-        high, low, best = 0.0, 0.0, 0.0
-        for k in range(len(values)):
-            w = values[k] - (ti * np.float64(first[k]) + tj * np.float64(second[k]))
-            values[k] = w
-            rise, fall = w + np.float64(raised[k]), np.float64(lowered[k]) - w
-            high, low = larger(high, rise), larger(low, fall)
-            d = larger(larger(rise, fall), 0.0)
-            best = larger(best, d * (d * scale[k]))
-        m, M = max(m, high), max(M, low)
-        if best > most:
-            most, piece = best, start
-    k = piece
-    while 0 <= k < n - 1:
-        d = max(v[k] + np.float64(up[k]), np.float64(down[k]) - v[k], 0.0)
-        if d * (d * inverse[k]) == most:
-            break
-        k += 1
-    return k, m + M
-
-
-@compiled
-def select_second(
-    v: np.ndarray,
-    up: np.ndarray,
-    down: np.ndarray,
-    row: np.ndarray,
-    diag: np.ndarray,
-    i: int,
-    score: np.ndarray,
-) -> int:
-    """Return j that gains most once i has taken its own best step, or -1 where nobody gains.
-
-    That step leaves r_j = v_j - v_i K_ij / K_ii and the curvature K_jj - K_ij^2 / K_ii.
-    """
-    wide_vectors()
-    n = len(v)
-    zero, tiny = np.float32(0.0), np.float32(TINY)
-    inverse = 1.0 / max(np.float64(diag[i]), TINY)
-    own, share = v[i] * inverse, np.float32(inverse)
-    most, piece = zero, -1
-    for start in range(0, n, PIECE):
-        values, scores = v[start : start + PIECE], score[start : start + PIECE]
-        raised, lowered = up[start : start + PIECE], down[start : start + PIECE]
-        kernel, others = row[start : start + PIECE], diag[start : start + PIECE]
-        best = zero
-        for k in range(len(values)):
-            r = np.float32(values[k] - own * np.float64(kernel[k]))
-            d = larger(larger(r + raised[k], lowered[k] - r), zero)
-            c = np.float32(kernel[k])
-            curvature = larger(np.float32(others[k]) - c * (c * share), tiny)
-            scores[k] = d * (d / curvature)
-            best = larger(best, scores[k])
-        if best > most:
-            most, piece = best, start
-    if piece < 0:
-        return -1
-    k = piece
-    while k < n - 1 and score[k] != most:
-        k += 1
-    return -1 if k == i else k
-
-
-@compiled
-def solve_two(
-    g: tuple[float, float],
-    K: tuple[float, float, float],
-    least: tuple[float, float],
-    most: tuple[float, float],
-) -> tuple[float, float]:
-    """Return the maximiser of ``g'x - 1/2 x'Kx`` of two variables within bounds that hold 0.
-
-    K is K_11, K_22, both above 0, and K_12.
-    """
-    a, b, c = K
-    determinant = a * b - c * c
-    if determinant > TINY * a * b:
-        x, y = (g[0] * b - g[1] * c) / determinant, (g[1] * a - g[0] * c) / determinant
-        if least[0] <= x <= most[0] and least[1] <= y <= most[1]:
-            return x, y
-    # Else it is on an edge.
-    gain, found_x, found_y = -np.inf, 0.0, 0.0
-    for side in range(4):
-        if side < 2:
-            x = least[0] if side == 0 else most[0]
-            y = min(max((g[1] - c * x) / b, least[1]), most[1])
-        else:
-            y = least[1] if side == 2 else most[1]
-            x = min(max((g[0] - c * y) / a, least[0]), most[0])
-        value = g[0] * x + g[1] * y - (0.5 * a * x * x + 0.5 * b * y * y + c * x * y)
-        if value > gain:
-            gain, found_x, found_y = value, x, y
-    return found_x, found_y
-
-
-@compiled
-def place(
-    i: int,
-    step: float,
-    beta: np.ndarray,
-    low: np.ndarray,
-    high: np.ndarray,
-    up: np.ndarray,
-    down: np.ndarray,
-) -> float:
-    """Move beta_i by `step`, exactly to a bound that this reaches; return by how much."""
-    before = beta[i]
-    moved = min(max(before + step, low[i]), high[i])
-    if step >= high[i] - before:
-        moved = high[i]
-    elif step <= low[i] - before:
-        moved = low[i]
-    beta[i] = moved
-    up[i] = 0.0 if moved < high[i] else -np.inf
-    down[i] = 0.0 if moved > low[i] else -np.inf
-    return moved - before
-
-
-class Bounds(NamedTuple):
-    """Lower and upper bounds of the variables."""
-
-    low: np.ndarray
-    high: np.ndarray
-
-
-class StoppingCriteria(NamedTuple):
-    """What ends a search, or a part of one.
-
-    Attributes
-    ----------
-    tol : float
-        Largest gap m(alpha) - M(alpha).
-    max_iter : int
-        Largest number of steps.
-    limit : float
-        Largest duality gap; ``NO_LIMIT`` where the duality gap ends nothing.
-    """
-
-    tol: float
-    max_iter: int
-    limit: float = NO_LIMIT
-
-
-def optimise(
-    K: np.ndarray, problem: QPProblem, criteria: StoppingCriteria, beta: np.ndarray, v: np.ndarray
-) -> tuple[int, int]:
-    """Take the steps that the kept sums ask for, until the gap is at most ``criteria.tol``.
-
-    Parameters
-    ----------
-    K : ndarray of shape (n, n)
-    problem : QPProblem
-    criteria : StoppingCriteria
-        The limit of the duality gap is not looked at.
-    beta, v : ndarray of shape (n,)
-        A feasible start and its gradient; changed in place.
-
-    Returns
-    -------
-    steps : int
-    reason : int
-        Position in ``REASONS``.
-    """
-    diag, K = raw(np.ascontiguousarray(K.diagonal())), raw(K)
-    bounds = Bounds(problem.low, problem.high)
-    if problem.n_sums == 1:
-        return pair_steps(K, diag, bounds, criteria, beta, v)
-    if problem.n_sums == 0:
-        return loose_steps(K, diag, bounds, criteria, beta, v)
-    return grouped_steps(K, diag, problem.group, bounds, criteria, beta, v)
-
-
-@compiled
 def pair_steps(
     K: np.ndarray,
     diag: np.ndarray,
@@ -406,9 +278,9 @@ def pair_steps(
     beta: np.ndarray,
     v: np.ndarray,
 ) -> tuple[int, int]:
-    """Take steps that keep the sum of all variables; see :func:`optimise`.
+    """Take steps of two variables that keep the sum of all; return their number and the reason.
 
-    `diag` is the diagonal of K, of one type with it.
+    `diag` is the diagonal of K, of one type with it; `beta` and `v` are changed in place.
     """
     low, high = bounds.low, bounds.high
     up, down = up_low_penalties(low, high, beta)
@@ -422,12 +294,10 @@ def pair_steps(
             return steps, CONVERGED
         # j = argmax of b_ij^2 / a_ij over the violating j of I_low; gap = m(alpha) - M(alpha).
         j, gap = select_j(v, down, K[i], diag, v[i], diag[i], score)
-        if gap <= criteria.tol:
-            return steps, CONVERGED
-        if steps >= criteria.max_iter:
-            return steps, MAX_ITER
-        if j < 0:
-            return steps, STALLED
+        reason = why_stop(gap, steps, j, criteria)
+        if reason != NOT_YET:
+            return steps, reason
+        # solve_pair: the best step of beta_i and beta_j that keeps their sum.
         kernel = diag[i], diag[j], K[i, j]
         t, has_moved = solve_pair(i, j, v[i] - v[j], kernel, beta, low, high, up, down)
         if not has_moved:
@@ -469,17 +339,159 @@ def grouped_steps(
             widest = max(widest, gap)
             if b >= 0 and score[b] > most:
                 i, j, most = a, b, score[b]
-        if widest <= criteria.tol:
-            return steps, CONVERGED
-        if steps >= criteria.max_iter:
-            return steps, MAX_ITER
-        if j < 0:
-            return steps, STALLED
+        reason = why_stop(widest, steps, j, criteria)
+        if reason != NOT_YET:
+            return steps, reason
+        # solve_pair, inside one group.
         kernel, g = (diag[i], diag[j], K[i, j]), group[i]
         t, has_moved = solve_pair(i, j, v[i] - v[j], kernel, beta, low, high, up[g], down[g])
         if not has_moved:
             return steps, STALLED
         steps += 1
+
+
+@compiled
+def update_gradient_select_first(
+    v: np.ndarray,
+    up: np.ndarray,
+    down: np.ndarray,
+    inverse: np.ndarray,
+    rows: np.ndarray,
+    i: int,
+    j: int,
+    ti: float,
+    tj: float,
+) -> tuple[int, float]:
+    """Do v -= ti K_i + tj K_j; return the variable whose own best step gains most, and the gap.
+
+    `inverse` is 1 / K_kk. The gap is max(m, 0) - min(M, 0), as if there were one more variable
+    with gradient 0 that nothing stops. The variable is -1 where the conditions hold exactly.
+    """
+    wide_vectors()
+    n = len(v)
+    m, M, most, piece = 0.0, 0.0, 0.0, -1
+    for start in range(0, n, SELECTION_PIECE):
+        values, scale = v[start : start + SELECTION_PIECE], inverse[start : start + SELECTION_PIECE]
+        first, second = (
+            rows[i, start : start + SELECTION_PIECE],
+            rows[j, start : start + SELECTION_PIECE],
+        )
+        raised, lowered = up[start : start + SELECTION_PIECE], down[start : start + SELECTION_PIECE]
+        high, low, best = 0.0, 0.0, 0.0
+        for k in range(len(values)):
+            w = values[k] - (ti * np.float64(first[k]) + tj * np.float64(second[k]))
+            values[k] = w
+            rise, fall = w + np.float64(raised[k]), np.float64(lowered[k]) - w
+            high, low = larger(high, rise), larger(low, fall)
+            d = larger(larger(rise, fall), 0.0)
+            best = larger(best, d * (d * scale[k]))
+        m, M = max(m, high), max(M, low)
+        if best > most:
+            most, piece = best, start
+    k = piece
+    while 0 <= k < n - 1:
+        d = max(v[k] + np.float64(up[k]), np.float64(down[k]) - v[k], 0.0)
+        if d * (d * inverse[k]) == most:
+            break
+        k += 1
+    return k, m + M
+
+
+@compiled
+def select_second(
+    v: np.ndarray,
+    up: np.ndarray,
+    down: np.ndarray,
+    row: np.ndarray,
+    diag: np.ndarray,
+    i: int,
+    score: np.ndarray,
+) -> int:
+    """Return j that gains most once i has taken its own best step, or -1 where nobody gains.
+
+    That step leaves r_j = v_j - v_i K_ij / K_ii and the curvature K_jj - K_ij^2 / K_ii.
+    """
+    wide_vectors()
+    n = len(v)
+    zero, tiny = np.float32(0.0), np.float32(MIN_CURVATURE)
+    inverse = 1.0 / max(np.float64(diag[i]), MIN_CURVATURE)
+    own, share = v[i] * inverse, np.float32(inverse)
+    most, piece = zero, -1
+    for start in range(0, n, SELECTION_PIECE):
+        values, scores = v[start : start + SELECTION_PIECE], score[start : start + SELECTION_PIECE]
+        raised, lowered = up[start : start + SELECTION_PIECE], down[start : start + SELECTION_PIECE]
+        kernel, others = row[start : start + SELECTION_PIECE], diag[start : start + SELECTION_PIECE]
+        best = zero
+        for k in range(len(values)):
+            r = np.float32(values[k] - own * np.float64(kernel[k]))
+            d = larger(larger(r + raised[k], lowered[k] - r), zero)
+            c = np.float32(kernel[k])
+            curvature = larger(np.float32(others[k]) - c * (c * share), tiny)
+            scores[k] = d * (d / curvature)
+            best = larger(best, scores[k])
+        if best > most:
+            most, piece = best, start
+    if piece < 0:
+        return -1
+    k = piece
+    while k < n - 1 and score[k] != most:
+        k += 1
+    return -1 if k == i else k
+
+
+@compiled
+def solve_two(
+    g: tuple[float, float],
+    K: tuple[float, float, float],
+    least: tuple[float, float],
+    most: tuple[float, float],
+) -> tuple[float, float]:
+    """Return the maximiser of ``g'x - 1/2 x'Kx`` of two variables within bounds that hold 0.
+
+    K is K_11, K_22, both above 0, and K_12.
+    """
+    a, b, c = K
+    determinant = a * b - c * c
+    if determinant > MIN_CURVATURE * a * b:
+        x, y = (g[0] * b - g[1] * c) / determinant, (g[1] * a - g[0] * c) / determinant
+        if least[0] <= x <= most[0] and least[1] <= y <= most[1]:
+            return x, y
+    # Else it is on an edge.
+    gain, found_x, found_y = -np.inf, 0.0, 0.0
+    for side in range(4):
+        if side < 2:
+            x = least[0] if side == 0 else most[0]
+            y = min(max((g[1] - c * x) / b, least[1]), most[1])
+        else:
+            y = least[1] if side == 2 else most[1]
+            x = min(max((g[0] - c * y) / a, least[0]), most[0])
+        value = g[0] * x + g[1] * y - (0.5 * a * x * x + 0.5 * b * y * y + c * x * y)
+        if value > gain:
+            gain, found_x, found_y = value, x, y
+    return found_x, found_y
+
+
+@compiled
+def move_variable(
+    i: int,
+    step: float,
+    beta: np.ndarray,
+    low: np.ndarray,
+    high: np.ndarray,
+    up: np.ndarray,
+    down: np.ndarray,
+) -> float:
+    """Move beta_i by `step`, exactly to a bound that this reaches; return by how much."""
+    before = beta[i]
+    moved = min(max(before + step, low[i]), high[i])
+    if step >= high[i] - before:
+        moved = high[i]
+    elif step <= low[i] - before:
+        moved = low[i]
+    beta[i] = moved
+    up[i] = 0.0 if moved < high[i] else -np.inf
+    down[i] = 0.0 if moved > low[i] else -np.inf
+    return moved - before
 
 
 @compiled
@@ -497,72 +509,43 @@ def loose_steps(
     up, down = up_low_penalties(low, high, beta)
     score, inverse = np.empty(n, dtype=np.float32), np.empty(n)
     for k in range(n):
-        inverse[k] = 1.0 / max(np.float64(diag[k]), TINY)
+        inverse[k] = 1.0 / max(np.float64(diag[k]), MIN_CURVATURE)
     i, j, ti, tj, steps = 0, 0, 0.0, 0.0, 0
     while True:
         # update_gradient by the last step; i = the variable whose own best step gains most.
         i, gap = update_gradient_select_first(v, up, down, inverse, K, i, j, ti, tj)
-        if gap <= criteria.tol:
-            return steps, CONVERGED
-        if steps >= criteria.max_iter:
-            return steps, MAX_ITER
-        if i < 0:
-            return steps, STALLED
+        reason = why_stop(gap, steps, i, criteria)
+        if reason != NOT_YET:
+            return steps, reason
         # j = the variable that gains most once i has taken its step.
         j = select_second(v, up, down, K[i], diag, i, score)
         before_i = beta[i]
         if j < 0:
+            # i alone: t_i = v_i / K_ii.
             j, tj, before_j = i, 0.0, beta[i]
-            ti = place(i, v[i] * inverse[i], beta, low, high, up, down)
+            ti = move_variable(i, v[i] * inverse[i], beta, low, high, up, down)
         else:
             before_j = beta[j]
-            a, b = max(np.float64(diag[i]), TINY), max(np.float64(diag[j]), TINY)
+            a, b = max(np.float64(diag[i]), MIN_CURVATURE), max(np.float64(diag[j]), MIN_CURVATURE)
+            # Both variables' best step together, inside their bounds.
             x, y = solve_two(
                 (v[i], v[j]),
                 (a, b, np.float64(K[i, j])),
                 (low[i] - beta[i], low[j] - beta[j]),
                 (high[i] - beta[i], high[j] - beta[j]),
             )
-            ti = place(i, x, beta, low, high, up, down)
-            tj = place(j, y, beta, low, high, up, down)
+            ti = move_variable(i, x, beta, low, high, up, down)
+            tj = move_variable(j, y, beta, low, high, up, down)
         if beta[i] == before_i and beta[j] == before_j:
             return steps, STALLED
         steps += 1
 
 
-@compiled
-def gradient(K: np.ndarray, linear: np.ndarray, beta: np.ndarray) -> np.ndarray:
-    """Return ``linear - K @ beta``, summed in float64 over the non-zero beta; K is symmetric."""
-    v = linear.copy()
-    for j in range(len(beta)):
-        if beta[j] != 0.0:
-            row, factor = K[j], beta[j]
-            for k in range(len(v)):
-                v[k] -= factor * np.float64(row[k])
-    return v
+class ActivePart(NamedTuple):
+    """The active samples, side by side."""
 
-
-@compiled
-def gather(rows: np.ndarray, slots: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """Return ``rows[slots][:, columns]``."""
-    block = np.empty((len(slots), len(columns)), dtype=rows.dtype)
-    copy_part(rows, slots, columns, block)
-    return block
-
-
-class Part(NamedTuple):
-    """The samples that take part, side by side.
-
-    Attributes
-    ----------
-    members : ndarray of int of shape (m,)
-        Their positions in the problem.
-    low, high, beta, v : ndarray of shape (m,)
-        Bounds, variables and gradient.
-    """
-
-    members: np.ndarray
-    low: np.ndarray
+    members: np.ndarray  # int (m,): their positions in the problem
+    low: np.ndarray  # (m,), as the next three
     high: np.ndarray
     beta: np.ndarray
     v: np.ndarray
@@ -570,19 +553,82 @@ class Part(NamedTuple):
 
 @compiled
 def steps_between_checks(n: int) -> int:
-    """Return the steps between two looks at a problem of n samples."""
-    return LOOK if n >= SHRINK_MIN_SAMPLES else SOON
+    """Return the number of steps between two looks at a problem of n samples."""
+    return LOOK_STEPS if n >= SHRINK_MIN_SAMPLES else LOOK_STEPS_FEW_SAMPLES
 
 
 @compiled
-def not_shrunk(part: Part) -> np.ndarray:
-    """Return which samples are free, or at a bound that their gradient may not hold them to."""
+def shrinking_steps(
+    K: np.ndarray,
+    diag: np.ndarray,
+    bounds: Bounds,
+    criteria: StoppingCriteria,
+    beta: np.ndarray,
+    v: np.ndarray,
+) -> tuple[int, int]:
+    """Take :func:`pair_steps`; from `SHRINK_MIN_SAMPLES` samples on, among active samples alone.
+
+    `criteria` may have a limit of the duality gap.
+    """
+    low, high = bounds.low, bounds.high
+    tol, max_iter, limit = criteria.tol, criteria.max_iter, criteria.limit
+    n, steps, idle = len(beta), 0, 0.0
+    look = steps_between_checks(n) if limit >= 0.0 or n >= SHRINK_MIN_SAMPLES else max_iter
+    # All samples, as views: steps on them act on beta and v.
+    whole = ActivePart(np.arange(n), low, high, beta, v)
+    part, values, own, is_whole, before = whole, K, diag, True, beta.copy()
+    while True:
+        reason = NOT_YET
+        # Look at the duality gap, where it has a limit.
+        if limit >= 0.0:
+            if not is_whole:
+                write_back(part, beta, v)
+            if gap_so_far(low, high, beta, v) <= limit:
+                reason = GAP
+        if reason != GAP:
+            # Steps among the active samples, until the next look.
+            some = StoppingCriteria(tol, min(look, max_iter - steps), limit)
+            taken, reason = pair_steps(
+                values, own, Bounds(part.low, part.high), some, part.beta, part.v
+            )
+            steps += taken
+        if reason != MAX_ITER or steps >= max_iter:
+            if is_whole:
+                return steps, reason
+            # The active samples have converged: reconstruct the gradient, and go on with all.
+            write_back(part, beta, v)
+            reconstruct_gradient(K, part.members, before, beta, v)
+            part, values, own, is_whole, idle = whole, K, diag, True, 0.0
+        elif n >= SHRINK_MIN_SAMPLES:
+            # shrink, once the steps have spent on samples that could be shrunk what the copy of the
+            # others' kernel values, and the gradient's reconstruction, will cost.
+            stays = not_shrunk(part)
+            m = np.count_nonzero(stays)
+            idle += taken * (len(stays) - m)
+            if m <= SHRINK_MAX_SHARE * len(stays) and idle >= m * (m + RECONSTRUCTION_COST * n):
+                if not is_whole:
+                    write_back(part, beta, v)
+                    reconstruct_gradient(K, part.members, before, beta, v)
+                before[:] = beta
+                kept = np.flatnonzero(stays)
+                values, own, is_whole, idle = block_of(values, kept, kept), own[kept], False, 0.0
+                low_kept, high_kept = part.low[kept], part.high[kept]
+                beta_kept, v_kept = part.beta[kept], part.v[kept]
+                part = ActivePart(part.members[kept], low_kept, high_kept, beta_kept, v_kept)
+
+
+@compiled
+def not_shrunk(part: ActivePart) -> np.ndarray:
+    """Mark the samples to keep: free, or at a bound with a gradient inside [M, m].
+
+    The others are shrunk as in Chang and Lin 2011, section 5.1: (up and v < M) or (down and v > m).
+    """
     wide_vectors()
     low, high, beta, v = part.low, part.high, part.beta, part.v
     m, M = up_low_extremes(low, high, beta, v)
     stays = np.empty(len(v), dtype=np.bool_)
     for k in range(len(v)):
-        rises, falls = beta[k] < high[k], beta[k] > low[k]
+        rises, falls = beta[k] < high[k], beta[k] > low[k]  # in I_up, in I_low
         stays[k] = (rises & falls) | (rises & (v[k] >= M)) | (falls & (v[k] <= m))
     return stays
 
@@ -612,15 +658,16 @@ def gap_so_far(low: np.ndarray, high: np.ndarray, beta: np.ndarray, v: np.ndarra
 
 
 @compiled
-def take(part: Part, kept: np.ndarray) -> Part:
-    """Return some of the samples, by their positions in the part, with values of their own."""
-    low, high, beta, v = part.low[kept], part.high[kept], part.beta[kept], part.v[kept]
-    return Part(part.members[kept], low, high, beta, v)
+def block_of(rows: np.ndarray, slots: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """Return ``rows[slots][:, columns]``."""
+    block = np.empty((len(slots), len(columns)), dtype=rows.dtype)
+    copy_part(rows, slots, columns, block)
+    return block
 
 
 @compiled
-def write_back(part: Part, beta: np.ndarray, v: np.ndarray) -> None:
-    """Write the variables and the gradient of a part to where those of all samples are."""
+def write_back(part: ActivePart, beta: np.ndarray, v: np.ndarray) -> None:
+    """Write the variables and the gradient of a part to the arrays of all samples."""
     for k in range(len(part.members)):
         beta[part.members[k]] = part.beta[k]
         v[part.members[k]] = part.v[k]
@@ -630,69 +677,12 @@ def write_back(part: Part, beta: np.ndarray, v: np.ndarray) -> None:
 def reconstruct_gradient(
     K: np.ndarray, members: np.ndarray, before: np.ndarray, beta: np.ndarray, v: np.ndarray
 ) -> None:
-    """Bring the gradient of the samples that were left out up to date.
+    """Bring the gradient of shrunk samples up to date: v -= K (beta - before).
 
-    The gradient of `members`, which took part, is right. `before` has the variables that the
-    gradient of the others is of; `beta` is written to it.
+    The gradient of `members`, the active samples, is right. `beta` is written to `before`.
     """
     right = v[members]
     moved = np.flatnonzero(beta != before)
     subtract_rows(K, moved, beta[moved] - before[moved], v, 0, len(v))
     v[members] = right
     before[:] = beta
-
-
-@compiled
-def shrinking_steps(
-    K: np.ndarray,
-    diag: np.ndarray,
-    bounds: Bounds,
-    criteria: StoppingCriteria,
-    beta: np.ndarray,
-    v: np.ndarray,
-) -> tuple[int, int]:
-    """Take the steps of pairs, above `SHRINK_MIN_SAMPLES` samples on those that are not shrunk.
-
-    Parameters and what is returned are those of :func:`pair_steps`; `criteria` may have a limit of
-    the duality gap.
-    """
-    low, high = bounds.low, bounds.high
-    tol, max_iter, limit = criteria.tol, criteria.max_iter, criteria.limit
-    n, steps, idle = len(beta), 0, 0.0
-    look = steps_between_checks(n) if limit >= 0.0 or n >= SHRINK_MIN_SAMPLES else max_iter
-    # All of them, and these are no copies: steps on them act on beta and v.
-    whole = Part(np.arange(n), low, high, beta, v)
-    part, values, own, is_whole, before = whole, K, diag, True, beta.copy()
-    while True:
-        reason = ROWS_MISSING
-        if limit >= 0.0:
-            if not is_whole:
-                write_back(part, beta, v)
-            if gap_so_far(low, high, beta, v) <= limit:
-                reason = GAP
-        if reason != GAP:
-            some = StoppingCriteria(tol, min(look, max_iter - steps), limit)
-            taken, reason = pair_steps(
-                values, own, Bounds(part.low, part.high), some, part.beta, part.v
-            )
-            steps += taken
-        if reason != MAX_ITER or steps >= max_iter:
-            if is_whole:
-                return steps, reason
-            # It is so for the samples that take part: reconstruct the gradient, look at all.
-            write_back(part, beta, v)
-            reconstruct_gradient(K, part.members, before, beta, v)
-            part, values, own, is_whole, idle = whole, K, diag, True, 0.0
-        elif n >= SHRINK_MIN_SAMPLES:
-            # shrink: leave out samples at a bound that their gradient holds them to.
-            stays = not_shrunk(part)
-            m = np.count_nonzero(stays)
-            idle += taken * (len(stays) - m)
-            if m <= STAY * len(stays) and idle >= m * (m + CATCH_UP * n):
-                if not is_whole:
-                    write_back(part, beta, v)
-                    reconstruct_gradient(K, part.members, before, beta, v)
-                before[:] = beta
-                kept = np.flatnonzero(stays)
-                part, values, own = take(part, kept), gather(values, kept, kept), own[kept]
-                is_whole, idle = False, 0.0

@@ -1,10 +1,23 @@
-"""Which method solves a problem, and when the search ends.
+"""The solver: one entry, the choice of the method, the refinement of float32, the stopping rule.
 
-Refinement
-    A solution found on float32 rows is checked with kernel values in float64 near the gap
-    (``check``). While the true gap exceeds the tolerance, the search goes on from there: the error
-    of each round is in proportion to what the round still changed. Where a round does not halve the
-    gap, the search goes on in float64.
+Problem
+    That of ``problem``: max_beta p'beta - 1/2 beta'K beta within bounds, with kept sums; for the
+    C-SVC beta_i = y_i alpha_i. v = p - K beta is the gradient, m(alpha) its maximum over I_up,
+    M(alpha) its minimum over I_low, and m - M the violation (Fan, Chen and Lin 2005, eq. 6).
+Given
+    A kernel source, the problem, a feasible start.
+Returned
+    beta and v once m - M <= tol, or once the duality gap is at most a limit.
+The choice (``solve_qp``)
+    A matrix that is stored, or of fewer than 500 samples: the steps of ``smo`` on it, as it is.
+    Up to 2,000 samples: the same steps on the full matrix in float32, with refinement.
+    More: working sets of some 512 samples (``working_sets``) on rows in float32, with refinement.
+Refinement (``Refinement``)
+    Kernel values in float32 carry errors of 1e-7, and a gradient summed from them errors of 1e-5.
+    So after steps that ended with m - M <= tol, the gradient near the gap is computed anew in
+    float64 (``check_in_float64``). While the true violation exceeds tol, the steps go on from
+    there: the error of a round is in proportion to what the round still changed. Where a round does
+    not halve the violation, the steps go on in float64.
 Measured
     Below 500 samples the matrix is float64 from the start, which saves 20 % of the CPU time of a
     fit in the median (three data sets of 300 to 440 samples, C = 1 and 10,000: -2 % to 47 %).
@@ -32,7 +45,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from svmbench.core.csvc.check import check_in_float64, exact_gradient, is_exhausted
 from svmbench.core.csvc.problem import QPProblem, gap_of_problem, make_qp, up_low_sets
 from svmbench.core.csvc.smo import (
     CONVERGED,
@@ -40,21 +52,22 @@ from svmbench.core.csvc.smo import (
     MAX_ITER,
     NO_LIMIT,
     NO_MARGIN,
-    REASONS,
     STALLED,
+    STOP_REASONS,
     Bounds,
     StoppingCriteria,
     gradient,
-    optimise,
     shrinking_steps,
     steps_between_checks,
+    steps_on_matrix,
 )
-from svmbench.core.csvc.working_sets import ActiveSet, WorkingSetSearch, subtract_kernel
+from svmbench.core.csvc.working_sets import ActiveSamples, WorkingSetSearch, subtract_kernel
 from svmbench.core.kernels.kernels import MIB, KernelFunction, KernelSource
 from svmbench.core.kernels.rows import (
     BitRows,
     DenseRows,
     DifferenceRows,
+    ExactValues,
     Rows,
     SourceRows,
     exact_values,
@@ -63,157 +76,69 @@ from svmbench.core.kernels.rows import (
 from svmbench.core.kernels.thread_pool import ThreadPool
 from svmbench.core.numeric.arrays import largest_value, raw
 
-#: A gradient is not known better than so many roundings of the largest kernel value times the sum
-#: of the multipliers.
-ROUNDINGS = 8.0
-
-#: The next violation to reach: as a share of the one that is asked for, once there is a margin; and
-#: of the last one while there is none.
-SHORT, CLOSER = 0.9, 0.1
-
-#: Without a margin the search goes on for so many steps a sample, or for so many times the steps
-#: that it has taken, whichever is more.
-STEPS_A_SAMPLE, STEPS_AGAIN = 10, 3
-
-#: Up to so many samples the whole matrix is computed: choosing rows would cost more than they do.
+#: Samples up to which the full matrix is computed: choosing rows would cost more than they do.
 FULL_MATRIX_MAX_SAMPLES = 2000
 
-#: Below so many samples the matrix is in float64: to check a solution would cost more than that.
+#: Samples below which the matrix is in float64: checking a solution would cost more than that.
 FLOAT32_MIN_SAMPLES = 500
 
-#: Kernel values above this are not for float32.
-FLOAT32_MAX_KERNEL = 1e30
+#: The largest kernel value, and the largest input, for which float32 is used: squared distances of
+#: larger inputs need not be kernel values.
+FLOAT32_MAX_KERNEL, FLOAT32_MAX_INPUT = 1e30, 1e15
 
-#: Inputs above this are not either: their squared distances need not be kernel values.
-FLOAT32_MAX_INPUT = 1e15
+#: Tolerances from the gap within which samples are checked at first.
+CHECK_WIDTH = 3.0
+
+#: Factor by which the error of unchecked samples may exceed the largest error found.
+CHECK_SAFETY = 10.0
+
+#: The largest share of the last true violation that counts as progress in float32.
+CHECK_PROGRESS = 0.5
+
+#: Exact kernel values held in memory at a time, and rows of a symmetric block of them.
+CHECK_VALUES, CHECK_ROWS = 1 << 21, 256
+
+#: Roundings of the largest kernel value times the sum of the multipliers that a gradient may have.
+GRADIENT_ROUNDINGS = 8.0
+
+#: The next violation to reach, as a share: of the one asked for, once there is a margin; of the
+#: last one while there is none.
+SHORT_OF_WANTED, CLOSER_TO_MARGIN = 0.9, 0.1
+
+#: Further steps without a margin: so many a sample, or so many times the steps taken, whichever is
+#: more.
+NO_MARGIN_STEPS_A_SAMPLE, NO_MARGIN_STEPS_AGAIN = 10, 3
 
 
 @dataclass(frozen=True)
 class ShareOfMargin:
-    """A tolerance relative to the margin.
-
-    Attributes
-    ----------
-    tol : float
-    margin : callable
-        Returns the margin in the problem's scale, of the variables and their gradient.
-    can_vanish : bool
-        Whether a margin of 0 means that the problem has no solution but w = 0.
-    """
+    """A tolerance relative to the margin."""
 
     tol: float
-    margin: Callable[[np.ndarray, np.ndarray], float]
-    can_vanish: bool = True
-
-
-class Tolerance:
-    """The violation and the number of steps at which a search looks up.
-
-    Parameters
-    ----------
-    share : ShareOfMargin or None
-        None where the tolerance is absolute.
-    tol, max_iter : float, int
-    problem : QPProblem
-    diagonal : ndarray of shape (n,)
-        Of the kernel matrix.
-    start : (ndarray, ndarray)
-        The variables at the start, and their gradient.
-
-    Attributes
-    ----------
-    now : float
-        The violation to reach.
-    most : int
-        Steps in all after which to stop.
-    """
-
-    def __init__(
-        self,
-        share: ShareOfMargin | None,
-        tol: float,
-        max_iter: int,
-        problem: QPProblem,
-        diagonal: np.ndarray,
-        start: tuple[np.ndarray, np.ndarray],
-    ) -> None:
-        self.share, self.problem, self.now = share, problem, tol
-        self.most = self.max_iter = max_iter
-        if share is None:
-            return
-        beta, v = start
-        size = float(np.max(np.abs(diagonal), initial=0.0)) * float(np.sum(np.abs(beta)))
-        size += float(np.max(np.abs(problem.linear), initial=0.0))
-        self.rounding = ROUNDINGS * np.finfo(np.float64).eps * size
-        # The violation at the start has the scale of the kernel, whatever is added to features.
-        self.now = max(tol * min(1.0, up_low_sets(problem, beta, v).gap), self.rounding)
-
-    def settle(self, reason: int, steps: int, beta: np.ndarray, v: np.ndarray) -> int | None:
-        """Return why the search is over; or None, and set what it goes on with.
-
-        `reason` is why the steps stopped at `now` or `most`; `steps` were taken in all.
-        """
-        share = self.share
-        if share is None or (reason == MAX_ITER and steps >= self.max_iter):
-            return reason
-        violation = up_low_sets(self.problem, beta, v).gap
-        if share.can_vanish and not has_margin(self.problem, beta, v):
-            if self.most == self.max_iter:
-                more = max(STEPS_A_SAMPLE * len(v), STEPS_AGAIN * steps)
-                self.most = min(steps + more, self.max_iter)
-            if reason == STALLED or violation <= self.rounding or steps >= self.most:
-                return NO_MARGIN
-            self.now = max(CLOSER * violation, self.rounding)
-            return None
-        self.most = self.max_iter
-        wanted = max(share.tol * min(1.0, abs(share.margin(beta, v))), self.rounding)
-        if violation <= wanted:
-            return CONVERGED
-        if reason == STALLED:
-            return STALLED
-        self.now = max(SHORT * wanted, self.rounding)
-        return None
-
-
-def has_margin(problem: QPProblem, beta: np.ndarray, v: np.ndarray) -> bool:
-    """Return whether the duality gap proves that w is not 0 at the optimum of a ν-problem."""
-    dual = 0.5 * float(beta @ (problem.linear + v))
-    return gap_of_problem(problem, beta, v) < abs(dual)
+    margin: Callable[[np.ndarray, np.ndarray], float]  # in the problem's scale, of beta and v
+    can_vanish: bool = True  # a margin of 0 means that w = 0 is the only solution
 
 
 @dataclass
 class QPResult:
-    """What a search returns.
+    """The solution of a problem, with the work that it took."""
 
-    Attributes
-    ----------
-    beta, v : ndarray of shape (n_samples,)
-        Variables, and gradient: exact near the gap, and so at every free variable; elsewhere it
-        may be that of single-precision rows.
-    steps : int
-    checks : int or None
-        Of the gradient in float64; None on a stored matrix, which is taken at its word.
-    reason : int
-        Position in ``smo.REASONS``.
-    evaluations : int
-        Kernel values computed.
-    """
-
-    beta: np.ndarray
+    beta: np.ndarray  # (n_samples,)
+    # (n_samples,): exact near the gap, and so at free variables; elsewhere maybe of float32 rows
     v: np.ndarray
     steps: int = 0
-    checks: int | None = 0
-    reason: int = CONVERGED
-    evaluations: int = 0
+    checks: int | None = 0  # in float64; None on a stored matrix, which is not checked
+    reason: int = CONVERGED  # position in ``smo.STOP_REASONS``
+    evaluations: int = 0  # kernel values computed
 
     @property
     def stop_reason(self) -> str:
         """Why the search ended, in words."""
-        return REASONS[self.reason]
+        return STOP_REASONS[self.reason]
 
     @property
     def counters(self) -> dict[str, int]:
-        """What the search took, as solvers report it."""
+        """The work, as solvers report it."""
         work = {"kernel_evaluations": self.evaluations, "updates": self.steps}
         return work if self.checks is None else {**work, "checks": self.checks}
 
@@ -230,14 +155,6 @@ def solve_qp(
     gap: float | None = None,
 ) -> QPResult:
     """Solve any problem of :mod:`~svmbench.core.csvc.problem`: the one place that chooses how.
-
-    - On a stored matrix that fits the budget, and on that of fewer than 500 samples: as it is
-      (``smo``).
-    - From inputs, up to 2,000 samples: on the full matrix in float32.
-    - More: by working sets, with rows made when they are needed (``working_sets``).
-
-    Both of the last are checked in float64 before they count as converged, and go on in float64
-    where float32 gets no further.
 
     Parameters
     ----------
@@ -273,35 +190,37 @@ def solve_qp(
     """
     limit = NO_LIMIT if gap is None else gap * float(np.sum(problem.high - problem.low))
     share = tol if isinstance(tol, ShareOfMargin) else None
-    ends = StoppingCriteria(tol.tol if isinstance(tol, ShareOfMargin) else tol, max_iter, limit)
+    absolute = tol.tol if isinstance(tol, ShareOfMargin) else tol
+    criteria = StoppingCriteria(absolute, max_iter, limit)
     is_stored = source.inputs() is None
     if is_stored or source.n_samples < FLOAT32_MIN_SAMPLES:
         K = source.whole(cache_mb)
         if K is not None:
-            return replace(
-                _on_matrix(K, problem, start, ends, share), checks=None if is_stored else 0
-            )
+            found = _on_matrix(K, problem, start, criteria, share)
+            return replace(found, checks=None if is_stored else 0)
     with ThreadPool(n_jobs) as pool:
-        return Refinement(source, problem, pool, ends, cache_mb).run(start, share)
+        return Refinement(source, problem, pool, cache_mb).run(start, criteria, share)
 
 
 def _on_matrix(
     K: np.ndarray,
     problem: QPProblem,
     start: np.ndarray | None,
-    ends: StoppingCriteria,
+    criteria: StoppingCriteria,
     share: ShareOfMargin | None,
 ) -> QPResult:
+    """Take steps on a matrix that needs no check."""
     if start is None:
+        # beta = 0 has the gradient v = p.
         beta, v = np.zeros(len(problem.low)), np.array(problem.linear)
     else:
         beta = np.array(start, dtype=np.float64)
         v = gradient(raw(K), raw(problem.linear), beta)
     diag, bounds = raw(np.ascontiguousarray(K.diagonal())), Bounds(problem.low, problem.high)
-    tolerance = Tolerance(share, ends.tol, ends.max_iter, problem, diag, (beta, v))
+    tolerance = Tolerance(share, criteria, problem, diag, (beta, v))
     found, over = QPResult(beta, v, 0, None, CONVERGED, K.size), None
     while over is None:
-        part = StoppingCriteria(tolerance.now, tolerance.most - found.steps, ends.limit)
+        part = tolerance.criteria(found.steps)
         if problem.n_sums == 1:
             steps, reason = shrinking_steps(raw(K), diag, bounds, part, beta, v)
         else:
@@ -313,114 +232,97 @@ def _on_matrix(
 
 
 def until_gap(
-    K: np.ndarray, problem: QPProblem, ends: StoppingCriteria, beta: np.ndarray, v: np.ndarray
+    K: np.ndarray, problem: QPProblem, criteria: StoppingCriteria, beta: np.ndarray, v: np.ndarray
 ) -> tuple[int, int]:
-    """Take the steps of ``smo.optimise``; look at the duality gap in between if it has a limit."""
-    if ends.limit < 0.0:
-        return optimise(K, problem, ends, beta, v)
+    """Take ``smo.steps_on_matrix``, with looks at the duality gap if it has a limit."""
+    if criteria.limit < 0.0:
+        return steps_on_matrix(K, problem, criteria, beta, v)
     steps, look = 0, steps_between_checks(len(beta))
-    while gap_of_problem(problem, beta, v) > ends.limit:
-        some = ends._replace(max_iter=min(look, ends.max_iter - steps))
-        taken, reason = optimise(K, problem, some, beta, v)
+    while gap_of_problem(problem, beta, v) > criteria.limit:
+        some = criteria._replace(max_iter=min(look, criteria.max_iter - steps))
+        taken, reason = steps_on_matrix(K, problem, some, beta, v)
         steps += taken
-        if reason != MAX_ITER or steps >= ends.max_iter:
+        if reason != MAX_ITER or steps >= criteria.max_iter:
             return steps, reason
     return steps, GAP
 
 
 class Refinement:
-    """Solving from inputs: in float32 with checks, and if that gets no further, in float64.
-
-    Parameters
-    ----------
-    source, problem, cache_mb
-        As for :func:`solve_qp`.
-    pool : ThreadPool
-    ends : StoppingCriteria
-    """
+    """The search on values computed from inputs: in float32 with checks, then in float64."""
 
     def __init__(
-        self,
-        source: KernelSource,
-        problem: QPProblem,
-        pool: ThreadPool,
-        ends: StoppingCriteria,
-        cache_mb: float,
+        self, source: KernelSource, problem: QPProblem, pool: ThreadPool, cache_mb: float
     ) -> None:
-        self.source, self.problem, self.pool = source, problem, pool
-        self.ends, self.cache_mb = ends, cache_mb
+        self.source, self.problem, self.pool, self.cache_mb = source, problem, pool, cache_mb
 
-    def run(self, start: np.ndarray | None, share: ShareOfMargin | None = None) -> QPResult:
-        """Refinement from `start`, or from zero; with a `share`, the tolerance is relative."""
+    def run(
+        self,
+        start: np.ndarray | None,
+        criteria: StoppingCriteria,
+        share: ShareOfMargin | None = None,
+    ) -> QPResult:
+        """Solve from `start`, or from zero; with a `share`, the tolerance is relative."""
         source, problem = self.source, self.problem
         everyone = members = np.arange(len(problem.low))
         before = source.kernel_evaluations
         found = QPResult(np.zeros(len(everyone)), np.array(problem.linear))
         rows: Rows = SourceRows(source, np.float64)
-        if can_be_single(source, rows.diagonal):
+        if fits_float32(source, rows.diagonal):
             rows = float32_rows(source)
         exact = exact_values(source, rows)
-        K = self.matrix(rows)
+        K = self.full_matrix(rows)
         if start is not None:
             found.beta = np.array(start, dtype=np.float64)
-            self.evaluate(rows, K, found)
-        start_point = found.beta, found.v
-        tolerance = Tolerance(
-            share, self.ends.tol, self.ends.max_iter, problem, rows.diagonal, start_point
-        )
+            self.set_gradient(rows, K, found)
+        tolerance = Tolerance(share, criteria, problem, rows.diagonal, (found.beta, found.v))
         made, checks, last = 0, 0, np.inf
         while True:
             tol = tolerance.now
-            self.ends = self.ends._replace(tol=tol, max_iter=tolerance.most)
-            self.go_on(rows, K, members, found)
-            if (
-                found.reason == GAP
-                and gap_of_problem(problem, found.beta, found.v) > self.ends.limit
-            ):
-                # It was so by gradients that were not up to date.
+            self.take_steps(rows, K, members, tolerance.criteria(found.steps), found)
+            if found.reason == GAP:
+                if gap_of_problem(problem, found.beta, found.v) <= criteria.limit:
+                    break
+                # The limit was met by gradients of shrunk samples that were out of date.
                 members = everyone
                 continue
-            if found.reason == GAP:
-                break
-            is_over = found.reason == MAX_ITER
-            if rows.dtype == np.float64:
-                # What was dropped on the way may be part of a violation after all.
-                is_over |= (
-                    found.reason == STALLED or up_low_sets(problem, found.beta, found.v).gap <= tol
-                )
-                if not is_over:
-                    continue
-            elif not is_over:
+            if found.reason == MAX_ITER:
+                verdict = OVER
+            elif rows.dtype == np.float64:
+                # Shrunk samples, whose gradient is up to date now, may violate after all.
+                gap = up_low_sets(problem, found.beta, found.v).gap
+                verdict = OVER if found.reason == STALLED or gap <= tol else GO_ON
+            else:
                 gap, members = check_in_float64(exact, problem, found.beta, found.v, tol)
                 checks += 1
-                if gap <= tol:
-                    found.reason, is_over = CONVERGED, True
-            if is_over:
+                verdict = judge_check(gap, last, tol, found.reason)
+                last = gap
+                if verdict == OVER:
+                    found.reason = CONVERGED
+            if verdict == OVER:
+                # The stopping rule has the last word: a relative tolerance follows the margin.
                 over = tolerance.settle(found.reason, found.steps, found.beta, found.v)
                 if over is not None:
                     found.reason = over
                     break
                 members, last = everyone, np.inf
-                continue
-            if is_exhausted(gap, last, found.reason):
+            elif verdict == EXHAUSTED:
                 found.v = exact_gradient(exact, problem.linear, found.beta, everyone)
                 made += rows.evaluations
                 rows, members = SourceRows(source, np.float64), everyone
                 K = source.whole(self.cache_mb)
-            last = gap
         found.checks = checks
         found.evaluations = source.kernel_evaluations - before + made + rows.evaluations
         return found
 
-    def matrix(self, rows: Rows) -> np.ndarray | None:
-        """Return the matrix in memory that a small problem is solved on; None for a larger one."""
+    def full_matrix(self, rows: Rows) -> np.ndarray | None:
+        """Return the full matrix of a small problem; None for a larger one."""
         n = rows.n_samples
         if n > FULL_MATRIX_MAX_SAMPLES or n**2 * rows.diagonal.itemsize > self.cache_mb * MIB:
             return None
         return rows.whole()
 
-    def evaluate(self, rows: Rows, K: np.ndarray | None, found: QPResult) -> None:
-        """Set the gradient of the start by the rows of the search: what checks it is the same."""
+    def set_gradient(self, rows: Rows, K: np.ndarray | None, found: QPResult) -> None:
+        """Set v = p - K beta of the start, by the rows of the search."""
         if K is not None:
             found.v = gradient(raw(K), raw(self.problem.linear), found.beta)
             return
@@ -428,21 +330,181 @@ class Refinement:
         found.v = np.array(self.problem.linear)
         subtract_kernel(rows, moved, found.beta[moved], rows.columns(None), found.v, self.pool)
 
-    def go_on(self, rows: Rows, K: np.ndarray | None, members: np.ndarray, found: QPResult) -> None:
-        """Search on the whole matrix, where there is one, or among `members` by working sets."""
-        ends = self.ends._replace(max_iter=self.ends.max_iter - found.steps)
+    def take_steps(
+        self,
+        rows: Rows,
+        K: np.ndarray | None,
+        members: np.ndarray,
+        criteria: StoppingCriteria,
+        found: QPResult,
+    ) -> None:
+        """Take steps on the full matrix, where there is one, or among `members` by working sets."""
         if K is not None:
-            steps, found.reason = until_gap(K, self.problem, ends, found.beta, found.v)
+            steps, found.reason = until_gap(K, self.problem, criteria, found.beta, found.v)
             found.steps += steps
             return
-        active = ActiveSet(members, self.problem, found.beta, found.v)
-        sets = WorkingSetSearch(rows, active, tol=ends.tol, cache_mb=self.cache_mb, pool=self.pool)
-        found.reason = sets.run(ends.max_iter, ends.limit)
+        active = ActiveSamples(members, self.problem, found.beta, found.v)
+        sets = WorkingSetSearch(rows, active, criteria.tol, self.cache_mb, self.pool)
+        found.reason = sets.run(criteria.max_iter, criteria.limit)
         found.steps += sets.steps
+        # Reconstruct the gradient of shrunk samples (Chang and Lin 2011, section 5.1).
         active.finish(rows, self.pool)
 
 
-def warm_up() -> None:
+#: Verdicts on steps that returned; see :func:`judge_check`.
+OVER, GO_ON, EXHAUSTED = 0, 1, 2
+
+
+def judge_check(gap: float, last: float, tol: float, reason: int) -> int:
+    """Return the verdict on a search, or a pair of classes, that was checked in float64.
+
+    `gap` is its true violation, `last` that of the check before (infinite at first), `reason` why
+    the steps stopped. The verdict is ``OVER``; ``GO_ON``, in float32 from the corrected gradient;
+    or ``EXHAUSTED``, where only float64 gets further.
+    """
+    if gap <= tol:
+        return OVER
+    return GO_ON if gap <= CHECK_PROGRESS * last and reason != STALLED else EXHAUSTED
+
+
+def check_in_float64(
+    source: ExactValues, problem: QPProblem, beta: np.ndarray, v: np.ndarray, tol: float
+) -> tuple[float, np.ndarray]:
+    """Replace the gradient near the gap by its value in float64, in place.
+
+    Return the true violation m - M, and the samples whose gradient is exact now.
+    """
+    done = correct_near(
+        lambda width: near_violation(problem, beta, v, width),
+        lambda at: exact_gradient(source, problem.linear, beta, at),
+        v,
+        tol,
+    )
+    return up_low_sets(problem, beta, v).gap, np.flatnonzero(done)
+
+
+def correct_near(
+    near: Callable[[float], np.ndarray],  # which samples may violate, gradients wrong by a width
+    exact: Callable[[np.ndarray], np.ndarray],  # the gradient of some samples in float64
+    v: np.ndarray,
+    tol: float,
+) -> np.ndarray:
+    """Replace v near the gap by its value in float64; return where it was replaced."""
+    done, width, error = np.zeros(len(v), dtype=bool), CHECK_WIDTH * tol, 0.0
+    while True:
+        at = np.flatnonzero(near(width) & ~done)
+        if len(at):
+            found = exact(at)
+            error = max(error, float(np.max(np.abs(found - v[at]))))
+            v[at] = found
+            done[at] = True
+        # Samples that were not looked at have at most CHECK_SAFETY times the largest error found,
+        # so that those outside twice that width can't be part of a violation.
+        if width >= CHECK_SAFETY * error:
+            return done
+        width = 2.0 * CHECK_SAFETY * error
+
+
+def near_violation(problem: QPProblem, beta: np.ndarray, v: np.ndarray, width: float) -> np.ndarray:
+    """Mark the samples that could be part of a violation if gradients were wrong by `width`."""
+    at = up_low_sets(problem, beta, v)
+    rises = at.v_up >= np.minimum(at.m, at.M) - width
+    return rises | (at.v_low <= np.maximum(at.m, at.M) + width)
+
+
+def exact_gradient(
+    source: ExactValues, linear: np.ndarray, beta: np.ndarray, samples: np.ndarray
+) -> np.ndarray:
+    """Return ``(linear - K beta)[samples]`` in float64; `samples` are different and ascend."""
+    is_support, v = beta != 0.0, linear.copy()
+    support, own = np.flatnonzero(is_support), samples[is_support[samples]]
+    is_support[own] = False
+    others, idle = np.flatnonzero(is_support), samples[beta[samples] == 0.0]
+    for rows, columns in ((idle, support), (own, others)):
+        height = max(1, CHECK_VALUES // max(1, len(columns)))
+        for top in range(0, len(rows), height):
+            part = rows[top : top + height]
+            v[part] -= source.block(part, columns) @ beta[columns]
+    # Among the samples with a multiplier each value serves for both of its pair.
+    height = max(1, min(CHECK_ROWS, CHECK_VALUES // max(1, len(own))))
+    for top in range(0, len(own), height):
+        part, later = own[top : top + height], own[top + height :]
+        K = source.block(part, own[top:])
+        v[part] -= K @ beta[own[top:]]
+        v[later] -= beta[part] @ K[:, len(part) :]
+    return v[samples]
+
+
+class Tolerance:
+    """The stopping rule of a search: the violation to reach now, and the most steps until then."""
+
+    def __init__(
+        self,
+        share: ShareOfMargin | None,  # None: the tolerance is absolute
+        limits: StoppingCriteria,  # of the whole search
+        problem: QPProblem,
+        diagonal: np.ndarray,  # of the kernel matrix
+        start: tuple[np.ndarray, np.ndarray],  # beta and v
+    ) -> None:
+        self.share, self.problem, self.limits = share, problem, limits
+        self.now, self.most = limits.tol, limits.max_iter
+        if share is None:
+            return
+        beta, v = start
+        size = float(np.max(np.abs(diagonal), initial=0.0)) * float(np.sum(np.abs(beta)))
+        size += float(np.max(np.abs(problem.linear), initial=0.0))
+        self.rounding = GRADIENT_ROUNDINGS * np.finfo(np.float64).eps * size
+        # The violation at the start has the scale of the kernel, whatever is added to features.
+        violation = up_low_sets(problem, beta, v).gap
+        self.now = max(limits.tol * min(1.0, violation), self.rounding)
+
+    def criteria(self, steps: int) -> StoppingCriteria:
+        """Return the criteria of the next steps, after so many of them."""
+        return StoppingCriteria(self.now, self.most - steps, self.limits.limit)
+
+    def settle(self, reason: int, steps: int, beta: np.ndarray, v: np.ndarray) -> int | None:
+        """Return why the search is over; or None, and set the violation to reach next.
+
+        `reason` is why the steps stopped at `now` or `most`; `steps` were taken in all.
+        """
+        share, max_iter = self.share, self.limits.max_iter
+        if share is None or (reason == MAX_ITER and steps >= max_iter):
+            return reason
+        violation = up_low_sets(self.problem, beta, v).gap
+        if share.can_vanish and not has_margin(self.problem, beta, v):
+            # No margin is proven yet: go on, but for a limited number of steps.
+            if self.most == max_iter:
+                more = max(NO_MARGIN_STEPS_A_SAMPLE * len(v), NO_MARGIN_STEPS_AGAIN * steps)
+                self.most = min(steps + more, max_iter)
+            if reason == STALLED or violation <= self.rounding or steps >= self.most:
+                return NO_MARGIN
+            self.now = max(CLOSER_TO_MARGIN * violation, self.rounding)
+            return None
+        self.most = max_iter
+        wanted = max(share.tol * min(1.0, abs(share.margin(beta, v))), self.rounding)
+        if violation <= wanted:
+            return CONVERGED
+        if reason == STALLED:
+            return STALLED
+        self.now = max(SHORT_OF_WANTED * wanted, self.rounding)
+        return None
+
+
+def has_margin(problem: QPProblem, beta: np.ndarray, v: np.ndarray) -> bool:
+    """Return True if the duality gap proves that w is not 0 at the optimum of a ν-problem."""
+    dual = 0.5 * float(beta @ (problem.linear + v))
+    return gap_of_problem(problem, beta, v) < abs(dual)
+
+
+def fits_float32(source: KernelSource, diagonal: np.ndarray) -> bool:
+    """Return True if float32 holds a source's kernel values, and squared distances of inputs."""
+    if float(np.max(np.abs(diagonal))) > FLOAT32_MAX_KERNEL:
+        return False
+    inputs = source.inputs()
+    return inputs is None or largest_value(inputs[0]) <= FLOAT32_MAX_INPUT
+
+
+def warm_up_solver() -> None:
     """Run every maker of rows through every kind of search, and a cut, on a few samples."""
     X = np.array([[0.0, 1.0], [1.0, 1.0], [1.0, 0.0], [0.0, 0.0]])
     y = np.array([1.0, 1.0, -1.0, -1.0])
@@ -457,23 +519,15 @@ def warm_up() -> None:
         SourceRows(source, np.float64),
     ]
     problem = make_qp(y, np.minimum(y, 0.0), np.maximum(y, 0.0))
-    search = Refinement(source, problem, pool, StoppingCriteria(1e-3, 9, 0.0), 1.0)
+    search, everyone = Refinement(source, problem, pool, 1.0), np.arange(4)
     for rows in makers:
         found = QPResult(np.zeros(4), y.copy())
         # Once among all samples and once among some, of which one more is dropped on the way.
-        for members in (np.arange(4), np.array([0, 2, 3])):
-            active = ActiveSet(members, problem, found.beta, found.v)
-            sets = WorkingSetSearch(rows, active, tol=1e-3, cache_mb=1.0, pool=pool)
+        for members in (everyone, np.array([0, 2, 3])):
+            active = ActiveSamples(members, problem, found.beta, found.v)
+            sets = WorkingSetSearch(rows, active, 1e-3, 1.0, pool)
             sets.run(100, 0.0)
             sets.drop(np.arange(len(members)) > 0)
             active.finish(rows, pool)
         check_in_float64(exact_values(source, rows), problem, found.beta, found.v, 1e-3)
-        search.go_on(rows, rows.whole(), np.arange(4), found)
-
-
-def can_be_single(source: KernelSource, diagonal: np.ndarray) -> bool:
-    """Return whether float32 can hold a source's kernel values, and squared distances of inputs."""
-    if float(np.max(np.abs(diagonal))) > FLOAT32_MAX_KERNEL:
-        return False
-    inputs = source.inputs()
-    return inputs is None or largest_value(inputs[0]) <= FLOAT32_MAX_INPUT
+        search.take_steps(rows, rows.whole(), everyone, StoppingCriteria(1e-3, 9, 0.0), found)

@@ -1,19 +1,21 @@
-"""The active samples of a search, and what the ones that were dropped get back at its end.
-
-Steps inside a working set of several hundred samples: the form for many samples.
+"""Steps inside working sets of several hundred samples: the form for many samples.
 
 Problem
     That of ``problem``.
 Given
     A maker of kernel rows, and a start with its gradient v = p - K beta.
 Returned
-    beta and v in place, once the conditions hold within tol for the samples that are still active.
+    beta and v in place, once m(alpha) - M(alpha) <= tol for the samples that are still active.
+Each loop repeats (``WorkingSetSearch.run``)
+    shrink              drop samples that can't change any more, where that pays (``_cut``)
+    select_working_set  half of the last set, and samples from both ends of v (``_renew``)
+    solve               steps of ``smo`` inside the set, on its block of kernel values (``_solve``)
+    update_gradient     v -= sum_q t_q K_q over the samples of the set that moved (``_subtract``)
 Reference
     Joachims 1999: working sets from both ends of the gradient, shrinking. Wen et al. 2018
     (ThunderSVM): large sets, half of which is renewed, first in first out.
 Deviations
-    - The inner problem is solved by the second-order steps of ``smo``, to a tenth of the
-      gap.
+    - The inner problem is solved by the second-order steps of ``smo``, to a tenth of the gap.
     - Rows have the columns of active samples alone, and are cut when samples are shrunk.
 """
 
@@ -32,38 +34,39 @@ from svmbench.core.csvc.smo import (
     MAX_ITER,
     STALLED,
     StoppingCriteria,
-    gather,
-    optimise,
+    block_of,
+    steps_on_matrix,
 )
 from svmbench.core.kernels.kernels import MIB
 from svmbench.core.kernels.row_cache import SPAN, RowCache, subtract_rows
-from svmbench.core.kernels.rows import WIDTH, Rows
+from svmbench.core.kernels.rows import PIECE_COLUMNS, Rows
 from svmbench.core.kernels.thread_pool import ThreadPool
 
 #: Columns of rows that are used once: a block of them stays in the second-level cache. A multiple
 #: of the width of the products behind them, so that threads change no product's shape: another
 #: shape can have another last bit.
-PASSING = WIDTH
+PASSING_COLUMNS = PIECE_COLUMNS
 
-#: Samples of a working set; twice as many where more multipliers than that are free, since a set
-#: that is small beside them chases them round.
-WORKING = 512
+#: Samples of a working set; twice as many where more multipliers than that are free, since in small
+#: sets free multipliers take turns and undo each other's steps.
+SET_SAMPLES = 512
 
-#: Once the free multipliers have changed by less than this share over so many sets, sets of this
-#: many times their number hold them all; by less than half of it, all that is active is one set.
-SETTLED, WATCHED, ROOM = 0.1, 4, 1.3
+#: The set of free multipliers is settled once less than this share of it has changed over so many
+#: sets. The next set then has this many times their number, which holds them all; below half of the
+#: share, all active samples are one set.
+SETTLED_CHANGE, SETTLED_SETS, SETTLED_ROOM = 0.1, 4, 1.3
 
-#: The largest set, and the share of the memory for rows that its kernel values take at most.
-LARGEST, BLOCK_SHARE = 4096, 0.25
+#: Samples of the largest set, and the share of the memory for rows that its kernel values may take.
+SET_MAX_SAMPLES, SET_MAX_MEMORY = 4096, 0.25
 
 #: Share of a working set that stays in the next.
-KEPT = 0.5
+SET_KEPT = 0.5
 
-#: Rows are cut once so small a share of their columns is still of interest.
-CUT_AT = 0.7
+#: Rows are cut once at most this share of their columns is still active.
+CUT_MAX_SHARE = 0.7
 
-#: The inner problem is solved to this share of the gap, and of the tolerance where it is the last.
-INNER, LAST = 0.1, 0.9
+#: Tolerance of the inner problem: this share of the gap, and of the tolerance where it is the last.
+INNER_TOL, LAST_TOL = 0.1, 0.9
 
 
 def subtract_kernel(
@@ -80,27 +83,16 @@ def subtract_kernel(
         rows.take_off(samples, factors, columns, (first, end), v)
 
     if rows.shares:
-        pool.share(len(v), PASSING, take_off)
+        pool.share(len(v), PASSING_COLUMNS, take_off)
     else:
         take_off(0, len(v))
 
 
-class ActiveSet:
-    """The samples that still take part, with their variables side by side.
+class ActiveSamples:
+    """The samples that still take part, with their problem, beta and v side by side.
 
-    Parameters
-    ----------
-    members : ndarray of int of shape (n,)
-        Positions in the whole problem, ascending.
-    problem, beta, v : QPProblem, ndarray of shape (n_samples,), ndarray of shape (n_samples,)
-        The whole problem, its variables and their gradient; `finish` brings the last two up to
-        date.
-
-    Attributes
-    ----------
-    members : ndarray of int of shape (n,)
-    problem, beta, v : QPProblem, ndarray of shape (n,), ndarray of shape (n,)
-        Of the members.
+    `members` are their positions in the whole problem, ascending; `finish` brings the beta and v of
+    the whole problem, which are handed in, up to date.
     """
 
     def __init__(
@@ -114,16 +106,16 @@ class ActiveSet:
         self._shrunk = [(np.flatnonzero(outside), beta.copy())]
 
     def up_low_sets(self) -> UpLowSets:
-        """Return what can go up and down; see :func:`~svmbench.core.csvc.problem.limits`."""
+        """Return I_up and I_low with their gradient, m(alpha) and M(alpha)."""
         return up_low_sets(self.problem, self.beta, self.v)
 
     def duality_gap(self) -> float:
-        """Return it for all samples, those that were dropped with the gradient that they had."""
+        """Return the duality gap of all samples; v of shrunk ones may be out of date."""
         self._write_back()
         return gap_of_problem(self._box, self._beta, self._v)
 
     def shrink(self, stays: np.ndarray) -> None:
-        """Drop the samples where `stays` is False; their gradient is what it is now."""
+        """Drop the samples where `stays` is False; their gradient is no longer updated."""
         self._write_back()
         self._shrunk.append((self.members[~stays], self._beta.copy()))
         kept = np.flatnonzero(stays)
@@ -134,13 +126,10 @@ class ActiveSet:
         self._beta[self.members], self._v[self.members] = self.beta, self.v
 
     def finish(self, rows: Rows, pool: ThreadPool) -> None:
-        """Bring the whole problem up to date.
-
-        A sample that was dropped lacks what has changed since: of those that were left, and of
-        these only the ones that still moved.
-        """
+        """Write beta and v back, and reconstruct the gradient of the samples that were shrunk."""
         self._write_back()
         for members, before in self._shrunk:
+            # v -= sum_q (beta_q - before_q) K_q over the samples that moved since.
             change = self._beta - before
             moved = np.flatnonzero(change)
             if not len(members) or not len(moved):
@@ -151,68 +140,54 @@ class ActiveSet:
         self._shrunk.clear()
 
 
-def least(values: np.ndarray, wanted: int) -> np.ndarray:
-    """Return where the `wanted` least values are; those that are not finite don't count."""
+def least_finite(values: np.ndarray, wanted: int) -> np.ndarray:
+    """Return the positions of the `wanted` least finite values."""
     if wanted >= len(values):
         return np.flatnonzero(np.isfinite(values))
     found = np.argpartition(values, wanted)[:wanted]
     return found[np.isfinite(values[found])]
 
 
-def choose(v_up: np.ndarray, v_low: np.ndarray, kept: np.ndarray, wanted: int) -> np.ndarray:
+def from_both_ends(
+    v_up: np.ndarray, v_low: np.ndarray, kept: np.ndarray, wanted: int
+) -> np.ndarray:
     """Return `wanted` members beside `kept`, half from each end; v_up and v_low are overwritten."""
     v_up[kept], v_low[kept] = -np.inf, np.inf
-    top = least(-v_up, wanted // 2)
+    top = least_finite(-v_up, wanted // 2)
     v_low[top] = np.inf
-    return np.concatenate([top, least(v_low, wanted - len(top))])
+    return np.concatenate([top, least_finite(v_low, wanted - len(top))])
 
 
 class WorkingSetSearch:
     """One run over the active samples, which shrinks them on the way.
 
-    Parameters
-    ----------
-    rows : Rows
-    active : ActiveSet
-        Changed in place; samples that can't change any more, as it seems, are dropped from it.
-    tol : float
-        Tolerance of the gap.
-    cache_mb : float
-        Memory for kernel rows, MiB.
-    pool : ThreadPool
-        The threads that make rows and bring the gradient up to date. The values, and so the steps,
-        are the same whatever their number.
-
-    Attributes
-    ----------
-    steps, sets : int
-        Steps, and working sets, so far.
+    Values, and so steps, are the same whatever the number of threads.
     """
 
     def __init__(
-        self, rows: Rows, active: ActiveSet, *, tol: float, cache_mb: float, pool: ThreadPool
+        self, rows: Rows, active: ActiveSamples, tol: float, cache_mb: float, pool: ThreadPool
     ) -> None:
         self.rows, self.active, self.tol, self.pool = rows, active, tol, pool
         n = len(active.members)
         self.store = RowCache(rows.n_samples, n, cache_mb, dtype=rows.dtype)
         self.columns = rows.columns(None if n == rows.n_samples else active.members)
-        #: The working set, as positions among the active samples, and its kernel values.
+        # The working set, as positions among the active samples, and its kernel values.
         self.working = np.empty(0, dtype=np.int64)
         self.block = np.empty((0, 0), dtype=rows.dtype)
-        held = math.isqrt(int(BLOCK_SHARE * cache_mb * MIB / rows.diagonal.itemsize))
-        self.largest = max(2 * WORKING, min(LARGEST, held))
+        held = math.isqrt(int(SET_MAX_MEMORY * cache_mb * MIB / rows.diagonal.itemsize))
+        self.largest = max(2 * SET_SAMPLES, min(SET_MAX_SAMPLES, held))
         self.steps = self.sets = 0
-        #: Multipliers that moved in the last set; what it cost, a column, to carry idle samples
-        #: along, in units of reading a stored value.
+        # Multipliers that moved in the last set; the cost of carrying samples that could be shrunk,
+        # a column, in units of reading a stored value.
         self.moved, self.carried = 0, 0.0
-        #: The samples whose multipliers were free before the last sets, the oldest first.
-        self.free: deque[np.ndarray] = deque(maxlen=WATCHED + 1)
+        # The samples whose multipliers were free before the last sets, the oldest first.
+        self.free: deque[np.ndarray] = deque(maxlen=SETTLED_SETS + 1)
 
     def run(self, max_iter: int, limit: float = -1.0) -> int:
-        """Solve working sets until the gap is at most `tol`; return a position in ``REASONS``.
+        """Solve working sets until the violation is at most `tol`; return the stop reason.
 
-        Or until the duality gap, by gradients that those of dropped samples may not be, is at most
-        `limit`, if that is not negative.
+        A `limit` that is not negative ends the search once the duality gap, with gradients of
+        shrunk samples that may be out of date, is at most that.
         """
         while True:
             at = self.active.up_low_sets()
@@ -226,22 +201,22 @@ class WorkingSetSearch:
                 at = self.active.up_low_sets()
             self._renew(at)
             if len(self.working) < len(self.active.members):
-                inner_tol = max(INNER * at.gap, 0.5 * self.tol)
+                inner_tol = max(INNER_TOL * at.gap, 0.5 * self.tol)
             else:
-                inner_tol = LAST * self.tol
+                inner_tol = LAST_TOL * self.tol
             if not self._solve(inner_tol, max_iter - self.steps):
                 return STALLED
 
     def _cut(self, at: UpLowSets) -> bool:
-        """Drop the samples at a bound that their gradient holds them to, if it pays.
+        """Shrink samples at a bound with a gradient outside [M, m], if it pays.
 
-        A dropped sample's gradient must be caught up with at the end, with a kernel value for each
-        multiplier that has moved meanwhile. So it is carried along until that has cost as much.
+        The gradient of a shrunk sample must be reconstructed at the end, with a kernel value for
+        each multiplier that has moved meanwhile. So the sample is carried until that cost as much.
         """
         v = self.active.v
         goes_up, goes_down = np.isfinite(at.v_up), np.isfinite(at.v_low)
         stays = (goes_up & goes_down) | (goes_up & (v >= at.M)) | (goes_down & (v <= at.m))
-        if np.count_nonzero(stays) > CUT_AT * len(stays):
+        if np.count_nonzero(stays) > CUT_MAX_SHARE * len(stays):
             self.carried = 0.0
             return False
         restless = np.count_nonzero(goes_up & goes_down) + self.moved
@@ -252,7 +227,7 @@ class WorkingSetSearch:
         return True
 
     def drop(self, stays: np.ndarray) -> None:
-        """Go on without the active samples where `stays` is False."""
+        """Shrink the active samples where `stays` is False: cut rows, block and working set."""
         is_kept = np.zeros(self.rows.n_samples, dtype=bool)
         is_kept[self.active.members[stays]] = True
         self.store.cut(np.flatnonzero(stays), is_kept)
@@ -268,12 +243,12 @@ class WorkingSetSearch:
         v_up, v_low = at.v_up, at.v_low
         self.free.append(self.active.members[np.isfinite(v_up) & np.isfinite(v_low)])
         if self.active.problem.n_sums > 1:
-            # What two groups have in common is by how much they violate, not their gradient.
+            # Of several groups compare violations: gradients differ by the groups' thresholds.
             v_up, v_low = v_up - at.M, v_low - at.m
         size = min(n, self._size(n))
-        first = max(0, len(self.working) - int(size * KEPT)) if size < n else 0
+        first = max(0, len(self.working) - int(size * SET_KEPT)) if size < n else 0
         stay, known = self.working[first:], self.block[first:, first:]
-        new = choose(v_up, v_low, stay, size - len(stay))
+        new = from_both_ends(v_up, v_low, stay, size - len(stay))
         self.working = np.concatenate([stay, new])
         old = len(stay)
         self.block = np.empty((len(self.working), len(self.working)), dtype=self.rows.dtype)
@@ -281,28 +256,28 @@ class WorkingSetSearch:
         names = self.active.members
         slots = self.store.find(names[new])
         stored = np.flatnonzero(slots >= 0)
-        self.block[old + stored] = gather(self.store.rows, slots[stored], self.working)
+        self.block[old + stored] = block_of(self.store.rows, slots[stored], self.working)
         unknown = np.flatnonzero(slots < 0)
         columns = self.rows.columns(names[self.working])
         self._fill(names[new[unknown]], columns, self.block, old + unknown)
         self.block[:old, old:] = self.block[old:, :old].T
 
     def _size(self, n: int) -> int:
-        """Return how large the next set should be, of `n` active samples."""
+        """Return the size of the next set, of `n` active samples."""
         free, before = self.free[-1], self.free[0]
         changed = len(np.setxor1d(free, before, assume_unique=True)) / max(1, len(free))
-        if len(self.free) <= WATCHED or changed >= SETTLED:
-            return WORKING if len(free) <= WORKING else 2 * WORKING
-        if n <= self.largest and changed < 0.5 * SETTLED:
+        if len(self.free) <= SETTLED_SETS or changed >= SETTLED_CHANGE:
+            return SET_SAMPLES if len(free) <= SET_SAMPLES else 2 * SET_SAMPLES
+        if n <= self.largest and changed < 0.5 * SETTLED_CHANGE:
             return n
-        return min(self.largest, max(2 * WORKING, int(ROOM * len(free))))
+        return min(self.largest, max(2 * SET_SAMPLES, int(SETTLED_ROOM * len(free))))
 
     def _solve(self, tol: float, max_iter: int) -> bool:
-        """Take steps inside the set, and all that follows; return whether there was one."""
+        """Solve the set to `tol`, and update the gradient; return True if a step was taken."""
         active, chosen = self.active, self.working
         problem, before, v = active.problem.take(chosen), active.beta[chosen], active.v[chosen]
         beta = before.copy()
-        steps, _ = optimise(self.block, problem, StoppingCriteria(tol, max_iter), beta, v)
+        steps, _ = steps_on_matrix(self.block, problem, StoppingCriteria(tol, max_iter), beta, v)
         self.steps += steps
         self.sets += 1
         active.beta[chosen] = beta
@@ -312,7 +287,7 @@ class WorkingSetSearch:
         return steps > 0
 
     def _subtract(self, moved: np.ndarray, change: np.ndarray, is_free: np.ndarray) -> None:
-        """Bring the gradient up to date.
+        """Update the gradient: v -= sum_q change_q K_q over the multipliers that moved.
 
         A free multiplier will move again, so its row is stored. One at a bound may well stay there;
         its row is computed and used while in the cache of the processor, which costs less than to
@@ -345,6 +320,6 @@ class WorkingSetSearch:
             rows.fill(samples, columns, first, end, out, at, first)
 
         if rows.shares:
-            self.pool.share(width, PASSING, fill)
+            self.pool.share(width, PASSING_COLUMNS, fill)
         else:
             fill(0, width)

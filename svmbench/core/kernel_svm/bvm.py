@@ -42,7 +42,7 @@ from svmbench.core.kernel_svm.core_set import (
     join,
     settle,
 )
-from svmbench.core.kernels.member_rows import Inputs
+from svmbench.core.kernels.member_rows import MemberInputs
 
 
 @compiled
@@ -66,7 +66,7 @@ def move(core: Core, C: float, i: int) -> None:
 
 @compiled
 def advance(
-    inputs: Inputs,
+    inputs: MemberInputs,
     core: Core,
     row: np.ndarray,
     y: np.ndarray,
@@ -149,7 +149,13 @@ class BVM(CoreSetMachine):
     starts, repeats = 1, 10
 
     def _advance(
-        self, inputs: Inputs, core: Core, y: np.ndarray, eps: float, most: int, uniform: np.ndarray
+        self,
+        inputs: MemberInputs,
+        core: Core,
+        y: np.ndarray,
+        eps: float,
+        most: int,
+        uniform: np.ndarray,
     ) -> int:
         return int(
             advance(

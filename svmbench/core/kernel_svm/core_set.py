@@ -22,7 +22,7 @@ import numpy as np
 
 from svmbench.base.compiled import compiled
 from svmbench.core.contract.base import TrainingData, require_count
-from svmbench.core.kernels.member_rows import Inputs, fill, inputs_of
+from svmbench.core.kernels.member_rows import MemberInputs, fill, member_inputs
 from svmbench.core.models.kernel_base import KernelSolution
 from svmbench.core.models.kernel_classifier import KernelClassifier
 from svmbench.core.numeric.random import generator
@@ -82,7 +82,7 @@ def make_core(n_samples: int, width: int, old: Core | None = None) -> Core:
 
 
 @compiled
-def join(inputs: Inputs, core: Core, row: np.ndarray, i: int, label: float) -> int:
+def join(inputs: MemberInputs, core: Core, row: np.ndarray, i: int, label: float) -> int:
     """Let a sample join with weight 0; return its position. `row` is scratch."""
     m = core.counts[MEMBERS]
     fill(inputs, i, core.sample, m, row)
@@ -100,7 +100,9 @@ def join(inputs: Inputs, core: Core, row: np.ndarray, i: int, label: float) -> i
 
 
 @compiled
-def product_with_centre(inputs: Inputs, core: Core, row: np.ndarray, i: int, label: float) -> float:
+def product_with_centre(
+    inputs: MemberInputs, core: Core, row: np.ndarray, i: int, label: float
+) -> float:
     """Return g of a sample: the product of its image with the centre."""
     position = core.position[i]
     if position >= 0:
@@ -116,7 +118,7 @@ def product_with_centre(inputs: Inputs, core: Core, row: np.ndarray, i: int, lab
 
 @compiled
 def farthest(
-    inputs: Inputs,
+    inputs: MemberInputs,
     core: Core,
     row: np.ndarray,
     y: np.ndarray,  # (n_samples,)
@@ -212,12 +214,18 @@ class CoreSetMachine(KernelClassifier):
             require_count("n_basis", self.n_basis)
 
     def _advance(
-        self, inputs: Inputs, core: Core, y: np.ndarray, eps: float, most: int, uniform: np.ndarray
+        self,
+        inputs: MemberInputs,
+        core: Core,
+        y: np.ndarray,
+        eps: float,
+        most: int,
+        uniform: np.ndarray,
     ) -> int:
         """Go on at a precision until something is missing or nothing is outside; say which."""
         raise AssertionError("a core-set machine defines _advance")
 
-    def _begin(self, inputs: Inputs, core: Core, y: np.ndarray, rng: Any) -> None:
+    def _begin(self, inputs: MemberInputs, core: Core, y: np.ndarray, rng: Any) -> None:
         """Let the first members join: classes in turn, equal weights."""
         order = rng.permutation(len(y))
         classes = [order[y[order] > 0.0], order[y[order] < 0.0]]
@@ -234,7 +242,7 @@ class CoreSetMachine(KernelClassifier):
     def train(self, data: TrainingData) -> Self:
         """Grow the core set until no sample is found outside the ball; store the expansion."""
         y, n = data.y, len(data.y)
-        inputs, rng = inputs_of(data.X, self.function), generator(self.random_state)
+        inputs, rng = member_inputs(data.X, self.function), generator(self.random_state)
         most = n if self.n_basis is None else min(n, int(self.n_basis))
         core = make_core(n, min(most, WIDTH))
         self._begin(inputs, core, y, rng)

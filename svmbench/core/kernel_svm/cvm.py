@@ -41,7 +41,7 @@ from svmbench.core.kernel_svm.core_set import (
     join,
     settle,
 )
-from svmbench.core.kernels.member_rows import Inputs
+from svmbench.core.kernels.member_rows import MemberInputs
 
 #: Share of what eps allows that the inner problem is solved to.
 INNER = 0.1
@@ -83,7 +83,7 @@ def smallest_ball(core: Core, C: float, tol: float, max_iter: int) -> bool:
 
 @compiled
 def advance(
-    inputs: Inputs,
+    inputs: MemberInputs,
     core: Core,
     row: np.ndarray,
     y: np.ndarray,
@@ -155,7 +155,13 @@ class CVM(CoreSetMachine):
     starts, repeats = 20, 7
 
     def _advance(
-        self, inputs: Inputs, core: Core, y: np.ndarray, eps: float, most: int, uniform: np.ndarray
+        self,
+        inputs: MemberInputs,
+        core: Core,
+        y: np.ndarray,
+        eps: float,
+        most: int,
+        uniform: np.ndarray,
     ) -> int:
         return int(
             advance(

@@ -20,8 +20,8 @@ from sklearn.utils import check_random_state
 from svmbench.core.contract.base import TrainingData, require_count
 from svmbench.core.contract.problems import HINGE
 from svmbench.core.kernels import columns
-from svmbench.core.kernels.exponential import LARGEST_GAMMA
 from svmbench.core.kernels.kernels import KernelSource
+from svmbench.core.kernels.products import LARGEST_GAMMA
 from svmbench.core.kernels.rows import float32_rows
 from svmbench.core.linear.dcd import Course, descend
 from svmbench.core.models.kernel_base import KernelSolution
@@ -125,7 +125,7 @@ class FeatureMapSVM(KernelClassifier):
     def warm_up_rest(cls) -> None:
         """Call the linear solver in single precision, and all makers of kernel values."""
         super().warm_up_rest()
-        columns.warm_up()
+        columns.warm_up_columns()
         X, y = np.eye(2, dtype=np.float32), np.array([1.0, -1.0])
         descend(X, y, HINGE, Course(C=1.0, eps=0.1, max_iter=2, bias=0.0, seed=1))
 

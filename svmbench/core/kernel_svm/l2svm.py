@@ -14,9 +14,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from svmbench.base.compiled import compiled
-from svmbench.core.kernels import fetched_rows
-from svmbench.core.kernels.fetched_rows import FetchedRows
 from svmbench.core.kernels.kernels import KernelSource
+from svmbench.core.kernels.row_cache import SourceRowCache, warm_up_row_cache
 from svmbench.core.models.kernel_base import KernelSolution
 from svmbench.core.models.kernel_classifier import KernelClassifier
 
@@ -48,7 +47,7 @@ def add_weighted_rows(
             f[j] += factor * (np.float64(row[j]) + 1.0)
 
 
-def outputs(store: FetchedRows, beta: np.ndarray) -> np.ndarray:
+def outputs(store: SourceRowCache, beta: np.ndarray) -> np.ndarray:
     """Return the outputs ``f = (K + 1) beta`` of signed multipliers, shape (n_samples,)."""
     f = np.zeros(len(beta))
     support = np.flatnonzero(beta)
@@ -100,11 +99,11 @@ class L2Classifier(KernelClassifier):
     def warm_up_rest(cls) -> None:
         """Call what only larger problems need."""
         super().warm_up_rest()
-        fetched_rows.warm_up()
+        warm_up_row_cache()
 
     def _minimise(
         self,
-        store: FetchedRows,
+        store: SourceRowCache,
         diag: np.ndarray,
         y: np.ndarray,
         C: float,
@@ -154,7 +153,7 @@ class L2Classifier(KernelClassifier):
     ) -> list[KernelSolution]:
         tol = float(self.tol)
         before = source.kernel_evaluations
-        store = FetchedRows(source, float(self.cache_mb), single=self._takes_single())
+        store = SourceRowCache(source, float(self.cache_mb), single=self._takes_single())
         diag = source.diag() if store.K is None else store.K.diagonal().astype(np.float64)
         beta = np.zeros(len(y)) if beta is None else beta
         f = outputs(store, beta)
@@ -166,7 +165,7 @@ class L2Classifier(KernelClassifier):
             reason, counters = self._minimise(store, diag, y, C, inner, beta, f)
             allowed = MARGIN * self._margin_tolerance(diag, C, beta)
             if store.rounded and SAFETY * rounding_error(source, y, beta, f) > allowed:
-                store = FetchedRows(source, float(self.cache_mb))
+                store = SourceRowCache(source, float(self.cache_mb))
                 f[:] = outputs(store, beta)
                 reason, more = self._minimise(store, diag, y, C, tol, beta, f)
                 counters = {name: counters[name] + more[name] for name in counters}

@@ -49,7 +49,7 @@ from svmbench.core.kernel_svm.lasvm_steps import (
     learn,
     make_room,
 )
-from svmbench.core.kernels.member_rows import MEMBER_KERNELS, Inputs, inputs_of
+from svmbench.core.kernels.member_rows import MEMBER_KERNELS, MemberInputs, member_inputs
 from svmbench.core.kernels.storage import moved_if_far
 from svmbench.core.models.expansion import Expansion
 from svmbench.core.models.kernel_base import KernelSolution
@@ -69,7 +69,7 @@ SELECTIONS = ("random", "gradient", "margin")
 
 
 def run(
-    inputs: Inputs,
+    inputs: MemberInputs,
     y: np.ndarray,  # (n_samples,): labels ±1
     model: LASVM,  # what holds the parameters
     most: int,  # samples that may be kept
@@ -213,7 +213,7 @@ class LASVM(KernelClassifier):
         most = n if self.n_basis is None else min(n, int(self.n_basis))
         X, place = moved_if_far(data.X) if self.kernel == "linear" else (data.X, None)
         kept, gap = run(
-            inputs_of(X, self.function), data.y, self, most, generator(self.random_state)
+            member_inputs(X, self.function), data.y, self, most, generator(self.random_state)
         )
         beta, alive = np.zeros(n), kept.sample >= 0
         beta[kept.sample[alive]] = kept.alpha[alive]

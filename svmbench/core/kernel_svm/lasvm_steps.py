@@ -11,7 +11,7 @@ import numpy as np
 
 from svmbench.base.compiled import compiled
 from svmbench.core.kernels.kernels import MIB
-from svmbench.core.kernels.member_rows import Inputs, fill, own_value
+from svmbench.core.kernels.member_rows import MemberInputs, fill, own_value
 
 #: Curvature of a direction that has none; distance from a bound, in units of C, that is none.
 TINY, ROUNDING = 1e-12, 1e-12
@@ -98,7 +98,7 @@ def take_slot(kept: Kept, place: int) -> int:
 
 
 @compiled
-def row_of(inputs: Inputs, kept: Kept, place: int) -> int:
+def row_of(inputs: MemberInputs, kept: Kept, place: int) -> int:
     """Return the slot of a place's row, which is computed if it is not there."""
     r = kept.slot[place]
     if r < 0:
@@ -111,7 +111,7 @@ def row_of(inputs: Inputs, kept: Kept, place: int) -> int:
 
 
 @compiled
-def insert(inputs: Inputs, kept: Kept, i: int, label: float) -> int:
+def insert(inputs: MemberInputs, kept: Kept, i: int, label: float) -> int:
     """Keep a sample with multiplier 0 and its gradient; return its place."""
     counts = kept.counts
     if counts[FREE] > 0:
@@ -152,7 +152,7 @@ def extremes(kept: Kept, C: float) -> tuple[int, int]:
 
 
 @compiled
-def pair_step(inputs: Inputs, kept: Kept, C: float, i: int, j: int) -> None:
+def pair_step(inputs: MemberInputs, kept: Kept, C: float, i: int, j: int) -> None:
     """Move multiplier from j to i as far as that helps and the box allows."""
     a, b = row_of(inputs, kept, i), row_of(inputs, kept, j)
     first, second = kept.K[a], kept.K[b]
@@ -175,7 +175,7 @@ def pair_step(inputs: Inputs, kept: Kept, C: float, i: int, j: int) -> None:
 
 
 @compiled
-def process(inputs: Inputs, kept: Kept, C: float, tau: float, i: int, label: float) -> None:
+def process(inputs: MemberInputs, kept: Kept, C: float, tau: float, i: int, label: float) -> None:
     """Keep a sample, and take a step with it if it violates the conditions (LASVM PROCESS)."""
     place = insert(inputs, kept, i, label)
     up, down = extremes(kept, C)
@@ -188,7 +188,7 @@ def process(inputs: Inputs, kept: Kept, C: float, tau: float, i: int, label: flo
 
 
 @compiled
-def reprocess(inputs: Inputs, kept: Kept, C: float, tau: float) -> float:
+def reprocess(inputs: MemberInputs, kept: Kept, C: float, tau: float) -> float:
     """Step on the extreme pair, drop what is of no use, return the gap (LASVM REPROCESS)."""
     i, j = extremes(kept, C)
     if i < 0 or j < 0:
@@ -221,7 +221,7 @@ def drop(kept: Kept, place: int) -> None:
 
 @compiled
 def choose(
-    inputs: Inputs,
+    inputs: MemberInputs,
     kept: Kept,
     y: np.ndarray,
     C: float,
@@ -255,7 +255,7 @@ def choose(
 
 @compiled
 def learn(
-    inputs: Inputs,
+    inputs: MemberInputs,
     kept: Kept,
     y: np.ndarray,  # (n_samples,)
     C: float,
@@ -287,7 +287,7 @@ def learn(
 
 
 @compiled
-def finish(inputs: Inputs, kept: Kept, C: float, tau: float, max_iter: int) -> float:
+def finish(inputs: MemberInputs, kept: Kept, C: float, tau: float, max_iter: int) -> float:
     """Reprocess until the gap is at most tau; return the gap."""
     gap = np.inf
     for _ in range(max_iter):

@@ -27,9 +27,9 @@ import numpy as np
 
 from svmbench.core.contract.registry import declare
 from svmbench.core.kernels import columns
-from svmbench.core.kernels.exponential import LARGEST_GAMMA
 from svmbench.core.kernels.kernel_product import KernelProduct
 from svmbench.core.kernels.kernels import KernelSource
+from svmbench.core.kernels.products import LARGEST_GAMMA
 from svmbench.core.models.kernel_base import KernelSolution
 from svmbench.core.models.kernel_classifier import KernelClassifier
 from svmbench.core.numeric.conjugate_gradient import conjugate_gradients
@@ -152,7 +152,7 @@ class LSSVMCG(KernelClassifier):
     def warm_up_rest(cls) -> None:
         """Call the makers of kernel values that a tiny problem does not choose."""
         super().warm_up_rest()
-        columns.warm_up()
+        columns.warm_up_columns()
 
     def solve(self, source: KernelSource, y: np.ndarray, start: Any = None) -> KernelSolution:
         """Solve the system on one kernel matrix."""

@@ -53,7 +53,7 @@ from svmbench.core.kernel_svm.mn_svm_loop import (
     STEPS,
     approach,
 )
-from svmbench.core.kernels.fetched_rows import FetchedRows
+from svmbench.core.kernels.row_cache import SourceRowCache
 from svmbench.core.numeric.arrays import raw
 from svmbench.core.numeric.random import generator
 
@@ -94,7 +94,7 @@ class Descent:
 
     @classmethod
     def start(
-        cls, store: FetchedRows, y: np.ndarray, rules: Rules, beta: np.ndarray, f: np.ndarray
+        cls, store: SourceRowCache, y: np.ndarray, rules: Rules, beta: np.ndarray, f: np.ndarray
     ) -> Descent:
         """Start from signed multipliers `beta` and their outputs `f`, or from a pair of samples."""
         # By their first samples, so that flipped labels draw the same ones.
@@ -115,7 +115,7 @@ class Descent:
 
 
 def minimise(
-    store: FetchedRows,
+    store: SourceRowCache,
     diag: np.ndarray,  # (n,): of the kernel matrix
     y: np.ndarray,  # (n,): labels ±1
     rules: Rules,
@@ -165,7 +165,7 @@ def minimise(
 
 
 def minimise_to_gap(
-    store: FetchedRows,
+    store: SourceRowCache,
     diag: np.ndarray,
     y: np.ndarray,
     rules: Rules,
@@ -275,7 +275,7 @@ class MNSVM(L2Classifier):
 
     def _minimise(
         self,
-        store: FetchedRows,
+        store: SourceRowCache,
         diag: np.ndarray,
         y: np.ndarray,
         C: float,

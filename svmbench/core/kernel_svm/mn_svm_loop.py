@@ -137,7 +137,7 @@ def move(
 
 @compiled
 def approach(
-    # values, slots, last_use, clock: rows, as `FetchedRows` has them
+    # values, slots, last_use, clock: rows, as `SourceRowCache` has them
     values: np.ndarray,
     slots: np.ndarray,
     last_use: np.ndarray,

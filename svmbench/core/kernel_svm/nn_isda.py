@@ -33,7 +33,7 @@ from svmbench.base.compiled import compiled
 from svmbench.core.contract.registry import declare
 from svmbench.core.csvc.problem import larger
 from svmbench.core.kernel_svm.l2svm import MERCER, TINY, L2Classifier, add_weighted_rows
-from svmbench.core.kernels.fetched_rows import FetchedRows
+from svmbench.core.kernels.row_cache import SourceRowCache
 
 #: Steps a sample, and share of support vectors, up to and from which a solution is a good start.
 FEW_STEPS, MOST = 4.0, 0.5
@@ -82,7 +82,7 @@ def step_and_find_worst(
 
 @compiled
 def descend(
-    # values, slots, last_use, clock: rows, as `FetchedRows` has them
+    # values, slots, last_use, clock: rows, as `SourceRowCache` has them
     values: np.ndarray,
     slots: np.ndarray,
     last_use: np.ndarray,
@@ -151,7 +151,7 @@ class Samples(NamedTuple):
         return np.maximum(self.down + self.u, self.up - self.u)
 
 
-def fetch(store: FetchedRows, samples: Samples, state: np.ndarray, tol: float) -> None:
+def fetch(store: SourceRowCache, samples: Samples, state: np.ndarray, tol: float) -> None:
     """Bring the row of the next step, and those of the other worst violators."""
     violation = samples.violations()
     violation[store.slots[: store.n_active] >= 0] = -np.inf
@@ -162,7 +162,7 @@ def fetch(store: FetchedRows, samples: Samples, state: np.ndarray, tol: float) -
     store.bring(wanted[violation[wanted] > tol])
 
 
-def shrink(store: FetchedRows, samples: Samples, state: np.ndarray) -> None:
+def shrink(store: SourceRowCache, samples: Samples, state: np.ndarray) -> None:
     """Leave out samples at 0 whose gradient keeps them there, if they are many."""
     n = store.n_active
     active = samples.first(n)
@@ -176,7 +176,7 @@ def shrink(store: FetchedRows, samples: Samples, state: np.ndarray) -> None:
     state[NEXT] = np.argmax(violation[moved[: store.n_active]])
 
 
-def unshrink(store: FetchedRows, samples: Samples, state: np.ndarray) -> None:
+def unshrink(store: SourceRowCache, samples: Samples, state: np.ndarray) -> None:
     """Take all samples in again, with their gradient as it has become."""
     n = store.n_active
     f = np.zeros(len(samples.y) - n)
@@ -191,7 +191,7 @@ def unshrink(store: FetchedRows, samples: Samples, state: np.ndarray) -> None:
 
 
 def minimise(
-    store: FetchedRows,
+    store: SourceRowCache,
     diag: np.ndarray,  # (n,): of the kernel matrix
     y: np.ndarray,  # (n,): labels ±1
     C: float,
@@ -312,7 +312,7 @@ class NNISDA(L2Classifier):
 
     def _minimise(
         self,
-        store: FetchedRows,
+        store: SourceRowCache,
         diag: np.ndarray,
         y: np.ndarray,
         C: float,

@@ -18,9 +18,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from svmbench.base.compiled import compiled, compiled_sums
-from svmbench.core.kernels.columns import LARGEST_INPUT, SPARSE_BELOW
-from svmbench.core.kernels.exponential import LARGEST_GAMMA, gauss_of_squares, single_factor
-from svmbench.core.kernels.products import squared_lengths
+from svmbench.core.kernels.columns import SINGLE_COLUMNS_MAX_INPUT, SPARSE_COLUMNS_MAX_DENSITY
+from svmbench.core.kernels.products import (
+    LARGEST_GAMMA,
+    gauss_of_squares,
+    single_factor,
+    squared_lengths,
+)
 from svmbench.core.kernels.rows import COPY_ROWS
 from svmbench.core.numeric.arrays import central_row, csr_parts, raw
 
@@ -398,7 +402,7 @@ class SparseSums:
 def near_sums(X: Any, gamma: float) -> NearSums | None:
     """Return the maker of sums; None where single precision can't hold inputs or gamma."""
     values = X.data if sp.issparse(X) else X
-    if gamma > LARGEST_GAMMA or np.abs(values).max(initial=0.0) > LARGEST_INPUT:
+    if gamma > LARGEST_GAMMA or np.abs(values).max(initial=0.0) > SINGLE_COLUMNS_MAX_INPUT:
         return None
-    is_sparse = sp.issparse(X) and X.nnz < SPARSE_BELOW * X.shape[0] * X.shape[1]
+    is_sparse = sp.issparse(X) and X.nnz < SPARSE_COLUMNS_MAX_DENSITY * X.shape[0] * X.shape[1]
     return SparseSums(X, gamma) if is_sparse else DenseSums(X, gamma)

@@ -39,7 +39,7 @@ from svmbench.core.kernel_svm.steepest_steps import (
     step_and_select,
     step_on,
 )
-from svmbench.core.kernels.columns import Columns, DoubleColumns, columns_of, warm_up
+from svmbench.core.kernels.columns import Columns, DoubleColumns, columns_of, warm_up_columns
 from svmbench.core.kernels.kernels import KernelSource
 from svmbench.core.models.kernel_base import KernelSolution
 from svmbench.core.models.kernel_classifier import KernelClassifier
@@ -318,7 +318,7 @@ class SGDLSSVM(KernelClassifier):
         """Call what only more samples than a tiny problem has would call."""
         super().warm_up_rest()
         y = np.array([1.0, -1.0, 1.0, -1.0])
-        for columns in warm_up():
+        for columns in warm_up_columns():
             for t in (1, 2):
                 descend(Descent.from_zero(y), columns, 1.0, t, 0.1, 3)
 

@@ -19,9 +19,7 @@ Who calls whom
 --------------
 ::
 
-    kernel= (given_kernel)   gamma= (gamma_scale)
-          |                     |
-          +------> KernelFunction, KernelSource (kernels) <------ solvers
+    kernel=, gamma= ------> KernelFunction, KernelSource (kernels) <------ solvers
                               |            ^
      +----------------+-------+-------+----|-------------+
      |                |               |    |             |
@@ -29,11 +27,11 @@ Who calls whom
     (rows)        (columns)     (storage,           (prediction, pair_sums)
      |                |          member_rows)            |
      |                |               |                  |
-     |      +-- RowCache (row_cache) <- FetchedRows      |
+     |      +-- RowCache, SourceRowCache (row_cache)     |
      |          KernelProduct (kernel_product)           |
      +----------------+---------------+------------------+
                       |
-     exponential (RBF)   products (dense, CSR)   bits (binary)   thread_pool
+     products (dense, CSR; the RBF exponential)   bits (binary)   thread_pool
 
 Which class when
 ----------------
@@ -52,15 +50,15 @@ sums at new samples        `weighted_sums` (one model), `add_up` (all pairs of c
 
 Choices
 -------
-- One exponential (`exponential`): a polynomial, which vectorises. ``np.exp`` is left for tables
+- One exponential (`products`): a polynomial, which vectorises. ``np.exp`` is left for tables
   and stored distances.
 - One update, ``v -= sum_q f_q K[q]`` (`row_cache.subtract_rows`), four rows at a time in double
   precision. The nu solvers and FOSVM have loops of their own; each says what that gains.
 - Makers of float32 rows are points and a rule, and share one compiled loop over pieces of
   256 x 512 values, which stay in the second-level cache. The same loop in Python, which serves
   kernels that NumPy computes, took 22 % more CPU time in the median of 12 sums (3 to 211 %).
-- One row cache (`RowCache`). `FetchedRows` is its face for compiled loops that ask for what they
-  miss. `KernelProduct` keeps blocks of its own: of a symmetric matrix half the values.
+- One row cache (`RowCache`); `SourceRowCache` computes the rows that a compiled loop misses.
+  `KernelProduct` keeps blocks of its own: of a symmetric matrix half the values.
 - `Storage` and `Inputs` stay apart, as do `Rows` (one set of samples, float32) and the tiles of
   `prediction` (two sets, either precision): a tile keeps the accuracy that `predict` documents.
 """

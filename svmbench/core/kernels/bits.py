@@ -11,13 +11,13 @@ from svmbench.base.compiled import JIT_DISABLED, compiled, wide_vectors
 from svmbench.core.numeric.arrays import csr_parts, raw
 
 #: Counts that are made at a time: they stay in the first-level cache.
-WIDTH = 512
+COUNTS_WIDTH = 512
 
 #: Samples of more features than this are not kept as bits.
-MOST_BITS = 1024
+BITS_MAX_FEATURES = 1024
 
 #: Rows that are brought into bits at a time.
-PACKED = 4096
+PACK_ROWS = 4096
 
 
 def common_value(X: Any) -> float | None:
@@ -35,30 +35,22 @@ def common_value(X: Any) -> float | None:
 
 
 def is_binary(X: Any) -> bool:
-    """Return whether all values of a dense or CSR matrix are 0 or 1."""
+    """Return True if all values of a dense or CSR matrix are 0 or 1."""
     return common_value(X) == 1.0
 
 
 def pack(X: Any) -> np.ndarray:
-    """Return which values of each row are not 0, as words.
+    """Mark the values of each row that are not 0, in words: feature 64 w + k is bit k of word w.
 
-    Parameters
-    ----------
-    X : ndarray or csr_array of shape (n_samples, n_features)
-        CSR without duplicates; zeros may be stored.
-
-    Returns
-    -------
-    ndarray of uint64 of shape (n_samples, at least 1)
-        Feature 64 w + k is bit k of word w.
+    X is dense, or CSR without duplicates; the words have the shape (n_samples, at least 1).
     """
     n_samples, n_features = X.shape
     words = np.zeros((n_samples, max(1, -(-n_features // 64))), dtype=np.uint64)
     if sp.issparse(X):
         _pack_sparse(*csr_parts(X), words)
         return words
-    for top in range(0, n_samples, PACKED):
-        rows = slice(top, top + PACKED)
+    for top in range(0, n_samples, PACK_ROWS):
+        rows = slice(top, top + PACK_ROWS)
         is_set = np.zeros((len(words[rows]), 64 * words.shape[1]), dtype=bool)
         np.not_equal(X[rows], 0.0, out=is_set[:, :n_features])
         words[rows] = np.packbits(is_set, axis=1, bitorder="little").view("<u8")
@@ -77,7 +69,7 @@ def _pack_sparse(
 
 
 def _python_ones(word: int) -> int:
-    """Return how many bits of a word are set."""
+    """Return the number of bits of a word that are set."""
     return int(word).bit_count()
 
 
@@ -87,7 +79,7 @@ def _make_ones() -> Any:
 
     @intrinsic
     def ones(typing_context: Any, word: Any) -> Any:
-        """Return how many bits of a 64-bit word are set."""
+        """Return the number of bits of a 64-bit word that are set."""
 
         def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             return builder.ctpop(args[0])
@@ -102,35 +94,22 @@ ones: Any = _python_ones if JIT_DISABLED else _make_ones()
 
 @compiled
 def count_pieces(
-    A: np.ndarray,
-    B: np.ndarray,
-    start: int,
+    A: np.ndarray,  # uint64 (m, n_words): words of samples
+    B: np.ndarray,  # uint64 (n_words, n): of others, word by word
+    start: int,  # the others from `start` to before `stop`
     stop: int,
-    differing: bool,
-    table: np.ndarray,
-    out: np.ndarray,
+    differing: bool,  # count the bits that are set in one of the two; else those set in both
+    table: np.ndarray,  # float32 or float64 (n_bits + 1,)
+    out: np.ndarray,  # row i goes to ``out[at[i], left : left + stop - start]``
     at: np.ndarray,
     left: int,
 ) -> None:
-    """Write a table's value at the number of bits that two samples differ in, or share.
-
-    Parameters
-    ----------
-    A, B : ndarray of uint64 of shape (m, n_words), (n_words, n)
-        Words of samples, and of others, word by word.
-    start, stop : int
-        Which of the others are wanted.
-    differing : bool
-        Count the bits that are set in one of the two; else those set in both.
-    table : ndarray of float32 or float64 of shape (n_bits + 1,)
-    out, at, left : ndarray, ndarray, int
-        Row i goes to ``out[at[i], left : left + stop - start]``.
-    """
+    """Write a table's value at the number of bits that two samples differ in, or share."""
     wide_vectors()
     n_words = len(B)
-    counts = np.empty(WIDTH, dtype=np.uint64)
-    for first in range(start, stop, WIDTH):
-        end = min(first + WIDTH, stop)
+    counts = np.empty(COUNTS_WIDTH, dtype=np.uint64)
+    for first in range(start, stop, COUNTS_WIDTH):
+        end = min(first + COUNTS_WIDTH, stop)
         for i in range(len(A)):
             for k in range(end - first):
                 counts[k] = 0
@@ -147,20 +126,12 @@ def count_pieces(
                 target[k] = table[counts[k]]
 
 
-def table_of(function: Any, n_features: int, value: float = 1.0) -> np.ndarray:
-    """Return the kernel's value at every count: of differing bits for RBF, else of shared ones.
-
-    Parameters
-    ----------
-    function : KernelFunction
-    n_features : int
-    value : float, default=1.0
-        What a set bit stands for.
-
-    Returns
-    -------
-    ndarray of shape (n_features + 1,)
-    """
+def table_of(
+    function: Any,
+    n_features: int,
+    value: float = 1.0,  # what a set bit stands for
+) -> np.ndarray:
+    """Return the kernel's value at every count: of differing bits for RBF, else of shared ones."""
     products = value**2 * np.arange(n_features + 1, dtype=np.float64)
     is_rbf = function.name == "rbf"
     return raw(np.exp(-function.gamma * products) if is_rbf else function.of_products(products))

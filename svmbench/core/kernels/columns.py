@@ -21,45 +21,46 @@ import numpy as np
 import scipy.sparse as sp
 
 from svmbench.base.compiled import compiled_sums
-from svmbench.core.kernels.bits import MOST_BITS, is_binary
-from svmbench.core.kernels.exponential import (
+from svmbench.core.kernels.bits import BITS_MAX_FEATURES, is_binary
+from svmbench.core.kernels.kernels import KernelFunction, KernelSource
+from svmbench.core.kernels.products import (
     LARGEST_GAMMA,
     gauss_of_squares,
     gauss_single,
+    products_of_two_sparse,
     single_factor,
+    squared_lengths,
 )
-from svmbench.core.kernels.kernels import KernelFunction, KernelSource
-from svmbench.core.kernels.products import products_of_two_sparse, squared_lengths
 from svmbench.core.kernels.rows import BitRows, DenseRows, Rows
 from svmbench.core.numeric.arrays import central_row, csr_parts, raw
 
 #: Up to so many samples the whole matrix is made once: it takes 8 MiB.
-SMALL = 1024
+MATRIX_COLUMNS_MAX_SAMPLES = 1024
 
 #: A tolerance of the gradient from which on single precision is tried.
-SINGLE_FROM = 1e-4
+SINGLE_COLUMNS_MIN_TOL = 1e-4
 
 #: From so many columns at a time on one product of matrices is faster than as many of vectors.
-FROM_BLOCKS = 8
+BLOCK_COLUMNS_MIN = 8
 
 #: Columns of a piece: sums and exponents of it stay in the first-level cache.
-PIECE = 512
+COLUMN_PIECE = 512
 
 #: Up to so many dense features differences are faster than a product.
-FEW_FEATURES = 40
+DIFFERENCE_COLUMNS_MAX_FEATURES = 40
 
 #: Sparse inputs with a larger share of nonzeros are treated as dense.
-SPARSE_BELOW = 0.2
+SPARSE_COLUMNS_MAX_DENSITY = 0.2
 
 #: Squares of larger numbers overflow in single precision.
-LARGEST_INPUT = 1e15
+SINGLE_COLUMNS_MAX_INPUT = 1e15
 
 #: Where `gauss_single` writes one row to.
-FIRST = np.zeros(1, dtype=np.int64)
+FIRST_ROW = np.zeros(1, dtype=np.int64)
 
 
 class Columns(Protocol):
-    """What makes kernel columns.
+    """A maker of kernel columns.
 
     Attributes
     ----------
@@ -85,12 +86,7 @@ class Columns(Protocol):
 
 
 class MatrixColumns:
-    """Columns of a matrix that is there; see :class:`Columns`.
-
-    Parameters
-    ----------
-    K : ndarray of shape (n_samples, n_samples)
-    """
+    """Columns of a matrix that is there; see :class:`Columns`."""
 
     in_pieces = True
 
@@ -109,12 +105,7 @@ class MatrixColumns:
 
 
 class RowColumns:
-    """Columns in float32 from what makes rows by hundreds; see :class:`Columns`.
-
-    Parameters
-    ----------
-    rows : svmbench.core.kernels.rows.Rows
-    """
+    """Columns in float32 from what makes rows by hundreds; see :class:`Columns`."""
 
     matrix: np.ndarray | None = None
     dtype = np.float32
@@ -137,12 +128,7 @@ class RowColumns:
 
 
 class DoubleColumns:
-    """Columns in float64, as a source gives them; see :class:`Columns`.
-
-    Parameters
-    ----------
-    source : KernelSource
-    """
+    """Columns in float64, as a source gives them; see :class:`Columns`."""
 
     matrix: np.ndarray | None = None
     dtype = np.float64
@@ -180,12 +166,15 @@ class SingleColumns(ABC):
 
 
 @compiled_sums
-def fill_differences(X: np.ndarray, i: int, factor: np.float32, out: np.ndarray) -> None:
+def difference_column(X: np.ndarray, i: int, factor: np.float32, out: np.ndarray) -> None:
     """Write the column of sample `i` from features by rows, float32 of shape (d, n)."""
     d, n = X.shape
-    squares, power = np.empty(PIECE, dtype=np.float32), np.empty(PIECE, dtype=np.int32)
-    for first in range(0, n, PIECE):
-        m = min(PIECE, n - first)
+    squares, power = (
+        np.empty(COLUMN_PIECE, dtype=np.float32),
+        np.empty(COLUMN_PIECE, dtype=np.int32),
+    )
+    for first in range(0, n, COLUMN_PIECE):
+        m = min(COLUMN_PIECE, n - first)
         for k in range(m):
             squares[k] = np.float32(0.0)
         j = 0
@@ -206,13 +195,7 @@ def fill_differences(X: np.ndarray, i: int, factor: np.float32, out: np.ndarray)
 
 
 class DifferenceColumns(SingleColumns):
-    """Columns by squared differences.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-    gamma : float
-    """
+    """Columns by squared differences."""
 
     def __init__(self, X: np.ndarray, gamma: float) -> None:
         self.n_samples = len(X)
@@ -222,22 +205,16 @@ class DifferenceColumns(SingleColumns):
 
     def column(self, i: int, out: np.ndarray) -> None:
         """Subtract, square, sum and transform."""
-        fill_differences(self._X, i, self._factor, out)
+        difference_column(self._X, i, self._factor, out)
 
 
 def _transform(out: np.ndarray, lengths: np.ndarray, i: int, gamma: float) -> None:
     """Turn inner products with sample `i` into its column, in place, float32 of shape (1, n)."""
-    gauss_single(out, lengths[i : i + 1], lengths, gamma, out, FIRST)
+    gauss_single(out, lengths[i : i + 1], lengths, gamma, out, FIRST_ROW)
 
 
 class ProductColumns(SingleColumns):
-    """Columns by one product of a matrix and a vector.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-    gamma : float
-    """
+    """Columns by one product of a matrix and a vector."""
 
     def __init__(self, X: np.ndarray, gamma: float) -> None:
         self.n_samples, self._gamma = len(X), gamma
@@ -252,13 +229,7 @@ class ProductColumns(SingleColumns):
 
 
 class ScatterColumns(SingleColumns):
-    """Columns from sparse inputs.
-
-    Parameters
-    ----------
-    X : csr_array of shape (n_samples, n_features)
-    gamma : float
-    """
+    """Columns from sparse inputs."""
 
     def __init__(self, X: sp.csr_array, gamma: float) -> None:
         self.n_samples, self._gamma = X.shape[0], gamma
@@ -274,22 +245,20 @@ class ScatterColumns(SingleColumns):
 
 
 def single_columns(X: Any, gamma: float) -> SingleColumns | None:
-    """Return the fastest single RBF columns; None where float32 can't hold the inputs.
-
-    Parameters
-    ----------
-    X : ndarray or csr_array of shape (n_samples, n_features)
-    gamma : float
-    """
+    """Return the fastest single RBF columns; None where float32 can't hold the inputs."""
     n, d = X.shape
     if sp.issparse(X):
-        if X.nnz < SPARSE_BELOW * n * d:
-            large = np.abs(X.data).max(initial=0.0) > LARGEST_INPUT
+        if X.nnz < SPARSE_COLUMNS_MAX_DENSITY * n * d:
+            large = np.abs(X.data).max(initial=0.0) > SINGLE_COLUMNS_MAX_INPUT
             return None if large else ScatterColumns(X, gamma)
         X = X.toarray()
-    if np.abs(X).max(initial=0.0) > LARGEST_INPUT:
+    if np.abs(X).max(initial=0.0) > SINGLE_COLUMNS_MAX_INPUT:
         return None
-    return DifferenceColumns(X, gamma) if d <= FEW_FEATURES else ProductColumns(X, gamma)
+    return (
+        DifferenceColumns(X, gamma)
+        if d <= DIFFERENCE_COLUMNS_MAX_FEATURES
+        else ProductColumns(X, gamma)
+    )
 
 
 def columns_of(source: KernelSource, tol: float, t: int = 1) -> Columns:
@@ -302,30 +271,30 @@ def columns_of(source: KernelSource, tol: float, t: int = 1) -> Columns:
     t : int, default=1
         Columns at a time.
     """
-    if source.is_stored or source.n_samples <= SMALL:
+    if source.is_stored or source.n_samples <= MATRIX_COLUMNS_MAX_SAMPLES:
         K = source.whole(np.inf)
         assert K is not None
         return MatrixColumns(K)
     inputs = source.inputs()
-    if inputs is None or tol < SINGLE_FROM:
+    if inputs is None or tol < SINGLE_COLUMNS_MIN_TOL:
         return DoubleColumns(source)
     X, function = inputs
     if function.name != "rbf" or function.gamma > LARGEST_GAMMA:
         return DoubleColumns(source)
-    if X.shape[1] <= MOST_BITS and is_binary(X):
+    if X.shape[1] <= BITS_MAX_FEATURES and is_binary(X):
         return RowColumns(BitRows(X, function))
     single = single_columns(X, function.gamma)
     if single is None:
         return DoubleColumns(source)
-    if t >= FROM_BLOCKS and isinstance(single, ProductColumns):
+    if t >= BLOCK_COLUMNS_MIN and isinstance(single, ProductColumns):
         return RowColumns(DenseRows(X, function))
     return single
 
 
-def warm_up() -> list[Columns]:
+def warm_up_columns() -> list[Columns]:
     """Load or compile every kind of columns; return them, over four samples."""
     X = np.array([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0], [0.0, 0.0]])
-    wide = np.tile(X, (1, FEW_FEATURES))
+    wide = np.tile(X, (1, DIFFERENCE_COLUMNS_MAX_FEATURES))
     sparse = sp.csr_array(np.pad(X, ((0, 0), (0, 30))))
     function = KernelFunction("rbf", 1.0)
     singles = [single_columns(each, 1.0) for each in (X, wide, sparse)]

@@ -17,10 +17,10 @@ from svmbench.core.kernels.rows import SourceRows, float32_rows
 
 #: Rows of a block, and columns of the tiles that it is multiplied by: a tile stays in the cache
 #: between its two products.
-ROWS, TILE = 512, 1024
+BLOCK_ROWS, BLOCK_TILE = 512, 1024
 
 #: Sparse inputs of up to so many values, zeros included, are dense ones in double precision.
-DENSE_UP_TO = 1 << 25
+DENSE_SOURCE_MAX_VALUES = 1 << 25
 
 
 def dense_source(source: KernelSource) -> KernelSource:
@@ -29,21 +29,13 @@ def dense_source(source: KernelSource) -> KernelSource:
     if inputs is None or not sp.issparse(inputs[0]):
         return source
     X, function = inputs
-    if X.shape[0] * X.shape[1] > DENSE_UP_TO:
+    if X.shape[0] * X.shape[1] > DENSE_SOURCE_MAX_VALUES:
         return source
     return KernelSource.from_inputs(X.toarray(), function)
 
 
 class KernelProduct:
     """A kernel matrix that can be multiplied with.
-
-    Parameters
-    ----------
-    source : KernelSource
-    cache_mb : float
-        Budget for kernel values, MiB.
-    dtype : type
-        float32 or float64, of the values and the products; sums over tiles are in float64.
 
     Attributes
     ----------
@@ -52,7 +44,13 @@ class KernelProduct:
     products : int
     """
 
-    def __init__(self, source: KernelSource, cache_mb: float, dtype: Any) -> None:
+    def __init__(
+        self,
+        source: KernelSource,
+        cache_mb: float,  # budget for kernel values, MiB
+        # float32 or float64, of the values and the products; sums over tiles are in float64
+        dtype: Any,
+    ) -> None:
         self.n_samples, self.dtype = source.n_samples, dtype
         self.values_made = self.products = 0
         self._left = int(cache_mb * MIB)
@@ -66,10 +64,10 @@ class KernelProduct:
     def _blocks(self) -> Iterator[tuple[int, np.ndarray]]:
         """Yield the first row of each block, and its values from the diagonal on."""
         n = self.n_samples
-        for start in range(0, n, ROWS):
+        for start in range(0, n, BLOCK_ROWS):
             block = self._kept.get(start)
             if block is None:
-                some = np.arange(start, min(start + ROWS, n))
+                some = np.arange(start, min(start + BLOCK_ROWS, n))
                 block = np.empty((len(some), n - start), dtype=self.dtype)
                 self._rows.fill(some, self._columns, start, n, block, some - start)
                 self.values_made += block.size
@@ -79,12 +77,7 @@ class KernelProduct:
             yield start, block
 
     def times(self, v: np.ndarray) -> np.ndarray:
-        """Return the matrix times `v`, float64.
-
-        Parameters
-        ----------
-        v : ndarray of shape (n_samples,) or (n_samples, k)
-        """
+        """Return the matrix times `v`, float64."""
         self.products += 1
         if self._matrix is not None:
             return np.asarray(self._matrix @ v.astype(self._matrix.dtype), dtype=np.float64)
@@ -94,8 +87,8 @@ class KernelProduct:
             height, width = block.shape
             own = slice(start, start + height)
             out[own] += block[:, :height] @ given[own]
-            for left in range(height, width, TILE):
-                tile = block[:, left : left + TILE]
+            for left in range(height, width, BLOCK_TILE):
+                tile = block[:, left : left + BLOCK_TILE]
                 others = slice(start + left, start + left + tile.shape[1])
                 out[own] += tile @ given[others]
                 out[others] += tile.T @ given[own]

@@ -1,22 +1,29 @@
-"""Kernel values: blocks and rows for solvers, from inputs, from distances, or precomputed.
+"""Kernel values: the formula, the parameters `kernel` and `gamma`, and blocks and rows for solvers.
 
-`KernelFunction` is the formula. `KernelSource` is what a solver is handed: rows and blocks of one
-kernel matrix by position, wherever they come from, and a count of the values that were asked for.
-Rows that stay in memory within a budget are in ``row_cache.py``.
+`KernelFunction` is the formula. `KernelSource` is the type that a solver reads: rows and blocks of
+one kernel matrix by position, from inputs, from distances, or precomputed, and a count of the
+values that were asked for. Rows that stay in memory within a budget are in ``row_cache.py``.
+
+A kernel can be handed in: ``kernel="precomputed"``, or a function of two sets of samples. Both come
+down to a matrix of kernel values: all training samples against themselves, and later new samples
+against the training samples. A support vector is then known by its position.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from svmbench.core.kernels.bits import MOST_BITS, count_pieces, is_binary, pack
-from svmbench.core.kernels.exponential import gauss_double, gauss_single
+from svmbench.core.contract.declaration import KERNELS
+from svmbench.core.kernels.bits import BITS_MAX_FEATURES, count_pieces, is_binary, pack
 from svmbench.core.kernels.products import (
     SparseProducts,
+    gauss_double,
+    gauss_single,
     inner_products,
     minus_half_distances,
     squared_lengths,
@@ -27,9 +34,22 @@ from svmbench.core.numeric.submatrix import Workspace, gather
 #: Rows of a distance matrix that are computed at a time.
 DISTANCE_ROWS = 512
 
-#: Where rounding of inner products may move an RBF value by more, differences are squared instead.
-ROUNDING = 1e-9
+#: The largest change of an RBF value by the rounding of inner products: if it may be larger,
+#: differences are squared instead.
+RBF_MAX_ROUNDING = 1e-9
 
+#: A variance below this share of the mean square has lost half of its digits to cancellation.
+VARIANCE_MIN_SHARE = 1e-8
+
+#: The words that `gamma` may be, as in scikit-learn.
+GAMMA_RULES = ("scale", "auto")
+
+PRECOMPUTED = "precomputed"
+
+#: The named kernel whose matrix need not be positive semidefinite.
+INDEFINITE = "sigmoid"
+
+#: Bytes.
 MIB = 1 << 20
 
 
@@ -50,7 +70,7 @@ def squared_distances(X: Any, out: np.ndarray | None = None, dtype: Any = np.flo
     """
     n = X.shape[0]
     distances = np.empty((n, n), dtype=dtype) if out is None else out
-    if X.shape[1] <= MOST_BITS and is_binary(X):
+    if X.shape[1] <= BITS_MAX_FEATURES and is_binary(X):
         words, table = pack(X), np.arange(X.shape[1] + 1, dtype=distances.dtype)
         others, everyone = np.ascontiguousarray(words.T), np.arange(n)
         counted = raw(table), np.asarray(distances), everyone, 0
@@ -118,16 +138,11 @@ class KernelFunction:
     coef0: float = 0.0
 
     def take(self, X: Any, rows: np.ndarray) -> Any:
-        """Return what stands for some training samples in `between`: their rows."""
+        """Return the rows of some training samples, for `between`."""
         return X[rows]
 
     def between(self, A: Any, B: Any) -> np.ndarray:
-        """Return the kernel values of all pairs, float64 of shape (len(A), len(B)).
-
-        Parameters
-        ----------
-        A, B : ndarray or CSR of shape (m, n_features), (n, n_features)
-        """
+        """Return the kernel values of all pairs, float64 of shape (len(A), len(B))."""
         if self.name != "rbf":
             return self.of_products(inner_products(A, B))
         a, b = squared_lengths(A), squared_lengths(B)
@@ -137,9 +152,9 @@ class KernelFunction:
         return self.of_lengths(inner_products(A, B), a, b)
 
     def cancels(self, a: np.ndarray, b: np.ndarray) -> bool:
-        """Return whether RBF values by products of rows of these squared lengths lose digits."""
+        """Return True if RBF values by products of rows of these squared lengths lose digits."""
         longest = max(float(np.max(each, initial=0.0)) for each in (a, b))
-        return 2.0 * self.gamma * longest * float(np.finfo(float).eps) > ROUNDING
+        return 2.0 * self.gamma * longest * float(np.finfo(float).eps) > RBF_MAX_ROUNDING
 
     def of_lengths(self, P: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         """Turn inner products (m, n) into values of the RBF kernel, by squared lengths a and b."""
@@ -159,6 +174,25 @@ class KernelFunction:
         if self.name == "rbf":
             return np.ones(A.shape[0])
         return self.of_products(np.array(squared_lengths(A), dtype=np.float64))
+
+
+@dataclass(frozen=True)
+class GivenKernel(KernelFunction):
+    """A kernel whose values with all training samples are what is known of a sample."""
+
+    name: str = PRECOMPUTED
+
+    def take(self, X: Any, rows: np.ndarray) -> Any:
+        """Return the positions of these training samples, for `between`."""
+        return rows
+
+    def between(self, A: Any, B: Any) -> np.ndarray:
+        """Return the values of samples (m, n_train) with training samples at positions B."""
+        return np.ascontiguousarray(A[:, B])
+
+    def diagonal(self, A: Any) -> np.ndarray:
+        """Return nothing: a sample's value with itself is not among those with others."""
+        raise AssertionError("a given kernel has no diagonal")
 
 
 class KernelSource:
@@ -357,3 +391,85 @@ class _Matrix(KernelSource):
         return _Matrix(
             self.matrix, self.gamma, self.indices[indices], self._counter, self.workspace
         )
+
+
+def is_given(kernel: Any) -> bool:
+    """Return True if a parameter `kernel` is a function or ``"precomputed"``."""
+    return callable(kernel) or (isinstance(kernel, str) and kernel == PRECOMPUTED)
+
+
+def require_kernel(solver: str, taken: Sequence[str], kernel: Any) -> None:
+    """Raise ValueError unless the parameter `kernel` of a solver is one that it takes."""
+    if kernel in taken:
+        return
+    if kernel not in KERNELS:
+        msg = f"kernel must be one of {', '.join(KERNELS)}, got kernel={kernel!r}"
+    elif set(taken) == set(KERNELS) - {INDEFINITE}:
+        msg = (
+            f"{solver} needs a positive semidefinite kernel, one of {', '.join(taken)}; "
+            f"got kernel={kernel!r}"
+        )
+    else:
+        msg = f"{solver} takes the kernel{'s'[: len(taken) - 1]} {' and '.join(taken)}"
+        msg += f"; got kernel={kernel!r}"
+    raise ValueError(msg)
+
+
+def values_with(kernel: Callable[[Any, Any], Any], X: Any, others: Any) -> np.ndarray:
+    """Return the float64 values of a kernel function; ValueError unless (len(X), len(others))."""
+    found = kernel(X, others)
+    # A product of sparse samples is sparse.
+    values = np.asarray(found.toarray() if sp.issparse(found) else found, dtype=np.float64)
+    expected = (_length(X), _length(others))
+    if values.shape != expected:
+        msg = f"kernel returned values of shape {values.shape}, and there are {expected} samples"
+        raise ValueError(msg)
+    return values
+
+
+def square_kernel(K: Any) -> Any:
+    """Return a kernel matrix of training samples; TypeError if sparse, ValueError if not square."""
+    if sp.issparse(K):
+        msg = "Sparse precomputed kernels are not supported."
+        raise TypeError(msg)
+    if np.ndim(K) == 2 and np.shape(K)[0] != np.shape(K)[1]:
+        n, m = np.shape(K)
+        msg = f"Precomputed matrix must be a square matrix. Input is a {n}x{m} matrix."
+        raise ValueError(msg)
+    return K
+
+
+def _length(samples: Any) -> int:
+    return int(samples.shape[0]) if hasattr(samples, "shape") else len(samples)
+
+
+def gamma_value(gamma: Any, X: Any) -> float:
+    """Return the number of a parameter `gamma` on some inputs; "auto" is 1 / n_features."""
+    if isinstance(gamma, str):
+        return gamma_scale(X) if gamma == "scale" else 1.0 / X.shape[1]
+    return float(gamma)
+
+
+def gamma_scale(X: Any) -> float:
+    """Return the gamma called ``"scale"``: 1 / (n_features * variance of X); 1 if flat."""
+    # Summed over the same numbers in the same order, dense or sparse: a last bit of gamma can fork
+    # a solver's way.
+    values = X.data if sp.issparse(X) else X.ravel()
+    values = values[values != 0.0]
+    size = X.shape[0] * X.shape[1]
+    mean, square = values.sum() / size, values @ values / size
+    variance = float(square - mean**2)
+    if variance < VARIANCE_MIN_SHARE * square:
+        variance = _variance_by_deviations(values, size)
+    return 1.0 / (X.shape[1] * variance) if variance > 0.0 else 1.0
+
+
+def _variance_by_deviations(values: np.ndarray, size: int) -> float:
+    """Return the variance of some nonzero values among zeros, `size` numbers in all."""
+    # The mean of squared deviations does not cancel. Deviations from the first value are exactly 0
+    # where all numbers are the same.
+    n_zeros = size - len(values)
+    deviations, of_zeros = values - values[0], -values[0] if n_zeros else 0.0
+    mean = (deviations.sum() + n_zeros * of_zeros) / size
+    deviations -= mean
+    return float((deviations @ deviations + n_zeros * (of_zeros - mean) ** 2) / size)

@@ -13,17 +13,21 @@ import numpy as np
 import scipy.sparse as sp
 
 from svmbench.base.compiled import compiled
-from svmbench.core.kernels.exponential import LARGEST_GAMMA, gauss_of_squares, single_factor
 from svmbench.core.kernels.kernels import KernelFunction
-from svmbench.core.kernels.products import squared_lengths
+from svmbench.core.kernels.products import (
+    LARGEST_GAMMA,
+    gauss_of_squares,
+    single_factor,
+    squared_lengths,
+)
 from svmbench.core.kernels.storage import moved
 from svmbench.core.numeric.arrays import csr_parts, raw
 
-#: The kernels that :class:`Inputs` serve.
+#: The kernels that :class:`MemberInputs` serve.
 MEMBER_KERNELS = ("linear", "rbf")
 
 
-class Inputs(NamedTuple):
+class MemberInputs(NamedTuple):
     """Samples as compiled loops read them.
 
     Attributes
@@ -50,7 +54,7 @@ class Inputs(NamedTuple):
     power: np.ndarray
 
 
-def inputs_of(X: Any, function: KernelFunction) -> Inputs:
+def member_inputs(X: Any, function: KernelFunction) -> MemberInputs:
     """Return samples with a kernel, linear or RBF, for :func:`fill`."""
     X = moved(X, function)
     n, d = X.shape
@@ -58,7 +62,7 @@ def inputs_of(X: Any, function: KernelFunction) -> Inputs:
     gamma = min(function.gamma, LARGEST_GAMMA) if function.name == "rbf" else 0.0
     is_sparse = sp.issparse(X)
     data, indices, starts = csr_parts(X) if is_sparse else (raw(part) for part in no_parts)
-    return Inputs(
+    return MemberInputs(
         raw(np.empty((0, 0)) if is_sparse else X),
         data,
         indices,
@@ -72,7 +76,7 @@ def inputs_of(X: Any, function: KernelFunction) -> Inputs:
 
 
 @compiled
-def fill(inputs: Inputs, i: int, members: np.ndarray, n: int, out: np.ndarray) -> None:
+def fill(inputs: MemberInputs, i: int, members: np.ndarray, n: int, out: np.ndarray) -> None:
     """Write the kernel values of sample `i` with the first `n` of `members` to `out`.
 
     A member below 0 is no sample; its value means nothing.
@@ -110,6 +114,6 @@ def fill(inputs: Inputs, i: int, members: np.ndarray, n: int, out: np.ndarray) -
 
 
 @compiled
-def own_value(inputs: Inputs, i: int) -> float:
+def own_value(inputs: MemberInputs, i: int) -> float:
     """Return K(x_i, x_i)."""
     return 1.0 if inputs.factor != np.float32(0.0) else inputs.lengths[i]

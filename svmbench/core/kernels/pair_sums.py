@@ -1,4 +1,4 @@
-"""What pairs of classes make of kernel values with points that they share.
+"""Sums of the models of all pairs of classes over points that they share.
 
 The points stand class by class, and a point of class c has a coefficient with each other class, in
 the order of these: the layout of LIBSVM's models. So do the sums: of a row x, a point class c and
@@ -15,31 +15,29 @@ from svmbench.base.compiled import compiled, compiled_sums
 from svmbench.core.numeric.arrays import raw
 
 #: Sums that are added up at a time (8 MiB): with many classes a block of rows is less high …
-SUMS = 1 << 20
+SUMS_AT_A_TIME = 1 << 20
 
 #: … but no less than this, or a product of matrices would be one of a few rows.
-LEAST = 16
+SUMS_MIN_ROWS = 16
 
 #: Classes of a square of pairs.
-SQUARE = 16
+PAIR_SQUARE = 16
 
 
 class AllPairs:
-    """The sums of all pairs at each row; see :class:`~svmbench.core.kernels.prediction.Sums`.
+    """The sums of all pairs at each row; see ``prediction.KernelSums``."""
 
-    Parameters
-    ----------
-    coefficients : ndarray of shape (n_classes - 1, n_points)
-    starts : ndarray of int of shape (n_classes + 1,)
-        Where the points of each class begin.
-    out : ndarray of shape (n_rows, n_pairs)
-        What they are added to. Pairs are in the order of ``itertools.combinations``.
-    """
-
-    def __init__(self, coefficients: np.ndarray, starts: np.ndarray, out: np.ndarray) -> None:
+    def __init__(
+        self,
+        coefficients: np.ndarray,  # (n_classes - 1, n_points)
+        starts: np.ndarray,  # int (n_classes + 1,): where the points of each class begin
+        # (n_rows, n_pairs): what they are added to. Pairs are in the order of
+        # ``itertools.combinations``
+        out: np.ndarray,
+    ) -> None:
         self.values, self.starts, self.out = np.ascontiguousarray(coefficients.T), starts, out
         self.n_classes = len(starts) - 1
-        self.tallest = max(LEAST, SUMS // (self.n_classes * (self.n_classes - 1)))
+        self.tallest = max(SUMS_MIN_ROWS, SUMS_AT_A_TIME // (self.n_classes * (self.n_classes - 1)))
 
     def begin(self, top: int, bottom: int) -> np.ndarray:
         """Return a place for the sums of some rows; see :class:`Sums`."""
@@ -60,27 +58,21 @@ class AllPairs:
 
 @compiled
 def _add_both(sums: np.ndarray, out: np.ndarray) -> None:
-    """Add the two sums of each pair to `out`.
-
-    Parameters
-    ----------
-    sums : ndarray of shape (m, n_classes, n_classes - 1)
-    out : ndarray of shape (m, n_pairs)
-    """
+    """Add the two sums of each pair to `out`."""
     n = sums.shape[1]
     for i in range(len(out)):
         own, target = sums[i], out[i]
         # By squares: what one column of a row shares a cache line with serves the next columns.
-        for top in range(0, n, SQUARE):
-            for left in range(top, n, SQUARE):
-                for a in range(top, min(top + SQUARE, n)):
+        for top in range(0, n, PAIR_SQUARE):
+            for left in range(top, n, PAIR_SQUARE):
+                for a in range(top, min(top + PAIR_SQUARE, n)):
                     first = a * (n - 1) - a * (a - 1) // 2 - a - 1
-                    for b in range(max(left, a + 1), min(left + SQUARE, n)):
+                    for b in range(max(left, a + 1), min(left + PAIR_SQUARE, n)):
                         target[first + b] += own[a, b - 1] + own[b, a]
 
 
 @compiled
-def drop(values: np.ndarray, least: float) -> None:
+def drop_small(values: np.ndarray, least: float) -> None:
     """Make 0 of values (m, n) that are smaller than `least`, in place."""
     for i in range(len(values)):
         row = values[i]
@@ -89,23 +81,19 @@ def drop(values: np.ndarray, least: float) -> None:
 
 
 class OwnPairs:
-    """The sums of each row in the pairs of its own class; see :class:`Sums`.
-
-    Parameters
-    ----------
-    coefficients, starts
-        As for :class:`AllPairs`.
-    codes : ndarray of int of shape (n_rows,)
-        The class of each row.
-    out : ndarray of shape (n_rows, n_classes - 1)
-        What they are added to: one for each other class, in the order of these.
-    """
+    """The sums of each row in the pairs of its own class; see :class:`Sums`."""
 
     #: Any number.
     tallest = 1 << 62
 
     def __init__(
-        self, coefficients: np.ndarray, starts: np.ndarray, codes: np.ndarray, out: np.ndarray
+        self,
+        coefficients: np.ndarray,  # as for :class:`AllPairs`
+        starts: np.ndarray,
+        codes: np.ndarray,  # int (n_rows,): the class of each row
+        # (n_rows, n_classes - 1): what they are added to: one for each other class, in the order
+        # of these
+        out: np.ndarray,
     ) -> None:
         self.coefficients, self.starts = raw(coefficients), raw(starts)
         self.codes, self.out = raw(codes), out

@@ -29,10 +29,11 @@ import scipy.sparse as sp
 
 from svmbench.base.compiled import compiled_sums
 from svmbench.core.contract.declaration import KERNELS
-from svmbench.core.kernels.bits import MOST_BITS, common_value, count_pieces, pack, table_of
-from svmbench.core.kernels.exponential import gauss_double, gauss_single
+from svmbench.core.kernels.bits import BITS_MAX_FEATURES, common_value, count_pieces, pack, table_of
 from svmbench.core.kernels.kernels import KernelFunction
 from svmbench.core.kernels.products import (
+    gauss_double,
+    gauss_single,
     products_of_sparse,
     products_of_two_sparse,
     squared_lengths,
@@ -43,27 +44,27 @@ from svmbench.core.numeric.arrays import central_row, csr_parts, in_fours, raw
 
 #: Rows and points of a tile: kernel values of 1 MiB. With few points it has more rows, up to so
 #: many times as many.
-HEIGHT, WIDTH, TALLEST = 128, 1024, 16
+TILE_ROWS, TILE_POINTS, TILE_MAX_HEIGHTS = 128, 1024, 16
 
 #: Bytes that the points may take as a dense array, beyond one tile's.
-DENSE_BYTES = 1 << 26
+DENSE_POINTS_BYTES = 1 << 26
 
 #: How precisely kernel values may be asked for.
 PRECISIONS = ("double", "single")
 
 #: What rounding of inner products may change a kernel value by, by precision.
-ROUNDING = {np.float64: 1e-11, np.float32: 2e-6}
+TILE_MAX_ROUNDING = {np.float64: 1e-11, np.float32: 2e-6}
 
 #: Up to so much of it, in double precision, inputs are left where they are: equal distances that
 #: symmetry makes stay equal.
-UNMOVED = 1e-13
+UNMOVED_MAX_ROUNDING = 1e-13
 
 #: Differences are squared in single precision up to so many features; the product of matrices in
 #: double precision is faster with more.
-FEW_FEATURES = 48
+DIFFERENCE_TILES_MAX_FEATURES = 48
 
 #: Rounding of products up to here is that of numbers far from the end of float32.
-LARGEST_SINGLE = 1e23
+SINGLE_MAX_ROUNDING = 1e23
 
 #: Nanoseconds that a kernel value takes before its exponential, measured on one core with AVX-512:
 #: in a dense product, at least and a feature; in a sparse one, a product of two non-zeros; a
@@ -118,45 +119,34 @@ def weighted_sums(
 
 
 def add_up(
-    function: KernelFunction,
+    function: KernelFunction,  # as for :func:`weighted_sums`
     points: Any,
     X: Any,
-    sums: Sums,
+    sums: KernelSums,
     *,
     precision: str = "double",
     n_jobs: int = 1,
 ) -> None:
-    """Hand the kernel values of the rows of `X` and the points to what adds them up.
-
-    Parameters
-    ----------
-    sums : Sums
-    function, points, X, precision, n_jobs
-        As for :func:`weighted_sums`.
-    """
+    """Hand the kernel values of the rows of `X` and the points to `sums`."""
     if not (X.shape[0] and points.shape[0]):
         return
     if function.name not in KERNELS:
         # Values that are handed in: rows of a matrix, of which points are columns.
-        add_rows(sums, X.shape[0], lambda rows: np.asarray(function.between(X[rows], points)))
+        add_given_rows(sums, X.shape[0], lambda rows: np.asarray(function.between(X[rows], points)))
         return
     with ThreadPool(n_jobs) as pool:
         for first, tiles in _makers(function, points, X, precision):
-            height = HEIGHT * min(TALLEST, max(1, WIDTH // tiles.n_points))
+            height = TILE_ROWS * min(TILE_MAX_HEIGHTS, max(1, TILE_POINTS // tiles.n_points))
             height = min(height, sums.tallest)
             pool.share(X.shape[0], height, partial(_add_tiles, tiles, first, sums, height))
 
 
-def add_rows(sums: Sums, n_rows: int, values: Callable[[slice], Any]) -> None:
-    """Hand values with all points over, of a block of rows at a time.
-
-    Parameters
-    ----------
-    sums : Sums
-    n_rows : int
-    values : callable
-        Returns those of some rows, (m, n_points).
-    """
+def add_given_rows(
+    sums: KernelSums,
+    n_rows: int,
+    values: Callable[[slice], Any],  # returns those of some rows, (m, n_points)
+) -> None:
+    """Hand given values with all points to `sums`, a block of rows at a time."""
     for top in range(0, n_rows, sums.tallest):
         bottom = min(top + sums.tallest, n_rows)
         part = sums.begin(top, bottom)
@@ -164,46 +154,39 @@ def add_rows(sums: Sums, n_rows: int, values: Callable[[slice], Any]) -> None:
         sums.end(part, top, bottom)
 
 
-def _add_tiles(tiles: Tiles, offset: int, sums: Sums, height: int, start: int, stop: int) -> None:
+def _add_tiles(
+    tiles: Tiles, offset: int, sums: KernelSums, height: int, start: int, stop: int
+) -> None:
     """Add the part of some points to the sums of the rows from `start` to `stop`."""
-    scratch = np.empty(height * min(WIDTH, tiles.n_points), dtype=tiles.dtype)
+    scratch = np.empty(height * min(TILE_POINTS, tiles.n_points), dtype=tiles.dtype)
     for top in range(start, stop, height):
         bottom = min(top + height, stop)
         rows, part = tiles.rows(top, bottom), sums.begin(top, bottom)
-        for first in range(0, tiles.n_points, WIDTH):
-            end = min(first + WIDTH, tiles.n_points)
+        for first in range(0, tiles.n_points, TILE_POINTS):
+            end = min(first + TILE_POINTS, tiles.n_points)
             K = scratch[: (bottom - top) * (end - first)].reshape(bottom - top, end - first)
             tiles.fill(rows, first, end, K)
             sums.add(part, offset + first, K)
         sums.end(part, top, bottom)
 
 
-class Sums(Protocol):
-    """What adds kernel values up, those of some rows at a time.
+class KernelSums(Protocol):
+    """An adder of kernel values, of some rows at a time."""
 
-    Attributes
-    ----------
-    tallest : int
-        How many rows it wants at a time, at most.
-    """
-
-    tallest: int
+    tallest: int  # the most rows at a time
 
     def begin(self, top: int, bottom: int) -> Any:
-        """Return what `add` wants to know of the rows from `top` to `bottom`."""
+        """Start the sums of the rows from `top` to `bottom`; return the first argument of `add`."""
 
-    def add(self, part: Any, first: int, K: np.ndarray) -> None:
-        """Add the part of the points from `first` on.
-
-        Parameters
-        ----------
-        part : object
-            From `begin`.
-        first : int
-            A multiple of ``WIDTH``.
-        K : ndarray of shape (n_rows, at most WIDTH)
-            Kernel values, in double or single precision; from `add_rows`, with all points at once.
-        """
+    def add(
+        self,
+        part: Any,  # from `begin`
+        first: int,  # a multiple of ``TILE_POINTS``
+        # (n_rows, at most TILE_POINTS): kernel values, in either precision; from `add_given_rows`
+        # with all points at once
+        K: np.ndarray,
+    ) -> None:
+        """Add the part of the points from `first` on."""
 
     def end(self, part: Any, top: int, bottom: int) -> None:
         """Conclude the rows from `top` to `bottom`, once or for each large part of the points."""
@@ -220,27 +203,24 @@ def add_products(K: np.ndarray, coefficients: np.ndarray, out: np.ndarray) -> No
 
 
 class OneSum:
-    """One sum at each row; see :class:`Sums`.
-
-    Parameters
-    ----------
-    coefficients : ndarray of shape (n_points,)
-    out : ndarray of shape (n_rows,)
-        What is added to.
-    """
+    """One sum at each row; see :class:`KernelSums`."""
 
     #: Any number.
     tallest = 1 << 62
 
-    def __init__(self, coefficients: np.ndarray, out: np.ndarray) -> None:
+    def __init__(
+        self,
+        coefficients: np.ndarray,  # (n_points,)
+        out: np.ndarray,  # (n_rows,): what is added to
+    ) -> None:
         self.coefficients, self.out = np.ascontiguousarray(coefficients), out
 
     def begin(self, top: int, bottom: int) -> np.ndarray:
-        """Return the place of the sums; see :class:`Sums`."""
+        """Return the place of the sums; see :class:`KernelSums`."""
         return self.out[top:bottom]
 
     def add(self, part: np.ndarray, first: int, K: np.ndarray) -> None:
-        """Add products; see :class:`Sums`."""
+        """Add products; see :class:`KernelSums`."""
         own = raw(self.coefficients[first : first + K.shape[1]])
         if K.dtype == np.float32:
             add_products(K, own, part)
@@ -252,17 +232,10 @@ class OneSum:
 
 
 class Tiles(Protocol):
-    """What makes the kernel values of rows and points, a tile at a time.
-
-    Attributes
-    ----------
-    n_points : int
-    dtype : type
-        Of the values.
-    """
+    """A maker of the kernel values of rows and points, a tile at a time."""
 
     n_points: int
-    dtype: Any
+    dtype: Any  # of the values
 
     def rows(self, top: int, bottom: int) -> Any:
         """Return the rows from `top` to `bottom` in the form that `fill` wants."""
@@ -276,7 +249,7 @@ def _makers(
 ) -> Iterator[tuple[int, Tiles]]:
     """Yield makers of tiles for parts of the points, and where each part begins."""
     n_points, n_features = points.shape
-    if n_features <= MOST_BITS:
+    if n_features <= BITS_MAX_FEATURES:
         value = common_value(points)
         if value is not None and common_value(X) == value:
             yield 0, BitTiles(function, points, X, value)
@@ -284,7 +257,7 @@ def _makers(
     if sp.issparse(X) and _sparse_cost(X, points) < DENSE_LEAST + DENSE_FEATURE * n_features:
         yield 0, SparseTiles(function, points, X)
         return
-    height = max(1, DENSE_BYTES // (8 * WIDTH * max(1, n_features))) * WIDTH
+    height = max(1, DENSE_POINTS_BYTES // (8 * TILE_POINTS * max(1, n_features))) * TILE_POINTS
     for first in range(0, n_points, height):
         yield first, DenseTiles(function, points[first : first + height], X, precision)
 
@@ -298,29 +271,27 @@ def _sparse_cost(X: sp.csr_array, points: Any) -> float:
 
 
 def _counts(X: sp.csr_array) -> np.ndarray:
-    """Return how many values of each column are stored, as floats."""
+    """Return the number of stored values of each column, as floats."""
     return np.bincount(X.indices, minlength=X.shape[1]).astype(np.float64)
 
 
 class BitTiles:
-    """From inputs of two values; see :class:`Tiles`.
-
-    Parameters
-    ----------
-    function, points, X
-        As for :func:`weighted_sums`.
-    value : float
-        The one value other than 0.
-    """
+    """From inputs of two values; see :class:`Tiles`."""
 
     dtype = np.float64
 
-    def __init__(self, function: KernelFunction, points: Any, X: Any, value: float) -> None:
+    def __init__(
+        self,
+        function: KernelFunction,  # as for :func:`weighted_sums`
+        points: Any,
+        X: Any,
+        value: float,  # the one value other than 0
+    ) -> None:
         self.n_points = points.shape[0]
         self.differing = function.name == "rbf"
         self.table = table_of(function, points.shape[1], value)
         self.words, self.columns = pack(X), np.ascontiguousarray(pack(points).T)
-        self.places = np.arange(TALLEST * HEIGHT)
+        self.places = np.arange(TILE_MAX_HEIGHTS * TILE_ROWS)
 
     def rows(self, top: int, bottom: int) -> np.ndarray:
         """Return words; see :class:`Tiles`."""
@@ -334,17 +305,16 @@ class BitTiles:
 
 
 class SparseTiles:
-    """From sparse rows, and points that are sparse too or dense; see :class:`Tiles`.
-
-    Parameters
-    ----------
-    function, points, X
-        As for :func:`weighted_sums`; X is CSR.
-    """
+    """From sparse rows, and points that are sparse too or dense; see :class:`Tiles`."""
 
     dtype = np.float64
 
-    def __init__(self, function: KernelFunction, points: Any, X: sp.csr_array) -> None:
+    def __init__(
+        self,
+        function: KernelFunction,  # as for :func:`weighted_sums`; X is CSR
+        points: Any,
+        X: sp.csr_array,
+    ) -> None:
         self.function, self.n_points = function, points.shape[0]
         self.parts = csr_parts(X)
         self.own, self.lengths = raw(squared_lengths(X)), raw(squared_lengths(points))
@@ -352,8 +322,8 @@ class SparseTiles:
         if self.is_sparse:
             # By features, tile for tile: what a non-zero meets lies side by side.
             self.others = [
-                csr_parts(sp.csr_array(points[first : first + WIDTH].T))
-                for first in range(0, self.n_points, WIDTH)
+                csr_parts(sp.csr_array(points[first : first + TILE_POINTS].T))
+                for first in range(0, self.n_points, TILE_POINTS)
             ]
         else:
             self.columns = raw(np.ascontiguousarray(points.T))
@@ -366,7 +336,7 @@ class SparseTiles:
         """Multiply by non-zeros and transform; see :class:`Tiles`."""
         top, own = rows
         if self.is_sparse:
-            products_of_two_sparse(*self.parts, top, *self.others[first // WIDTH], out)
+            products_of_two_sparse(*self.parts, top, *self.others[first // TILE_POINTS], out)
         else:
             products_of_sparse(*self.parts, top, self.columns, first, out)
         _transform(self.function, out, own, self.lengths[first:end])
@@ -390,7 +360,9 @@ class DenseTiles:
         self.lengths = raw(squared_lengths(self.points))
         self.shift = None
         single = self.is_rbf and precision == "single"
-        if self.is_rbf and (single or self._rounding(self.lengths, np.float64) > UNMOVED):
+        if self.is_rbf and (
+            single or self._rounding(self.lengths, np.float64) > UNMOVED_MAX_ROUNDING
+        ):
             # By a point near the mean, not the mean: numbers of few digits keep them.
             self.shift = central_row(self.points)
             self.points = self.points - self.shift
@@ -405,15 +377,15 @@ class DenseTiles:
     def _take_single(self) -> None:
         """Go over to float32, if it can hold what the kernel values need."""
         rounding, is_exact = self._rounding(self.lengths, np.float32), _is_single(self.points)
-        for top in range(0, self.X.shape[0], HEIGHT):
-            A = self._moved(top, top + HEIGHT)
+        for top in range(0, self.X.shape[0], TILE_ROWS):
+            A = self._moved(top, top + TILE_ROWS)
             rounding = max(rounding, self._rounding(squared_lengths(A), np.float32))
             is_exact = is_exact and _is_single(A)
-        bound, unit = ROUNDING[np.float32], float(np.finfo(np.float32).eps)
+        bound, unit = TILE_MAX_ROUNDING[np.float32], float(np.finfo(np.float32).eps)
         # A coordinate's rounding moves a value by at most sqrt(2 gamma) / e^(1/2) times it.
         holds = is_exact or np.sqrt(rounding * unit) < bound
-        few = self.points.shape[1] <= FEW_FEATURES
-        if rounding < bound or (few and holds and rounding < LARGEST_SINGLE):
+        few = self.points.shape[1] <= DIFFERENCE_TILES_MAX_FEATURES
+        if rounding < bound or (few and holds and rounding < SINGLE_MAX_ROUNDING):
             self.dtype = np.float32
             self.points = self.points.astype(np.float32)
             self.lengths = raw(squared_lengths(self.points))
@@ -437,7 +409,7 @@ class DenseTiles:
         if not self.is_rbf:
             return A, own, False
         rounding = max(self._rounding(each, self.dtype) for each in (own, self.lengths))
-        apart = not rounding < ROUNDING[self.dtype]
+        apart = not rounding < TILE_MAX_ROUNDING[self.dtype]
         if apart:
             A = A if self.dtype == np.float32 else _dense(self.X[top:bottom])
             A = np.ascontiguousarray(in_fours(in_fours(A, 1), 0))
@@ -474,12 +446,12 @@ def _dense(X: Any) -> np.ndarray:
 
 
 def _is_single(X: np.ndarray) -> bool:
-    """Return whether float32 holds all values of `X` as they are."""
+    """Return True if float32 holds all values of `X` as they are."""
     with np.errstate(over="ignore"):
         return bool(np.all(X.astype(np.float32) == X))
 
 
-def warm_up() -> None:
+def warm_up_prediction() -> None:
     """Call every maker of tiles once, in each precision."""
     X = np.array([[0.0, 1.0], [1.0, 1.0], [1.0, 0.0], [0.0, 0.5], [0.0, 0.0]])
     wide = np.pad(X, ((0, 0), (0, 60)))

@@ -22,10 +22,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from svmbench.base.compiled import compiled, compiled_fused
-from svmbench.core.kernels.bits import MOST_BITS, count_pieces, is_binary, pack, table_of
-from svmbench.core.kernels.exponential import gauss_single
+from svmbench.core.kernels.bits import BITS_MAX_FEATURES, count_pieces, is_binary, pack, table_of
 from svmbench.core.kernels.kernels import KernelFunction, KernelSource
-from svmbench.core.kernels.products import squared_lengths, subtract_half_distances
+from svmbench.core.kernels.products import gauss_single, squared_lengths, subtract_half_distances
 from svmbench.core.kernels.row_cache import subtract_rows
 from svmbench.core.kernels.thread_pool import Counter
 from svmbench.core.numeric.arrays import central_row, in_fours, largest_value, raw
@@ -39,7 +38,7 @@ DIFFERENCES_MAX_FEATURES = 48
 PRODUCT_ROUNDING_LIMIT = 2e-6
 
 #: Columns and rows of a piece, which stays in the second-level cache; rows in fours.
-WIDTH, HEIGHT = 512, 256
+PIECE_COLUMNS, PIECE_ROWS = 512, 256
 
 #: Sparse inputs are multiplied as dense ones from this share of non-zeros on.
 DENSE_MIN_DENSITY = 0.03
@@ -51,10 +50,10 @@ COPY_ROWS = 4096
 DENSE_MAX_VALUES = 1 << 22
 
 #: Which columns: from the first number to before the second.
-Part = tuple[int, int]
+Span = tuple[int, int]
 
 
-def suits(X: Any, function: KernelFunction) -> bool:
+def suits_differences(X: Any, function: KernelFunction) -> bool:
     """Return True if rows of these inputs are best made from differences."""
     d = X.shape[1]
     if (
@@ -77,17 +76,13 @@ def product_rounding(X: Any, function: KernelFunction) -> float:
 
 
 @compiled_fused
-def rbf_row(columns: np.ndarray, i: int, gamma: float, out: np.ndarray) -> None:
-    """Write the kernel values of point i with all points to ``out[i]``.
-
-    Parameters
-    ----------
-    columns : ndarray of float32 of shape (d, n)
-        Points, a column each; d is a multiple of four.
-    i : int
-    gamma : float
-    out : ndarray of float32 of shape (n, n)
-    """
+def rbf_row(
+    columns: np.ndarray,  # float32 (d, n): points, a column each; d is a multiple of four
+    i: int,
+    gamma: float,
+    out: np.ndarray,  # float32 (n, n)
+) -> None:
+    """Write the kernel values of point i with all points to ``out[i]``."""
     n, half = columns.shape[1], np.float32(0.5)
     products, zeros = np.zeros((1, n), dtype=np.float32), np.zeros(n, dtype=np.float32)
     row = products[0]
@@ -108,7 +103,7 @@ def points_of(X: Any) -> np.ndarray:
     return in_fours((dense - central_row(dense)).astype(np.float32), 1)
 
 
-class Points(NamedTuple):
+class RowPoints(NamedTuple):
     """Samples as compiled loops read them; what a maker has no use for is empty.
 
     Attributes
@@ -161,9 +156,9 @@ NO_TABLE = raw(np.empty(0, dtype=np.float32))
 
 @compiled
 def fill_gauss(
-    samples: Points,
-    columns: Points,
-    part: Part,
+    samples: RowPoints,
+    columns: RowPoints,
+    part: Span,
     gamma: float,
     height: int,  # rows of a piece
     out: np.ndarray,
@@ -173,11 +168,11 @@ def fill_gauss(
     """Write RBF values, by products of pieces that stay in the cache; see ``Rows.fill``."""
     A, lengths, X, squares = samples.inputs, samples.lengths, columns.inputs, columns.lengths
     start, stop = part
-    scratch = np.empty(min(height, len(A)) * WIDTH, dtype=np.float32)
+    scratch = np.empty(min(height, len(A)) * PIECE_COLUMNS, dtype=np.float32)
     for top in range(0, len(A), height):
         some = A[top : top + height]
-        for first in range(start, stop, WIDTH):
-            end = min(first + WIDTH, stop)
+        for first in range(start, stop, PIECE_COLUMNS):
+            end = min(first + PIECE_COLUMNS, stop)
             P = scratch[: len(some) * (end - first)].reshape(len(some), end - first)
             np.dot(some, X[first:end].T, P)
             target = out[:, left + first - start : left + end - start]
@@ -189,7 +184,7 @@ def fill_gauss(
 def fill_differences(
     A: np.ndarray,  # (m, d); zeros at the ends make m and d multiples of four
     columns: np.ndarray,  # (d, n)
-    part: Part,
+    part: Span,
     gamma: float,
     out: np.ndarray,
     at: np.ndarray,  # fewer elements than A has rows, where some of those are zeros
@@ -197,12 +192,12 @@ def fill_differences(
 ) -> None:
     """Write RBF values from differences, by pieces that stay in the cache; see ``Rows.fill``."""
     start, stop = part
-    scratch = np.empty(HEIGHT * WIDTH, dtype=np.float32)
-    zeros, half = np.zeros(max(HEIGHT, WIDTH), dtype=np.float32), np.float32(0.5)
-    for top in range(0, len(A), HEIGHT):
-        some, places = A[top : top + HEIGHT], at[top : top + HEIGHT]
-        for first in range(start, stop, WIDTH):
-            end = min(first + WIDTH, stop)
+    scratch = np.empty(PIECE_ROWS * PIECE_COLUMNS, dtype=np.float32)
+    zeros, half = np.zeros(max(PIECE_ROWS, PIECE_COLUMNS), dtype=np.float32), np.float32(0.5)
+    for top in range(0, len(A), PIECE_ROWS):
+        some, places = A[top : top + PIECE_ROWS], at[top : top + PIECE_ROWS]
+        for first in range(start, stop, PIECE_COLUMNS):
+            end = min(first + PIECE_COLUMNS, stop)
             P = scratch[: len(some) * (end - first)].reshape(len(some), end - first)
             subtract_half_distances(some, columns, first, half, P)
             target = out[:, left + first - start : left + end - start]
@@ -212,9 +207,9 @@ def fill_differences(
 
 @compiled
 def fill_pieces(
-    samples: Points,
-    columns: Points,
-    part: Part,
+    samples: RowPoints,
+    columns: RowPoints,
+    part: Span,
     rule: Rule,
     out: np.ndarray,
     at: np.ndarray,
@@ -232,10 +227,10 @@ def fill_pieces(
 
 @compiled
 def take_off_pieces(
-    samples: Points,
+    samples: RowPoints,
     factors: np.ndarray,
-    columns: Points,
-    part: Part,
+    columns: RowPoints,
+    part: Span,
     rule: Rule,
     v: np.ndarray,
 ) -> None:
@@ -246,15 +241,15 @@ def take_off_pieces(
     that come back to Python after every piece wait for each other there.
     """
     m, height = len(factors), rule.height
-    K, places = np.empty((min(height, m), WIDTH), dtype=np.float32), np.arange(height)
+    K, places = np.empty((min(height, m), PIECE_COLUMNS), dtype=np.float32), np.arange(height)
     for top in range(0, m, height):
         bottom, change = top + height, factors[top : top + height]
-        some = Points(
+        some = RowPoints(
             samples.inputs[top:bottom], samples.lengths[top:bottom], samples.words[top:bottom]
         )
         at = places[: len(change)]
-        for first in range(part[0], part[1], WIDTH):
-            end = min(first + WIDTH, part[1])
+        for first in range(part[0], part[1], PIECE_COLUMNS):
+            end = min(first + PIECE_COLUMNS, part[1])
             fill_pieces(some, columns, (first, end), rule, K, at, 0)
             subtract_rows(K, at, change, v[first:end], 0, end - first)
 
@@ -281,7 +276,7 @@ class Rows(ABC):
     dtype: Any = np.float32
     diagonal: np.ndarray
     effort: float
-    height: int = HEIGHT
+    height: int = PIECE_ROWS
     shares = True
 
     def __init__(self) -> None:
@@ -302,50 +297,49 @@ class Rows(ABC):
 
     @abstractmethod
     def _write(
-        self, taken: Any, columns: Any, part: Part, out: np.ndarray, at: np.ndarray, left: int
+        self,
+        taken: Any,
+        columns: Any,
+        part: Span,
+        out: np.ndarray,
+        at: np.ndarray,
+        left: int,
     ) -> None:
         """Write pieces of rows, of the samples in `taken`; see :meth:`fill`."""
 
     def fill(
         self,
-        samples: np.ndarray,
-        columns: Any,
-        start: int,
+        samples: np.ndarray,  # int (m,)
+        columns: Any,  # from `columns`
+        start: int,  # the columns from `start` to before `stop`
         stop: int,
-        out: np.ndarray,
-        at: np.ndarray,
+        out: np.ndarray,  # (any, at least left + stop - start)
+        at: np.ndarray,  # int (m,)
         left: int = 0,
     ) -> None:
-        """Write the values of sample ``samples[m]`` to ``out[at[m], left : left + stop - start]``.
-
-        Parameters
-        ----------
-        samples, at : ndarray of int of shape (m,)
-            Samples, and the rows of `out` that they go to.
-        columns : object
-            From `columns`.
-        start, stop : int
-            The part of the columns that is wanted.
-        out : ndarray of shape (any, at least left + stop - start)
-        left : int, default=0
-        """
+        """Write values of sample ``samples[m]`` to ``out[at[m], left : left + stop - start]``."""
         self._write(self._taken(samples), columns, (start, stop), out, at, left)
         self._counter.add(len(samples) * (stop - start))
 
     def take_off(
-        self, samples: np.ndarray, factors: np.ndarray, columns: Any, part: Part, v: np.ndarray
+        self,
+        samples: np.ndarray,
+        factors: np.ndarray,
+        columns: Any,
+        part: Span,
+        v: np.ndarray,
     ) -> None:
         """Take ``factors @ K[samples][:, columns]`` off `v`, in the part of the columns.
 
         By pieces that are written, used while they are in the cache, and written over.
         """
         height = min(self.height, len(samples))
-        scratch, places = np.empty((height, WIDTH), dtype=self.dtype), np.arange(height)
+        scratch, places = np.empty((height, PIECE_COLUMNS), dtype=self.dtype), np.arange(height)
         for top in range(0, len(samples), self.height):
             some, change = samples[top : top + height], factors[top : top + height]
             taken, at = self._taken(some), places[: len(some)]
-            for first in range(*part, WIDTH):
-                end = min(first + WIDTH, part[1])
+            for first in range(*part, PIECE_COLUMNS):
+                end = min(first + PIECE_COLUMNS, part[1])
                 self._write(taken, columns, (first, end), scratch, at, 0)
                 subtract_rows(scratch, at, change, v[first:end], 0, end - first)
         self._counter.add(len(samples) * (part[1] - part[0]))
@@ -354,8 +348,8 @@ class Rows(ABC):
         """Return the whole matrix: strips from the diagonal on are made, and mirrored."""
         n = self.n_samples
         K, columns, everyone = np.empty((n, n), self.dtype), self.columns(None), np.arange(n)
-        for top in range(0, n, HEIGHT):
-            end = min(top + HEIGHT, n)
+        for top in range(0, n, PIECE_ROWS):
+            end = min(top + PIECE_ROWS, n)
             self.fill(everyone[top:end], columns, top, n, K, everyone[top:end], top)
             K[end:, top:end] = K[top:end, end:].T
         return K
@@ -364,35 +358,46 @@ class Rows(ABC):
 class CompiledRows(Rows):
     """Rows in float32 that compiled loops make of points, by a rule."""
 
-    points: Points
+    points: RowPoints
     rule: Rule
 
-    def _taken(self, samples: np.ndarray) -> Points:
+    def _taken(self, samples: np.ndarray) -> RowPoints:
         inputs, lengths, words = self.points
         if self.rule.kind == BY_DIFFERENCES:
-            return Points(in_fours(inputs[samples], 0), lengths, words)
+            return RowPoints(in_fours(inputs[samples], 0), lengths, words)
         if self.rule.kind == BY_COUNTS:
-            return Points(inputs, lengths, words[samples])
-        return Points(inputs[samples], lengths[samples], words)
+            return RowPoints(inputs, lengths, words[samples])
+        return RowPoints(inputs[samples], lengths[samples], words)
 
-    def columns(self, J: np.ndarray | None) -> Points:
+    def columns(self, J: np.ndarray | None) -> RowPoints:
         """Return the samples `J` (None: all): of differences and bits, a column each."""
         inputs, lengths, words = self.points
         if self.rule.kind == BY_DIFFERENCES:
             some = inputs if J is None else inputs[J]
-            return Points(np.ascontiguousarray(some.T), lengths, words)
+            return RowPoints(np.ascontiguousarray(some.T), lengths, words)
         if self.rule.kind == BY_COUNTS:
             some = words if J is None else words[J]
-            return Points(inputs, lengths, np.ascontiguousarray(some.T))
-        return self.points if J is None else Points(inputs[J], lengths[J], words)
+            return RowPoints(inputs, lengths, np.ascontiguousarray(some.T))
+        return self.points if J is None else RowPoints(inputs[J], lengths[J], words)
 
     def _write(
-        self, taken: Any, columns: Any, part: Part, out: np.ndarray, at: np.ndarray, left: int
+        self,
+        taken: Any,
+        columns: Any,
+        part: Span,
+        out: np.ndarray,
+        at: np.ndarray,
+        left: int,
     ) -> None:
         fill_pieces(taken, columns, part, self.rule, out, at, left)
 
     def take_off(
-        self, samples: np.ndarray, factors: np.ndarray, columns: Any, part: Part, v: np.ndarray
+        self,
+        samples: np.ndarray,
+        factors: np.ndarray,
+        columns: Any,
+        part: Span,
+        v: np.ndarray,
     ) -> None:
         """Take a sum of rows off `v`, in one call; see :class:`Rows`."""
         take_off_pieces(self._taken(samples), factors, columns, part, self.rule, v)
@@ -400,42 +405,33 @@ class CompiledRows(Rows):
 
 
 class DifferenceRows(CompiledRows):
-    """Rows of an RBF kernel of few features; see :class:`Rows`.
-
-    Parameters
-    ----------
-    X : ndarray or csr_array of shape (n_samples, n_features)
-    function : KernelFunction
-    """
+    """Rows of an RBF kernel of few features; see :class:`Rows`."""
 
     def __init__(self, X: Any, function: KernelFunction) -> None:
         super().__init__()
         self.n_samples, d = X.shape
         self.X = points_of(X)
-        self.points = Points(self.X, NO_LENGTHS, NO_WORDS)
-        self.rule = Rule(BY_DIFFERENCES, float(function.gamma), HEIGHT, NO_TABLE, True)
+        self.points = RowPoints(self.X, NO_LENGTHS, NO_WORDS)
+        self.rule = Rule(BY_DIFFERENCES, float(function.gamma), PIECE_ROWS, NO_TABLE, True)
         self.effort = 4.0 + d / 12.0
         self.diagonal = np.ones(self.n_samples, dtype=np.float32)
 
 
-class Blocks(Protocol):
-    """What kernel values in float64 come from: a `KernelSource`, or rows that have exact ones."""
+class ExactValues(Protocol):
+    """A source of kernel values in float64: a `KernelSource`, or rows that have exact ones."""
 
     def block(self, I: Any, J: Any) -> np.ndarray:  # noqa: E741
         """Return the values of samples `I` with samples `J`, float64 of shape (len(I), len(J))."""
 
 
 class DenseRows(CompiledRows):
-    """Rows from dense inputs in float32; see :class:`Rows`.
+    """Rows from dense inputs in float32; see :class:`Rows`."""
 
-    Parameters
-    ----------
-    X : ndarray or csr_array of shape (n_samples, n_features)
-        CSR inputs are copied to a dense array.
-    function : KernelFunction
-    """
-
-    def __init__(self, X: Any, function: KernelFunction) -> None:
+    def __init__(
+        self,
+        X: Any,  # dense or CSR: CSR inputs are copied to a dense array
+        function: KernelFunction,
+    ) -> None:
         super().__init__()
         self.function = function
         self.n_samples, d = X.shape
@@ -446,15 +442,21 @@ class DenseRows(CompiledRows):
             piece = X[top : top + COPY_ROWS]
             dense = piece.toarray() if sp.issparse(piece) else piece
             np.subtract(dense, shift, out=inputs[top : top + COPY_ROWS], casting="same_kind")
-        self.points = Points(inputs, np.einsum("ij,ij->i", inputs, inputs), NO_WORDS)
+        self.points = RowPoints(inputs, np.einsum("ij,ij->i", inputs, inputs), NO_WORDS)
         self.effort = 4.0 + d / 20.0
         # Where the product is most of the work, it is faster with taller pieces.
-        self.height = HEIGHT if d < HEIGHT else 2 * HEIGHT
+        self.height = PIECE_ROWS if d < PIECE_ROWS else 2 * PIECE_ROWS
         self.rule = Rule(BY_PRODUCTS, float(function.gamma), self.height, NO_TABLE, True)
         self.diagonal = function.diagonal(X).astype(np.float32)
 
     def _write(
-        self, taken: Any, columns: Any, part: Part, out: np.ndarray, at: np.ndarray, left: int
+        self,
+        taken: Any,
+        columns: Any,
+        part: Span,
+        out: np.ndarray,
+        at: np.ndarray,
+        left: int,
     ) -> None:
         """Multiply, transform and write."""
         if self.function.name == "rbf":
@@ -463,13 +465,18 @@ class DenseRows(CompiledRows):
         A, X, (start, stop) = taken.inputs, columns.inputs, part
         for top in range(0, len(A), self.height):
             some, places = A[top : top + self.height], at[top : top + self.height]
-            for first in range(start, stop, WIDTH):
-                end = min(first + WIDTH, stop)
+            for first in range(start, stop, PIECE_COLUMNS):
+                end = min(first + PIECE_COLUMNS, stop)
                 values = self.function.of_products(some @ X[first:end].T)
                 out[places, left + first - start : left + end - start] = values
 
     def take_off(
-        self, samples: np.ndarray, factors: np.ndarray, columns: Any, part: Part, v: np.ndarray
+        self,
+        samples: np.ndarray,
+        factors: np.ndarray,
+        columns: Any,
+        part: Span,
+        v: np.ndarray,
     ) -> None:
         """Take a sum of rows off `v`, those of an RBF kernel in one call; see :class:`Rows`."""
         loop = CompiledRows if self.function.name == "rbf" else Rows
@@ -477,23 +484,17 @@ class DenseRows(CompiledRows):
 
 
 class BitRows(CompiledRows):
-    """Rows from inputs whose values are all 0 or 1; see :class:`Rows`.
-
-    Parameters
-    ----------
-    X : ndarray or csr_array of shape (n_samples, n_features)
-    function : KernelFunction
-    """
+    """Rows from inputs whose values are all 0 or 1; see :class:`Rows`."""
 
     def __init__(self, X: Any, function: KernelFunction) -> None:
         super().__init__()
         self.n_samples, n_features = X.shape
-        self.points = Points(NO_INPUTS, NO_LENGTHS, pack(X))
+        self.points = RowPoints(NO_INPUTS, NO_LENGTHS, pack(X))
         self.effort = 2.5 + 0.5 * self.points.words.shape[1]
         #: The kernel's value at every count, in float64, where it has no rounding but the kernel's.
         self.exact_table = raw(table_of(function, n_features))
         table, differing = raw(self.exact_table.astype(np.float32)), function.name == "rbf"
-        self.rule = Rule(BY_COUNTS, 0.0, HEIGHT, table, differing)
+        self.rule = Rule(BY_COUNTS, 0.0, PIECE_ROWS, table, differing)
         self.diagonal = function.diagonal(X).astype(np.float32)
 
     def block(self, I: np.ndarray, J: np.ndarray) -> np.ndarray:  # noqa: E741
@@ -508,19 +509,16 @@ class BitRows(CompiledRows):
 
 
 class SourceRows(Rows):
-    """Rows from any source, rounded to `dtype`; see :class:`Rows`.
-
-    Parameters
-    ----------
-    source : KernelSource
-    dtype : type
-        float32 or float64.
-    """
+    """Rows from any source, rounded to `dtype`; see :class:`Rows`."""
 
     effort = 20.0
     shares = False
 
-    def __init__(self, source: KernelSource, dtype: Any) -> None:
+    def __init__(
+        self,
+        source: KernelSource,
+        dtype: Any,  # float32 or float64
+    ) -> None:
         super().__init__()
         self.source, self.dtype = source, dtype
         self.n_samples = source.n_samples
@@ -539,7 +537,13 @@ class SourceRows(Rows):
         return samples
 
     def _write(
-        self, taken: Any, columns: Any, part: Part, out: np.ndarray, at: np.ndarray, left: int
+        self,
+        taken: Any,
+        columns: Any,
+        part: Span,
+        out: np.ndarray,
+        at: np.ndarray,
+        left: int,
     ) -> None:
         """Ask the source, in pieces of bounded size."""
         J = columns[slice(*part)]
@@ -559,15 +563,15 @@ def float32_rows(source: KernelSource) -> Rows:
     if inputs is None:
         return SourceRows(source, np.float32)
     X, function = inputs
-    if X.shape[1] <= MOST_BITS and is_binary(X):
+    if X.shape[1] <= BITS_MAX_FEATURES and is_binary(X):
         return BitRows(X, function)
     if sp.issparse(X):
         size = X.shape[0] * X.shape[1]
         if size > DENSE_MAX_VALUES and X.nnz < DENSE_MIN_DENSITY * size:
             return SourceRows(source, np.float32)
-    return DifferenceRows(X, function) if suits(X, function) else DenseRows(X, function)
+    return DifferenceRows(X, function) if suits_differences(X, function) else DenseRows(X, function)
 
 
-def exact_values(source: KernelSource, rows: Rows) -> Blocks:
-    """Return what computes values in float64 fastest: bits, where rows are made of them."""
+def exact_values(source: KernelSource, rows: Rows) -> ExactValues:
+    """Return the fastest source of values in float64: bits, where rows are made of them."""
     return rows if isinstance(rows, BitRows) else source

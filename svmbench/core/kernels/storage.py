@@ -14,15 +14,14 @@ import scipy.sparse as sp
 
 from svmbench.base.compiled import compiled, compiled_sums, inlined
 from svmbench.core.contract.declaration import KERNELS
-from svmbench.core.kernels.exponential import gauss_double
 from svmbench.core.kernels.kernels import MIB, KernelFunction
-from svmbench.core.kernels.products import squared_lengths
+from svmbench.core.kernels.products import gauss_double, squared_lengths
 from svmbench.core.numeric.arrays import canonical_csr, central_row, csr_parts, raw
 
 LINEAR, RBF, POLY, SIGMOID = (KERNELS.index(k) for k in ("linear", "rbf", "poly", "sigmoid"))
 
 #: Up to so many exponentials are taken one by one.
-FEW = 8
+EXP_CALLS_MAX = 8
 
 #: Where the counters stand in their array.
 EVALUATIONS, STEPS, SWEEPS = 0, 1, 2
@@ -110,15 +109,12 @@ def stored(X: Any, storage: str) -> Any:
     return np.ascontiguousarray(X.toarray() if sp.issparse(X) else X)
 
 
-def store(X: Any, function: KernelFunction, storage: str) -> Storage:
-    """Bring inputs into the wanted form.
-
-    Parameters
-    ----------
-    X : ndarray or csr_array of shape (n_samples, n_features)
-    function : KernelFunction
-    storage : {"sparse", "dense"}
-    """
+def store(
+    X: Any,  # ndarray or csr_array of shape (n_samples, n_features)
+    function: KernelFunction,
+    storage: str,  # {"sparse", "dense"}
+) -> Storage:
+    """Bring inputs into the wanted form."""
     d = X.shape[1]
     dense, parts = np.empty((0, d)), (np.empty(0), np.empty(0, np.int32), np.empty(0, np.int32))
     X = stored(moved(X, function), storage)
@@ -216,7 +212,7 @@ def of_product(s: Storage, p: float, i: int, j: int) -> float:
 @compiled
 def of_products(s: Storage, i: int, others: np.ndarray, n_others: int, out: np.ndarray) -> None:
     """Turn the inner products of sample i with others into kernel values, in place."""
-    if s.kind == RBF and n_others > FEW:
+    if s.kind == RBF and n_others > EXP_CALLS_MAX:
         squares = s.squares[others[:n_others]]
         gauss_double(out[:n_others].reshape(1, n_others), s.squares[i : i + 1], squares, s.gamma)
     else:
@@ -230,19 +226,11 @@ def kernel_values(
     i: int,
     others: np.ndarray,
     n_others: int,
-    work: np.ndarray,
+    work: np.ndarray,  # (d,): zeros, before and after
     out: np.ndarray,
-    counters: np.ndarray,
+    counters: np.ndarray,  # int: its entry ``EVALUATIONS`` grows by the number of values computed
 ) -> None:
-    """Write K(x_i, x_k) for the first `n_others` entries k of `others` to `out`.
-
-    Parameters
-    ----------
-    work : ndarray of shape (d,)
-        Zeros, before and after.
-    counters : ndarray of int
-        Its entry ``EVALUATIONS`` grows by the number of values computed.
-    """
+    """Write K(x_i, x_k) for the first `n_others` entries k of `others` to `out`."""
     if len(s.K):
         for m in range(n_others):
             out[m] = s.K[i, others[m]]

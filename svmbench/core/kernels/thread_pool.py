@@ -25,7 +25,7 @@ def require_n_jobs(n_jobs: int) -> None:
 
 
 def processors() -> int:
-    """Return how many processors this process may use."""
+    """Return the number of processors that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -45,15 +45,12 @@ class Counter:
 
 
 class ThreadPool:
-    """The calling thread and its helpers; a context manager that sends them home.
+    """The calling thread and its helpers; a context manager that joins them at its end."""
 
-    Parameters
-    ----------
-    n_jobs : int
-        Threads in all; -1: one a processor that this process may use.
-    """
-
-    def __init__(self, n_jobs: int) -> None:
+    def __init__(
+        self,
+        n_jobs: int,  # threads in all; -1: one a processor that this process may use
+    ) -> None:
         self.size = processors() if n_jobs == -1 else int(n_jobs)
         self._helpers = ThreadPoolExecutor(self.size - 1) if self.size > 1 else None
 
@@ -69,18 +66,13 @@ class ThreadPool:
         if self._helpers:
             self._helpers.shutdown()
 
-    def share(self, n: int, multiple: int, task: Callable[[int, int], None]) -> None:
-        """Call ``task(start, stop)`` for parts of ``range(n)``, some a thread, and wait for all.
-
-        Parameters
-        ----------
-        n : int
-        multiple : int
-            Parts start at multiples of this, so that they don't depend on the number of threads
-            but for where one ends.
-        task : callable
-            Must not touch what another part does.
-        """
+    def share(
+        self,
+        n: int,
+        multiple: int,  # parts start at multiples of this, whatever the number of threads
+        task: Callable[[int, int], None],  # must not touch what another part does
+    ) -> None:
+        """Call ``task(start, stop)`` for parts of ``range(n)``, some a thread, and wait for all."""
         pieces = -(-n // multiple)
         share = -(-pieces // (SHARES * self.size)) * multiple
         if self._helpers is None or n <= share:

@@ -28,9 +28,15 @@ from svmbench.core.contract.declaration import KERNELS
 from svmbench.core.contract.problems import FREE, NO_OFFSET, Offset, Values, absorbed
 from svmbench.core.contract.useless import warn_if_useless
 from svmbench.core.kernels import prediction, products
-from svmbench.core.kernels.gamma_scale import RULES, gamma_value
-from svmbench.core.kernels.given_kernel import GivenKernel, is_given, require_kernel
-from svmbench.core.kernels.kernels import KernelFunction, KernelSource
+from svmbench.core.kernels.kernels import (
+    GAMMA_RULES,
+    GivenKernel,
+    KernelFunction,
+    KernelSource,
+    gamma_value,
+    is_given,
+    require_kernel,
+)
 from svmbench.core.kernels.prediction import require_precision
 from svmbench.core.kernels.thread_pool import require_n_jobs
 from svmbench.core.models.expansion import Expansion
@@ -185,10 +191,10 @@ class KernelSolver(Solver):
             self._require_solve()
         else:
             require_kernel(self.declaration.name, self.declaration.kernels, self.kernel)
-        if isinstance(self.gamma, str) and self.gamma not in RULES:
+        if isinstance(self.gamma, str) and self.gamma not in GAMMA_RULES:
             msg = f"gamma must be a positive number, 'scale' or 'auto', got gamma={self.gamma!r}"
             raise ValueError(msg)
-        if self.gamma not in RULES:
+        if self.gamma not in GAMMA_RULES:
             require_positive("gamma", self.gamma)
         require_count("degree", self.degree)
         if not (isinstance(self.coef0, Real) and np.isfinite(float(self.coef0))):
@@ -214,7 +220,7 @@ class KernelSolver(Solver):
         return False
 
     def prepare(self, X: Any, y: Any) -> TrainingData:
-        """Validate, and settle gamma: see :func:`svmbench.core.kernels.gamma_scale.gamma_value`."""
+        """Validate, and settle gamma: see :func:`svmbench.core.kernels.kernels.gamma_value`."""
         data = self._validate(X, y)
         if is_given(self.kernel):
             self.gamma_ = 0.0
@@ -333,8 +339,8 @@ class KernelSolver(Solver):
     def warm_up_rest(cls) -> None:
         """Call what evaluates kernels and models; subclasses add their own."""
         super().warm_up_rest()
-        products.warm_up()
-        prediction.warm_up()
+        products.warm_up_products()
+        prediction.warm_up_prediction()
 
     @classmethod
     def open_methods(cls) -> list[str]:

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils import Tags
 
 from svmbench.core.contract.base import BinaryClassifier, TrainingData
-from svmbench.core.kernels.given_kernel import PRECOMPUTED, is_given, square, values_with
+from svmbench.core.kernels.kernels import PRECOMPUTED, is_given, square_kernel, values_with
 from svmbench.core.models import ovo_model
 from svmbench.core.models.joint_pairs import JointData, JointSolution
 from svmbench.core.models.kernel_base import KERNEL_PARAMETERS, KernelSolver
@@ -76,7 +76,7 @@ class KernelClassifier(KernelSolver, BinaryClassifier):
             self._fitted_on = X
             X = values_with(self.kernel, X, X)
         elif is_given(self.kernel):
-            X = square(X)
+            X = square_kernel(X)
         return super()._validate_samples(X, y)
 
     def _validate_more(self, X: Any) -> Any:

@@ -30,8 +30,7 @@ from svmbench.core.contract.problems import Offset, Problem
 from svmbench.core.contract.sklearn_bases import ClassifierMixin
 from svmbench.core.contract.useless import warn_if_useless
 from svmbench.core.contract.weights import effective
-from svmbench.core.kernels.gamma_scale import gamma_value
-from svmbench.core.kernels.given_kernel import PRECOMPUTED
+from svmbench.core.kernels.kernels import PRECOMPUTED, gamma_value
 from svmbench.core.models.joint_pairs import JointData, JointSolution, Layout
 from svmbench.core.models.ovo_model import SharedPoints
 from svmbench.core.models.pairs import Pairs, row_blocks, vote

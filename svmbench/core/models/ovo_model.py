@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from svmbench.core.kernels.kernels import KernelFunction
-from svmbench.core.kernels.pair_sums import AllPairs, OwnPairs, drop
-from svmbench.core.kernels.prediction import add_rows, add_up
+from svmbench.core.kernels.pair_sums import AllPairs, OwnPairs, drop_small
+from svmbench.core.kernels.prediction import add_given_rows, add_up
 from svmbench.core.models import pairs as class_pairs
 from svmbench.core.models.expansion import Expansion
 from svmbench.core.models.pairs import Pairs, row_blocks, values_of_classes, vote
@@ -117,7 +117,7 @@ class SharedPoints:
         else:
             sums = AllPairs(self.coefficients, self.starts, values)
             add_up(self.function, self.points, X, sums, **options)
-        drop(values, NOTHING)
+        drop_small(values, NOTHING)
         return values
 
     def decide_own(self, X: Any, codes: np.ndarray) -> np.ndarray:
@@ -147,7 +147,7 @@ class SharedPoints:
         else:
             sums = OwnPairs(self.coefficients, self.starts, codes, values)
             add_up(self.function, self.points, X, sums)
-        drop(values, NOTHING)
+        drop_small(values, NOTHING)
         return values
 
     def _normals(self) -> np.ndarray:
@@ -155,7 +155,7 @@ class SharedPoints:
         columns = self.points.T
         normals = np.zeros((columns.shape[0], len(self.b)))
         sums = AllPairs(self.coefficients, self.starts, normals)
-        add_rows(sums, len(normals), lambda rows: columns[rows])
+        add_given_rows(sums, len(normals), lambda rows: columns[rows])
         return normals
 
 

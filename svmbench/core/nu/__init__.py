@@ -8,7 +8,7 @@ Variables
 Which file does what, in the order of use
     nu_svm.py, oc_svm.py, c_svm.py   the estimators: parameters in, model out, a path along nu or C
     nu_path.py       ``NuPath``: a whole path of nu from Python, in the paper's scale
-    whole_matrix.py  what they have in common: Q in memory, made once for a path
+    full_matrix.py  what they have in common: Q in memory, made once for a path
     path.py          the path: delta, screening test, the rest, each timed
     screening.py     balls that hold w, bounds of the margin, what they settle
     qp_solvers.py    the solvers by name, each of

@@ -27,8 +27,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from svmbench.base.compiled import compiled
-from svmbench.core.nu.box_qp import Point, UnitProblem, mend
+from svmbench.core.nu.box_qp import QPPoint, UnitProblem, mend, subtract_chosen_rows
 from svmbench.core.numeric.arrays import raw
 from svmbench.core.numeric.submatrix import gather
 
@@ -55,9 +54,9 @@ INDIFFERENT = 1e-13
 MOST = 5000
 
 
-def run(
+def run_block_pivoting(
     problem: UnitProblem,
-    point: Point,  # feasible; changed in place. Its ``newton_steps`` counts factors
+    point: QPPoint,  # feasible; changed in place. Its ``newton_steps`` counts factors
     target: float,  # duality gap, absolute
 ) -> float:  # factors of all of Q that would have taken as long
     """Take steps until the gap is reached or they gain nothing more."""
@@ -84,7 +83,7 @@ def run(
 
 def step(
     problem: UnitProblem,
-    point: Point,  # changed in place
+    point: QPPoint,  # changed in place
     ridge: float,
 ) -> tuple[bool, float, int]:
     """Take one step if it lowers the objective.
@@ -119,14 +118,14 @@ def step(
     change = x - before
     if not 0.5 * float(change @ (H @ change)) - float(v @ change) < 0.0:
         return False, cubes, factors
-    _follow(raw(problem.Q), chosen, change, point.v)
+    subtract_chosen_rows(raw(problem.Q), chosen, change, point.v)
     point.a[chosen] = x
     point.drift += len(chosen)
     mend(point.a, problem.sum)
     return True, cubes, factors
 
 
-def movable(point: Point) -> np.ndarray:
+def movable(point: QPPoint) -> np.ndarray:
     """Return the free multipliers, and those at a bound whose gradient is beyond the margin.
 
     The margin is taken for the median of the free ones' gradients.
@@ -157,14 +156,3 @@ def _direction(
         return None
     found = toward - ((float(toward.sum()) - shift) / total) * spread
     return np.asarray(found) if np.all(np.isfinite(found)) else None
-
-
-@compiled
-def _follow(Q: np.ndarray, rows: np.ndarray, change: np.ndarray, v: np.ndarray) -> None:
-    """Take the changed rows' part from v, in place."""
-    for j in range(len(rows)):
-        t = change[j]
-        if t != 0.0:
-            row = Q[rows[j]]
-            for k in range(len(v)):
-                v[k] -= t * row[k]

@@ -29,21 +29,21 @@ from svmbench.core.contract.base import NO_MARGIN
 from svmbench.core.numeric.arrays import raw
 
 #: A gap of so many roundings of e'Qe-like sums can't be told from 0.
-ROUNDINGS = 4.0 * np.finfo(np.float64).eps
+GAP_ROUNDINGS = 4.0 * np.finfo(np.float64).eps
 
 #: A gap that rounding makes is near enough where it is at most this share of the objective.
-NEAR = 1e-6
+NEAR_OBJECTIVE = 1e-6
 
 #: Where the gap to reach is not above so many times what rounding makes of it, a gradient that was
 #: followed step by step is not trusted.
-FOLLOWED = 100.0
+FOLLOWED_ROUNDINGS = 100.0
 
 #: `total` within this share of the number of samples is an integer.
-INTEGER = 1e-9
+INTEGER_ROUNDING = 1e-9
 
 
 @dataclass
-class Point:
+class QPPoint:
     """A feasible point of the problem, changed in place by solvers."""
 
     # a, v (n,): multipliers, and ``-(Q a + q)``
@@ -56,7 +56,7 @@ class Point:
     gap: float = np.inf  # the duality gap once a solver has evaluated it
     drift: int = 0  # changes of the gradient since it was computed
 
-    def copy(self) -> Point:
+    def copy(self) -> QPPoint:
         """Return a point of its own with the same values."""
         return replace(self, a=self.a.copy(), v=self.v.copy())
 
@@ -75,7 +75,7 @@ class UnitProblem:
 
     def __post_init__(self) -> None:
         n = len(self.Q)
-        if self.total is not None and not 0.0 <= self.total <= n * (1.0 + INTEGER):
+        if self.total is not None and not 0.0 <= self.total <= n * (1.0 + INTEGER_ROUNDING):
             msg = f"{n} multipliers of at most 1 can't have the sum {self.total:g}"
             raise ValueError(msg)
         if not len(self.linear):
@@ -83,57 +83,59 @@ class UnitProblem:
         if not len(self.diag):
             object.__setattr__(self, "diag", raw(np.ascontiguousarray(self.Q.diagonal())))
 
-    def value(self, point: Point) -> float:
+    def value(self, point: QPPoint) -> float:
         """Return the objective, with the constant."""
         return 0.5 * float(point.a @ (self.linear - point.v)) + self.constant
 
-    def gap(self, point: Point) -> float:
+    def gap(self, point: QPPoint) -> float:
         """Return the duality gap of a feasible point: an upper bound of how far it is from best."""
         d = -point.v
         return float(point.a @ d) - least(d, self.total)
 
-    def floor(self, point: Point | None = None) -> float:
+    def floor(self, point: QPPoint | None = None) -> float:
         """Return the gap that rounding alone can make, of a point or of the largest sum."""
         most = self.total
         if most is None:
             # A C-SVM's multipliers are a small share of a large C.
             most = len(self.diag) if point is None else float(point.a.sum())
-        return ROUNDINGS * most**2 * float(self.diag.max(initial=0.0))
+        return GAP_ROUNDINGS * most**2 * float(self.diag.max(initial=0.0))
 
-    def target(self, point: Point, tol: float) -> float:
+    def target(self, point: QPPoint, tol: float) -> float:
         """Return the gap to reach: `tol` times the objective, and no less than rounding makes."""
         return max(tol * abs(self.value(point)), self.floor(point))
 
-    def reason(self, point: Point, tol: float) -> str:
+    def reason(self, point: QPPoint, tol: float) -> str:
         """Return the stop reason of a point that a search for its `gap` ended at.
 
-        It is ``"converged"`` where the gap is at most `tol` times the objective. Where rounding
-        makes a larger gap, it is if the gap is at most `NEAR` times the objective. Where a sum is
-        kept and the objective itself is no more than rounding, w is 0: there is no margin.
+        ``"converged"``: the gap is at most `tol` times the objective, or, where rounding makes a
+        larger gap, at most `NEAR_OBJECTIVE` times that. `NO_MARGIN`: a sum is kept and the
+        objective itself is no more than rounding, so that w is 0.
         """
         value, floor = abs(self.value(point)), self.floor(point)
         if self.total is not None and max(value, point.gap) <= floor:
             return NO_MARGIN
-        is_near = point.gap <= tol * value or point.gap <= min(floor, NEAR * value)
+        is_near = point.gap <= tol * value or point.gap <= min(floor, NEAR_OBJECTIVE * value)
         return "converged" if is_near else "stalled"
 
-    def reaches(self, point: Point, target: float) -> bool:
+    def reaches(self, point: QPPoint, target: float) -> bool:
         """Evaluate the gap of a point, by a gradient good enough for it; return if it is small."""
-        if point.drift > len(point.a) or (point.drift and target <= FOLLOWED * self.floor(point)):
+        if point.drift > len(point.a) or (
+            point.drift and target <= FOLLOWED_ROUNDINGS * self.floor(point)
+        ):
             self.refresh(point)
         point.gap = self.gap(point)
         return point.gap <= target
 
-    def at(self, a: np.ndarray) -> Point:
+    def at(self, a: np.ndarray) -> QPPoint:
         """Return a point with its gradient."""
-        return Point(a, negative_gradient(self.Q, self.linear, a))
+        return QPPoint(a, negative_gradient(self.Q, self.linear, a))
 
-    def refresh(self, point: Point) -> None:
+    def refresh(self, point: QPPoint) -> None:
         """Compute the gradient anew, free of what rounding has added up to."""
         point.v[:] = negative_gradient(self.Q, self.linear, point.a)
         point.drift = 0
 
-    def uniform(self) -> Point:
+    def uniform(self) -> QPPoint:
         """Return the start that treats all samples alike."""
         n = len(self.Q)
         total = n / 2 if self.total is None else self.total
@@ -156,6 +158,19 @@ def negative_gradient(Q: np.ndarray, linear: np.ndarray, a: np.ndarray) -> np.nd
 
 
 @compiled
+def subtract_chosen_rows(
+    Q: np.ndarray, rows: np.ndarray, change: np.ndarray, v: np.ndarray
+) -> None:
+    """Do ``v -= change @ Q[rows]``, in place."""
+    for j in range(len(rows)):
+        t = change[j]
+        if t != 0.0:
+            row = Q[rows[j]]
+            for k in range(len(v)):
+                v[k] -= t * row[k]
+
+
+@compiled
 def _subtract_rows(Q: np.ndarray, change: np.ndarray, v: np.ndarray) -> None:
     """Take ``Q change`` from v, in place, by the rows whose change is not 0; Q is symmetric.
 
@@ -169,7 +184,7 @@ def _subtract_rows(Q: np.ndarray, change: np.ndarray, v: np.ndarray) -> None:
                 v[k] -= t * row[k]
 
 
-def move(Q: np.ndarray, point: Point, a: np.ndarray) -> None:
+def move_point(Q: np.ndarray, point: QPPoint, a: np.ndarray) -> None:
     """Move a point to other multipliers; the gradient follows by the rows that change."""
     change = a - point.a
     _subtract_rows(raw(Q), change, point.v)
@@ -200,7 +215,7 @@ def order_of_margin(n: int, total: float) -> tuple[int, int]:
     """
     i = n - total
     nearest = round(i)
-    if abs(i - nearest) <= INTEGER * n:
+    if abs(i - nearest) <= INTEGER_ROUNDING * n:
         return int(nearest), int(nearest) + 1
     k = int(np.ceil(i))
     return k, k
@@ -216,7 +231,7 @@ def kth_largest(values: np.ndarray, k: int) -> float:
 
 
 def margin(
-    point: Point,  # optimal
+    point: QPPoint,  # optimal
     total: float,
 ) -> float:
     """Return rho times the scale of d, by the ν-property.

@@ -34,7 +34,8 @@ from svmbench.core.csvc.smo import Bounds, StoppingCriteria, loose_steps
 from svmbench.core.models.kernel_base import KernelSolution
 from svmbench.core.models.kernel_classifier import KernelClassifier
 from svmbench.core.nu import dcdm, interior, quadratic
-from svmbench.core.nu.box_qp import Point, UnitProblem, move
+from svmbench.core.nu.box_qp import QPPoint, UnitProblem, move_point
+from svmbench.core.nu.full_matrix import OWN_COUNTERS, OnFullMatrix, ScreenedSolution
 from svmbench.core.nu.pairwise import (
     LEAST_PAIRS,
     LITTLE,
@@ -44,37 +45,36 @@ from svmbench.core.nu.pairwise import (
     seconds_of_pairs,
     take_interior,
 )
-from svmbench.core.nu.screening import SLACK
-from svmbench.core.nu.whole_matrix import OWN_COUNTERS, OnWholeMatrix, ScreenedSolution
+from svmbench.core.nu.screening import SCREENING_SLACK
 from svmbench.core.numeric.arrays import raw
 from svmbench.core.numeric.submatrix import gather
 
 #: Screening rules along C.
-RULES = ("none", "dvi")
+C_SCREENING_RULES = ("none", "dvi")
 
 #: The violation asked of the steps falls to this share where the gap is not reached.
-CLOSER = 0.1
+C_CLOSER = 0.1
 
 
 def solve_free(
     problem: UnitProblem,  # with ``total=None``
-    point: Point,
+    point: QPPoint,
     *,
-    name: str,  # one of ``qp_solvers.SOLVERS``
+    name: str,  # one of ``qp_solvers.QP_SOLVERS``
     # tol, max_iter: duality gap relative to the objective; largest number of steps
     tol: float,
     max_iter: int,
-) -> Point:
+) -> QPPoint:
     """Solve a problem whose sum is not kept, from a point, which may be changed."""
     if name in quadratic.LIBRARIES:
-        return quadratic.solve(problem, name=name, tol=tol)
+        return quadratic.solve_with_library(problem, name=name, tol=tol)
     if name == "dcdm":
-        dcdm.solve(problem, point, tol=tol, max_iter=max_iter)
+        dcdm.solve_dcdm(problem, point, tol=tol, max_iter=max_iter)
         return point
     n = len(point.a)
     bounds = Bounds(np.zeros(n), np.ones(n))
     violation, best, waited = float(np.abs(point.v).max(initial=0.0)), np.inf, 0
-    spent, at_most = 0.0, OF_INTERIOR * interior.expected_seconds(n)
+    spent, at_most = 0.0, OF_INTERIOR * interior.interior_seconds(n)
     while not problem.reaches(point, target := problem.target(point, tol)):
         if point.steps >= max_iter:
             point.reason = "max_iter"
@@ -89,7 +89,7 @@ def solve_free(
                 continue
         # At the start the objective is 0, and so is the gap to reach.
         needed = target / max(1, int(np.count_nonzero(point.a))) or np.inf
-        violation = min(CLOSER * violation, needed)
+        violation = min(C_CLOSER * violation, needed)
         steps, _ = loose_steps(
             raw(problem.Q),
             problem.diag,
@@ -109,7 +109,7 @@ def solve_free(
 
 def dvi(
     problem: UnitProblem,  # at the last C
-    last: Point,  # its solution, exact or not, in the scale of a
+    last: QPPoint,  # its solution, exact or not, in the scale of a
     before: float,  # the last C
     C: float,  # the next
 ) -> tuple[np.ndarray, np.ndarray]:  # zero, one
@@ -120,10 +120,10 @@ def dvi(
     gap = before**2 * max(0.0, problem.gap(last))
     ratio = C / before
     size = before**2 * float(problem.diag.max(initial=0.0)) * float(last.a.sum()) ** 2
-    radius = np.sqrt(0.25 * (ratio - 1.0) ** 2 * square + ratio * gap + SLACK * size)
+    radius = np.sqrt(0.25 * (ratio - 1.0) ** 2 * square + ratio * gap + SCREENING_SLACK * size)
     reach = radius * np.sqrt(np.maximum(problem.diag, 0.0))
     centre = 0.5 * (1.0 + ratio) * d
-    slack = SLACK * (1.0 + np.abs(centre))
+    slack = SCREENING_SLACK * (1.0 + np.abs(centre))
     return centre - reach - slack > 1.0, centre + reach + slack < 1.0
 
 
@@ -139,7 +139,7 @@ def dvi(
     counters=OWN_COUNTERS,
 )
 @dataclass(eq=False, repr=False)
-class CSVMBounded(OnWholeMatrix, KernelClassifier):
+class CSVMBounded(OnFullMatrix, KernelClassifier):
     """The C-SVM whose offset is absorbed or left out, by an inner solver of choice.
 
     Parameters
@@ -161,15 +161,7 @@ class CSVMBounded(OnWholeMatrix, KernelClassifier):
 
     C: float = 1.0
     _: KW_ONLY
-    kernel: str = "rbf"
-    gamma: float | str = "scale"
-    degree: int = 3
-    coef0: float = 0.0
-    solver: str = "dcdm-pairwise"
     screen: str = "none"
-    tol: float = 1e-6
-    max_iter: int = 10_000_000
-    cache_mb: float = 2048.0
     fit_intercept: bool = True
 
     treats_offset: ClassVar[str] = "absorbed"
@@ -178,8 +170,10 @@ class CSVMBounded(OnWholeMatrix, KernelClassifier):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if self.screen not in RULES:
-            msg = f"screen must be one of {', '.join(RULES)}, got screen={self.screen!r}"
+        if self.screen not in C_SCREENING_RULES:
+            msg = (
+                f"screen must be one of {', '.join(C_SCREENING_RULES)}, got screen={self.screen!r}"
+            )
             raise ValueError(msg)
 
     def follow(
@@ -187,7 +181,7 @@ class CSVMBounded(OnWholeMatrix, KernelClassifier):
     ) -> Iterator[KernelSolution]:
         """Yield the solution at each C."""
         n = len(y)
-        point, before, last = Point(np.zeros(n), np.zeros(n)), 0.0, None
+        point, before, last = QPPoint(np.zeros(n), np.zeros(n)), 0.0, None
         settings = {"name": self.solver, "tol": float(self.tol), "max_iter": int(self.max_iter)}
         for C in values:
             start = perf_counter()
@@ -209,7 +203,7 @@ class CSVMBounded(OnWholeMatrix, KernelClassifier):
 
     def _solution(
         self,
-        point: Point,
+        point: QPPoint,
         y: np.ndarray,
         C: float,
         settled: tuple[np.ndarray, np.ndarray],
@@ -240,15 +234,19 @@ class CSVMBounded(OnWholeMatrix, KernelClassifier):
 
 
 def _solve_rest(
-    problem: UnitProblem, point: Point, zero: np.ndarray, one: np.ndarray, settings: dict[str, Any]
-) -> Point:
+    problem: UnitProblem,
+    point: QPPoint,
+    zero: np.ndarray,
+    one: np.ndarray,
+    settings: dict[str, Any],
+) -> QPPoint:
     """Solve among what was not screened, from a feasible point."""
     rest = np.flatnonzero(~(zero | one))
     if len(rest) == len(zero):
         return solve_free(problem, point, **settings)
     a = point.a.copy()
     a[zero], a[one] = 0.0, 1.0
-    move(problem.Q, point, a)
+    move_point(problem.Q, point, a)
     if len(rest):
         Q = gather(problem.Q, rest, rest, np.float64)
         part = a[rest]
@@ -260,6 +258,6 @@ def _solve_rest(
         a[rest] = found.a
         point.steps, point.newton_steps, point.reason = (
             found.steps, found.newton_steps, found.reason)  # fmt: skip
-        move(problem.Q, point, a)
+        move_point(problem.Q, point, a)
     point.gap = problem.gap(point)
     return point

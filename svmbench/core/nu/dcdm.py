@@ -26,7 +26,7 @@ from __future__ import annotations
 import numpy as np
 
 from svmbench.base.compiled import compiled
-from svmbench.core.nu.box_qp import Point, UnitProblem
+from svmbench.core.nu.box_qp import QPPoint, UnitProblem
 from svmbench.core.numeric.arrays import raw
 
 #: This suite's value of epsilon, which the paper leaves open: of gradients relative to the mean
@@ -34,9 +34,9 @@ from svmbench.core.numeric.arrays import raw
 EPSILON = 1e-4
 
 
-def solve(
+def solve_dcdm(
     problem: UnitProblem,
-    point: Point,
+    point: QPPoint,
     *,
     tol: float,  # duality gap, relative to the objective, that counts as converged; it ends nothing
     max_iter: int,  # largest number of updates, rounded up to whole sweeps
@@ -44,7 +44,7 @@ def solve(
     """Sweep until nothing moves; changes the point in place."""
     size = float(problem.diag.mean()) if len(problem.diag) else 1.0
     sweeps = max(1, -(-max_iter // max(1, len(point.a))))
-    moves, ended = sweep(
+    moves, ended = dcdm_sweeps(
         raw(problem.Q),
         problem.diag,
         problem.total or 0.0,
@@ -78,7 +78,7 @@ def _least_of_half_space(d: np.ndarray, total: float) -> float:
 
 
 @compiled
-def sweep(
+def dcdm_sweeps(
     Q: np.ndarray,  # (n, n)
     diag: np.ndarray,  # (n,)
     total: float,  # least sum

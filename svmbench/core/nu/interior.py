@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from svmbench.core.nu.box_qp import Point, UnitProblem, least, mend
+from svmbench.core.nu.box_qp import QPPoint, UnitProblem, least, mend
 
 #: Largest number of iterations; 15 to 30 are usual.
 ITERATIONS = 80
@@ -32,21 +32,21 @@ ITERATIONS = 80
 SHORT_OF_BOUND = 0.995
 
 #: Added to the diagonal, as a share of its mean.
-RIDGE = 1e-15
+INTERIOR_RIDGE = 1e-15
 
 #: Iterations in a row that may fail to halve the gap.
-PATIENCE = 8
+INTERIOR_PATIENCE = 8
 
 #: Seconds a cubed sample of one factor, as measured once; it only says when to begin.
-FACTOR = 1.5e-11
+FACTOR_SECONDS = 1.5e-11
 
 #: Factors that a solution usually takes.
-USUAL = 16
+USUAL_FACTORS = 16
 
 
-def expected_seconds(n: int) -> float:
+def interior_seconds(n: int) -> float:
     """Return about how long a problem of n samples takes."""
-    return USUAL * (FACTOR * n**3 + 6e-9 * n * n + 1e-4)
+    return USUAL_FACTORS * (FACTOR_SECONDS * n**3 + 6e-9 * n * n + 1e-4)
 
 
 @dataclass
@@ -76,11 +76,11 @@ class _System:
         return dx, dy, (lift_z - z * dx) / x, (lift_w + w * dx) / s
 
 
-def solve(
+def solve_interior(
     problem: UnitProblem,  # of a sum strictly between 0 and n, or of any
     *,
     gap: float,  # duality gap, absolute
-) -> tuple[Point, Point]:
+) -> tuple[QPPoint, QPPoint]:
     """Return a feasible point whose duality gap is about `gap` or as small as float64 allows.
 
     Return a point inside the box, whose `newton_steps` counts factors, and the same point with
@@ -104,11 +104,11 @@ def solve(
         waited = 0 if reached < 0.5 * best else waited + 1
         if reached < best:
             best, found = reached, (x, s, z, w)
-        if best <= gap or waited > PATIENCE:
+        if best <= gap or waited > INTERIOR_PATIENCE:
             break
         factors += 1
         np.copyto(factor, Q)
-        factor.flat[:: n + 1] += z / x + w / s + RIDGE * size
+        factor.flat[:: n + 1] += z / x + w / s + INTERIOR_RIDGE * size
         try:
             lower = cho_factor(factor, lower=True, overwrite_a=True, check_finite=False)
         except LinAlgError:
@@ -139,7 +139,7 @@ def solve(
 
 def _on_bounds(
     problem: UnitProblem, x: np.ndarray, s: np.ndarray, z: np.ndarray, w: np.ndarray
-) -> Point:
+) -> QPPoint:
     """Put on its bound what is nearer to it than its multiplier is to 0, in one scale."""
     size = max(float(problem.diag.mean()), np.finfo(np.float64).tiny)
     a = np.where(z > size * x, 0.0, np.where(w > size * s, 1.0, np.clip(x, 0.0, 1.0)))

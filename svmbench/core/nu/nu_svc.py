@@ -34,7 +34,7 @@ from svmbench.core.contract.base import NO_MARGIN, TrainingData, most_iterations
 from svmbench.core.contract.declaration import KERNELS
 from svmbench.core.contract.registry import declare
 from svmbench.core.contract.weights import Weighted
-from svmbench.core.csvc import QPProblem, ShareOfMargin, fill, make_qp, solve_qp, thresholds
+from svmbench.core.csvc import QPProblem, ShareOfMargin, make_qp, solve_qp, start_of_sum, thresholds
 from svmbench.core.csvc.problem import csvc_problem
 from svmbench.core.kernels.kernels import KernelSource
 from svmbench.core.models.kernel_base import KernelSolution
@@ -70,7 +70,7 @@ def no_margin(
     return f"{start} within its steps, where there is a narrow one: take a larger nu"
 
 
-def box_and_start(
+def nu_svc_problem(
     y: np.ndarray,  # (n,): labels ±1
     nu: float,
     weights: np.ndarray | None = None,  # (n,): upper bounds in place of 1; their mean is 1
@@ -87,7 +87,7 @@ def box_and_start(
     if nu > most:
         msg = f"nu={nu:g} is too large: with this smaller class it can be {most:g} at most"
         raise ValueError(msg)
-    start = fill(0.5 * nu * n, high) - fill(0.5 * nu * n, -low)
+    start = start_of_sum(0.5 * nu * n, high) - start_of_sum(0.5 * nu * n, -low)
     return make_qp(np.zeros(n), low, high, (y < 0.0).astype(np.int64)), start
 
 
@@ -249,7 +249,7 @@ class NuSVC(Weighted, KernelClassifier):
         The mean of `weights` (n_samples,) is 1, and so is each of them by default.
         """
         n = len(y)
-        box, first = box_and_start(y, float(self.nu), weights)
+        box, first = nu_svc_problem(y, float(self.nu), weights)
 
         def rho(beta: np.ndarray, v: np.ndarray) -> float:
             positive, negative = thresholds(box, beta, v)

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
-from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -34,13 +33,13 @@ from svmbench.core.models.kernel_classifier import KernelClassifier
 from svmbench.core.models.novelty_base import require_share
 from svmbench.core.nu import path
 from svmbench.core.nu.box_qp import margin
+from svmbench.core.nu.full_matrix import OWN_COUNTERS, OnFullMatrix, ScreenedSolution
 from svmbench.core.nu.nu_svc import no_margin, smallest_nu
-from svmbench.core.nu.path import RULES, Settings, Step
-from svmbench.core.nu.whole_matrix import OWN_COUNTERS, OnWholeMatrix, ScreenedSolution
+from svmbench.core.nu.path import SCREENING_RULES, PathSettings, PathStep
 
 
 def solution_of(
-    step: Step,
+    step: PathStep,
     y: np.ndarray,  # (n,): labels ±1
     # what a multiplier of 1 is in that scale: 1/l of the ν-SVM, 1/(nu l) of the OC-SVM
     scale: float,
@@ -76,7 +75,44 @@ def solution_of(
     return found
 
 
-class _NuSVM(OnWholeMatrix, KernelClassifier):
+@dataclass(eq=False, repr=False)
+class OnNuPath(OnFullMatrix):
+    """A solver on the full matrix with the parameter `nu`, which its path follows."""
+
+    needs_parameters: ClassVar[tuple[str, ...]] = ("nu", *KERNEL_PARAMETERS)
+    along: ClassVar[str] = "nu"
+
+    nu: float = 0.5
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        require_share("nu", self.nu)
+        screen = getattr(self, "screen", "none")
+        if screen not in SCREENING_RULES:
+            msg = f"screen must be one of {', '.join(SCREENING_RULES)}, got screen={screen!r}"
+            raise ValueError(msg)
+
+    def _ascend(self, values: Sequence[Any]) -> bool:
+        ascends = super()._ascend(values)
+        if not ascends and hasattr(self, "screen"):
+            raise ValueError("the values of nu must ascend: each solution screens the next")
+        return ascends
+
+    def _sum_weight(self, data: TrainingData) -> float:
+        return float(self.nu)
+
+    def beside_unscreened(
+        self, data: TrainingData, values: Sequence[float], accuracy: float
+    ) -> Iterator[tuple[Any, Any, Any]]:
+        """Yield the problem at each nu, an accurate solution without screening, and the path's own.
+
+        For checks of screening; `accuracy` is the relative duality gap of the first solution.
+        """
+        return path.beside_unscreened(self._own(data), values, PathSettings.of(self), accuracy)
+
+
+@dataclass(eq=False, repr=False)
+class _NuSVM(OnNuPath, KernelClassifier):
     """A solver of the ν-SVM whose offset is absorbed or left out.
 
     Parameters
@@ -102,18 +138,9 @@ class _NuSVM(OnWholeMatrix, KernelClassifier):
     """
 
     treats_offset: ClassVar[str] = "absorbed"
-    needs_parameters: ClassVar[tuple[str, ...]] = ("nu", *KERNEL_PARAMETERS)
-    along: ClassVar[str] = "nu"
 
-    nu: float
-    fit_intercept: bool
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        require_share("nu", self.nu)
-
-    def _sum_weight(self, data: TrainingData) -> float:
-        return float(self.nu)
+    _: KW_ONLY
+    fit_intercept: bool = True
 
     def what_is_useless(self, data: TrainingData) -> str:
         """Return the predicate of a warning where there is no margin, else ""."""
@@ -122,21 +149,12 @@ class _NuSVM(OnWholeMatrix, KernelClassifier):
         source = KernelSource.precomputed(self._own(data))
         return no_margin(self.nu, smallest_nu(source, data.y, is_signed=True))
 
-    def beside_unscreened(
-        self, data: TrainingData, values: Sequence[float], accuracy: float
-    ) -> Iterator[tuple[Any, Any, Any]]:
-        """Yield the problem at each nu, an accurate solution without screening, and the path's own.
-
-        For checks of screening; `accuracy` is the relative duality gap of the first solution.
-        """
-        return path.beside_unscreened(self._own(data), values, Settings.of(self), accuracy)
-
     def follow(
         self, Q: np.ndarray, y: np.ndarray, values: Sequence[float]
     ) -> Iterator[KernelSolution]:
         """Yield the solution at each nu."""
         n = len(y)
-        for step in path.follow(Q, [value * n for value in values], Settings.of(self)):
+        for step in path.follow_nu(Q, [value * n for value in values], PathSettings.of(self)):
             yield solution_of(step, y, 1.0 / n, self.square)
 
 
@@ -151,7 +169,6 @@ class _NuSVM(OnWholeMatrix, KernelClassifier):
     paths=("nu",),
     counters=OWN_COUNTERS,
 )
-@dataclass(eq=False, repr=False)
 class NuSVM(_NuSVM):
     """The ν-SVM whose offset is absorbed or left out ("bounded"), by an inner solver of choice.
 
@@ -172,32 +189,7 @@ class NuSVM(_NuSVM):
     array([1])
     """
 
-    nu: float = 0.5
-    _: KW_ONLY
-    kernel: str = "rbf"
-    gamma: float | str = "scale"
-    degree: int = 3
-    coef0: float = 0.0
-    solver: str = "dcdm-pairwise"
-    tol: float = 1e-6
-    max_iter: int = 10_000_000
-    cache_mb: float = 2048.0
-    fit_intercept: bool = True
-
     warm_with: ClassVar[tuple[dict[str, Any], ...]] = ({}, {"solver": "dcdm"})
-
-
-def require_rule(screen: Any) -> None:
-    """Raise ValueError unless `screen` is the name of a screening rule."""
-    if screen not in RULES:
-        msg = f"screen must be one of {', '.join(RULES)}, got screen={screen!r}"
-        raise ValueError(msg)
-
-
-def require_ascending(values: Sequence[Any]) -> None:
-    """Raise ValueError unless the values of nu ascend."""
-    if any(after <= before for before, after in pairwise(values)):
-        raise ValueError("the values of nu must ascend: each solution screens the next")
 
 
 @declare(
@@ -228,26 +220,8 @@ class SRBONuSVM(_NuSVM):
     [0.3, 0.6]
     """
 
-    nu: float = 0.5
     _: KW_ONLY
-    kernel: str = "rbf"
-    gamma: float | str = "scale"
-    degree: int = 3
-    coef0: float = 0.0
-    solver: str = "dcdm-pairwise"
     screen: str = "srbo"
-    tol: float = 1e-6
-    max_iter: int = 10_000_000
-    cache_mb: float = 2048.0
-    fit_intercept: bool = True
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        require_rule(self.screen)
-
-    def _ascend(self, values: Sequence[Any]) -> bool:
-        require_ascending(values)
-        return True
 
     @classmethod
     def warm_up_rest(cls) -> None:

@@ -18,38 +18,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from svmbench.core.contract.base import TrainingData
 from svmbench.core.contract.declaration import KERNELS
 from svmbench.core.contract.registry import declare
 from svmbench.core.kernels.kernels import KernelSource
-from svmbench.core.models.kernel_base import KERNEL_PARAMETERS, KernelSolution
-from svmbench.core.models.novelty_base import KernelDetector, require_share
+from svmbench.core.models.kernel_base import KernelSolution
+from svmbench.core.models.novelty_base import KernelDetector
 from svmbench.core.nu import path
 from svmbench.core.nu.box_qp import margin
-from svmbench.core.nu.nu_svm import require_ascending, require_rule, solution_of
-from svmbench.core.nu.path import Settings
-from svmbench.core.nu.whole_matrix import OWN_COUNTERS, OnWholeMatrix
+from svmbench.core.nu.full_matrix import OWN_COUNTERS
+from svmbench.core.nu.nu_svm import OnNuPath, solution_of
+from svmbench.core.nu.path import PathSettings
 
 
-class _OCSVM(OnWholeMatrix, KernelDetector):
+class _OCSVM(OnNuPath, KernelDetector):
     """A solver of the one-class SVM without an offset in f."""
 
     treats_offset: ClassVar[str] = "none"
-    needs_parameters: ClassVar[tuple[str, ...]] = ("nu", *KERNEL_PARAMETERS)
-    along: ClassVar[str] = "nu"
-
-    nu: float
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        require_share("nu", self.nu)
-
-    def _sum_weight(self, data: TrainingData) -> float:
-        return float(self.nu)
 
     def solve(
         self, source: KernelSource, y: np.ndarray | None = None, start: np.ndarray | None = None
@@ -57,21 +45,12 @@ class _OCSVM(OnWholeMatrix, KernelDetector):
         """Solve on one kernel matrix; labels and `start` are ignored."""
         return super().solve(source, np.ones(source.n_samples))
 
-    def beside_unscreened(
-        self, data: TrainingData, values: Sequence[float], accuracy: float
-    ) -> Iterator[tuple[Any, Any, Any]]:
-        """Yield the problem at each nu, an accurate solution without screening, and the path's own.
-
-        For checks of screening; `accuracy` is the relative duality gap of the first solution.
-        """
-        return path.beside_unscreened(self._own(data), values, Settings.of(self), accuracy)
-
     def follow(
         self, Q: np.ndarray, y: np.ndarray, values: Sequence[float]
     ) -> Iterator[KernelSolution]:
         """Yield the solution at each nu."""
         n = len(Q)
-        for step in path.follow(Q, [value * n for value in values], Settings.of(self)):
+        for step in path.follow_nu(Q, [value * n for value in values], PathSettings.of(self)):
             found = solution_of(step, np.ones(n), 1.0 / step.total, 0.0)
             found.rho = margin(step.point, step.total) / step.total
             found.b = -found.rho
@@ -90,7 +69,6 @@ class _OCSVM(OnWholeMatrix, KernelDetector):
     paths=("nu",),
     counters=OWN_COUNTERS,
 )
-@dataclass(eq=False, repr=False)
 class OCSVM(_OCSVM):
     """The one-class SVM in its paper's scale, by an inner solver of choice.
 
@@ -109,17 +87,6 @@ class OCSVM(_OCSVM):
     array([ 1, -1])
     """
 
-    nu: float = 0.5
-    _: KW_ONLY
-    kernel: str = "rbf"
-    gamma: float | str = "scale"
-    degree: int = 3
-    coef0: float = 0.0
-    solver: str = "dcdm-pairwise"
-    tol: float = 1e-6
-    max_iter: int = 10_000_000
-    cache_mb: float = 2048.0
-
 
 @declare(
     name="srbo-oc-svm",
@@ -137,22 +104,5 @@ class OCSVM(_OCSVM):
 class SRBOOCSVM(_OCSVM):
     """``oc-svm`` along a path of nu, where each solution settles multipliers of the next."""
 
-    nu: float = 0.5
     _: KW_ONLY
-    kernel: str = "rbf"
-    gamma: float | str = "scale"
-    degree: int = 3
-    coef0: float = 0.0
-    solver: str = "dcdm-pairwise"
     screen: str = "srbo"
-    tol: float = 1e-6
-    max_iter: int = 10_000_000
-    cache_mb: float = 2048.0
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        require_rule(self.screen)
-
-    def _ascend(self, values: Sequence[Any]) -> bool:
-        require_ascending(values)
-        return True

@@ -23,15 +23,14 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from svmbench.base.compiled import compiled
 from svmbench.core.csvc.smo import CONVERGED, Bounds, StoppingCriteria, pair_steps
 from svmbench.core.nu import block_pivoting, interior
-from svmbench.core.nu.box_qp import Point, UnitProblem, mend
+from svmbench.core.nu.box_qp import QPPoint, UnitProblem, mend, subtract_chosen_rows
 from svmbench.core.numeric.arrays import raw
 from svmbench.core.numeric.submatrix import gather
 
 #: Added to the diagonal of the free multipliers' Q, as a share of its mean.
-RIDGE = 1e-13
+NEWTON_RIDGE = 1e-13
 
 #: The violation asked of pairs falls to this share where the gap is not reached.
 CLOSER = 0.2
@@ -71,9 +70,9 @@ def pairs_for_a_newton_step(n: int, n_free: int) -> int:
     return int(seconds_of_a_newton_step(n, n_free) / seconds_of_pairs(n))
 
 
-def solve(
+def solve_pairwise(
     problem: UnitProblem,
-    point: Point,
+    point: QPPoint,
     *,
     tol: float,  # duality gap, relative to the objective; not below what rounding makes of it
     max_iter: int,  # largest number of steps in all
@@ -82,7 +81,7 @@ def solve(
     n = len(point.a)
     bounds = Bounds(np.zeros(n), np.ones(n))
     violation, best, waited = np.inf, np.inf, 0
-    spent, at_most = 0.0, OF_INTERIOR * interior.expected_seconds(n)
+    spent, at_most = 0.0, OF_INTERIOR * interior.interior_seconds(n)
     while not problem.reaches(point, target := problem.target(point, tol)):
         if point.steps + point.newton_steps >= max_iter:
             point.reason = "max_iter"
@@ -114,22 +113,24 @@ def solve(
         point.drift += steps
         mend(point.a, problem.sum)
         if reason != CONVERGED:
-            spent += block_pivoting.run(problem, point, target) * NEWTON_TRIPLE * n**3
+            spent += (
+                block_pivoting.run_block_pivoting(problem, point, target) * NEWTON_TRIPLE * n**3
+            )
     point.reason = problem.reason(point, tol)
 
 
 def take_interior(
     problem: UnitProblem,
-    point: Point,  # changed in place
+    point: QPPoint,  # changed in place
     gap: float,  # what to ask of that method
 ) -> bool:  # whether the point was changed
     """Go to what the interior-point method finds, if that is nearer to the optimum."""
-    centred, found = interior.solve(problem, gap=gap)
+    centred, found = interior.solve_interior(problem, gap=gap)
     point.newton_steps += centred.newton_steps
     # On its bounds it is a little off, and what is free must follow; what is inside is the best
     # that float64 allows where that leads nowhere.
     if problem.total is not None:
-        block_pivoting.run(problem, found, gap)
+        block_pivoting.run_block_pivoting(problem, found, gap)
     point.newton_steps += found.newton_steps
     if problem.gap(found) > max(10.0 * gap, problem.gap(centred)):
         found = centred
@@ -144,7 +145,7 @@ def newton_direction(
 ) -> np.ndarray | None:  # None where Q is no better than singular in float64
     """Return the step of the free multipliers that solves their conditions, of sum `shift`."""
     H = gather(Q, free, free, np.float64)
-    ridge = RIDGE * float(np.trace(H)) / len(free)
+    ridge = NEWTON_RIDGE * float(np.trace(H)) / len(free)
     for _ in range(4):
         H.flat[:: len(free) + 1] += ridge
         try:
@@ -161,7 +162,7 @@ def newton_direction(
     return None
 
 
-def advance(Q: np.ndarray, point: Point, free: np.ndarray, direction: np.ndarray) -> float:
+def advance_free(Q: np.ndarray, point: QPPoint, free: np.ndarray, direction: np.ndarray) -> float:
     """Go along a direction of the free multipliers, as far as it leads or to the first bound.
 
     Return the share of the direction that was gone, at most 1.
@@ -175,16 +176,7 @@ def advance(Q: np.ndarray, point: Point, free: np.ndarray, direction: np.ndarray
     # What stops the step is put on its bound, not a rounding beside it.
     stops = room <= reach
     after[stops] = np.where(direction[stops] > 0.0, 1.0, 0.0)
-    _go(raw(Q), free, after - a, point.v)
+    subtract_chosen_rows(raw(Q), free, after - a, point.v)
     point.drift += len(free)
     point.a[free] = after
     return reach
-
-
-@compiled
-def _go(Q: np.ndarray, rows: np.ndarray, change: np.ndarray, v: np.ndarray) -> None:
-    """Take the changed rows' part from v, in place."""
-    for j in range(len(rows)):
-        row, t = Q[rows[j]], change[j]
-        for k in range(len(v)):
-            v[k] -= t * row[k]

@@ -32,12 +32,12 @@ import numpy as np
 
 from svmbench.core.csvc.smo import Bounds, StoppingCriteria, pair_steps
 from svmbench.core.nu import interior, pairwise, qp_solvers, quadratic, screening
-from svmbench.core.nu.box_qp import Point, UnitProblem, mend, move
+from svmbench.core.nu.box_qp import QPPoint, UnitProblem, mend, move_point
 from svmbench.core.numeric.arrays import raw
 from svmbench.core.numeric.submatrix import gather
 
 #: Rules that a path may screen by; "corollary-2" is the unsafe print.
-RULES = ("none", "srbo", "srbo-descent", "gap-safe", "corollary-2")
+SCREENING_RULES = ("none", "srbo", "srbo-descent", "gap-safe", "corollary-2")
 
 #: Pair steps of `srbo-descent` before it screens, as a share of the samples.
 DESCENT = 0.02
@@ -66,11 +66,11 @@ FIRST_REST, LONGEST_REST = 2, 16
 
 
 @dataclass(frozen=True)
-class Settings:
+class PathSettings:
     """Settings of a path: solver, screening rule, tolerance."""
 
-    solver: str = "dcdm-pairwise"  # one of ``qp_solvers.SOLVERS``
-    screen: str = "srbo"  # one of `RULES`
+    solver: str = "dcdm-pairwise"  # one of ``qp_solvers.QP_SOLVERS``
+    screen: str = "srbo"  # one of `SCREENING_RULES`
     # tol, max_iter: duality gap relative to the objective; largest number of steps at each sum
     tol: float = 1e-8
     max_iter: int = 10_000_000
@@ -88,7 +88,7 @@ class Settings:
 
 
 @dataclass
-class Step:
+class PathStep:
     """The solution of a path at one sum, with its work."""
 
     total: float
@@ -103,7 +103,7 @@ class Step:
     screening_s: float = 0.0
     solve_s: float = 0.0
     # the solution, a copy that the path does not touch again
-    point: Point = field(default_factory=lambda: Point(np.zeros(0), np.zeros(0)))
+    point: QPPoint = field(default_factory=lambda: QPPoint(np.zeros(0), np.zeros(0)))
 
     @property
     def n_screened(self) -> int:
@@ -115,7 +115,7 @@ class Step:
 class _State:
     """State of a path: the last solution, the last delta, and the pauses between tests."""
 
-    point: Point
+    point: QPPoint
     delta: np.ndarray | None = None  # (n,) or None
     work: tuple[int, int, int] = (0, 0, 0)
     # whether a library solves, whose time is about that of an interior-point method
@@ -123,7 +123,7 @@ class _State:
     rest: int = 0  # sums without a test from here on
     pause: int = FIRST_REST  # how many there will be after the next that fails
 
-    def solved(self, point: Point) -> None:
+    def solved(self, point: QPPoint) -> None:
         """Keep a solution, and what it took."""
         n_free = int(np.count_nonzero((point.a > 0.0) & (point.a < 1.0)))
         self.point, self.work = point, (point.steps, point.newton_steps, n_free)
@@ -131,17 +131,17 @@ class _State:
     def seconds(self, n: int) -> float:
         """Return about how long the last solution would have taken among n samples."""
         if self.is_library:
-            return interior.expected_seconds(n)
+            return interior.interior_seconds(n)
         steps, newton_steps, n_free = self.work
         together = pairwise.seconds_of_a_newton_step(n, min(n, n_free))
         return steps * pairwise.seconds_of_pairs(n) + newton_steps * together
 
 
-def follow(
+def follow_nu(
     Q: np.ndarray,  # (n, n): C-ordered float64; not written to
     totals: Sequence[float],  # ascending, each above 0 and at most n
-    settings: Settings,
-) -> Iterator[Step]:
+    settings: PathSettings,
+) -> Iterator[PathStep]:
     """Yield the solution at each sum, in order.
 
     Raise ValueError if the sums do not ascend.
@@ -160,11 +160,11 @@ def follow(
             first = _solved(problem, settings, None)
             state = _State(first, is_library=settings.solver in quadratic.LIBRARIES)
             state.solved(first)
-            step = Step(before, none, none, "none" if settings.screen == "none" else "first")
+            step = PathStep(before, none, none, "none" if settings.screen == "none" else "first")
             step.solve_s = time.perf_counter() - start
         elif settings.screen == "none":
             state.point = _solved(problem, settings, _next_start(problem, state.point, settings))
-            step = Step(before, none, none)
+            step = PathStep(before, none, none)
             step.solve_s = time.perf_counter() - start
         elif settings.screen == "srbo-descent":
             step = _descend_and_screen(problem, state, settings)
@@ -174,21 +174,21 @@ def follow(
         yield step
 
 
-def _is_warm(settings: Settings) -> bool:
-    return settings.warm and settings.solver in qp_solvers.WARM
+def _is_warm(settings: PathSettings) -> bool:
+    return settings.warm and settings.solver in qp_solvers.WARM_SOLVERS
 
 
-def _next_start(problem: UnitProblem, last: Point, settings: Settings) -> Point | None:
+def _next_start(problem: UnitProblem, last: QPPoint, settings: PathSettings) -> QPPoint | None:
     return lifted(problem, last) if _is_warm(settings) else None
 
 
 def _solved(
-    problem: UnitProblem, settings: Settings, start: Point | None, tol: float = 0.0
-) -> Point:
+    problem: UnitProblem, settings: PathSettings, start: QPPoint | None, tol: float = 0.0
+) -> QPPoint:
     """Solve with the inner solver, from a start where it can; steps are counted from 0."""
     if start is not None:
         start.steps = start.newton_steps = 0
-    return qp_solvers.solve(
+    return qp_solvers.solve_by_name(
         problem,
         name=settings.solver,
         tol=tol or settings.tol,
@@ -199,8 +199,8 @@ def _solved(
 
 def lifted(
     problem: UnitProblem,  # at the new sum
-    last: Point,  # not changed
-) -> Point:
+    last: QPPoint,  # not changed
+) -> QPPoint:
     """Return the last solution brought to a new sum: along the path's tangent, then greedily."""
     point = last.copy()
     for _ in range(pairwise.IN_A_ROW):
@@ -209,11 +209,11 @@ def lifted(
         if abs(missing) <= 1e-14 * problem.sum or not 1 < len(free) <= TANGENT:
             break
         direction = pairwise.newton_direction(problem.Q, free, point.v, missing)
-        if direction is None or pairwise.advance(problem.Q, point, free, direction) >= 1.0:
+        if direction is None or pairwise.advance_free(problem.Q, point, free, direction) >= 1.0:
             break
     a = point.a.copy()
     make_up(a, point.v, problem.sum)
-    move(problem.Q, point, a)
+    move_point(problem.Q, point, a)
     return point
 
 
@@ -231,7 +231,7 @@ def make_up(
     mend(a, total)
 
 
-def _screen(problem: UnitProblem, state: _State, settings: Settings) -> Step:
+def _screen(problem: UnitProblem, state: _State, settings: PathSettings) -> PathStep:
     """Take one step of Algorithm 1, always: delta, the test, the rest."""
     start = time.perf_counter()
     last = state.point
@@ -253,17 +253,17 @@ def _screen(problem: UnitProblem, state: _State, settings: Settings) -> Step:
         state.point = solve_rest(problem, feasible, zero, one, settings)
     else:
         state.point = _solved(problem, settings, feasible)
-    step = Step(problem.sum, zero, one, "on", chosen - start, tested - chosen)
+    step = PathStep(problem.sum, zero, one, "on", chosen - start, tested - chosen)
     step.solve_s = time.perf_counter() - tested
     return step
 
 
 def bilevel(
     problem: UnitProblem,  # at the new sum
-    last: Point,  # the solution a0 at the last sum; not changed
+    last: QPPoint,  # the solution a0 at the last sum; not changed
     delta: np.ndarray | None,  # (n,) or None
-    settings: Settings,
-) -> Point:
+    settings: PathSettings,
+) -> QPPoint:
     """Return ``a0 + delta``: by problem (18) without an old delta, by problem (27) with one."""
     # With b = a0 + delta, r(delta) = 1/2 (1/2 b'Q b + (Q a0)'b) + const.
     n = len(last.a)
@@ -278,7 +278,7 @@ def bilevel(
             part = kept[chosen]
             make_up(part, last.v[chosen], problem.sum - float(kept.sum() - part.sum()))
             kept[chosen] = part
-            move(problem.Q, start, kept)
+            move_point(problem.Q, start, kept)
     Q = problem.Q if len(chosen) == n else gather(problem.Q, chosen, chosen, np.float64)
     part = start.a[chosen]
     linear = -last.v[chosen] - start.v[chosen] - Q @ part
@@ -286,11 +286,13 @@ def bilevel(
     found = _solved(small, settings, small.at(part), tol=DELTA_TOL)
     after = start.a.copy()
     after[chosen] = found.a
-    move(problem.Q, start, after)
+    move_point(problem.Q, start, after)
     return start
 
 
-def _enough(problem: UnitProblem, leaves: np.ndarray, kept: np.ndarray, last: Point) -> np.ndarray:
+def _enough(
+    problem: UnitProblem, leaves: np.ndarray, kept: np.ndarray, last: QPPoint
+) -> np.ndarray:
     """Return the coordinates of problem (27): those that left the box, with what the sum needs."""
     n = len(kept)
     order = np.argsort(last.v * np.where(leaves, 0.0, -1.0) - 1e300 * leaves, kind="stable")
@@ -302,7 +304,7 @@ def _enough(problem: UnitProblem, leaves: np.ndarray, kept: np.ndarray, last: Po
     return np.arange(n)
 
 
-def _descend_and_screen(problem: UnitProblem, state: _State, settings: Settings) -> Step:
+def _descend_and_screen(problem: UnitProblem, state: _State, settings: PathSettings) -> PathStep:
     """Take one step with delta by descent, and screening where it is forecast to pay."""
     start = time.perf_counter()
     n = len(state.point.a)
@@ -312,7 +314,7 @@ def _descend_and_screen(problem: UnitProblem, state: _State, settings: Settings)
     if state.rest > 0 or state.seconds(n) < WORTH * test_s:
         state.rest = max(0, state.rest - 1)
         state.solved(_solved(problem, settings, plain))
-        step = Step(problem.sum, none, none, "off")
+        step = PathStep(problem.sum, none, none, "off")
         step.solve_s = time.perf_counter() - start
         return step
     feasible = _descended(problem, plain)
@@ -335,12 +337,12 @@ def _descend_and_screen(problem: UnitProblem, state: _State, settings: Settings)
     else:
         state.rest, state.pause = state.pause, min(2 * state.pause, LONGEST_REST)
         state.solved(_solved(problem, settings, plain))
-    step = Step(problem.sum, zero, one, "on" if pays else "tested", chosen - start)
+    step = PathStep(problem.sum, zero, one, "on" if pays else "tested", chosen - start)
     step.screening_s, step.solve_s = tested - chosen, time.perf_counter() - tested
     return step
 
 
-def _descended(problem: UnitProblem, start: Point) -> Point:
+def _descended(problem: UnitProblem, start: QPPoint) -> QPPoint:
     """Return a few pair steps' worth of descent from a point, which is not changed."""
     point = start.copy()
     steps = int(DESCENT * len(point.a))
@@ -354,12 +356,12 @@ def _descended(problem: UnitProblem, start: Point) -> Point:
 
 def solve_rest(
     problem: UnitProblem,
-    start: Point,  # feasible; changed in place
+    start: QPPoint,  # feasible; changed in place
     # zero, one bool (n,): the screened multipliers
     zero: np.ndarray,
     one: np.ndarray,
-    settings: Settings,
-) -> Point:
+    settings: PathSettings,
+) -> QPPoint:
     """Solve among what was not screened (problem 26); return the whole solution."""
     rest = np.flatnonzero(~(zero | one))
     if len(rest) == len(zero):
@@ -369,7 +371,7 @@ def solve_rest(
     part, total = a[rest], problem.sum - float(np.count_nonzero(one))
     make_up(part, start.v[rest], total)
     a[rest] = part
-    move(problem.Q, start, a)
+    move_point(problem.Q, start, a)
     steps, newton_steps, reason = 0, 0, "converged"
     if len(rest):
         Q = gather(problem.Q, rest, rest, np.float64)
@@ -380,13 +382,13 @@ def solve_rest(
         found = _solved(small, settings, small.at(part.copy()), tol=0.5 * settings.tol)
         steps, newton_steps, reason = found.steps, found.newton_steps, found.reason
         a[rest] = found.a
-        move(problem.Q, start, a)
+        move_point(problem.Q, start, a)
     start.steps, start.newton_steps, start.reason = steps, newton_steps, reason
     target = problem.target(start, settings.tol)
     if settings.solver == "dcdm-pairwise" and settings.screen != "corollary-2":
         # Rounding, or what the rest's own tolerance leaves: the whole problem's gap counts.
         if not problem.reaches(start, target):
-            pairwise.solve(problem, start, tol=settings.tol, max_iter=settings.max_iter)
+            pairwise.solve_pairwise(problem, start, tol=settings.tol, max_iter=settings.max_iter)
     else:
         start.gap = problem.gap(start)
     return start
@@ -395,11 +397,13 @@ def solve_rest(
 def beside_unscreened(
     Q: np.ndarray,  # (n, n)
     values: Sequence[float],  # of nu; they ascend
-    settings: Settings,  # of the path's own
+    settings: PathSettings,  # of the path's own
     accuracy: float,  # duality gap, relative, of the solution without screening
-) -> Iterator[tuple[UnitProblem, Step, Step]]:
+) -> Iterator[tuple[UnitProblem, PathStep, PathStep]]:
     """Yield the problem at each nu, an accurate solution without screening, and the path's own."""
     totals, diag = [float(value) * len(Q) for value in values], np.ascontiguousarray(Q.diagonal())
-    plain = replace(settings, solver=Settings.solver, screen="none", tol=accuracy)
-    for truth, step in zip(follow(Q, totals, plain), follow(Q, totals, settings), strict=True):
+    plain = replace(settings, solver=PathSettings.solver, screen="none", tol=accuracy)
+    for truth, step in zip(
+        follow_nu(Q, totals, plain), follow_nu(Q, totals, settings), strict=True
+    ):
         yield UnitProblem(Q, step.total, diag=diag), truth, step

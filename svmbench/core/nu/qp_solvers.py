@@ -3,36 +3,37 @@
 from __future__ import annotations
 
 from svmbench.core.nu import dcdm, pairwise, quadratic
-from svmbench.core.nu.box_qp import Point, UnitProblem
+from svmbench.core.nu.box_qp import QPPoint, UnitProblem
 
 #: Names of the solvers, the default first.
-SOLVERS = ("dcdm-pairwise", "dcdm", *quadratic.LIBRARIES)
+QP_SOLVERS = ("dcdm-pairwise", "dcdm", *quadratic.LIBRARIES)
 
 #: Those that go on from a given point.
-WARM = ("dcdm-pairwise", "dcdm")
+WARM_SOLVERS = ("dcdm-pairwise", "dcdm")
 
 
-def require(name: str) -> None:
+def require_solver(name: str) -> None:
     """Raise ValueError for a name that there is not, or whose library is not installed."""
-    if name not in SOLVERS:
-        msg = f"solver must be one of {', '.join(SOLVERS)}, got solver={name!r}"
+    if name not in QP_SOLVERS:
+        msg = f"solver must be one of {', '.join(QP_SOLVERS)}, got solver={name!r}"
         raise ValueError(msg)
     if name in quadratic.LIBRARIES:
-        quadratic.require(name)
+        quadratic.require_library(name)
 
 
-def solve(
+def solve_by_name(
     problem: UnitProblem,
     *,
-    name: str,  # one of `SOLVERS`
+    name: str,  # one of `QP_SOLVERS`
     # tol, max_iter: duality gap relative to the objective; largest number of steps
     tol: float,
     max_iter: int,
-    start: Point | None = None,  # feasible; changed in place by the solvers that go on from a point
-) -> Point:
+    start: QPPoint
+    | None = None,  # feasible; changed in place by the solvers that go on from a point
+) -> QPPoint:
     """Return the solution of a problem."""
     if name in quadratic.LIBRARIES:
-        return quadratic.solve(problem, name=name, tol=tol)
+        return quadratic.solve_with_library(problem, name=name, tol=tol)
     point = problem.uniform() if start is None else start
     module = pairwise if name == "dcdm-pairwise" else dcdm
     module.solve(problem, point, tol=tol, max_iter=max_iter)

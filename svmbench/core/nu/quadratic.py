@@ -22,13 +22,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from svmbench.base.errors import MissingPackageError
-from svmbench.core.nu.box_qp import Point, UnitProblem, mend
+from svmbench.core.nu.box_qp import QPPoint, UnitProblem, mend
 
 #: Nearer to a bound than this is on it.
 ON_BOUND = 1e-9
 
 #: Residuals of the constraints that libraries are asked for.
-RESIDUAL = 1e-10
+LIBRARY_RESIDUAL = 1e-10
 
 
 def _piqp(problem: UnitProblem, tol: float) -> tuple[np.ndarray, int]:
@@ -36,7 +36,7 @@ def _piqp(problem: UnitProblem, tol: float) -> tuple[np.ndarray, int]:
 
     n = len(problem.Q)
     solver = piqp.DenseSolver()
-    solver.settings.eps_abs = solver.settings.eps_rel = RESIDUAL
+    solver.settings.eps_abs = solver.settings.eps_rel = LIBRARY_RESIDUAL
     solver.settings.check_duality_gap = True
     solver.settings.eps_duality_gap_abs = problem.floor()
     solver.settings.eps_duality_gap_rel = 0.1 * tol
@@ -57,7 +57,7 @@ def _clarabel(problem: UnitProblem, tol: float) -> tuple[np.ndarray, int]:
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     settings.tol_gap_abs, settings.tol_gap_rel = problem.floor(), 0.1 * tol
-    settings.tol_feas = RESIDUAL
+    settings.tol_feas = LIBRARY_RESIDUAL
     eye = sp.identity(n, format="csc")
     rows, right, cones = [-eye, eye], [np.zeros(n), np.ones(n)], []
     if problem.total is not None:
@@ -86,7 +86,7 @@ def _cvxopt(problem: UnitProblem, tol: float) -> tuple[np.ndarray, int]:
         "show_progress": False,
         "abstol": problem.floor(),
         "reltol": 0.1 * tol,
-        "feastol": RESIDUAL,
+        "feastol": LIBRARY_RESIDUAL,
     }
     found = cvxopt.solvers.coneqp(
         cvxopt.matrix(problem.Q),
@@ -107,14 +107,14 @@ LIBRARIES: dict[str, tuple[str, Callable[[UnitProblem, float], tuple[np.ndarray,
 }
 
 
-def is_there(name: str) -> bool:
+def is_library_there(name: str) -> bool:
     """Return True if the library of a solver is installed."""
     return importlib.util.find_spec(LIBRARIES[name][0]) is not None
 
 
-def require(name: str) -> None:
+def require_library(name: str) -> None:
     """Raise MissingPackageError, saying how to get it, unless the library is installed."""
-    if not is_there(name):
+    if not is_library_there(name):
         msg = (
             f"solver={name!r} needs the package {LIBRARIES[name][0]}, which is not installed:"
             " pip install svmbench[qp]"
@@ -122,17 +122,17 @@ def require(name: str) -> None:
         raise MissingPackageError(msg)
 
 
-def solve(
+def solve_with_library(
     problem: UnitProblem,
     *,
     name: str,  # one of `LIBRARIES`
     tol: float,  # duality gap, relative to the objective
-) -> Point:
+) -> QPPoint:
     """Return the library's solution.
 
     Raise MissingPackageError if the library is not installed.
     """
-    require(name)
+    require_library(name)
     n = len(problem.Q)
     total = problem.total
     if n == 0 or (total is not None and not 0.0 < total < n):

@@ -27,10 +27,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from svmbench.core.nu.box_qp import Point, UnitProblem, kth_largest, least, order_of_margin
+from svmbench.core.nu.box_qp import QPPoint, UnitProblem, kth_largest, least, order_of_margin
 
 #: Rounding of d, and of squares, as a share of what they are summed from.
-SLACK = 32.0 * np.finfo(np.float64).eps
+SCREENING_SLACK = 32.0 * np.finfo(np.float64).eps
 
 
 @dataclass(frozen=True)
@@ -45,17 +45,17 @@ class Ball:
 def _ball(problem: UnitProblem, centre: np.ndarray, square: float) -> Ball:
     """Return a ball of a squared radius, with slack for the rounding in it and in the centre."""
     largest = float(problem.diag.max(initial=0.0))
-    square = max(0.0, square) + SLACK * problem.sum**2 * largest
+    square = max(0.0, square) + SCREENING_SLACK * problem.sum**2 * largest
     norms = np.sqrt(np.maximum(problem.diag, 0.0))
     radius = float(np.sqrt(square))
-    rounding = SLACK * problem.sum * np.sqrt(largest) * norms
-    return Ball(centre, radius * norms * (1.0 + SLACK) + rounding, radius)
+    rounding = SCREENING_SLACK * problem.sum * np.sqrt(largest) * norms
+    return Ball(centre, radius * norms * (1.0 + SCREENING_SLACK) + rounding, radius)
 
 
 def srbo_ball(
     problem: UnitProblem,  # at the new sum
-    last: Point,  # the solution at the last sum, exact or not
-    feasible: Point,  # ``last.a + delta``: feasible at the new sum
+    last: QPPoint,  # the solution at the last sum, exact or not
+    feasible: QPPoint,  # ``last.a + delta``: feasible at the new sum
 ) -> Ball:
     """Return the paper's ball, with the gap of an inexact last solution in its radius."""
     centre = -0.5 * (last.v + feasible.v)
@@ -63,7 +63,7 @@ def srbo_ball(
     return _ball(problem, centre, square - least(-last.v, problem.sum))
 
 
-def gap_safe_ball(problem: UnitProblem, feasible: Point) -> Ball:
+def gap_safe_ball(problem: UnitProblem, feasible: QPPoint) -> Ball:
     """Return the ball around a feasible point whose squared radius is its duality gap."""
     return _ball(problem, -feasible.v, problem.gap(feasible))
 
@@ -84,7 +84,7 @@ def settled(ball: Ball, bounds: tuple[float, float]) -> tuple[np.ndarray, np.nda
 
 
 def corollary_2(
-    problem: UnitProblem, last: Point, feasible: Point
+    problem: UnitProblem, last: QPPoint, feasible: QPPoint
 ) -> tuple[np.ndarray, np.ndarray]:  # zero, one (what the print takes for settled)
     """Screen by corollaries 2 and 3 as they are printed: unsafe; see the module's text.
 

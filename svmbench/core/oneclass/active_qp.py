@@ -7,7 +7,7 @@ Problem
 Given
     The kernel values of the points so far; the solution before the last of them came.
 Returned
-    alpha and rho, exact but for rounding: points without weight are at least (1 - SLACK) rho.
+    alpha and rho, exact but for rounding: points without weight are at least (1 - HULL_SLACK) rho.
 Method
     Wolfe 1976: a corral of affinely independent points whose affine hull's nearest point has
     positive weights only; a point below rho joins, and those whose weight would turn negative
@@ -23,17 +23,17 @@ from svmbench.base.compiled import compiled, compiled_sums
 from svmbench.core.numeric.arrays import raw
 
 #: How far below rho a point without weight may be, as a share of rho.
-SLACK = 1e-10
+HULL_SLACK = 1e-10
 
 #: A pivot below this share of the diagonal is rounding: the point is in the corral's hull already.
 PIVOT = 1e-13
 
 #: Corrections of the weights by their residual, against what updates of the factor have lost, and
-#: the share of SLACK that the residual may have without one.
+#: the share of HULL_SLACK that the residual may have without one.
 REFINEMENTS, NEAR = 1, 0.01
 
 #: Linear systems a point after which rounding alone can be what is left.
-MOST_STEPS = 50
+HULL_MAX_STEPS = 50
 
 
 @compiled_sums
@@ -113,7 +113,7 @@ def solve_lower(L: np.ndarray, size: int, b: np.ndarray) -> None:
 
 
 @compiled_sums
-def weigh(values: np.ndarray, weights: np.ndarray, n: int) -> float:
+def leading_dot(values: np.ndarray, weights: np.ndarray, n: int) -> float:
     """Return the sum of the first `n` products of two vectors."""
     total = 0.0
     for j in range(n):
@@ -150,7 +150,7 @@ def nearest_of_affine_hull(
             total += a[i]
         largest, square = 0.0, 0.0
         for i in range(size):
-            value = weigh(K[corral[i]], spread, n)
+            value = leading_dot(K[corral[i]], spread, n)
             square += a[i] * value
             r[i] = 1.0 - value - shift * total
             largest = max(largest, abs(r[i]))
@@ -171,7 +171,7 @@ def squared_norm(K: np.ndarray, n: int, alpha: np.ndarray) -> float:
     square = 0.0
     for p in range(n):
         if alpha[p] != 0.0:
-            square += alpha[p] * weigh(K[p], alpha, n)
+            square += alpha[p] * leading_dot(K[p], alpha, n)
     return square
 
 
@@ -194,21 +194,21 @@ def nearest_of_hull(
         inside[corral[i]] = True
     steps = 0
     while True:
-        lowest, worst = -1, rho - SLACK * abs(rho)
+        lowest, worst = -1, rho - HULL_SLACK * abs(rho)
         for p in range(n):
             if inside[p]:
                 continue
-            score = weigh(K[p], alpha, n)
+            score = leading_dot(K[p], alpha, n)
             if score < worst:
                 lowest, worst = p, score
         # What rounding can't tell from the corral's own points makes no progress.
-        too_many = steps > MOST_STEPS * n
+        too_many = steps > HULL_MAX_STEPS * n
         if lowest < 0 or too_many or not append_row(K, shift, corral, size, L, y, lowest):
             return size, rho, steps
         size += 1
         inside[lowest] = True
         while True:
-            near = NEAR * SLACK * abs(rho) / (abs(rho) + shift)
+            near = NEAR * HULL_SLACK * abs(rho) / (abs(rho) + shift)
             square = nearest_of_affine_hull(K, n, shift, corral, size, L, y, near, a, r, spread)
             steps += 1
             reach, at = 1.0, -1

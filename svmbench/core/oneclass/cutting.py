@@ -8,8 +8,8 @@ Given
 Returned
     The active set A, its w and rho, once o = <w, phi(x_p)> - rho >= -theta rho for the chosen p.
 Reference
-    FOSVM paper, Algorithm 1 (any selection: :func:`go_on`), Algorithm 2 (FOSVM1: p is the argmin
-    over all that is not in A) and Algorithm 3 (FOSVM2: the argmin over m of them, drawn at random).
+    FOSVM paper, Algorithm 1 (any selection: :func:`grow_active_set`), Algorithm 2 (FOSVM1: p is the
+    argmin over all that is not in A) and Algorithm 3 (FOSVM2: over m of them, drawn at random).
     A starts as the first two samples.
 Deviations
     - The active problem is solved from the last solution (``active_qp``), to rounding.
@@ -30,19 +30,24 @@ from typing import Any
 import numpy as np
 
 from svmbench.base.compiled import compiled, compiled_sums
-from svmbench.core.kernels.columns import SMALL, Columns, DoubleColumns, columns_of
+from svmbench.core.kernels.columns import (
+    MATRIX_COLUMNS_MAX_SAMPLES,
+    Columns,
+    DoubleColumns,
+    columns_of,
+)
 from svmbench.core.kernels.kernels import MIB, KernelSource
 from svmbench.core.oneclass.active_qp import ActiveSet
 
 #: Samples of a piece of a pass: scores of it stay in the first-level cache.
-PIECE = 1024
+SCORES_PIECE = 1024
 
 #: Samples on which the error of single precision is measured, and the share of theta rho that it
 #: may have there.
-CHECKED, TRUSTED = 64, 0.1
+CHECKED_SAMPLES, TRUSTED = 64, 0.1
 
 #: A margin below this share of the largest squared length is rounding.
-NO_MARGIN = 1e-14
+NO_MARGIN_SHARE = 1e-14
 
 
 @compiled_sums
@@ -81,8 +86,8 @@ def update_and_find(
 ) -> int:
     """Add changes of multipliers to all scores; return the position of the lowest."""
     n, lowest, best = len(scores), 0, np.inf
-    for start in range(0, n, PIECE):
-        stop = min(start + PIECE, n)
+    for start in range(0, n, SCORES_PIECE):
+        stop = min(start + SCORES_PIECE, n)
         piece = scores[start:stop]
         add_columns(columns[:, start:stop], places, changes, piece)
         for j in range(stop - start):
@@ -108,21 +113,21 @@ class Cut:
 
 
 #: From where a search stands to a sample outside A and its score; (-1, inf) if A is everything.
-Selection = Callable[[Cut], tuple[int, float]]
+SampleSelection = Callable[[Cut], tuple[int, float]]
 
 
-def begin(source: KernelSource) -> Cut:
+def begin_cut(source: KernelSource) -> Cut:
     """Return the start of a search: A holds the first two samples (the one, if there is one)."""
     first = source.block(np.arange(1), np.arange(1))
     cut = Cut([0], ActiveSet(float(first[0, 0])))
     cut.count("kernel_evaluations", 1)
     if source.n_samples > 1:
-        join(source, cut, 1)
+        join_active_set(source, cut, 1)
     cut.iterations = 1
     return cut
 
 
-def join(source: KernelSource, cut: Cut, sample: int) -> None:
+def join_active_set(source: KernelSource, cut: Cut, sample: int) -> None:
     """Let a sample join A, and solve the active problem."""
     cut.members.append(sample)
     row = source.block(np.array([sample]), np.array(cut.members))[0]
@@ -130,15 +135,15 @@ def join(source: KernelSource, cut: Cut, sample: int) -> None:
     cut.active.add(row)
 
 
-def go_on(
+def grow_active_set(
     source: KernelSource,
     cut: Cut,  # changed in place
-    select: Selection,  # the choice of the next sample: what Algorithms 2 and 3 differ by
+    select: SampleSelection,  # the choice of the next sample: what Algorithms 2 and 3 differ by
     theta: float,  # ends at a chosen sample whose score is at least (1 - theta) rho
     max_iter: int,  # largest number of active problems solved
 ) -> None:
     """Run Algorithm 1 of the paper from where a search stands, with any selection."""
-    floor = NO_MARGIN * max(1.0, abs(cut.active.rho))
+    floor = NO_MARGIN_SHARE * max(1.0, abs(cut.active.rho))
     while True:
         if cut.active.rho <= floor:
             cut.reason = "no margin"
@@ -150,7 +155,7 @@ def go_on(
         if cut.iterations >= max_iter:
             cut.reason = "max_iter"
             return
-        join(source, cut, sample)
+        join_active_set(source, cut, sample)
         cut.iterations += 1
 
 
@@ -246,7 +251,7 @@ class Drawn:
 
 def columns_for(source: KernelSource, theta: float) -> Columns:
     """Return the fastest columns of a source that serve a theta, few of which will be asked for."""
-    if not source.is_stored and source.n_samples <= SMALL:
+    if not source.is_stored and source.n_samples <= MATRIX_COLUMNS_MAX_SAMPLES:
         return DoubleColumns(source)
     return columns_of(source, theta)
 
@@ -265,7 +270,7 @@ def is_confirmed(source: KernelSource, cut: Cut, scores: np.ndarray, theta: floa
         cut.count("kernel_evaluations", block.size)
         return block @ alpha
 
-    some = np.unique(np.linspace(0, len(scores) - 1, CHECKED).astype(np.int64))
+    some = np.unique(np.linspace(0, len(scores) - 1, CHECKED_SAMPLES).astype(np.int64))
     some = some[np.isfinite(scores[some])]
     error = float(np.max(np.abs(exact(some) - scores[some]), initial=0.0))
     if error > TRUSTED * theta * cut.active.rho:

@@ -24,20 +24,20 @@ from sklearn.utils.validation import check_is_fitted
 from svmbench.core.contract.base import TrainingData, require_count
 from svmbench.core.contract.registry import declare
 from svmbench.core.contract.useless import warn_if_useless
-from svmbench.core.kernels.columns import DoubleColumns, warm_up
+from svmbench.core.kernels.columns import DoubleColumns, warm_up_columns
 from svmbench.core.kernels.kernels import KernelFunction, KernelSource
 from svmbench.core.models.expansion import Expansion
 from svmbench.core.models.kernel_base import KERNEL_PARAMETERS, KernelSolution
 from svmbench.core.models.novelty_base import KernelDetector, require_share
 from svmbench.core.numeric.random import generator
-from svmbench.core.oneclass.active_qp import SLACK
+from svmbench.core.oneclass.active_qp import HULL_SLACK
 from svmbench.core.oneclass.cutting import (
     Cut,
     Drawn,
     Everyone,
-    begin,
+    begin_cut,
     columns_for,
-    go_on,
+    grow_active_set,
     is_confirmed,
 )
 from svmbench.core.oneclass.hard_margin import HARD_MARGIN, iteration_bound
@@ -56,9 +56,10 @@ class Candidates(NamedTuple):
 
 def margin_of(cut: Cut) -> float:
     """Return rho less rounding, so that what lies on the margin counts as normal."""
-    return cut.active.rho * (1.0 - SLACK)
+    return cut.active.rho * (1.0 - HULL_SLACK)
 
 
+@dataclass(eq=False, repr=False)
 class CuttingDetector(KernelDetector):
     """Base class of FOSVM1 and FOSVM2: a search, and a model over its active set.
 
@@ -86,7 +87,13 @@ class CuttingDetector(KernelDetector):
 
     needs_parameters: ClassVar[tuple[str, ...]] = ("theta", "max_iter", *KERNEL_PARAMETERS)
 
-    theta: float
+    theta: float = 0.01
+    _: KW_ONLY
+    kernel: str = "rbf"
+    gamma: float | str = "scale"
+    degree: int = 3
+    coef0: float = 0.0
+    max_iter: int = 10_000
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -191,33 +198,27 @@ class FOSVM1(CuttingDetector):
     array([0, 2])
     """
 
-    theta: float = 0.01
     _: KW_ONLY
-    kernel: str = "rbf"
-    gamma: float | str = "scale"
-    degree: int = 3
-    coef0: float = 0.0
-    max_iter: int = 10_000
     cache_mb: float = 1024.0
 
     @classmethod
     def warm_up_rest(cls) -> None:
         """Call the passes on columns of both precisions, and what makes such columns."""
         super().warm_up_rest()
-        for columns in warm_up():
+        for columns in warm_up_columns():
             source = KernelSource.from_inputs(np.eye(columns.n_samples), KernelFunction())
-            Everyone(columns, 1.0)(begin(source))
+            Everyone(columns, 1.0)(begin_cut(source))
 
     def search(self, source: KernelSource) -> Cut:
         """Return where Algorithm 2 ends."""
         theta, limit, budget = float(self.theta), int(self.max_iter), float(self.cache_mb)
-        cut = begin(source)
+        cut = begin_cut(source)
         columns = columns_for(source, theta)
         select = Everyone(columns, budget)
-        go_on(source, cut, select, theta, limit)
+        grow_active_set(source, cut, select, theta, limit)
         in_doubt = cut.reason == "converged" and columns.dtype == np.float32
         if in_doubt and not is_confirmed(source, cut, select.scores, theta):
-            go_on(source, cut, Everyone(DoubleColumns(source), budget), theta, limit)
+            grow_active_set(source, cut, Everyone(DoubleColumns(source), budget), theta, limit)
         return cut
 
 
@@ -267,14 +268,8 @@ class FOSVM2(CuttingDetector):
     array([0, 2])
     """
 
-    theta: float = 0.01
     _: KW_ONLY
     n_candidates: int = 59
-    kernel: str = "rbf"
-    gamma: float | str = "scale"
-    degree: int = 3
-    coef0: float = 0.0
-    max_iter: int = 10_000
     random_state: Any = 0
 
     def _check_parameters(self) -> None:
@@ -293,9 +288,9 @@ class FOSVM2(CuttingDetector):
 
     def search(self, source: KernelSource) -> Cut:
         """Return where Algorithm 3 ends."""
-        cut = begin(source)
+        cut = begin_cut(source)
         select = Drawn(source, int(self.n_candidates), generator(self.random_state))
-        go_on(source, cut, select, float(self.theta), int(self.max_iter))
+        grow_active_set(source, cut, select, float(self.theta), int(self.max_iter))
         if cut.reason == "converged":
             cut.reason = PROBABLY
         return cut

@@ -32,12 +32,12 @@ from svmbench.core.csvc import (
     QPProblem,
     QPResult,
     ShareOfMargin,
-    fill,
     make_qp,
     solve_qp,
+    start_of_sum,
     thresholds,
 )
-from svmbench.core.csvc.solver import warm_up
+from svmbench.core.csvc.solver import warm_up_solver
 from svmbench.core.kernels.kernels import KernelSource
 from svmbench.core.models.kernel_base import KERNEL_PARAMETERS, KernelSolution
 from svmbench.core.models.novelty_base import KernelDetector, require_share
@@ -51,7 +51,7 @@ def scale_of(n: int, nu: float) -> float:
     return max(1.0, nu * n)
 
 
-def box_and_start(
+def one_class_problem(
     n: int,  # number of samples
     nu: float,
     linear: np.ndarray | None = None,  # (n,): linear term in this scale; zero if not given
@@ -59,9 +59,10 @@ def box_and_start(
     """Return the problem in the variables ``scale_of(n, nu) * alpha_i``, and a feasible start."""
     high = np.full(n, 1.0 if nu * n >= 1.0 else BEYOND_THE_SUM)
     box = make_qp(np.zeros(n) if linear is None else linear, np.zeros(n), high)
-    return box, fill(scale_of(n, nu), high)
+    return box, start_of_sum(scale_of(n, nu), high)
 
 
+@dataclass(eq=False, repr=False)
 class BoxDetector(KernelDetector):
     """Base class of the detectors with the parameter `nu` that `solve_qp` solves.
 
@@ -83,7 +84,15 @@ class BoxDetector(KernelDetector):
 
     may_run_on: ClassVar[bool] = True
 
-    nu: float
+    nu: float = 0.5
+    _: KW_ONLY
+    kernel: str = "rbf"
+    gamma: float | str = "scale"
+    degree: int = 3
+    coef0: float = 0.0
+    tol: float = 1e-3
+    max_iter: int = 10_000_000
+    cache_mb: float = 1024.0
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -93,7 +102,7 @@ class BoxDetector(KernelDetector):
     def warm_up_rest(cls) -> None:
         """Call what only larger problems need, and problems of a given matrix."""
         super().warm_up_rest()
-        warm_up()
+        warm_up_solver()
         for dtype in (np.float32, np.float64):
             cls().solve(KernelSource.precomputed(np.eye(2, dtype=dtype)), np.ones(2))
 
@@ -126,7 +135,6 @@ class BoxDetector(KernelDetector):
     kernels=KERNELS,
     task="one-class",
 )
-@dataclass(eq=False, repr=False)
 class OneClass(BoxDetector):
     """One-class SVM, as LIBSVM's but for the scale: here that of its paper.
 
@@ -157,16 +165,6 @@ class OneClass(BoxDetector):
     array([ 1, -1])
     """
 
-    nu: float = 0.5
-    _: KW_ONLY
-    kernel: str = "rbf"
-    gamma: float | str = "scale"
-    degree: int = 3
-    coef0: float = 0.0
-    tol: float = 1e-3
-    max_iter: int = 10_000_000
-    cache_mb: float = 1024.0
-
     def _sum_weight(self, data: TrainingData) -> float:
         return float(self.nu)
 
@@ -176,7 +174,7 @@ class OneClass(BoxDetector):
         """Solve on one kernel matrix; `start` is ignored, since it fits one nu alone."""
         n, nu = source.n_samples, float(self.nu)
         scale = scale_of(n, nu)
-        box, first = box_and_start(n, nu)
+        box, first = one_class_problem(n, nu)
         share = ShareOfMargin(float(self.tol), lambda beta, v: -float(thresholds(box, beta, v)[0]))
         found = self._search(source, box, first, share)
         # On the boundary -v is <w, phi(x)> in this scale; -v is larger where alpha is 0.

@@ -19,7 +19,7 @@ Reference
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -31,7 +31,7 @@ from svmbench.core.contract.registry import declare
 from svmbench.core.csvc import ShareOfMargin, thresholds
 from svmbench.core.kernels.kernels import KernelSource
 from svmbench.core.models.kernel_base import KernelSolution
-from svmbench.core.oneclass.one_class import BoxDetector, box_and_start, scale_of
+from svmbench.core.oneclass.one_class import BoxDetector, one_class_problem, scale_of
 
 
 @declare(
@@ -44,7 +44,6 @@ from svmbench.core.oneclass.one_class import BoxDetector, box_and_start, scale_o
     kernels=KERNELS,
     task="one-class",
 )
-@dataclass(eq=False, repr=False)
 class SVDD(BoxDetector):
     """The smallest ball that holds the samples but for a share `nu`.
 
@@ -81,16 +80,6 @@ class SVDD(BoxDetector):
     array([ 1.,  0., -3.])
     """
 
-    nu: float = 0.5
-    _: KW_ONLY
-    kernel: str = "rbf"
-    gamma: float | str = "scale"
-    degree: int = 3
-    coef0: float = 0.0
-    tol: float = 1e-3
-    max_iter: int = 10_000_000
-    cache_mb: float = 1024.0
-
     @property
     def offset_(self) -> float:  # type: ignore[override]
         """-R^2."""
@@ -106,7 +95,7 @@ class SVDD(BoxDetector):
         n, nu = source.n_samples, float(self.nu)
         scale = scale_of(n, nu)
         diagonal = source.diag()
-        box, first = box_and_start(n, nu, 0.5 * scale * diagonal)
+        box, first = one_class_problem(n, nu, 0.5 * scale * diagonal)
 
         def radius(beta: np.ndarray, v: np.ndarray) -> float:
             # v is scale (K_ii / 2 - <a, phi(x_i)>): the squared distance is 2v / scale + ||a||^2.

@@ -235,7 +235,7 @@ def test_who_stays():
     beta = np.array([0.5, 0.0, 0.0, 1.0, 1.0, 0.25])
     # Free ones between -1 and 1; at 0 one that may rise and one that never will; the same at 1.
     v = np.array([1.0, -0.5, -1.5, 0.5, 1.5, -1.0])
-    part = smo.Part(np.arange(6), low, high, beta, v)
+    part = smo.ActivePart(np.arange(6), low, high, beta, v)
     assert smo.not_shrunk(part).tolist() == [True, True, False, True, False, True]
 
 

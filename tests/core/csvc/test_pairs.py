@@ -28,12 +28,16 @@ TIGHT = {"C": 3.0, "gamma": 0.4, "tol": 1e-8}
 
 #: Ways to the rows: all in float64; all in float32; some in float32, as they are asked for; some in
 #: float64.
-SINGLE = {"FLOAT32_MIN_SAMPLES": 1, "TINY_CLASS": 1}
+SINGLE = {"PAIRS_FLOAT32_MIN_SAMPLES": 1, "PAIRS_FLOAT32_MIN_CLASS": 1}
 WAYS = {
     "exact": {},
     "single": SINGLE,
-    "asked": {**SINGLE, "CHECK_ALL_MAX_SAMPLES": 1, "FULL_MATRIX_MAX_SAMPLES": 1},
-    "asked-double": {"FLOAT32_MIN_SAMPLES": 10_000, "TINY_CLASS": 0, "FULL_MATRIX_MAX_SAMPLES": 1},
+    "asked": {**SINGLE, "CHECK_ALL_MAX_SAMPLES": 1, "ALL_ROWS_MAX_SAMPLES": 1},
+    "asked-double": {
+        "PAIRS_FLOAT32_MIN_SAMPLES": 10_000,
+        "PAIRS_FLOAT32_MIN_CLASS": 0,
+        "ALL_ROWS_MAX_SAMPLES": 1,
+    },
 }
 
 
@@ -73,7 +77,7 @@ def way(request, monkeypatch):
 
 
 def alone(monkeypatch):
-    monkeypatch.setattr(pairs, "suits", lambda sizes: False)
+    monkeypatch.setattr(pairs, "suits_joint_training", lambda sizes: False)
 
 
 @needs_jit
@@ -222,8 +226,8 @@ def test_what_is_not_solved_together_is_solved_alone(change, monkeypatch):
 
 
 def test_pairs_that_are_too_large_are_solved_alone():
-    assert pairs.suits(np.array([2000, 2000, 5]))
-    assert not pairs.suits(np.array([2001, 5, 2000]))
+    assert pairs.suits_joint_training(np.array([2000, 2000, 5]))
+    assert not pairs.suits_joint_training(np.array([2001, 5, 2000]))
 
 
 def test_a_model_is_no_larger_than_its_support_vectors_ask_for():
@@ -335,7 +339,7 @@ def test_small_pairs_alone_are_copied(monkeypatch):
         return steps_of_small_pair(*given)
 
     monkeypatch.setattr(pairs, "steps_of_small_pair", listened)
-    monkeypatch.setattr(pairs, "SMALL", 12)
+    monkeypatch.setattr(pairs, "COPY_MAX_SAMPLES", 12)
     y = np.repeat([0, 1, 2], [4, 8, 9])
     X = np.random.default_rng(0).normal(size=(21, 2))
     CSVC().fit(X, y)

@@ -10,10 +10,18 @@ from sklearn.svm import SVC, NuSVC, OneClassSVM
 from small_problems import make_problem, needs_jit
 
 from svmbench.base.compiled import JIT_DISABLED
-from svmbench.core.csvc import CSVC, fill, make_qp, solve_qp, solver, thresholds, working_sets
-from svmbench.core.csvc.check import near_violation
+from svmbench.core.csvc import (
+    CSVC,
+    make_qp,
+    solve_qp,
+    solver,
+    start_of_sum,
+    thresholds,
+    working_sets,
+)
 from svmbench.core.csvc.problem import up_low_sets
-from svmbench.core.csvc.smo import place, solve_two
+from svmbench.core.csvc.smo import move_variable, solve_two
+from svmbench.core.csvc.solver import near_violation
 from svmbench.core.kernels.kernels import KernelFunction, KernelSource
 
 KINDS = ("c-svc", "weighted c-svc", "one-class", "nu-svc", "no offset", "svdd")
@@ -32,12 +40,12 @@ def box_of(kind, K, y):
     if kind == "no offset":
         return make_qp(y, 3.0 * low, 3.0 * high, "none"), zero
     if kind == "one-class":
-        return make_qp(zero, zero, np.ones(n)), fill(0.3 * n, np.ones(n))
+        return make_qp(zero, zero, np.ones(n)), start_of_sum(0.3 * n, np.ones(n))
     if kind == "svdd":
         high = np.full(n, 0.1)
-        return make_qp(0.5 * np.diag(K), zero, high), fill(1.0, high)
+        return make_qp(0.5 * np.diag(K), zero, high), start_of_sum(1.0, high)
     share = 0.4 * n / 2.0
-    start = fill(share, high) - fill(share, -low)
+    start = start_of_sum(share, high) - start_of_sum(share, -low)
     return make_qp(zero, low, high, (y < 0).astype(int)), start
 
 
@@ -98,7 +106,7 @@ def test_same_solution_as_a_qp_solver(kind, way, monkeypatch):
     box, start = box_of(kind, K, y)
     if way == "sets":
         monkeypatch.setattr(solver, "FULL_MATRIX_MAX_SAMPLES", 0)
-        monkeypatch.setattr(working_sets, "WORKING", 8)
+        monkeypatch.setattr(working_sets, "SET_SAMPLES", 8)
     source = KernelSource.precomputed(K) if way == "stored" else KernelSource.from_inputs(X, RBF)
     found = solve_qp(source, box, start=start, tol=1e-10)
     expected = qp(K, box, start)
@@ -124,8 +132,8 @@ def test_working_sets_shrink_to_the_same_solution(kind, tol, monkeypatch):
     box, start = box_of(kind, K, y.astype(float))
     whole = solve_qp(KernelSource.precomputed(K), box, start=start, tol=1e-9)
     monkeypatch.setattr(solver, "FULL_MATRIX_MAX_SAMPLES", 0)
-    monkeypatch.setattr(working_sets, "WORKING", 24)
-    monkeypatch.setattr(working_sets, "CUT_AT", 1.0)
+    monkeypatch.setattr(working_sets, "SET_SAMPLES", 24)
+    monkeypatch.setattr(working_sets, "CUT_MAX_SHARE", 1.0)
     found = solve_qp(KernelSource.from_inputs(X, RBF), box, start=start, tol=tol, cache_mb=0.2)
     assert found.stop_reason == "converged"
     assert violation(K, box, found.beta) <= tol * (1 + 1e-6)
@@ -151,7 +159,7 @@ def test_one_class_as_scikit_learn_has_it(nu):
     theirs = OneClassSVM(nu=nu, gamma=1.3, tol=1e-8).fit(X)
     box = make_qp(np.zeros(150), np.zeros(150), np.ones(150))
     found = solve_qp(
-        KernelSource.from_inputs(X, RBF), box, start=fill(nu * 150, np.ones(150)), tol=1e-8
+        KernelSource.from_inputs(X, RBF), box, start=start_of_sum(nu * 150, np.ones(150)), tol=1e-8
     )
     K = RBF.between(X, X)
     ours = K @ found.beta + thresholds(box, found.beta, found.v)[0]
@@ -168,7 +176,7 @@ def test_nu_svc_as_scikit_learn_has_it(nu):
     theirs = NuSVC(nu=nu, gamma=1.3, tol=1e-8).fit(X, y)
     low, high = np.minimum(y, 0.0), np.maximum(y, 0.0)
     box = make_qp(np.zeros(150), low, high, (y < 0).astype(int))
-    start = fill(nu * 75, high) - fill(nu * 75, -low)
+    start = start_of_sum(nu * 75, high) - start_of_sum(nu * 75, -low)
     found = solve_qp(KernelSource.from_inputs(X, RBF), box, start=start, tol=1e-8)
     one, other = thresholds(box, found.beta, found.v)
     # v = -K beta is rho - b on the positive margin with its sign turned, and rho + b on the other.
@@ -184,7 +192,7 @@ def test_bounded_nu_svm_on_a_signed_kernel():
     Q = np.outer(y, y) * (RBF.between(X, X) + 1.0)
     high = np.full(120, 1.0 / 120)
     box = make_qp(np.zeros(120), np.zeros(120), high)
-    found = solve_qp(KernelSource.precomputed(Q), box, start=fill(0.4, high), tol=1e-11)
+    found = solve_qp(KernelSource.precomputed(Q), box, start=start_of_sum(0.4, high), tol=1e-11)
     assert violation(Q, box, found.beta) <= 1.01e-11
     assert found.beta.sum() == pytest.approx(0.4, rel=1e-12)
 
@@ -226,13 +234,13 @@ def test_boxes_that_are_none():
     with pytest.raises(ValueError, match="groups must be"):
         make_qp(zero, zero, one, np.array([0, -1, 1]))
     with pytest.raises(ValueError, match="upper bounds add up to 3, less than the 4 that"):
-        fill(4.0, one)
+        start_of_sum(4.0, one)
 
 
 def test_filling_goes_from_the_first_on():
-    assert fill(2.5, np.ones(4)).tolist() == [1.0, 1.0, 0.5, 0.0]
-    assert fill(0.0, np.ones(2)).tolist() == [0.0, 0.0]
-    assert fill(3.0, np.array([2.0, 0.0, 1.0])).tolist() == [2.0, 0.0, 1.0]
+    assert start_of_sum(2.5, np.ones(4)).tolist() == [1.0, 1.0, 0.5, 0.0]
+    assert start_of_sum(0.0, np.ones(2)).tolist() == [0.0, 0.0]
+    assert start_of_sum(3.0, np.array([2.0, 0.0, 1.0])).tolist() == [2.0, 0.0, 1.0]
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -255,8 +263,8 @@ def test_a_step_to_a_bound_ends_exactly_there():
     beta, low, high = np.array([0.1, 0.7]), np.array([-0.3, -0.2]), np.array([0.8, 0.9])
     up, down = np.zeros((2, 2), dtype=np.float32)
     assert beta[0] + (high[0] - beta[0]) != high[0] or beta[1] + (low[1] - beta[1]) != low[1]
-    place(0, high[0] - beta[0], beta, low, high, up, down)
-    place(1, low[1] - beta[1], beta, low, high, up, down)
+    move_variable(0, high[0] - beta[0], beta, low, high, up, down)
+    move_variable(1, low[1] - beta[1], beta, low, high, up, down)
     assert beta.tolist() == [0.8, -0.2]
     assert up.tolist() == [-np.inf, 0.0]
     assert down.tolist() == [0.0, -np.inf]

@@ -15,14 +15,13 @@ from svmbench.core.contract.base import warm_up
 from svmbench.core.contract.declaration import KERNELS
 from svmbench.core.csvc import (
     CSVC,
-    check,
     problem,
     smo,
     solver,
     working_sets,
 )
 from svmbench.core.csvc.problem import csvc_problem, up_low_sets
-from svmbench.core.csvc.working_sets import ActiveSet, WorkingSetSearch
+from svmbench.core.csvc.working_sets import ActiveSamples, WorkingSetSearch
 from svmbench.core.kernels import row_cache
 from svmbench.core.kernels import rows as rows_module
 from svmbench.core.kernels.kernels import MIB, KernelFunction, KernelSource
@@ -54,7 +53,7 @@ def in_blocks(monkeypatch):
     """Make the search by working sets serve problems of a few hundred samples."""
     monkeypatch.setattr(solver, "FLOAT32_MIN_SAMPLES", 0)
     monkeypatch.setattr(solver, "FULL_MATRIX_MAX_SAMPLES", 0)
-    monkeypatch.setattr(working_sets, "WORKING", 24)
+    monkeypatch.setattr(working_sets, "SET_SAMPLES", 24)
 
 
 @pytest.mark.parametrize("name", KERNELS)
@@ -229,12 +228,12 @@ def test_blocks_and_whole_matrix_find_the_same(kind, C, tol, in_blocks):
 @needs_jit
 @pytest.mark.parametrize(("kind", "error"), [("exact", 1e-10), ("dense", 1e-4), ("binary", 1e-4)])
 def test_dropped_samples_get_their_gradient_back(kind, error, monkeypatch):
-    monkeypatch.setattr(working_sets, "WORKING", 24)
+    monkeypatch.setattr(working_sets, "SET_SAMPLES", 24)
     X, y, gamma = forms("dense" if kind == "exact" else kind)
     source = KernelSource.from_inputs(X, KernelFunction("rbf", gamma))
     rows = SourceRows(source, np.float64) if kind == "exact" else float32_rows(source)
     beta, v = np.zeros(300), y.copy()
-    taking_part = ActiveSet(np.arange(300), csvc_problem(y, 1.0), beta, v)
+    taking_part = ActiveSamples(np.arange(300), csvc_problem(y, 1.0), beta, v)
     search = WorkingSetSearch(rows, taking_part, tol=1e-6, cache_mb=1.0, pool=ThreadPool(1))
     # As if values cost nothing, samples are dropped as soon as they idle.
     rows.effort = 0.0
@@ -359,7 +358,7 @@ def test_a_stored_matrix_beyond_the_budget_is_read_by_rows(in_blocks):
 def test_single_precision_gives_way_where_it_does_not_suffice(C, blocks, monkeypatch):
     if blocks:
         monkeypatch.setattr(solver, "FULL_MATRIX_MAX_SAMPLES", 0)
-        monkeypatch.setattr(working_sets, "WORKING", 24)
+        monkeypatch.setattr(working_sets, "SET_SAMPLES", 24)
     X, y, gamma = forms("dense")
     model = CSVC(C=C, gamma=gamma, tol=1e-4).fit(X, y)
     alpha = np.zeros(300)
@@ -372,7 +371,7 @@ def test_single_precision_gives_way_where_it_does_not_suffice(C, blocks, monkeyp
 def test_sets_grow_once_the_free_multipliers_settle():
     X, y = make_problem(n=20)
     y = y.astype(float)
-    active = ActiveSet(np.arange(20), csvc_problem(y, 1.0), np.zeros(20), y.copy())
+    active = ActiveSamples(np.arange(20), csvc_problem(y, 1.0), np.zeros(20), y.copy())
     rows = DenseRows(X, KernelFunction("rbf", 1.0))
     sets = WorkingSetSearch(rows, active, tol=1e-3, cache_mb=1024.0, pool=ThreadPool(1))
 
@@ -484,14 +483,14 @@ def test_memory_stays_within_the_budget():
 
 @pytest.mark.parametrize("at_once", [1, 40, 1 << 20])
 def test_exact_gradient_in_pieces(at_once, monkeypatch):
-    monkeypatch.setattr(check, "AT_ONCE", at_once)
-    monkeypatch.setattr(check, "STRIP", 5)
+    monkeypatch.setattr(solver, "CHECK_VALUES", at_once)
+    monkeypatch.setattr(solver, "CHECK_ROWS", 5)
     X, y = make_problem(n=30, d=4)
     source = KernelSource.from_inputs(X, KernelFunction("rbf", 1.0))
     beta = np.where(np.arange(30) % 3 == 0, 0.0, np.linspace(-1.0, 2.0, 30))
     expected = y - source.rows(np.arange(30)) @ beta
     for samples in (np.arange(30), np.arange(4, 20), np.array([0, 3, 6]), np.array([1, 2])):
-        found = check.exact_gradient(source, y.astype(float), beta, samples)
+        found = solver.exact_gradient(source, y.astype(float), beta, samples)
         assert_allclose(found, expected[samples], rtol=1e-12, atol=1e-13)
 
 

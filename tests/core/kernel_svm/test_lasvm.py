@@ -19,7 +19,7 @@ from svmbench.core.kernel_svm.lasvm_steps import (
     reprocess,
 )
 from svmbench.core.kernels.kernels import KernelFunction
-from svmbench.core.kernels.member_rows import inputs_of
+from svmbench.core.kernels.member_rows import member_inputs
 from svmbench.core.numeric.random import generator
 
 FORMS = pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
@@ -98,7 +98,7 @@ def test_steps_are_those_of_the_printed_algorithm(form, cache_mb):
     n, C, tau = 150, 2.0, 1e-3
     X, y = make_problem(n=n, d=4, density=1.0)
     y = y.astype(float)
-    inputs, kept = inputs_of(form(X), RBF), make_room(n, n, cache_mb)
+    inputs, kept = member_inputs(form(X), RBF), make_room(n, n, cache_mb)
     machine, compared = Transcribed(RBF.between(X, X), y, C, tau), 0
     for label in (1.0, -1.0):
         for i in np.flatnonzero(y == label)[:5]:
@@ -128,7 +128,7 @@ def test_steps_are_those_of_the_printed_algorithm(form, cache_mb):
 def test_the_best_candidate_comes_first(by_margin):
     X, y = make_problem(n=60, d=4, density=1.0)
     y = y.astype(float)
-    inputs, kept = inputs_of(X, RBF), make_room(60, 60, 1.0)
+    inputs, kept = member_inputs(X, RBF), make_room(60, 60, 1.0)
     for i in range(12):
         process(inputs, kept, 1.0, 1e-3, i, y[i])
         reprocess(inputs, kept, 1.0, 1e-3)

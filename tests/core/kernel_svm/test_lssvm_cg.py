@@ -9,7 +9,7 @@ from small_problems import make_problem, needs_jit
 
 from svmbench.core.kernel_svm.lssvm_cg import LSSVMCG, solve_system
 from svmbench.core.kernel_svm.sgd_lssvm import SGDLSSVM
-from svmbench.core.kernels.kernel_product import ROWS, KernelProduct
+from svmbench.core.kernels.kernel_product import BLOCK_ROWS, KernelProduct
 from svmbench.core.kernels.kernels import KernelFunction, KernelSource
 
 RBF = KernelFunction("rbf", gamma=0.7)
@@ -24,7 +24,7 @@ def system(X, C):
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
 @pytest.mark.parametrize("cache_mb", [0.0, 1.5, 100.0])
 def test_products_are_those_of_the_matrix(dtype, form, cache_mb):
-    n = 2 * ROWS + 77
+    n = 2 * BLOCK_ROWS + 77
     X, y = make_problem(n=n, d=5)
     product = KernelProduct(KernelSource.from_inputs(form(X), RBF), cache_mb, dtype)
     K = RBF.between(X, X)

@@ -8,13 +8,13 @@ from sklearn.metrics.pairwise import euclidean_distances, pairwise_kernels
 from small_problems import make_problem
 
 from svmbench.core.contract.declaration import KERNELS
-from svmbench.core.kernels.exponential import gauss_single
 from svmbench.core.kernels.kernels import (
     KernelFunction,
     KernelSource,
     gauss_of_distances,
     squared_distances,
 )
+from svmbench.core.kernels.products import gauss_single
 from svmbench.core.numeric.submatrix import Workspace, gather
 
 X, _ = make_problem(n=40, d=6)
@@ -88,7 +88,7 @@ def test_an_entry_that_a_sparse_row_has_twice_counts_as_its_sum():
 
 def test_many_sparse_values_at_a_time_are_made_by_matrices(monkeypatch):
     source = KernelSource.from_inputs(sp.csr_array(X), KernelFunction("linear"))
-    monkeypatch.setattr("svmbench.core.kernels.products.FEW_PRODUCTS", 100)
+    monkeypatch.setattr("svmbench.core.kernels.products.SPARSE_PRODUCTS_MAX", 100)
     monkeypatch.setattr("svmbench.core.kernels.products.multiply", None)
     assert_allclose(source.rows(np.arange(5)), X[:5] @ X.T, rtol=1e-12)
 

@@ -23,9 +23,9 @@ PAIRS = Pairs(np.arange(5))
 @pytest.fixture(autouse=True)
 def narrow(monkeypatch):
     """Let tiles end within classes, and blocks after few rows."""
-    monkeypatch.setattr(prediction, "WIDTH", 8)
-    monkeypatch.setattr(pair_sums, "SUMS", 7 * 5 * 4)
-    monkeypatch.setattr(pair_sums, "LEAST", 1)
+    monkeypatch.setattr(prediction, "TILE_POINTS", 8)
+    monkeypatch.setattr(pair_sums, "SUMS_AT_A_TIME", 7 * 5 * 4)
+    monkeypatch.setattr(pair_sums, "SUMS_MIN_ROWS", 1)
 
 
 def problem(kernel, form):
@@ -74,7 +74,7 @@ def test_points_in_parts_and_threads_change_nothing(monkeypatch):
     shared, X, values = problem("rbf", np.asarray)
     once = shared.decide(X)
     assert_array_equal(shared.decide(X, n_jobs=3), once)
-    monkeypatch.setattr(prediction, "DENSE_BYTES", 8 * 8 * 4)
+    monkeypatch.setattr(prediction, "DENSE_POINTS_BYTES", 8 * 8 * 4)
     assert_allclose(shared.decide(X), values, rtol=1e-12, atol=1e-12)
 
 
@@ -100,10 +100,10 @@ def test_values_that_are_handed_in_are_added_by_blocks_of_rows(monkeypatch):
     K = KernelFunction("rbf", 0.3).between(X, X)
     model = CSVC(C=10.0, kernel="precomputed", decision_function_shape="ovo").fit(K, y)
     inputs = CSVC(C=10.0, gamma=0.3, decision_function_shape="ovo").fit(X, y)
-    monkeypatch.setattr(pair_sums, "LEAST", 1)
+    monkeypatch.setattr(pair_sums, "SUMS_MIN_ROWS", 1)
     assert_allclose(model.decision_function(K), inputs.decision_function(X), atol=5e-3)
     once = model.decision_function(K)
-    monkeypatch.setattr(pair_sums, "SUMS", 1 << 20)
+    monkeypatch.setattr(pair_sums, "SUMS_AT_A_TIME", 1 << 20)
     assert_allclose(model.decision_function(K), once, rtol=1e-13, atol=1e-13)
 
 

@@ -10,9 +10,9 @@ from svmbench.base.compiled import JIT_DISABLED
 from svmbench.core.contract.declaration import KERNELS
 from svmbench.core.csvc import CSVC
 from svmbench.core.kernels import prediction
-from svmbench.core.kernels.exponential import gauss_double
 from svmbench.core.kernels.kernels import KernelFunction
 from svmbench.core.kernels.prediction import BitTiles, DenseTiles, SparseTiles, weighted_sums
+from svmbench.core.kernels.products import gauss_double
 from svmbench.core.models.expansion import Expansion
 from svmbench.core.models.ovo_model import SharedPoints
 from svmbench.core.models.pairs import Pairs
@@ -138,9 +138,9 @@ def test_stored_zeros_are_no_bits():
 def test_points_in_parts(monkeypatch):
     function, Z, c, X, _ = problem("dense")
     whole = weighted_sums(function, Z, c, X)
-    monkeypatch.setattr(prediction, "DENSE_BYTES", 0)
+    monkeypatch.setattr(prediction, "DENSE_POINTS_BYTES", 0)
     parts = list(prediction._makers(function, Z, X, "double"))
-    assert [first for first, _ in parts] == list(range(0, N_POINTS, prediction.WIDTH))
+    assert [first for first, _ in parts] == list(range(0, N_POINTS, prediction.TILE_POINTS))
     assert_allclose(weighted_sums(function, Z, c, X), whole, rtol=1e-10)
 
 
@@ -324,7 +324,7 @@ def test_entries_that_are_stored_twice_count_once_together(model):
 
 @needs_jit
 def test_warming_up_leaves_nothing_to_compile():
-    prediction.warm_up()
+    prediction.warm_up_prediction()
     compiled = [each for each in vars(prediction).values() if hasattr(each, "nopython_signatures")]
     known = {each.__name__: list(each.signatures) for each in compiled}
     assert all(known.values())

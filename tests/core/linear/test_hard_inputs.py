@@ -15,8 +15,7 @@ from small_problems import make_problem, needs_jit
 
 from svmbench.baselines import catalogue
 from svmbench.core.csvc import CSVC
-from svmbench.core.kernels.gamma_scale import gamma_scale
-from svmbench.core.kernels.kernels import KernelSource
+from svmbench.core.kernels.kernels import KernelSource, gamma_scale
 from svmbench.core.linear.alsvm import ALSVM
 from svmbench.core.linear.alsvm_batch import ALSVMBatch
 from svmbench.core.linear.asvm import ASVM

@@ -32,7 +32,7 @@ def matrix(n=N, seed=0, gamma=1.0, square=1.0):
 
 
 def solved(problem, name="dcdm-pairwise", tol=1e-10):
-    return qp_solvers.solve(problem, name=name, tol=tol, max_iter=1_000_000)
+    return qp_solvers.solve_by_name(problem, name=name, tol=tol, max_iter=1_000_000)
 
 
 def linear_programme(d, total):
@@ -102,7 +102,7 @@ def test_pairs_and_a_library_find_the_same_optimum(total, square):
 @needs_jit
 @pytest.mark.parametrize("name", ["qp-clarabel", "qp-cvxopt"])
 def test_other_libraries_find_it_too(name):
-    if not quadratic.is_there(name):
+    if not quadratic.is_library_there(name):
         pytest.skip(f"{name} is not installed")
     problem = UnitProblem(matrix()[0], 0.6 * N)
     found = solved(problem, name, tol=1e-8)
@@ -116,9 +116,9 @@ def test_the_interior_point_method_and_newton_steps_find_it():
     for total in (0.4 * N, 0.6 * N):
         problem = UnitProblem(matrix(gamma=2.0)[0], total)
         best = problem.value(solved(problem, "qp"))
-        for found in interior.solve(problem, gap=1e-9):
+        for found in interior.solve_interior(problem, gap=1e-9):
             assert problem.value(found) == pytest.approx(best, rel=1e-4, abs=problem.floor())
-            pairwise.solve(problem, found, tol=1e-9, max_iter=100_000)
+            pairwise.solve_pairwise(problem, found, tol=1e-9, max_iter=100_000)
             assert problem.value(found) == pytest.approx(best, rel=1e-6, abs=problem.floor())
 
 
@@ -140,11 +140,11 @@ def test_many_at_once_reach_the_optimum_and_never_rise(gamma, share):
         assert point.a.sum() == pytest.approx(problem.sum)
         assert 0.0 <= point.a.min() <= point.a.max() <= 1.0
         assert_allclose(point.v, -problem.Q @ point.a, atol=1e-9 * N)
-    work = block_pivoting.run(problem, point, 1e-8 * best)
+    work = block_pivoting.run_block_pivoting(problem, point, 1e-8 * best)
     assert 0.0 <= work <= block_pivoting.STEPS * block_pivoting.PIVOTS
     # Where the margin is nearly 0 they need nothing else; at a corner a few pairs lead on.
     assert share > 0.2 or (any(taken) and problem.value(point) <= best + problem.floor())
-    pairwise.solve(problem, point, tol=1e-9, max_iter=point.newton_steps + 50 * N)
+    pairwise.solve_pairwise(problem, point, tol=1e-9, max_iter=point.newton_steps + 50 * N)
     # Where the optimum is nearly 0 the library does not come as near to it.
     assert problem.value(point) <= (1 + 1e-6) * best + problem.floor()
     assert problem.gap(point) <= max(2e-9 * problem.value(point), 2 * problem.floor())
@@ -178,7 +178,7 @@ def test_hard_problems_need_neither_a_million_pairs_nor_an_interior_point_method
     def refuse(*args, **kwargs):
         raise AssertionError("not needed here")
 
-    monkeypatch.setattr(interior, "solve", refuse)
+    monkeypatch.setattr(interior, "solve_interior", refuse)
     for gamma in (0.02, 0.2, 2.0):
         problem = UnitProblem(matrix(n=200, gamma=gamma, square=0.0)[0], 20.0)
         found = solved(problem, tol=1e-8)
@@ -192,8 +192,10 @@ def test_hard_problems_fall_back_on_it(monkeypatch):
     """Where steps of many don't reach the gap, the interior-point method does."""
     monkeypatch.setattr(pairwise.block_pivoting, "run", lambda *args: 1e9)
     asked = []
-    theirs = interior.solve
-    monkeypatch.setattr(interior, "solve", lambda *a, **k: asked.append(k) or theirs(*a, **k))
+    theirs = interior.solve_interior
+    monkeypatch.setattr(
+        interior, "solve_interior", lambda *a, **k: asked.append(k) or theirs(*a, **k)
+    )
     problem = UnitProblem(matrix(n=200, gamma=0.02, square=0.0)[0], 12.0)
     found = solved(problem, tol=1e-8)
     assert asked
@@ -230,7 +232,7 @@ def test_dcdm_is_the_printed_one_step_by_step(sweeps):
     n = len(Q)
     problem = UnitProblem(Q, 0.4 * n)
     point = problem.uniform()
-    dcdm.solve(problem, point, tol=1e-2, max_iter=sweeps * n)
+    dcdm.solve_dcdm(problem, point, tol=1e-2, max_iter=sweeps * n)
     theirs = printed_dcdm(Q, 0.4 * n, dcdm.EPSILON, dcdm.EPSILON, sweeps)
     assert_allclose(point.a, theirs, atol=1e-9)
 
@@ -373,7 +375,7 @@ def test_what_else_is_refused(monkeypatch):
         svmbench.solver("c-svm-bounded", screen="srbo").fit(X, y)
     with pytest.raises(ValueError, match="can't have the sum 30"):
         UnitProblem(np.eye(20), 30.0)
-    monkeypatch.setattr(quadratic, "is_there", lambda _: False)
+    monkeypatch.setattr(quadratic, "is_library_there", lambda _: False)
     with pytest.raises(ValueError, match=r"needs the package piqp.*svmbench\[qp\]"):
         svmbench.solver("nu-svm", solver="qp").fit(X, y)
 

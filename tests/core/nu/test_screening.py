@@ -12,7 +12,7 @@ from svmbench.base.compiled import JIT_DISABLED
 from svmbench.core.kernels.kernels import KernelFunction
 from svmbench.core.nu import c_svm, path, qp_solvers, screening
 from svmbench.core.nu.box_qp import UnitProblem
-from svmbench.core.nu.path import Settings
+from svmbench.core.nu.path import PathSettings
 
 SAFE = ("srbo", "srbo-descent", "gap-safe")
 
@@ -37,7 +37,7 @@ COUNTEREXAMPLES = {
 
 
 def accurate(problem):
-    return qp_solvers.solve(problem, name="dcdm-pairwise", tol=1e-12, max_iter=1_000_000)
+    return qp_solvers.solve_by_name(problem, name="dcdm-pairwise", tol=1e-12, max_iter=1_000_000)
 
 
 def wrong(zero, one, a, tolerance=1e-5):
@@ -53,9 +53,9 @@ def test_the_printed_rule_is_unsafe_and_ours_is_not(name):
     before, after = (UnitProblem(Q, nu * len(y)) for nu in nus)
     last, truth = accurate(before), accurate(after)
     assert after.value(truth) > 1e-3
-    feasible = path.bilevel(after, last, None, Settings(tol=1e-12))
+    feasible = path.bilevel(after, last, None, PathSettings(tol=1e-12))
     # The library says the same of the solution, so that nothing here rests on our own solver.
-    theirs = qp_solvers.solve(after, name="qp", tol=1e-9, max_iter=1)
+    theirs = qp_solvers.solve_by_name(after, name="qp", tol=1e-9, max_iter=1)
     assert_allclose(theirs.a, truth.a, atol=1e-4)
     printed = screening.corollary_2(after, last, feasible)
     assert wrong(*printed, truth.a, tolerance=0.5) == 1
@@ -110,7 +110,7 @@ def test_nothing_settled_is_wrong_even_after_an_inexact_solution(looseness):
         last = before.at((1 - share) * last.a + share * other.a)
         feasible = path.lifted(after, last)
         if rng.random() < 0.5:
-            feasible = path.bilevel(after, last, None, Settings())
+            feasible = path.bilevel(after, last, None, PathSettings())
         for ball in (
             screening.srbo_ball(after, last, feasible),
             screening.gap_safe_ball(after, feasible),
@@ -159,8 +159,8 @@ def test_a_screened_path_is_the_unscreened_one(screen, solver, kernel, monkeypat
     K = KernelFunction(kernel, 1.0).between(X, X) + 1.0
     Q = K * np.outer(y, y)
     totals = np.linspace(0.5, 0.95, 12) * 70
-    plain = list(path.follow(Q, totals, Settings(screen="none", tol=1e-10)))
-    steps = list(path.follow(Q, totals, Settings(solver=solver, screen=screen, tol=1e-9)))
+    plain = list(path.follow_nu(Q, totals, PathSettings(screen="none", tol=1e-10)))
+    steps = list(path.follow_nu(Q, totals, PathSettings(solver=solver, screen=screen, tol=1e-9)))
     assert [step.screening for step in plain] == ["none"] * 12
     assert steps[0].screening == "first"
     for step, truth in zip(steps, plain, strict=True):
@@ -183,7 +183,7 @@ def test_the_rest_is_the_whole_problem_with_some_multipliers_fixed():
     zero, one = truth.a == 0.0, truth.a == 1.0
     assert min(zero.sum(), one.sum(), np.sum(~zero & ~one)) >= 2
     # By this rule the whole problem's gap is not looked at again, which would mend any mistake.
-    settings = Settings(screen="corollary-2", tol=1e-9)
+    settings = PathSettings(screen="corollary-2", tol=1e-9)
     found = path.solve_rest(problem, problem.uniform(), zero, one, settings)
     assert found.steps + found.newton_steps > 0
     assert np.all(found.a[zero] == 0.0)
@@ -202,7 +202,7 @@ def test_delta_is_chosen_once_and_then_in_part():
     solutions = [accurate(problem) for problem in problems]
     delta, radii = None, []
     for last, problem in zip(solutions, problems[1:], strict=False):
-        feasible = path.bilevel(problem, last, delta, Settings())
+        feasible = path.bilevel(problem, last, delta, PathSettings())
         assert feasible.a.sum() == pytest.approx(problem.sum)
         assert feasible.a.min() >= 0.0
         assert feasible.a.max() <= 1.0
@@ -221,8 +221,8 @@ def test_screening_switches_itself_off_and_says_so(monkeypatch):
     totals = np.linspace(0.5, 0.9, 30) * 70
 
     def said(solver="dcdm-pairwise"):
-        settings = Settings(screen="srbo-descent", solver=solver)
-        return [step.screening for step in path.follow(Q, totals, settings)]
+        settings = PathSettings(screen="srbo-descent", solver=solver)
+        return [step.screening for step in path.follow_nu(Q, totals, settings)]
 
     # A problem of 70 is solved before it is tested; a library takes longer, so that it is.
     assert said() == ["first"] + ["off"] * 29
@@ -242,8 +242,8 @@ def test_a_path_on_which_screening_never_pays_is_the_path_without(monkeypatch):
     X, y = make_problem(n=n, d=4)
     Q = (KernelFunction("rbf", 1.0).between(X, X) + 1.0) * np.outer(y, y)
     totals = np.linspace(0.2, 0.9, 8) * n
-    plain = list(path.follow(Q, totals, Settings(screen="none")))
-    steps = list(path.follow(Q, totals, Settings(screen="srbo-descent")))
+    plain = list(path.follow_nu(Q, totals, PathSettings(screen="none")))
+    steps = list(path.follow_nu(Q, totals, PathSettings(screen="srbo-descent")))
     assert "tested" in [step.screening for step in steps]
     for step, same in zip(steps, plain, strict=True):
         assert np.array_equal(step.point.a, same.point.a)
@@ -362,7 +362,7 @@ def test_a_path_of_inexact_solutions_settles_nothing_wrongly(screen, settings, m
     Q = (KernelFunction("rbf", 1.0).between(X, X) + 1.0) * np.outer(y, y)
     totals = np.linspace(0.5, 0.95, 10) * n
     settled, gaps = 0, []
-    for step in path.follow(Q, totals, Settings(screen=screen, **settings)):
+    for step in path.follow_nu(Q, totals, PathSettings(screen=screen, **settings)):
         problem = UnitProblem(Q, step.total)
         assert wrong(step.zero, step.one, accurate(problem).a) == 0
         gaps.append(problem.gap(step.point) / problem.value(step.point))
@@ -398,7 +398,7 @@ def test_repeated_points_and_sums_that_are_integers(screen, kernel, monkeypatch)
     Q = (KernelFunction(kernel, 1.0).between(X, X) + 1.0) * np.outer(y, y)
     totals = [10.0, 11.0, 12.0, 12.5, 15.0, 18.0, 21.0, 22.0, 24.0]
     settled = 0
-    for step in path.follow(Q, totals, Settings(screen=screen, tol=1e-10)):
+    for step in path.follow_nu(Q, totals, PathSettings(screen=screen, tol=1e-10)):
         problem = UnitProblem(Q, step.total)
         best = problem.value(accurate(problem))
         assert problem.value(step.point) == pytest.approx(best, rel=1e-7, abs=1e-9)

@@ -17,7 +17,7 @@ from svmbench.core.kernels import columns
 from svmbench.core.kernels.kernels import KernelFunction, KernelSource
 from svmbench.core.oneclass import cutting
 from svmbench.core.oneclass.active_qp import ActiveSet, hard_margin
-from svmbench.core.oneclass.cutting import Drawn, Everyone, begin, go_on
+from svmbench.core.oneclass.cutting import Drawn, Everyone, begin_cut, grow_active_set
 from svmbench.core.oneclass.fosvm import FOSVM1, FOSVM2
 from svmbench.core.oneclass.hard_margin import iteration_bound
 from svmbench.core.oneclass.one_class import OneClass
@@ -155,7 +155,7 @@ def test_it_is_the_one_class_svm_that_leaves_nothing_outside():
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
 def test_every_training_sample_has_its_share_of_the_margin(theta, form, monkeypatch):
     # Above the samples for which a whole matrix is made columns are in single precision.
-    monkeypatch.setattr(columns, "SMALL", 10)
+    monkeypatch.setattr(columns, "MATRIX_COLUMNS_MAX_SAMPLES", 10)
     monkeypatch.setattr(cutting, "SMALL", 10)
     for d in (2, 60):
         X = np.abs(samples(d=d)) * (samples(d=d, seed=1) > 0.9 if d > 2 else 1.0)
@@ -239,8 +239,8 @@ def test_any_selection_ends_at_the_same_precision():
         found = np.flatnonzero(scores < (1.0 - theta) * cut.active.rho)
         return (int(found[0]), float(scores[found[0]])) if len(found) else (-1, np.inf)
 
-    cut = begin(source)
-    go_on(source, cut, first_violator, theta, 1000)
+    cut = begin_cut(source)
+    grow_active_set(source, cut, first_violator, theta, 1000)
     scores = K[:, cut.members] @ cut.active.alpha
     assert cut.reason == "converged"
     assert scores.min() >= (1.0 - theta) * cut.active.rho * (1.0 - 1e-9)
@@ -291,8 +291,8 @@ def test_a_kernel_matrix_has_the_same_solution():
 def test_everyone_finds_nothing_once_everyone_is_in():
     X = samples(4)
     source = KernelSource.from_inputs(X, KernelFunction("rbf", 5.0))
-    cut = begin(source)
-    go_on(source, cut, Everyone(columns.DoubleColumns(source), 1.0), 1e-12, 100)
+    cut = begin_cut(source)
+    grow_active_set(source, cut, Everyone(columns.DoubleColumns(source), 1.0), 1e-12, 100)
     assert sorted(cut.members) == [0, 1, 2, 3]
     assert cut.reason == "converged"
 

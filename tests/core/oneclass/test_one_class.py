@@ -55,7 +55,7 @@ def test_two_points_on_paper():
 def test_same_model_as_scikit_learn(kernel, nu, sets, monkeypatch):
     if sets:
         monkeypatch.setattr(csvc_solver, "FULL_MATRIX_MAX_SAMPLES", 0)
-        monkeypatch.setattr(working_sets, "WORKING", 24)
+        monkeypatch.setattr(working_sets, "SET_SAMPLES", 24)
     X = samples()
     parameters = {"nu": nu, "kernel": kernel, "gamma": 0.7, "coef0": 1.0}
     ours = OneClass(tol=1e-8, **parameters).fit(X)

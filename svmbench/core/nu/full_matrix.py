@@ -8,7 +8,7 @@ do; the estimators' `solve` makes it of whatever kernel source it is handed.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from itertools import pairwise as neighbours
 from math import ceil, sqrt
 from time import perf_counter
@@ -59,7 +59,7 @@ def _sign(K: np.ndarray, y: np.ndarray, square: float) -> None:
             row[j] = (row[j] + square) * (y[i] * y[j])
 
 
-def signed(
+def signed_matrix(
     source: KernelSource,
     y: np.ndarray,  # (n,): labels ±1; all of them 1 where there are none
     square: float,  # what an absorbed offset adds to the kernel
@@ -84,7 +84,8 @@ def signed(
     return K
 
 
-class OnWholeMatrix(KernelSolver):
+@dataclass(eq=False, repr=False)
+class OnFullMatrix(KernelSolver):
     """A kernel solver that keeps Q, and follows one parameter along it.
 
     Subclasses name the parameter of their path in `along`, and define `follow`.
@@ -131,11 +132,19 @@ class OnWholeMatrix(KernelSolver):
     #: The parameter along which `path` shares the matrix and carries solutions.
     along: ClassVar[str]
 
-    solver: str
+    _: KW_ONLY
+    kernel: str = "rbf"
+    gamma: float | str = "scale"
+    degree: int = 3
+    coef0: float = 0.0
+    solver: str = "dcdm-pairwise"
+    tol: float = 1e-6
+    max_iter: int = 10_000_000
+    cache_mb: float = 2048.0
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        qp_solvers.require(self.solver)
+        qp_solvers.require_solver(self.solver)
 
     @property
     def square(self) -> float:
@@ -156,7 +165,7 @@ class OnWholeMatrix(KernelSolver):
 
     def _signed(self, source: KernelSource, y: np.ndarray) -> SignedMatrix:
         function = getattr(self, "gamma_", None) and self.function
-        Q = signed(source, y, self.square, float(self.cache_mb))
+        Q = signed_matrix(source, y, self.square, float(self.cache_mb))
         return SignedMatrix(Q, function or KernelFunction(self.kernel), self.square)
 
     def _own(self, data: TrainingData) -> np.ndarray:
@@ -178,7 +187,7 @@ class OnWholeMatrix(KernelSolver):
         self, source: KernelSource, y: np.ndarray, start: np.ndarray | None = None
     ) -> KernelSolution:
         """Solve on one kernel matrix; `start` is ignored."""
-        Q = signed(source, y, self.square, float(self.cache_mb))
+        Q = signed_matrix(source, y, self.square, float(self.cache_mb))
         (found,) = self.follow(Q, y, [float(getattr(self, self.along))])
         found.counters = {"kernel_evaluations": Q.size, **found.counters}
         return found
@@ -190,7 +199,7 @@ class OnWholeMatrix(KernelSolver):
         if over != self.along or not self._ascend(values):
             yield from super().solve_along(source, y, over, values)
             return
-        Q = signed(source, y, self.square, float(self.cache_mb))
+        Q = signed_matrix(source, y, self.square, float(self.cache_mb))
         for position, found in enumerate(self.follow(Q, y, [float(value) for value in values])):
             made = 0 if position else Q.size
             found.counters = {"kernel_evaluations": made, **found.counters}
