@@ -6,7 +6,7 @@
         svmbench.core.csvc.pairs.steps_of_all C=1 gamma=scale cache_mb=1024 \
         --call fit --scale --repeats 15 --output results/smo
     python results/smo/profile_share.py csvc a9a:4000 \
-        svmbench.core.csvc.path.follow stop=gap --call search --output results/smo
+        svmbench.core.csvc.path.follow_c stop=gap --call search --output results/smo
 
 Calls once to load what is compiled, then `--repeats` times with the time inside each function taken
 apart, and prints the median shares with their range; a function inside another counts in both. With

@@ -9,7 +9,7 @@ from script_loading import load_script
 from small_problems import make_problem
 
 FIT = "svmbench.core.csvc.CSVC.finish_fit"
-SEARCH = "svmbench.core.csvc.path.follow"
+SEARCH = "svmbench.core.csvc.path.follow_c"
 
 
 @pytest.fixture

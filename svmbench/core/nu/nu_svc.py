@@ -10,7 +10,7 @@ Returned
     alpha, b and rho, once the conditions hold within tol for the problem times N (LIBSVM's scale,
     in which a multiplier is at most 1 and f is N times as large), or within tol times rho in that
     scale, where rho is below 1 there. Relative to rho, they are the conditions of the C-SVC with
-    the same f / rho, whose C is 1 / (N rho); see ``csvc/margin_tolerance``.
+    the same f / rho, whose C is 1 / (N rho); see ``csvc/solver``.
 The smallest useful nu
     The optimum is w = 0, rho = 0, a model of no use, for every nu up to nu_min, the smallest mean
     hinge loss of any (w, b): with (t w, t b, t) for small t > 0 the primal value is below 0 if the

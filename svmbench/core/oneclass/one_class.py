@@ -9,7 +9,7 @@ Given
 Returned
     alpha and rho, once the conditions hold within tol for the problem times nu N (LIBSVM's scale,
     in which a multiplier is at most 1 and f is nu N times as large), or within tol times rho in
-    that scale, where rho is below 1 there; see ``csvc/margin_tolerance``.
+    that scale, where rho is below 1 there; see ``csvc/solver``.
 Hard margin
     With nu N < 1 no multiplier can reach its bound, which is above their sum: the solution is that
     of the hard margin, whatever nu. Its scale is that of nu N = 1, and rho is the smallest

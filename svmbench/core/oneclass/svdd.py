@@ -8,7 +8,7 @@ Given
     A kernel source, nu, tol.
 Returned
     alpha and R^2, once the conditions hold within tol for the problem times nu N / 2, or within tol
-    times R^2 in that scale, where R^2 is below 1 there; see ``csvc/margin_tolerance``. For a kernel
+    times R^2 in that scale, where R^2 is below 1 there; see ``csvc/solver``. For a kernel
     of constant diagonal the scale and the model are those of the one-class SVM.
 Hard margin
     With nu N < 1 no sample is outside and C does not matter: the smallest ball that holds all. Its

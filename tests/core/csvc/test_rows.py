@@ -381,7 +381,7 @@ def test_sets_grow_once_the_free_multipliers_settle():
         return sets._size(n)
 
     few, many, most = np.arange(400), np.arange(2000), np.arange(3900)
-    working, largest = working_sets.WORKING, working_sets.LARGEST
+    working, largest = working_sets.SET_SAMPLES, working_sets.SET_MAX_SAMPLES
     assert size(5000, few) == working
     assert size(5000, many) == 2 * working
     # Five sets are watched, and of these the oldest and the last are compared.

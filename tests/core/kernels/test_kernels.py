@@ -181,7 +181,7 @@ def test_distances_of_bits_are_counted(form, dtype, monkeypatch, tmp_path):
     np.testing.assert_array_equal(mapped, expected)
     # Of other values, or more features than are counted, they are computed.
     np.testing.assert_array_equal(squared_distances(form(2.0 * bits)), 4.0 * expected)
-    monkeypatch.setattr("svmbench.core.kernels.kernels.MOST_BITS", 129)
+    monkeypatch.setattr("svmbench.core.kernels.kernels.BITS_MAX_FEATURES", 129)
     np.testing.assert_array_equal(squared_distances(form(bits), dtype=dtype), expected)
 
 

@@ -156,7 +156,7 @@ def test_it_is_the_one_class_svm_that_leaves_nothing_outside():
 def test_every_training_sample_has_its_share_of_the_margin(theta, form, monkeypatch):
     # Above the samples for which a whole matrix is made columns are in single precision.
     monkeypatch.setattr(columns, "MATRIX_COLUMNS_MAX_SAMPLES", 10)
-    monkeypatch.setattr(cutting, "SMALL", 10)
+    monkeypatch.setattr(cutting, "MATRIX_COLUMNS_MAX_SAMPLES", 10)
     for d in (2, 60):
         X = np.abs(samples(d=d)) * (samples(d=d, seed=1) > 0.9 if d > 2 else 1.0)
         model = FOSVM1(theta=theta, gamma=0.3).fit(form(X))
