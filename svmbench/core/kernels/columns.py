@@ -60,23 +60,12 @@ FIRST_ROW = np.zeros(1, dtype=np.int64)
 
 
 class Columns(Protocol):
-    """A maker of kernel columns.
-
-    Attributes
-    ----------
-    n_samples : int
-    dtype : type
-        Of the values.
-    matrix : ndarray of shape (n_samples, n_samples) or None
-        The whole matrix, where that is there.
-    in_pieces : bool
-        Whether `block` makes pieces of columns as cheaply as whole ones.
-    """
+    """A maker of kernel columns."""
 
     n_samples: int
-    dtype: Any
-    matrix: np.ndarray | None
-    in_pieces: bool
+    dtype: Any  # of the values
+    matrix: np.ndarray | None  # (n_samples, n_samples): the whole matrix, where that is there
+    in_pieces: bool  # whether `block` makes pieces of columns as cheaply as whole ones
 
     def column(self, i: int, out: np.ndarray) -> None:
         """Write column `i` to `out` (n_samples,)."""

@@ -28,27 +28,16 @@ MEMBER_KERNELS = ("linear", "rbf")
 
 
 class MemberInputs(NamedTuple):
-    """Samples as compiled loops read them.
+    """Samples as compiled loops read them."""
 
-    Attributes
-    ----------
-    dense : ndarray of shape (n_samples, n_features), or (0, 0) for CSR
-    data, indices, starts : ndarray
-        CSR; empty for dense samples.
-    lengths : ndarray of shape (n_samples,)
-        Squared.
-    factor : float32
-        ``-gamma log2(e)``; 0 for the linear kernel.
-    row, squares, power : ndarray
-        Scratch: of shape (n_features,), (n_samples,) and (n_samples,).
-    """
-
-    dense: np.ndarray
+    dense: np.ndarray  # (n_samples, n_features), or (0, 0) for CSR
+    # data, indices, starts: CSR; empty for dense samples
     data: np.ndarray
     indices: np.ndarray
     starts: np.ndarray
-    lengths: np.ndarray
-    factor: np.float32
+    lengths: np.ndarray  # (n_samples,): squared
+    factor: np.float32  # ``-gamma log2(e)``; 0 for the linear kernel
+    # row, squares, power: scratch: of shape (n_features,), (n_samples,) and (n_samples,)
     row: np.ndarray
     squares: np.ndarray
     power: np.ndarray

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import scipy.sparse as sp
 
-from svmbench.base.compiled import compiled, compiled_fused
+from svmbench.base.compiled import compiled
 from svmbench.core.kernels.bits import BITS_MAX_FEATURES, count_pieces, is_binary, pack, table_of
 from svmbench.core.kernels.kernels import KernelFunction, KernelSource
 from svmbench.core.kernels.products import gauss_single, squared_lengths, subtract_half_distances
@@ -75,28 +75,6 @@ def product_rounding(X: Any, function: KernelFunction) -> float:
     return 2.0 * function.gamma * longest * float(np.finfo(np.float32).eps)
 
 
-@compiled_fused
-def rbf_row(
-    columns: np.ndarray,  # float32 (d, n): points, a column each; d is a multiple of four
-    i: int,
-    gamma: float,
-    out: np.ndarray,  # float32 (n, n)
-) -> None:
-    """Write the kernel values of point i with all points to ``out[i]``."""
-    n, half = columns.shape[1], np.float32(0.5)
-    products, zeros = np.zeros((1, n), dtype=np.float32), np.zeros(n, dtype=np.float32)
-    row = products[0]
-    for k in range(0, columns.shape[0], 4):
-        x0, x1, x2, x3 = columns[k], columns[k + 1], columns[k + 2], columns[k + 3]
-        a, b, c, d = x0[i], x1[i], x2[i], x3[i]
-        for j in range(n):
-            row[j] -= half * (
-                (a - x0[j]) ** 2 + (b - x1[j]) ** 2 + (c - x2[j]) ** 2 + (d - x3[j]) ** 2
-            )
-    # As pieces of rows are written elsewhere: one version to compile.
-    gauss_single(products, zeros[:1], zeros, gamma, out[:, :n], np.full(1, i))
-
-
 def points_of(X: Any) -> np.ndarray:
     """Return inputs of few features as float32, moved to their middle, with a multiple of four."""
     dense = X.toarray() if sp.issparse(X) else np.asarray(X)
@@ -104,21 +82,11 @@ def points_of(X: Any) -> np.ndarray:
 
 
 class RowPoints(NamedTuple):
-    """Samples as compiled loops read them; what a maker has no use for is empty.
+    """Samples as compiled loops read them; what a maker has no use for is empty."""
 
-    Attributes
-    ----------
-    inputs : ndarray of float32
-        A sample a row; as columns of `DifferenceRows` a sample a column.
-    lengths : ndarray of float32 of shape (m,)
-        Squared.
-    words : ndarray of uint64
-        Bits, a sample a row; as columns a sample a column.
-    """
-
-    inputs: np.ndarray
-    lengths: np.ndarray
-    words: np.ndarray
+    inputs: np.ndarray  # float32: a sample a row; as columns of `DifferenceRows` a sample a column
+    lengths: np.ndarray  # float32 (m,): squared
+    words: np.ndarray  # uint64: bits, a sample a row; as columns a sample a column
 
 
 NO_INPUTS, NO_LENGTHS = np.empty((0, 0), dtype=np.float32), np.empty(0, dtype=np.float32)
@@ -126,27 +94,14 @@ NO_WORDS = np.empty((0, 0), dtype=np.uint64)
 
 
 class Rule(NamedTuple):
-    """The way from points to kernel values.
+    """The way from points to kernel values."""
 
-    Attributes
-    ----------
-    kind : int
-        `BY_PRODUCTS`, `BY_DIFFERENCES` or `BY_COUNTS`.
-    gamma : float
-        Of the RBF kernel; a table holds it for counts.
-    height : int
-        Rows of a piece.
-    table : ndarray of float32 of shape (n_bits + 1,)
-        The kernel's value at every count of bits, for `BY_COUNTS`.
-    differing : bool
-        Count the bits that differ; else those that two samples share.
-    """
-
-    kind: int
-    gamma: float
-    height: int
+    kind: int  # `BY_PRODUCTS`, `BY_DIFFERENCES` or `BY_COUNTS`
+    gamma: float  # of the RBF kernel; a table holds it for counts
+    height: int  # rows of a piece
+    # float32 (n_bits + 1,): the kernel's value at every count of bits, for `BY_COUNTS`
     table: np.ndarray
-    differing: bool
+    differing: bool  # count the bits that differ; else those that two samples share
 
 
 BY_PRODUCTS, BY_DIFFERENCES, BY_COUNTS = range(3)

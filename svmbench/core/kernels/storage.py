@@ -63,33 +63,17 @@ def _move(X: Any) -> tuple[Any, np.ndarray]:
 
 
 class Storage(NamedTuple):
-    """Inputs of one kernel problem as read-only arrays.
+    """Inputs of one kernel problem as read-only arrays."""
 
-    Attributes
-    ----------
-    K : ndarray of shape (n, n) or (0, 0)
-        The kernel matrix, where it is stored.
-    X : ndarray of shape (n, d) or (0, d)
-        Dense inputs, where they are stored so.
-    data, indices, indptr : ndarray
-        CSR inputs, where they are stored so; else empty.
-    squares : ndarray of shape (n,)
-        Squared lengths of the samples.
-    diagonal : ndarray of shape (n,)
-        K(x_i, x_i).
-    kind : int
-        Position of the kernel's name in ``KERNELS``.
-    gamma, degree, coef0 : float
-    """
-
-    K: np.ndarray
-    X: np.ndarray
+    K: np.ndarray  # (n, n) or (0, 0): the kernel matrix, where it is stored
+    X: np.ndarray  # (n, d) or (0, d): dense inputs, where they are stored so
+    # data, indices, indptr: CSR inputs, where they are stored so; else empty
     data: np.ndarray
     indices: np.ndarray
     indptr: np.ndarray
-    squares: np.ndarray
-    diagonal: np.ndarray
-    kind: int
+    squares: np.ndarray  # (n,): squared lengths of the samples
+    diagonal: np.ndarray  # (n,): K(x_i, x_i)
+    kind: int  # position of the kernel's name in ``KERNELS``
     gamma: float
     degree: float
     coef0: float

@@ -35,7 +35,7 @@ from svmbench.core.models.kernel_base import KernelSolution
 from svmbench.core.models.kernel_classifier import KernelClassifier
 from svmbench.core.nu import dcdm, interior, quadratic
 from svmbench.core.nu.box_qp import QPPoint, UnitProblem, move_point
-from svmbench.core.nu.full_matrix import OWN_COUNTERS, OnFullMatrix, ScreenedSolution
+from svmbench.core.nu.full_matrix import OWN_COUNTERS, OnFullMatrix
 from svmbench.core.nu.pairwise import (
     LEAST_PAIRS,
     LITTLE,
@@ -45,6 +45,7 @@ from svmbench.core.nu.pairwise import (
     seconds_of_pairs,
     take_interior,
 )
+from svmbench.core.nu.path import PathStep
 from svmbench.core.nu.screening import SCREENING_SLACK
 from svmbench.core.numeric.arrays import raw
 from svmbench.core.numeric.submatrix import gather
@@ -197,40 +198,17 @@ class CSVMBounded(OnFullMatrix, KernelClassifier):
                 point = problem.at(np.where(point.a >= 1.0, 1.0, (before / C) * point.a))
             point = _solve_rest(problem, point, zero, one, settings)
             last, before = problem, C
-            yield self._solution(
-                point, y, C, (zero, one), (tested - start, perf_counter() - tested)
-            )
-
-    def _solution(
-        self,
-        point: QPPoint,
-        y: np.ndarray,
-        C: float,
-        settled: tuple[np.ndarray, np.ndarray],
-        times: tuple[float, float],
-    ) -> ScreenedSolution:
-        # A multiplier on its bound is exactly C.
-        coefficients = C * point.a * y
-        found = ScreenedSolution(
-            coefficients,
-            b=self.square * float(coefficients.sum()),
-            n_iter=point.steps,
-            stop_reason=point.reason,
-            counters={
-                "updates": point.steps,
-                "newton_steps": point.newton_steps,
-                "screened_zero": int(np.count_nonzero(settled[0])),
-                "screened_one": int(np.count_nonzero(settled[1])),
-                "left": len(y) - int(np.count_nonzero(settled[0] | settled[1])),
-                "unscreened_values": 0,
-            },
-        )
-        found.times = {"delta_s": 0.0, "screening_s": times[0], "solve_s": times[1]}
-        found.screening = "none" if self.screen == "none" else "on"
-        found.screened = np.where(settled[0], -1, settled[1]).astype(np.int8)
-        # From the gradient of the scale of a, Q a - 1/C.
-        found.square = C**2 * float(point.a @ (1.0 / C - point.v))
-        return found
+            # No sum is kept: the step has no total.
+            step = PathStep(np.nan, zero, one, "none" if self.screen == "none" else "on")
+            step.screening_s, step.solve_s = tested - start, perf_counter() - tested
+            step.point = point
+            # A multiplier on its bound is exactly C.
+            coefficients = C * point.a * y
+            # From the gradient of the scale of a, Q a - 1/C.
+            square = C**2 * float(point.a @ (1.0 / C - point.v))
+            found = step.solution(coefficients, self.square * float(coefficients.sum()), square)
+            found.n_iter = point.steps
+            yield found
 
 
 def _solve_rest(

@@ -48,30 +48,10 @@ def solution_of(
     """Return a step of a path as a solution in its paper's scale."""
     point = step.point
     coefficients = scale * point.a * y
-    found = ScreenedSolution(
-        coefficients,
-        b=square * float(coefficients.sum()),
-        # The margin can't be negative, and where it is 0 so is w.
-        rho=max(0.0, scale * margin(point, step.total)),
-        n_iter=point.steps + point.newton_steps,
-        stop_reason=point.reason,
-        counters={
-            "updates": point.steps,
-            "newton_steps": point.newton_steps,
-            "screened_zero": int(np.count_nonzero(step.zero)),
-            "screened_one": int(np.count_nonzero(step.one)),
-            "left": len(y) - step.n_screened,
-            "unscreened_values": int(step.screening in ("off", "tested")),
-        },
-    )
-    found.times = {
-        "delta_s": step.delta_s,
-        "screening_s": step.screening_s,
-        "solve_s": step.solve_s,
-    }
-    found.screening = step.screening
-    found.screened = np.where(step.zero, -1, step.one).astype(np.int8)
-    found.square = -(scale**2) * float(point.a @ point.v)
+    norm = -(scale**2) * float(point.a @ point.v)
+    found = step.solution(coefficients, square * float(coefficients.sum()), norm)
+    # The margin can't be negative, and where it is 0 so is w.
+    found.rho = max(0.0, scale * margin(point, step.total))
     return found
 
 

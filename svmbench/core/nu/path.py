@@ -33,6 +33,7 @@ import numpy as np
 from svmbench.core.csvc.smo import Bounds, StoppingCriteria, pair_steps
 from svmbench.core.nu import interior, pairwise, qp_solvers, quadratic, screening
 from svmbench.core.nu.box_qp import QPPoint, UnitProblem, mend, move_point
+from svmbench.core.nu.full_matrix import ScreenedSolution
 from svmbench.core.numeric.arrays import raw
 from svmbench.core.numeric.submatrix import gather
 
@@ -109,6 +110,32 @@ class PathStep:
     def n_screened(self) -> int:
         """Number of multipliers that the rule settled."""
         return int(np.count_nonzero(self.zero) + np.count_nonzero(self.one))
+
+    def solution(self, coefficients: np.ndarray, b: float, square: float) -> ScreenedSolution:
+        """Return the step as a solution; `square` is ``alpha'Q alpha`` in the solution's scale."""
+        point = self.point
+        return ScreenedSolution(
+            coefficients,
+            b=b,
+            n_iter=point.steps + point.newton_steps,
+            stop_reason=point.reason,
+            counters={
+                "updates": point.steps,
+                "newton_steps": point.newton_steps,
+                "screened_zero": int(np.count_nonzero(self.zero)),
+                "screened_one": int(np.count_nonzero(self.one)),
+                "left": len(coefficients) - self.n_screened,
+                "unscreened_values": int(self.screening in ("off", "tested")),
+            },
+            times={
+                "delta_s": self.delta_s,
+                "screening_s": self.screening_s,
+                "solve_s": self.solve_s,
+            },
+            square=square,
+            screening=self.screening,
+            screened=np.where(self.zero, -1, self.one).astype(np.int8),
+        )
 
 
 @dataclass
