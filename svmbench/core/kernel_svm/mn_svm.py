@@ -53,7 +53,7 @@ from svmbench.core.kernel_svm.mn_svm_loop import (
     STEPS,
     approach,
 )
-from svmbench.core.kernels.row_cache import SourceRowCache
+from svmbench.core.kernels.source_row_cache import SourceRowCache
 from svmbench.core.numeric.arrays import raw
 from svmbench.core.numeric.random import generator
 

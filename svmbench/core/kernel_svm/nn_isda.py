@@ -33,7 +33,7 @@ from svmbench.base.compiled import compiled
 from svmbench.core.contract.registry import declare
 from svmbench.core.csvc.problem import larger
 from svmbench.core.kernel_svm.l2svm import MERCER, TINY, L2Classifier, add_weighted_rows
-from svmbench.core.kernels.row_cache import SourceRowCache
+from svmbench.core.kernels.source_row_cache import SourceRowCache
 
 #: Steps a sample, and share of support vectors, up to and from which a solution is a good start.
 FEW_STEPS, MOST = 4.0, 0.5

@@ -27,7 +27,7 @@ Who calls whom
     (rows)        (columns)     (storage,           (prediction, pair_sums)
      |                |          member_rows)            |
      |                |               |                  |
-     |      +-- RowCache, SourceRowCache (row_cache)     |
+     |      +-- RowCache (row_cache, source_row_cache)   |
      |          KernelProduct (kernel_product)           |
      +----------------+---------------+------------------+
                       |

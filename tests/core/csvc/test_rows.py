@@ -34,6 +34,7 @@ from svmbench.core.kernels.rows import (
     exact_values,
     float32_rows,
 )
+from svmbench.core.kernels.source_row_cache import SourceRowCache
 from svmbench.core.kernels.thread_pool import SHARES, ThreadPool, processors
 
 MODULES = (
@@ -544,5 +545,5 @@ def test_a_store_follows_new_names_and_gives_up_what_it_is_told_to():
 
 def test_every_row_of_a_matrix_has_its_slot():
     K = np.arange(9.0).reshape(3, 3)
-    store = RowCache.of_matrix(K)
+    store = SourceRowCache(KernelSource.precomputed(K), 1.0)
     assert np.array_equal(store.rows[store.find(np.array([2, 0]))], K[[2, 0]])

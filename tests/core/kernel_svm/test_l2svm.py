@@ -14,7 +14,7 @@ from svmbench.base.errors import SvmbenchError
 from svmbench.core.kernel_svm import l2svm, mn_svm_loop, nn_isda
 from svmbench.core.kernel_svm.mn_svm import MNSVM
 from svmbench.core.kernel_svm.nn_isda import NNISDA
-from svmbench.core.kernels import row_cache
+from svmbench.core.kernels import source_row_cache
 from svmbench.core.kernels.kernels import KernelFunction, KernelSource
 from svmbench.core.numeric.random import generator
 
@@ -89,9 +89,9 @@ def test_two_points_on_paper(name):
 @needs_jit
 @pytest.mark.parametrize("C", [0.1, 4.0, 500.0])
 @pytest.mark.parametrize("tol", [1e-1, 1e-3, 1e-6])
-@pytest.mark.parametrize("small", [row_cache.CACHE_MATRIX_MAX_SAMPLES, 0])
+@pytest.mark.parametrize("small", [source_row_cache.CACHE_MATRIX_MAX_SAMPLES, 0])
 def test_isda_stops_at_the_projected_gradient(C, tol, small, monkeypatch):
-    monkeypatch.setattr(row_cache, "CACHE_MATRIX_MAX_SAMPLES", small)
+    monkeypatch.setattr(source_row_cache, "CACHE_MATRIX_MAX_SAMPLES", small)
     X, y = make_problem(n=150, d=5)
     model = NNISDA(C=C, gamma=2.0, tol=tol).fit(X, y)
     assert model.stop_reason_ == "converged"
@@ -141,9 +141,9 @@ def test_isda_takes_the_worst_violator_each_step():
 @needs_jit
 @pytest.mark.parametrize("C", [0.1, 4.0, 500.0])
 @pytest.mark.parametrize("eps", [1e-2, 1e-3, 1e-5])
-@pytest.mark.parametrize("small", [row_cache.CACHE_MATRIX_MAX_SAMPLES, 0])
+@pytest.mark.parametrize("small", [source_row_cache.CACHE_MATRIX_MAX_SAMPLES, 0])
 def test_mn_svm_stops_where_a_full_search_fails(C, eps, small, monkeypatch):
-    monkeypatch.setattr(row_cache, "CACHE_MATRIX_MAX_SAMPLES", small)
+    monkeypatch.setattr(source_row_cache, "CACHE_MATRIX_MAX_SAMPLES", small)
     X, y = make_problem(n=100, d=5)
     model = MNSVM(C=C, gamma=2.0, tol=eps).fit(X, y)
     alpha = np.abs(model.dual_coef_[0])
@@ -221,7 +221,7 @@ def test_mn_svm_depends_on_its_seed_within_its_tolerance():
 def test_rows_on_demand_whatever_the_memory(name, monkeypatch):
     X, y = make_problem(n=150, d=5)
     whole = build(name, C=5.0, gamma=2.0).fit(X, y)
-    monkeypatch.setattr(row_cache, "CACHE_MATRIX_MAX_SAMPLES", 0)
+    monkeypatch.setattr(source_row_cache, "CACHE_MATRIX_MAX_SAMPLES", 0)
     rows = []
     for cache_mb in (1.0, 40 * 150 * 8 / 2**20):
         model = build(name, C=5.0, gamma=2.0, cache_mb=cache_mb).fit(X, y)
@@ -236,7 +236,7 @@ def test_rows_on_demand_whatever_the_memory(name, monkeypatch):
 @pytest.mark.parametrize("cache_mb", [1.0, 100 * 200 * 8 / 2**20])
 @pytest.mark.parametrize("wrongly", [False, True])
 def test_isda_looks_again_at_what_it_left_out(cache_mb, wrongly, monkeypatch):
-    monkeypatch.setattr(row_cache, "CACHE_MATRIX_MAX_SAMPLES", 0)
+    monkeypatch.setattr(source_row_cache, "CACHE_MATRIX_MAX_SAMPLES", 0)
     monkeypatch.setattr(nn_isda, "PERIOD", 10)
     monkeypatch.setattr(nn_isda, "WORTH", 1.0)
     left, violated = [], []
@@ -312,9 +312,9 @@ def test_path_and_start_end_where_a_cold_start_does(name):
 
 
 @needs_jit
-@pytest.mark.parametrize("small", [row_cache.CACHE_MATRIX_MAX_SAMPLES, 0])
+@pytest.mark.parametrize("small", [source_row_cache.CACHE_MATRIX_MAX_SAMPLES, 0])
 def test_rounded_rows_give_way_where_they_do_not_suffice(small, monkeypatch):
-    monkeypatch.setattr(row_cache, "CACHE_MATRIX_MAX_SAMPLES", small)
+    monkeypatch.setattr(source_row_cache, "CACHE_MATRIX_MAX_SAMPLES", small)
     X, y = make_problem(n=150, d=5)
     errors = []
     measured = l2svm.rounding_error
