@@ -17,9 +17,10 @@ import click
 import click.testing
 from sphinx.application import Sphinx
 
+from svmbench.base.paper_folders import papers
 from svmbench.baselines import catalogue
 from svmbench.cli import cli
-from svmbench.papers import judging, papers
+from svmbench.papers import judging
 
 #: Keys of a config's top level, in words; a block's keys come from its protocol's own text.
 TOP = {

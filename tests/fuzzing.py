@@ -49,6 +49,7 @@ from matplotlib.figure import Figure
 from mutators import BYTES, JSON, TEXT, Mutator, change_value
 
 from svmbench.base.errors import EXIT_USAGE, SvmbenchError
+from svmbench.base.paper_folders import papers
 from svmbench.cli import config_schema as schema
 from svmbench.data import (
     archives,
@@ -71,7 +72,6 @@ from svmbench.experiment.plan.planner import make_plan
 from svmbench.experiment.run import records
 from svmbench.experiment.settings.blocks import RaceBlock, TrainingBlock
 from svmbench.papers import judging as claims
-from svmbench.papers import papers
 from svmbench.papers.judging import export
 from svmbench.report import compare, shapes, sides
 from svmbench.report.curves import Curves, read_plot, trace_curves

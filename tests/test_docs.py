@@ -102,6 +102,23 @@ def programs(tmp_path: Path) -> Path:
     return folder
 
 
+#: Pages that name files of the repository in backticks.
+PAGES = [
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md")),
+    *sorted(DOCS.glob("*.md")),
+    *sorted((ROOT / "results").glob("*/README.md")),
+]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: f"{page.parent.name}/{page.name}")
+def test_files_that_a_page_names_are_there(page: Path) -> None:
+    named = re.findall(
+        r"`(?:python )?((?:tests|scripts|configs|docs)/[\w/.-]+\.\w+|results/[\w/.-]+\.(?:py|csv))",
+        page.read_text(encoding="utf-8"),
+    )
+    assert [name for name in named if not (ROOT / name).exists()] == []
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "touched"),

@@ -125,7 +125,7 @@ class DatasetName(click.ParamType):
         """Return the data sets, and papers, that begin so."""
         names = dataset_names()
         if self.papers and incomplete.startswith("@"):
-            from svmbench.papers import papers
+            from svmbench.base.paper_folders import papers
 
             names = [f"@{paper}" for paper in papers()]
         return _beginning(names, incomplete)

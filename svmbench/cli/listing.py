@@ -53,7 +53,7 @@ def list_configs() -> list[dict[str, Any]]:
 
 def list_papers() -> list[dict[str, Any]]:
     """Return one row for each paper, with the configs that re-run its tables and figures."""
-    from svmbench.papers import papers
+    from svmbench.base.paper_folders import papers
 
     configs = list_configs()
     return [

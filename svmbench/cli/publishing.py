@@ -141,7 +141,8 @@ def claims(
       svmbench claims results/ other/results/
       svmbench claims --format markdown > verdicts.md
     """
-    from svmbench.papers import judging, papers
+    from svmbench.base.paper_folders import papers
+    from svmbench.papers import judging
     from svmbench.papers.judging import export
 
     for paper in only:
@@ -224,9 +225,10 @@ def make_site(
     trust : bool, default=False
         Whether the checks of papers run that don't ship with this package.
     """
+    from svmbench.base.paper_folders import papers
     from svmbench.base.parallel_map import parallel_map
     from svmbench.baselines.catalogue import load_plugins
-    from svmbench.papers import judging, papers
+    from svmbench.papers import judging
     from svmbench.papers.judging.export import summary
     from svmbench.site import Material, PaperFacts, SolverFacts, build_site, check_place
 
@@ -262,8 +264,7 @@ def make_site(
 
 def ages_of(folder: Path) -> Ages:
     """Return which results of a run folder are fresh, rechecked, changed or older."""
-    from svmbench.cli.rechecking import is_present
-    from svmbench.experiment.plan.freshness import changes
+    from svmbench.experiment.plan.freshness import changes, is_present
     from svmbench.report.records import result_lines
     from svmbench.schema.rechecks import KeptResult, ages, read_rechecks
 

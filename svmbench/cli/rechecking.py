@@ -177,6 +177,7 @@ def _kept_runs(folders: Sequence[Path]) -> Iterator[KeptRun]:
 def _candidates(folder: Path) -> Iterator[Candidate]:
     from svmbench.base.files import read_json
     from svmbench.base.renames import present_name
+    from svmbench.experiment.plan.freshness import is_present
     from svmbench.experiment.run.draws import Candidate
     from svmbench.report.records import result_lines
     from svmbench.schema.rechecks import read_rechecks
@@ -220,20 +221,6 @@ def _solver_modules(solver: str, entry: Sequence[str] | None) -> tuple[str, ...]
         for name in solver.split("|")
     ]
     return tuple(dict.fromkeys(found))
-
-
-def is_present(one: Recheck) -> bool:
-    """Return True if a recheck is of the present code and packages."""
-    from svmbench.base.renames import present_name
-    from svmbench.experiment.plan.keys import code_hash, names_own_module
-
-    modules = [present_name(name) for name in one["modules"]]
-    if not all(map(names_own_module, modules)):
-        return False
-    try:
-        return code_hash(*modules) == one["code"]
-    except FileNotFoundError:
-        return False
 
 
 def _run_again(

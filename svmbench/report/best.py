@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from svmbench.report import wording
-from svmbench.report.races import VERSUS
-from svmbench.report.records import TRAIN_PREFIX, Run
+from svmbench.report.records import TRAIN_PREFIX, VERSUS, Run
 from svmbench.report.tables import Table, TableEntry
 
 #: The place of an entry: its row, its column and its metric.

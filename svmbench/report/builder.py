@@ -12,8 +12,8 @@ from svmbench.base.files import exists_in_results, remove, write_bytes, write_te
 from svmbench.report.curves import Curves, exponents_csv, read_plot, trace_curves
 from svmbench.report.kinds import kind_of
 from svmbench.report.plots import PLOT_ENDINGS, draw_plot
-from svmbench.report.provenance import describe_environment, used_environments
-from svmbench.report.records import Run, read_run
+from svmbench.report.provenance import describe_environment
+from svmbench.report.records import Run, read_run, used_environments
 from svmbench.report.tables import Table, lay_out, read_spec, table_markdown, wide_csv
 from svmbench.report.tidy import tidy_lines
 from svmbench.report.wording import quantity

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from svmbench.report import published
 from svmbench.report.media import Code, Sentence, Strong
-from svmbench.report.provenance import describe_cpu, used_environments
-from svmbench.report.records import OUTSIDE_LOAD_RATIO, Run
+from svmbench.report.provenance import describe_cpu
+from svmbench.report.records import OUTSIDE_LOAD_RATIO, Run, used_environments
 from svmbench.report.wording import CONTENDED_MARK, DISTURBED_MARK, PARTIAL_MARK
 
 if TYPE_CHECKING:

@@ -15,8 +15,7 @@ from svmbench.base.errors import DamagedResultsError
 from svmbench.report import published
 from svmbench.report.kinds import kind_of
 from svmbench.report.provenance import missing_short
-from svmbench.report.races import VERSUS, take_apart
-from svmbench.report.records import CellResult, Run
+from svmbench.report.records import VERSUS, CellResult, Run, take_apart
 from svmbench.report.statistics import Crossing, PowerLaw, crossing, fit_power_law
 from svmbench.report.summary import Summary, by_machine, group, measured, summarise_folds
 from svmbench.report.tables import read_checked, varying_fields

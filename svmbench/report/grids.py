@@ -11,8 +11,7 @@ from svmbench.report import captions
 from svmbench.report.best import best_places
 from svmbench.report.media import Sentence
 from svmbench.report.provenance import missing, undefined
-from svmbench.report.races import VERSUS
-from svmbench.report.records import Run
+from svmbench.report.records import VERSUS, Run
 from svmbench.report.tables import CellText, Table, TableEntry, cell_text, column_text, row_texts
 from svmbench.report.units import Unit, unit_of
 

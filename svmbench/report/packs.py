@@ -39,8 +39,7 @@ from svmbench.report import shapes
 from svmbench.report.folders import is_contributed
 from svmbench.report.kept import pack_records
 from svmbench.report.newest import PACKED_RECORDS
-from svmbench.report.provenance import used_environments
-from svmbench.report.records import read_run, result_lines
+from svmbench.report.records import read_run, result_lines, used_environments
 from svmbench.schema.rechecks import MANIFEST
 
 #: The schema of a pack's manifest, and that of the plan in it.

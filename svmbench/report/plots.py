@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 from svmbench.base import escape
 from svmbench.report.curves import Curves, Series
 from svmbench.report.kinds import kind_of
-from svmbench.report.provenance import describe_cpu, used_environments
-from svmbench.report.records import Run
+from svmbench.report.provenance import describe_cpu
+from svmbench.report.records import Run, used_environments
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

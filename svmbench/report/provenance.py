@@ -9,11 +9,6 @@ from svmbench.report.records import CellResult, Run
 from svmbench.report.wording import label_of, status_word
 
 
-def used_environments(cells: Iterable[CellResult]) -> list[str]:
-    """Return the ids of the environments of cells, in order of first use."""
-    return list(dict.fromkeys(cell.environment for cell in cells if cell.environment))
-
-
 def describe_environment(run: Run, name: str) -> str:
     """Describe an environment in one line: id, CPU, memory, threads and versions."""
     content = run.environments.get(name)

@@ -15,17 +15,16 @@ from svmbench.base import escape
 from svmbench.base.errors import DamagedResultsError
 from svmbench.base.validation_messages import sentence, shown
 from svmbench.report import captions, wording
-from svmbench.report.cuts import is_cut
 from svmbench.report.media import MARKDOWN
 from svmbench.report.provenance import missing, undefined
-from svmbench.report.races import VERSUS, take_apart
-from svmbench.report.records import CellResult, Run
+from svmbench.report.records import VERSUS, CellResult, Run, take_apart
 from svmbench.report.summary import (
     PaperComparison,
     Summary,
     by_machine,
     compare_with_paper,
     group,
+    is_cut,
     summarise_folds,
 )
 from svmbench.report.units import SECONDS, Unit

@@ -7,13 +7,12 @@ from collections.abc import Iterator, Sequence
 
 from svmbench.base import escape
 from svmbench.report import wording
-from svmbench.report.cuts import is_cut
-from svmbench.report.races import take_apart
-from svmbench.report.records import CellResult, Run
+from svmbench.report.records import CellResult, Run, take_apart
 from svmbench.report.summary import (
     by_machine,
     compare_with_paper,
     group,
+    is_cut,
     metric_names,
     summarise_folds,
 )

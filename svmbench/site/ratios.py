@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from svmbench.report.builder import Content
-from svmbench.report.races import take_apart
-from svmbench.report.records import CellResult, Run
+from svmbench.report.records import CellResult, Run, take_apart
 from svmbench.report.summary import measured
 
 #: Prefixes of the names of the reference solvers, and their names in words.

@@ -16,7 +16,8 @@ from svmbench.report.grids import PageTable, grid_of
 from svmbench.report.kinds import kind_of
 from svmbench.report.newest import PACKED_RECORDS, RECORDS
 from svmbench.report.plots import draw_plot
-from svmbench.report.provenance import describe_environment, used_environments
+from svmbench.report.provenance import describe_environment
+from svmbench.report.records import used_environments
 from svmbench.report.tables import wide_csv
 from svmbench.report.tidy import tidy_lines
 from svmbench.report.wording import status_word

@@ -9,8 +9,8 @@ import pytest
 from svmbench import data
 from svmbench.base import paths
 from svmbench.base.errors import ConfigError, UnknownNameError
+from svmbench.base.paper_folders import papers
 from svmbench.data import card, registry
-from svmbench.papers import papers
 from svmbench.report.published import numbers
 
 TINY = """

@@ -1,8 +1,9 @@
 """Numbers in prose that nothing makes: neither an expression, nor a file that the paragraph names.
 
-Generated tables, verdicts and sentences, code, links, quotation marks, headings and lines of tables
-are left out, and so is what says how something was measured: settings, sizes, dates and versions,
-and conditions of an expression of the same paragraph.
+Generated tables, verdicts and sentences, code, links, quotation marks and headings are left out.
+So are columns of aims in tables that were written by hand, and numbers that say how something was
+measured: settings, sizes, dates and versions, and conditions of an expression of the same
+paragraph.
 """
 
 from __future__ import annotations
@@ -19,23 +20,26 @@ from svmbench.papers.figures import _FIGURE
 _NO_PROSE = re.compile(
     r"<!-- table .*?<!-- /table -->|<!-- verdicts.*?<!-- /verdicts -->"
     r"|<!-- outcomes.*?<!-- /outcomes -->|```.*?```|`[^`]*`|\]\([^)\n]*\)"
-    r'|"[^"]{1,300}"|<[^>\n]*>|^\|.*?$|^#.*?$',
+    r'|"[^"]{1,300}"|<[^>\n]*>|^#.*?$',
     re.DOTALL | re.MULTILINE,
 )
 _NUMBER = re.compile(r"(?<![\w.^-])[-−]?\d[\d,]*(?:\.\d+)?(?:e-?\d+)?(?:\s*[×/]\s*\d+)?(?![\w⁻])")
 #: A setting: a parameter's name before the number.
 _SETTING = re.compile(
-    r"(?:\b(?:C|k|t|tol|gamma|bias|tolerance|Table|Tables|Figures?|figures|Corollary|Theorem|Python"
+    r"(?:\b(?:C|k|t|T|tol|gamma|bias|tolerance|Table|Tables|Figures?|figures|Corollary|Theorem|Python"
     r"|Algorithm|section|equation|violation of|residual of|gap of|R|KKT tolerance)|[γνθελ]|-s|10)"
     r"(?:\s*(?:=|≤|>|<|of|from|up to))?\s*[-−\d.,/⁻⁰-⁹]*(?:\s*(?:and|or|to|,)\s*[-−\d.,e]*)*\s*$"
 )
 #: A size: what is counted stands after the number.
 _SIZE = re.compile(
     r"\s*(?:(?:of|to|or|and|×|from)\s*[\d,.×\s/]+\s*)?(?:(?:small|larger|medium|data|basis|sparse"
-    r"|training|test|outer|inner|grid|kernel|digits of)\s+)*(?:rows?|sets|samples|examples|digits"
-    r"|folds?|features|classes|vectors|points|values|widths|rounds|minutes|seconds|orders|GiB|MiB|MB"
+    r"|unscaled|training|test|outer|inner|grid|kernel|digits of)\s+)*(?:rows?|sets|samples|examples"
+    r"|digits|folds?|features|classes|vectors|points|values|widths|rounds|minutes|seconds|orders|GiB|MiB|MB"
     r"|cells|dimensions|grid|cross-validation|CV|artificial|of each|ν\b|C on\b|×)"
 )
+#: A table with a column of aims, which is its second one, and the second cell of each line.
+_AIMS = re.compile(r"^\|[^|\n]*\| aim \|.*\n(?:\|.*\n)+", re.MULTILINE)
+_AIM = re.compile(r"(?<=\|)[^|\n]*(?=\|)")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d|\b(?:19|20)\d\d\b|\d+\.\d+\.\d+")
 
 
@@ -44,6 +48,7 @@ def bare_numbers(page: Path) -> Iterator[tuple[int, str, str]]:
     text = page.read_text(encoding="utf-8")
     for pattern in (_FIGURE, _NO_PROSE, _DATE):
         text = pattern.sub(lambda found: re.sub(r"[^\n]", "\0", found[0]), text)
+    text = _AIMS.sub(lambda table: "\n".join(map(_without_aim, table[0].split("\n"))), text)
     original = page.read_text(encoding="utf-8")
     for start, end in _paragraphs(text):
         kept = _kept_numbers(original[start:end], page.parent)
@@ -58,6 +63,14 @@ def bare_numbers(page: Path) -> Iterator[tuple[int, str, str]]:
                 continue
             line = text.count("\n", 0, found.start()) + 1
             yield line, found[0], f"{before[-40:]}{found[0]}{after[:40]}".replace("\0", "").strip()
+
+
+def _without_aim(line: str) -> str:
+    cells = list(_AIM.finditer(line))
+    if len(cells) < 2:
+        return line
+    start, end = cells[1].span()
+    return line[:start] + "\0" * (end - start) + line[end:]
 
 
 def _paragraphs(text: str) -> Iterator[tuple[int, int]]:

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import shutil
 from itertools import pairwise
 from pathlib import Path
@@ -11,7 +12,8 @@ import yaml
 from claimed_runs import SCENES, Kept, wobble, write_run, write_updates
 
 from svmbench.base.errors import ConfigError, ResultsError
-from svmbench.papers import judging, papers
+from svmbench.base.paper_folders import papers
+from svmbench.papers import judging
 from svmbench.papers.judging import completed, export
 from svmbench.papers.judging.checks import CHECKS, load_checks
 from svmbench.papers.judging.export import summary
@@ -68,7 +70,10 @@ def test_every_claim_has_a_check_a_scene_and_a_command():
     assert set(ALL) == ours
     assert {claim.paper for claim in ALL.values()} == set(papers())
     assert set(SCENES) == set(ALL) - {"alsvm-7"}  # which is of no run
-    assert all(claim.commands() for claim in ALL.values())
+    for claim in ALL.values():
+        assert claim.commands()
+        for script in re.findall(r"\S+\.py", claim.command):
+            assert (ROOT / script).is_file(), (claim.id, script)
 
 
 def test_every_config_that_a_claim_names_ships():

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from svmbench.base.errors import ResultsError
-from svmbench.papers import figures, judging, papers
+from svmbench.base.paper_folders import papers
+from svmbench.papers import figures, judging
 from svmbench.papers.judging.export import outcome
 from svmbench.papers.judging.outcomes import FILE, paper_outcome, standing
 from svmbench.site.pages import _outcome

@@ -12,8 +12,9 @@ import pytest
 from claimed_runs import SCENES, Kept, added
 
 from svmbench.base.errors import ConfigError
+from svmbench.base.paper_folders import papers
 from svmbench.experiment.config.requested_metrics import reported_metrics
-from svmbench.papers import judging, papers
+from svmbench.papers import judging
 from svmbench.papers.judging.entries import LINEAR, read_claims
 from svmbench.papers.judging.measures import OPEN, counted, is_most
 from svmbench.report import published

@@ -2,7 +2,7 @@
 
 import pytest
 
-from svmbench.papers import papers
+from svmbench.base.paper_folders import papers
 from svmbench.report.published import PrintedNumber, has_table, lookup, numbers
 
 OURS = {

@@ -3,8 +3,7 @@
 A plan says of what code its cells are (`keys.manifest`): for each cell the modules of its solvers
 and of its protocol, and for every file and package that these reach its content or version. What a
 kept plan says is compared with the files that are here, whatever their names are by now. A plan
-without a manifest is compared by its cells' keys, which hold their code: its config is planned once
-more, without fetching anything.
+without a manifest has keys that hash code in a former way, so that none of its cells is fresh.
 """
 
 from __future__ import annotations
@@ -14,11 +13,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from svmbench.base.errors import DamagedResultsError, SvmbenchError
+from svmbench.base.errors import DamagedResultsError
 from svmbench.base.files import read_json
 from svmbench.base.renames import present_name
-from svmbench.experiment.plan.keys import closure, file_hash, names_own_module, versions
-from svmbench.experiment.plan.planner import prepare_plan
+from svmbench.experiment.plan.keys import closure, code_hash, file_hash, names_own_module, versions
+from svmbench.schema.rechecks import Recheck
 
 #: Largest number of files named in a sentence.
 _MOST_NAMED_FILES = 3
@@ -26,12 +25,12 @@ _MOST_NAMED_FILES = 3
 #: What identifies a cell in two plans of one config.
 _IDENTITY = ("block", "protocol", "dataset", "solver", "kernel", "fold", "dimensions")
 
-#: Said of a cell of which no more is known than that its key is another one now.
-OTHER_KEY = "its code, its settings or its packages have changed since"
+#: Sentence on the cells of a plan without a manifest.
+NO_MANIFEST = "its plan doesn't name the code"
 
 
 def changes(folder: Path) -> dict[str, str]:
-    """Return of each cell of a run folder what has changed since it was measured.
+    """Return what has changed since each cell of a run folder was measured.
 
     Parameters
     ----------
@@ -41,8 +40,8 @@ def changes(folder: Path) -> dict[str, str]:
     Returns
     -------
     dict of str to str
-        By the cell's key a sentence without its end, empty where nothing has changed. A key of
-        which nothing can be told is not in it.
+        By the cell's key a sentence without its full stop, empty where nothing has changed. Keys of
+        cells whose code is unknown, such as those of a plug-in, are left out.
 
     Raises
     ------
@@ -51,13 +50,12 @@ def changes(folder: Path) -> dict[str, str]:
     """
     try:
         plan = read_json(folder / "plan.json")
-        cells, config = list(plan["cells"]), str(plan["config"]["name"])
+        cells = list(plan["cells"])
         if plan.get("code") is not None:
             return _by_manifest(cells, plan["code"])
-        profile = str(plan["profile"])
+        return {str(cell["key"]): NO_MANIFEST for cell in cells}
     except (OSError, RecursionError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise DamagedResultsError(f"can't read {folder / 'plan.json'}: {error!r}") from error
-    return _by_keys(cells, config, profile)
 
 
 def _by_manifest(cells: Sequence[Mapping[str, Any]], recorded: Mapping[str, Any]) -> dict[str, str]:
@@ -100,21 +98,15 @@ def _change(entry: Sequence[str], recorded: Mapping[str, Any]) -> str | None:
     return "; ".join([*said, *moved])
 
 
-def _by_keys(cells: Sequence[Mapping[str, Any]], config: str, profile: str) -> dict[str, str]:
-    """Compare a plan with that of the same config today, as far as its data sets are here."""
+def is_present(recheck: Recheck) -> bool:
+    """Return True if a recheck was made with the present code and packages."""
+    modules = [present_name(name) for name in recheck["modules"]]
+    if not all(map(names_own_module, modules)):
+        return False
     try:
-        today = prepare_plan(config, profile, prepare=False)
-    except SvmbenchError:
-        return {}
-    keys = {cell.key for cell in today.cells if cell.status == "planned"}
-    places = {place_of(cell.shown) for cell in today.cells if cell.status == "planned"}
-    found = {}
-    for cell in cells:
-        if cell["key"] in keys:
-            found[str(cell["key"])] = ""
-        elif place_of(cell) in places:
-            found[str(cell["key"])] = OTHER_KEY
-    return found
+        return code_hash(*modules) == recheck["code"]
+    except FileNotFoundError:
+        return False
 
 
 def place_of(cell: Mapping[str, Any]) -> str:

@@ -28,9 +28,9 @@ from svmbench.papers.judging.verdict import (
     Verdict,
     decide,
 )
-from svmbench.report.cuts import FULL_PROFILE
 from svmbench.report.estimates import N_REPEATED_TIMES, SHORTEST_SINGLE_S, SINGLE_TIME_MARGIN
 from svmbench.report.folders import OURS
+from svmbench.report.summary import FULL_PROFILE
 from svmbench.schema.rechecks import CHANGED, OLDER, RECHECKED, Ages, worst
 
 __all__ = [

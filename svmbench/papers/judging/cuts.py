@@ -1,8 +1,8 @@
 """Parts that decide neither way, because their records are of less than the paper's protocol.
 
-Fewer rows are found by :mod:`svmbench.report.cuts`. Fewer folds, repeats, or values of a grid or a
-sweep are found here: the kept profile of the run beside the profile ``paper`` of its config, which
-is the full protocol.
+:mod:`svmbench.report.summary` finds fewer rows. This module finds fewer folds, repeats, or values
+of a grid or a sweep: it compares the kept profile of a run with the profile ``paper`` of its
+config, which is the full protocol.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from svmbench.base.paths import asset
 from svmbench.papers.judging.entries import Claim
 from svmbench.papers.judging.evidence import SMOKE_TEST_PROFILE, Evidence, Source
 from svmbench.papers.judging.verdict import Part
-from svmbench.report.cuts import FULL_PROFILE, cut_to
 from svmbench.report.records import CellResult, Run
+from svmbench.report.summary import FULL_PROFILE, cut_to
 
 #: Settings of a block that count something, and what they count.
 _COUNTS = {

@@ -20,8 +20,7 @@ from svmbench.papers.judging.measures import (
 from svmbench.papers.judging.verdict import Part, size_of
 from svmbench.report.comparisons import Interval, holm, rank_correlation, share_interval
 from svmbench.report.estimates import Estimate, estimates, interval
-from svmbench.report.races import VERSUS
-from svmbench.report.records import CellResult
+from svmbench.report.records import VERSUS, CellResult
 from svmbench.report.statistics import SignedRank, signed_rank, win_draw_loss
 
 #: Tables of paths: the solver that screens and the one that does not, by config and block.
