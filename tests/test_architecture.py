@@ -141,6 +141,40 @@ def test_every_file_that_the_document_names_is_there(path: str) -> None:
     assert (PACKAGE / path).exists() or (ROOT / path).exists() or (PACKAGE.parent / path).exists()
 
 
+#: A file of the package in backticks; a paper's folder is left open.
+FILE = re.compile(r"`((?:[a-z_]+/)+(?:<key>/)?[a-z_]+\.py)`")
+WALKS = re.findall(r"^\*\*(From .*?)\n\n", DOCUMENT.partition("## Three walks\n")[2], re.M | re.S)
+QUESTIONS = re.findall(r"^\| ([A-Z][^|]*\?) \| (.*`.*) \|$", DOCUMENT, re.M)
+#: How many files may answer a question.
+MOST_FILES = {
+    "Why is this cell scaled so?": 3,
+    "What does a cell's key cover?": 2,
+    "What does `svmbench claims` read?": 5,
+}
+
+
+@pytest.mark.parametrize("walk", WALKS, ids=lambda walk: walk.partition(".**")[0])
+def test_a_walk_visits_no_file_twice(walk: str) -> None:
+    files = FILE.findall(walk)
+    assert len(files) == len(set(files)) > 5
+
+
+def test_there_are_three_walks() -> None:
+    assert len(WALKS) == 3
+
+
+def test_questions_are_answered_by_few_files() -> None:
+    answers = dict(QUESTIONS)
+    assert MOST_FILES.keys() <= answers.keys()
+    for question, most in MOST_FILES.items():
+        files = [
+            name for name in FILE.findall(answers[question]) if not name.startswith("scripts/")
+        ]
+        assert 0 < len(files) <= most, question
+        for name in files:
+            assert (PACKAGE / name.replace("<key>", "smo")).is_file(), name
+
+
 @pytest.mark.parametrize("module", MODULES, ids=name_of)
 def test_modules_are_named_for_what_they_do(module: Path) -> None:
     assert module.name not in {"utils.py", "util.py", "helpers.py", "misc.py", "common.py"}

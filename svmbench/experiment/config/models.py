@@ -52,10 +52,9 @@ ProfileName = Annotated[str, Field(pattern=FILE_NAME, max_length=LONGEST_SPEC_NA
 MOST_PROFILES = 50
 
 
-class Profile(Model):
-    """The cuts of a named budget; a setting that is not given stays as the config has it."""
+class BlockCuts(Model):
+    """The settings of blocks that a profile may change, where a block has them."""
 
-    note: str = ""
     max_samples: MaxSamples | None = None
     outer_folds: Folds | None = None
     inner_folds: Folds | None = None
@@ -65,6 +64,12 @@ class Profile(Model):
     gammas: list[Annotated[float, Field(gt=0)]] | None = None
     samples: SampleCount | None = None
     sample_rows: Annotated[int, Field(ge=4)] | None = None
+
+
+class Profile(BlockCuts):
+    """The cuts of a named budget; a setting that is not given stays as the config has it."""
+
+    note: str = ""
     sizes: Sizes | None = None
     features: Features | None = None
     sweep: Sweep = {}

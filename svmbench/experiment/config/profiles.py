@@ -7,19 +7,13 @@ from typing import Any
 from svmbench.base.errors import ConfigError, suggestion
 from svmbench.experiment.config.capabilities import is_here
 from svmbench.experiment.config.checks import all_solvers
-from svmbench.experiment.config.models import Config
+from svmbench.experiment.config.models import BlockCuts, Config
 from svmbench.experiment.settings.blocks import (
     Block,
     DatasetSpec,
     RaceBlock,
     SolverSpec,
     TrainingBlock,
-)
-
-#: The settings of blocks that a profile may change, where a block has them.
-_PROFILE_FIELDS = (
-    *("max_samples", "outer_folds", "inner_folds", "run_folds", "folds", "repeats"),
-    *("gammas", "samples", "sample_rows"),
 )
 
 #: What has a key of its own beside the dimension of that name.
@@ -41,7 +35,11 @@ def apply_profile(config: Config, name: str) -> Config:
             f" (this config has: {', '.join(known)})"
         )
     profile = config.profiles[name]
-    cuts = {f: getattr(profile, f) for f in _PROFILE_FIELDS if getattr(profile, f) is not None}
+    cuts = {
+        name: value
+        for name in BlockCuts.model_fields
+        if (value := getattr(profile, name)) is not None
+    }
 
     aliases: dict[str, Any] = {name: getattr(profile, alias) for alias, name in ALIASES.items()}
 

@@ -11,23 +11,12 @@ from svmbench.experiment.plan.keys import hash_of
 from svmbench.experiment.protocols import folds
 from svmbench.experiment.protocols.declare import Protocol
 from svmbench.experiment.settings.blocks import TrainingBlock
-from svmbench.experiment.settings.cells import CellSpec, NodeSpec, SharedArrays, own_settings
-
-#: What decides a node's arrays, whatever the protocol.
-_ARRAY_FIELDS = (
-    "protocol",
-    "dataset",
-    "data_sha256",
-    "n_rows",
-    "n_features_kept",
-    "seed",
-    "subset",
-    "scaling",
-    "scaler",
-    "inputs",
-    "precision",
-    "task",
-    "blas_core",
+from svmbench.experiment.settings.cells import (
+    ArraySpec,
+    CellSpec,
+    NodeSpec,
+    SharedArrays,
+    own_settings,
 )
 
 
@@ -50,7 +39,8 @@ def shared_arrays(
     if not scaled.before and whole and not distance_bytes:
         return None
     given = own_settings(spec)
-    deciding = {name: given[name] for name in (*_ARRAY_FIELDS, *scaled.by) if name in given}
+    names = (*ArraySpec.__annotations__, *scaled.by)
+    deciding = {name: given[name] for name in names if name in given}
     wanted = cast(NodeSpec, deciding)
     wanted["distances"] = distance_bytes > 0
     share = spec["n_rows"] / max(1, source.X.shape[0])

@@ -53,12 +53,8 @@ class SolverSettings(TypedDict):
     search: NotRequired[dict[str, Any]]
 
 
-class NodeSpec(TypedDict, total=False):
-    """The specification of arrays that several cells share, as JSON values.
-
-    The settings of a protocol that decide which rows are scaled stand among these
-    (`own_settings`).
-    """
+class ArraySpec(TypedDict, total=False):
+    """The settings that decide a cell's scaled inputs under every protocol, as JSON values."""
 
     protocol: str
     dataset: DatasetChoice
@@ -72,10 +68,18 @@ class NodeSpec(TypedDict, total=False):
     inputs: str
     precision: str
     task: str
+    blas_core: NotRequired[str]
+
+
+class NodeSpec(ArraySpec, total=False):
+    """The specification of arrays that several cells share, as JSON values.
+
+    It also has the settings of a protocol that decide which rows are scaled (`own_settings`).
+    """
+
     fold: int | None
     has_test_part: bool
     distances: bool
-    blas_core: NotRequired[str]
 
 
 class CellSpec(NodeSpec, total=False):

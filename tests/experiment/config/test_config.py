@@ -20,6 +20,9 @@ from svmbench.experiment.config.loader import (
     load_config,
     shipped_configs,
 )
+from svmbench.experiment.config.models import BlockCuts
+from svmbench.experiment.protocols import protocols
+from svmbench.papers.judging.cuts import _COUNTS
 
 GOOD = """\
 title: A test
@@ -377,3 +380,11 @@ def test_likeness_is_found_in_time_that_no_name_makes_long() -> None:
     began = time.process_time()
     assert suggestion("ba" * 30_000, known)
     assert time.process_time() - began < 2
+
+
+def test_every_cut_of_a_profile_is_a_setting_of_some_protocol() -> None:
+    settings = [protocol.settings.model_fields for protocol in protocols().values()]
+    for name in BlockCuts.model_fields:
+        assert any(name in fields for fields in settings), name
+    # Verdicts count what a kept block has less of.
+    assert set(_COUNTS) <= BlockCuts.model_fields.keys()
