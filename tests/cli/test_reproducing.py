@@ -15,13 +15,14 @@ import pytest
 from runs import cells_of, svmbench, write_config
 
 from svmbench.base.errors import SvmbenchError
+from svmbench.cli import reproducing
 from svmbench.experiment.plan.keys import code_hash
 from svmbench.experiment.run import batch
 from svmbench.experiment.run.batch import CONFIG_OVERHEAD_S, Batch, Hooks, Job
 from svmbench.experiment.run.session import Request
 from svmbench.report import kept
 from svmbench.report.records import read_run
-from svmbench.schema.rechecks import append_recheck
+from svmbench.schema.rechecks import MANIFEST, append_recheck
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -318,3 +319,30 @@ def test_make_reproduces_by_the_command(monkeypatch: pytest.MonkeyPatch) -> None
         cwd=ROOT, capture_output=True, text=True, check=True,
     ).stdout  # fmt: skip
     assert "svmbench reproduce --profile paper --jobs 1 --budget 90" in shown
+
+
+def test_refresh_takes_changed_runs_then_races_then_what_decides(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run(name: str, *, seconds: float = 1.0, **more: bool) -> reproducing.OldRun:
+        facts = {"is_race": False, "decides": False, "is_changed": False, **more}
+        return reproducing.OldRun(
+            folder=Path(name), config="c", profile="p", keys=frozenset(), places=frozenset(),
+            n_results=1, seconds=seconds, age="older", **facts,
+        )  # fmt: skip
+
+    found = {
+        "slow": run("slow", seconds=9.0), "quick": run("quick"),
+        "deciding": run("deciding", decides=True, seconds=5.0),
+        "race": run("race", is_race=True, seconds=7.0),
+        "changed": run("changed", is_changed=True, seconds=99.0),
+        "added": run("added", is_changed=True),
+    }  # fmt: skip
+    for name in found:
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "plan.json").write_text("{}")
+    (tmp_path / "added" / MANIFEST).write_text("{}")
+    monkeypatch.setattr(reproducing, "_old_run", lambda folder, _: found[folder.name])
+    order = [one.folder.name for one in reproducing._old_runs([tmp_path])]
+    # A run that was added from a pack is not ours to measure again.
+    assert order == ["changed", "race", "deciding", "quick", "slow"]
