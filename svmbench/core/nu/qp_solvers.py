@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from svmbench.core.nu import dcdm, pairwise, quadratic
+from svmbench.core.nu import quadratic
 from svmbench.core.nu.box_qp import QPPoint, UnitProblem
+from svmbench.core.nu.dcdm import solve_dcdm
+from svmbench.core.nu.pairwise import solve_pairwise
 
 #: Names of the solvers, the default first.
 QP_SOLVERS = ("dcdm-pairwise", "dcdm", *quadratic.LIBRARIES)
@@ -35,6 +37,6 @@ def solve_by_name(
     if name in quadratic.LIBRARIES:
         return quadratic.solve_with_library(problem, name=name, tol=tol)
     point = problem.uniform() if start is None else start
-    module = pairwise if name == "dcdm-pairwise" else dcdm
-    module.solve(problem, point, tol=tol, max_iter=max_iter)
+    solve = solve_pairwise if name == "dcdm-pairwise" else solve_dcdm
+    solve(problem, point, tol=tol, max_iter=max_iter)
     return point
