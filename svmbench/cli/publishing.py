@@ -157,6 +157,8 @@ def claims(
     ]
     folders = results or (kept_results(),)
     verdicts = _verdicts(wanted, folders, _age(look=freshness), trust=trust)
+    if not any(verdict.parts for verdict in verdicts):
+        _require_results(folders)
     if form == "terminal":
         if details or names:
             terminal.print_columns(export.as_details(verdicts))
@@ -330,6 +332,18 @@ def _verdicts(
         for machine, kept in judging.gather_by_machine(list(folders)).items()
     }
     return judging.judge_together(apart, origin)
+
+
+def _require_results(folders: Sequence[Path]) -> None:
+    """Raise a ResultsError if no folder holds a run or tables: probably another one was meant."""
+    from svmbench.report.folders import folders_with_tables, run_folders
+
+    if not any(run_folders(folder) or folders_with_tables(folder) for folder in folders):
+        verb = "holds" if len(folders) == 1 else "hold"
+        raise ResultsError(
+            f"{', '.join(map(str, folders))} {verb} no results: name run folders, or a folder that "
+            "has some; 'svmbench run CONFIG' makes them"
+        )
 
 
 def _solver_cards(left_out: tuple[str, ...]) -> list[tuple[str, dict[str, Any], list[str]]]:

@@ -108,8 +108,21 @@ def test_what_is_wrong_is_a_sentence(kept: Path, words: list[str], said: str) ->
     assert "Traceback" not in shown.said
 
 
-def test_an_empty_folder_has_no_verdict_but_commands(tmp_path: Path) -> None:
-    shown = svmbench("claims", "--claim", "cpsp-1", tmp_path)
+def test_a_folder_without_results_is_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "numbers.csv").write_text("a,b\n1,2\n")
+    shown = svmbench("claims", "--no-freshness", tmp_path)
+    assert (shown.code, shown.out) == (1, "")
+    assert shown.err == (
+        f"svmbench: {tmp_path} holds no results: name run folders, or a folder that has some; "
+        "'svmbench run CONFIG' makes them\n"
+    )
+    both = svmbench("claims", "--claim", "smo-1", tmp_path, tmp_path)
+    assert both.code == 1
+    assert f"{tmp_path}, {tmp_path} hold no results" in both.err
+
+
+def test_a_claim_without_a_run_has_no_verdict_but_commands(kept: Path) -> None:
+    shown = svmbench("claims", "--claim", "cpsp-1", kept)
     assert shown.code == 0
     assert "open: no run is kept of cpsp_table1" in shown.out
     assert "svmbench run cpsp_table1 --profile paper" in shown.out
