@@ -256,6 +256,8 @@ def make_site(
                 name: SolverFacts(facts, tuple(deviations)) for name, facts, deviations in cards
             },
             variants=_variants(),
+            datasets=_dataset_facts(),
+            repository=_repository(),
             freshness=age,
             version=svmbench.__version__,
         ),
@@ -357,6 +359,29 @@ def _solver_cards(left_out: tuple[str, ...]) -> list[tuple[str, dict[str, Any], 
         facts = {key: value for key, value in card.items() if key not in left_out and value}
         cards.append((name, facts, card["deviations"]))
     return cards
+
+
+def _dataset_facts() -> dict[str, dict[str, Any]]:
+    """Return the facts about each data set of the registry, by name."""
+    from svmbench import data
+
+    left_out = ("dataset", "where")
+    return {
+        row["dataset"]: {key: value for key, value in row.items() if key not in left_out}
+        for row in data.list_rows()
+    }
+
+
+def _repository() -> str:
+    """Return the address of the repository from the project's metadata, or ''."""
+    from importlib.metadata import PackageNotFoundError, metadata
+
+    try:
+        urls = metadata("svmbench").get_all("Project-URL") or []
+    except PackageNotFoundError:
+        return ""
+    named = dict(str(url).split(", ", 1) for url in urls if ", " in str(url))
+    return next((named[key] for key in ("Repository", "Source") if key in named), "")
 
 
 def _variants() -> dict[tuple[str, str], str]:

@@ -155,6 +155,61 @@ def ratio_chart(rows: Sequence[tuple[str, float, float, float]], title: str) -> 
     return _svg(bottom + 46, parts)
 
 
+def error_chart(
+    points: Sequence[tuple[str, float, float]], front: Sequence[tuple[float, float]], error: str
+) -> str:
+    """Return a chart of errors against seconds on a logarithmic axis, with the Pareto front.
+
+    Parameters
+    ----------
+    points : sequence of (str, float, float)
+        Name, seconds and error of each point; at least one. Points of one name share a colour.
+    front : sequence of (float, float)
+        The points that no other point beats in both.
+    error : str
+        The quantity of the errors, with its unit.
+    """
+    left, right, top, bottom = 64, _WIDTH - _SIDE, 12, 302
+    times = [math.log10(seconds) for _, seconds, _ in points]
+    low, high = math.floor(min(times)), math.ceil(max(times))
+    high = max(high, low + 1)
+    errors = [value for _, _, value in points]
+    least, most = min(errors), max(errors)
+    room = max(most - least, 1e-9) * 0.06
+    least, most = least - room, most + room
+
+    def place(seconds: float, value: float) -> ProfileStep:
+        across = (math.log10(seconds) - low) / (high - low)
+        return left + across * (right - left), bottom - (value - least) / (most - least) * (
+            bottom - top
+        )
+
+    parts = []
+    for part in range(5):
+        value = least + (most - least) * part / 4
+        y = bottom - (bottom - top) * part / 4
+        parts += [_stroke([(left, y), (right, y)], "#DDDDDD", width=1)]
+        parts += [_text(left - 6, y + 4, f"{value:.3g}", "end")]
+    for power in range(low, high + 1):
+        x = place(10.0**power, least)[0]
+        parts += [_stroke([(x, top), (x, bottom)], "#DDDDDD", width=1)]
+        parts += [_text(x, bottom + 17, f"{10.0**power:,g}", "middle")]
+    parts += [_text((left + right) / 2, bottom + 38, "CPU time of training (s)", "middle")]
+    parts += [_text(left, bottom + 58, f"up: {error}; line: Pareto front", "start", longest=80)]
+    parts += [_stroke([place(*one) for one in front], "#000000", width=1, dash="4 3")]
+    names = list(dict.fromkeys(name for name, _, _ in points))
+    for name, seconds, value in points:
+        x, y = place(seconds, value)
+        colour = COLOURS[names.index(name) % len(COLOURS)]
+        parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4.5" fill="{colour}"/>']
+    for row, name in enumerate(names):
+        y = top + 10 + _LINE * row
+        colour = COLOURS[row % len(COLOURS)]
+        parts += [f'<circle cx="{right + 22}" cy="{y}" r="4.5" fill="{colour}"/>']
+        parts += [_text(right + 34, y + 4, name, "start")]
+    return _svg(max(bottom + 70, top + _LINE * (len(names) + 1)), parts)
+
+
 def _between(low: float, high: float) -> list[float]:
     """Return the powers of ten between two decades, with 3 times each where there are few."""
     heads = (1.0, 3.0) if high - low < 2.5 else (1.0,)

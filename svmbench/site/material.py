@@ -67,6 +67,10 @@ class Material:
         Facts by the names of solvers.
     variants : dict of (str, str) to str
         Name of the solver by the config and the label that the config gives it.
+    datasets : dict of str to dict of str to object
+        Facts by the names of data sets: rows, features, licence …
+    repository : str
+        Address of the repository; empty if the project names none.
     freshness : callable or None
         What says how results stand to the present code; None where nobody shall look.
     version : str
@@ -78,6 +82,8 @@ class Material:
     papers: Mapping[str, PaperFacts] = field(default_factory=dict)
     solvers: Mapping[str, SolverFacts] = field(default_factory=dict)
     variants: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    datasets: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+    repository: str = ""
     freshness: FreshnessLookup | None = None
     version: str = ""
 

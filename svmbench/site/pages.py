@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +16,15 @@ from svmbench.report.builder import Content, read_content
 from svmbench.report.folders import OURS, is_contributed
 from svmbench.report.media import HTML, Sentence
 from svmbench.report.wording import number
-from svmbench.site.diagrams import ratio_chart
+from svmbench.site.datasets import (
+    base_name,
+    best_solvers,
+    comparable,
+    outcomes_of,
+    pareto_front,
+)
+from svmbench.site.diagrams import error_chart, ratio_chart
+from svmbench.site.download import write_download
 from svmbench.site.folder import placed
 from svmbench.site.material import UNASSIGNED_PAGE, Material, Names, find_runs
 from svmbench.site.ranks import p_text
@@ -31,9 +40,11 @@ from svmbench.site.runs import RunView, show_run
 from svmbench.site.standings import Standing, standings
 
 _HERE = Path(__file__).resolve().parent
-_ASSETS = ("site.css", "site.js")
+_ASSETS = ("site.css", "site.js", "compare.js", "search.js")
 #: Tables with more rows than this are folded.
 _FOLDED_ROWS = 12
+#: Largest number of charts of error against time on the page of a data set.
+_MOST_CHARTS = 3
 #: Ending of the name of a paper's page of further runs.
 _BEYOND = "-speed"
 #: A sign for each state of a verdict, in addition to its colour.
@@ -110,7 +121,17 @@ class _Pages:
         # Times of other machines say nothing of ours.
         own = [(slug, one) for slug, one in contents if not is_contributed(one.run.path)]
         self.ratios = ratios(own, material.declared)
-        solver_names = Names("index")
+        self.best = best_solvers(contents)
+        self.outcomes = list(outcomes_of(own, material.declared))
+        solver_names, dataset_names = Names("index"), Names("index")
+        seen = {
+            base_name(cell.dataset)
+            for _, content in contents
+            for cell in content.run.cells
+            if cell.dataset
+        }
+        ordered = [*(name for name in material.datasets if name in seen), *sorted(seen)]
+        self.dataset_files = {name: dataset_names(name) for name in ordered}
         self.solver_files = {name: solver_names(name) for name in material.solvers}
         papers = dict.fromkeys([*material.papers, *(c.run.paper for _, c in contents)])
         paper_names = Names(UNASSIGNED_PAGE)
@@ -148,6 +169,7 @@ class _Pages:
             version=self.material.version,
             papers=self.papers,
             facts=self.material.papers,
+            repository=self.material.repository,
             solver_files=self.solver_files,
             declared=self.material.declared,
             equal_objective=EQUAL_OBJECTIVE,
@@ -190,6 +212,13 @@ class _Pages:
                 standings=[(one, places[one.run]) for one in self.standing.get(name, [])],
                 charts=self._charts(name),
             )
+        self._dataset_pages(places)
+        about = {"version": self.material.version, "url": self.material.repository}
+        write_download(self.contents, self.material.declared, self.made / "data", about=about)
+        self._write_script("compare-data.js", "COMPARE", self._compared())
+        self._page("compare.html", "compare.html")
+        self._write_script("search-data.js", "SEARCH_ENTRIES", self._search_entries(views, places))
+        self._page("search.html", "search.html")
         self._page(
             "solvers.html",
             "solvers/index.html",
@@ -197,6 +226,105 @@ class _Pages:
             undeclared=self._undeclared(places),
         )
         return len(list(self.made.rglob("*.html")))
+
+    def _dataset_pages(self, places: Mapping[str, str]) -> None:
+        """Write a page for each data set of the results, and their list."""
+        configs = {slug: content.run.name for slug, content in self.contents}
+        rows = []
+        for name, file in self.dataset_files.items():
+            best = self.best.get(name, [])
+            facts = self.material.datasets.get(name, {})
+            shown = [(one, places[one.slug], configs[one.slug]) for one in best]
+            charts = self._error_charts(name, file, places)
+            self._page(
+                "dataset.html", f"datasets/{file}.html",
+                name=name, known=facts, best=shown, charts=charts,
+            )  # fmt: skip
+            rows.append((name, file, facts, len(best)))
+        self._page("datasets.html", "datasets/index.html", rows=rows)
+
+    def _error_charts(
+        self, dataset: str, file: str, places: Mapping[str, str]
+    ) -> list[tuple[str, str, str]]:
+        """Write the charts of error against time of a data set; return titles, links and files."""
+        titles = {
+            (slug, name): f"{content.run.title}: {block.get('title') or name}"
+            for slug, content in self.contents
+            for name, block in content.run.blocks.items()
+        }
+        own = [one for one in self.outcomes if one.dataset == dataset]
+        blocks = sorted(comparable(own).items(), key=lambda pair: -len(pair[1]))
+        made: list[tuple[str, str, str]] = []
+        drawn = []
+        for (slug, block), several in blocks:
+            points = [(one.label, one.seconds, 100.0 - (one.accuracy or 0.0)) for one in several]
+            # Tables and figures of a paper share cells.
+            if points in drawn or len(made) == _MOST_CHARTS:
+                continue
+            drawn.append(points)
+            front = pareto_front((seconds, error) for _, seconds, error in points)
+            path = Path("datasets", f"{file}-error{len(drawn)}.svg")
+            (self.made / path).parent.mkdir(exist_ok=True)
+            chart = error_chart(points, front, "error on the test rows (%)")
+            (self.made / path).write_text(chart, encoding="utf-8")
+            title = titles.get((slug, block), block)
+            made.append((title, f"{places[slug]}#{slug}", path.as_posix()))
+        return made
+
+    def _compared(self) -> dict[str, dict[str, tuple[float, float | None]]]:
+        """Return seconds and accuracy by solver and setting, for the solvers with pages."""
+        found: dict[str, dict[str, tuple[float, float | None]]] = {}
+        for one in self.outcomes:
+            if one.label in self.material.solvers:
+                accuracy = None if one.accuracy is None else float(f"{one.accuracy:.5g}")
+                found.setdefault(one.label, {})[f"{one.slug} {one.block}: {one.setting}"] = (
+                    float(f"{one.seconds:.4g}"),
+                    accuracy,
+                )
+        return dict(sorted(found.items()))
+
+    def _search_entries(
+        self, views: Mapping[str, Sequence[RunView]], places: Mapping[str, str]
+    ) -> list[tuple[str, str, str, str]]:
+        """Return kind, title, further words and address of everything that search finds."""
+        found = [
+            (
+                "paper",
+                known.title if (known := self.material.papers.get(key)) else key,
+                key,
+                f"papers/{file}.html",
+            )
+            for key, file in self.papers.items()
+        ]
+        found += [
+            ("claim", f"{one.claim.id}: {one.claim.statement}", one.state,
+             f"papers/{self.papers[one.claim.paper]}.html#claim-{one.claim.id}")
+            for one in self.material.verdicts
+            if one.claim.paper in self.papers
+        ]  # fmt: skip
+        found += [
+            ("solver", name, str(self.material.solvers[name].facts.get("what", "")),
+             f"solvers/{file}.html")
+            for name, file in self.solver_files.items()
+        ]  # fmt: skip
+        found += [
+            ("data set", name, "", f"datasets/{file}.html")
+            for name, file in self.dataset_files.items()
+        ]
+        for run in (run for several in views.values() for run in several):
+            found.append(("run", run.title, run.name, f"{places[run.slug]}#{run.slug}"))
+            found += [
+                ("table", grid.title, run.name, f"{places[run.slug]}#{run.slug}-{grid.name}")
+                for grid in run.grids
+            ]
+        return [
+            (kind, escape.line(title), escape.line(more), url) for kind, title, more, url in found
+        ]
+
+    def _write_script(self, file: str, name: str, content: Any) -> None:
+        """Write data as a script, which pages can load without a server."""
+        text = json.dumps(content, ensure_ascii=True, separators=(",", ":"))
+        (self.made / file).write_text(f'"use strict";\nconst {name} = {text};\n', "utf-8")
 
     def _view(self, slug: str, content: Content) -> RunView:
         look = self.material.freshness

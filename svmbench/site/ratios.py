@@ -97,7 +97,7 @@ def ratios(contents: Iterable[tuple[str, Content]], declared: DeclaredName) -> l
     found: dict[tuple[object, ...], list[Ratio]] = {}
     for slug, content in contents:
         for cell in content.run.cells:
-            if cell.is_race and cell.status == "ok" and _trains(content.run, cell):
+            if cell.is_race and cell.status == "ok" and trains(content.run, cell):
                 for one in _of_race(content.run, cell, slug, declared):
                     key = (content.run.name, cell.block, one.problem, one.label, one.reference)
                     found.setdefault(key, []).append(one)
@@ -131,7 +131,8 @@ def reference_of(label: str) -> str:
     return next((words for prefix, words in REFERENCES.items() if label.startswith(prefix)), "")
 
 
-def _trains(run: Run, cell: CellResult) -> bool:
+def trains(run: Run, cell: CellResult) -> bool:
+    """Return True if the times of a cell are times of warm training."""
     return str(run.blocks.get(cell.block, {}).get("call") or "") in _TRAINING_CALLS
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import hashlib
 import json
 import re
 import shutil
@@ -24,6 +26,7 @@ from svmbench.papers import judging as claims
 from svmbench.report.builder import read_content
 from svmbench.schema.rechecks import Ages
 from svmbench.site import MARKER, Material, PaperFacts, SolverFacts, build_site, folder
+from svmbench.site.datasets import pareto_front
 from svmbench.site.ratios import leaderboard, ratios
 from svmbench.site.runs import lighter
 
@@ -121,6 +124,7 @@ def material(results: Path, **more: object) -> Material:
             "unused": SolverFacts({"minimises": "nothing"}),
             **{name: SolverFacts({}) for name in HOSTILE_SOLVERS},
         },
+        "datasets": {"a9a": {"rows": 32561, "features": 123, "task": "binary"}},
         "variants": {("alsvm_table2", "falsvm"): "alsvm"},
         "freshness": ages,
         "version": "9.9",
@@ -305,6 +309,82 @@ def test_a_ratio_is_one_of_training_and_of_a_reference(race: Path) -> None:
     blocks = {name: {"call": "predict"}}
     predicting = replace(content, run=replace(content.run, blocks=blocks))
     assert ratios([("a", predicting)], lambda _, label: label) == []
+
+
+def test_a_data_set_has_its_facts_and_its_best_solvers(site: Path) -> None:
+    one = Page(site / "datasets/a9a.html")
+    text = " ".join(one.text.split())
+    assert "rows 32561" in text
+    # alsvm is made the fastest everywhere.
+    assert re.search(r"train time alsvm \d a9a", text)
+    assert "../papers/alsvm.html#results-alsvm_table2-table2" in one.links
+    assert "../solvers/alsvm.html" in one.links
+    assert "The registry has no data set of this name" in Page(site / "datasets/cod-rna.html").text
+    assert "datasets/index.html" in Page(site / "index.html").links
+    assert '<circle cx="' in (site / "datasets/a9a-error1.svg").read_text()
+
+
+@pytest.mark.parametrize(
+    ("points", "front"),
+    [
+        ([], []),
+        ([(1.0, 5.0), (2.0, 6.0), (3.0, 4.0)], [(1.0, 5.0), (3.0, 4.0)]),
+        ([(2.0, 1.0), (1.0, 1.0), (1.0, 2.0)], [(1.0, 1.0)]),
+    ],
+)
+def test_no_point_beats_the_front(
+    points: list[tuple[float, float]], front: list[tuple[float, float]]
+) -> None:
+    assert pareto_front(points) == front
+
+
+def test_all_records_are_one_download_with_a_description(site: Path, results: Path) -> None:
+    text = (site / "data/records.csv").read_text()
+    rows = list(csv.DictReader(text.splitlines()))
+    fields = list(rows[0])
+    described = json.loads((site / "data/croissant.json").read_text())
+    (file,) = described["distribution"]
+    assert file["sha256"] == hashlib.sha256(text.encode()).hexdigest()
+    (records,) = described["recordSet"]
+    assert [one["source"]["extract"]["column"] for one in records["field"]] == fields
+    assert described["conformsTo"] == "http://mlcommons.org/croissant/1.0"
+    assert "url" not in described
+    done = [one for one in rows if one["run"] == "results-alsvm_table2" and one["accuracy_pct"]]
+    lines = (results / "alsvm_table2/runs.jsonl").read_text().splitlines()
+    newest = {one["key"]: one for one in map(json.loads, lines) if one.get("status") == "ok"}
+    assert len(done) == sum("accuracy_pct" in one["metrics"] for one in newest.values())
+    variant = next(one for one in done if one["solver"] == "falsvm")
+    assert variant["declared_solver"] == "alsvm"
+    ratio = next(one for one in rows if one["solver"] == "alsvm-batch vs liblinear-l2")
+    assert float(ratio["ratio"]) == 9.7
+
+
+def test_the_repository_is_linked_where_the_project_names_one(race: Path, tmp_path: Path) -> None:
+    address = "https://git.example/svmbench"
+    build_site(material(race, verdicts=(), repository=address), tmp_path / "site")
+    assert address in Page(tmp_path / "site/index.html").links
+    described = json.loads((tmp_path / "site/data/croissant.json").read_text())
+    assert described["url"] == address
+
+
+def test_search_finds_everything_that_has_a_place(site: Path) -> None:
+    text = (site / "search-data.js").read_text()
+    entries = json.loads(text.partition(" = ")[2].rstrip().rstrip(";"))
+    kinds = {kind for kind, *_ in entries}
+    assert kinds == {"paper", "claim", "solver", "data set", "run", "table"}
+    ids = {path: page.ids for path, page in read_pages(site).items()}
+    for _, _, _, url in entries:
+        file, _, place = url.partition("#")
+        assert (site / file).resolve() in ids
+        assert not place or place in ids[(site / file).resolve()]
+
+
+def test_places_have_links_that_one_sees(site: Path) -> None:
+    for name in ("index.html", "papers/alsvm.html", "papers/smo.html"):
+        one = Page(site / name)
+        marks = [given["href"] for tag, given in one.tags if given.get("class") == "permalink"]
+        assert len(marks) > 3
+        assert {mark.removeprefix("#") for mark in marks} <= set(one.ids)
 
 
 def test_long_tables_are_folded_and_dots_stand_for_cells_not_run(tmp_path: Path) -> None:
@@ -632,6 +712,43 @@ def test_verdicts_filter_exactly(site: Path, tmp_path: Path) -> None:
     assert said["wide"] is False
 
 
+COMPARE_PROBE = """
+"use strict";
+const out = document.createElement("pre");
+out.id = "said";
+out.textContent = JSON.stringify({
+  said: document.getElementById("compared").textContent,
+  charts: document.querySelectorAll("#charts svg").length,
+  points: document.querySelectorAll("#charts svg:first-child circle").length,
+  wide: document.documentElement.scrollWidth > document.documentElement.clientWidth,
+});
+document.body.append(out);
+"""
+
+
+@in_a_browser
+def test_two_solvers_are_compared_over_all_settings(site: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(site, tmp_path / "site")
+    text = (copy / "compare-data.js").read_text()
+    known = json.loads(text.partition(" = ")[2].rstrip().rstrip(";"))
+    (copy / "compare-data.js").write_text(
+        "const COMPARE = " + json.dumps({"a": known["alsvm"], "b": known["alsvm"]}) + ";"
+    )
+    (copy / "probe.js").write_text(COMPARE_PROBE)
+    path = copy / "compare.html"
+    probed = '<script src="probe.js" defer></script></body>'
+    path.write_text(path.read_text().replace("</body>", probed))
+    ended = browse(path, tmp_path / "profile", "--window-size=390,800", "--dump-dom")
+    found = re.search(r'<pre id="said">(.*?)</pre>', ended.stdout, re.DOTALL)
+    assert found is not None, ended.stderr
+    said = json.loads(found[1])
+    n_settings = len(known["alsvm"])
+    assert said["said"].startswith(f"a is faster in 0 of {n_settings} settings")
+    assert "the median ratio of the times is 1.00" in said["said"]
+    assert (said["charts"], said["points"]) == (2, n_settings)
+    assert said["wide"] is False
+
+
 def apart(one: Path, other: Path) -> float:
     """Return how far two pictures are apart, as a share of black from white.
 
@@ -680,6 +797,7 @@ def test_what_lies_in_a_site_is_no_second_run(race: Path, tmp_path: Path) -> Non
     made = Material((root,))
     build_site(made, root / "pages")
     build_site(made, root / "pages")
-    assert [path.name for path in (root / "pages" / "data").iterdir()] == ["results-race"]
+    folders = [path.name for path in (root / "pages" / "data").iterdir() if path.is_dir()]
+    assert folders == ["results-race"]
     assert list(claims.gather_evidence([root]).sources) == ["alsvm_table2"]
     assert claims.gather_evidence([root]).notes == {}

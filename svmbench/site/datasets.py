@@ -1,0 +1,172 @@
+"""Facts about each data set, its best solvers, and charts of error against time."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from svmbench.report.best import contests
+from svmbench.report.builder import Content
+from svmbench.report.races import VERSUS, take_apart
+from svmbench.report.records import CellResult
+from svmbench.report.summary import group, summarise_folds
+from svmbench.site.ratios import DeclaredName, trains
+from svmbench.site.standings import quantity_of
+
+#: Metrics of accuracy in per cent, the first that is there.
+_ACCURACIES = ("accuracy_pct", "auc_pct")
+#: Metrics of the training time, the first that is there.
+_TIMES = ("cpu_time_s", "train_time_s")
+
+
+@dataclass(frozen=True)
+class Best:
+    """The best solvers in one comparison of a table.
+
+    Attributes
+    ----------
+    slug, table, title : str
+        Slug of the run, name and title of the table.
+    metric, setting : str
+        Metric in words; values of the other fields of the comparison.
+    solvers : list of str
+        Labels of the best solvers.
+    rivals : int
+        Number of compared solvers.
+    """
+
+    slug: str
+    table: str
+    title: str
+    metric: str
+    setting: str
+    solvers: list[str]
+    rivals: int
+
+
+@dataclass(frozen=True)
+class SettingOutcome:
+    """Training time and error of one solver in one setting: the means over the folds.
+
+    Attributes
+    ----------
+    slug, config, block : str
+        The run and the block.
+    dataset : str
+        Data set without the range of its rows.
+    setting : str
+        Data set as named in the config, kernel and swept dimensions.
+    solver, label : str
+        Declared solver, and its label in the config.
+    seconds : float
+        CPU time of training (wall time where no CPU time is recorded), in seconds.
+    accuracy : float or None
+        Accuracy (or AUC), in per cent.
+    """
+
+    slug: str
+    config: str
+    block: str
+    dataset: str
+    setting: str
+    solver: str
+    label: str
+    seconds: float
+    accuracy: float | None
+
+
+def base_name(dataset: str) -> str:
+    """Return the name of a data set without the range of its rows: ``a9a`` of ``a9a[:5000]``."""
+    return re.sub(r"\[.*\]$", "", dataset)
+
+
+def best_solvers(contents: Iterable[tuple[str, Content]]) -> dict[str, list[Best]]:
+    """Return the best solvers of every comparison in the tables, by data set."""
+    found: dict[str, list[Best]] = {}
+    for slug, content in contents:
+        for table in content.tables:
+            for contest in contests(content.run, table):
+                place, _ = next(iter(contest.values.values()))
+                cell = table.entries[place].cell
+                if cell.dataset is None:
+                    continue
+                one = Best(
+                    slug=slug,
+                    table=table.spec.name,
+                    title=f"{content.run.title}: {table.spec.heading}",
+                    metric=quantity_of(content, contest.metric),
+                    setting=_setting(cell),
+                    solvers=contest.first(),
+                    rivals=len(contest.values),
+                )
+                found.setdefault(base_name(cell.dataset), []).append(one)
+    return found
+
+
+def outcomes_of(
+    contents: Iterable[tuple[str, Content]], declared: DeclaredName
+) -> Iterator[SettingOutcome]:
+    """Yield time and accuracy of every finished setting, in the order of the runs."""
+    for slug, content in contents:
+        run = content.run
+        cells = [cell for cell in take_apart(run.cells) if _is_single(cell)]
+        cells = [cell for cell in cells if trains(run, cell)]
+        for members in group(cells).values():
+            first = members[0]
+            seconds = _mean(members, _TIMES)
+            if seconds is None or seconds <= 0.0:
+                continue
+            label = str(first.solver)
+            yield SettingOutcome(
+                slug=slug,
+                config=run.name,
+                block=first.block,
+                dataset=base_name(str(first.dataset)),
+                setting=_setting(first),
+                solver=declared(run.name, label),
+                label=label,
+                seconds=seconds,
+                accuracy=_mean(members, _ACCURACIES),
+            )
+
+
+def pareto_front(points: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Return the points of (time, error) that no other point beats in both, by time."""
+    front: list[tuple[float, float]] = []
+    for seconds, error in sorted(set(points)):
+        if not front or error < front[-1][1]:
+            front.append((seconds, error))
+    return front
+
+
+def comparable(found: Sequence[SettingOutcome]) -> dict[tuple[str, str], list[SettingOutcome]]:
+    """Return the outcomes with an accuracy by run and block, where several solvers took part."""
+    blocks: dict[tuple[str, str], list[SettingOutcome]] = {}
+    for one in found:
+        if one.accuracy is not None:
+            blocks.setdefault((one.slug, one.block), []).append(one)
+    return {
+        key: several for key, several in blocks.items() if len({one.label for one in several}) > 2
+    }
+
+
+def _is_single(cell: CellResult) -> bool:
+    return cell.status == "ok" and bool(cell.dataset and cell.solver) and not _is_pair(cell)
+
+
+def _is_pair(cell: CellResult) -> bool:
+    return VERSUS in str(cell.solver)
+
+
+def _mean(cells: Sequence[CellResult], metrics: Sequence[str]) -> float | None:
+    for metric in metrics:
+        summary = summarise_folds(cells, metric)
+        if summary.value is not None and not summary.busy:
+            return summary.value
+    return None
+
+
+def _setting(cell: CellResult) -> str:
+    parts = [str(cell.dataset), cell.kernel, *(f"{n} {v}" for n, v in cell.dimensions.items())]
+    return ", ".join(part for part in parts if part)
