@@ -1,4 +1,4 @@
-"""Write all records as one _CSV, with a Croissant description (JSON-LD) beside it."""
+"""Write all records as one CSV, with a Croissant description (JSON-LD) beside it."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def _croissant(path: Path, metrics: Iterable[str], about: dict[str, str]) -> dic
                         "name": name,
                         "description": meaning,
                         "dataType": kind,
-                        "source": {"fileObject": {"@id": CSV}, "extract": {"column": name}},
+                        "source": {"fileObject": {"@id": _CSV}, "extract": {"column": name}},
                     }
                     for name, meaning, kind in fields
                 ],
