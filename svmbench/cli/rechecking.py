@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from svmbench.base import escape
 from svmbench.base.errors import (
     EXIT_FAILED_CELLS,
     EXIT_REGRESSION,
@@ -318,6 +319,10 @@ def _compared(
         n_equal += max(number - len(unequal), 0)
         differences += [
             {name: getattr(one, name) for name in ("kind", "what", "base", "new")} for one in moved
+        ]
+    if new[-1]["status"] != "ok" and (reason := new[-1].get("reason")):
+        differences = [
+            {**one, "new": f"{one['new']} ({escape.line(reason, 200)})"} for one in differences
         ]
     same_data = old[-1].get("data_sha256") in (None, new[-1].get("data_sha256"))
     if not same_data:

@@ -192,6 +192,12 @@ SABOTAGE = {
         "self.x -= length * self._p",
         {"lssvm-cg"},
     ),
+    "name that is gone": (
+        "core/numeric/conjugate_gradient.py",
+        "self.x += length * self._p",
+        "self.gone()",
+        {"lssvm-cg"},
+    ),
     "seed of the folds": (
         "experiment/protocols/folds.py",
         "shuffle=True, random_state=seed)",
@@ -225,4 +231,6 @@ def test_five_minutes_find_sabotage(kept: Path, tmp_path: Path, what: str) -> No
     assert ended.returncode == 4, ended.stdout + ended.stderr
     found = lines(kept)
     assert {one["solver"] for one in found if one["differences"]} == expected
+    if what == "name that is gone":
+        assert "status was ok, is failed (AttributeError: " in ended.stdout
     assert {one["solver"] for one in found} == {"alsvm", "lssvm-cg"}

@@ -133,6 +133,26 @@ def test_a_recheck_here_confirms_it(packed: Path) -> None:
     assert origin_of(Path("results"), None) == OURS
 
 
+def test_cells_run_again_here_confirm_a_pack_of_another_cpu(
+    made: Path, packed: Path, here: Path
+) -> None:
+    def change(files: Files, manifest: dict[str, Any]) -> None:
+        plan = json.loads(files["plan.json"])
+        plan["config"]["name"] = manifest["config"] = "config.yaml"
+        files["plan.json"] = json.dumps(plan).encode()
+        for name in [one for one in files if one.startswith("environment-")]:
+            edited(files, name, cpu="Another CPU")
+
+    shutil.copy(made.parent / "config.yaml", here)
+    assert svmbench("add", forged(packed, here / "p.zip", change)).code == 0
+    (folder,) = Path("results/contributed").iterdir()
+    assert "results: from elsewhere" in svmbench("table", folder).out
+    shown = svmbench("recheck", "results")
+    assert shown.code == 0, shown.said
+    assert "1 of 1 cells agree (0 by equal arithmetic, 1 in every number)" in shown.out
+    assert "results: confirmed here" in svmbench("table", folder).out
+
+
 def test_rechecks_and_manifest_outlive_a_rebuild(packed: Path) -> None:
     assert svmbench("add", packed).code == 0
     (folder,) = Path("results/contributed").iterdir()
