@@ -96,8 +96,8 @@ def read_json(path: Path) -> Any:
     found = sum(map(content.count, (b",", b"[", b"{")))
     if found > MOST_SIGNS_JSON:
         raise ValueError(
-            f"it holds {found:,} commas and opening brackets, more than the {MOST_SIGNS_JSON:,}"
-            " that it may have"
+            f"it holds {found:,} commas and opening brackets; at most {MOST_SIGNS_JSON:,}"
+            " are allowed"
         )
     return json.loads(content.decode("utf-8"), parse_constant=_refuse)
 

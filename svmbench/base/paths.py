@@ -135,7 +135,7 @@ def opened_regular(descriptor: int, place: Path, most: int) -> BinaryIO:
         if not stat.S_ISREG(facts.st_mode):
             raise OSError(errno.EINVAL, "not a regular file", str(place))
         if facts.st_size > most:
-            raise OSError(errno.EFBIG, f"more than the {most:,} bytes that it may have", str(place))
+            raise OSError(errno.EFBIG, f"more than the {most:,} allowed bytes", str(place))
     except OSError:
         os.close(descriptor)
         raise

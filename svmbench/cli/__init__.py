@@ -381,7 +381,7 @@ def run_command(
         run_plan, print_line=narrator.print_line, note=narrator.note, watch=narrator.watch
     ).summary
     if summary.interrupted:
-        narrator.note("interrupted; the same command goes on from here")
+        narrator.note("interrupted; the same command continues the run")
         sys.exit(EXIT_INTERRUPTED)
     rebuild(path, console, quiet=quiet)
     parts = [f"{n} {status}" for status, n in sorted(summary.counts.items())]

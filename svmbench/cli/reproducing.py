@@ -372,7 +372,7 @@ def _expected(request: Request) -> float:
 
 def _stop_if_interrupted(batch: Batch) -> None:
     if batch.interrupted:
-        terminal.print_on(terminal.console(), "interrupted; the same command goes on from here")
+        terminal.print_on(terminal.console(), "interrupted; the same command continues the run")
         sys.exit(EXIT_INTERRUPTED)
 
 
@@ -382,7 +382,7 @@ def _end(outcomes: Sequence[ConfigOutcome]) -> None:
     if not_reached:
         terminal.print_line(
             f"not finished within the budget: {', '.join(not_reached)}; "
-            "the same command goes on from here"
+            "the same command continues the run"
         )
     failures = [line for one in outcomes for line in _failures(one)]
     if failures:

@@ -113,7 +113,7 @@ def _check_data(file: Path, manifest: Manifest, mirror: str | None) -> None:
             ) from error
         except DataError as error:
             raise ResultsError(
-                f"{file} can't be checked: its data set {shown} can't be had here: {error}"
+                f"{file} can't be checked: its data set {shown} is not available here: {error}"
             ) from error
         if other := sorted(set(stated) - known):
             raise DamagedResultsError(

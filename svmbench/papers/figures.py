@@ -202,7 +202,7 @@ def queries(expression: str) -> list[Query]:
     """
     parts = re.split(r" [/-] ", " ".join(expression.split()))
     if len(parts) > 2:
-        raise ResultsError("there is one quotient or difference in an expression, not more")
+        raise ResultsError("an expression has at most one quotient or difference")
     first, *rest = map(parse, parts)
     for place, second in enumerate(rest):
         if not second.folder:
@@ -224,7 +224,7 @@ def evaluate_expression(expression: str, results: Results) -> tuple[float, ...]:
         return values[0]
     left, right = values
     if len(left) > 1 or len(right) > 1:
-        raise ResultsError("a range has no quotient or difference")
+        raise ResultsError("a range can't have a quotient or difference")
     if " - " in " ".join(expression.split()):
         return (left[0] - right[0],)
     if right[0] == 0:
@@ -290,7 +290,9 @@ def _value(query: Query, results: Results) -> tuple[float, ...]:
         raise ResultsError("no number fits")
     if query.aggregate == "value":
         if len(found) > 1:
-            raise ResultsError(f"{len(found)} numbers fit; say which, or how to sum them up")
+            raise ResultsError(
+                f"{len(found)} numbers fit; select one, or choose how to combine them"
+            )
         return (found[0],)
     if query.aggregate == "range":
         return (min(found), max(found))
@@ -317,7 +319,7 @@ def rows_behind(query: Query, results: Results) -> list[dict[str, str]]:
     plot, column = where.pop("plot", ""), _column(query)
     where.pop("field", "")
     if not query.folder:
-        raise ResultsError("it says of no folder ('of smo/perf_kernel')")
+        raise ResultsError("it names no folder ('of smo/perf_kernel')")
     if plot:
         path = results.root / query.folder / f"{plot}-exponents.csv"
         wanted = {"series": query.solver, **where}

@@ -341,7 +341,7 @@ def _series(spec: PlotSpec, y: str, name: str, cells: Sequence[CellResult]) -> S
         if isinstance(point.x, str):
             shown = escape.line(point.x, 60)
             raise DamagedResultsError(
-                f"plot {escape.line(spec.name, 60)!r}: {spec.x} is {shown!r}, and no number to fit"
+                f"plot {escape.line(spec.name, 60)!r}: {spec.x} is {shown!r}, which is not a number"
             )
     drawable = tuple(point for point in points if point.x > 0 and point.y > 0)
     fit = fit_power_law([p.x for p in drawable], [p.y for p in drawable]) if drawable else None

@@ -268,7 +268,8 @@ def _read_baseline(path: Path) -> BaselineRun:
         content = shapes.read_checked_json(path)
         if content["schema"] != 1:
             raise DamagedResultsError(
-                f"{path}: schema {line(repr(content['schema']), 60)} is not the 1 that is read"
+                f"{path}: schema {line(repr(content['schema']), 60)} is unknown;"
+                " only schema 1 can be read"
             )
         if said := shapes.mismatch(content, shapes.BASELINE_SHAPE):
             raise DamagedResultsError(f"can't read the baseline {path}: {said}")

@@ -75,7 +75,7 @@ def test_dots_that_are_of_no_key_are_read(text: str, tmp_path: Path) -> None:
         (f'a = "{"x" * 5000}"', "a: 'xxx.* is longer than 4,096 characters"),
         (f"{'x' * 5000} = 1", "is longer than 4,096 characters"),
         ("a = [" + "1," * 60_000 + "]", "holds more than 50,000 values"),
-        ("#" * (1 << 20) + "\n", "more than the 1,048,576 bytes"),
+        ("#" * (1 << 20) + "\n", "more than the 1,048,576 allowed bytes"),
         ("a = 1\na = 2", "^x.toml: Cannot overwrite a value"),
     ],
 )

@@ -357,7 +357,7 @@ def test_times_belong_to_one_kind_of_worker(slow: Path, tmp_path: Path) -> None:
                 assert record["contended"] is False  # there is one of that kind
         ended = svmbench(*words, tmp_path / "any")
         assert ended.code == 2, ended.said
-        said = "workers of 2 kinds (fast, slow), and times belong to one: --kind says which"
+        said = "workers of 2 kinds (fast, slow); choose one for timed cells with --kind"
         assert said in ended.err
 
 

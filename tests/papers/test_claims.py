@@ -253,7 +253,7 @@ def test_states():
     assert decide(parts(True, None), [])[0] == PARTLY
     assert decide(parts(True, True), ["no run is kept of x"])[0] == PARTLY
     assert decide([*parts(True), *lost], [])[0] == PARTLY
-    assert "can't be had" in decide([*parts(True), *lost], [])[1]
+    assert "data not available" in decide([*parts(True), *lost], [])[1]
     assert decide(parts(True, False, False), [])[0] == PARTLY
     assert decide(parts(False, None), [])[0] == NOT_REPRODUCED
     assert decide(parts(None), [])[0] == OPEN
@@ -477,7 +477,7 @@ def test_data_that_cannot_be_had_are_named_and_leave_a_part_open(tmp_path):
             cell |= {"status": "unavailable", "reason": "no such file"}
     found = verdict("alsvm-1", kept.write(tmp_path))
     assert found.state == PARTLY
-    assert found.reason.endswith("can't be had: ijcnn1")
+    assert found.reason.endswith("data not available: ijcnn1")
 
 
 def test_times_taken_beside_other_work_are_counted(tmp_path):

@@ -83,7 +83,7 @@ def test_an_expression_has_a_value(root: Path, expression: str, expected: tuple[
 @pytest.mark.parametrize(
     ("expression", "said"),
     [
-        ("value cpu_time_s of p/one", "6 numbers fit; say which"),
+        ("value cpu_time_s of p/one", "6 numbers fit; select one"),
         ("value cpu_time_s of p/one dataset=a9a", "no number fits"),
         ("value cpu_time_s of p/two", "can't read .*table.csv: No such file"),
         ("value cpu_time_s of p/one colour=red", "table.csv has no column 'colour'"),

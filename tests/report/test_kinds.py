@@ -230,7 +230,9 @@ def test_words_along_an_axis_of_numbers_are_refused(tmp_path: Path) -> None:
     records = [runs.record(cell, {"train_time_s": 1.0, "cpu_time_s": 1.0}) for cell in cells]
     plot = {"name": "p", "block": "b", "kind": "scaling"}
     folder = runs.write_run(tmp_path, cells, records, plots=[plot])
-    with pytest.raises(DamagedResultsError, match="plot 'p': rows is 'many', and no number to fit"):
+    with pytest.raises(
+        DamagedResultsError, match="plot 'p': rows is 'many', which is not a number"
+    ):
         curves_of(folder)
     plan = json.loads((folder / "plan.json").read_text())
     plan["plots"][0]["kind"] = "curve"

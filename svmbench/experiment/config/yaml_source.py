@@ -125,9 +125,7 @@ class YamlSource:
         self._overrides: dict[ConfigPlace, str] = {}
         self.problems: dict[ConfigPlace, str] = {}
         if len(text) > MAX_YAML_CHARS:
-            raise ConfigError(
-                f"{name}: has more than the {MAX_YAML_CHARS:,} characters that it may have"
-            )
+            raise ConfigError(f"{name}: has more than the {MAX_YAML_CHARS:,} allowed characters")
         try:
             loader = _Loader(text)
         except yaml.reader.ReaderError as error:

@@ -108,7 +108,7 @@ def safe_screening(
     """Compare a screened path with accurate solutions that screen nothing."""
     model = task.build(**{over: values[0]})
     if not (hasattr(model, "screen") and hasattr(model, "beside_unscreened")):
-        msg = f"{task.spec['name']} screens nothing along {over}"
+        msg = f"{task.spec['name']} has no screening along {over}"
         raise ValueError(msg)
     data = model.prepare(X, y)
     norms = np.sqrt(np.maximum(data.native.Q.diagonal(), 0.0))

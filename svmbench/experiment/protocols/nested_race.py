@@ -173,8 +173,8 @@ def _by_scikit_learn(task: Task, settings: SolverSettings, problem: NestedRaceDa
 
     if settings.get("search"):
         msg = (
-            f"{settings['shown']} is searched by scikit-learn's GridSearchCV, which fits the "
-            "chosen point as it searches: leave 'search' out"
+            f"{settings['shown']}: remove 'search'; scikit-learn's GridSearchCV fits the chosen "
+            "point as part of its search"
         )
         raise ValueError(msg)
     prefix = ""

@@ -125,7 +125,7 @@ def best_of(values: np.ndarray, score: str) -> int:
     """
     known = ~np.isnan(values)
     if not known.any():
-        msg = f"the score {score!r}, which is to choose, has no value on any split of the search"
+        msg = f"the score {score!r} has no value on any split, so no grid point can be selected"
         raise ValueError(msg)
     sign = 1.0 if scores.find(score).better == "higher" else -1.0
     means = np.full(len(values), -np.inf)

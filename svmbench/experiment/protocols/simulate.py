@@ -60,9 +60,7 @@ def simulate(task: Task) -> Outcome:
     for point in spec["grid"]:
         estimator = task.build(**point)
         if not hasattr(estimator, "candidates"):
-            raise ValueError(
-                f"{spec['name']} draws no candidates, so that there is none to simulate"
-            )
+            raise ValueError(f"{spec['name']} draws no candidates, so there is nothing to simulate")
         data = estimator.prepare(X, task.labels(y))
         draws = estimator.train(data).candidates(data)
         name, m = f"{over}={point[over]}", int(point[over])

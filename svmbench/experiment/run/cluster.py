@@ -213,8 +213,8 @@ class ClusterRun(RunLoop):
             kinds = sorted({one.kind for one in ready if one.is_fit})
             if len(kinds) > 1:
                 raise ConfigError(
-                    f"the cluster has workers of {len(kinds)} kinds ({', '.join(kinds)}), and times"
-                    " belong to one: --kind says which"
+                    f"the cluster has workers of {len(kinds)} kinds ({', '.join(kinds)});"
+                    " choose one for timed cells with --kind"
                 )
             self.kind = kinds[0]
         return place.kind == self.kind
@@ -289,8 +289,8 @@ class ClusterRun(RunLoop):
 
     def _gone(self) -> SchedulerGoneError:
         return SchedulerGoneError(
-            f"the Dask scheduler at {self.options.cluster} is gone; everything recorded before is"
-            " safe, and the same command goes on from there"
+            f"the Dask scheduler at {self.options.cluster} is gone; all records so far are safe;"
+            " the same command continues the run"
         )
 
     def _meet(self, place: ClusterWorker) -> None:

@@ -120,7 +120,7 @@ def _missing(names: dict[str, None], mirror: str | None) -> Iterator[str]:
         "built-in": "generated here, or scikit-learn's",
         "mirror": "from the mirror",
         "official": "from its official address, by 'svmbench fetch'",
-        "nowhere": "which can't be had here",
+        "nowhere": "not available here",
     }
     for name in names:
         try:

@@ -50,7 +50,7 @@ def plain(value: Any, place: str = "") -> Any:
     if isinstance(value, dict):
         for name in value:
             if not isinstance(name, str):
-                raise BadAnswerError(f"{place or 'the result'} has {_shown(name)} for a name")
+                raise BadAnswerError(f"{place or 'the result'} has {_shown(name)} as a name")
         return {name: plain(each, f"{place}.{name}".lstrip(".")) for name, each in value.items()}
     if isinstance(value, list | tuple):
         return [plain(each, f"{place}[{i}]") for i, each in enumerate(value)]
@@ -69,7 +69,7 @@ def encode(result: Reply) -> bytes:
         body = json.dumps(plain(result), allow_nan=False).encode()
         if len(body) > MAX_MESSAGE_BYTES:
             raise BadAnswerError(
-                f"its result has {len(body):,} bytes where a record may have {MAX_MESSAGE_BYTES:,}"
+                f"its result has {len(body):,} bytes; at most {MAX_MESSAGE_BYTES:,} are allowed"
             )
     except (BadAnswerError, UnicodeEncodeError, RecursionError) as error:
         said = "its result is nested too deep" if isinstance(error, RecursionError) else str(error)
@@ -122,12 +122,12 @@ class Inbox:
     def _is_whole(self) -> bool:
         held = len(self._held)
         if self._held[: len(_SIGN)] != _SIGN[: min(held, len(_SIGN))]:
-            raise BadAnswerError("something else than a result was written to the worker's pipe")
+            raise BadAnswerError("the worker's pipe held something other than a result")
         if held < _HEAD.size:
             return False
         _, length, _ = _HEAD.unpack_from(self._held)
         if length > MAX_MESSAGE_BYTES:
-            raise BadAnswerError("something else than a result was written to the worker's pipe")
+            raise BadAnswerError("the worker's pipe held something other than a result")
         return held >= _HEAD.size + int(length)
 
     def _decoded(self) -> Reply:
@@ -140,5 +140,5 @@ class Inbox:
         except (ValueError, RecursionError):
             result = None
         if not isinstance(result, dict) or not isinstance(result.get("status"), str):
-            raise BadAnswerError("the worker's result is none")
+            raise BadAnswerError("the worker's message is not a result")
         return cast(Reply, result)

@@ -229,8 +229,8 @@ class RunLoop:
             result = {"status": "crashed", "reason": result["reason"]}
         if result["status"] == worker.NOT_RUN:
             raise ResultsError(
-                f"{result['reason']}, so that cells can't be run; everything recorded before is"
-                " safe, and the same command goes on from there"
+                f"{result['reason']}, so cells can't be run; all records so far are safe;"
+                " the same command continues the run"
             )
         self._record(cell, started, result, self._environment_of(work))
 
@@ -252,7 +252,7 @@ class RunLoop:
         if self.server_deaths > 1:
             raise processes.ServerDiedError(
                 f"{error} a second time (was it killed, or is the memory full?);"
-                " everything recorded before is safe, and the same command goes on from there"
+                " all records so far are safe; the same command continues the run"
             ) from error
         self.listener.note(f"{error}; it is started again, and the cells that ran begin again")
         processes.start_server_again()

@@ -115,7 +115,7 @@ class Work:
         self.process.join(timeout=10)
         code = self.process.exitcode
         if code == _UNKNOWN_EXIT_CODE and _server_goes():
-            return ServerDiedError("the process that workers are started from died")
+            return ServerDiedError("the process that starts workers died")
         return DiedError(code if code is not None else -signal.SIGKILL)
 
     def result(self) -> Reply:
@@ -209,7 +209,7 @@ def start(function: Callable[..., Any], args: tuple[Any, ...], timeout_s: float)
         process.start()
     except (EOFError, ConnectionError) as error:
         ours.close()
-        raise ServerDiedError("the process that workers are started from died") from error
+        raise ServerDiedError("the process that starts workers died") from error
     finally:
         theirs.close()
     return Work(process, ours, time.monotonic() + timeout_s, ipc.Inbox(ours.fileno()))

@@ -140,7 +140,7 @@ class RunFolder:
             os.ftruncate(self._fd, start)
             raise ResultsError(
                 f"can't write {self.path / RUNS}: {error.strerror or error};"
-                " everything recorded before is safe, and the same command goes on from there"
+                " all records so far are safe; the same command continues the run"
             ) from error
         self._remember(record)
 
@@ -161,7 +161,7 @@ class RunFolder:
             what = "is not there any more" if there is None else "is another file now"
             raise ResultsError(
                 f"{self.path / RUNS} {what}: the results folder was removed, renamed or replaced"
-                " while the run went on; nothing further is computed"
+                " during the run, which therefore stops"
             )
 
     def start_afresh(self) -> None:

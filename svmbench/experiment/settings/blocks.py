@@ -241,10 +241,12 @@ class DatasetSpec(Model):
     @model_validator(mode="after")
     def _blocks_are_of_whole_sets(self) -> DatasetSpec:
         if self.written is not None and self.file:
-            msg = "'written' makes a file of a registered set; a file of your own is one already"
+            msg = (
+                "'written' writes a registered data set to a file; leave it out if 'file' is given"
+            )
             raise ValueError(msg)
         if self.in_blocks and self.novelty is not None:
-            msg = "'novelty' draws rows, and rows in blocks are taken whole"
+            msg = "'novelty' draws rows, so it can't be used with rows in blocks"
             raise ValueError(msg)
         return self
 

@@ -19,7 +19,7 @@ from svmbench.base.paper_folders import Paper
 from svmbench.papers.judging.entries import Claim
 from svmbench.papers.judging.evidence import Evidence, Source
 from svmbench.papers.judging.measures import OPEN, Answer, all_of
-from svmbench.papers.judging.verdict import CANT_BE_HAD, Part
+from svmbench.papers.judging.verdict import UNAVAILABLE_STATUSES, Part
 from svmbench.report import published
 from svmbench.report.estimates import Estimate, MeasurementPlace
 from svmbench.report.records import CellResult
@@ -175,7 +175,7 @@ def untested(claim: Claim, source: Source, blocks: Sequence[str], *solvers: str)
         if not missing:
             continue
         cell = next(iter(missing.values()))
-        lost = cell.status in CANT_BE_HAD
+        lost = cell.status in UNAVAILABLE_STATUSES
         why = cell.status + (f" ({cell.reason})" if cell.reason else "")
         parts.append(
             Part(

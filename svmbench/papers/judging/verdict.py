@@ -24,8 +24,8 @@ STATES = (REPRODUCED, PARTLY, NOT_REPRODUCED, OPEN)
 MAX_FOUND_WORDS = 12
 #: Of what a cut part has fewer than the paper's protocol.
 CUT_KINDS = ("rows", "folds", "repeats", "values")
-#: What of a run that was not reached is no data set that can't be had.
-CANT_BE_HAD = ("unavailable", "skipped")
+#: Statuses of cells whose data are not available. Cells beyond a budget are not among them.
+UNAVAILABLE_STATUSES = ("unavailable", "skipped")
 
 
 @dataclass(frozen=True)
@@ -334,7 +334,7 @@ def _beside(left: Sequence[Part], lost: Sequence[Part], missing: Sequence[str]) 
         n_cells = len({cell.key for part in cut for cell in part.cells})
         said.append(f"open, {cut[0].cut}, {n_cells} results: {_list(part.what for part in cut)}")
     if lost:
-        said.append(f"can't be had: {_list((part.what for part in lost), most=len(lost))}")
+        said.append(f"data not available: {_list((part.what for part in lost), most=len(lost))}")
     return "".join(f"; {one}" for one in [*said, *missing])
 
 

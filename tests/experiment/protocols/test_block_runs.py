@@ -391,7 +391,7 @@ def test_a_bad_file_is_told_before_anything_runs(tmp_path: Path) -> None:
 
 def test_settings_that_contradict_each_other_are_told(tmp_path: Path) -> None:
     for dataset, said in (
-        ({"file": "a.txt", "written": {"format": "csv"}}, "is one already"),
+        ({"file": "a.txt", "written": {"format": "csv"}}, "leave it out if 'file' is given"),
         ({"name": "synthetic-linear", "written": {"format": "tape"}}, "format"),
         (
             {"file": "a.txt", "read": "blocks", "novelty": {"ratio": 0.1}},

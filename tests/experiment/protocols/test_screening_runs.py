@@ -79,7 +79,7 @@ def test_samples_are_points_and_an_interrupted_check_goes_on() -> None:
 
 def test_a_solver_that_screens_nothing_is_refused_in_one_sentence() -> None:
     plain = {"name": "nu-svm", "grid": {"nu": NUS}}
-    with pytest.raises(ValueError, match="nu-svm screens nothing along nu"):
+    with pytest.raises(ValueError, match="nu-svm has no screening along nu"):
         cells_in_process([plain], SAFE, datasets=["breast-cancer[:40]"])
 
 

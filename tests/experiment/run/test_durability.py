@@ -111,7 +111,7 @@ def test_a_run_goes_on_where_it_was(
         assert process.returncode == -signal.SIGKILL
     else:
         assert process.returncode == 130
-        assert "interrupted; the same command goes on from here" in said
+        assert "interrupted; the same command continues the run" in said
     assert "Traceback" not in said + complained
     before = search_fits(logs)
     assert 5 <= before < SEARCH_FITS
@@ -140,7 +140,7 @@ def test_ctrl_c_while_workers_warm_up_is_quiet(tmp_path: Path) -> None:
     os.killpg(process.pid, signal.SIGINT)
     said, complained = process.communicate(timeout=30)
     assert process.returncode == 130
-    assert "interrupted; the same command goes on from here" in said
+    assert "interrupted; the same command continues the run" in said
     assert complained == ""
 
 
@@ -237,7 +237,7 @@ def test_a_full_disk_is_one_sentence_and_loses_nothing(
         patch.setattr(records.os, "write", full)
         ended = svmbench("run", config, "--output", out)
     assert ended.code == 1
-    assert "No space left on device; everything recorded before is safe" in ended.err
+    assert "No space left on device; all records so far are safe" in ended.err
     assert ended.err.count("\n") == 1
     assert len(lines_of(out)) == 9
     assert svmbench("run", config, "--output", out).code == 0

@@ -87,7 +87,7 @@ ODD_RESULTS = {
     "test-counts-too-far": ("failed", "counters.odd can't be recorded: a number of more than 63"),
     "test-talks-at-length": ("failed", "its result has 17,82"),
     "test-counts-in-numpy": ("ok", ""),
-    "test-writes-everywhere": ("failed", "something else than a result was written to the worker"),
+    "test-writes-everywhere": ("failed", "the worker's pipe held something other than a result"),
     "test-says-half": ("failed", "the worker's result was cut off"),
     "test-says-half-and-hangs": ("timeout", "stopped after 6 s"),
     "test-shares-memory": ("memory", "needed more than the limit of 0.5 GiB of memory"),
@@ -138,7 +138,7 @@ def test_a_message_arrives_in_any_pieces_and_no_other_does() -> None:
     ("value", "said"),
     [
         ({"a": [1, {"b": object()}]}, "a[1].b can't be recorded: an object of type object"),
-        ({1: 2}, "the result has an object of type int for a name"),
+        ({1: 2}, "the result has an object of type int as a name"),
         ({"a": -(2**63)}, "a can't be recorded: a number of more than 63 bits"),
     ],
 )
@@ -156,7 +156,7 @@ def test_a_server_that_dies_is_started_again_once(tmp_path: Path, logs: Path) ->
     config = write_config(tmp_path, ["test-works", "test-ends-its-server", "test-slow"])
     ended = svmbench("run", config, "--output", tmp_path / "out", "--jobs", 2)
     assert ended.code == 0, ended.said
-    assert "the process that workers are started from died; it is started again" in ended.out
+    assert "the process that starts workers died; it is started again" in ended.out
     assert "cells: 3 ok" in ended.out
     wait_until(lambda: not alive(forked(logs)), seconds=5)
 
