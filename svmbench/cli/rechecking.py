@@ -163,16 +163,10 @@ class KeptRun:
 
 
 def _kept_runs(folders: Sequence[Path]) -> Iterator[KeptRun]:
-    from svmbench.report.folders import run_folders
+    from svmbench.report.folders import runs_below
 
-    seen = set()
-    for folder in folders:
-        if not folder.is_dir():
-            raise ResultsError(f"{folder} is no folder of results")
-        for run in run_folders(folder):
-            if run.resolve() not in seen:
-                seen.add(run.resolve())
-                yield KeptRun(str(run), run, tuple(_candidates(run)))
+    for run in runs_below(folders).values():
+        yield KeptRun(str(run), run, tuple(_candidates(run)))
 
 
 def _candidates(folder: Path) -> Iterator[Candidate]:

@@ -259,17 +259,11 @@ class OldRun:
 
 def _old_runs(folders: Sequence[Path]) -> list[OldRun]:
     """Return our runs to measure again: changed, races, deciding a claim, then by seconds."""
-    from svmbench.report.folders import is_contributed, run_folders
+    from svmbench.report.folders import is_contributed, runs_below
 
-    runs: dict[Path, Path] = {}
-    for folder in folders:
-        if not folder.is_dir():
-            raise SvmbenchError(f"{folder} is no folder of results")
-        for run in run_folders(folder):
-            if not is_contributed(run):
-                runs.setdefault(run.resolve(), run)
+    runs = [run for run in runs_below(folders).values() if not is_contributed(run)]
     deciding = _deciding_configs()
-    found = [one for folder in runs.values() if (one := _old_run(folder, deciding)) is not None]
+    found = [one for folder in runs if (one := _old_run(folder, deciding)) is not None]
     return sorted(
         found,
         key=lambda one: (not one.is_changed, not one.is_race, not one.decides, one.seconds),

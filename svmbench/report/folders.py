@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
+from svmbench.base.errors import ResultsError
 from svmbench.base.files import exists_in_results
 from svmbench.schema.rechecks import MANIFEST, RECHECKS, Ages
 
@@ -19,6 +21,23 @@ OURS, CONFIRMED, ELSEWHERE = "ours", "confirmed here", "from elsewhere"
 def run_folders(root: Path) -> list[Path]:
     """Return the folders with a plan at or below `root`, in order."""
     return _holding(root, "plan.json")
+
+
+def runs_below(folders: Iterable[Path]) -> dict[Path, Path]:
+    """Return the run folders at or below some folders, each once, by their resolved paths.
+
+    Raises
+    ------
+    svmbench.base.errors.ResultsError
+        If one of the folders is missing.
+    """
+    found: dict[Path, Path] = {}
+    for folder in folders:
+        if not folder.is_dir():
+            raise ResultsError(f"{folder} is no folder of results")
+        for run in run_folders(folder):
+            found.setdefault(run.resolve(), run)
+    return found
 
 
 def folders_with_tables(root: Path) -> list[Path]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from svmbench.base.errors import ResultsError
 from svmbench.papers.judging.verdict import Ages, Verdict
-from svmbench.report.folders import bare_folders, run_folders
+from svmbench.report.folders import bare_folders, runs_below
 
 #: From a run folder to the words of its results: fresh, rechecked, changed, older.
 FreshnessLookup = Callable[[Path], Ages]
@@ -100,16 +100,11 @@ def find_runs(folders: Iterable[Path]) -> tuple[list[Path], list[Path]]:
     svmbench.base.errors.ResultsError
         If a folder is missing, or no folder has runs.
     """
-    runs: dict[Path, Path] = {}
-    bare: dict[Path, Path] = {}
     looked = list(folders)
-    for folder in looked:
-        if not folder.is_dir():
-            raise ResultsError(f"{folder} is no folder of results")
-        for run in run_folders(folder):
-            runs.setdefault(run.resolve(), run)
-        for place in bare_folders(folder):
-            bare.setdefault(place.resolve(), place)
+    runs = runs_below(looked)
+    bare: dict[Path, Path] = {}
+    for place in (place for folder in looked for place in bare_folders(folder)):
+        bare.setdefault(place.resolve(), place)
     if not runs:
         named = ", ".join(map(str, looked)) or "no folder"
         raise ResultsError(

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from svmbench.base.errors import ResultsError
 from svmbench.base.files import read_text
-from svmbench.report.folders import folders_with_tables, is_contributed, run_folders
+from svmbench.report.folders import folders_with_tables, is_contributed, runs_below
 from svmbench.report.newest import PACKED_RECORDS, RECORDS
 from svmbench.report.records import CellResult, Run, read_run, take_apart, used_environments
 from svmbench.report.summary import FULL_PROFILE
@@ -192,14 +192,11 @@ def _cpus(run: Run) -> set[str]:
 
 def _read(folders: Sequence[Path], *, only_kept: bool = False) -> dict[Path, Run]:
     """Read the runs below some folders, each once, by their resolved folders."""
-    runs: dict[Path, Run] = {}
-    for folder in folders:
-        if not folder.is_dir():
-            raise ResultsError(f"{folder} is no folder of results")
-        for place in run_folders(folder):
-            if not (only_kept and (place / RECORDS).exists()) and place.resolve() not in runs:
-                runs[place.resolve()] = read_run(place)
-    return runs
+    return {
+        resolved: read_run(place)
+        for resolved, place in runs_below(folders).items()
+        if not (only_kept and (place / RECORDS).exists())
+    }
 
 
 def _evidence(runs: Sequence[Run], folders: Sequence[Path]) -> Evidence:
