@@ -1,7 +1,8 @@
 """Names for the shell's completion, found without importing what they name.
 
-Importing every solver takes seconds; between two presses of a key there are tenths. So solvers
-are read off their declarations in the source, and data sets off the keys of the registry's files.
+Importing every solver takes seconds, and completion must answer within tenths of a second. So the
+names of solvers are read from the declarations in the source, and the names of data sets from the
+keys of the registry's files.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Log of the steps of a run with the time of day: ``-v`` prints it, ``--log-file`` keeps it.
 
-Nothing is logged unless one of them is given. The log is for people; what programs read is in the
-results folder.
+Without one of the two options, nothing is logged. The log is for people; programs read the results
+folder.
 """
 
 from __future__ import annotations

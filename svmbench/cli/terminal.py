@@ -1,10 +1,11 @@
 """Standard output and standard error, whatever they are: full, closed, a pipe, or without UTF-8.
 
-What a command does must not depend on whether anybody can read what it says: a run goes on, and
-ends with its own exit code. Only a command whose product is what it prints (a list, JSON) ends with
-an error where that could not be written; if the reader closed the pipe (``| head``), it exits 0.
+A failed write never stops a run, and never changes its exit code. Only a command whose product is
+its output (a list, JSON) ends with an error if the output can't be written. If the reader closed
+the pipe (``| head``), the exit code is 0.
 
-Every sentence that may hold a name, a title or a reason goes through here, and comes out as text.
+Every sentence with a name, a title or a reason is printed by this module, which escapes control
+characters and markup.
 """
 
 from __future__ import annotations

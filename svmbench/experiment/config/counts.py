@@ -1,7 +1,7 @@
 """Counts of the cells and fits of a config, taken before a list of them is made.
 
-A few hundred bytes may say a thousand values, folds and solvers each, and stand for more cells than
-any machine holds.
+A config of a few hundred bytes can stand for more cells than fit into memory: a thousand values
+times a thousand folds times a thousand solvers.
 """
 
 from __future__ import annotations

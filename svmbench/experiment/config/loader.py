@@ -1,8 +1,8 @@
-"""One YAML file says one experiment: reading it, cutting it, and errors that name the place.
+"""Reading of a config: YAML text to a `Config`, cut by a profile, with errors that name the place.
 
 A config holds *blocks*. A block is one protocol over data sets and solvers; a table or a plot shows
-one block. What is common (data sets, solvers, seed) stands once at the top; a block may have its
-own. A *profile* cuts sizes, grids and folds so that the same experiment fits another budget.
+one block. Data sets, solvers and seed at the top of a config hold for all blocks without their own.
+A *profile* cuts sizes, grids and folds so that the same experiment fits another budget.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Parsing of the valid part of a faulty config, so that one reading reports all its mistakes.
 
-What is wrong with a value is noted and the value taken out, as if the config had not said it; what
-then is missing takes its item with it. The rest is checked like any config. The names of what went
-are kept: who refers to them makes no mistake.
+A wrong value is reported and removed. If a required value is removed, its item is removed, too. The
+rest is checked like any config. The names of removed items are kept, so that references to them are
+not reported as mistakes.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""YAML as people mean it, with the place of every value.
+"""Reading of YAML with the place of every value, without the surprises of YAML 1.1.
 
 PyYAML implements YAML 1.1, where ``1e-6`` is text and ``no`` is false, and where the second of two
 equal keys silently wins. Here ``1e-6`` is a number, ``no`` is text, a repeated key is an error, and
 every value remembers the line and column it stands at.
 
-A document may be no larger, no deeper and, with its aliases expanded, no longer than any config has
-reason to be: a few hundred bytes of aliases could otherwise stand for gigabytes.
+Size, depth and number of values (with aliases expanded) are limited, since a few hundred bytes of
+aliases can stand for gigabytes.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 ``train_time`` is the wall time of a solver's `train` on data already in its own format;
 ``cpu_time`` is the process's CPU time over the same span, several times steadier on a busy
 machine; ``conversion_time`` is `prepare` (validation and the solver's input format). The garbage
-collector is off while the clock runs, and mapped pages are touched before it starts. Of a program
-the clock is its own: from its start to its end, with the CPU time of its processes (`now`).
+collector is off while the clock runs, and mapped pages are touched before it starts. An external
+program is timed from its start to its end, with the CPU time of its processes (`now`).
 """
 
 from __future__ import annotations

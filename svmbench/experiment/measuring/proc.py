@@ -1,9 +1,9 @@
 """Memory and descendants of processes, and the CPU's description, as /proc or psutil has them.
 
-psutil answers where there is no /proc, so that a run needs no Linux. On Linux psutil lacks the
-counters that are wanted (anonymous memory, a peak that can be reset, the size of the data segment)
-or is too slow beside a fit that is being measured: it finds the descendants of a process among all
-processes, in 1.5 ms of CPU time with 110 of them, and the kernel's own list takes 0.05 ms.
+psutil is used on systems without /proc. On Linux, psutil lacks counters that are needed here
+(anonymous memory, a resettable peak, the size of the data segment), and is too slow beside a fit
+that is being measured: it finds the descendants of a process among all processes, which takes 1.5
+ms of CPU time with 110 processes; the kernel's own list takes 0.05 ms.
 """
 
 from __future__ import annotations

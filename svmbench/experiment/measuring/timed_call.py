@@ -1,8 +1,8 @@
 """A call and its seconds; run as a program, the first call of a solver in its process.
 
-``python timed_call.py FILE`` reads from a pickle that the caller wrote what is to be called (see
-`first_call`), calls it, and writes its seconds as JSON. It imports nothing of the suite
-before it has to: what a cold call imports is part of what it costs.
+``python timed_call.py FILE`` reads a description of the call from a pickle of the caller (see
+`first_call`), makes the call, and writes its seconds as JSON. It imports the suite as late as
+possible, because the imports of a cold call are part of its cost.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Compiling ahead of any run what the solvers call, several of them at a time."""
+"""Compilation of the solvers' loops ahead of any run, several solvers at a time."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""From a config to cells: `planner` lists them, `keys` says what code and data each stands for."""
+"""From a config to cells: `planner` lists them, `keys` hashes the code and data of each."""

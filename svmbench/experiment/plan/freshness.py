@@ -1,9 +1,9 @@
 """Comparison of kept results with the present code.
 
-A plan says of what code its cells are (`keys.manifest`): for each cell the modules of its solvers
-and of its protocol, and for every file and package that these reach its content or version. What a
-kept plan says is compared with the files that are here, whatever their names are by now. A plan
-without a manifest has keys that hash code in a former way, so that none of its cells is fresh.
+A plan holds the code of its cells (`keys.manifest`): for each cell the modules of its solvers and
+of its protocol, and a hash or version of every file and package that they reach. A kept plan is
+compared with the present files, even if they were renamed since. The keys of a plan
+without a manifest hash the code in an earlier way, so that none of its cells is fresh.
 """
 
 from __future__ import annotations

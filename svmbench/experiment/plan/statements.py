@@ -1,14 +1,14 @@
 """Statements of a source file, without comments, docstrings and layout.
 
-Files that differ in these alone do the same, and have the same hash. A file is parsed and spelt out
-node by node. ``ast.dump`` and ``ast.unparse`` do that too, but in words that depend on Python's
-version; here whatever is empty is left out, and one file has one hash under 3.11, 3.12 and 3.13.
-Names, constants, defaults, annotations and decorators are all spelt, and so is a string that stands
-as a statement elsewhere than where a docstring does.
+Files that differ only in comments, docstrings and layout have the same hash. A file is parsed and
+written out node by node. The output of ``ast.dump`` and ``ast.unparse`` depends on Python's
+version; here empty fields are left out, and a file has the same hash under Python 3.11, 3.12 and
+3.13. Names, constants, defaults, annotations, decorators, and strings that are statements but no
+docstrings are part of the hash.
 
-Of an import from this package the imported names count, not the module's path, nor the order of
-such imports: a module that is moved keeps its hash, and so do the modules that import it. What the
-imported module does is in that module's own hash.
+For an import from this package, the hash covers the imported names, but neither the module's path
+nor the order of such imports: moving a module changes neither its hash nor the hashes of the
+modules that import it. The imported module has a hash of its own.
 """
 
 from __future__ import annotations

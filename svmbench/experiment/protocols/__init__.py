@@ -1,7 +1,7 @@
-"""The protocols: what one cell does with its rows, its solver and its grid. One file each.
+"""The protocols, one file each: the work of one cell with its rows, its solver and its grid.
 
-A protocol declares itself where its function stands (``declare.py`` has the decorator); this module
-finds them all. Those of plug-ins (:mod:`svmbench.baselines.catalogue`) take part as well.
+A protocol is declared by the decorator of ``declare.py``; this module finds all of them, with the
+protocols of plug-ins (:mod:`svmbench.baselines.catalogue`).
 """
 
 from __future__ import annotations

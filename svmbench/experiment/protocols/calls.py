@@ -1,4 +1,4 @@
-"""Protocol ``calls``: what a user waits for, solvers in turn: whole calls, not training alone.
+"""Protocol ``calls``: times of whole calls as a user makes them, solvers in turn.
 
 A race times `train`, on inputs that are ready. Here a round times one call of each solver, A B C
 A B C …, as the block's `call` (or, for some solvers, `calls`) names it:

@@ -1,8 +1,8 @@
-"""Protocol ``check``: a named property over a grid of cases; counts, and what contradicts it.
+"""Protocol ``check``: a named property over a grid of cases, with counts and counterexamples.
 
 A cell is a data set and a solver, whose grid has one parameter: the cases are its values, on all
-rows or on samples of them. Each sample is a point; an interrupted check goes on at the first that
-is missing.
+rows or on samples of them. Each sample is a point; an interrupted check continues with the
+first missing one.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Protocol ``facts``: what a data set is, for tables of data sets."""
+"""Protocol ``facts``: facts about a data set, for tables of data sets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A fit on rows that are read in blocks, and what it costs beside reading them."""
+"""A fit on rows that are read in blocks, with its cost beside the cost of reading them."""
 
 from __future__ import annotations
 

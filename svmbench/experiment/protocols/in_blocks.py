@@ -1,8 +1,8 @@
-"""Protocols on rows that are read in blocks: what they do on arrays, in as few passes as they can.
+"""Protocols on rows that are read in blocks, in as few passes as possible.
 
-A search along a parameter that the solver declares is one pass for every value and fold, and one
-that scores all of its models. Folds and shares are drawn from the labels, as on arrays, so that the
-same rows are in them. Times are those of passes, with the reading in them.
+A search along a parameter that the solver declares takes one pass to train for every value and
+fold, and one pass to score all models. Folds and shares are drawn from the labels as on arrays, so
+that they hold the same rows. The time of a pass includes the reading.
 """
 
 from __future__ import annotations

@@ -1,16 +1,17 @@
-"""A grid search over (C, gamma) that computes nothing twice.
+"""A grid search over (C, gamma) on shared kernel matrices.
 
-The squared distances of all rows are computed once for a scaling: once an outer fold where the
-scaler sees that fold's training rows, once a data set where it sees all. From them one kernel
-matrix a gamma serves every C, every inner fold and every pair of classes; a problem gathers its
-part of it, from rows that stand by class and fold. Along C a solver may start from its last
-solution. Predictions of all C of a pair are one matrix product.
+The squared distances of all rows are computed once for each scaling: once per outer fold if the
+scaler sees that fold's training rows only, once per data set if it sees all rows. From the
+distances, one kernel matrix is computed for each gamma. It serves every C, every inner fold and
+every pair of classes; its rows are sorted by class and fold, and a problem gathers its part. Along
+C, a solver may start from its last solution. The predictions of a pair for all C are one matrix
+product.
 
-What is charged to whom
-    Cells of several solvers open the same distances. Each is charged for them in full, as if it
-    were alone: ``search_time_s`` and ``nested_cv_cpu_time_s`` contain their measured cost. The
-    kernel matrix of a gamma is computed in the cell and is inside its own time. What the user
-    waited for in the cell itself is ``search_wall_time_s``.
+Accounting
+    Cells of several solvers share the distances. Each cell is charged for them in full:
+    ``search_time_s`` and ``nested_cv_cpu_time_s`` contain their measured cost. The kernel matrix of
+    a gamma is computed in the cell and is part of its own time. ``search_wall_time_s`` is the wall
+    time of the search in the cell alone.
 """
 
 from __future__ import annotations

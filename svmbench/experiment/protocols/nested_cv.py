@@ -1,4 +1,4 @@
-"""Protocol ``nested-cv``: the parameters are chosen without sight of the rows that score them."""
+"""Protocol ``nested-cv``: parameters are chosen on inner folds, and scored on the outer fold."""
 
 from __future__ import annotations
 

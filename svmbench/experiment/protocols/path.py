@@ -1,9 +1,9 @@
-"""Protocol ``path``: one parameter along its grid, with the state that a solver carries along.
+"""Protocol ``path``: one parameter along its grid; a solver may start from its last solution.
 
-Each point is a result of its own: a row of tables, a place on an axis, at ``solver.<parameter>``.
-Points are streamed as they are found. An interrupted path goes on at the first point that is
-missing, from a cold start. With ``plane: true``, what the last model says of the plane is kept for
-a plot of kind ``decision``; such a path starts anew.
+Each point is a result of its own, with the dimension ``solver.<parameter>`` in tables and plots.
+Points are streamed as they are found. An interrupted path continues with the first missing point,
+from a cold start. With ``plane: true``, the decision values of the last model in the plane are kept
+for a plot of kind ``decision``; such a path starts again from its first point.
 """
 
 from __future__ import annotations

@@ -2,13 +2,13 @@
 
 In each round every solver trains once; ``turns.py`` has the loop and the ratios.
 
-A racer's grid is a *ladder*: each point is one setting (of `tol`, say), and the racer's cost is
-what it takes to come within `tolerance` (relative) of the best objective that any solver of its
-problem reached: that of its first setting which does, interpolated towards the one before. A racer
-that never gets there has no ratio, and the record says so. Where the grid has `C`, each value is a
-race of its own and the costs are summed; a solver that declares that it shares work along `C` does
-the whole grid at once. With ``tolerance: null`` racers run at the settings that the config gives
-them, for solvers of different problems, whose objectives can't be compared.
+A racer's grid is a *ladder*: each point is one setting, for example of `tol`. The racer's cost is
+the CPU time to come within `tolerance` (relative) of the best objective that any solver of its
+problem reached: the cost of the first setting that does, interpolated towards the setting before. A
+racer that never reaches the target has no ratio, and the record says so. Where the grid has `C`,
+each value is a race of its own and the costs are summed; a solver that declares that it shares work
+along `C` does the whole grid at once. With ``tolerance: null`` racers run at the settings that the
+config gives them, for solvers of different problems, whose objectives can't be compared.
 """
 
 from __future__ import annotations

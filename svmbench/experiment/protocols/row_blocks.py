@@ -1,6 +1,6 @@
 """The rows of a cell that are read in blocks: labels as everywhere, and each row's fold.
 
-Labels and folds of all rows are in memory, some bytes a row; of the inputs one block is.
+Labels and folds of all rows are in memory (some bytes a row), and one block of the inputs.
 """
 
 from __future__ import annotations

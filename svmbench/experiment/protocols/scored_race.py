@@ -1,10 +1,10 @@
-"""Protocol ``scored-race``: solvers in turn in one process, what they cost and what they learnt.
+"""Protocol ``scored-race``: solvers in turn in one process, compared by costs and scores.
 
 A race compares solvers of one problem at equal objective. Solvers of different problems are
 compared by their models: each is trained on the same rows in turn, A B C A B C …, and scored once
-on rows that none has seen. A racer's grid is a *ladder* from the cheapest setting on; what it costs
-is the first setting whose score (`select_by`) comes within `within` of the best of the `reference`.
-A racer that never gets there has no cost and no ratio, and the record says so.
+on held-out rows. A racer's grid is a *ladder* from the cheapest setting on. Its cost is the cost of
+the first setting whose score (`select_by`) comes within `within` of the best of the `reference`. A
+racer that never reaches that score has no cost and no ratio, and the record says so.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """Protocol ``screening``: paths of one parameter at every width of the kernel, solvers in turn.
 
 One cell is a data set and all solvers. At each width every solver follows its own path on the same
-rows: one path after the other, which keeps one kernel matrix at a time; or value by value in turn,
-where ratios of times are asked for that a drift of the machine must not reach. The time is that of
-the path without the kernel matrix (which `prepare` makes), the mean over all values of the grid, as
-the SRBO paper has it. Its accuracy is the best over the grid *on the test rows*, which is what that
-paper prints: a choice made after the test, so that it says what the grid holds and not what a user
-would get. Each solver and width is a point.
+rows: either one path after the other, which keeps one kernel matrix at a time, or value by value in
+turn, so that a drift of the machine doesn't change ratios of times. The time is the mean time of a
+value of the grid without the kernel matrix (which `prepare` makes), as in the SRBO paper. The
+accuracy is the best over the grid *on the test rows*, as that paper prints it: since it is chosen
+after the test, it describes the grid and not the accuracy that a user would get. Each solver and
+width is a point.
 """
 
 from __future__ import annotations

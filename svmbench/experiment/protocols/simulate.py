@@ -1,8 +1,8 @@
-"""Protocol ``simulate``: how often a draw of a solver finds what it is made to find.
+"""Protocol ``simulate``: the frequency with which a solver's random draws hit a good candidate.
 
-A solver that looks at m samples drawn at random, instead of all, is meant to have one among the
-lowest few with a known probability. Here its own draws are repeated many times around a trained
-model, for each m of the grid, and the frequency of a hit stands beside what is claimed.
+A solver that examines m random samples instead of all is claimed to find one of the lowest few with
+a known probability. This protocol repeats the solver's own draws many times around a trained model,
+for each m of the grid, and reports the frequency of a hit beside the claimed probability.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Solvers in turn in one process, and the ratios of what each round cost: what all races share.
+"""The loop of all races: solvers in turn in one process, and the ratios of their costs.
 
 Absolute times of a shared machine drift by a factor of two within minutes; the ratio of two fits
 that ran one after the other does not. So every speed claim of the suite is a race: in each round
-every solver takes one turn, A B C A B C …, and what is reported is the ratio of CPU times: its
-median over the rounds, with the smallest and the largest.
+every solver takes one turn, A B C A B C …, and the result is the ratio of CPU times: the median
+over the rounds, with the smallest and the largest.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Several configs within one budget of time: each runs until it is done or its share is spent.
 
-The budget is shared out evenly among the configs that are left; what one doesn't need the others
-get, and those that ran out of theirs go on in another round while there is some. Every result is on
-disk before the next cell begins, so that the same command goes on wherever it was stopped.
+The budget is divided evenly among the remaining configs. Time that a config doesn't need goes to
+the others: configs that used up their share continue in another round while any time is left. Every
+result is on disk before the next cell begins, so that the same command continues after an
+interruption.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""A run whose cells are run by the workers of a Dask scheduler, one at a time each.
+"""A run on the workers of a Dask scheduler, one cell at a time on each worker.
 
-Dask carries cells there and answers back. Where a cell runs is decided here, since it matters: a
-time belongs to one kind of worker, and a worker that goes away costs what it held and nothing else.
-This process alone writes: points come to it as they are found, and arrays for plots with an answer.
+Dask carries cells to workers and replies back. This module chooses the worker of each cell: times
+are comparable on one kind of worker only, and if a worker is lost, only its present cell is lost.
+This process alone writes records: workers send points as they are found, and arrays for plots with
+the reply.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Running a plan: a process a cell, hard limits, and every result on disk before the next.
 
-The parent alone writes the records. A hang, a crash or a cell without end costs that cell and
-nothing else.
+The parent process alone writes the records. A cell that hangs or crashes loses its own result and
+no other.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Forecast of a run: cells, data sets to fetch, and expected duration.
 
-Nothing is fetched, prepared or written for it.
+A forecast fetches, prepares and writes nothing.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""A process beside a Dask worker that runs cells there, in the same fences as at home.
+"""A process beside a Dask worker that runs cells there, with the same limits as on one machine.
 
-A Dask worker can't fork them itself: it is full of threads, and daemonic. So it starts this process
-(``remote.py``), and both speak in lines of JSON: the set-up and then cells to standard input;
-facts, points and answers from standard output. The end of its input is the end of the worker, or of
-what it was asked for: with this process its cell ends.
+A Dask worker can't fork cells itself, because it has threads and is daemonic. So it starts this
+process (``remote.py``), and both exchange lines of JSON: the set-up and then cells on standard
+input; facts, points and replies on standard output. When the input ends, because the worker ended
+or the task was cancelled, this process ends, and its cell with it.
 """
 
 from __future__ import annotations

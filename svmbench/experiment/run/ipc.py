@@ -1,8 +1,8 @@
 """Results of workers through a pipe: framed, checked, and no larger than a record may be.
 
-A worker's pipe is open to whatever a solver does to its process: it may write to every descriptor
-it finds, end in the middle of a message, or leave children behind that keep the pipe open. So a
-message says how long it is and what it sums up to, and its reader never waits for the rest of it.
+A solver can do anything to its worker's pipe: write to every descriptor, end in the middle of a
+message, or leave child processes behind that keep the pipe open. So a message holds its length and
+a checksum, and its reader never waits for the rest of it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The loop of a run: cells are started as there is room, and recorded as they end.
 
-Here they run in processes of this machine. What another place of execution does otherwise it
-overrides: ``cluster.py`` hands them to the workers of a Dask scheduler.
+Cells run in processes of this machine. ``cluster.py`` overrides the methods that differ when
+workers of a Dask scheduler run the cells.
 """
 
 from __future__ import annotations

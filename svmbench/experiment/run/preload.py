@@ -1,11 +1,11 @@
-"""Imported once by the process that workers are forked from, so that forks start warm.
+"""Imports and compiled loops that are loaded once, in the process that workers are forked from.
 
 Numerical libraries are loaded, and the compiled loops of the solvers that the plan needs are
 loaded and called once on tiny data. A solver that fails here fails again, and is reported, in its
 own cell.
 
-multiprocessing's server looks for its parent's end only once it has loaded all of this, which takes
-up to half a minute where loops have to be compiled. Until then a thread does.
+multiprocessing's server watches for the end of its parent only after it has loaded everything,
+which takes up to half a minute if loops must be compiled. Until then, a thread watches.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""A fresh process for each piece of work, with a deadline, whose every end is told apart.
+"""A new process for each piece of work, with a deadline; every kind of end is distinguished.
 
 Processes are forked from a server that has loaded everything once (`preload`), about 50 ms each.
 A pool that reuses or pre-starts workers was tried and is slower for one task a process: it notices
 the end of a worker by polling.
 
-Each worker leads a session of its own, so that what it forked can be ended with it. Its end is told
-by the server, whatever is still open at the other end of its pipe.
+Each worker leads a session of its own, so that its child processes can be ended with it. The server
+reports the end of a worker, even if a child process keeps the worker's pipe open.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The record file: one line a finished cell or point, written by one process, never half-lost.
+"""The record file: one line for each finished cell or point, written by one process.
 
-A line is appended whole, flushed and synced. A line that a power cut or a full disk tore is
-cut off at the next start; a line that something else damaged, or that another version wrote, is
-passed over with a note, and its cell runs again.
+A line is appended whole, flushed and synced. A line that a power cut or a full disk left incomplete
+is cut off at the next start. A line that is damaged otherwise, or that another version wrote, is
+skipped with a note, and its cell runs again.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Code inside a Dask worker: it passes cells to a process beside it, and waits for them.
+"""The part of a run inside a Dask worker: it passes cells to a process beside the worker.
 
-The process (``host.py``) belongs to one run, and is started by that run's first call. Dask may
-cancel a task, or forget the run that asked for it; the thread that waits here looks out for that,
-and ends the cell.
+The process (``host.py``) belongs to one run, and is started by that run's first call. If Dask
+cancels a task, or forgets its run, the waiting thread ends the cell.
 """
 
 from __future__ import annotations

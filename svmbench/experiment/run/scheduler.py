@@ -1,7 +1,7 @@
 """A Dask scheduler: its address, a client that unpickles nothing, and workers on this machine.
 
-Dask's own protocol carries pickles, and reading a pickle runs code. The client of a run takes each
-pickle for None: what it needs to know crosses as plain text (JSON).
+Dask's own protocol carries pickles, and reading a pickle runs code. The client of a run reads each
+pickle as None; it exchanges plain text (JSON) only.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One run, from what was asked for to its records: the command and `svmbench.run` both do this."""
+"""One run, from the request to its records, for the command ``run`` and `svmbench.run`."""
 
 from __future__ import annotations
 

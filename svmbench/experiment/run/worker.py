@@ -1,7 +1,7 @@
-"""Inside a worker process: one cell, fenced in, and never left behind.
+"""The worker process of one cell, with its limits.
 
-A worker ends itself when its parent is gone, and when it holds more memory than it may. Both are
-watched by threads: compiled loops release the GIL, so a long fit does not hide from them.
+A worker ends itself when its parent process is gone, or when it exceeds its memory limit. Threads
+watch for both; compiled loops release the GIL, so that the threads run during a long fit.
 """
 
 from __future__ import annotations

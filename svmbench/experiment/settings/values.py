@@ -1,4 +1,4 @@
-"""The values that a config may hold, each checked where it stands: scalars, grids, sizes."""
+"""The values of a config, each checked at its place: scalars, grids, sizes."""
 
 from __future__ import annotations
 
