@@ -144,7 +144,7 @@ LIMITS = {
     ("svmbench", "project_words"): Limit(goal=0, reached=7),
     ("svmbench/core", "many_arguments"): Limit(goal=37, reached=37),
     ("svmbench/core", "lines"): Limit(goal=25_000, reached=27_655),
-    ("svmbench/core/csvc", "lines"): Limit(goal=2_900, reached=3_144),
+    ("svmbench/core/csvc", "lines"): Limit(goal=2_900, reached=2_888),
     ("svmbench/core/csvc", "modules"): Limit(goal=9, reached=9),
 }
 

@@ -302,10 +302,7 @@ def put_blocks(
 
 @compiled
 def thresholds_of_all(
-    offsets: np.ndarray,
-    bounds: Bounds,
-    variables: tuple[np.ndarray, np.ndarray],
-    out: np.ndarray,
+    offsets: np.ndarray, bounds: Bounds, variables: tuple[np.ndarray, np.ndarray], out: np.ndarray
 ) -> None:
     """Write the offset of each pair."""
     for p in range(len(out)):
@@ -316,11 +313,7 @@ def thresholds_of_all(
 
 @compiled
 def is_near(
-    begin: int,
-    end: int,
-    bounds: Bounds,
-    variables: tuple[np.ndarray, np.ndarray],
-    width: float,
+    begin: int, end: int, bounds: Bounds, variables: tuple[np.ndarray, np.ndarray], width: float
 ) -> np.ndarray:
     """Mark the variables of a pair that may be part of a violation; see ``solver.near_violation``.
 
@@ -401,10 +394,7 @@ class ClassRows:
                 out = self.values[at[0] : at[-1] + stop - start].reshape(len(at), -1)
                 self.rows.fill(samples, self.columns, start, stop, out, np.arange(len(at)))
 
-        if self.rows.shares:
-            self.pool.share(len(parts), 1, fill)
-        else:
-            fill(0, len(parts))
+        self.rows.share(self.pool, len(parts), 1, fill)
         for c, samples, at in parts:
             self.slots[c, samples] = at
         self.made = made

@@ -149,7 +149,7 @@ def steps_on_matrix(
 def up_low_penalties(
     low: np.ndarray, high: np.ndarray, beta: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return `up` and `down` of variables, float32 of shape (n,)."""
+    """Return `up` (0 in I_up, else -inf) and `down` (the same of I_low), float32 of shape (n,)."""
     n = len(beta)
     up, down = np.empty(n, dtype=np.float32), np.empty(n, dtype=np.float32)
     for k in range(n):
@@ -170,13 +170,12 @@ def update_gradient_select_i(
     n = len(v)
     m, piece = -np.inf, -1
     for start in range(0, n, SELECTION_PIECE):
-        values, penalty = v[start : start + SELECTION_PIECE], up[start : start + SELECTION_PIECE]
-        first, second = (
-            row_i[start : start + SELECTION_PIECE],
-            row_j[start : start + SELECTION_PIECE],
-        )
+        stop = start + SELECTION_PIECE
+        values, penalty = v[start:stop], up[start:stop]
+        first, second = row_i[start:stop], row_j[start:stop]
         best = -np.inf
         for k in range(len(values)):
+            # v_k for the next step; outside I_up it is -inf for the maximum.
             w = values[k] - t * (np.float64(first[k]) - np.float64(second[k]))
             values[k] = w
             best = larger(best, w + np.float64(penalty[k]))
@@ -184,9 +183,8 @@ def update_gradient_select_i(
             m, piece = best, start
     if piece < 0:
         return -1
-    # The maximum is known; look for it in the piece that has it.
+    # The maximum is known: find it in its piece. (k < n - 1 matters only if a gradient is NaN.)
     k = piece
-    # (The bound matters only where an overflow made a gradient NaN.)
     while k < n - 1 and v[k] + np.float64(up[k]) != m:
         k += 1
     return k
@@ -212,9 +210,10 @@ def select_j(
     zero, tiny = np.float32(0.0), np.float32(MIN_CURVATURE)
     gap, most, piece = -np.inf, zero, -1
     for start in range(0, n, SELECTION_PIECE):
-        values, penalty = v[start : start + SELECTION_PIECE], down[start : start + SELECTION_PIECE]
-        kernel, others = row[start : start + SELECTION_PIECE], diag[start : start + SELECTION_PIECE]
-        scores = score[start : start + SELECTION_PIECE]
+        stop = start + SELECTION_PIECE
+        values, penalty = v[start:stop], down[start:stop]
+        kernel, others = row[start:stop], diag[start:stop]
+        scores = score[start:stop]
         widest, best = -np.inf, zero
         for k in range(len(values)):
             # b_ij = m - v_j; -inf outside I_low.
@@ -371,18 +370,17 @@ def update_gradient_select_first(
     n = len(v)
     m, M, most, piece = 0.0, 0.0, 0.0, -1
     for start in range(0, n, SELECTION_PIECE):
-        values, scale = v[start : start + SELECTION_PIECE], inverse[start : start + SELECTION_PIECE]
-        first, second = (
-            rows[i, start : start + SELECTION_PIECE],
-            rows[j, start : start + SELECTION_PIECE],
-        )
-        raised, lowered = up[start : start + SELECTION_PIECE], down[start : start + SELECTION_PIECE]
+        stop = start + SELECTION_PIECE
+        values, scale = v[start:stop], inverse[start:stop]
+        first, second = rows[i, start:stop], rows[j, start:stop]
+        raised, lowered = up[start:stop], down[start:stop]
         high, low, best = 0.0, 0.0, 0.0
         for k in range(len(values)):
             w = values[k] - (ti * np.float64(first[k]) + tj * np.float64(second[k]))
             values[k] = w
             rise, fall = w + np.float64(raised[k]), np.float64(lowered[k]) - w
             high, low = larger(high, rise), larger(low, fall)
+            # The own best step of k, v_k / K_kk, gains v_k^2 / (2 K_kk); 0 where a bound stops it.
             d = larger(larger(rise, fall), 0.0)
             best = larger(best, d * (d * scale[k]))
         m, M = max(m, high), max(M, low)
@@ -418,9 +416,10 @@ def select_second(
     own, share = v[i] * inverse, np.float32(inverse)
     most, piece = zero, -1
     for start in range(0, n, SELECTION_PIECE):
-        values, scores = v[start : start + SELECTION_PIECE], score[start : start + SELECTION_PIECE]
-        raised, lowered = up[start : start + SELECTION_PIECE], down[start : start + SELECTION_PIECE]
-        kernel, others = row[start : start + SELECTION_PIECE], diag[start : start + SELECTION_PIECE]
+        stop = start + SELECTION_PIECE
+        values, scores = v[start:stop], score[start:stop]
+        raised, lowered = up[start:stop], down[start:stop]
+        kernel, others = row[start:stop], diag[start:stop]
         best = zero
         for k in range(len(values)):
             r = np.float32(values[k] - own * np.float64(kernel[k]))

@@ -82,10 +82,7 @@ def subtract_kernel(
     def take_off(first: int, end: int) -> None:
         rows.take_off(samples, factors, columns, (first, end), v)
 
-    if rows.shares:
-        pool.share(len(v), PASSING_COLUMNS, take_off)
-    else:
-        take_off(0, len(v))
+    rows.share(pool, len(v), PASSING_COLUMNS, take_off)
 
 
 class ActiveSamples:
@@ -319,7 +316,4 @@ class WorkingSetSearch:
         def fill(first: int, end: int) -> None:
             rows.fill(samples, columns, first, end, out, at, first)
 
-        if rows.shares:
-            self.pool.share(width, PASSING_COLUMNS, fill)
-        else:
-            fill(0, width)
+        rows.share(self.pool, width, PASSING_COLUMNS, fill)

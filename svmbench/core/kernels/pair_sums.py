@@ -7,11 +7,10 @@ another class there is one; the two of a pair of classes add up to what its mode
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from svmbench.base.compiled import compiled, compiled_sums
+from svmbench.core.kernels.prediction import KernelSums
 from svmbench.core.numeric.arrays import raw
 
 #: Sums that are added up at a time (8 MiB): with many classes a block of rows is less high …
@@ -24,7 +23,7 @@ SUMS_MIN_ROWS = 16
 PAIR_SQUARE = 16
 
 
-class AllPairs:
+class AllPairs(KernelSums):
     """The sums of all pairs at each row; see ``prediction.KernelSums``."""
 
     def __init__(
@@ -80,11 +79,8 @@ def drop_small(values: np.ndarray, least: float) -> None:
             row[j] = 0.0 if abs(row[j]) < least else row[j]
 
 
-class OwnPairs:
+class OwnPairs(KernelSums):
     """The sums of each row in the pairs of its own class; see :class:`Sums`."""
-
-    #: Any number.
-    tallest = 1 << 62
 
     def __init__(
         self,
@@ -105,9 +101,6 @@ class OwnPairs:
     def add(self, part: tuple[np.ndarray, np.ndarray], first: int, K: np.ndarray) -> None:
         """Add those of some points; see :class:`Sums`."""
         _add_own(K, first, self.coefficients, self.starts, *part)
-
-    def end(self, part: Any, top: int, bottom: int) -> None:
-        """Nothing is left to do."""
 
 
 @compiled_sums

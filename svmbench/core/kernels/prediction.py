@@ -20,6 +20,7 @@ the number of threads.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from functools import cached_property, partial
 from typing import Any, Protocol
@@ -170,14 +171,16 @@ def _add_tiles(
         sums.end(part, top, bottom)
 
 
-class KernelSums(Protocol):
+class KernelSums(ABC):
     """An adder of kernel values, of some rows at a time."""
 
-    tallest: int  # the most rows at a time
+    tallest = 1 << 62  # the most rows at a time; by default any number
 
+    @abstractmethod
     def begin(self, top: int, bottom: int) -> Any:
         """Start the sums of the rows from `top` to `bottom`; return the first argument of `add`."""
 
+    @abstractmethod
     def add(
         self,
         part: Any,  # from `begin`
@@ -188,8 +191,8 @@ class KernelSums(Protocol):
     ) -> None:
         """Add the part of the points from `first` on."""
 
-    def end(self, part: Any, top: int, bottom: int) -> None:
-        """Conclude the rows from `top` to `bottom`, once or for each large part of the points."""
+    def end(self, part: Any, top: int, bottom: int) -> None:  # noqa: B027 - nothing by default
+        """End the rows from `top` to `bottom`, once or for each large part of the points."""
 
 
 @compiled_sums
@@ -202,11 +205,8 @@ def add_products(K: np.ndarray, coefficients: np.ndarray, out: np.ndarray) -> No
         out[i] += total
 
 
-class OneSum:
+class OneSum(KernelSums):
     """One sum at each row; see :class:`KernelSums`."""
-
-    #: Any number.
-    tallest = 1 << 62
 
     def __init__(
         self,
@@ -226,9 +226,6 @@ class OneSum:
             add_products(K, own, part)
         else:
             part += K @ own
-
-    def end(self, part: np.ndarray, top: int, bottom: int) -> None:
-        """Nothing is left to do."""
 
 
 class Tiles(Protocol):

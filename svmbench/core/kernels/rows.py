@@ -16,6 +16,7 @@ pieces of rows into someone else's memory. Which maker serves a problem follows 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -26,7 +27,7 @@ from svmbench.core.kernels.bits import BITS_MAX_FEATURES, count_pieces, is_binar
 from svmbench.core.kernels.kernels import KernelFunction, KernelSource
 from svmbench.core.kernels.products import gauss_single, squared_lengths, subtract_half_distances
 from svmbench.core.kernels.row_cache import subtract_rows
-from svmbench.core.kernels.thread_pool import Counter
+from svmbench.core.kernels.thread_pool import Counter, ThreadPool
 from svmbench.core.numeric.arrays import central_row, in_fours, largest_value, raw
 
 #: RBF rows of at most this many features are always made of differences.
@@ -252,13 +253,7 @@ class Rows(ABC):
 
     @abstractmethod
     def _write(
-        self,
-        taken: Any,
-        columns: Any,
-        part: Span,
-        out: np.ndarray,
-        at: np.ndarray,
-        left: int,
+        self, taken: Any, columns: Any, part: Span, out: np.ndarray, at: np.ndarray, left: int
     ) -> None:
         """Write pieces of rows, of the samples in `taken`; see :meth:`fill`."""
 
@@ -277,12 +272,7 @@ class Rows(ABC):
         self._counter.add(len(samples) * (stop - start))
 
     def take_off(
-        self,
-        samples: np.ndarray,
-        factors: np.ndarray,
-        columns: Any,
-        part: Span,
-        v: np.ndarray,
+        self, samples: np.ndarray, factors: np.ndarray, columns: Any, part: Span, v: np.ndarray
     ) -> None:
         """Take ``factors @ K[samples][:, columns]`` off `v`, in the part of the columns.
 
@@ -298,6 +288,15 @@ class Rows(ABC):
                 self._write(taken, columns, (first, end), scratch, at, 0)
                 subtract_rows(scratch, at, change, v[first:end], 0, end - first)
         self._counter.add(len(samples) * (part[1] - part[0]))
+
+    def share(
+        self, pool: ThreadPool, n: int, multiple: int, task: Callable[[int, int], None]
+    ) -> None:
+        """Do ``pool.share(n, multiple, task)``, or all of it here if rows can't be shared."""
+        if self.shares:
+            pool.share(n, multiple, task)
+        else:
+            task(0, n)
 
     def whole(self) -> np.ndarray:
         """Return the whole matrix: strips from the diagonal on are made, and mirrored."""
@@ -336,23 +335,12 @@ class CompiledRows(Rows):
         return self.points if J is None else RowPoints(inputs[J], lengths[J], words)
 
     def _write(
-        self,
-        taken: Any,
-        columns: Any,
-        part: Span,
-        out: np.ndarray,
-        at: np.ndarray,
-        left: int,
+        self, taken: Any, columns: Any, part: Span, out: np.ndarray, at: np.ndarray, left: int
     ) -> None:
         fill_pieces(taken, columns, part, self.rule, out, at, left)
 
     def take_off(
-        self,
-        samples: np.ndarray,
-        factors: np.ndarray,
-        columns: Any,
-        part: Span,
-        v: np.ndarray,
+        self, samples: np.ndarray, factors: np.ndarray, columns: Any, part: Span, v: np.ndarray
     ) -> None:
         """Take a sum of rows off `v`, in one call; see :class:`Rows`."""
         take_off_pieces(self._taken(samples), factors, columns, part, self.rule, v)
@@ -405,13 +393,7 @@ class DenseRows(CompiledRows):
         self.diagonal = function.diagonal(X).astype(np.float32)
 
     def _write(
-        self,
-        taken: Any,
-        columns: Any,
-        part: Span,
-        out: np.ndarray,
-        at: np.ndarray,
-        left: int,
+        self, taken: Any, columns: Any, part: Span, out: np.ndarray, at: np.ndarray, left: int
     ) -> None:
         """Multiply, transform and write."""
         if self.function.name == "rbf":
@@ -426,12 +408,7 @@ class DenseRows(CompiledRows):
                 out[places, left + first - start : left + end - start] = values
 
     def take_off(
-        self,
-        samples: np.ndarray,
-        factors: np.ndarray,
-        columns: Any,
-        part: Span,
-        v: np.ndarray,
+        self, samples: np.ndarray, factors: np.ndarray, columns: Any, part: Span, v: np.ndarray
     ) -> None:
         """Take a sum of rows off `v`, those of an RBF kernel in one call; see :class:`Rows`."""
         loop = CompiledRows if self.function.name == "rbf" else Rows
@@ -492,13 +469,7 @@ class SourceRows(Rows):
         return samples
 
     def _write(
-        self,
-        taken: Any,
-        columns: Any,
-        part: Span,
-        out: np.ndarray,
-        at: np.ndarray,
-        left: int,
+        self, taken: Any, columns: Any, part: Span, out: np.ndarray, at: np.ndarray, left: int
     ) -> None:
         """Ask the source, in pieces of bounded size."""
         J = columns[slice(*part)]

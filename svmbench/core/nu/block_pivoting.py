@@ -24,6 +24,8 @@ Why it is here
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
@@ -149,10 +151,15 @@ def _direction(
         factor = cho_factor(part, lower=True, overwrite_a=True, check_finite=False)
     except LinAlgError:
         return None
-    both = np.column_stack([right, np.ones(len(inside))])
+    found = solve_with_sum(factor, right, shift)
+    return found if found is not None and np.all(np.isfinite(found)) else None
+
+
+def solve_with_sum(factor: Any, right: np.ndarray, shift: float) -> np.ndarray | None:
+    """Solve ``H s = right - y e`` with the sum `shift` by H's Cholesky factor; None if singular."""
+    both = np.column_stack([right, np.ones(len(right))])
     toward, spread = cho_solve(factor, both, check_finite=False).T
     total = float(spread.sum())
     if not np.isfinite(total) or total <= 0.0:
         return None
-    found = toward - ((float(toward.sum()) - shift) / total) * spread
-    return np.asarray(found) if np.all(np.isfinite(found)) else None
+    return np.asarray(toward - ((float(toward.sum()) - shift) / total) * spread)

@@ -21,7 +21,7 @@ Deviations
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg import LinAlgError, cho_factor
 
 from svmbench.core.csvc.smo import CONVERGED, Bounds, StoppingCriteria, pair_steps
 from svmbench.core.nu import block_pivoting, interior
@@ -153,12 +153,7 @@ def newton_direction(
         except LinAlgError:
             ridge *= 100.0
             continue
-        both = np.column_stack([v[free], np.ones(len(free))])
-        toward, spread = cho_solve(factor, both, check_finite=False).T
-        total = float(spread.sum())
-        if total <= 0.0 or not np.isfinite(total):
-            return None
-        return np.asarray(toward - ((toward.sum() - shift) / total) * spread)
+        return block_pivoting.solve_with_sum(factor, v[free], shift)
     return None
 
 

@@ -42,13 +42,15 @@ def test_one_place_alone_chooses_the_method():
         assert ("WorkingSetSearch" in calls) == (path.name == "solver.py")
 
 
-#: A fit in plain Python, and the files of the package with a function that it calls.
+#: A fit in plain Python that goes the way of 2,100 samples, and the files of the package with a
+#: function that it calls.
 COUNT = """
 import sys
 import numpy as np
-from svmbench.core.csvc import CSVC
+from svmbench.core.csvc import CSVC, solver
 
-X = np.random.default_rng(0).normal(size=(40, 3))
+solver.FLOAT32_MIN_SAMPLES = solver.FULL_MATRIX_MAX_SAMPLES = 0
+X = np.random.default_rng(0).normal(size=(60, 3))
 y = (X[:, 0] > 0).astype(int)
 entered = set()
 sys.setprofile(lambda frame, event, _: entered.add(frame.f_code.co_filename))
@@ -68,6 +70,7 @@ def test_a_fit_enters_few_files():
     )
     package = FOLDER.parents[1]
     entered = [path for path in map(Path, done.stdout.split()) if path.is_relative_to(package)]
-    assert "smo.py" in {path.name for path in entered}
+    assert {"smo.py", "working_sets.py", "rows.py"} <= {path.name for path in entered}
     assert len([path for path in entered if path.parent == FOLDER]) <= 5
-    assert len(entered) <= 21
+    assert len([path for path in entered if path.parent == KERNELS]) <= 6
+    assert len(entered) <= 22
