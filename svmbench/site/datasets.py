@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 from svmbench.report.best import contests
 from svmbench.report.builder import Content
-from svmbench.report.races import VERSUS, take_apart
-from svmbench.report.records import CellResult
+from svmbench.report.records import VERSUS, CellResult, take_apart
 from svmbench.report.summary import group, summarise_folds
 from svmbench.site.ratios import DeclaredName, trains
 from svmbench.site.standings import quantity_of

@@ -11,7 +11,7 @@ from typing import Any
 
 from svmbench.base import escape
 from svmbench.report.builder import Content
-from svmbench.report.races import take_apart
+from svmbench.report.records import take_apart
 from svmbench.report.summary import measured, metric_names
 
 #: Names of the files.
