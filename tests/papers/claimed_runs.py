@@ -642,7 +642,7 @@ def on_text(kept):
         for k in (10, 100, 1000):
             reached = accuracy if k >= (10 if name in {"cpsp", "exact"} else 1000) else 80.0
             kept.add("cpsp_fig1", block, "ccat", name,
-                     {"accuracy_pct": reached, "n_test": 16000, "cpu_time_s": 0.01 * k},
+                     {"accuracy_pct": reached, "n_test": 160_000, "cpu_time_s": 0.01 * k},
                      dims={} if name == "exact" else {"solver.n_basis": k})  # fmt: skip
             if name == "exact":
                 break
