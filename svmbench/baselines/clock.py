@@ -1,8 +1,8 @@
-"""A clock that counts external programs by their own times.
+"""External programs are counted by their own times.
 
 `launcher.py` measures the time of a program around the program itself. The time for writing its
-input, starting the launcher and reading its output is subtracted: `now` is the clock for
-every measurement that may include an external program.
+input, starting the launcher and reading its output is uncounted: `now` of the solver contract, by
+which every measurement is made, leaves it out.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol
+
+from svmbench.core.contract.base import Uncounted
 
 
 class Took(Protocol):
@@ -25,21 +27,6 @@ class Took(Protocol):
         """User and system time, with its child processes."""
 
 
-class _Aside:
-    """Wall and CPU seconds of this process that are not counted."""
-
-    wall_s = 0.0
-    cpu_s = 0.0
-
-
-def now() -> tuple[float, float]:
-    """Return the wall and CPU seconds of this process and of its external programs.
-
-    The time of the transfer between them is left out (`handing_over`).
-    """
-    return time.perf_counter() - _Aside.wall_s, time.process_time() - _Aside.cpu_s
-
-
 @contextmanager
 def handing_over() -> Iterator[list[Took]]:
     """Count only the times of the programs in the yielded list, instead of the time of the body."""
@@ -48,5 +35,5 @@ def handing_over() -> Iterator[list[Took]]:
     try:
         yield took
     finally:
-        _Aside.wall_s += time.perf_counter() - wall - sum(one.wall_s for one in took)
-        _Aside.cpu_s += time.process_time() - cpu - sum(one.cpu_s for one in took)
+        Uncounted.wall_s += time.perf_counter() - wall - sum(one.wall_s for one in took)
+        Uncounted.cpu_s += time.process_time() - cpu - sum(one.cpu_s for one in took)

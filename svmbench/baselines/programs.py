@@ -23,12 +23,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from svmbench.base.errors import ConfigError, ProgramError
 from svmbench.base.escape import line
 from svmbench.baselines import templates
-from svmbench.baselines.clock import handing_over, now
+from svmbench.baselines.clock import handing_over
 from svmbench.baselines.launching import Ended, launch
 from svmbench.baselines.liblinear import iterations_of
 from svmbench.baselines.program_models import ReadModel, read_model
 from svmbench.baselines.templates import Commands
-from svmbench.core.contract.base import TrainingData
+from svmbench.core.contract.base import TrainingData, now
 from svmbench.core.contract.declaration import Declaration
 
 #: Number of rows that are formatted at a time.

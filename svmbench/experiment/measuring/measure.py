@@ -20,7 +20,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from svmbench.baselines.clock import now
+from svmbench.core.contract.base import Solver, now, warm_up
 
 __all__ = [
     "Timing",
@@ -83,7 +83,6 @@ class Timing:
 def warm(solver_name: str) -> None:
     """Load and call a solver's compiled code once in this process; forks inherit it."""
     from svmbench.baselines.catalogue import solver_class
-    from svmbench.core.contract.base import Solver, warm_up
 
     cls = solver_class(solver_name)
     if issubclass(cls, Solver):  # of a class of others, importing it is all that can be done
