@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from svmbench.core.contract.base import PathPoint
-from svmbench.core.linear.alsvm_batch import BY_STEPS, MOST_STEPS, RESIDUAL
+from svmbench.core.linear.alsvm_batch import BY_STEPS, CG_MAX_STEPS, CG_RESIDUAL
 from svmbench.spark.packed import Packed, PackedBlock
 from svmbench.spark.source import SparkRows
 
@@ -90,9 +90,9 @@ def solve_systems(
     W, R = np.zeros_like(q), q.copy()
     S = R / diagonal
     P, rs = S.copy(), np.sum(R * S, axis=1)
-    enough, steps = RESIDUAL**2 * rs, np.zeros(len(nu), dtype=int)
+    enough, steps = CG_RESIDUAL**2 * rs, np.zeros(len(nu), dtype=int)
     going = np.flatnonzero(rs > enough)
-    while len(going) and steps.max() < MOST_STEPS:
+    while len(going) and steps.max() < CG_MAX_STEPS:
         HP = packed.sum(products, Systems(P[going], without[going], bias))
         HP += nu[going, np.newaxis] * P[going]
         length = (rs[going] / np.sum(P[going] * HP, axis=1))[:, np.newaxis]

@@ -1,4 +1,4 @@
-"""The estimator contract: what every solver of the suite is, declares and leaves behind.
+"""The estimator contract: the base class of every solver, its three steps and its attributes.
 
 A solver is a scikit-learn estimator in three steps, so that a benchmark can time each alone::
 
@@ -12,10 +12,10 @@ A solver is a scikit-learn estimator in three steps, so that a benchmark can tim
 `train` calls one function on raw arrays and stores the result; called again on the same data, it
 gives the same model.
 
-After `fit`: ``coef_`` (1, n_features) and ``intercept_`` (1,) for a linear solver,
-``n_iter_``, ``objective_``, ``stop_reason_`` and ``counters_`` (work done, in units that no
-noise touches: updates, passes, kernel evaluations). With ``trace=True``, where a solver has that
-parameter, also ``trace_``: rows of (seconds, iterations, objective).
+After `fit`: ``coef_`` (1, n_features) and ``intercept_`` (1,) for a linear solver, ``n_iter_``,
+``objective_``, ``stop_reason_`` and ``counters_`` (work, in units without noise: updates, passes,
+kernel evaluations). With ``trace=True``, if a solver has that parameter, also ``trace_``: rows of
+(seconds, iterations, objective).
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from svmbench.core.numeric.arrays import canonical_csr, require_squares
 
 @dataclass
 class TrainingData:
-    """Samples in the form in which a solver's `train` wants them.
+    """Samples in the form that a solver's `train` reads.
 
     Attributes
     ----------
@@ -56,12 +56,11 @@ class TrainingData:
     y : ndarray of shape (n_samples,)
         Labels as float64 in {-1, +1}; all of them +1 where a solver learns one class.
     native : object
-        What `train` reads: often ``X`` with the bias column, or a foreign program's structure.
+        The input of `train`: often ``X`` with the bias column, or another library's structure.
     weights : ndarray of shape (n_samples,) or None
         Weights of the samples, for a solver that takes them; None for 1 each.
     decisions : ndarray of shape (n_samples,) or None
-        Decision values of the samples by the solver's own bookkeeping, as the last `train` left
-        them; None where it keeps none.
+        Decision values of the samples that the last `train` has kept; None without.
     """
 
     X: Any
@@ -94,9 +93,9 @@ class PathPoint(NamedTuple):
     solution : Solver or KernelSolution
         A trained estimator, or, of a path on a kernel matrix, the bare solution.
     own_cost_s : float
-        Wall time, seconds: its part of what it shares with others and what it took itself.
+        Wall time in seconds: its own, and its part of work that it shares with others.
     statistics : dict of str to int
-        Its work counters. Work that is shared stands with the first point that has it.
+        Its work counters. The first of the points that share work counts that work.
     """
 
     solution: Any
@@ -115,9 +114,10 @@ class Along(NamedTuple):
 #: The value of `max_iter` that sets no limit, and a number of iterations that no search reaches.
 NO_LIMIT, BEYOND_REACH = -1, 1 << 62
 
-#: Stop reasons of a search that ended before what it was to reach; of one that was to end at a
-#: duality gap; of one for a margin where the optimum is w = 0.
-UNFINISHED, BY_GAP, NO_MARGIN = ("max_iter", "stalled"), "gap", "no margin"
+#: Stop reasons of a search that did not reach its tolerance.
+UNFINISHED = ("max_iter", "stalled")
+#: Stop reasons of a search that ended at its duality gap, and of a margin problem solved by w = 0.
+BY_GAP, NO_MARGIN = "gap", "no margin"
 
 #: Training and test rows of each fold.
 Splits = Sequence[tuple[np.ndarray, np.ndarray]]
@@ -126,8 +126,8 @@ Splits = Sequence[tuple[np.ndarray, np.ndarray]]
 class Solver(Versioned):
     """Base of every solver: three-step `fit`, validation, and a declaration.
 
-    A solver's docstring describes what is its own; what it leaves out has the texts below, or
-    those of a class between.
+    A solver's docstring describes its own parameters and attributes; :mod:`docstrings` adds the
+    texts below for all others.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ class Solver(Versioned):
     random_state : int, RandomState or None
         Seed of the draws.
     trace : bool
-        Whether to record (seconds, iterations, objective) on the way.
+        Whether to record (seconds, iterations, objective) during the search.
 
     Attributes
     ----------
@@ -147,39 +147,39 @@ class Solver(Versioned):
     n_iter_ : int
         Iterations.
     stop_reason_ : str
-        ``"converged"``, ``"max_iter"`` or ``"stalled"`` (no step is left that float64 can see).
+        ``"converged"``, ``"max_iter"`` or ``"stalled"`` (no step changes the solution in float64).
     counters_ : dict
         Work done, by its unit.
     """
 
     declaration: ClassVar[Declaration]
     counters_: dict[str, int]
-    #: Parameters of the tiny fits that `warm_up` makes: each kind of compiled code must be called.
+    #: Parameters of the tiny fits of `warm_up`, which must call all compiled code.
     warm_with: ClassVar[tuple[dict[str, Any], ...]] = ({},)
 
     #: Parameters that may be None, which means "without".
     optional: ClassVar[tuple[str, ...]] = ()
 
-    #: Whether ``max_iter=-1`` means no limit, as in the class of scikit-learn that it stands for.
+    #: Whether ``max_iter=-1`` means no limit, as in scikit-learn's class for the same problem.
     may_run_on: ClassVar[bool] = False
 
-    #: Parameters that what is inherited reads: `declare` asks for them.
+    #: Parameters that inherited methods read; `declare` requires them.
     needs_parameters: ClassVar[tuple[str, ...]] = ()
 
     @classmethod
     def open_methods(cls) -> list[str]:
-        """Return the names of the methods of the contract that nobody has defined."""
+        """Return the names of the methods of the contract that are still abstract."""
         return [
             name for name in dir(cls) if getattr(getattr(cls, name), "__isabstractmethod__", False)
         ]
 
     @classmethod
     def warm_up_rest(cls) -> None:
-        """Call the compiled code that no tiny problem gets to; most solvers have none."""
+        """Call the compiled code that no tiny problem reaches; most solvers have none."""
 
     @property
     def problem(self) -> Problem:
-        """The problem whose value `objective_` is."""
+        """The problem whose primal value is `objective_`."""
         return PROBLEMS[self.declaration.problem]
 
     @property
@@ -193,7 +193,7 @@ class Solver(Versioned):
         return self.problem.objective_id(self.offset)
 
     def _validate(self, X: Any, y: Any) -> TrainingData:
-        """Check inputs and labels; return them in float64, C-ordered or CSR."""
+        """Check inputs and labels; return them as float64, C-ordered or CSR."""
         raise AssertionError("a kind of solver defines _validate")
 
     def _check_parameters(self) -> None:
@@ -264,8 +264,8 @@ class Solver(Versioned):
     def _path(self, data: Any, y: np.ndarray | None, along: Along) -> Iterator[PathPoint]:
         """Fit for each value of a parameter.
 
-        A solver that can do better along a parameter declares so (``paths``), and overrides this
-        method or the hook that its base class has for it.
+        A solver that shares work along a parameter declares it in ``paths``, and overrides this
+        method or a hook of its base class.
         """
         for _, part in self._parts(data, along.splits):
             for value in along.values:
@@ -279,7 +279,7 @@ class Solver(Versioned):
     def _parts(
         self, data: TrainingData, splits: Splits | None
     ) -> Iterator[tuple[np.ndarray | None, TrainingData]]:
-        """Yield the training rows of each fold, and data of these; None and `data` without."""
+        """Yield the training rows of each fold with their data; without folds, None and `data`."""
         if data.weights is not None:
             raise ValueError(
                 f"a path of {self.declaration.name} takes no weights of samples or classes"
@@ -291,29 +291,23 @@ class Solver(Versioned):
             yield train, TrainingData(X=data.X[train], y=data.y[train])
 
     def _sibling(self, **params: Any) -> Self:
-        """Return a clone with other parameters that knows what `prepare` has learnt."""
+        """Return a clone with other parameters and with the classes and features of `prepare`."""
         model = clone(self).set_params(**params)
         self._pass_on(model)
         return model
 
     def _pass_on(self, model: Any) -> None:
-        """Give another estimator what `prepare` has learnt of classes and features."""
+        """Copy the classes and features that `prepare` has found to another estimator."""
         for name in ("classes_", "n_features_in_", "feature_names_in_"):
             if hasattr(self, name):
                 setattr(model, name, getattr(self, name))
 
     def _where_it_stalls(self) -> str:
-        """Return the end of a sentence: what it means that the solver stalled."""
+        """Return the predicate of the warning that the solver stalled."""
         return "can make no more progress in float64"
 
     def _warn_unless_finished(self, reason: str) -> None:
-        """Warn where a search ended before what it was to reach; for `_store` alone.
-
-        Parameters
-        ----------
-        reason : str
-            As ``stop_reason_`` has it.
-        """
+        """Warn if the stop reason is `UNFINISHED`; `_store` calls this (stack level)."""
         if reason not in UNFINISHED:
             return
         # A baseline's program may have a limit that is no parameter.
@@ -327,33 +321,16 @@ class Solver(Versioned):
         )
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Fit the model.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Training inputs; finite.
-        y : array-like of shape (n_samples,)
-            Labels of exactly two classes.
-
-        Returns
-        -------
-        self : object
-
-        Raises
-        ------
-        ValueError
-            On NaN or infinite inputs, a single class or more than two, or a parameter out of range.
-        """
+        """Fit the model: `prepare`, `train` and `finish_fit`."""
         data = self.prepare(X, y)
         return self.train(data).finish_fit(data)
 
 
 class BinaryClassifier(ClassifierMixin, Solver):
-    """A two-class solver: labels in, {-1, +1} inside, labels out.
+    """A two-class solver: it maps any two labels to {-1, +1}, and back in predictions.
 
-    Linear and kernel solvers `fit` more classes than two as well, by several two-class problems;
-    `prepare` and `train` are always those of one.
+    Linear and kernel solvers also `fit` more than two classes, by several two-class problems;
+    `prepare` and `train` always have one two-class problem.
 
     Parameters
     ----------
@@ -365,14 +342,14 @@ class BinaryClassifier(ClassifierMixin, Solver):
     classes_ : ndarray of shape (n_classes,)
         Labels, in order.
     estimators_ : list
-        The models of the two-class problems, of more than two classes.
+        The models of the two-class problems, if there are more than two classes.
     """
 
     classes_: np.ndarray
     estimators_: list[Any]
-    #: The several models as one, where there are several; else None.
+    #: The models of more than two classes as one; None for two classes.
     several_: Any = None
-    #: Whether what `prepare` is handed is a part of what was validated as a whole.
+    #: Whether the arguments of `prepare` are a part of samples that were validated.
     _comes_validated: bool = False
 
     def fit(self, X: Any, y: Any) -> Self:
@@ -397,12 +374,12 @@ class BinaryClassifier(ClassifierMixin, Solver):
         return self._fit_several(X, y) if are_several(y) else super().fit(X, y)
 
     def _fit_several(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit more than two classes; a kind of solver that can do so defines this."""
+        """Fit more than two classes; solvers that can do so define it."""
         self._validate(X, y)
         raise AssertionError("more than two classes are refused")
 
     def _validate(self, X: Any, y: Any) -> TrainingData:
-        """Check inputs and labels; return float64 C-ordered or CSR inputs and labels ±1."""
+        """Check inputs and two-class labels; return float64 C-ordered or CSR, and labels ±1."""
         X, y = self._validate_samples(X, y)
         classes = np.unique(y)
         if len(classes) > 2:
@@ -415,7 +392,7 @@ class BinaryClassifier(ClassifierMixin, Solver):
         return TrainingData(X=X, y=np.where(y == classes[1], 1.0, -1.0))
 
     def _validate_samples(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
-        """Check inputs and labels of any number of classes; float64 C-ordered or CSR, labels."""
+        """Check inputs and labels of any classes; return float64 C-ordered or CSR, and labels."""
         if self._comes_validated:
             self.n_features_in_ = X.shape[1]
             return X, y
@@ -440,7 +417,7 @@ class BinaryClassifier(ClassifierMixin, Solver):
         return canonical_csr(X) if sp.issparse(X) else X, y
 
     def _alone(self) -> Self:
-        """Return a copy for one of several problems, where weights of classes are settled."""
+        """Return an unfitted copy without class weights, for one of several problems."""
         model = unfitted(self)
         if "class_weight" in vars(model):
             model.class_weight = None
@@ -453,7 +430,7 @@ class BinaryClassifier(ClassifierMixin, Solver):
     def _weigh_against_rest(
         self, labels: np.ndarray, label: Any, sample_weight: Any
     ) -> np.ndarray | None:
-        """Return the same for the problem of one class against the rest."""
+        """Return the weights for the problem of one class against the rest; None if all are 1."""
         return None
 
     def predict(self, X: Any) -> np.ndarray:
@@ -470,7 +447,7 @@ class BinaryClassifier(ClassifierMixin, Solver):
         return self.classes_[positive.astype(np.intp)]
 
     def _elect(self, X: Any) -> np.ndarray:
-        """Return the positions in ``classes_`` of several classes that are predicted."""
+        """Return the positions of the predicted classes in ``classes_``."""
         return np.argmax(self.decision_function(X), axis=1)
 
     @abstractmethod
@@ -487,10 +464,10 @@ class BinaryClassifier(ClassifierMixin, Solver):
 
 
 def unfitted(estimator: Any) -> Any:
-    """Return an estimator of the same class and parameters that was not fitted.
+    """Return an unfitted estimator of the same class and parameters.
 
-    As `clone`, but that parameters are not copied, nor asked for by name: looking at signatures
-    takes longer than the fit of a small problem.
+    Unlike `clone` it neither copies parameters nor reads the signature, which takes longer than the
+    fit of a small problem.
     """
     model = copy(estimator)
     for name in list(vars(model)):
@@ -500,12 +477,12 @@ def unfitted(estimator: Any) -> Any:
 
 
 def reason_of_all(reasons: Sequence[str]) -> str:
-    """Return the stop reason of several searches: the first that is not ``"converged"``."""
+    """Return the first stop reason that is not ``"converged"``, or ``"converged"``."""
     return next((reason for reason in reasons if reason != "converged"), reasons[0])
 
 
 def sum_of_counters(models: Sequence[Any]) -> dict[str, int]:
-    """Return the work of several models, by the names that the first has."""
+    """Return the sums of the counters that the first model has."""
     return {
         name: sum(int(model.counters_.get(name, 0)) for model in models)
         for name in models[0].counters_
@@ -513,7 +490,7 @@ def sum_of_counters(models: Sequence[Any]) -> dict[str, int]:
 
 
 def require_positive(name: str, value: Any) -> None:
-    """Raise ValueError, naming the parameter, unless `value` is a finite number above 0."""
+    """Raise ValueError unless `value` is a finite number above 0."""
     if not (isinstance(value, Real) and np.isfinite(float(value)) and float(value) > 0):
         raise ValueError(f"{name} must be a positive finite number, got {name}={value!r}")
 
@@ -524,10 +501,7 @@ def most_iterations(max_iter: int) -> int:
 
 
 def require_count(name: str, value: Any, *, or_none: bool = False) -> None:
-    """Raise ValueError, naming the parameter, unless `value` is an integer of at least 1.
-
-    With `or_none` it may be -1 as well, for no limit.
-    """
+    """Raise ValueError unless `value` is an integer of at least 1, or -1 with `or_none`."""
     if isinstance(value, Integral) and (int(value) >= 1 or (or_none and int(value) == NO_LIMIT)):
         return
     no_limit = ", or -1 for no limit" if or_none else ""
@@ -535,16 +509,10 @@ def require_count(name: str, value: Any, *, or_none: bool = False) -> None:
 
 
 def warm_up(cls: type[Solver]) -> None:
-    """Load (or compile) everything a solver's `fit` calls, by fitting tiny dense and CSR problems.
-
-    Parameters
-    ----------
-    cls : type
-        A declared solver class; it is built with each of the parameters in its `warm_with`.
-    """
+    """Compile or load all code of a declared solver's `fit`, by tiny dense and CSR problems."""
     X = np.array([[0.0, 1.0], [0.2, 0.9], [1.0, 0.0], [0.8, 0.0], [0.1, 0.7], [0.9, 0.2]])
     y = np.array([0, 0, 1, 1, 0, 1])
-    # The CSR problem is mostly zeros: some solvers treat a sparse matrix that is not as dense.
+    # The CSR problem is mostly zeros: some solvers convert a fuller sparse matrix to a dense one.
     inputs = [X, sp.csr_array(np.pad(X, ((0, 0), (0, 30))))] if cls.declaration.sparse else [X]
     for each in inputs:
         with warnings.catch_warnings():

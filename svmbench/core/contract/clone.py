@@ -1,4 +1,4 @@
-"""Pickles of estimators that know by which version they were made."""
+"""Estimators whose pickles name the version of svmbench that made them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sklearn.exceptions import InconsistentVersionWarning
 import svmbench
 from svmbench.core.contract.sklearn_bases import BaseEstimator
 
-#: Where the state of an estimator keeps the version of the package that it is of.
+#: Key of the package's version in the state of an estimator.
 _VERSION = "_svmbench_version"
 
 
@@ -44,7 +44,7 @@ class OtherVersionWarning(InconsistentVersionWarning):
 
 
 class Versioned(BaseEstimator):
-    """An estimator whose pickle says by which version of svmbench it was made."""
+    """An estimator whose pickle names the version of svmbench that made it."""
 
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), _VERSION: svmbench.__version__}
@@ -54,7 +54,7 @@ class Versioned(BaseEstimator):
         if version != svmbench.__version__:
             name = type(self).__name__
             warnings.warn(OtherVersionWarning(name, version), stacklevel=2)
-            # What was no parameter then has its default, so that repr and get_params find it.
+            # Parameters that are new since get their defaults, so that repr and get_params work.
             parameters = inspect.signature(type(self)).parameters.values()
             given = {p.name: p.default for p in parameters if p.default is not p.empty}
             state = {**given, **state}

@@ -1,4 +1,4 @@
-"""The form of a declaration: what a solver says of itself, and the words that it may use."""
+"""The form of a solver's declaration, and the words that it may use."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 #: Names of the kernels, as scikit-learn has them.
 KERNELS = ("linear", "rbf", "poly", "sigmoid")
 
-#: The words in which solvers count their work, so that the same work has the same name: what a
-#: table may ask for. A solver that counts something else declares it.
+#: Names of work counters, one for each kind of work; tables may ask for them. A solver that counts
+#: something else declares it.
 COUNTERS = (
     "basis_vectors", "bounded_support_vectors", "checks", "columns", "conjugate_gradient_steps",
     "cuts", "draws", "dropped", "dropped_pivots", "epochs", "examples", "faces",
@@ -18,7 +18,7 @@ COUNTERS = (
     "support_vectors", "sweeps", "updates", "visits",
 )  # fmt: skip
 
-#: What a solver can be for.
+#: Tasks of solvers.
 TASKS = ("binary", "one-class")
 
 #: Forms of input, and the methods that a solver of each has beside those of every solver: arrays in
@@ -32,9 +32,9 @@ READS: dict[str, tuple[str, ...]] = {
 }
 
 
-#: What holds where a solver ends without a warning; {} stands for the parameter it is stated with.
-#: A violation is in units of the margin: of y f(x) >= 1 where a multiplier is below its bound, and
-#: of y f(x) <= 1 where it is above 0 (with the quadratic losses' own term).
+#: Promises about the solution if `fit` ends without a warning; {} stands for the parameter. A
+#: violation is in units of the margin: of y f(x) >= 1 for a multiplier below its bound, and of
+#: y f(x) <= 1 for a multiplier above 0 (with the extra term of quadratic losses).
 PROMISES: dict[str, str] = {
     "violation": "no sample violates its optimality condition by more than {}",
     "violation relative to rho": "no sample violates its optimality condition by more than {} "
@@ -49,16 +49,15 @@ PROMISES: dict[str, str] = {
 
 @dataclass(frozen=True)
 class Declaration:
-    """What a solver says of itself, checked against a config before anything runs.
+    """The declared properties of a solver, checked against a config before anything runs.
 
     Attributes
     ----------
     name : str
         The paper's name in kebab case, as configs, records and tables spell it.
     problem : str
-        The entry of `PROBLEMS` that it minimises. A solver may bring
-        a problem of its own: `declare` takes a `Problem` here and
-        enters it.
+        The entry of `PROBLEMS` that it minimises. `declare` also takes a new `Problem`, and enters
+        it.
     summary : str
         One line for ``svmbench list solvers``.
     reference : str
@@ -74,19 +73,18 @@ class Declaration:
     paths : tuple of str
         The parameters along which `path` shares work between the solutions.
     reads : tuple of str
-        What it takes its samples from, of :data:`READS`. That a kernel solver reads ``kernel`` is
-        known from its class and need not be said.
+        Its forms of input, of :data:`READS`. ``kernel`` is added for a class with `solve`.
     counters : tuple of str
-        What it counts beside the words of :data:`COUNTERS`.
+        Its work counters that are not in :data:`COUNTERS`.
     promise : str
-        What holds of the solution where `fit` ends without a warning, of :data:`PROMISES`. Empty
-        where nothing does: a solver that ends after a number of steps, that looks at some of the
-        samples, or that finds no violation among those that it draws. A solver that works on a
-        span of samples or points promises it of the optimum in that span.
+        A key of :data:`PROMISES`, for the solution if `fit` ends without a warning. Empty for a
+        solver that ends after a number of steps, sees only some samples, or ends when a draw of
+        samples has no violation. On a span of samples or points the promise concerns the optimum
+        in that span.
     promised_by : str
-        The parameter that the promise is stated with; where it is None, nothing is promised.
+        The parameter of the promise; if its value is None, nothing is promised.
     suits : str
-        Where to take it and where another solver of the same problem, from measured ratios.
+        When to choose it and when another solver of the same problem, from measured ratios.
     """
 
     name: str

@@ -1,10 +1,9 @@
-"""Docstrings of estimators: a parameter that several solvers have is described once.
+"""Docstrings of estimators: a parameter of several solvers is described once.
 
-The text of a parameter or an attribute stands in the docstring of the base class that all its
-solvers have. A solver describes what is its own, and what means something else with it. `document`
-completes the docstring of a solver when `declare` enters the class: first the parameters in the
-order of the signature, with the defaults of the signature; then the attributes, its own and those
-of its base classes.
+The text of a shared parameter or attribute is in the docstring of a common base class. A solver
+describes its own, and those with another meaning. `document` completes the docstring when `declare`
+enters the class: first the parameters in the order and with the defaults of the signature, then the
+attributes of the class and its base classes.
 """
 
 from __future__ import annotations
@@ -26,14 +25,7 @@ PARAMETERS, ATTRIBUTES = "Parameters", "Attributes"
 
 
 def document(cls: Any) -> Any:
-    """Complete the docstring of an estimator's class, and return the class.
-
-    Parameters
-    ----------
-    cls : type
-        A parameter or attribute that its docstring leaves out has the text of the nearest base
-        class that describes it.
-    """
+    """Complete the docstring of an estimator's class by those of its base classes; return it."""
     if cls.__doc__ is None:  # python -OO
         return cls
     sections = _sections(cls.__doc__)
@@ -71,14 +63,9 @@ def _described(cls: type, title: str) -> dict[str, Entry]:
 
 
 def entries(docstring: str | None, title: str) -> dict[str, Entry]:
-    """Return the entries of one section of a docstring, by name.
+    """Return the entries of the section `title` of a numpydoc docstring, by name.
 
-    Parameters
-    ----------
-    docstring : str or None
-        In numpydoc's form; a header ``a, b : type`` describes two names.
-    title : str
-        Title of the section.
+    A header ``a, b : type`` describes two names.
     """
     blocks: list[tuple[str, list[str]]] = []
     for line in _sections(docstring or "").get(title, ()):

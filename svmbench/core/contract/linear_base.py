@@ -27,10 +27,8 @@ class LinearSolution:
 
     Attributes
     ----------
-    w : ndarray of shape (n_features,)
-        The normal vector.
-    b : float
-        The offset of ``f(x) = w·x + b``.
+    w, b : ndarray of shape (n_features,), float
+        ``f(x) = w·x + b``.
     n_iter : int
         Iterations in the solver's own unit.
     stop_reason : str
@@ -40,7 +38,7 @@ class LinearSolution:
     trace : list of (float, int, float)
         Seconds, iterations, objective; empty unless asked for.
     dual : float
-        A lower bound of the optimum, by multipliers that the solver has; -inf without.
+        A lower bound of the optimum, from the solver's multipliers; -inf without.
     """
 
     w: np.ndarray
@@ -132,7 +130,7 @@ class LinearClassifier(BinaryClassifier):
         counters: dict[str, int],
         trace: list[tuple[float, int, float]] | None = None,
     ) -> Self:
-        """Store a solution of samples that carry the constant feature: its weight ends `w`."""
+        """Store a solution whose last weight is that of the constant feature, if there is one."""
         own, b = (w[:-1], float(w[-1] * self.bias)) if self.bias else (w, 0.0)
         return self._store(LinearSolution(own, b, n_iter, stop_reason, counters, trace or []))
 
@@ -146,7 +144,7 @@ class LinearClassifier(BinaryClassifier):
         self.stop_reason_ = solution.stop_reason
         self.counters_ = solution.counters
         self._dual = solution.dual
-        # Where there is no tolerance to be met, a number of steps was all that was asked for.
+        # A solver without a tolerance takes the number of steps that was asked for.
         if getattr(self, "tol", None) is not None:
             self._warn_unless_finished(solution.stop_reason)
         if solution.trace:
@@ -162,14 +160,11 @@ class LinearClassifier(BinaryClassifier):
         return self
 
     def _sum_weight(self, data: TrainingData) -> float:
-        """Return the weight of the summed losses; a solver with another parameter converts it."""
+        """Return the weight of the summed losses: C, unless a solver has another parameter."""
         return float(self.C)  # type: ignore[attr-defined]
 
     def sparsify(self) -> Self:
-        """Make ``coef_`` a CSR array, for a model most of whose weights are 0.
-
-        It predicts as before; what changes a model, as `fit` does, makes it dense again.
-        """
+        """Make ``coef_`` a CSR array, if most weights are 0; `fit` makes it dense again."""
         check_is_fitted(self)
         self.coef_ = sp.csr_array(self.coef_)  # type: ignore[assignment]
         return self

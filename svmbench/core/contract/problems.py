@@ -1,20 +1,18 @@
 """The optimisation problems: primal and dual value, and the gap between them.
 
-Every solver declares which entry of :data:`PROBLEMS` it minimises, and its ``objective_`` is that
-entry's value: one definition, so that two solvers of one problem can be compared to the last digit.
+Every solver declares an entry of :data:`PROBLEMS`, and its ``objective_`` is the primal value of
+that entry: two solvers of one problem can be compared to the last digit.
 
-A problem is evaluated from :class:`Values`: decision values, a squared norm, multipliers. It knows
-nothing of inputs, kernels or features, so that one entry serves linear and kernel solvers, on rows
-or on points that are none.
+A problem is evaluated from :class:`Values`: decision values, a squared norm, multipliers. It needs
+neither inputs nor kernels, so that one entry serves linear and kernel solvers.
 
-The problems with a loss are stated in the sum form
+The problems with a loss have the sum form
 
     min_{w,b}  1/2 ||w||^2 [+ 1/2 (b/s)^2]  +  C * sum_i v_i loss(y_i f(x_i)),  f(x) = w.x + b,
 
-where v_i are weights of the samples, 1 unless given, and the term in brackets is there when the
-offset is absorbed as a constant feature of value s. How the offset is treated is an
-:class:`Offset`, and what two solvers must have in common for their objectives to be compared is
-an :class:`ObjectiveId`: the problem and the offset.
+where v_i are weights of the samples, 1 by default, and the term in brackets is there if the offset
+is absorbed as a constant feature of value s. :class:`Offset` is the treatment of the offset.
+Objectives are comparable if their :class:`ObjectiveId`, problem and offset, is equal.
 """
 
 from __future__ import annotations
@@ -32,15 +30,15 @@ FEASIBILITY = 1e-9
 
 @dataclass(frozen=True)
 class Offset:
-    """How the offset b of f(x) = w.x + b is treated.
+    """The treatment of the offset b of f(x) = w.x + b.
 
     Attributes
     ----------
     kind : {"free", "absorbed", "none"}
         Not regularised, so that the dual has the constraint ``y·alpha = 0``; regularised as the
-        weight of a constant feature; or not there.
+        weight of a constant feature; or missing.
     value : float
-        The constant feature's value where it is absorbed; else 0.
+        Value of the constant feature if the offset is absorbed, else 0.
     """
 
     kind: str
@@ -54,7 +52,7 @@ FREE, NO_OFFSET = Offset("free"), Offset("none")
 
 
 def absorbed(value: float) -> Offset:
-    """Return the treatment by a constant feature of this value; of value 0 there is no offset."""
+    """Return the treatment by a constant feature; value 0 means no offset."""
     return Offset("absorbed", float(value)) if value else NO_OFFSET
 
 
@@ -77,25 +75,25 @@ class ObjectiveId(NamedTuple):
 
 @dataclass(frozen=True)
 class Values:
-    """What a problem is evaluated from.
+    """The numbers that a problem is evaluated from.
 
     Attributes
     ----------
     f : ndarray of shape (n_samples,)
         Decision values of the training samples, with the offset in them.
     square : float
-        ``||w||^2``; where the offset b is absorbed with value s, that and ``(b/s)^2``.
+        ``||w||^2``, plus ``(b/s)^2`` if the offset b is absorbed with value s.
     y : ndarray of shape (n_samples,) or None
-        Labels ±1; None where there are none.
+        Labels ±1; None for one-class problems.
     alpha : ndarray of shape (n_samples,) or None
-        Multipliers, for the dual: w is ``sum_i alpha_i y_i x_i``, in svdd's case the centre
+        Multipliers, for the dual: w is ``sum_i alpha_i y_i x_i``; svdd's centre is
         ``sum_i alpha_i x_i``.
     rho : float
         The margin of nu-svc and one-class, the squared radius of svdd.
     weights : ndarray of shape (n_samples,) or None
         Weights of the samples' losses; None for 1 each.
     diagonal : ndarray of shape (n_samples,) or None
-        ``K(x_i, x_i)``, which only svdd's dual asks for.
+        ``K(x_i, x_i)``, for svdd's dual.
     """
 
     f: np.ndarray
@@ -108,7 +106,7 @@ class Values:
 
     @property
     def margins(self) -> np.ndarray:
-        """Decision values in the direction of the labels."""
+        """Decision values times labels."""
         return self.f if self.y is None else self.y * self.f
 
     def summed(self, losses: np.ndarray) -> float:
@@ -116,13 +114,7 @@ class Values:
         return float(np.sum(losses if self.weights is None else self.weights * losses))
 
     def multipliers(self) -> np.ndarray:
-        """Return `alpha`.
-
-        Raises
-        ------
-        ValueError
-            Without them there is no dual value.
-        """
+        """Return `alpha`; ValueError if it is None."""
         if self.alpha is None:
             msg = "a dual value needs multipliers"
             raise ValueError(msg)
@@ -131,14 +123,14 @@ class Values:
 
 @dataclass(frozen=True)
 class Problem:
-    """One problem with its dual; `parameter` below is the number that it is stated with.
+    """One problem with its dual; `parameter` below is its C or nu.
 
     Attributes
     ----------
     name : str
-        As solvers declare it.
+        The name that solvers declare.
     formula : str
-        The problem in words a person can check.
+        The problem, for readers.
     """
 
     name: str
@@ -157,7 +149,7 @@ class Problem:
         """Return the bounds of the multipliers of samples of weight 1."""
 
     def sum_violation(self, values: Values, parameter: float, offset: Offset) -> str:
-        """Return what is wrong with the sums of the multipliers, as a sentence; "" if nothing."""
+        """Return a sentence if a sum of the multipliers violates its constraint, else ""."""
         alpha = values.multipliers()
         total = float(np.sum(alpha if values.y is None else values.y * alpha))
         if offset.kind == "free" and abs(total) > _slack(alpha) * len(alpha):
@@ -165,7 +157,7 @@ class Problem:
         return ""
 
     def check(self, values: Values, parameter: float, offset: Offset = FREE) -> None:
-        """Raise ValueError, saying which constraint is violated, unless `alpha` is feasible."""
+        """Raise ValueError, with the violated constraint, unless `alpha` is feasible."""
         alpha = values.multipliers()
         low, high = self.bounds(parameter, len(alpha))
         weights = 1.0 if values.weights is None else values.weights
@@ -181,13 +173,7 @@ class Problem:
             raise ValueError(wrong)
 
     def gap(self, values: Values, parameter: float, offset: Offset = FREE) -> float:
-        """Return primal minus dual value: 0 at the optimum, an upper bound of the suboptimality.
-
-        Raises
-        ------
-        ValueError
-            If `alpha` is not feasible.
-        """
+        """Return primal minus dual value, a bound of the suboptimality; ValueError as `check`."""
         self.check(values, parameter, offset)
         return self.primal(values, parameter) - self.dual(values, parameter)
 
@@ -212,15 +198,15 @@ class LossProblem(Problem):
     loss : callable
         Elementwise loss of the margins ``m_i = y_i f(x_i)``.
     multipliers : callable
-        Multipliers ``alpha_i`` that the margins imply: ``-C * loss'(m_i)`` (a subgradient).
+        Multipliers ``alpha_i`` for given margins: ``-C * loss'(m_i)`` (a subgradient).
     conjugate : callable
         ``sum_i C_i * loss*(-alpha_i / C_i)``, where C_i is C times the sample's weight.
     upper : callable
-        The upper bound of the multipliers at a given C.
+        The upper bound of the multipliers as a function of C.
     lower : float
-        Their lower bound.
+        The lower bound of the multipliers.
     without_offset : str
-        Where f has no offset by the problem's name, the name of the same problem with one.
+        For a problem without an offset by its name, the name of the same problem with one.
     """
 
     loss: Callable[[np.ndarray], np.ndarray]
@@ -278,7 +264,7 @@ class NuSVC(Problem):
         return 0.0, 1.0 / n_samples
 
     def sum_violation(self, values: Values, parameter: float, offset: Offset) -> str:
-        """Return what is wrong: the sum of the multipliers must reach nu."""
+        """Return a sentence if the multipliers sum up to less than nu, or as the base class."""
         total = float(values.multipliers().sum())
         if total < parameter - FEASIBILITY:
             return f"the dual of nu-svc needs a sum of alpha of at least nu, got {total:.6g}"
@@ -309,7 +295,7 @@ class OneClass(Problem):
         return 0.0, 1.0 / (parameter * n_samples)
 
     def sum_violation(self, values: Values, parameter: float, offset: Offset) -> str:
-        """Return what is wrong: the multipliers must sum up to 1."""
+        """Return a sentence unless the multipliers sum up to 1, else ""."""
         return not_one(values, self.name)
 
 
@@ -340,12 +326,12 @@ class SVDD(Problem):
         return 0.0, parameter
 
     def sum_violation(self, values: Values, parameter: float, offset: Offset) -> str:
-        """Return what is wrong: the multipliers must sum up to 1."""
+        """Return a sentence unless the multipliers sum up to 1, else ""."""
         return not_one(values, self.name)
 
 
 def not_one(values: Values, name: str) -> str:
-    """Return a sentence unless the multipliers sum up to 1, as one-class problems have it."""
+    """Return a sentence unless the multipliers sum up to 1, as in one-class problems."""
     total = float(values.multipliers().sum())
     if abs(total - 1.0) <= FEASIBILITY * len(values.f):
         return ""
@@ -362,20 +348,10 @@ def linear(
     alpha: np.ndarray | None = None,
     weights: np.ndarray | None = None,
 ) -> Values:
-    """Return the values of a linear model.
+    """Return the values of a linear model w, b on samples X with labels y of ±1.
 
-    Parameters
-    ----------
-    X : ndarray or CSR of shape (n_samples, n_features)
-    w, b : ndarray of shape (n_features,), float
-    y : ndarray of shape (n_samples,)
-        Labels ±1.
-    bias : float
-        Value of the constant feature that absorbs the offset; 0 where it is free or absent.
-    alpha : ndarray of shape (n_samples,), optional
-        Multipliers whose w is this one.
-    weights : ndarray of shape (n_samples,), optional
-        Weights of the samples; 1 each by default.
+    `bias` is the value of the constant feature that absorbs the offset, 0 if it is free or missing;
+    `alpha` are multipliers whose w is this one; `weights` are 1 by default.
     """
     square = float(w @ w)
     if bias:
@@ -421,8 +397,8 @@ SQUARED_HINGE = LossProblem(
     lower=0.0,
 )
 
-# Pegasos' form lambda/2 ||w||^2 + mean hinge with lambda = 1/C, times C: solvers of it hand in C/N
-# as the weight of the sum.
+# Pegasos' form lambda/2 ||w||^2 + mean hinge with lambda = 1/C, times C: the weight of the sum of
+# losses is C/N.
 MEAN_HINGE = replace(
     HINGE,
     name="mean-hinge",
@@ -430,17 +406,16 @@ MEAN_HINGE = replace(
 )
 
 # The kernel papers' L2-SVM: its C is twice LIBLINEAR's, which has no 1/2 in the loss.
-HALF_SQUARED_HINGE = LossProblem(
+HALF_SQUARED_HINGE = replace(
+    SQUARED_HINGE,
     name="half-squared-hinge",
     formula="loss(m) = max(0, 1 - m)^2 / 2, alpha >= 0 (L2-SVM; C is twice squared-hinge's)",
     loss=lambda m: 0.5 * np.maximum(0.0, 1.0 - m) ** 2,
     multipliers=lambda m, C: C * np.maximum(0.0, 1.0 - m),
     conjugate=lambda a, C: _squares_over(a, 2.0 * C) - float(np.sum(a)),
-    upper=lambda C: np.inf,
-    lower=0.0,
 )
 
-# Another optimum than that of "hinge" with a free offset: the dual has no equality constraint.
+# Its optimum is not that of "hinge" with a free offset: the dual has no equality constraint.
 HINGE_NO_OFFSET = replace(
     HINGE,
     name="hinge-no-offset",
@@ -481,7 +456,7 @@ PROBLEMS: dict[str, Problem] = {
 
 
 def check_name(problem: Problem) -> None:
-    """Raise ValueError if a problem's name is that of another one."""
+    """Raise ValueError if another problem has the same name."""
     known = PROBLEMS.get(problem.name, problem)
     if known.formula != problem.formula:
         msg = f"two problems are called {problem.name!r}: {known.formula!r} and {problem.formula!r}"
@@ -489,7 +464,7 @@ def check_name(problem: Problem) -> None:
 
 
 def enter(problem: Problem) -> None:
-    """Make a problem known that a solver brings; ValueError if its name is taken."""
+    """Enter the problem of a solver into `PROBLEMS`; ValueError if its name is taken."""
     check_name(problem)
-    # The same problem from a module that was loaded again: the newer one counts.
+    # If a module is loaded again, the newer object counts.
     PROBLEMS[problem.name] = problem

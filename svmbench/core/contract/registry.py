@@ -1,7 +1,7 @@
-"""The registry of solvers: declarations are checked where the class stands, then entered.
+"""The registry of solvers: `declare` checks a class and enters it.
 
-Importing a module registers the solvers that it declares. What a class lacks is said at once, in
-one sentence, and not by the first run that would have needed it.
+Importing a module registers the solvers that it declares. An incomplete class is an error at once,
+in one sentence, and not in the first run that needs the missing part.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ def declare(*, problem: str | Problem, **what: Any) -> Callable[[SolverType], So
     Raises
     ------
     ValueError
-        In one sentence, if the name is taken, what is declared makes no sense, or the class lacks
-        something of the contract.
+        If the name is taken, the declaration makes no sense, or the class lacks a part of the
+        contract.
     """
     named = problem if isinstance(problem, str) else problem.name
     declaration = Declaration(problem=named, **what)
@@ -73,7 +73,7 @@ def declare(*, problem: str | Problem, **what: Any) -> Callable[[SolverType], So
 
 
 def _with_kernel(cls: type[Solver], declaration: Declaration) -> Declaration:
-    """Return the declaration of a class, which reads kernels if it solves on a kernel matrix."""
+    """Return the declaration, with ``kernel`` in `reads` if the class solves on kernel matrices."""
     takes_matrix = getattr(cls, "takes_kernel_matrix", None)
     if takes_matrix is None or not takes_matrix() or "kernel" in declaration.reads:
         return declaration
@@ -81,7 +81,7 @@ def _with_kernel(cls: type[Solver], declaration: Declaration) -> Declaration:
 
 
 def _mistakes(declaration: Declaration, *, brings_problem: bool) -> list[str]:
-    """Return what can't be meant in a declaration, as ends of sentences."""
+    """Return the mistakes of a declaration, as predicates of sentences."""
     found = []
     if not brings_problem and declaration.problem not in problems.PROBLEMS:
         found.append(f"declares the unknown problem {declaration.problem!r}")
@@ -105,18 +105,7 @@ def _mistakes(declaration: Declaration, *, brings_problem: bool) -> list[str]:
 
 
 def lacks(cls: type, declaration: Declaration) -> list[str]:
-    """Return what a class lacks to be the solver that it is declared as.
-
-    Parameters
-    ----------
-    cls : type
-    declaration : Declaration
-
-    Returns
-    -------
-    list of str
-        Such as ``"the method train"`` and ``"the parameter C"``; empty if all is there.
-    """
+    """Return the missing parts of a declared class, such as ``"the method train"``."""
     if not issubclass(cls, Solver):
         return ["the base class `Solver`, or one that is made for its kind"]
     known = cls._get_param_names()

@@ -1,4 +1,4 @@
-"""What labels are, found out as fast as may be."""
+"""Fast tests for the kind of labels: two classes, several, or anything else."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sklearn.utils.multiclass import type_of_target
 
 
 def are_several(y: Any) -> bool:
-    """Return whether labels are of more than two classes; what is no label is none."""
+    """Return True if labels have more than two classes; False for invalid labels."""
     if y is None or are_two_numbers(y):
         return False
     if are_plain(y):
@@ -18,16 +18,15 @@ def are_several(y: Any) -> bool:
 
 
 def are_plain(y: Any) -> bool:
-    """Return whether labels are an array of integers or strings, or of two whole numbers.
+    """Return True if labels are an array of integers or strings, or of two whole numbers.
 
-    These are the usual cases, and finding out what else they may be takes longer than the fit of a
-    small problem.
+    For these usual cases scikit-learn's full check takes longer than the fit of a small problem.
     """
     return is_row_of(y, "biuU") or are_two_numbers(y)
 
 
 def are_two_numbers(y: Any) -> bool:
-    """Return whether labels are an array of at most two whole numbers."""
+    """Return True if labels are an array of at most two whole numbers."""
     if not is_row_of(y, "biuf"):
         return False
     first, last = y.min(), y.max()
@@ -36,6 +35,6 @@ def are_two_numbers(y: Any) -> bool:
 
 
 def is_row_of(y: Any, kinds: str) -> bool:
-    """Return whether labels are a one-dimensional array, in memory or mapped, of some kinds."""
+    """Return True if labels are a one-dimensional array (in memory or mapped) of these kinds."""
     is_array = isinstance(y, np.ndarray) and not isinstance(y, np.ma.MaskedArray)
     return is_array and y.ndim == 1 and len(y) > 0 and y.dtype.kind in kinds

@@ -1,4 +1,4 @@
-"""Warn of fits that converged as asked, but whose model or objective is of no use."""
+"""Warnings for fits that converged, but whose model or objective is useless."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning
 
-#: A promise is loose where the duality gap is above so many times the dual value. For csvc with its
-#: default tolerance the gap is at most 11 times the dual value on a9a, ijcnn1 and digits (pixels
+#: A promise is loose if the duality gap is more than this many times the dual value. For csvc at
+#: its default tolerance the gap is at most 11 times the dual on a9a, ijcnn1 and digits (pixels
 #: from 0 to 16) for C from 1 to 100 and a linear or an RBF kernel, and hundreds to thousands of
 #: times for C = 1e8.
 LOOSE_GAP = 20.0
@@ -21,12 +21,7 @@ GOOD_GAP = 0.1
 def warn_if_useless(model: Any, data: Any) -> None:
     """Warn if a converged model is useless: no margin, or an objective far from the optimum.
 
-    Parameters
-    ----------
-    model : Solver
-        Whose `what_is_useless` returns the predicate of a sentence about prepared data, or "";
-        without that method there is no such case.
-    data : TrainingData
+    A model's method `what_is_useless`, if it has one, returns the predicate of a warning, or "".
     """
     ask = getattr(model, "what_is_useless", None)
     what = ask(data) if ask is not None else ""
@@ -37,16 +32,10 @@ def warn_if_useless(model: Any, data: Any) -> None:
 
 
 def warn_if_loose(model: Any, dual: float) -> None:
-    """Warn where a solver keeps a promise that says little of its objective.
+    """Warn if the tolerance of a converged solver allows an objective far from the optimum.
 
-    A tolerance in units of the margin, or relative to C n, may be large beside the optimum.
-
-    Parameters
-    ----------
-    model : Solver
-        Trained, with its ``objective_``.
-    dual : float
-        A lower bound of the optimum; -inf where none is known.
+    `dual` is a lower bound of the optimum, or -inf. A tolerance in units of the margin, or relative
+    to C n, may be large beside the optimum.
     """
     declared = model.declaration
     gap = model.objective_ - dual

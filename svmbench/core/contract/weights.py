@@ -1,7 +1,7 @@
-"""Weights of samples: one number each, of its class and its own, as scikit-learn has them.
+"""Weights of samples: the weight of the class times the sample's own, as in scikit-learn.
 
-A weight multiplies C in the loss of its sample, so that a whole number is as good as so many equal
-rows. A sample of weight 0 or less takes no part, as in LIBSVM, but keeps its position.
+A weight multiplies C in the loss of its sample: a weight of 3 equals repeating the row three times.
+A sample of weight 0 or less takes no part, as in LIBSVM, but keeps its position.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from sklearn.utils import check_array, compute_class_weight
 from svmbench.core.contract.base import BinaryClassifier, TrainingData
 from svmbench.core.contract.target_type import are_several
 
-#: What the parameter `class_weight` may be.
+#: Type of the parameter `class_weight`.
 ClassWeight = dict[Any, float] | str | None
 
 
@@ -23,19 +23,8 @@ def class_weights(
 ) -> np.ndarray:
     """Return the weight of each sample's class, shape (n_samples,).
 
-    Parameters
-    ----------
-    class_weight : dict, "balanced" or None
-        Weights by class, 1 for a class that is not in it; ``"balanced"`` gives every class the same
-        sum of weights, n_samples in all.
-    labels : ndarray of shape (n_samples,)
-    counted : ndarray of shape (n_samples,), optional
-        What a sample counts where classes are balanced; 1 each by default.
-
-    Raises
-    ------
-    ValueError
-        If `class_weight` is something else, or names a class that is not there.
+    ``"balanced"`` gives every class the same sum of weights, n_samples in all; a sample counts
+    there as its entry of `counted`, by default 1. ValueError for an invalid `class_weight`.
     """
     if not (class_weight is None or class_weight == "balanced" or isinstance(class_weight, dict)):
         msg = f"class_weight must be a dict, 'balanced' or None, got class_weight={class_weight!r}"
@@ -60,13 +49,7 @@ def as_weights(sample_weight: Any, labels: np.ndarray) -> np.ndarray | None:
 
 
 def effective(weights: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Return weights that are not negative.
-
-    Raises
-    ------
-    ValueError
-        Where a class is left without a sample; in LIBSVM's words, where one class alone is left.
-    """
+    """Return the weights clipped at 0; ValueError, in LIBSVM's words, if a class has none left."""
     weights = np.maximum(weights, 0.0)
     left = np.unique(labels[weights > 0.0])
     if len(left) == 0:
@@ -90,14 +73,14 @@ class Weighted(BinaryClassifier):
     Parameters
     ----------
     class_weight : dict, "balanced" or None
-        What multiplies C for the samples of a class: by label, 1 for what is not in it; so that
-        all classes weigh the same; or 1.
+        Factor of C for the samples of a class: by label (1 for classes that are missing), so that
+        all classes weigh the same, or 1.
     """
 
     #: Whether ``"balanced"`` counts a sample by its weight (LinearSVC) or as one (SVC).
     balances_weights: ClassVar[bool] = False
 
-    #: What multiplies the weights of the samples of a class; a parameter, where it is settable.
+    #: Factor of the weights of a class; solvers may make it a parameter.
     class_weight: ClassWeight = None
 
     def prepare(self, X: Any, y: Any, sample_weight: Any = None) -> TrainingData:
@@ -117,8 +100,8 @@ class Weighted(BinaryClassifier):
         y : array-like of shape (n_samples,)
             Labels of two classes or more.
         sample_weight : array-like of shape (n_samples,), optional
-            What multiplies C in the loss of each sample, beside the weight of its class; a sample
-            of 0 or less takes no part.
+            Factor of C in the loss of each sample, beside the weight of its class; a sample of 0 or
+            less takes no part.
 
         Returns
         -------
@@ -136,7 +119,7 @@ class Weighted(BinaryClassifier):
         return self.train(data).finish_fit(data)
 
     def _weigh(self, labels: np.ndarray, sample_weight: Any) -> np.ndarray | None:
-        """Return each sample's weight by both, shape (n_samples,); None where all are 1."""
+        """Return each sample's weight times its class's, shape (n_samples,); None if all are 1."""
         own = as_weights(sample_weight, labels)
         if own is None and self.class_weight is None:
             return None
@@ -149,7 +132,7 @@ class Weighted(BinaryClassifier):
     def _weigh_against_rest(
         self, labels: np.ndarray, label: Any, sample_weight: Any
     ) -> np.ndarray | None:
-        """Return the same where the rest have the class weight 1, as LIBLINEAR has it."""
+        """Return the weights where the rest has class weight 1, as in LIBLINEAR; None if all 1."""
         own = as_weights(sample_weight, labels)
         if own is None and self.class_weight is None:
             return None
@@ -158,5 +141,5 @@ class Weighted(BinaryClassifier):
         return effective(weights if own is None else weights * own, is_one)
 
     def _weights_of(self, y: np.ndarray, weights: np.ndarray | None) -> np.ndarray | None:
-        """Return weights that are given, or those of classes -1 and +1; for a bare `solve`."""
+        """Return the given weights, or the weights of classes -1 and +1; for a bare `solve`."""
         return self._weigh(y, None) if weights is None else weights

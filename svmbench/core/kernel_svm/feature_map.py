@@ -23,7 +23,7 @@ from svmbench.core.kernels import columns
 from svmbench.core.kernels.kernels import KernelSource
 from svmbench.core.kernels.products import LARGEST_GAMMA
 from svmbench.core.kernels.rows import float32_rows
-from svmbench.core.linear.dcd import Course, descend
+from svmbench.core.linear.dcd import DescentParameters, descend
 from svmbench.core.models.kernel_base import KernelSolution
 from svmbench.core.models.kernel_classifier import KernelClassifier
 
@@ -127,7 +127,7 @@ class FeatureMapSVM(KernelClassifier):
         super().warm_up_rest()
         columns.warm_up_columns()
         X, y = np.eye(2, dtype=np.float32), np.array([1.0, -1.0])
-        descend(X, y, HINGE, Course(C=1.0, eps=0.1, max_iter=2, bias=0.0, seed=1))
+        descend(X, y, HINGE, DescentParameters(C=1.0, eps=0.1, max_iter=2, bias=0.0, seed=1))
 
     def _map(self, source: KernelSource, m: int) -> FeatureMap:
         """Return the feature map over at most m samples."""
@@ -139,14 +139,14 @@ class FeatureMapSVM(KernelClassifier):
         """Map the samples, and train the linear SVM there; coefficients are 0 outside the basis."""
         made, m = self._map(source, min(int(self.n_basis), source.n_samples)), int(self.n_basis)
         seed = int(check_random_state(self.random_state).randint(1, 2**31 - 1))
-        course = Course(
+        parameters = DescentParameters(
             C=float(self.C),
             eps=float(self.tol),
             max_iter=int(self.max_iter),
             bias=0.0,
             seed=seed,
         )
-        found, _ = descend(made.features, y, HINGE, course)
+        found, _ = descend(made.features, y, HINGE, parameters)
         coefficients = np.zeros(source.n_samples)
         coefficients[made.basis] = made.coefficients(found.w)
         counters = {

@@ -17,15 +17,14 @@ Deviations
     - Dense samples: only the lower triangle of P is updated, together with the next sample's
       product P x: the same numbers with a quarter of the memory traffic. Sparse samples: the
       rank-one updates of P wait in blocks of WAITING and are subtracted by one matrix product;
-      each P x takes those that wait into account, so w is the same after every sample.
+      each P x includes the updates that wait, so w is the same after every sample.
     - The rounding errors of the updates accumulate. After a fit, and after every add and remove,
       the drift ||P (q - G w)|| / ||w|| estimates the relative error of w (one step of iterative
       refinement, not applied). Above DRIFT_BOUND, P and w are rebuilt from a factorisation, and
-      counters_["refreshes"] says so. At C = 1 this does not happen; at C = 1e6 it may. Where the
-      sums don't determine w in float64 (features of 1e8 beside the constant one), the samples are
-      factorised themselves. They are kept from then on, from the batch on that made it so; the
-      sums of those before stand for these. Where samples are gone that would be needed, since
-      removing others has cost the sums their digits, there is a warning.
+      counters_["refreshes"] counts it. At C = 1 this does not happen; at C = 1e6 it may.
+    - If the sums don't determine w in float64 (features of 1e8 beside the constant one), the
+      samples are factorised themselves, and kept from that batch on; earlier ones stay in the sums.
+      There is a warning if samples are missing because removals have cost the sums their digits.
     - remove refuses samples that the model does not contain.
 """
 
@@ -56,9 +55,8 @@ from svmbench.core.numeric.arrays import append_bias, canonical_csr
 #: Estimated relative error of w above which P and w are rebuilt from a factorisation.
 DRIFT_BOUND = 1e-9
 
-
-#: A larger batch is added or removed in blocks of this many samples.
-BATCH = 256
+#: Samples that are added or removed by one matrix product; larger batches are split.
+BATCH_SAMPLES = 256
 
 
 @dataclass(eq=False, repr=False)
@@ -114,7 +112,7 @@ class _SequentialLeastSquares(LinearClassifier):
         return self
 
     def evaluate_objective(self, data: TrainingData) -> Self:
-        """Evaluate the objective, and gather the training set that `add` and `remove` need."""
+        """Evaluate the objective, and set up the training set for `add` and `remove`."""
         super().evaluate_objective(data)
         X, y = data.native, data.y
         if len(self.accepted_) < len(y):
@@ -171,7 +169,7 @@ class _SequentialLeastSquares(LinearClassifier):
         Returns
         -------
         self : object
-            Of no objective_ until `fit`, which evaluates it on all samples.
+            Without ``objective_``, which only `fit` evaluates.
 
         Raises
         ------
@@ -237,16 +235,16 @@ class _SequentialLeastSquares(LinearClassifier):
         return self._rebuild() if self._has_drifted(P, w) else self._keep(P, w)
 
     def _added_to(self, X: Any, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, Any, np.ndarray]:
-        """Return (P, w) with what is added of a batch, and that."""
+        """Return (P, w) with a batch added, and the samples that were added."""
         return *self._in_blocks(added, X, y), X, y
 
     def _in_blocks(
         self, change: Callable[..., Any], X: Any, y: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return (P, w) changed by a batch; NaN where rounding has left no definite matrix."""
+        """Return (P, w) changed by a batch; w is NaN if rounding has made a matrix indefinite."""
         P, w = self.P_, self._weights()
-        for start in range(0, len(y), BATCH):
-            block = slice(start, start + BATCH)
+        for start in range(0, len(y), BATCH_SAMPLES):
+            block = slice(start, start + BATCH_SAMPLES)
             try:
                 P, w = change(P, w, X[block], y[block])
             except (LinAlgError, ValueError):
@@ -268,7 +266,7 @@ class _SequentialLeastSquares(LinearClassifier):
         return self
 
     def _rebuild(self) -> Self:
-        """Make P and w anew from the training set, and keep them."""
+        """Compute P and w from the training set, and keep them."""
         training_set, nu = self._training_set, 1.0 / (2.0 * self.C)
         A, q = training_set.sums()
         self.counters_["refreshes"] += 1
@@ -398,9 +396,9 @@ class FALSVM(_SequentialLeastSquares):
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
         """Add what the model misclassifies of a batch, in the order of its rows.
 
-        Each row is looked at once, so that the order decides what is learnt: of rows sorted by
-        class the model is that of the last class. Sorted rows are warned of; shuffle them before
-        they are cut into batches, or take :class:`ALSVM`, which adds every row.
+        Each row is seen once, so that the order matters: from rows sorted by class the model learns
+        the last class only. Sorted rows cause a warning; shuffle them before they are cut into
+        batches, or use :class:`ALSVM`, which adds every row.
 
         Parameters
         ----------
@@ -429,7 +427,7 @@ class FALSVM(_SequentialLeastSquares):
 
 
 def _relative_step(P: np.ndarray, gradient: np.ndarray, w: np.ndarray) -> float:
-    """Return ``||P gradient|| / ||w||``: how far, relatively, w is from the solution."""
+    """Return ``||P gradient|| / ||w||``, the estimated relative error of w."""
     length = float(np.linalg.norm(w))
     return float(np.linalg.norm(P @ gradient)) / (length if length > 0.0 else 1.0)
 
@@ -437,9 +435,9 @@ def _relative_step(P: np.ndarray, gradient: np.ndarray, w: np.ndarray) -> float:
 def _rebuilt(
     A: np.ndarray, q: np.ndarray, C: float, X: Any = None, y: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray, str]:
-    """Return (P, w) from the sums, or from the samples where the sums are not enough; and how.
+    """Return P, w and the stop reason, from the sums or, if they are too poor, from the samples.
 
-    After an addition or a removal the samples are not at hand.
+    After an addition or a removal there are no samples.
     """
     nu = 1.0 / (2.0 * C)
     w = least_squares.solve_sums(A, q, nu)

@@ -11,13 +11,13 @@ Reference
     ALSVM paper, equations 1 and 2 (the linear system its Algorithm 1 solves one sample at a time;
     the linear proximal SVM).
 Deviations
-    - Where the sums don't determine w in float64 (features of 1e8 beside the constant one,
-      rank-deficient samples at huge C), by the estimated condition of G, one more pass makes the
+    - If the estimated condition of G says that the sums don't determine w in float64 (features of
+      1e8 beside the constant one, rank-deficient samples at huge C), one more pass makes the
       samples triangular by Householder reflections, whose condition is the square root of G's;
       counters_["fallbacks"] counts it, and stop_reason_ says so.
-    - Where there are hundreds of features and G would cost more than it saves, by shape and number
-      of nonzeros, w comes from the dual form's (X X' + nu I) b = y, w = X'b, or from conjugate
-      gradients; stop_reason_ says which. Where these don't do, it is the sums again.
+    - With hundreds of features, if G costs more by shape and number of nonzeros, w comes from the
+      dual form (X X' + nu I) b = y, w = X'b, or from conjugate gradients; stop_reason_ says which.
+      If these fail, w comes from the sums.
     - Neither G nor q depends on C, and both are sums over samples: one pass over the data serves
       every C of a grid, and the sums of single folds serve every fold of a cross-validation, a
       training set's sum being the total minus the fold's own (path).
@@ -46,22 +46,22 @@ from svmbench.core.linear.statistics import CLOSED_FORM, Statistics, Sums, gathe
 from svmbench.core.numeric.arrays import append_bias, as_block
 from svmbench.core.numeric.conjugate_gradient import conjugate_gradients
 
-#: What `stop_reason_` says of each way but the sums'.
-BY_SAMPLES_KERNEL = "closed form, of the dual"
+#: Values of `stop_reason_` for the methods without sums.
+BY_DUAL = "closed form, of the dual"
 BY_STEPS = "conjugate gradients"
 
-#: Up to so many features the sums are always formed: whatever else there is can't save much.
-FEW_FEATURES = 512
+#: With at most this many features the sums are always formed: other methods can't save much.
+SUMS_MAX_FEATURES = 512
 
-#: Conjugate gradients end at this residual relative to q, both in the preconditioner's norm; or are
-#: given up after so many steps.
-RESIDUAL, MOST_STEPS = 1e-10, 2000
+#: Conjugate gradients end at this residual relative to q, both in the preconditioner's norm, or
+#: fail after this many steps.
+CG_RESIDUAL, CG_MAX_STEPS = 1e-10, 2000
 
-#: How many times that the residual may be when it is computed anew.
-DRIFT = 10.0
+#: The recomputed residual may be this many times as large.
+CG_MAX_DRIFT = 10.0
 
-#: Nanoseconds: of a product in BLAS, of one that is scattered, of a nonzero in a step; and how many
-#: steps are expected. Measured on an AVX-512 Xeon; only their ratios matter.
+#: Nanoseconds of a multiplication in BLAS, of one that is scattered, and of a nonzero in a step,
+#: and the expected number of steps. Measured on an AVX-512 Xeon; only their ratios matter.
 BLAS_NS, SCATTER_NS, NONZERO_NS, STEPS_EXPECTED = 1 / 32, 1.5, 2.5, 200
 
 SUMS, KERNEL, STEPS = "sums", "kernel", "steps"
@@ -69,7 +69,7 @@ SUMS, KERNEL, STEPS = "sums", "kernel", "steps"
 
 @dataclass
 class _Sums:
-    """The sums of some samples, and where these are if the sums turn out not to be enough."""
+    """The sums of some samples, and the samples, which are needed if the sums are too poor."""
 
     A: np.ndarray
     q: np.ndarray
@@ -87,14 +87,9 @@ class _Sums:
 
 
 def cheapest(X: Any) -> str:
-    """Return the way that is expected to cost least: ``"sums"``, ``"kernel"`` or ``"steps"``.
-
-    Parameters
-    ----------
-    X : ndarray or csr_array of shape (n_samples, n_features)
-    """
+    """Return the method that is expected to cost least: ``"sums"``, ``"kernel"`` or ``"steps"``."""
     n, d = X.shape
-    if d <= FEW_FEATURES:
+    if d <= SUMS_MAX_FEATURES:
         return SUMS
     nonzeros = X.nnz if sp.issparse(X) else n * d
 
@@ -114,19 +109,7 @@ def cheapest(X: Any) -> str:
 
 
 def solve_kernel(X: Any, y: np.ndarray, bias: float, nu: float) -> np.ndarray | None:
-    """Return w by Cholesky's factorisation of ``X X' + nu I``; None where that isn't sound.
-
-    Parameters
-    ----------
-    X : ndarray or csr_array of shape (n_samples, n_features)
-    y : ndarray of shape (n_samples,)
-        Labels ±1.
-    bias, nu : float
-
-    Returns
-    -------
-    ndarray of shape (n_features + 1,), (n_features,) without a bias, or None
-    """
+    """Return w by Cholesky's factorisation of ``X X' + nu I``; None if it is ill-conditioned."""
     K = X @ X.T
     K = (K.toarray() if sp.issparse(K) else K) + bias * bias
     b = least_squares.solve_sums(K, y, nu)
@@ -137,11 +120,7 @@ def solve_kernel(X: Any, y: np.ndarray, bias: float, nu: float) -> np.ndarray | 
 
 
 def solve_steps(X: Any, y: np.ndarray, bias: float, nu: float) -> tuple[np.ndarray | None, int]:
-    """Return w by preconditioned conjugate gradients, and their number of steps.
-
-    The parameters are those of :func:`solve_kernel`; w is None where
-    :data:`MOST_STEPS` don't do, or float64 does not.
-    """
+    """Return w by preconditioned conjugate gradients, None if they fail; and their steps."""
     X = append_bias(X, bias)
     products, everything = RowProducts(X), np.arange(len(y), dtype=np.int32)
     preconditioner = Diagonal(X)
@@ -152,11 +131,11 @@ def solve_steps(X: Any, y: np.ndarray, bias: float, nu: float) -> tuple[np.ndarr
         return nu * p + products.curvature(everything, p)
 
     w, steps, converged = conjugate_gradients(
-        product, q, MOST_STEPS, residual=RESIDUAL, precondition=preconditioner.solve
+        product, q, CG_MAX_STEPS, residual=CG_RESIDUAL, precondition=preconditioner.solve
     )
-    # What the steps believe to be the residual drifts away from it where rounding is large.
+    # The residual of the recurrence drifts from the true one where rounding is large.
     left = q - product(w)
-    limit = (DRIFT * RESIDUAL) ** 2 * float(q @ preconditioner.solve(q))
+    limit = (CG_MAX_DRIFT * CG_RESIDUAL) ** 2 * float(q @ preconditioner.solve(q))
     sound = converged and float(left @ preconditioner.solve(left)) <= limit
     return w if sound else None, steps
 
@@ -328,15 +307,16 @@ class ALSVMBatch(LinearClassifier):
     def fit_statistics(
         self, statistics: Statistics, without: int | None = None, sums: Sums | None = None
     ) -> Self:
-        """Fit what has been gathered, perhaps in several places, of all folds or all but one.
+        """Fit gathered statistics, of all folds or of all but one.
 
         Parameters
         ----------
         statistics : Statistics
+            May be merged from several places.
         without : int, optional
             The fold that is left out.
         sums : Sums, optional
-            ``statistics.sums(self.bias, without)``, where several fits use it.
+            ``statistics.sums(self.bias, without)``, if several fits share it.
 
         Raises
         ------
@@ -353,7 +333,7 @@ class ALSVMBatch(LinearClassifier):
         return self._value(w, sums)
 
     def _solve_triangle(self, triangles: list[np.ndarray], sums: Sums, without: int | None) -> None:
-        """Store the solution that the samples' own triangles give, of all folds but one."""
+        """Store the solution of the samples' triangles, of all folds but one."""
         d = len(sums.q)
         rows = np.vstack([part for fold, part in enumerate(triangles) if fold != without])
         w, _ = least_squares.solve_triangle(rows[:, :d], rows[:, d], 1.0 / (2.0 * self.C))
@@ -361,7 +341,7 @@ class ALSVMBatch(LinearClassifier):
         self._value(w, sums)
 
     def _value(self, w: np.ndarray, sums: Sums) -> Self:
-        """Set ``objective_`` as the sums have it."""
+        """Set ``objective_`` from the sums."""
         loss = sums.loss(self.coef_[0], float(self.intercept_[0]))
         self.objective_ = 0.5 * float(w @ w) + float(self.C) * loss
         return self
@@ -369,12 +349,12 @@ class ALSVMBatch(LinearClassifier):
     def _sums(
         self, data: TrainingData, splits: Splits | None
     ) -> Iterator[tuple[_Sums, float, int]]:
-        """Yield for each fold the sums of its training rows, their seconds and passes made."""
+        """Yield the sums of each fold's training rows, their seconds, and passes over the data."""
         n = len(data.y)
         group = np.zeros(n, dtype=np.int32) if splits is None else folds_of(splits, n)
         if splits is None or group is None:
             for _, part in self._parts(data, splits):
-                # As for `fit`: two classes, or one sentence.
+                # `prepare` refuses a fold of one class.
                 part = data if splits is None else self._sibling().prepare(part.X, part.y)
                 start = perf_counter()
                 everything = np.zeros(len(part.y), dtype=np.int32)
@@ -398,12 +378,12 @@ class ALSVMBatch(LinearClassifier):
             yield sums, shared, int(fold == 0)
 
     def _solve_without_sums(self, data: TrainingData, way: str) -> bool:
-        """Store the solution found in another way; False where that way has none."""
+        """Store the solution of the dual or of conjugate gradients; False if the method fails."""
         nu, steps, factorisations = 1.0 / (2.0 * self.C), 0, 0
         w: np.ndarray | None
         if way == KERNEL:
             w = solve_kernel(data.native, data.y, self.bias, nu)
-            said, factorisations = BY_SAMPLES_KERNEL, 1
+            said, factorisations = BY_DUAL, 1
         else:
             w, steps = solve_steps(data.native, data.y, self.bias, nu)
             said = BY_STEPS
@@ -443,7 +423,7 @@ def _work(passes: int, fallbacks: int) -> dict[str, int]:
 def _triangles(
     blocks: Iterable[tuple[int, Any, Any, np.ndarray]], statistics: Statistics, bias: float
 ) -> list[np.ndarray]:
-    """Return each fold's triangular factor, the labels its last column, in one more pass."""
+    """Return each fold's triangular factor, with the labels as last column, in one more pass."""
     d = statistics.n_features
     found = [np.empty((0, d + bool(bias) + 1)) for _ in range(statistics.n_folds)]
     for _, X, y, folds in blocks:

@@ -38,11 +38,11 @@ from svmbench.core.linear.least_squares import gram
 
 
 class FaceGram:
-    """``X_B' X_B`` for a set of rows B that changes little from call to call."""
+    """The Gram matrix ``X_B' X_B`` of rows B that change little from call to call."""
 
     def __init__(self, X: Any) -> None:
         self.X = X
-        self.n_rows = 0  # rows whose outer products were summed so far
+        self.n_rows = 0  # outer products summed so far
         self._inside = np.zeros(X.shape[0], dtype=bool)
         self._sum = np.zeros((X.shape[1], X.shape[1]))
 
@@ -67,16 +67,13 @@ def active_set(
     tol: float,  # largest component of the projected gradient at the end
     max_iter: int,  # largest number of faces
 ) -> tuple[np.ndarray, np.ndarray, str, dict[str, int]]:
-    """Minimise the dual of the squared hinge on samples that carry the constant feature.
-
-    Return u, w = X'(y u), the stop reason and the counters ``faces`` (linear systems),
-    ``projections`` (steps 4b) and ``gram_rows`` (outer products).
-    """
+    """Minimise the dual on samples with the constant feature; return u, w, reason, counters."""
     nu = 2.0 * C
     face_gram = FaceGram(X)
     n_faces = n_projections = 0
 
     def minimum_of_face(inside: np.ndarray) -> np.ndarray:
+        # Step 2, by the least-squares SVM of the samples in B.
         w, _ = least_squares.solve(face_gram.of(inside), X[inside].T @ y[inside], 1.0 / nu)
         return np.where(inside, nu * (1.0 - y * (X @ w)), 0.0)
 
@@ -95,7 +92,7 @@ def active_set(
         w_new, g_new, f_new = gradient(new)
         at_minimum = bool(np.all(v >= 0.0))
         if f_new >= f and not at_minimum:
-            # Step 4a. Up to `bound` the way is free, and there B loses a sample at least.
+            # Step 4a. The way is feasible up to `bound`; there at least one sample leaves B.
             down = B & (v < 0.0)
             ratios = u[down] / (u[down] - v[down])
             bound, share = float(np.min(ratios)), 0.5
@@ -108,6 +105,7 @@ def active_set(
                 share *= 0.5
         u, w, g, f = new, w_new, g_new, f_new
         if at_minimum:
+            # Step 4b: projected gradient with an exact line search.
             direction = np.maximum(u - g, 0.0) - u
             along = np.asarray(X.T @ (y * direction))
             curvature = float(direction @ direction) / nu + float(along @ along)
@@ -144,8 +142,6 @@ class ASVM(LinearClassifier):
 
     Parameters
     ----------
-    C : float
-        Weight of the summed squared hinge losses, above 0; the paper's nu is 2C.
     tol : float
         Largest component of the projected gradient of the dual, in units of the margin.
     max_iter : int

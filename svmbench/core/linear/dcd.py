@@ -13,11 +13,12 @@ Reference
     Hsieh, Chang, Lin, Keerthi and Sundararajan 2008, Algorithms 1 and 3 (shrinking).
 Deviations
     - The active samples are shuffled before a pass (one multiply and one shift a draw, from a
-      32-bit xorshift generator, the same with and without compiled code), not while it runs: rows
-      that come next are then known, and asked for before their turn.
+      32-bit xorshift generator, the same with and without compiled code), not while it runs: the
+      next rows are then known, and prefetched.
     - alpha_i, Q'_ii and y_i lie next to each other: one cache line a sample instead of three.
     - Samples may have weights v_i: C is C v_i. Without them the loop is compiled without them.
-    - What shrinks is forgotten until everything comes back, instead of being kept at the end.
+    - Samples that shrink are left out until all come back, instead of being kept at the end of the
+      array.
     - Stopping is eps on the absolute difference, as in LIBLINEAR; eps = 0.1 is its default.
 """
 
@@ -40,18 +41,22 @@ from svmbench.core.contract.weights import ClassWeight, Weighted
 from svmbench.core.numeric.arrays import csr_parts, raw
 from svmbench.core.numeric.random import xorshift
 
-#: Columns of the array of records.
+#: Columns of `records`, whose rows have this many float64 each.
 ALPHA, DIAGONAL, LABEL = 0, 1, 2
+RECORD_WIDTH = 4
 
-#: Where the descent stands: entries of its `state`, which outlives the calls of a loop over passes.
+#: Entries of `state`, which the loops over passes read and leave.
 N_ACTIVE, SEED, CONVERGED, PASSES, STEPS, VISITS = 0, 1, 2, 3, 4, 5
 STATE_SIZE = 6
 
-#: The limits that shrinking compares with, from the last pass: entries of its `limits`.
+#: Entries of `limits`: the largest and smallest projected gradient of the last pass, for shrinking.
 LARGEST, SMALLEST = 0, 1
 
-#: Width of a record, and how many samples ahead of the present one memory is asked for.
-RECORD, NEAR, FAR = 4, 4, 12
+#: Memory is prefetched for samples this many places ahead: a row's values, and its address.
+VALUES_AHEAD, ADDRESS_AHEAD = 4, 12
+
+#: A projected gradient at most this large moves no multiplier, as in LIBLINEAR.
+SMALLEST_GRADIENT = 1e-12
 
 
 @compiled
@@ -76,14 +81,14 @@ def next_pass(
     limits: np.ndarray,
     state: np.ndarray,
 ) -> int:
-    """Set the limits for the next pass, or that there is none; return its number of samples."""
+    """Set the limits of the next pass, or CONVERGED; return its number of samples."""
     N = len(active)
     state[PASSES] += 1
     if PG_max - PG_min <= eps:
         if kept == N:
             state[CONVERGED] = 1
             return N
-        # Converged on what is left: everything comes back.
+        # Converged on the active samples: all samples become active again (Algorithm 3).
         for i in range(N):
             active[i] = i
         limits[LARGEST], limits[SMALLEST] = np.inf, -np.inf
@@ -91,6 +96,18 @@ def next_pass(
     limits[LARGEST] = PG_max if PG_max > 0.0 else np.inf
     limits[SMALLEST] = PG_min if PG_min < 0.0 else -np.inf
     return kept
+
+
+@compiled
+def projected_gradient(
+    G: float, alpha: float, U: float, M_bar: float, m_bar: float
+) -> tuple[float, bool]:
+    """Return the projected gradient of one multiplier, and True if it shrinks (Algorithm 3)."""
+    if alpha <= 0.0:
+        return min(G, 0.0), M_bar < G
+    if alpha >= U:
+        return max(G, 0.0), m_bar > G
+    return G, False
 
 
 @compiled
@@ -119,7 +136,7 @@ def passes_csr(
     limits: np.ndarray,
     state: np.ndarray,
 ) -> None:
-    """Run at most `n_passes` passes on CSR rows, everything in place; see :func:`descend`."""
+    """Run at most `n_passes` passes on CSR rows, all in place; see :func:`descend`."""
     n_active, seed = state[N_ACTIVE], state[SEED]
     steps, visits = 0, 0
     for _ in range(n_passes):
@@ -128,11 +145,11 @@ def passes_csr(
         M_bar, m_bar = limits[LARGEST], limits[SMALLEST]
         kept = 0
         for s in range(n_active):
-            if s + FAR < n_active:
-                prefetch(indptr, active[s + FAR])
-                prefetch(records, RECORD * active[s + FAR])
-            if s + NEAR < n_active:
-                ahead = active[s + NEAR]
+            if s + ADDRESS_AHEAD < n_active:
+                prefetch(indptr, active[s + ADDRESS_AHEAD])
+                prefetch(records, RECORD_WIDTH * active[s + ADDRESS_AHEAD])
+            if s + VALUES_AHEAD < n_active:
+                ahead = active[s + VALUES_AHEAD]
                 for line in range(indptr[ahead], indptr[ahead + 1], 8):
                     prefetch(data, line)
                     prefetch(indices, line)
@@ -155,22 +172,17 @@ def passes_csr(
             while q < end:
                 f += w[np.uint32(indices[q])] * data[q]
                 q += np.uint32(1)
+            # G = y_i w'x_i - 1 + D_ii alpha_i
             G = y * ((f + f1) + (f2 + f3)) - 1.0 + D_ii * alpha
             visits += 1
-            PG = G
-            if alpha <= 0.0:
-                if M_bar < G:
-                    continue
-                PG = min(G, 0.0)
-            elif alpha >= U_i:
-                if m_bar > G:
-                    continue
-                PG = max(G, 0.0)
+            PG, shrinks = projected_gradient(G, alpha, U_i, M_bar, m_bar)
+            if shrinks:
+                continue
             active[kept] = i
             kept += 1
             PG_max = max(PG_max, PG)
             PG_min = min(PG_min, PG)
-            if abs(PG) > 1e-12:
+            if abs(PG) > SMALLEST_GRADIENT:
                 new = min(max(alpha - G / records[i, DIAGONAL], 0.0), U_i)
                 records[i, ALPHA] = new
                 change = (new - alpha) * y
@@ -199,7 +211,7 @@ def passes_dense(
     limits: np.ndarray,
     state: np.ndarray,
 ) -> None:
-    """Do what :func:`passes_csr` does on dense rows."""
+    """Run at most `n_passes` passes on dense rows, all in place; see :func:`descend`."""
     d = X.shape[1]
     n_active, seed = state[N_ACTIVE], state[SEED]
     steps, visits = 0, 0
@@ -209,9 +221,9 @@ def passes_dense(
         M_bar, m_bar = limits[LARGEST], limits[SMALLEST]
         kept = 0
         for s in range(n_active):
-            if s + NEAR < n_active:
-                prefetch(records, RECORD * active[s + NEAR])
-                prefetch(X, d * active[s + NEAR])
+            if s + VALUES_AHEAD < n_active:
+                prefetch(records, RECORD_WIDTH * active[s + VALUES_AHEAD])
+                prefetch(X, d * active[s + VALUES_AHEAD])
             i = active[s]
             y = records[i, LABEL]
             alpha = records[i, ALPHA]
@@ -223,20 +235,14 @@ def passes_dense(
                 f += w[j] * X[i, j]
             G = y * f - 1.0 + D_ii * alpha
             visits += 1
-            PG = G
-            if alpha <= 0.0:
-                if M_bar < G:
-                    continue
-                PG = min(G, 0.0)
-            elif alpha >= U_i:
-                if m_bar > G:
-                    continue
-                PG = max(G, 0.0)
+            PG, shrinks = projected_gradient(G, alpha, U_i, M_bar, m_bar)
+            if shrinks:
+                continue
             active[kept] = i
             kept += 1
             PG_max = max(PG_max, PG)
             PG_min = min(PG_min, PG)
-            if abs(PG) > 1e-12:
+            if abs(PG) > SMALLEST_GRADIENT:
                 new = min(max(alpha - G / records[i, DIAGONAL], 0.0), U_i)
                 records[i, ALPHA] = new
                 change = (new - alpha) * y
@@ -252,7 +258,7 @@ def passes_dense(
 
 
 @dataclass(frozen=True)
-class Course:
+class DescentParameters:
     """Parameters of a descent."""
 
     C: float  # weight of the losses
@@ -260,8 +266,8 @@ class Course:
     max_iter: int  # largest number of passes
     bias: float  # value of the constant feature that samples carry; 0 for none
     seed: int  # in [1, 2^32): of the order of the passes
-    # whether to record (seconds, passes, primal value) after each pass; evaluating that value is
-    # outside these seconds
+    # whether to record (seconds, passes, primal value) after each pass; these seconds leave out the
+    # evaluation
     trace: bool = False
 
 
@@ -269,22 +275,22 @@ def descend(
     X: Any,  # (n_samples, d)
     y: np.ndarray,  # (n_samples,): labels ±1
     problem: LossProblem,  # the hinge or the squared hinge
-    course: Course,
+    parameters: DescentParameters,
     # (n_samples,): what multiplies C, of each sample; above 0, 1 each by default
     weights: np.ndarray | None = None,
 ) -> tuple[LinearSolution, np.ndarray]:  # solution, alpha
     """Minimise the dual of `problem` on samples that carry the constant feature."""
     N, d = X.shape
     begin = process_time()
-    C, max_iter = course.C, course.max_iter
+    C, max_iter, bias = parameters.C, parameters.max_iter, parameters.bias
     U = problem.upper(C)
     D = 0.0 if np.isfinite(U) else 1.0 / (2.0 * C)
     w = np.zeros(d)
     active = np.arange(N, dtype=np.int32)
     limits = np.array([np.inf, -np.inf])
     state = np.zeros(STATE_SIZE, dtype=np.int64)
-    state[N_ACTIVE], state[SEED] = N, course.seed
-    records = np.zeros((N, RECORD))
+    state[N_ACTIVE], state[SEED] = N, parameters.seed
+    records = np.zeros((N, RECORD_WIDTH))
     records[:, LABEL] = y
     parts: tuple[np.ndarray, ...]
     if sp.issparse(X):
@@ -293,7 +299,7 @@ def descend(
     else:
         parts = (raw(X),)
         np.einsum("ij,ij->i", X, X, out=records[:, DIAGONAL])
-    # A sample of zeros has no gradient but -1: its multiplier goes to its bound in one step.
+    # The gradient of a sample of zeros is -1: its multiplier goes to its bound in one step.
     diagonal = records[:, DIAGONAL] + (D if weights is None else D / weights)
     records[:, DIAGONAL] = np.maximum(diagonal, np.finfo(float).tiny)
     run = passes_csr if sp.issparse(X) else passes_dense
@@ -301,18 +307,18 @@ def descend(
     seconds = process_time() - begin
     while not state[CONVERGED] and state[PASSES] < max_iter:
         start = process_time()
-        n_passes = 1 if course.trace else max_iter
-        run(*parts, records, D, U, weights, course.eps, n_passes, w, active, limits, state)
+        n_passes = 1 if parameters.trace else max_iter
+        run(*parts, records, D, U, weights, parameters.eps, n_passes, w, active, limits, state)
         seconds += process_time() - start
-        if course.trace:
+        if parameters.trace:
             value = problem.primal(linear(X, w, 0.0, y, weights=weights), C)
             points.append((seconds, int(state[PASSES]), value))
     alpha = records[:, ALPHA].copy()
-    # Of the decision values a dual value needs none.
+    # The dual value needs no decision values: `y` takes their place.
     values = Values(f=y, square=float(w @ w), y=y, alpha=alpha, weights=weights)
     solution = LinearSolution(
-        w=w[:-1] if course.bias else w,
-        b=float(w[-1] * course.bias) if course.bias else 0.0,
+        w=w[:-1] if bias else w,
+        b=float(w[-1] * bias) if bias else 0.0,
         n_iter=int(state[PASSES]),
         stop_reason="converged" if state[CONVERGED] else "max_iter",
         counters={
@@ -368,7 +374,7 @@ class _DualCoordinateDescent(Weighted, LinearClassifier):
 
     def train(self, data: TrainingData) -> Self:
         """Descend until the projected gradients agree within `tol`."""
-        course = Course(
+        parameters = DescentParameters(
             C=float(self.C),
             eps=float(self.tol),
             max_iter=self.max_iter,
@@ -377,12 +383,12 @@ class _DualCoordinateDescent(Weighted, LinearClassifier):
             trace=self.trace,
         )
         if data.weights is None:
-            solution, self.alpha_ = descend(data.native, data.y, self._loss, course)
+            solution, self.alpha_ = descend(data.native, data.y, self._loss, parameters)
             return self._store(solution)
         # A sample of weight 0 has no part in the problem.
         rows = np.flatnonzero(data.weights)
         parts = (data.native[rows], data.y[rows])
-        solution, alpha = descend(*parts, self._loss, course, data.weights[rows])
+        solution, alpha = descend(*parts, self._loss, parameters, data.weights[rows])
         self.alpha_ = np.zeros(len(data.y))
         self.alpha_[rows] = alpha
         return self._store(solution)

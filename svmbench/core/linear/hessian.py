@@ -1,15 +1,16 @@
 """Products with ``H = I + 2C sum_A x_i x_i'``, where the rows A change, and preconditioners.
 
-Conjugate gradients ask for ``sum_A x_i (x_i'v)``. One pass over the rows of A does it, dense or CSR
-and without a copy of these rows: a row is still in the first cache when its sum is added.
+Conjugate gradients need ``sum_A x_i (x_i'v)``. One pass over the rows of A computes it, dense or
+CSR, without a copy of these rows: a row is still in the first cache when its sum is added.
 
-Hsia, Chiang and Lin 2018 compare preconditioners for Newton's method: the Hessian of a sample of
-the rows, and the diagonal where the Hessian of any sample is too big. How far they are from H costs
-steps of the conjugate gradients, and changes nothing that these find.
+The preconditioners are two of Hsia, Chiang and Lin 2018: the Hessian of a sample of the rows, and
+the diagonal where the Hessian of any sample is too big. A poor preconditioner costs steps of the
+conjugate gradients, but changes no solution.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -21,18 +22,20 @@ from svmbench.base.compiled import compiled, compiled_sums
 from svmbench.core.linear.least_squares import gram
 from svmbench.core.numeric.arrays import csr_parts, raw
 
-#: The curvature is that of so many rows a feature; of all rows where these have no more nonzeros
-#: than that, so that their outer products cost little.
-ROWS_A_FEATURE, SHORT = 4, 32
+#: The sample has this many rows for each feature.
+SAMPLE_ROWS_PER_FEATURE = 4
 
-#: Products of numbers that its Gram matrix may take, for each nonzero of the data.
-GRAM_A_NONZERO = 2500
+#: Rows with at most this many nonzeros, on average, are all in the sample: they cost little.
+SHORT_ROW_MAX_NONZEROS = 32
 
-#: A pivot of a Cholesky factor below so many units in the last place is rounding.
-ROUNDING = 16.0
+#: The sample's Gram matrix may take this many multiplications for each nonzero of the data.
+GRAM_PRODUCTS_PER_NONZERO = 2500
 
-#: Products of sparse rows that take the time of one of dense rows, in single precision.
-DENSE_PAYS = 60
+#: A pivot of a Cholesky factor below this many units in the last place is rounding.
+MIN_PIVOT_ULPS = 16.0
+
+#: In single precision, this many products of dense rows take the time of one of sparse rows.
+DENSE_PRODUCTS_PER_SPARSE = 60
 
 
 @compiled
@@ -70,7 +73,7 @@ def times_csr(
 
 @compiled_sums
 def times_dense(X: np.ndarray, rows: np.ndarray, v: np.ndarray, out: np.ndarray) -> None:
-    """Do what :func:`times_csr` does on dense rows."""
+    """Write ``x_i'v`` of dense rows to `out`; see :func:`times_csr`."""
     for r in range(len(rows)):
         i = rows[r]
         total = 0.0
@@ -97,7 +100,7 @@ def combine_csr(
 
 @compiled
 def combine_dense(X: np.ndarray, rows: np.ndarray, factors: np.ndarray, out: np.ndarray) -> None:
-    """Do what :func:`combine_csr` does on dense rows."""
+    """Add ``sum_i factors_i x_i`` over dense rows to `out`; see :func:`combine_csr`."""
     for r in range(len(rows)):
         i, factor = rows[r], factors[r]
         for j in range(len(out)):
@@ -122,7 +125,7 @@ def curvature_csr(
 
 @compiled_sums
 def curvature_dense(X: np.ndarray, rows: np.ndarray, v: np.ndarray, out: np.ndarray) -> None:
-    """Do what :func:`curvature_csr` does on dense rows."""
+    """Add ``sum_i x_i (x_i'v)`` over dense rows to `out`; see :func:`curvature_csr`."""
     for r in range(len(rows)):
         i = rows[r]
         total = 0.0
@@ -132,60 +135,47 @@ def curvature_dense(X: np.ndarray, rows: np.ndarray, v: np.ndarray, out: np.ndar
             out[j] += total * X[i, j]
 
 
+_CSR_LOOPS = times_csr, combine_csr, curvature_csr
+_DENSE_LOOPS = times_dense, combine_dense, curvature_dense
+
+
 class RowProducts:
-    """Products of vectors with rows of a matrix that are named by their positions.
-
-    Parameters
-    ----------
-    X : ndarray or csr_array of shape (n_samples, n_features)
-
-    Attributes
-    ----------
-    shape : tuple of int
-    visits : int
-        Rows read so far; a row that is read for both of its products counts once.
-    """
+    """Products of vectors with some rows of a dense or CSR X; `rows` holds their positions."""
 
     def __init__(self, X: Any) -> None:
         self.shape: tuple[int, int] = X.shape
+        #: Rows read so far; a row that is read for both of its products counts once.
         self.visits = 0
-        self._sparse = sp.issparse(X)
-        self._parts: tuple[np.ndarray, ...] = csr_parts(X) if self._sparse else (raw(X),)
+        self._parts = csr_parts(X) if sp.issparse(X) else (raw(X),)
+        dense, sparse = _DENSE_LOOPS, _CSR_LOOPS
+        self._times, self._combine, self._curvature = sparse if sp.issparse(X) else dense
 
     def times(self, rows: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Return ``x_i'v`` of the rows, shape (len(rows),)."""
-        out = np.empty(len(rows))
-        run = times_csr if self._sparse else times_dense
-        run(*self._parts, raw(rows), raw(v), out)
-        self.visits += len(rows)
-        return out
+        return self._run(self._times, rows, v, np.empty(len(rows)))
 
     def combine(self, rows: np.ndarray, factors: np.ndarray) -> np.ndarray:
         """Return ``sum_i factors_i x_i`` over the rows, shape (n_features,)."""
-        out = np.zeros(self.shape[1])
-        run = combine_csr if self._sparse else combine_dense
-        run(*self._parts, raw(rows), raw(factors), out)
-        self.visits += len(rows)
-        return out
+        return self._run(self._combine, rows, factors, np.zeros(self.shape[1]))
 
     def curvature(self, rows: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Return ``sum_i x_i (x_i'v)`` over the rows, shape (n_features,)."""
-        out = np.zeros(self.shape[1])
-        run = curvature_csr if self._sparse else curvature_dense
-        run(*self._parts, raw(rows), raw(v), out)
+        return self._run(self._curvature, rows, v, np.zeros(self.shape[1]))
+
+    def _run(
+        self, loop: Callable[..., None], rows: np.ndarray, factors: np.ndarray, out: np.ndarray
+    ) -> np.ndarray:
+        loop(*self._parts, raw(rows), raw(factors), out)
         self.visits += len(rows)
         return out
 
 
 def upper_gram(X: Any, dtype: Any = np.float32) -> np.ndarray:
-    """Return the upper triangle of ``X'X`` in Fortran's order.
-
-    Sparse rows with many nonzeros are cheaper as dense ones, whose products cost a sixtieth.
-    """
+    """Return the upper triangle of ``X'X`` in Fortran's order."""
     n, d = X.shape
     if not sp.issparse(X):
         rows = X
-    elif DENSE_PAYS * X.nnz**2 > n**2 * d**2:
+    elif DENSE_PRODUCTS_PER_SPARSE * X.nnz**2 > n**2 * d**2:
         rows = X.toarray()
     else:
         return np.asarray(gram(X), dtype=dtype, order="F")
@@ -197,19 +187,7 @@ def upper_gram(X: Any, dtype: Any = np.float32) -> np.ndarray:
 def factorise(
     rows: Any, weight: float, ridge: float, dtype: type[np.floating[Any]]
 ) -> tuple[np.ndarray, bool]:
-    """Return U with ``U'U = weight * X'X + ridge * I``, and whether the precision was enough.
-
-    It is not where a pivot is rounding: a pivot is what earlier columns leave of a diagonal entry,
-    so that it is compared with that entry. Where no pivot can be had the ridge grows.
-
-    Parameters
-    ----------
-    rows : ndarray or csr_array of shape (m, d)
-        X.
-    weight, ridge : float
-    dtype : type
-        float32 or float64.
-    """
+    """Return U with ``U'U = weight * X'X + ridge * I`` and whether `dtype` is precise enough."""
     with np.errstate(over="ignore"):
         G = upper_gram(rows, dtype)
         G *= dtype(weight)
@@ -217,14 +195,17 @@ def factorise(
     floor, enough = unit * float(np.trace(G)), True
     if not np.isfinite(floor):
         return G, False
+    # Without a positive pivot the ridge grows.
     while True:
         H = G.copy(order="F")
         H.flat[:: len(H) + 1] += dtype(ridge)
         diagonal = H.diagonal().copy()
         U, info = get_lapack_funcs("potrf", (H,))(H, lower=0, overwrite_a=1)
         if not info:
+            # A pivot is the rest of a diagonal entry after the columns before: if it is tiny beside
+            # that entry, it is rounding.
             left = float(np.min(U.diagonal() ** 2 / diagonal))
-            return U, enough and left >= ROUNDING * unit
+            return U, enough and left >= MIN_PIVOT_ULPS * unit
         ridge, enough = 10.0 * max(ridge, floor), False
 
 
@@ -233,24 +214,21 @@ class SampleHessian:
 
     Single precision is used unless its pivots are rounding: where features are far from zero, or
     depend on each other and C is large.
-
-    Parameters
-    ----------
-    X : ndarray or csr_array of shape (n_samples, d)
-    order : ndarray of int of shape (n_samples,)
-        A random permutation of the rows: the sample is of the first active ones.
-    n_rows : int
-        Largest number of rows in the sample.
     """
 
-    def __init__(self, X: Any, order: np.ndarray, n_rows: int) -> None:
+    def __init__(
+        self,
+        X: Any,  # (n_samples, d)
+        order: np.ndarray,  # int (n_samples,): a random permutation of the rows
+        n_rows: int,  # largest number of rows in the sample: the first active ones in this order
+    ) -> None:
         self._X, self._order, self._n_rows = X, order, n_rows
         self._active = np.zeros(X.shape[0], dtype=bool)
         self._root = np.zeros((0, 0), dtype=np.float32)
         self.n_made = 0
 
     def n_changed(self, active: np.ndarray) -> int:
-        """Return how many rows have become active or inactive since the factorisation."""
+        """Return the number of rows that have become active or inactive since `make`."""
         return int(np.count_nonzero(active != self._active))
 
     def make(self, active: np.ndarray, C: float) -> None:
@@ -259,7 +237,8 @@ class SampleHessian:
         rows, n_active = active, int(np.count_nonzero(active))
         if n_active > self._n_rows:
             rows = np.sort(self._order[active[self._order]][: self._n_rows])
-        # Multiples of H serve as well: this is H / 2C of m rows that stand for all active ones.
+        # A multiple of H serves as well: this is H / 2C, the sample's rows weighted to represent
+        # all active ones.
         part, weight = self._X[rows], n_active / max(1, min(n_active, self._n_rows))
         U, enough = factorise(part, weight, 1.0 / (2.0 * C), np.float32)
         if not enough:
@@ -271,7 +250,7 @@ class SampleHessian:
 
     def solve(self, r: np.ndarray) -> np.ndarray:
         """Return about a multiple of ``H^-1 r``, float64 of shape (d,)."""
-        # Single precision has a smaller range, too.
+        # Scaled, since single precision has a smaller range.
         size = float(np.max(np.abs(r))) or 1.0
         times = strmv if self._root.dtype == np.float32 else dtrmv
         half = times(self._root, (r / size).astype(self._root.dtype), trans=1)
@@ -279,9 +258,9 @@ class SampleHessian:
 
 
 class Diagonal:
-    """The square root of the Hessian's diagonal as a preconditioner; parameters as above.
+    """The square root of the Hessian's diagonal as a preconditioner.
 
-    The diagonal itself does harm where it has little to do with the eigenvalues.
+    The diagonal itself slows the steps down where it is far from the eigenvalues.
     """
 
     def __init__(self, X: Any) -> None:
@@ -290,11 +269,11 @@ class Diagonal:
         self.n_made = 0
 
     def n_changed(self, active: np.ndarray) -> int:
-        """Return 0: no rows are few enough to make a diagonal again for them."""
+        """Return 0: the diagonal is not made again for changes of the active rows."""
         return 0
 
     def make(self, active: np.ndarray, C: float) -> None:
-        """Take the rows marked in `active`, shape (n_samples,)."""
+        """Set the diagonal of the rows marked in `active`, shape (n_samples,)."""
         diagonal = 1.0 + 2.0 * C * np.asarray(self._squares.T @ active.astype(np.float64))
         self._inverse = 1.0 / np.sqrt(diagonal)
         self.n_made += 1
@@ -305,8 +284,9 @@ class Diagonal:
 
 
 def curvature_rows(X: Any) -> int:
-    """Return of how many rows the Hessian is worth factorising; 0 where it never is."""
+    """Return the number of rows whose Hessian is worth factorising; 0 if none is."""
     n, d = X.shape
     n_values = X.nnz if sp.issparse(X) else n * d
-    m = n if n_values <= SHORT * n else min(n, ROWS_A_FEATURE * d)
-    return m if min(m, ROWS_A_FEATURE * d) * d * d <= GRAM_A_NONZERO * n_values else 0
+    most = SAMPLE_ROWS_PER_FEATURE * d
+    m = n if n_values <= SHORT_ROW_MAX_NONZEROS * n else min(n, most)
+    return m if min(m, most) * d * d <= GRAM_PRODUCTS_PER_NONZERO * n_values else 0

@@ -1,15 +1,14 @@
 """The closed form of the linear least-squares SVM: sums of outer products and one factorisation.
 
-    G w = q,    G = sum x x' + nu I,    q = sum y x,    nu = 1 / (2C)
+    G w = q,    G = A + nu I,    A = sum x x',    q = sum y x,    nu = 1 / (2C)
 
-The sums are enough unless G is ill-conditioned: they hold the squares of the samples' singular
-values, of which float64 sees nothing below 1e-16 times the largest. Features of 1e8 hide the
-constant one that way. The samples' own triangular factor has the singular values themselves.
+The sums are enough unless G is ill-conditioned. They hold the squares of the samples' singular
+values, and float64 sees nothing of squares below 1e-16 times the largest: features of 1e8 hide the
+constant feature. The samples' own triangular factor has the singular values themselves.
 
-Samples carry the constant feature already, if there is one. :func:`triangle` can append it, and so
-can :func:`fold_moments`, which sums the samples of each fold in one pass: the constant's row and
-column of the Gram matrix are the sums of the features and the number of samples, so that it costs
-no copy of the data.
+Letters: X (n_samples, n_features) is dense or CSR; y (n_samples,) holds labels ±1; A (d, d) and q
+(d,) are the sums. Samples carry the constant feature already, if there is one. Only functions with
+the argument `bias` append it (0 for none; then d = n_features + 1), without a copy of the data.
 """
 
 from __future__ import annotations
@@ -29,21 +28,19 @@ from svmbench.core.numeric.arrays import csr_parts, raw
 #: d times too strict) a Cholesky solution is not trusted.
 SMALLEST_RCOND = 1e-13
 
-#: What `stop_reason_` says where the samples themselves were factorised.
+#: Values of `stop_reason_`: the samples themselves were factorised; there were only sums, and these
+#: were too ill-conditioned.
 BY_SAMPLES = "closed form, by orthogonal reflections of the samples"
-
-#: Bytes of a block of samples that is made triangular at once.
-BLOCK_BYTES = 4 << 20
-
-
-#: What it says where there was nothing but sums, which were not enough.
 BY_POOR_SUMS = "closed form, of sums too ill-conditioned for float64"
 
-#: Below this number of rows one plain product is as fast as anything.
-FEW = 256
+#: Bytes of a block of samples that is made triangular at once.
+TRIANGLE_BLOCK_BYTES = 4 << 20
 
-#: Rows of a dense block are chosen so that it takes about this many bytes: half an L2 cache.
-SUMMED_BYTES = 512 * 1024
+#: Below this number of rows one plain product gives the Gram matrix as fast as any other way.
+PLAIN_GRAM_MAX_ROWS = 256
+
+#: Bytes of a dense block of rows whose outer products are summed at once: half an L2 cache.
+GRAM_BLOCK_BYTES = 512 * 1024
 
 #: A CSR row with more than this share of nonzeros is cheaper as part of a dense block. Scattering
 #: costs about 1 ns a product, BLAS about 1/16 of that for every product, zero or not.
@@ -60,18 +57,13 @@ def accumulate_csr(
     A: np.ndarray,
     sides: np.ndarray,
 ) -> None:
-    """Add each row's outer product to the upper triangle of its fold's ``A``.
-
-    ``A`` has shape (n_folds, d, d) with d at least n_features, and ``sides`` (n_folds, n_features,
-    2) receives the sums of ``y x`` and of ``x``.
-
-    Two rows of the triangle are filled at a time, so that each entry of the sample is read half as
-    often; the unsigned indices spare the check for negative ones.
-    """
+    """Add x x' of each row to its fold's A (upper triangle), and y x and x to its sides."""
+    # Unsigned indices spare the check for negative ones.
     one, two = np.uint32(1), np.uint32(2)
     for i in range(len(y)):
         fold = np.uint32(folds[i])
         p, end = np.uint32(indptr[i]), np.uint32(indptr[i + 1])
+        # Two rows of the triangle at a time: each entry of the sample is read half as often.
         while p + one < end:
             x, j = data[p], np.uint32(indices[p])
             x2, j2 = data[p + one], np.uint32(indices[p + one])
@@ -95,25 +87,9 @@ def accumulate_csr(
 def fold_moments(
     X: Any, y: np.ndarray, folds: np.ndarray, n_folds: int, bias: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the sums of outer products ``A`` and of ``y x`` of every fold.
+    """Return A (n_folds, d, d), upper triangles over zeros, and q (n_folds, d) of every fold.
 
-    Parameters
-    ----------
-    X : ndarray or csr_array of shape (n_samples, n_features)
-        Without the constant feature.
-    y : ndarray of shape (n_samples,)
-        Labels ±1.
-    folds : ndarray of shape (n_samples,)
-        Fold of each row, 0 … n_folds - 1.
-    n_folds : int
-    bias : float
-        Value of the constant feature; 0 for none.
-
-    Returns
-    -------
-    A : ndarray of shape (n_folds, d, d)
-        Upper triangles, zeros below; d = n_features + 1 with a constant feature.
-    q : ndarray of shape (n_folds, d)
+    `folds` (n_samples,) has the fold of each row, 0 … n_folds - 1.
     """
     n_samples, n_features = X.shape
     d = n_features + bool(bias)
@@ -125,6 +101,7 @@ def fold_moments(
         _accumulate_blocks(X, y, folds, A, sides)
     q = np.zeros((n_folds, d))
     q[:, :n_features] = sides[:, :, 0]
+    # The constant's row and column are sums of features and the number of samples.
     if bias:
         q[:, -1] = bias * np.bincount(folds, weights=y, minlength=n_folds)
         A[:, :n_features, -1] = bias * sides[:, :, 1]
@@ -134,7 +111,7 @@ def fold_moments(
 
 def gram(X: Any) -> np.ndarray:
     """Return ``X' X`` of a dense or CSR matrix as a full symmetric array of shape (d, d)."""
-    if X.shape[0] < FEW:
+    if X.shape[0] < PLAIN_GRAM_MAX_ROWS:
         product = X.T @ X
         return np.asarray(product.toarray() if sp.issparse(product) else product)
     n_samples = X.shape[0]
@@ -149,7 +126,7 @@ def _accumulate_blocks(
     n_samples, n_features = X.shape
     n_folds = len(A)
     sums = [np.zeros((n_features, n_features), order="F") for _ in range(n_folds)]
-    height = max(64, SUMMED_BYTES // (8 * max(1, n_features)))
+    height = max(64, GRAM_BLOCK_BYTES // (8 * max(1, n_features)))
     for start in range(0, n_samples, height):
         block = X[start : start + height]
         rows = np.ascontiguousarray(block.toarray() if sp.issparse(block) else block)
@@ -172,11 +149,7 @@ def _accumulate_blocks(
 
 
 def solve_sums(A: np.ndarray, q: np.ndarray, nu: float) -> np.ndarray | None:
-    """Return the solution of ``(A + nu I) w = q`` by Cholesky's factorisation.
-
-    None where that fails or its condition estimate is below :data:`SMALLEST_RCOND`: the sums
-    don't determine w then. The parameters are those of :func:`solve`.
-    """
+    """Return w with ``(A + nu I) w = q`` by Cholesky; None if the sums don't determine w."""
     factor = cholesky(A, nu)
     if factor is None:
         return None
@@ -185,43 +158,20 @@ def solve_sums(A: np.ndarray, q: np.ndarray, nu: float) -> np.ndarray | None:
 
 
 def triangle(X: Any, y: np.ndarray, bias: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return R and c with ``R'R = sum x x'`` and ``R'c = sum y x``, by Householder reflections.
-
-    Block after block of rows goes under the triangle so far, so that no copy of the samples is
-    made; sparse rows are dense in their block alone.
-
-    Parameters
-    ----------
-    X : ndarray or csr_array of shape (n_samples, n_features)
-    y : ndarray of shape (n_samples,)
-    bias : float
-        Value of the constant feature that is appended; 0 for none.
-
-    Returns
-    -------
-    R : ndarray of shape (k, d)
-        k is at most d.
-    c : ndarray of shape (k,)
-    """
+    """Return R (k, d), k <= d, and c (k,) with ``R'R = A`` and ``R'c = q``, by reflections."""
     d = X.shape[1] + bool(bias)
     both = stacked(np.empty((0, d + 1)), X, y, bias)
     return both[:d, :d], both[:d, d]
 
 
 def stacked(both: np.ndarray, X: Any, y: np.ndarray, bias: float) -> np.ndarray:
-    """Return the triangular factor of samples with their labels as a last column, with more rows.
-
-    Parameters
-    ----------
-    both : ndarray of shape (k, d + 1)
-        The factor so far, which may have no rows.
-    X, y, bias
-        As :func:`triangle` takes them.
-    """
+    """Return the triangular factor of samples and labels: `both` (k, d + 1) with more rows."""
     n_samples, n_features = X.shape
     d = n_features + bool(bias)
     # As many rows again as the triangle has, or else most of the work is done on zeros.
-    height = max(d, BLOCK_BYTES // (8 * (d + 1)))
+    height = max(d, TRIANGLE_BLOCK_BYTES // (8 * (d + 1)))
+    # Each block of rows goes under the triangle so far: the samples are not copied as a whole, and
+    # sparse rows are dense in their block alone.
     for start in range(0, n_samples, height):
         part = X[start : start + height]
         columns = [part.toarray() if sp.issparse(part) else part]
@@ -237,17 +187,14 @@ def stacked(both: np.ndarray, X: Any, y: np.ndarray, bias: float) -> np.ndarray:
 def solve_triangle(
     R: np.ndarray, c: np.ndarray, nu: float, *, with_inverse: bool = False
 ) -> tuple[np.ndarray, np.ndarray | None]:
-    """Return the solution of ``(R'R + nu I) w = R'c`` and, where asked for, the inverse matrix.
-
-    By R's singular values, whose squares are never formed beside each other; those that are
-    rounding alone count as zero.
-    """
+    """Return w with ``(R'R + nu I) w = R'c`` and, if asked for, the inverse of the matrix."""
+    # Squares of singular values are never added to each other; values that are rounding count as 0.
     U, s, Vt = svd(R, full_matrices=False, check_finite=False)
     s[s <= max(R.shape) * np.finfo(float).eps * s[0]] = 0.0
     w = Vt.T @ (s / (s * s + nu) * (U.T @ c))
     if not with_inverse:
         return w, None
-    # I / nu, less what each direction that is seen takes from it.
+    # I / nu, less the part of each direction with a singular value above 0.
     seen = Vt[s > 0.0]
     gain = s[s > 0.0] ** 2 / (s[s > 0.0] ** 2 + nu) / nu
     P = np.eye(R.shape[1]) / nu - (seen.T * gain) @ seen
@@ -257,23 +204,14 @@ def solve_triangle(
 
 
 def solve(A: np.ndarray, q: np.ndarray, nu: float) -> tuple[np.ndarray, bool]:
-    """Return the solution of ``(A + nu I) w = q`` and whether it took the fallback.
+    """Return w with ``(A + nu I) w = q``, and whether A was too ill-conditioned for Cholesky.
 
-    By :func:`solve_sums`; where that is not to be trusted and the samples are gone, by an
-    eigendecomposition without the directions that carry nothing but rounding: where these are rank
-    deficient at huge C, q has no part in them, and neither has w.
-
-    Parameters
-    ----------
-    A : ndarray of shape (d, d)
-        Sum of outer products, of which only the upper triangle is read; left as it is.
-    q : ndarray of shape (d,)
-    nu : float
-        Above 0.
+    Only the upper triangle of A is read, and A is left as it is.
     """
     w = solve_sums(A, q, nu)
     if w is not None:
         return w, False
+    # Directions whose eigenvalue is rounding are left out: q has no part in them, nor has w.
     eigenvalues, V = eigh(A, lower=False)
     seen = eigenvalues > len(A) * np.finfo(float).eps * eigenvalues[-1]
     V = V[:, seen]
@@ -281,7 +219,7 @@ def solve(A: np.ndarray, q: np.ndarray, nu: float) -> tuple[np.ndarray, bool]:
 
 
 def inverse(A: np.ndarray, nu: float) -> np.ndarray:
-    """Return ``(A + nu I)^-1``, by the two ways of :func:`solve`; unseen directions get 1/nu."""
+    """Return ``(A + nu I)^-1``; eigenvalues of A that are rounding count as 0."""
     factor = cholesky(A, nu)
     if factor is not None:
         lower, _ = dpotri(factor, lower=1)
@@ -294,9 +232,9 @@ def inverse(A: np.ndarray, nu: float) -> np.ndarray:
 
 
 def cholesky(A: np.ndarray, nu: float) -> np.ndarray | None:
-    """Return the lower Cholesky factor of ``A + nu I`` (upper triangle: leavings).
+    """Return the lower Cholesky factor of ``A + nu I``, with any values above the diagonal.
 
-    None where there is none, or G's reciprocal condition is below :data:`SMALLEST_RCOND`.
+    None if there is none, or if the reciprocal condition number is below `SMALLEST_RCOND`.
     """
     # The upper triangle of rows is the lower triangle of columns: LAPACK's order without a
     # transposition.

@@ -19,8 +19,8 @@ Deviations
     - Qu - e needs no product: after a step it is the clipped vector that the step started from.
       An iteration is one product with H' and one with H.
     - Stopping is a tolerance on the optimality conditions, not on the change of u, which is also
-      small where the iteration is merely slow. The iteration's u may be below 0, and above 0 where
-      Qu - e is; what is returned is not, and its duality gap is a second condition.
+      small where the iteration is slow. The iteration's u may be negative, or positive where Qu - e
+      is positive. The returned u is clipped, and its duality gap is a second condition.
     - It ends as "stalled" where the inverse has lost so many digits that the iteration diverges.
 """
 
@@ -41,8 +41,9 @@ from svmbench.core.linear.least_squares import gram
 #: The step a, in units of 1 / nu: the iteration converges below 2, the authors' choice is 1.9.
 STEP = 1.9
 
-#: The inverse is of too ill-conditioned a matrix if a violation is so many times the least so far.
-DIVERGED = 1e6
+#: The iteration diverges, since the inverse has lost its digits, if a violation is this many times
+#: the smallest so far.
+DIVERGED_FACTOR = 1e6
 
 
 def lagrangian(
@@ -62,14 +63,14 @@ def lagrangian(
         right = 1.0 + slack
         w = inverse @ np.asarray(transposed @ (y * right))
         u = nu * (right - y * (X @ w))
-        # Here Qu - e = slack, which is never negative: 0 <= u and complementarity are left.
+        # Here Qu - e = slack >= 0 holds exactly; u >= 0 and complementarity remain to be checked.
         violation = float(np.max(np.abs(np.minimum(u / nu, slack))))
-        if not violation < DIVERGED * least:
+        if not violation < DIVERGED_FACTOR * least:
             return *best, step, "stalled"
         if violation < least:
             least, best = violation, (u, w)
         if violation <= tol:
-            # Multipliers that are small, or below 0, can weigh much: those that count say how much.
+            # Small or negative multipliers can matter much: the duality gap without them decides.
             settled = np.where(slack > 0.0, 0.0, np.maximum(u, 0.0))
             own = np.asarray(transposed @ (y * settled))
             values = Values(f=np.asarray(X @ own), square=float(own @ own), y=y, alpha=settled)
@@ -99,8 +100,6 @@ class LSVM(LinearClassifier):
 
     Parameters
     ----------
-    C : float
-        Weight of the summed squared hinge losses, above 0; the paper's nu is 2C.
     tol : float
         Largest violation of the optimality conditions, in units of the margin, and largest duality
         gap, relative to the objective.

@@ -57,31 +57,32 @@ from svmbench.core.linear.hessian import (
 )
 from svmbench.core.numeric.conjugate_gradient import conjugate_gradients
 
-#: The first steps are those of one row in so many, if these are so many a feature.
-START_SHARE, START_A_FEATURE, START_STEPS = 8, 16, 3
+#: The start takes this many Newton steps on one row in `START_ROWS_DIVISOR`, if these rows are at
+#: least `START_MIN_ROWS_PER_FEATURE` for each feature.
+START_STEPS, START_ROWS_DIVISOR, START_MIN_ROWS_PER_FEATURE = 3, 8, 16
 
-#: After a step with more conjugate gradient steps the sample's Hessian is made anew.
-MANY = 16
+#: After a step with more conjugate gradient steps, the preconditioner is made anew.
+PATIENCE_CG_STEPS = 16
 
-#: The Newton decrement estimates the distance to the optimum where there are so many active rows
-#: a feature, and no more than this share of them has changed since the preconditioner was made.
-MANY_ROWS, ALIKE = 4, 0.1
+#: The Newton decrement estimates the distance to the optimum if there are this many active rows for
+#: each feature, and at most this share of them has changed since the preconditioner was made.
+DECREMENT_ROWS_PER_FEATURE, DECREMENT_MAX_CHANGED = 4, 0.1
 
-#: The distance to the optimum is taken to be so many decrements: curvature falls on the way there.
-SAFETY = 2.0
+#: The distance to the optimum is taken as this many decrements: curvature falls on the way there.
+DECREMENT_FACTOR = 2.0
 
-#: Residual at which conjugate gradients end, relative to the first; most of their steps.
-RESIDUAL, MOST_STEPS = 0.3, 250
+#: Conjugate gradients end at this residual, relative to the first, or after this many steps.
+CG_RESIDUAL, CG_MAX_STEPS = 0.3, 250
 
-#: The line search ends where the slope has fallen to this share of the first.
-FLAT = 1e-12
+#: The line search ends when the slope is at most this share of the first slope.
+LINE_SEARCH_SLOPE = 1e-12
 
 
 @compiled_sums
 def slope(margins: np.ndarray, changes: np.ndarray, step: float) -> tuple[float, float]:
     """Return the sums of ``-(1 - m_i) dm_i`` and ``dm_i^2`` over the rows active after a step.
 
-    With m = margins + step * changes; times 2C they are the losses' part of slope and curvature.
+    Here m = margins + step * changes. Times 2C, the sums are slope and curvature of the losses.
     """
     first, second = 0.0, 0.0
     for i in range(len(margins)):
@@ -108,7 +109,7 @@ def line_search(
     for _ in range(60):
         first, second = slope(margins, changes, step)
         value = along + step * square + 2.0 * C * first
-        if abs(value) <= -FLAT * start:
+        if abs(value) <= -LINE_SEARCH_SLOPE * start:
             break
         low, high = (step, high) if value < 0.0 else (low, step)
         step -= value / (square + 2.0 * C * second)
@@ -124,19 +125,19 @@ def direction(
     C: float,
     preconditioner: SampleHessian | Diagonal,
 ) -> tuple[np.ndarray, int]:
-    """Return d with ``H d = -g``, about, and the number of products with H that it took."""
+    """Return d with ``H d = -g`` approximately, and the number of products with H."""
     d, steps, _ = conjugate_gradients(
         lambda p: p + 2.0 * C * products.curvature(active, p),
         -g,
-        MOST_STEPS,
-        residual=RESIDUAL,
+        CG_MAX_STEPS,
+        residual=CG_RESIDUAL,
         precondition=preconditioner.solve,
     )
     return d, steps
 
 
 @dataclass(frozen=True)
-class Course:
+class NewtonParameters:
     """Parameters of a descent."""
 
     C: float  # weight of the losses
@@ -144,12 +145,12 @@ class Course:
     tol: float  # distance to the optimum at which it may end, relative to f
     max_iter: int  # largest number of Newton steps
     # the preconditioner is made again after a step with more conjugate gradient steps
-    patience: int = MANY
+    patience: int = PATIENCE_CG_STEPS
     trace: bool = False  # whether to record (seconds, steps, f) after each step
 
 
 @dataclass
-class Way:
+class NewtonResult:
     """Result of a descent."""
 
     w: np.ndarray  # (d,)
@@ -165,40 +166,44 @@ def descend(
     y: np.ndarray,  # (n_samples,): labels ±1
     w: np.ndarray,  # (d,): where to start
     preconditioner: SampleHessian | Diagonal,
-    course: Course,
-) -> Way:
+    parameters: NewtonParameters,
+) -> NewtonResult:
     """Take Newton steps from w until gradient and distance to the optimum are small enough."""
-    C, way = course.C, Way(w)
+    C, way = parameters.C, NewtonResult(w)
     everything = np.arange(len(y), dtype=np.int32)
     begin = process_time()
     margins = y * products.times(everything, w) if np.any(w) else np.zeros(len(y))
-    cg, decrement = course.patience + 1, np.inf
+    cg, decrement = parameters.patience + 1, np.inf
     while True:
         inside = margins < 1.0
         active = np.flatnonzero(inside).astype(np.int32)
         way.n_active = len(active)
         slacks = 1.0 - margins[active]
+        # g = w - 2C sum_A y_i (1 - y_i w'x_i) x_i
         g = way.w - products.combine(active, 2.0 * C * y[active] * slacks)
-        near = course.tol * (0.5 * float(way.w @ way.w) + C * float(slacks @ slacks))
-        is_flat = float(np.linalg.norm(g)) <= course.target
+        near = parameters.tol * (0.5 * float(way.w @ way.w) + C * float(slacks @ slacks))
+        is_flat = float(np.linalg.norm(g)) <= parameters.target
         changed = preconditioner.n_changed(inside)
-        estimate = SAFETY * decrement if changed <= ALIKE * len(active) else np.inf
+        estimate = np.inf
+        if changed <= DECREMENT_MAX_CHANGED * len(active):
+            estimate = DECREMENT_FACTOR * decrement
+        # f is 1-strongly convex: ||g||^2 / 2 bounds the distance to the optimum.
         if is_flat and min(0.5 * float(g @ g), estimate) <= near:
             way.stop_reason = "converged"
             break
-        if way.steps >= course.max_iter:
+        if way.steps >= parameters.max_iter:
             break
-        if cg > course.patience or (is_flat and changed):
+        if cg > parameters.patience or (is_flat and changed):
             preconditioner.make(inside, C)
             changed = 0
         d, cg = direction(products, active, g, C, preconditioner)
-        # With the Hessian of other rows, conjugate gradients end before they know the decrement,
-        # and with few active rows it says little, as others become active on the way.
+        # With the Hessian of other rows, conjugate gradients end before the decrement is accurate.
+        # With few active rows it means little, since others become active on the way.
         is_known = (
             isinstance(preconditioner, SampleHessian)
-            and changed <= ALIKE * len(active)
-            and len(active) >= MANY_ROWS * len(g)
-            and cg < MOST_STEPS
+            and changed <= DECREMENT_MAX_CHANGED * len(active)
+            and len(active) >= DECREMENT_ROWS_PER_FEATURE * len(g)
+            and cg < CG_MAX_STEPS
         )
         decrement = -0.5 * float(g @ d) if is_known else np.inf
         changes = y * products.times(everything, d)
@@ -209,7 +214,7 @@ def descend(
             break
         way.w, way.steps, way.cg_steps = new, way.steps + 1, way.cg_steps + cg
         margins += t * changes
-        if course.trace:
+        if parameters.trace:
             now = process_time()
             value = 0.5 * float(new @ new) + C * float(np.sum(np.maximum(0.0, 1.0 - margins) ** 2))
             way.trace.append((now - begin, way.steps, value))
@@ -218,7 +223,7 @@ def descend(
 
 
 class Samples:
-    """Samples with what every value of C can use."""
+    """Samples, with the preconditioner and sums that serve every value of C."""
 
     def __init__(
         self,
@@ -241,17 +246,17 @@ class Samples:
         share = min(n_positive, len(self.y) - n_positive) / len(self.y)
         return tol * share * 2.0 * C * self.half_gradient
 
-    def start(self, C: float) -> Way:
-        """Return some steps on the problem of a few rows, or none where these are too few."""
+    def start(self, C: float) -> NewtonResult:
+        """Return the result of some steps on a share of the rows, or w = 0 if these are too few."""
         n, d = self.X.shape
-        m = n // START_SHARE
-        if isinstance(self.preconditioner, Diagonal) or m < START_A_FEATURE * d:
-            return Way(np.zeros(d))
+        m = n // START_ROWS_DIVISOR
+        if isinstance(self.preconditioner, Diagonal) or m < START_MIN_ROWS_PER_FEATURE * d:
+            return NewtonResult(np.zeros(d))
         rows = np.sort(self.order[:m])
         part = self.X[rows]
         products, exact = RowProducts(part), SampleHessian(part, np.arange(m), m)
-        course = Course(C * n / m, 0.0, 0.0, START_STEPS, patience=0)
-        way = descend(products, self.y[rows], np.zeros(d), exact, course)
+        few_steps = NewtonParameters(C * n / m, 0.0, 0.0, START_STEPS, patience=0)
+        way = descend(products, self.y[rows], np.zeros(d), exact, few_steps)
         self.products.visits += products.visits
         self.preconditioner.n_made += exact.n_made
         return way
@@ -283,7 +288,7 @@ class NewtonL2(LinearClassifier):
     max_iter : int
         Largest number of Newton steps.
     random_state : int, RandomState or None
-        Seed of the sample whose Hessian is factorised, and of that of the first steps.
+        Seed of the sample whose Hessian is factorised and of the sample for the first steps.
     trace : bool
         Whether to record (seconds, steps, objective) after every step on all samples.
 
@@ -332,7 +337,7 @@ class NewtonL2(LinearClassifier):
         for model in models:
             model._check_parameters()
         for _, part in self._parts(data, splits):
-            # As for `fit`: two classes, or one sentence.
+            # `prepare` refuses a fold of one class.
             part = data if splits is None else self._sibling().prepare(part.X, part.y)
             samples, w, start = self._samples(part), None, perf_counter()
             for model in models:
@@ -346,12 +351,14 @@ class NewtonL2(LinearClassifier):
         return Samples(data.native, data.y, seed)
 
     def _minimise(self, samples: Samples, w: np.ndarray | None) -> np.ndarray:
-        """Store the solution, found from w or from where a start leads; return its weights."""
+        """Step from w, or from a start if it is None; store the solution and return its weights."""
         C, visits, made = float(self.C), samples.products.visits, samples.preconditioner.n_made
-        first = samples.start(C) if w is None else Way(w)
+        first = samples.start(C) if w is None else NewtonResult(w)
         tol = float(self.tol)
-        course = Course(C, samples.target(C, tol), tol, self.max_iter, trace=self.trace)
-        way = descend(samples.products, samples.y, first.w, samples.preconditioner, course)
+        parameters = NewtonParameters(
+            C, samples.target(C, tol), tol, self.max_iter, trace=self.trace
+        )
+        way = descend(samples.products, samples.y, first.w, samples.preconditioner, parameters)
         visits = samples.products.visits - visits
         self._store_with_bias(
             way.w,

@@ -40,19 +40,18 @@ from svmbench.core.contract.problems import HINGE, linear
 from svmbench.core.contract.registry import declare
 from svmbench.core.numeric.arrays import csr_parts, raw
 
-#: Examples drawn at a time: bounds the memory of the draws, and spaces the points of a trace.
+#: Examples drawn at a time: limits the memory for draws, and spaces the points of a trace.
 DRAWS = 1 << 16
 
-#: Where s falls below this, it is multiplied into v, and what S v stands for into u: the mean of
-#: the iterates is a difference, which loses as many digits as s has zeros.
+#: If s falls below this, s is multiplied into v, and S v is taken into u: the mean of the iterates
+#: S v - u is a difference, which loses as many digits as s has leading zeros.
 SMALLEST_SCALE = 1e-6
-
 
 #: Entries of a run's `state`: the scale s, ||v||^2, and the sum S of s over the averaged steps.
 SCALE, SQUARE, SCALES = 0, 1, 2
 
-#: How many examples ahead of the present one memory is asked for.
-NEAR, FAR = 4, 12
+#: Memory is prefetched for examples this many places ahead: a row's values, and its address.
+VALUES_AHEAD, ADDRESS_AHEAD = 4, 12
 
 
 @compiled_sums
@@ -68,11 +67,9 @@ def steps_dense(
     u: np.ndarray,
     state: np.ndarray,
 ) -> int:
-    """Take one step for each row of `draws` (n_steps, k), the first being step `t`.
+    """Take one step for each row of `draws` (n_steps, k), from step t on; return the updates.
 
-    ``w = s v``. With `average` the sum of the iterates is kept as ``S v - u``, which changes only
-    where v does. `v`, `u` and `state` are updated in place. Returns how many examples violated
-    their margin.
+    w = s v, and with `average` the sum of the iterates is S v - u. All is updated in place.
     """
     d = len(v)
     n_steps, k = draws.shape
@@ -87,8 +84,10 @@ def steps_dense(
             for p in range(d):
                 f += v[p] * X[i, p]
             margins[j] = y[i] * s * f
+        # w <- (1 - eta lambda) w, with eta lambda = 1 / t
         if t > 1:
             s *= 1.0 - 1.0 / t
+        # w <- w + eta / k sum_{A+} y x
         for j in range(k):
             if margins[j] < 1.0:
                 i = draws[step, j]
@@ -134,7 +133,7 @@ def steps_csr(
     u: np.ndarray,
     state: np.ndarray,
 ) -> int:
-    """Do what :func:`steps_dense` does on CSR rows."""
+    """Take steps on CSR rows; see :func:`steps_dense`."""
     n_steps, k = draws.shape
     coming = draws.ravel()
     margins = np.empty(k)
@@ -144,11 +143,11 @@ def steps_csr(
         eta = 1.0 / (lam * t)
         for j in range(k):
             now = step * k + j
-            if now + FAR < len(coming):
-                prefetch(indptr, coming[now + FAR])
-                prefetch(y, coming[now + FAR])
-            if now + NEAR < len(coming):
-                ahead = coming[now + NEAR]
+            if now + ADDRESS_AHEAD < len(coming):
+                prefetch(indptr, coming[now + ADDRESS_AHEAD])
+                prefetch(y, coming[now + ADDRESS_AHEAD])
+            if now + VALUES_AHEAD < len(coming):
+                ahead = coming[now + VALUES_AHEAD]
                 for line in range(indptr[ahead], indptr[ahead + 1], 8):
                     prefetch(data, line)
                     prefetch(indices, line)
@@ -255,7 +254,7 @@ class Pegasos(LinearClassifier):
 
     def train(self, data: TrainingData) -> Self:
         """Take `max_iter` steps."""
-        rules = Rules(
+        parameters = PegasosParameters(
             C=float(self.C),
             T=self.max_iter,
             k=self.batch_size,
@@ -264,11 +263,11 @@ class Pegasos(LinearClassifier):
             bias=self.bias,
         )
         random = check_random_state(self.random_state)
-        return self._store(pegasos(data.native, data.y, rules, random, trace=self.trace))
+        return self._store(pegasos(data.native, data.y, parameters, random, trace=self.trace))
 
 
 @dataclass(frozen=True)
-class Rules:
+class PegasosParameters:
     """Parameters of the steps."""
 
     C: float
@@ -282,15 +281,15 @@ class Rules:
 def pegasos(
     X: Any,  # (N, d)
     y: np.ndarray,  # (N,): labels ±1
-    rules: Rules,
+    parameters: PegasosParameters,
     random: np.random.RandomState,  # of the draws
     *,
     trace: bool = False,
 ) -> LinearSolution:
     """Run Pegasos on samples that carry the constant feature as their last column."""
-    T, k, average = rules.T, rules.k, rules.average
+    T, k, average, bias = parameters.T, parameters.k, parameters.average, parameters.bias
     N, d = X.shape
-    lam = 1.0 / (N * rules.C)
+    lam = 1.0 / (N * parameters.C)
     v, u = np.zeros(d), np.zeros(d)
     state = np.array([1.0, 0.0, 0.0])
     half = T // 2 if average else T
@@ -311,17 +310,17 @@ def pegasos(
         start = perf_counter()
         draws = random.randint(0, N, size=(n_steps, k), dtype=np.int32)
         averaging = done >= half
-        how = done + 1, lam, rules.project, averaging
+        how = done + 1, lam, parameters.project, averaging
         updates += run(*parts, raw(y), raw(draws), *how, v, u, state)
         done += n_steps
         seconds += perf_counter() - start
         if trace:
-            value = HINGE.primal(linear(X, model(), 0.0, y), rules.C)
+            value = HINGE.primal(linear(X, model(), 0.0, y), parameters.C)
             points.append((seconds, done, value))
     w = model()
     return LinearSolution(
-        w=w[:-1] if rules.bias else w,
-        b=float(w[-1] * rules.bias) if rules.bias else 0.0,
+        w=w[:-1] if bias else w,
+        b=float(w[-1] * bias) if bias else 0.0,
         n_iter=T,
         stop_reason="max_iter",
         counters={"steps": T, "examples": T * k, "updates": updates},

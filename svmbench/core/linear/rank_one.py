@@ -1,10 +1,11 @@
 """The updates of ALSVM and FALSVM: P = (sum x x' + nu I)^-1 by batches, and by loops over samples.
 
-The dense loop reads and writes the lower triangle of P only, which halves the memory that every
-update moves; :func:`symmetrise` fills in the upper one when the loop is done. The sparse loop reads
-whole rows of P and lets a block of updates wait.
+The dense loop reads and writes the lower triangle of P only, which halves the memory traffic of
+every update; :func:`symmetrise` fills in the upper triangle after the loop. The sparse loop reads
+whole rows of P, and its updates of P wait in blocks.
 
-Letters: ``P`` the inverse, ``r = P x``, ``a = x'r``, ``f = w'x``.
+Letters: X (n_samples, d) and labels y; P (d, d) the inverse, w (d,), ``r = P x``, ``a = x'r``,
+``f = w'x``.
 """
 
 from __future__ import annotations
@@ -19,36 +20,21 @@ from scipy.linalg.blas import dgemm
 from svmbench.base.compiled import compiled, compiled_sums
 from svmbench.core.numeric.arrays import csr_parts, raw
 
-#: Updates of P that wait for each other when the samples are sparse.
+#: Number of updates of P that are subtracted at once when the samples are sparse.
 WAITING = 32
 
 
 def sweep(
     X: Any,
     y: np.ndarray,
-    order: np.ndarray,
+    order: np.ndarray,  # int: positions of the rows, in the order in which they come
     P: np.ndarray,
     w: np.ndarray,
     *,
-    rejects: bool,
-    n_before: int = 0,
+    rejects: bool,  # add only misclassified rows (FALSVM)
+    n_before: int = 0,  # number of samples in (P, w) already
 ) -> np.ndarray:
-    """Add rows of `X` to (P, w) in place; return the positions of those that were added.
-
-    Parameters
-    ----------
-    X : ndarray or csr_array of shape (n_samples, d)
-    y : ndarray of shape (n_samples,)
-    order : ndarray of int
-        Positions of the rows, in the order in which they come.
-    P : ndarray of shape (d, d)
-        Symmetric.
-    w : ndarray of shape (d,)
-    rejects : bool
-        Add only what is misclassified (FALSVM).
-    n_before : int
-        Number of samples that (P, w) already stand on.
-    """
+    """Add rows of `X` to (P, w) in place; return the positions of the added rows."""
     accepted = np.empty(len(order), dtype=np.int64)
     if not sp.issparse(X):
         n_added = sweep_dense(raw(X), raw(y), raw(order), P, w, rejects, n_before, accepted)
@@ -62,20 +48,14 @@ def sweep(
             *parts, y, order, position, P, w, rejects, n_before + n_added, R, accepted[n_added:]
         )
         n_added += n_new
-        # P is symmetric, so its transpose, which is in BLAS's order, may take its place.
+        # P <- P - R'R. P is symmetric, and its transpose is in BLAS's order.
         dgemm(-1.0, R[:n_new].T, R[:n_new].T, beta=1.0, c=P.T, trans_b=1, overwrite_c=1)
     symmetrise(P)
     return accepted[:n_added]
 
 
 def added(P: np.ndarray, w: np.ndarray, X: Any, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return (P, w) with a batch added: the Woodbury identity (equation 3).
-
-    Raises
-    ------
-    scipy.linalg.LinAlgError
-        If rounding has made ``I + X P X'`` indefinite.
-    """
+    """Return (P, w) with a batch added (equation 3); LinAlgError if I + X P X' is indefinite."""
     R = np.asarray(X @ P)
     S = np.eye(len(y)) + np.asarray(X @ R.T)
     step = cho_solve(cho_factor(S), np.column_stack([R, y - np.asarray(X @ w).ravel()]))
@@ -83,13 +63,7 @@ def added(P: np.ndarray, w: np.ndarray, X: Any, y: np.ndarray) -> tuple[np.ndarr
 
 
 def removed(P: np.ndarray, w: np.ndarray, X: Any, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return (P, w) with a batch removed (equation 7).
-
-    Raises
-    ------
-    scipy.linalg.LinAlgError
-        If ``I - X P X'`` is not positive definite: 1 - a <= 0.
-    """
+    """Return (P, w) with a batch removed (equation 7); LinAlgError if I - X P X' is indefinite."""
     R = np.asarray(X @ P)
     S = np.eye(len(y)) - np.asarray(X @ R.T)
     step = cho_solve(cho_factor(S), np.column_stack([R, np.asarray(X @ w).ravel() - y]))
@@ -172,18 +146,10 @@ def sweep_csr(
     R: np.ndarray,
     accepted: np.ndarray,
 ) -> tuple[int, int]:
-    """Add CSR rows from position `begin` of `order` on, until `R` is full.
+    """Add CSR rows from position `begin` of `order` on; return the next position and n_added.
 
-    The same decisions and the same w as :func:`sweep_dense`, but P is left as it was: the rank-one
-    terms, scaled by ``sqrt(g)``, wait in the rows of `R`, and ``P x`` is corrected by them. The
-    caller subtracts ``R'R`` from P in one product, which costs far less than one update at a time.
-
-    Returns
-    -------
-    position : int
-        Where in `order` to go on.
-    n_added : int
-        Number of rows of `R` that were filled, and of entries of `accepted`.
+    w changes as in :func:`sweep_dense`. P stays: its rank-one terms wait in the rows of `R` until
+    it is full, and the caller subtracts R'R in one product, far cheaper than single updates.
     """
     d = len(w)
     r = np.empty(d)
@@ -196,6 +162,7 @@ def sweep_csr(
             f += w[np.uint32(indices[q])] * data[q]
         if rejects and n_before + n_added > 0 and y[i] * f >= 0.0:
             continue
+        # r = P x, corrected by the updates that wait
         for j in range(d):
             r[j] = 0.0
         for q in range(start, end):
@@ -213,7 +180,7 @@ def sweep_csr(
             a += data[q] * r[np.uint32(indices[q])]
         g = 1.0 / (1.0 + a)
         step = g * (y[i] - f)
-        # Rounding has made P indefinite where g is negative; what follows from it is not a number.
+        # g < 0 if rounding has made P indefinite: NaN tells the caller.
         root = np.sqrt(g) if g >= 0.0 else np.nan
         for j in range(d):
             w[j] += step * r[j]

@@ -1,20 +1,18 @@
-"""Sums of samples, gathered block by block: all that the linear least-squares SVM needs of them.
+"""Sums of samples, gathered block by block, from which the linear least-squares SVM follows.
 
     z = (x - m, 1),    S = sum z z',    q = sum s z
 
-`m` is a shift, one number a feature, and `s` is +1 for the first label that was met and -1 for the
-other. With a constant feature of value `beta`, a sample is linear in z,
+`m` is a shift, one number a feature, and `s` is +1 for the first label seen and -1 for the other.
+With a constant feature of value `beta`, a sample is linear in z,
 
     (x, beta) = T z,    T = [[I, m], [0, beta]],
 
-so that its sums are ``T S T'`` and ``T q``: one pass, of which nothing depends on C, on `beta` or
-on which of the two labels is the positive one. Sums of several parts of the data add up, in any
-order.
+so that its sums are ``T S T'`` and ``T q``. One pass gathers S and q, which depend neither on C,
+nor on `beta`, nor on the positive label. Sums of parts of the data add up, in any order.
 
-Raw sums hold the squares of an offset beside the squares of what varies around it, and lose the
-latter where a feature's mean is thousands of times its spread. Such features, and no others, have
-a shift: about their mean in the first rows of a block. The triangle of the samples then comes from
-S, which is as well conditioned as the centred data, with no second pass.
+Raw sums hold a feature's squared mean beside its variance, and lose the variance where the mean is
+thousands of times the spread. Only such features have a shift: about their mean in the first rows
+of a block. S is then as well conditioned as the centred data, without a second pass.
 """
 
 from __future__ import annotations
@@ -32,43 +30,30 @@ from svmbench.core.linear import least_squares
 from svmbench.core.linear.least_squares import fold_moments
 from svmbench.core.numeric.arrays import as_block, canonical_csr
 
-#: What `stop_reason_` says.
+#: Values of `stop_reason_`.
 CLOSED_FORM = "closed form"
 BY_CENTRED_SUMS = "closed form, of sums about the means"
 
-#: A feature is shifted where its mean is more than this many standard deviations from zero.
-FAR = 100.0
-
-#: Rows that decide which features are.
-FIRST_ROWS = 1000
+#: A feature is shifted if its mean is more than this many standard deviations from zero, in the
+#: first rows of a block.
+SHIFT_MIN_DEVIATIONS, SHIFT_ROWS = 100.0, 1000
 
 #: Bytes that the sums of all folds may take.
-MOST_BYTES = 4 << 30
+MAX_BYTES = 4 << 30
 
 
 @dataclass
 class Sums:
-    """Sums of some samples about a shift, and what they say of samples with a constant feature.
+    """Sums of some samples about a shift, and the solutions that follow from them."""
 
-    Attributes
-    ----------
-    S : ndarray of shape (d + 1, d + 1)
-        Symmetric.
-    r : ndarray of shape (d + 1,)
-        Sum of y z, for labels y of ±1.
-    shift : ndarray of shape (d,)
-    bias : float
-        Value of the constant feature; 0 for none.
-    """
-
-    S: np.ndarray
-    r: np.ndarray
-    shift: np.ndarray
-    bias: float
+    S: np.ndarray  # (d + 1, d + 1), symmetric
+    r: np.ndarray  # (d + 1,): sum of y z, for labels y of ±1
+    shift: np.ndarray  # (d,)
+    bias: float  # value of the constant feature; 0 for none
 
     @cached_property
     def T(self) -> np.ndarray:  # noqa: N802 (the letter of the formula)
-        """The matrix that makes samples of z, shape (d or d + 1, d + 1)."""
+        """The matrix T of the module's formula, shape (d or d + 1, d + 1)."""
         d = len(self.shift)
         T = np.eye(d + bool(self.bias), d + 1)
         T[:d, d] = self.shift
@@ -86,12 +71,7 @@ class Sums:
         return np.asarray(self.T @ self.r)
 
     def solve(self, nu: float) -> tuple[np.ndarray, str]:
-        """Return the solution of ``(A + nu I) w = q`` and by what it was found.
-
-        The weight of the constant feature is the last. By the sums themselves where no feature is
-        shifted and they are well enough conditioned; else about the shift; else without the
-        directions of which the sums know nothing.
-        """
+        """Return w with ``(A + nu I) w = q``, the constant's weight last, and the stop reason."""
         if not self.shift.any():
             w = least_squares.solve_sums(self.A, self.q, nu)
             if w is not None:
@@ -100,6 +80,7 @@ class Sums:
             w = self._solve_shifted(nu)
             if w is not None:
                 return w, BY_CENTRED_SUMS
+        # Without the directions that the sums have lost.
         w, _ = least_squares.solve(self.A, self.q, nu)
         return w, least_squares.BY_POOR_SUMS
 
@@ -110,8 +91,8 @@ class Sums:
 
             (K + nu / beta^2 u u') v = r,    K = S + nu diag(1, ..., 1, 0),
 
-        where K knows of no offset, and its inverse with u is Sherman and Morrison's; without a
-        constant feature it is the limit, ``u v = 0``.
+        solved with K's factor by Sherman and Morrison's formula; without a constant feature by its
+        limit, ``u v = 0``.
         """
         d = len(self.shift)
         K = self.S.copy()
@@ -148,7 +129,7 @@ class Statistics:
     n_features : int
     n_samples : int
     labels : tuple
-        The labels met so far, at most two, in order of their first appearance.
+        The labels seen so far, at most two, in order of their first appearance.
     shift : ndarray of shape (n_features,)
         m; mostly zeros.
     S : ndarray of shape (n_folds, n_features + 1, n_features + 1)
@@ -157,8 +138,8 @@ class Statistics:
 
     Notes
     -----
-    Memory is ``8 n_folds (n_features + 1)**2`` bytes, about three times that while a block is
-    added, and never depends on the number of rows. An object can be pickled.
+    Memory is ``8 n_folds (n_features + 1)**2`` bytes, about three times as much while a block is
+    added, whatever the number of rows. An object can be pickled.
 
     Examples
     --------
@@ -203,7 +184,7 @@ class Statistics:
         Parameters
         ----------
         X : ndarray or sparse array of shape (n_rows, n_columns)
-            Sparse blocks may be narrower than others, whose further features they have as zeros.
+            A sparse block may be narrower than others: its missing features are zeros.
         y : array-like of shape (n_rows,)
             Labels.
         folds : array-like of shape (n_rows,), optional
@@ -216,9 +197,8 @@ class Statistics:
         Raises
         ------
         ValueError
-            In one sentence, and with nothing added: a third label, more features than there may
-            be, NaN or infinite values, values whose squares overflow, folds out of range, or
-            lengths that differ.
+            For a third label, too many features, NaN or infinite values, values whose squares
+            overflow, folds out of range, or lengths that differ. Nothing is added then.
         """
         X = as_block(X, self.n_features)
         y = np.asarray(y)
@@ -230,7 +210,7 @@ class Statistics:
         group = self._groups(folds, len(y))
         labels, signs = _signed(self.labels, y)
         X = self._fit_width(X)
-        # Of a block that outweighs all before it, its own: a row or two say little of a spread.
+        # A block with more rows than all before it sets the shift: few rows say little of a spread.
         shift = self.shift if self.n_samples >= len(y) else _far_means(X)
         with np.errstate(over="ignore", invalid="ignore"):
             S, q = fold_moments(_minus(X, shift), signs, group, self.n_folds, 1.0)
@@ -241,7 +221,7 @@ class Statistics:
         return self
 
     def merge(self, other: Statistics) -> Self:
-        """Add what another object has gathered, which is left as it is.
+        """Add the sums of another object, which is not changed.
 
         Raises
         ------
@@ -269,19 +249,14 @@ class Statistics:
         return self
 
     def sums(self, bias: float, without: int | None = None) -> Sums:
-        """Return the sums of all samples, or of those outside one fold, with a constant feature.
+        """Return the sums of all samples, or of the samples outside the fold `without`.
 
-        Parameters
-        ----------
-        bias : float
-            Value of the constant feature; 0 for none.
-        without : int, optional
-            The fold that is left out.
+        `bias` is the value of the constant feature; 0 for none.
 
         Raises
         ------
         ValueError
-            If these samples are not of two classes.
+            If the samples are not of two classes.
         """
         chosen = [fold for fold in range(self.n_folds) if fold != without]
         S, q = self.S[chosen].sum(axis=0), self.q[chosen].sum(axis=0)
@@ -298,13 +273,13 @@ class Statistics:
         return np.unique(np.array(self.labels))
 
     def held_out(self, fold: int, bias: float) -> Sums:
-        """Return the sums of one fold alone, such as its loss under a model of the others."""
+        """Return the sums of one fold alone, for the loss of a model of the other folds."""
         S = self.S[fold]
         sign = 1.0 if self.labels[0] == self.classes[-1] else -1.0
         return Sums(S + np.triu(S, 1).T, sign * self.q[fold], self.shift, bias)
 
     def _add(self, S: np.ndarray, q: np.ndarray, shift: np.ndarray) -> None:
-        """Add sums about a shift, which becomes that of all."""
+        """Add sums about a shift, and move all sums to it."""
         self.S, self.q = _moved(self.S, self.q, self.shift - shift)
         self.S += S
         self.q += q
@@ -322,19 +297,19 @@ class Statistics:
         return group.astype(np.int32)
 
     def _affordable(self, n_features: int) -> int:
-        """Return the number of features, or refuse more than there is memory for."""
+        """Return the number of features; ValueError if their sums exceed `MAX_BYTES`."""
         size = 8 * self.n_folds * (n_features + 1) ** 2
-        if size > MOST_BYTES:
+        if size > MAX_BYTES:
             msg = (
                 f"the sums of {n_features:,} features take {size / 2**30:,.0f} GiB"
-                f" ({self.n_folds} folds), more than {MOST_BYTES / 2**30:g};"
+                f" ({self.n_folds} folds), more than {MAX_BYTES / 2**30:g};"
                 " an iterative solver such as newton-l2 needs no such matrix"
             )
             raise ValueError(msg)
         return n_features
 
     def _fit_width(self, X: Any) -> Any:
-        """Return a block of as many columns as there are features, of which there may be more."""
+        """Return the block, after widening the sums to its number of columns if need be."""
         width = X.shape[1]
         if width > self.n_features:
             if self._is_fixed:
@@ -399,39 +374,21 @@ def numbered(
 
 
 def folds_of_rows(start: int, n_rows: int, n_folds: int, seed: int = 0) -> np.ndarray:
-    """Return the folds of some rows of a sequence, each drawn by its own number.
+    """Return the folds of the rows numbered from `start` on, int32 of shape (n_rows,).
 
-    A row's fold does not depend on how the rows are cut into blocks, nor on their labels, so that
-    folds are equal in size, and in their shares of the classes, up to the draw.
-
-    Parameters
-    ----------
-    start : int
-        Number of the first row.
-    n_rows : int
-    n_folds : int
-    seed : int, default=0
-
-    Returns
-    -------
-    ndarray of int32 of shape (n_rows,)
+    A row's fold is drawn by its number and the seed: it depends neither on the blocks nor on the
+    labels.
     """
     if n_folds == 1:
         return np.zeros(n_rows, dtype=np.int32)
     rows = np.arange(start, start + n_rows, dtype=np.uint64)
-    # The seed alone first: seeds 0 and 1 are not neighbours.
+    # The seed is mixed first, so that seeds 0 and 1 give unrelated draws.
     drawn = mixed(mixed(np.full(n_rows, seed, dtype=np.uint64)) ^ rows)
     return (drawn % np.uint64(n_folds)).astype(np.int32)
 
 
 def mixed(numbers: np.ndarray) -> np.ndarray:
-    """Return a draw for each number: SplitMix64's (Steele, Lea and Flood 2014).
-
-    Parameters
-    ----------
-    numbers : ndarray of uint64
-        Of any shape.
-    """
+    """Return a 64-bit draw for each uint64 number: SplitMix64 (Steele, Lea and Flood 2014)."""
     odd, first, second = (
         np.uint64(number) for number in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
     )
@@ -442,12 +399,9 @@ def mixed(numbers: np.ndarray) -> np.ndarray:
 
 
 def _signed(labels: tuple[Any, ...], y: np.ndarray) -> tuple[tuple[Any, ...], np.ndarray]:
-    """Return the labels with those of a block, and which of its rows have the first (+1, else -1).
+    """Return the labels, with a block's, and its signs: +1 for the first label, else -1.
 
-    Raises
-    ------
-    ValueError
-        For a third label, or one that is NaN.
+    ValueError for a third label, or NaN.
     """
     first = labels[0] if labels else y[0]
     is_first = y == first
@@ -456,7 +410,7 @@ def _signed(labels: tuple[Any, ...], y: np.ndarray) -> tuple[tuple[Any, ...], np
     if len(rest) and len(found) < 2:
         found = (*found, rest[0])
     wrong = rest[rest != found[1]] if len(rest) else rest
-    if len(wrong) or first != first:  # NaN is nothing's equal
+    if len(wrong) or first != first:  # NaN equals nothing
         third = wrong[0] if len(wrong) else first
         shown = ", ".join(str(label) for label in found if label == label)
         msg = f"the label {third} is a third beside {shown}; the problem has two classes"
@@ -465,20 +419,18 @@ def _signed(labels: tuple[Any, ...], y: np.ndarray) -> tuple[tuple[Any, ...], np
 
 
 def _far_means(X: Any) -> np.ndarray:
-    """Return the means of the features that are far from zero for their spread, zeros for others.
-
-    A sparse feature is not: that some of its values are zero makes its spread as large as its mean.
-    """
-    rows = X[:FIRST_ROWS]
+    """Return the means of the features that are shifted, zeros for others."""
+    # A feature with some zeros is never shifted: its spread is about as large as its mean.
+    rows = X[:SHIFT_ROWS]
     with np.errstate(over="ignore", invalid="ignore"):
         squares = rows.multiply(rows) if sp.issparse(rows) else rows * rows
         mean = np.asarray(rows.sum(axis=0)) / rows.shape[0]
         variance = np.asarray(squares.sum(axis=0)) / rows.shape[0] - mean * mean
-        return np.where(variance * FAR**2 < mean * mean, mean, 0.0)
+        return np.where(variance * SHIFT_MIN_DEVIATIONS**2 < mean * mean, mean, 0.0)
 
 
 def _minus(X: Any, shift: np.ndarray) -> Any:
-    """Return X with the shift taken from every row; of a CSR matrix, from what has one alone."""
+    """Return X with the shift subtracted from every row; a CSR matrix stays sparse elsewhere."""
     shifted = np.flatnonzero(shift)
     if not len(shifted):
         return X
@@ -510,7 +462,7 @@ def _beyond(width: int, n_features: int) -> str:
 def _widened(
     S: np.ndarray, q: np.ndarray, shift: np.ndarray, n_features: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return sums and shift with further features, which are zero in all rows so far."""
+    """Return sums and shift with more features, which are zero in all rows so far."""
     d = len(shift)
     if n_features == d:
         return S, q, shift

@@ -1,9 +1,9 @@
 """The training set of a sequential ALSVM: exact sums, and fingerprints of the samples in the model.
 
-The sums ``A = sum x x'`` and ``q = sum y x`` are what the drift of the sequential inverse is
-measured against and what it is rebuilt from; where they are not enough, samples are kept beside
-them. By the fingerprints (eight bytes a sample) ``remove`` refuses a sample that was never added,
-instead of returning the model of another problem.
+The sums ``A = sum x x'`` and ``q = sum y x`` measure the drift of the sequential inverse, which is
+rebuilt from them. If they are too ill-conditioned, samples are kept beside them. By
+the fingerprints (eight bytes a sample) ``remove`` refuses a sample that was never added, instead of
+returning the model of another problem.
 """
 
 from __future__ import annotations
@@ -18,33 +18,26 @@ from scipy.linalg import eigh
 from svmbench.core.linear import least_squares
 from svmbench.core.linear.least_squares import gram
 
-#: Relative error of a sum of squares from which on too much was removed from it.
-LOST = 1e-8
+#: A sum of squares with a larger relative error has lost too much to removals.
+MAX_SUM_ERROR = 1e-8
 
-#: Standard deviations above the number of repeats by chance from which on labels count as sorted.
-CHANCE = 6.0
+#: Labels count as sorted if repeats are this many standard deviations above the number by chance.
+SORTED_MIN_DEVIATIONS = 6.0
 
-#: Labels of a single class from which on they count as sorted.
-FEW = 50
+#: Labels of a single class count as sorted from this number on.
+SORTED_MIN_LABELS = 50
 
+#: Odd constants that mix the bits of fingerprints.
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 _MIX = np.uint64(0xBF58476D1CE4E5B9)
 
 
 class TrainingSet:
-    """Sums and fingerprints of the samples that a model stands on.
+    """Sums and fingerprints of the samples in a model.
 
-    Where the sums don't determine the weights in float64, the samples that made it so are kept
-    beside them, and all that come later.
-
-    Parameters
-    ----------
-    X : ndarray or csr_array of shape (n_samples, n_features)
-        Samples with the constant feature, if there is one.
-    y : ndarray of shape (n_samples,)
-        Labels ±1.
-    keeps : bool, default=False
-        Keep the samples themselves.
+    X (n_samples, d) holds the samples, with the constant feature if there is one, and y labels ±1.
+    If the sums don't determine the weights in float64, the samples of the batch that made it so
+    and of all later batches are kept beside the sums.
 
     Attributes
     ----------
@@ -74,14 +67,14 @@ class TrainingSet:
         return self.A + gram(self.X), self.q + np.asarray(self.X.T @ self.y).ravel()
 
     def gradient(self, w: np.ndarray) -> np.ndarray:
-        """Return ``q - A w`` of all samples; of those that are kept from their residuals."""
+        """Return ``q - A w`` of all samples; kept samples enter by their residuals."""
         found = self.q - self.A @ w
         if self.X is not None:
             found += np.asarray(self.X.T @ (self.y - np.asarray(self.X @ w).ravel())).ravel()
         return found
 
     def add(self, X: Any, y: np.ndarray) -> None:
-        """Enter samples; keep them where others are kept."""
+        """Add samples; keep them if others are kept."""
         self._present().update(fingerprints(X, y).tolist())
         if self.X is not None:
             self._keep(X, y)
@@ -90,22 +83,20 @@ class TrainingSet:
         self.q += np.asarray(X.T @ y).ravel()
 
     def keep_latest(self, A: np.ndarray, q: np.ndarray, X: Any, y: np.ndarray) -> None:
-        """Keep the samples that were added last, beside the sums of before."""
+        """Keep the samples that were added last, beside the sums before them."""
         if self.X is None:
             self.A, self.q = A, q
             self._keep(X, y)
 
     def drop_kept(self) -> None:
-        """Keep sums alone, which are enough again."""
+        """Keep only sums, since they determine the weights again."""
         self.A, self.q = self.sums()
         self.X = self.y = None
 
     def triangle(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return R and c with ``R'R = A`` and ``R'c = q`` of all samples, from those kept.
-
-        The samples that are in the sums alone stand there as the principal axes of these.
-        """
+        """Return R and c with ``R'R = A`` and ``R'c = q`` of all samples, if some are kept."""
         assert self.y is not None, "there are samples that are kept"
+        # The principal axes of the sums represent the samples that are not kept.
         eigenvalues, V = eigh(self.A)
         seen = eigenvalues > len(self.q) * np.finfo(float).eps * max(eigenvalues[-1], 0.0)
         roots = np.sqrt(eigenvalues[seen])
@@ -114,9 +105,9 @@ class TrainingSet:
         return both[: len(self.q), :-1], both[: len(self.q), -1]
 
     def has_lost_digits(self, nu: float) -> bool:
-        """Return whether what was removed from the sums was much larger than what is left."""
+        """Return True if removed samples were so much larger than the rest that digits are lost."""
         left = np.diag(self.A) + nu
-        return bool(np.any(np.finfo(float).eps * self._largest > LOST * left))
+        return bool(np.any(np.finfo(float).eps * self._largest > MAX_SUM_ERROR * left))
 
     def _keep(self, X: Any, y: np.ndarray) -> None:
         if self.X is None or self.y is None:
@@ -128,7 +119,7 @@ class TrainingSet:
         self.X, self.y = stack(parts), np.concatenate([self.y, y])
 
     def require(self, X: Any, y: np.ndarray) -> None:
-        """Raise ValueError unless every sample (this row with this label) is there."""
+        """Raise ValueError unless the model contains every sample, with its label."""
         present = self._present()
         wanted = Counter(fingerprints(X, y).tolist())
         missing = sum(max(0, n - present[mark]) for mark, n in wanted.items())
@@ -140,7 +131,7 @@ class TrainingSet:
             raise ValueError(msg)
 
     def remove(self, X: Any, y: np.ndarray) -> None:
-        """Strike samples out that are there."""
+        """Remove samples, all of them present."""
         present, marks = self._present(), fingerprints(X, y).tolist()
         for mark in marks:
             present[mark] -= 1
@@ -151,7 +142,7 @@ class TrainingSet:
             kept = fingerprints(self.X, self.y).tolist()
             stays = [k for k, mark in enumerate(kept) if not _taken(struck, mark)]
             self.X, self.y = self.X[stays], self.y[stays]
-            # What was not among those kept is in the sums.
+            # The samples that were not kept are in the sums.
             rest = [k for k, mark in enumerate(marks) if _taken(struck, mark)]
             X, y = X[rest], y[rest]
         self._largest = np.maximum(self._largest, np.diag(self.A))
@@ -159,14 +150,14 @@ class TrainingSet:
         self.q -= np.asarray(X.T @ y).ravel()
 
     def _present(self) -> Counter[int]:
-        # Counting half a million marks takes a second: only whoever adds or removes pays for it.
+        # Counting half a million marks takes a second: it is done by the first `add` or `remove`.
         if self._counts is None:
             self._counts = Counter(self._initial.tolist())
         return self._counts
 
 
 class LabelOrder:
-    """Whether labels come class by class: how often one follows itself, beside chance."""
+    """Test whether labels come class by class: it counts how often a label follows itself."""
 
     def __init__(self) -> None:
         self._counts: Counter[Any] = Counter()
@@ -180,17 +171,17 @@ class LabelOrder:
         self._last = labels[-1:]
 
     def is_sorted(self) -> bool:
-        """Return whether there are more repeats than :data:`CHANCE` deviations above chance."""
+        """Return True if labels repeat far more often than in random order."""
         n = self._counts.total()
         if len(self._counts) < 2:
-            return n >= FEW
+            return n >= SORTED_MIN_LABELS
         share = sum((count / n) ** 2 for count in self._counts.values())
         deviation = np.sqrt((n - 1) * share * (1.0 - share))
-        return bool(self._repeats - (n - 1) * share > CHANCE * deviation)
+        return bool(self._repeats - (n - 1) * share > SORTED_MIN_DEVIATIONS * deviation)
 
 
 def _taken(counts: Counter[int], mark: int) -> bool:
-    """Return whether a mark was still counted, and count it no more."""
+    """Return True if a mark is counted; lower its count by 1."""
     if not counts[mark]:
         return False
     counts[mark] -= 1
@@ -198,11 +189,8 @@ def _taken(counts: Counter[int], mark: int) -> bool:
 
 
 def fingerprints(X: Any, y: np.ndarray, *, block: int = 4096) -> np.ndarray:
-    """Return a 64-bit mark of every row with its label, the same for dense and CSR rows.
-
-    Each nonzero contributes a mix of its column and its bits; the marks are added, so neither the
-    order nor explicit zeros matter.
-    """
+    """Return a 64-bit mark of every row with its label, the same for dense and CSR rows."""
+    # A mark is the sum of mixes of column and bits: order and explicit zeros don't matter.
     marks = np.empty(len(y), dtype=np.uint64)
     for start in range(0, len(y), block):
         rows = sp.csr_array(X[start : start + block])

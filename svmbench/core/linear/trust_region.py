@@ -12,8 +12,8 @@ Reference
     Algorithms 1 and 2, with their constants; for the squared hinge see its section 5.
 Deviations
     - The first region is no larger than the first step, as in LIBLINEAR's tron.cpp.
-    - Where a step promises less than f can tell apart in float64, it is taken if it makes the
-      gradient smaller: f is flat to sixteen digits where g has but eight.
+    - A step that promises less than the rounding of f is taken if it makes the gradient smaller:
+      near the optimum f is constant to sixteen digits while g still has eight.
 """
 
 from __future__ import annotations
@@ -23,12 +23,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-#: Shares of the promised decrease: to take a step; below which the region shrinks, above which it
-#: grows; and by how much.
+#: Shares of the promised decrease (eta_0, eta_1, eta_2): above the first a step is taken; below the
+#: second the region shrinks; above the third it grows.
 TAKEN, POOR, GOOD = 1e-4, 0.25, 0.75
+#: Factors of the radius (sigma_1, sigma_2, sigma_3).
 SHRINK, MILD, GROW = 0.25, 0.5, 4.0
 
-#: Conjugate gradients end at this share of the gradient's norm, or after so many products.
+#: Conjugate gradients end at this share of the gradient's norm, or after this many products.
 FORCING, MOST_PRODUCTS = 0.1, 250
 
 #: A promised decrease below this share of f is rounding.
@@ -40,25 +41,14 @@ Product = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 @dataclass
 class Descent:
-    """What a descent has done.
+    """Result of a descent."""
 
-    Attributes
-    ----------
-    w, g : ndarray of shape (d,)
-        The solution and its gradient.
-    f : float
-    steps, products : int
-        Steps tried, and products with the Hessian.
-    stop_reason : str
-        ``"converged"``, ``"max_iter"`` or ``"stalled"``.
-    """
-
-    w: np.ndarray
-    g: np.ndarray
+    w: np.ndarray  # (d,)
+    g: np.ndarray  # (d,): the gradient
     f: float
-    steps: int = 0
-    products: int = 0
-    stop_reason: str = "max_iter"
+    steps: int = 0  # tried
+    products: int = 0  # with the Hessian
+    stop_reason: str = "max_iter"  # or "converged" or "stalled"
 
 
 def minimise(
@@ -109,21 +99,9 @@ def minimise(
 def within(
     product: Callable[[np.ndarray], np.ndarray], g: np.ndarray, radius: float
 ) -> tuple[np.ndarray, np.ndarray, int]:
-    """Return s with ``H s = -g``, about, no longer than a radius: Algorithm 2.
+    """Return s with ``H s = -g`` approximately and ``||s|| <= radius``, ``r = -g - H s``, products.
 
-    Parameters
-    ----------
-    product : callable
-        From v to H v.
-    g : ndarray of shape (d,)
-    radius : float
-
-    Returns
-    -------
-    s : ndarray of shape (d,)
-    r : ndarray of shape (d,)
-        ``-g - H s``.
-    products : int
+    Algorithm 2; `product` maps v to H v.
     """
     s, r = np.zeros_like(g), -g
     d, rr = r.copy(), float(r @ r)
@@ -148,18 +126,12 @@ def within(
 
 
 def region(radius: float, length: float, slope: float, gained: float, promised: float) -> float:
-    """Return the next radius: by how much of the promise was kept, equation 14.
+    """Return the next radius (equation 14).
 
-    Parameters
-    ----------
-    radius, length : float
-        Of the region and of the step.
-    slope : float
-        Of f along the step, at its start.
-    gained, promised : float
-        Decrease of f, and of its quadratic model.
+    `length` is that of the step and `slope` the slope of f along it; `gained` and `promised` are
+    the decreases of f and of its quadratic model.
     """
-    # Where the parabola through f, its slope and the new f has its minimum, in steps.
+    # The minimum of the parabola through f, its slope and the new f, in steps.
     bend = -gained - slope
     best = GROW if bend <= 0.0 else max(SHRINK, -0.5 * slope / bend)
     if gained < TAKEN * promised:

@@ -2,9 +2,8 @@
 
     f(x) = sum_j beta_j K(z_j, x) + b
 
-The points z_j are training rows, by their positions, or free: computed points that are no rows,
-as a reduced basis has them. The coefficients beta_j are signed: alpha_i y_i where there are
-multipliers and labels.
+The points z_j are training rows with their positions, or computed points, such as a reduced basis.
+The coefficients beta_j are signed: alpha_i y_i if there are multipliers and labels.
 """
 
 from __future__ import annotations
@@ -31,9 +30,9 @@ class Expansion:
     b : float
         Offset.
     rows : ndarray of int of shape (n_points,) or None
-        Positions of the points in the training samples; None where they are no rows.
+        Positions of the points in the training samples; None for computed points.
     square : float or None
-        ``||w||^2 = coefficients' K(points, points) coefficients`` once somebody has evaluated it.
+        ``||w||^2 = coefficients' K(points, points) coefficients``; None until it is evaluated.
     rho : float
         The margin of nu-svc and one-class, the squared radius of svdd; else 0.
     """
@@ -50,16 +49,7 @@ class Expansion:
     def over_rows(
         function: KernelFunction, X: Any, coefficients: np.ndarray, b: float, rho: float = 0.0
     ) -> Expansion:
-        """Return the expansion over those training rows whose coefficient is not 0.
-
-        Parameters
-        ----------
-        function : KernelFunction
-        X : ndarray or csr_array of shape (n_samples, n_features)
-        coefficients : ndarray of shape (n_samples,)
-        b, rho : float
-            As the class has them.
-        """
+        """Return the expansion over the rows of X with a coefficient other than 0."""
         rows = np.flatnonzero(coefficients)
         return Expansion(
             function, function.take(X, rows), coefficients[rows], b, rows=rows, rho=rho
@@ -80,13 +70,9 @@ class Expansion:
         return np.asarray(self.coefficients @ self.points).reshape(1, -1)
 
     def decide(self, X: Any, *, precision: str = "double", n_jobs: int = 1) -> np.ndarray:
-        """Return f of each row of `X`, shape (len(X),).
+        """Return f of each row of `X`, shape (n_samples,).
 
-        Parameters
-        ----------
-        X : ndarray or csr_array of shape (n_samples, n_features)
-        precision, n_jobs
-            As :func:`~svmbench.core.kernels.prediction.weighted_sums` has them.
+        Options are those of :func:`~svmbench.core.kernels.prediction.weighted_sums`.
         """
         values = weighted_sums(
             self.function, self.points, self.coefficients, X, precision=precision, n_jobs=n_jobs
@@ -95,7 +81,7 @@ class Expansion:
         return values
 
     def squared_norm(self) -> float:
-        """Return ``||w||^2``: what is known of it, or evaluated on the points by blocks."""
+        """Return ``||w||^2``, evaluated on the points by blocks unless it is known."""
         if self.square is not None:
             return self.square
         f = Expansion(self.function, self.points, self.coefficients, 0.0).decide(self.points)

@@ -1,7 +1,7 @@
-"""The problems of all pairs of classes as one: where their variables are, and what was found.
+"""The problems of all pairs of classes as one: the layout of their variables, and their solution.
 
-Samples stand class by class, so that those of a pair are two runs of them; the variables of all
-pairs stand one pair after another, its first class before the second.
+Samples are sorted by class, so that a pair has two runs of samples. The variables are sorted by
+pair, with the first class of a pair before the second.
 """
 
 from __future__ import annotations
@@ -21,43 +21,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Layout:
-    """Where the samples of each class and the variables of each pair are.
+    """The positions of the samples of each class and of the variables of each pair."""
 
-    Attributes
-    ----------
-    order : ndarray of int of shape (n_samples,)
-        Positions of the samples in the training data, class by class. A place is a position here.
-    starts : ndarray of int of shape (n_classes + 1,)
-        The place where each class begins.
-    first, second : ndarray of int of shape (n_pairs,)
-        The negative and the positive class of each pair.
-    offsets : ndarray of int of shape (n_pairs + 1,)
-        Where the variables of each pair begin.
-    places : ndarray of int of shape (n_variables,)
-        The sample of each variable.
-    signs : ndarray of shape (n_variables,)
-        Its label in its pair: -1.0 or 1.0.
-    """
-
-    order: np.ndarray
-    starts: np.ndarray
-    first: np.ndarray
-    second: np.ndarray
-    offsets: np.ndarray
-    places: np.ndarray
-    signs: np.ndarray
+    order: np.ndarray  # int (n_samples,): samples sorted by class; a place is a position in it
+    starts: np.ndarray  # int (n_classes + 1,): first place of each class
+    first: np.ndarray  # int (n_pairs,): negative class of each pair
+    second: np.ndarray  # int (n_pairs,): positive class of each pair
+    offsets: np.ndarray  # int (n_pairs + 1,): first variable of each pair
+    places: np.ndarray  # int (n_variables,): place of each variable's sample
+    signs: np.ndarray  # (n_variables,): label of the sample in the pair, -1.0 or 1.0
 
     @staticmethod
-    def of(codes: np.ndarray, first: ArrayLike, second: ArrayLike) -> Layout:
-        """Return the layout of pairs of classes.
-
-        Parameters
-        ----------
-        codes : ndarray of int of shape (n_samples,)
-            Classes, numbered from 0.
-        first, second : array-like of int
-            The negative and the positive class of each pair; the first has the lower number.
-        """
+    def of(
+        codes: np.ndarray,  # int (n_samples,): classes, numbered from 0
+        first: ArrayLike,  # int (n_pairs,): negative classes
+        second: ArrayLike,  # int (n_pairs,): positive classes, of the higher numbers
+    ) -> Layout:
+        """Return the layout of pairs of classes."""
         a, b = np.array(first, dtype=np.int64), np.array(second, dtype=np.int64)
         sizes = np.bincount(codes)
         starts = np.append(0, np.cumsum(sizes))
@@ -71,20 +51,10 @@ class Layout:
         return Layout(order, starts, a, b, runs[::2].copy(), places, signs)
 
     def gather(self, coefficients: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the places of the samples that any pair has a coefficient for, and a matrix.
+        """Return the support vectors of all pairs, from coefficients (n_variables,).
 
-        Parameters
-        ----------
-        coefficients : ndarray of shape (n_variables,)
-
-        Returns
-        -------
-        used : ndarray of int of shape (n_used,)
-            Ascending.
-        starts : ndarray of int of shape (n_classes + 1,)
-            Where those of each class begin.
-        matrix : ndarray of shape (n_classes - 1, n_used)
-            Their coefficients, as ``SharedPoints`` has them.
+        These are their places (n_used,), ascending; the first of each class (n_classes + 1,); and
+        the coefficients (n_classes - 1, n_used) in the order of `SharedPoints`.
         """
         support = np.flatnonzero(coefficients)
         places = self.places[support]
@@ -102,97 +72,53 @@ class Layout:
 
     @property
     def others(self) -> np.ndarray:
-        """The other class of each variable's pair, among those that are not the sample's own."""
+        """The other class of each variable's pair, numbered without the sample's own class."""
         classes = np.column_stack([self.first, self.second]).ravel()
         others = np.column_stack([self.second - 1, self.first]).ravel()
         return np.repeat(others, np.diff(self.starts)[classes])
 
     def variables(self, p: int) -> slice:
-        """Return where the variables of pair `p` are."""
+        """Return the positions of the variables of pair `p`."""
         return slice(int(self.offsets[p]), int(self.offsets[p + 1]))
 
 
 @dataclass
 class JointData:
-    """The samples of all pairs, for a solver that trains these together.
-
-    Attributes
-    ----------
-    layout : Layout
-    points : ndarray or csr_array of shape (n_samples, n_features)
-        Inputs, class by class.
-    weights : ndarray of shape (n_samples,) or None
-        Weights of the samples, in that order.
-    """
+    """The samples of all pairs, for a solver that trains all pairs together."""
 
     layout: Layout
-    points: Any
-    weights: np.ndarray | None = None
+    points: Any  # dense or CSR (n_samples, n_features), sorted by class
+    weights: np.ndarray | None = None  # (n_samples,): in the same order
 
 
 @dataclass
 class JointSolution:
-    """What was found for all pairs.
-
-    Attributes
-    ----------
-    layout : Layout
-    coefficients : ndarray of shape (n_variables,)
-        Signed: alpha_i y_i.
-    b : ndarray of shape (n_pairs,)
-        Offsets.
-    decisions : ndarray of shape (n_variables,)
-        Decision values of the samples of each pair, as the search ends with them: what `fit` has
-        its objective from.
-    n_iter : ndarray of int of shape (n_pairs,)
-    stop_reasons : list of str
-        One for each pair.
-    counters : dict of str to int
-        Work done, for all pairs.
-    """
+    """The solution of all pairs."""
 
     layout: Layout
-    coefficients: np.ndarray
-    b: np.ndarray
-    decisions: np.ndarray
-    n_iter: np.ndarray
-    stop_reasons: list[str]
-    counters: dict[str, int]
+    coefficients: np.ndarray  # (n_variables,), signed: alpha_i y_i
+    b: np.ndarray  # (n_pairs,): offsets
+    decisions: np.ndarray  # (n_variables,): decision values that the search has kept, for `fit`
+    n_iter: np.ndarray  # int (n_pairs,)
+    stop_reasons: list[str]  # one a pair
+    counters: dict[str, int]  # of all pairs together
 
     def shared_points(self, function: Any, points: Any, pairs: Pairs) -> SharedPoints:
-        """Return the models over the samples that are support vectors of any pair.
-
-        Parameters
-        ----------
-        function : KernelFunction
-        points : ndarray or csr_array of shape (n_samples, n_features)
-            The samples, class by class.
-        pairs : Pairs
-        """
+        """Return the models over the support vectors of all pairs; `points` as in `JointData`."""
         layout = self.layout
         used, starts, coefficients = layout.gather(self.coefficients)
         taken, rows = function.take(points, used), layout.order[used]
         return SharedPoints(function, taken, rows, starts, coefficients, self.b, pairs)
 
     def with_decisions(self, decisions: np.ndarray) -> JointSolution:
-        """Return the same with decision values of samples in the pairs of their own class.
-
-        Parameters
-        ----------
-        decisions : ndarray of shape (n_samples, n_classes - 1)
-            Class by class, as from ``SharedPoints.decide_own``.
-        """
+        """Return the solution with other decision values, those of `SharedPoints.decide_own`."""
         return replace(self, decisions=decisions[self.layout.places, self.layout.others])
 
     def values(self, weights: np.ndarray | None, p: int | None = None) -> Values:
-        """Return what the problem of pair `p`, or the sum of all, is evaluated from.
+        """Return the values of the problem of pair `p`, by default of the sum of all problems.
 
-        Parameters
-        ----------
-        weights : ndarray of shape (n_samples,) or None
-            Of the samples, class by class.
-        p : int, optional
-            All pairs by default: the sum of their problems is one with their samples together.
+        `weights` (n_samples,) are sorted by class. The sum of the problems is one problem on the
+        samples of all pairs.
         """
         layout, beta = self.layout, self.coefficients
         own = slice(None) if p is None else layout.variables(p)

@@ -1,4 +1,4 @@
-"""The contract of kernel solvers: a dual problem, and a model that is an expansion over points."""
+"""The contract of kernel solvers: they solve a dual problem; their model is an expansion."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ from svmbench.core.numeric.arrays import canonical_csr
 #: Parameters of the kernel itself.
 KERNEL_PARAMETERS = ("kernel", "gamma", "degree", "coef0")
 
-#: Up to so many samples `fit` evaluates its objective in double precision: milliseconds.
-EXACT_UP_TO = 2000
+#: Up to this number of samples `fit` evaluates its objective in double precision (milliseconds).
+EXACT_OBJECTIVE_MAX_SAMPLES = 2000
 
 
 @dataclass
@@ -62,16 +62,15 @@ class KernelSolution:
     n_iter : int
         Iterations in the solver's own unit.
     stop_reason : str
-        ``"converged"``, ``"max_iter"`` or ``"stalled"``; ``"epochs"`` where a number of steps was
-        all that was asked for.
+        ``"converged"``, ``"max_iter"`` or ``"stalled"``; ``"epochs"`` for a fixed number of steps.
     counters : dict of str to int
         Work done.
     points : ndarray or csr_array of shape (n_points, n_features) or None
-        What stands for the x_i above where they are no training rows.
+        The points in the place of the x_i above, if they are no training rows.
     rho : float
         The margin of nu-svc and one-class, the squared radius of svdd; else 0.
     decisions : ndarray of shape (n_samples,) or None
-        f of the training samples, where the search ends with it.
+        f of the training samples, if the search has kept it.
     """
 
     coefficients: np.ndarray
@@ -85,14 +84,14 @@ class KernelSolution:
 
     @property
     def alpha(self) -> np.ndarray:
-        """Multipliers of a problem in which none is negative: the coefficients without signs."""
+        """Multipliers of a problem with nonnegative ones: the coefficients without signs."""
         return np.abs(self.coefficients)
 
 
 class KernelSolver(Solver):
-    """A solver of a dual problem with a kernel, whatever it learns: two classes, or one.
+    """A solver of a dual problem with a kernel, for two classes or one.
 
-    Subclasses define `solve`; one that works on the inputs themselves defines `train` instead.
+    Subclasses define `solve`, or `train` if they work on the inputs themselves.
 
     Parameters
     ----------
@@ -105,13 +104,12 @@ class KernelSolver(Solver):
     coef0 : float
         Of the polynomial and the sigmoid kernel.
     cache_mb : float
-        Memory for kernel rows, MiB; any amount will do, and more saves work.
+        Memory for kernel rows, MiB; any amount works, and more saves time.
 
     Attributes
     ----------
     support_ : ndarray of int of shape (n_support,)
-        Positions of the support vectors in the training samples; a model over other points has
-        none.
+        Positions of the support vectors in the training samples; missing for computed points.
     support_vectors_ : ndarray or csr_array of shape (n_support, n_features)
         The support vectors.
     dual_coef_ : ndarray of shape (1, n_support)
@@ -122,8 +120,8 @@ class KernelSolver(Solver):
         Primal value at the offset, and dual value.
     """
 
-    #: What is done with the offset: "free"; "absorbed", where the square of `intercept_scaling`
-    #: (1 without such a parameter) is added to the kernel; or "none", as with fit_intercept=False.
+    #: Treatment of the offset: "free"; "absorbed", with `intercept_scaling`^2, or 1, added
+    #: to the kernel; or "none", as with fit_intercept=False.
     treats_offset: ClassVar[str] = "free"
 
     needs_parameters: ClassVar[tuple[str, ...]] = KERNEL_PARAMETERS
@@ -150,7 +148,7 @@ class KernelSolver(Solver):
 
     @property
     def _model(self) -> Any:
-        """The solution: an expansion, or those of several classes as one."""
+        """The model: an expansion, or the models of several classes as one."""
         return self.expansion_
 
     @property
@@ -163,7 +161,7 @@ class KernelSolver(Solver):
 
     @property
     def support_vectors_(self) -> Any:
-        """The support vectors, or the points of the model that are no rows."""
+        """The support vectors, or the computed points of the model."""
         return self._model.points
 
     @property
@@ -173,7 +171,7 @@ class KernelSolver(Solver):
 
     @property
     def intercept_(self) -> np.ndarray:
-        """The offset, shape (1,); of more than two classes that of each pair, (n_pairs,)."""
+        """The offset, shape (1,); for more than two classes one a pair, (n_pairs,)."""
         return self._model.intercept
 
     @property
@@ -206,7 +204,7 @@ class KernelSolver(Solver):
             raise ValueError(msg)
 
     def _require_solve(self) -> None:
-        """Raise ValueError where a kernel that is given is not what the solver works on."""
+        """Raise ValueError if the solver can't work on a given kernel."""
         if not self.takes_given_kernel():
             msg = (
                 f"{self.declaration.name} works on inputs, not on a given kernel: kernel must be "
@@ -232,9 +230,9 @@ class KernelSolver(Solver):
     def solve(
         self, source: KernelSource, y: np.ndarray, start: np.ndarray | None = None
     ) -> KernelSolution:
-        """Run the algorithm on one kernel matrix, wherever it comes from.
+        """Run the algorithm on one kernel matrix, without validation.
 
-        Nothing is validated, so that a protocol can call it for thousands of small problems.
+        A protocol can call it for thousands of small problems.
 
         Parameters
         ----------
@@ -251,18 +249,10 @@ class KernelSolver(Solver):
     def solve_along(
         self, source: KernelSource, y: np.ndarray, over: str, values: Sequence[Any]
     ) -> Iterable[KernelSolution]:
-        """Return the solution at each value of a parameter, on one kernel matrix.
+        """Return the solution at each value of a parameter `over` that the kernel does not have.
 
-        This is the loop, lazily. A solver that shares work returns a list: no part of what that
-        took can then be told from another, and each solution is charged an equal one.
-
-        Parameters
-        ----------
-        source, y
-            As for `solve`.
-        over : str
-            Name of a parameter that the kernel does not have.
-        values : sequence
+        The default is a lazy loop over `solve`. A solver that shares work returns a list: the parts
+        of the shared time are unknown, and each solution is charged an equal one.
         """
         for value in values:
             yield clone(self).set_params(**{over: value}).solve(source, y)
@@ -270,8 +260,8 @@ class KernelSolver(Solver):
     def _path(self, data: Any, y: np.ndarray | None, along: Along) -> Iterator[PathPoint]:
         """Solve for each value of a parameter.
 
-        Along a parameter that the kernel does not have, all solutions of a fold are on one kernel
-        matrix: the one that is handed in, or that of the inputs.
+        If the kernel does not have the parameter, all solutions of a fold share one kernel matrix:
+        the given one, or that of the inputs.
         """
         over, values, splits = along
         of_kernel = over in KERNEL_PARAMETERS
@@ -289,7 +279,7 @@ class KernelSolver(Solver):
             return chain.from_iterable(
                 self._points(data.subset(train), y[train], over, values) for train, _ in splits
             )
-        # A `train` of its own leaves more behind than a solution on a kernel matrix has.
+        # A model by another `train` has more than a solution on a kernel matrix.
         if of_kernel or type(self).train is not KernelSolver.train:
             return super()._path(data, y, along)
         return self._path_of_inputs(data, over, values, splits)
@@ -317,7 +307,7 @@ class KernelSolver(Solver):
     def _points(
         self, source: KernelSource, y: np.ndarray, over: str, values: Sequence[Any]
     ) -> Iterator[PathPoint]:
-        """Yield the solutions on one kernel matrix with what each cost."""
+        """Yield the solutions on one kernel matrix, each with its cost."""
         start = perf_counter()
         found = self.solve_along(source, y, over, values)
         share = (perf_counter() - start) / max(1, len(values))
@@ -337,7 +327,7 @@ class KernelSolver(Solver):
 
     @classmethod
     def warm_up_rest(cls) -> None:
-        """Call what evaluates kernels and models; subclasses add their own."""
+        """Compile the evaluation of kernels and models; subclasses add their own code."""
         super().warm_up_rest()
         products.warm_up_products()
         prediction.warm_up_prediction()
@@ -386,15 +376,7 @@ class KernelSolver(Solver):
         return self._note(solution.n_iter, solution.stop_reason, solution.counters, bounded)
 
     def _note(self, n_iter: int, reason: str, counters: dict[str, int], bounded: int) -> Self:
-        """Keep what a search says of itself, and warn where it has not converged.
-
-        Parameters
-        ----------
-        n_iter, reason, counters
-            As `KernelSolution` has them.
-        bounded : int
-            Support vectors at their bound.
-        """
+        """Store a search's iterations, stop reason and counters; warn unless it converged."""
         self.n_iter_ = max(1, n_iter)
         self.stop_reason_ = reason
         self.counters_ = {
@@ -408,16 +390,16 @@ class KernelSolver(Solver):
     def evaluate_objective(self, data: TrainingData) -> Self:
         """Set ``objective_`` (primal, at the returned offset) and ``dual_objective_``.
 
-        Decision values are evaluated in double precision from the model and the samples alone. A
-        model over points that are no rows has no multipliers, and -inf for a dual value.
+        Decision values are computed in double precision from the model and the samples alone. A
+        model over computed points has no multipliers, and its dual value is -inf.
         """
         return self._appraise(data, self._values(data))
 
     def finish_fit(self, data: TrainingData) -> Self:
         """End `fit`: as `evaluate_objective`; above 2,000 samples, from the search's own gradient.
 
-        Where a search ends with one, as `csvc` does, it is exact at the free multipliers and of
-        single-precision rows elsewhere: the objective is then right to about 1e-6 of it.
+        The gradient is exact at free multipliers and from single-precision rows elsewhere, so that
+        the objective is right to about 1e-6, relatively.
         """
         f = self._known_decisions(data)
         return (
@@ -427,7 +409,7 @@ class KernelSolver(Solver):
         )
 
     def _known_decisions(self, data: TrainingData) -> np.ndarray | None:
-        return data.decisions if len(data.y) > EXACT_UP_TO else None
+        return data.decisions if len(data.y) > EXACT_OBJECTIVE_MAX_SAMPLES else None
 
     def _appraise(self, data: TrainingData, values: Values) -> Self:
         """Set the objectives."""
@@ -443,7 +425,7 @@ class KernelSolver(Solver):
         return self
 
     def _values(self, data: TrainingData, f: np.ndarray | None = None) -> Values:
-        """Return the values of the problem, by `f` or by new decision values; keep ||w||^2."""
+        """Return the values of the problem, from f or new decision values; store ||w||^2."""
         f = self.expansion_.decide(data.X) if f is None else f
         model, alpha = self.expansion_, None
         if model.rows is None:
@@ -460,7 +442,7 @@ class KernelSolver(Solver):
         )
 
     def _sum_weight(self, data: TrainingData) -> float:
-        """Return the number that the problem is stated with, made of the solver's parameter."""
+        """Return the parameter of the problem, converted from the solver's own."""
         raise AssertionError("a kind of kernel solver defines _sum_weight")
 
     def decision_function(
@@ -473,11 +455,11 @@ class KernelSolver(Solver):
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Finite.
         precision : {"double", "single"}, default="double"
-            Of RBF values on dense inputs; sums, and all else, are double. In single precision a
-            value is right to 2e-6, most to 2e-7, and double where float32 could not keep that.
+            Precision of RBF values on dense inputs; sums and other kernels are double. Single
+            values are right to 2e-6, most to 2e-7; where float32 can't reach that, they are double.
         n_jobs : int, optional
-            Threads; -1: one a processor. By default the estimator's own `n_jobs`, or 1 without
-            one. The values are the same, bit by bit, whatever their number.
+            Threads; -1 for one a processor. Default: the estimator's `n_jobs`, or 1. The number of
+            threads changes no bit of the result.
 
         Returns
         -------
@@ -488,7 +470,7 @@ class KernelSolver(Solver):
         sklearn.exceptions.NotFittedError
             Before `fit`.
         ValueError
-            On inputs that are not finite, what overflows, or an option out of range.
+            On inputs that are not finite, kernel values that overflow, or an invalid option.
         """
         return self._guarded(self._decide, X, precision, n_jobs)
 

@@ -20,16 +20,16 @@ class KernelClassifier(KernelSolver, BinaryClassifier):
     """A two-class solver of a dual problem with a kernel, with the parameter `C`.
 
     More than two classes are fitted one against one. ``support_``, ``dual_coef_``, ``intercept_``
-    and ``coef_`` are then laid out, and signed, as scikit-learn's SVC has them, and ``n_iter_`` has
-    a number for each pair.
+    and ``coef_`` then have the layout and the signs of scikit-learn's SVC, and ``n_iter_`` has a
+    number for each pair.
 
     Parameters
     ----------
     decision_function_shape : {"ovr", "ovo"}
-        What `decision_function` gives of more than two classes: a value a class, or a pair.
+        Values of `decision_function` for more than two classes: one a class, or one a pair.
     break_ties : bool
-        Whether equal votes of more than two classes go to the largest decision value ("ovr") in
-        place of the first class.
+        Whether ties of votes go to the class with the largest decision value (with "ovr"), instead
+        of the first class.
 
     Attributes
     ----------
@@ -39,13 +39,11 @@ class KernelClassifier(KernelSolver, BinaryClassifier):
 
     needs_parameters: ClassVar[tuple[str, ...]] = ("C", *KERNEL_PARAMETERS)
 
-    #: How the models of several classes are evaluated together.
+    #: The class that evaluates the models of several classes together.
     shared_points: ClassVar[type[SharedPoints]] = SharedPoints
 
     C: float
-    #: What `decision_function` gives of more than two classes: "ovr", a value a class, or "ovo".
     decision_function_shape: str = "ovr"
-    #: Whether equal votes are decided by the decision values, which must be those of classes.
     break_ties: bool = True
     several_: OvoModel | None
 
@@ -57,20 +55,20 @@ class KernelClassifier(KernelSolver, BinaryClassifier):
             raise ValueError(msg)
 
     def _sum_weight(self, data: TrainingData) -> float:
-        """Return the weight of the summed losses; a solver with another parameter converts it."""
+        """Return the weight of the summed losses: C, unless a solver has another parameter."""
         return float(self.C)
 
     def lower_bound(self) -> float:
-        """Return a lower bound of the optimum, by the multipliers; -inf where there are none."""
+        """Return a lower bound of the optimum, from the multipliers; -inf without any."""
         return float(self.dual_objective_)
 
     @classmethod
     def takes_given_kernel(cls) -> bool:
-        """Whether all that `train` does is to `solve` on a kernel matrix."""
+        """Return True if `train` only calls `solve` on a kernel matrix."""
         return cls.takes_kernel_matrix() and cls.train is KernelSolver.train
 
     def _validate_samples(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
-        """Check inputs and labels; of a given kernel return the matrix of the samples' values."""
+        """Check inputs and labels; for a given kernel return its matrix in place of inputs."""
         if callable(self.kernel):
             self._require_solve()
             self._fitted_on = X
@@ -96,7 +94,7 @@ class KernelClassifier(KernelSolver, BinaryClassifier):
         classes = np.unique(y)
         alone = self._alone()
         if callable(self.kernel):
-            # What was validated is the matrix of its values.
+            # X is the matrix of its values.
             alone.set_params(kernel=PRECOMPUTED)
         pairs = OneVsOne(alone)
         data = pairs.prepare_validated(X, y, self._weigh(y, sample_weight))
@@ -109,22 +107,22 @@ class KernelClassifier(KernelSolver, BinaryClassifier):
         return self
 
     def trains_pairs_together(self, sizes: np.ndarray) -> bool:
-        """Whether `train_jointly` is there for all pairs of classes of these sizes."""
+        """Return True if `train_jointly` takes all pairs of classes of these sizes."""
         return False
 
     def train_jointly(self, joint: JointData) -> JointSolution:
-        """Solve the problems of all pairs of classes; a solver that shares work defines this."""
+        """Solve the problems of all pairs together; solvers that share work define it."""
         raise AssertionError("a solver that trains pairs together defines train_jointly")
 
     @classmethod
     def warm_up_rest(cls) -> None:
-        """Also evaluate the models of pairs, and count their votes."""
+        """Also compile the evaluation and the votes of pairs."""
         super().warm_up_rest()
         ovo_model.warm_up()
 
     @property
     def estimators_(self) -> list[Any]:  # type: ignore[override]
-        """The model of each pair, where there are more than two classes."""
+        """The model of each pair; AttributeError for two classes."""
         if self.several_ is None:
             msg = "there are several models of more than two classes only"
             raise AttributeError(msg)
@@ -145,11 +143,11 @@ class KernelClassifier(KernelSolver, BinaryClassifier):
     def decision_function(
         self, X: Any, *, precision: str = "double", n_jobs: int | None = None
     ) -> np.ndarray:
-        """Return f(x) for each row of `X`, shape (n_samples,), or what several classes have.
+        """Return f(x) for each row of `X`, shape (n_samples,).
 
-        Of more than two classes, by ``decision_function_shape``: (n_samples, n_classes), votes and
-        a share of the decision values that changes no vote; or (n_samples, n_pairs), positive for
-        the first class of a pair.
+        For more than two classes, ``decision_function_shape`` decides: "ovr" has (n_samples,
+        n_classes), votes plus a share of the decision values that changes no vote; "ovo" has
+        (n_samples, n_pairs), positive for the first class of a pair.
 
         Parameters
         ----------
@@ -163,7 +161,7 @@ class KernelClassifier(KernelSolver, BinaryClassifier):
         return self._guarded(self.several_.decide_by_class, X, precision, n_jobs)
 
     def decide_together(self, shared: SharedPoints, X: Any) -> np.ndarray:
-        """Return the decision values of all pairs that this model is one of, (n, n_pairs)."""
+        """Return the decision values of all pairs, of which this model is one, (n, n_pairs)."""
         return self._guarded(shared.decide, X, "double", None)
 
     def predict(

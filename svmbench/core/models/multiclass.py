@@ -1,9 +1,9 @@
 """One-vs-one classification: a two-class problem for every pair of classes, and a vote.
 
-The papers' kernel programs separate more than two classes this way, LIBSVM among them. A pair's
+LIBSVM and the other kernel programs of the papers separate more than two classes this way. A pair's
 problem is a set of positions in the training rows, so that all pairs can index one kernel matrix
-(`pairs.py`). Each pair is trained by itself (`PairsAlone`), or all of them together where the
-solver shares work between them (`PairsTogether`).
+(`pairs.py`). Pairs are trained one by one (`PairsAlone`), or together by a solver that shares work
+between them (`PairsTogether`).
 """
 
 from __future__ import annotations
@@ -38,19 +38,19 @@ from svmbench.core.numeric.arrays import canonical_csr
 
 
 class Objectives(NamedTuple):
-    """The sums of the objectives of all pairs; None where a pair has no dual value."""
+    """The sums of the objectives of all pairs; the dual is None if a pair has none."""
 
     primal: float
     dual: float | None
 
 
 class PairsAlone:
-    """The pairs, each trained by itself, one after another, by an estimator that is not fitted."""
+    """The pairs, each trained by a copy of an unfitted estimator, one after another."""
 
     def __init__(self, estimator: Any, pairs: Pairs) -> None:
-        # What is not fitted has its parameters alone, and a clone would check each of them.
+        # A copy of an unfitted estimator has only parameters; a clone would check each of them.
         self.models, self.pairs = [copy(estimator) for _ in pairs], pairs
-        # The models over points that they share, as soon as these are known.
+        # The models over shared points, set when the objectives are evaluated.
         self.shared: SharedPoints | None = None
 
     @property
@@ -74,7 +74,7 @@ class PairsAlone:
         return self.models[0]
 
     def prepare(self, X: Any, codes: np.ndarray, weights: np.ndarray | None) -> list[TrainingData]:
-        """Return what each model prepares of its part of the samples."""
+        """Return the training data of each model, for its pair's samples."""
         parts = []
         for pair, model in zip(self.pairs, self.models, strict=True):
             own = {} if weights is None else {"sample_weight": weights[pair.rows]}
@@ -90,13 +90,13 @@ class PairsAlone:
             model.train(part)
 
     def evaluate_objective(self, data: TrainingData) -> Objectives:
-        """Certify every model, and sum up."""
+        """Evaluate the objective of every model, and sum up."""
         for model, part in zip(self.models, data.native, strict=True):
             model.evaluate_objective(part)
         return self._sum_up(data)
 
     def finish_fit(self, data: TrainingData) -> Objectives:
-        """Evaluate from what the last training has at hand, and sum up."""
+        """End the fit of every model, and sum up."""
         for model, part in zip(self.models, data.native, strict=True):
             model.finish_fit(part)
         return self._sum_up(data)
@@ -115,7 +115,7 @@ class PairsAlone:
 class PairsTogether:
     """All pairs, trained at once by an unfitted estimator that shares work between them.
 
-    It does what `PairsAlone` does. A pair's model is made when it is first asked for.
+    It has the interface of `PairsAlone`. Models of single pairs are made when they are first read.
     """
 
     def __init__(self, estimator: Any, pairs: Pairs) -> None:
@@ -127,7 +127,7 @@ class PairsTogether:
 
     @property
     def found(self) -> JointSolution:
-        """What the last training found."""
+        """The solution of the last training."""
         assert self._found is not None, "train comes first"
         return self._found
 
@@ -150,11 +150,11 @@ class PairsTogether:
 
     @property
     def counters(self) -> dict[str, int]:
-        """Work of the one search."""
+        """The work of the search for all pairs."""
         return self.found.counters
 
     def prepare(self, X: Any, codes: np.ndarray, weights: np.ndarray | None) -> JointData:
-        """Lay the pairs out; the solver prepares the first, and all have the same parameters."""
+        """Return the layout of all pairs; the solver prepares the first pair, to set parameters."""
         first = self.pairs[0]
         prepare_part(self.kernel_model, X[first.rows], first.signs)
         layout = Layout.of(codes, self.pairs.negative, self.pairs.positive)
@@ -170,7 +170,7 @@ class PairsTogether:
         self.shared = self.found.shared_points(self.kernel_model.function, joint.points, self.pairs)
 
     def evaluate_objective(self, data: TrainingData) -> Objectives:
-        """Evaluate from the models and the samples alone."""
+        """Evaluate the objectives from the models and the samples alone."""
         assert self.shared is not None, "train comes before evaluate_objective"
         joint: JointData = data.native
         decisions = self.shared.decide_own(joint.points, joint.layout.codes)
@@ -178,23 +178,23 @@ class PairsTogether:
         return self.finish_fit(data)
 
     def finish_fit(self, data: TrainingData) -> Objectives:
-        """Evaluate from the search's own gradient.
+        """Evaluate the objectives from the search's own gradient.
 
-        It is exact up to 1,000 samples, and beyond them near the gap of each pair.
+        The gradient is exact up to 1,000 samples, and beyond that right to about each pair's gap.
         """
         model, values = self.kernel_model, self.found.values(self._weights)
         primal = model.problem.primal(values, model.C)
         if not np.isfinite(primal):
             msg = f"the {model.kernel} kernel overflows on the training samples; scale the features"
             raise FloatingPointError(msg)
-        # All pairs are one problem to the warning.
+        # The warning treats all pairs as one problem.
         model.objective_, model.stop_reason_ = primal, self.stop_reason
         model.dual_objective_ = model.problem.dual(values, model.C)
         warn_if_useless(model, data)
         return Objectives(primal, model.dual_objective_)
 
     def _model_of(self, p: int) -> Any:
-        """Return the model of pair `p`; what the search took is known of all pairs alone."""
+        """Return the model of pair `p`; only all pairs together have counters of the search."""
         assert self.shared is not None, "train comes before models"
         model, values = copy(self.kernel_model), self.found.values(self._weights, p)
         model.expansion_ = self.shared.expansion(p)
@@ -211,7 +211,7 @@ class PairsTogether:
 
 
 def prepare_part(model: Any, X: Any, signs: np.ndarray, **own: Any) -> TrainingData:
-    """Return what a solver prepares of a pair: of samples and parameters that were checked."""
+    """Return a solver's training data for a pair, without checking samples and parameters again."""
     model._comes_validated = True
     part = model.prepare(X, signs, **own)
     del model._comes_validated
@@ -224,9 +224,9 @@ class OneVsOne(ClassifierMixin, Solver):
     The default gamma of a kernel solver is that of all samples, the same for every pair.
 
     It keeps the solver's contract: ``prepare``, ``train`` and ``evaluate_objective`` go over its
-    pairs one after another, or over all together where the solver shares work between them
-    (``trains_pairs_together``). It is no declared solver of its own: a run wraps a two-class solver
-    in it where a data set has more classes than two.
+    pairs one after another, or over all together if the solver shares work between them
+    (``trains_pairs_together``). It is no declared solver: for a data set of more than two classes,
+    a run wraps a two-class solver in it.
 
     Parameters
     ----------
@@ -240,11 +240,11 @@ class OneVsOne(ClassifierMixin, Solver):
         In the order of `pairs_`.
     pairs_ : Pairs
     objective_, dual_objective_ : float
-        Sums over the pairs; the second of kernel solvers alone.
+        Sums over the pairs; the dual only for kernel solvers.
     n_iter_ : int
         Sum over the pairs.
     stop_reason_ : str
-        That of all pairs, or the first that is not ``"converged"``.
+        The first of a pair that is not ``"converged"``, or ``"converged"``.
     counters_ : dict
         Sums over the pairs.
     shared_ : SharedPoints or None
@@ -260,7 +260,7 @@ class OneVsOne(ClassifierMixin, Solver):
     ['a', 'b', 'c']
     """
 
-    #: How the pairs are trained, and their models; chosen by `prepare`.
+    #: The training of the pairs, with their models; chosen by `prepare`.
     _training: PairsAlone | PairsTogether | None = None
 
     def __init__(self, estimator: BinaryClassifier) -> None:
@@ -273,34 +273,25 @@ class OneVsOne(ClassifierMixin, Solver):
 
     @property
     def offset(self) -> Offset:
-        """What every pair does with its offset."""
+        """The treatment of the offset by every pair."""
         return self.estimator.offset
 
     def _pass_on(self, model: Any) -> None:
-        """Also translate the classes of a part: prepared labels are positions in `classes_`."""
+        """Also translate the classes of a part, whose labels are positions in `classes_`."""
         present = getattr(model, "classes_", None)
         super()._pass_on(model)
         if present is not None:
             model.classes_ = self.classes_[present.astype(np.int64)]
 
     def prepare(self, X: Any, y: Any, sample_weight: np.ndarray | None = None) -> TrainingData:
-        """Validate, and prepare every pair's own data; weights where the solver takes them."""
+        """Validate, and prepare the data of every pair; weights need a solver that takes them."""
         X, y = self._validated(X, y)
         return self.prepare_validated(X, y, sample_weight)
 
     def prepare_validated(
         self, X: Any, y: np.ndarray, sample_weight: np.ndarray | None = None
     ) -> TrainingData:
-        """Return what `prepare` returns of samples and parameters that were checked before.
-
-        Parameters
-        ----------
-        X : ndarray or csr_array of shape (n_samples, n_features)
-            Float64; or a kernel matrix, where the solver takes one.
-        y : ndarray of shape (n_samples,)
-            Labels.
-        sample_weight : ndarray of shape (n_samples,), optional
-        """
+        """Return the training data of samples (or a kernel matrix) that were validated before."""
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             msg = (
@@ -312,7 +303,7 @@ class OneVsOne(ClassifierMixin, Solver):
         estimator = unfitted(self.estimator)
         is_given = getattr(estimator, "kernel", None) == PRECOMPUTED
         if isinstance(getattr(estimator, "gamma", None), str) and not is_given:
-            # Every pair has the kernel of the whole problem, as in LIBSVM and scikit-learn.
+            # All pairs have the gamma of the whole problem, as in LIBSVM and scikit-learn.
             estimator.gamma = gamma_value(estimator.gamma, X)
         suits = getattr(estimator, "trains_pairs_together", None)
         together = suits is not None and not is_given and suits(np.bincount(codes))
@@ -321,7 +312,7 @@ class OneVsOne(ClassifierMixin, Solver):
         return TrainingData(X=X, y=codes.astype(np.float64), native=native, weights=sample_weight)
 
     def _validated(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
-        """Check parameters, inputs and labels; float64 C-ordered or CSR, labels."""
+        """Check parameters, inputs and labels; return float64 C-ordered or CSR, and labels."""
         X, y = validate_data(
             self,
             X,
@@ -388,10 +379,7 @@ class OneVsOne(ClassifierMixin, Solver):
         return self
 
     def pair_decisions(self, X: Any) -> np.ndarray:
-        """Return every pair's decision values, shape (n_samples, n_pairs).
-
-        Kernel values are computed once for all pairs that a support vector is part of.
-        """
+        """Return the decision values of every pair, shape (n_samples, n_pairs)."""
         check_is_fitted(self, "n_iter_")
         if self.shared_ is not None:
             return self._trained.kernel_model.decide_together(self.shared_, X)

@@ -1,8 +1,8 @@
 """The contract of novelty detectors: trained on one class, without labels; +1 normal, -1 not.
 
-As scikit-learn has it: ``decision_function`` is ``score_samples`` minus ``offset_``, and
-``predict`` says +1 where it is not negative. What is inside is a solver like any other
-(`prepare`, `train`, `evaluate_objective`), whose training data have the label +1 everywhere.
+As in scikit-learn, ``decision_function`` is ``score_samples`` minus ``offset_``, and ``predict``
+returns +1 where it is not negative. A detector is a solver like any other, whose training data have
+the label +1 everywhere.
 """
 
 from __future__ import annotations
@@ -32,25 +32,25 @@ from svmbench.core.numeric.arrays import canonical_csr
 
 
 class NoveltyDetector(OutlierMixin, Solver):
-    """A solver that learns what is normal from normal samples alone.
+    """A solver that is trained on normal samples only.
 
     Subclasses define `prepare`, `train`, `evaluate_objective`, `decision_function` and ``offset_``.
 
     Parameters
     ----------
     nu : float
-        Upper bound of the share of training samples that f calls abnormal; above 0 and at most 1.
+        Upper bound of the share of abnormal training samples, with f(x) < 0; above 0, at most 1.
 
     Attributes
     ----------
     offset_ : float
-        The score from which on a sample counts as normal.
+        The smallest score of a normal sample.
     """
 
     offset_: float
 
     def _validate(self, X: Any, y: Any = None) -> TrainingData:
-        """Check the inputs; return them in float64, C-ordered or CSR. `y` is not looked at."""
+        """Check the inputs; return them as float64, C-ordered or CSR; `y` is ignored."""
         self._check_parameters()
         X = validate_data(
             self,
@@ -70,7 +70,7 @@ class NoveltyDetector(OutlierMixin, Solver):
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Normal samples; finite.
         y : ignored
-            There for scikit-learn's pipelines.
+            For scikit-learn's pipelines.
 
         Raises
         ------
@@ -81,7 +81,7 @@ class NoveltyDetector(OutlierMixin, Solver):
 
     @abstractmethod
     def decision_function(self, X: Any) -> np.ndarray:
-        """Return f(x) for each row of `X`, shape (n_samples,): 0 or more for what is normal."""
+        """Return f(x) for each row of `X`, shape (n_samples,): at least 0 for normal ones."""
         raise AssertionError("a detector defines decision_function")
 
     def score_samples(self, X: Any) -> np.ndarray:
@@ -101,15 +101,15 @@ class NoveltyDetector(OutlierMixin, Solver):
 class KernelDetector(KernelSolver, NoveltyDetector):
     """A novelty detector whose model is an expansion over samples: f(x) = <w, phi(x)> - rho.
 
-    Subclasses have the parameters of the kernel and define `solve`, which is handed labels that
-    are all +1 (or none), or a `train` of their own.
+    Subclasses have the parameters of the kernel and define `solve`, whose labels are all +1, or
+    `train`.
 
     Attributes
     ----------
     dual_coef_ : ndarray of shape (1, n_support)
-        alpha; they sum up to 1.
+        alpha, which sums up to 1.
     offset_ : float
-        rho: the score <w, phi(x)> from which on a sample counts as normal.
+        rho, the smallest score <w, phi(x)> of a normal sample.
     objective_, dual_objective_ : float
         Primal value at rho, and dual value.
     """
@@ -118,7 +118,7 @@ class KernelDetector(KernelSolver, NoveltyDetector):
 
     @property
     def offset_(self) -> float:  # type: ignore[override]
-        """rho: the score <w, phi(x)> from which on a sample counts as normal."""
+        """rho, the smallest score <w, phi(x)> of a normal sample."""
         return float(self.expansion_.rho)
 
     @property
@@ -127,7 +127,7 @@ class KernelDetector(KernelSolver, NoveltyDetector):
         return np.array([len(self.expansion_.coefficients)], dtype=np.int32)
 
     def what_is_useless(self, data: TrainingData) -> str:
-        """Return the predicate of a warning where there is no margin, else ""."""
+        """Return the predicate of a warning if there is no margin, else ""."""
         if self.stop_reason_ != NO_MARGIN:
             return ""
         given, wider = "", ""
@@ -139,7 +139,7 @@ class KernelDetector(KernelSolver, NoveltyDetector):
         )
 
     def prepare(self, X: Any, y: Any = None) -> TrainingData:
-        """Validate, and settle gamma; see the base class. `y` is not looked at."""
+        """Validate, and settle gamma; see the base class. `y` is ignored."""
         return super().prepare(X, y)
 
     def _path(self, data: Any, y: np.ndarray | None, along: Along) -> Iterator[PathPoint]:
@@ -163,7 +163,7 @@ class KernelDetector(KernelSolver, NoveltyDetector):
 
 
 def require_share(name: str, value: Any, *, below_one: bool = False) -> None:
-    """Raise ValueError, naming the parameter, unless `value` is above 0 and at most (below) 1."""
+    """Raise ValueError unless `value` is above 0 and at most 1 (below 1 with `below_one`)."""
     is_number = isinstance(value, Real) and not isinstance(value, bool)
     if is_number and 0.0 < float(value) <= 1.0 and not (below_one and float(value) == 1.0):
         return

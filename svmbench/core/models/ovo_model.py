@@ -2,10 +2,10 @@
 
     d_ab(x) = sum_{k of a} B_bk K(z_k, x) + sum_{k of b} B_ak K(z_k, x) + b_ab
 
-The points z_k are the support vectors of all pairs, each once, so that a kernel value serves every
-pair that its point is part of. As in LIBSVM they stand class by class, and each has as many
-coefficients as there are other classes. `SharedPoints` has the signs of this package, positive for
-the second class of a pair; `OvoModel` shows them as LIBSVM does, positive for the first.
+The points z_k are the support vectors of all pairs, each once, so that one kernel value serves all
+pairs of its point. As in LIBSVM, points are sorted by class, and each has a coefficient for every
+other class. `SharedPoints` has the signs of this package, positive for the second class of a pair;
+`OvoModel` has LIBSVM's, positive for the first.
 """
 
 from __future__ import annotations
@@ -27,51 +27,25 @@ if TYPE_CHECKING:
 
     from svmbench.core.models.multiclass import OneVsOne
 
-#: A decision value below this is 0, and its pair even: values of narrow kernels end at 1e-308.
-NOTHING = 1e-300
+#: A smaller decision value counts as 0, a tie: the values of narrow kernels underflow at 1e-308.
+SMALLEST_DECISION = 1e-300
 
 
 @dataclass(frozen=True)
 class SharedPoints:
-    """The expansions of all pairs over the rows that are support vectors of any.
+    """The expansions of all pairs over the support vectors of all pairs."""
 
-    Attributes
-    ----------
-    function : KernelFunction
-    points : ndarray or csr_array of shape (n_points, n_features)
-    rows : ndarray of int of shape (n_points,)
-        Positions of the points in the training samples, class by class, ascending.
-    starts : ndarray of int of shape (n_classes + 1,)
-        Where the points of each class begin.
-    coefficients : ndarray of shape (n_classes - 1, n_points)
-        A point of class c has one with each other class, in the order of these: signed, positive
-        for the second class of a pair. (LIBSVM's are positive for the first.)
-    b : ndarray of shape (n_pairs,)
-    pairs : Pairs
-        All pairs of the classes, in the order of ``itertools.combinations``.
-    """
-
-    function: Any
-    points: Any
-    rows: np.ndarray
-    starts: np.ndarray
-    coefficients: np.ndarray
-    b: np.ndarray
+    function: Any  # KernelFunction
+    points: Any  # dense or CSR (n_points, n_features)
+    rows: np.ndarray  # int (n_points,): training samples of the points, sorted by class, ascending
+    starts: np.ndarray  # int (n_classes + 1,): first point of each class
+    coefficients: np.ndarray  # (n_classes - 1, n_points): signed, one for each other class
+    b: np.ndarray  # (n_pairs,)
     pairs: Pairs
 
     @classmethod
     def of(cls, models: Sequence[Any], pairs: Pairs, X: Any, codes: np.ndarray) -> Self:
-        """Return the points of several models, each trained on the rows of its pair.
-
-        Parameters
-        ----------
-        models : sequence of KernelClassifier
-            Fitted, over training rows.
-        pairs : Pairs
-        X : ndarray or csr_array of shape (n_samples, n_features)
-        codes : ndarray of int of shape (n_samples,)
-            Classes, as positions in ``classes_``.
-        """
+        """Return the points of fitted models, one a pair, for samples X with classes `codes`."""
         where = [pair.rows[m.support_] for pair, m in zip(pairs, models, strict=True)]
         rows = np.unique(np.concatenate(where))
         rows = rows[np.argsort(codes[rows], kind="stable")]
@@ -80,7 +54,7 @@ class SharedPoints:
         n_classes = int(pairs.positive[-1]) + 1
         coefficients = np.zeros((n_classes - 1, len(rows)))
         for pair, at, model in zip(pairs, where, models, strict=True):
-            # Where the other class of the pair is among those that are not the point's own.
+            # The pair's other class, numbered without the point's own class.
             other = np.where(codes[at] == pair.negative, pair.positive - 1, pair.negative)
             coefficients[other, place[at]] = model.expansion_.coefficients
         b = np.array([model.expansion_.b for model in models])
@@ -89,7 +63,7 @@ class SharedPoints:
         return cls(function, function.take(X, rows), rows, starts, coefficients, b, pairs)
 
     def expansion(self, p: int) -> Expansion:
-        """Return the model of pair `p` alone, over rows of its own samples."""
+        """Return the model of pair `p`, over rows of the pair's samples."""
         pair, starts = self.pairs[p], self.starts
         a, b = pair.negative, pair.positive
         places = np.r_[starts[a] : starts[a + 1], starts[b] : starts[b + 1]]
@@ -117,22 +91,13 @@ class SharedPoints:
         else:
             sums = AllPairs(self.coefficients, self.starts, values)
             add_up(self.function, self.points, X, sums, **options)
-        drop_small(values, NOTHING)
+        drop_small(values, SMALLEST_DECISION)
         return values
 
     def decide_own(self, X: Any, codes: np.ndarray) -> np.ndarray:
-        """Return the decision values of rows in the pairs of their own class.
+        """Return the decision values of rows in the pairs of their own class, given by `codes`.
 
-        Parameters
-        ----------
-        X : ndarray or csr_array of shape (n_samples, n_features)
-        codes : ndarray of int of shape (n_samples,)
-            Their classes.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes - 1)
-            One for each other class, in the order of these.
+        The shape is (n_samples, n_classes - 1): one value for each other class, in their order.
         """
         n_classes = len(self.starts) - 1
         b = np.empty((n_classes, n_classes - 1))
@@ -147,7 +112,7 @@ class SharedPoints:
         else:
             sums = OwnPairs(self.coefficients, self.starts, codes, values)
             add_up(self.function, self.points, X, sums)
-        drop_small(values, NOTHING)
+        drop_small(values, SMALLEST_DECISION)
         return values
 
     def _normals(self) -> np.ndarray:
@@ -165,7 +130,7 @@ class OvoModel:
     def __init__(self, fitted: OneVsOne) -> None:
         self.fitted, self.pairs = fitted, fitted.pairs_
         self.n_classes = len(fitted.classes_)
-        # None where the points of the models are no training rows.
+        # None if the points of the models are no training rows.
         self.shared = fitted.shared_
 
     @property
@@ -220,7 +185,7 @@ class OvoModel:
         return np.column_stack([model.expansion_.decide(X, **options) for model in self.models])
 
     def decide_by_class(self, X: Any, **options: Any) -> np.ndarray:
-        """Return votes and, for less than half a vote, sums of decision values, (n, n_classes)."""
+        """Return votes plus scaled sums of decision values, shape (n, n_classes)."""
         found = np.empty((X.shape[0], self.n_classes))
         for rows in row_blocks(X.shape[0], self.pairs):
             decisions = self.decide(X[rows], **options)
@@ -228,7 +193,7 @@ class OvoModel:
         return found
 
     def elect(self, X: Any, **options: Any) -> np.ndarray:
-        """Return the class with most votes, the first of equals, as LIBSVM does, shape (n,)."""
+        """Return the class with most votes, the first if tied, as LIBSVM does, shape (n,)."""
         winners = np.empty(X.shape[0], dtype=np.int64)
         for rows in row_blocks(X.shape[0], self.pairs):
             decisions = self.decide(X[rows], **options).T

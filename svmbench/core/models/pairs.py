@@ -17,9 +17,9 @@ import numpy as np
 from svmbench.base.compiled import compiled
 from svmbench.core.numeric.arrays import raw
 
-#: Decision values that a vote holds at a time: 64 MiB. With hundreds of classes a row has tens of
+#: Decision values that a vote holds at a time (64 MiB). With hundreds of classes, a row has tens of
 #: thousands.
-HELD = 1 << 23
+MAX_HELD_DECISIONS = 1 << 23
 
 
 @dataclass(frozen=True)
@@ -38,27 +38,27 @@ class Pair:
     positive: int
     members: tuple[np.ndarray, np.ndarray]
 
-    # With hundreds of classes few pairs are ever asked for theirs.
+    # Cached when first used: with hundreds of classes, few pairs are.
     @cached_property
     def rows(self) -> np.ndarray:
-        """Positions of their samples, ascending, int of shape (n_pair,)."""
+        """Positions of the samples of both classes, ascending, int of shape (n_pair,)."""
         return np.sort(np.concatenate(self.members))
 
     @cached_property
     def signs(self) -> np.ndarray:
-        """-1.0 and +1.0, shape (n_pair,)."""
+        """Labels of the rows, -1.0 or +1.0, shape (n_pair,)."""
         return np.where(np.isin(self.rows, self.members[1], assume_unique=True), 1.0, -1.0)
 
 
 class Pairs(Sequence[Pair]):
-    """The problem of every pair of the classes that are present, made when it is asked for.
+    """The problems of all pairs of classes, in the order of ``itertools.combinations``.
 
-    In the order of ``itertools.combinations``. (Hundreds of classes have tens of thousands.)
+    A pair is made on access, since hundreds of classes have tens of thousands of pairs.
 
     Parameters
     ----------
     codes : ndarray of int of shape (n_samples,)
-        Classes as numbers from 0. A class without a sample has no pairs and gets no vote.
+        Classes as numbers from 0. A class without samples has no pairs and gets no votes.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ class Pairs(Sequence[Pair]):
     @overload
     def __getitem__(self, p: slice) -> list[Pair]: ...
     def __getitem__(self, p: int | slice) -> Pair | list[Pair]:
-        """Return one pair, or some."""
+        """Return one pair, or a list of pairs."""
         if isinstance(p, slice):
             return [self[each] for each in range(*p.indices(len(self)))]
         a, b = int(self.negative[p]), int(self.positive[p])
@@ -89,14 +89,14 @@ class Pairs(Sequence[Pair]):
 
 
 def row_blocks(n_rows: int, pairs: Pairs) -> Iterator[slice]:
-    """Yield blocks of rows, of which the decision values of all pairs are held at a time."""
-    height = max(1, HELD // len(pairs))
+    """Yield blocks of rows whose decision values of all pairs fit in memory together."""
+    height = max(1, MAX_HELD_DECISIONS // len(pairs))
     for top in range(0, n_rows, height):
         yield slice(top, top + height)
 
 
 def vote(decisions: np.ndarray, pairs: Pairs, n_classes: int, *, ties: str = "sum") -> np.ndarray:
-    """Return the class that wins most pairs, of each sample.
+    """Return the class of each sample that wins most pairs.
 
     Parameters
     ----------
@@ -123,14 +123,10 @@ def vote(decisions: np.ndarray, pairs: Pairs, n_classes: int, *, ties: str = "su
 
 
 def values_of_classes(decisions: np.ndarray, pairs: Pairs, n_classes: int) -> np.ndarray:
-    """Return votes and, for less than half a vote, sums of decision values, (n, n_classes).
+    """Return votes plus sums of decision values, scaled below half a vote, (n, n_classes).
 
-    Parameters
-    ----------
-    decisions : ndarray of shape (n, n_pairs)
-        Decision values; 0 goes to the negative class, as in scikit-learn.
-    pairs : Pairs
-    n_classes : int
+    A decision value of 0 in `decisions` (n, n_pairs) goes to the negative class, as in
+    scikit-learn.
     """
     values = np.empty((len(decisions), n_classes))
     classes = raw(pairs.negative), raw(pairs.positive)
@@ -183,7 +179,7 @@ def _count(
 
 
 def warm_up() -> None:
-    """Call what counts the votes of pairs."""
+    """Compile the counting of votes."""
     pairs = Pairs(np.array([0, 1]))
     values_of_classes(np.ones((1, 1)), pairs, 2)
     vote(np.ones((1, 1)), pairs, 2)

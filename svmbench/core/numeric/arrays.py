@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 
 def canonical_csr(X: Any) -> sp.csr_array:
-    """Return `X` as CSR with sorted, unique, 32-bit indices, sharing memory where it already is."""
+    """Return `X` as CSR with sorted, unique, 32-bit indices; canonical input shares its memory."""
     X = sp.csr_array(X)
     if not X.has_canonical_format:
         X = X.copy()
@@ -28,14 +28,9 @@ def largest_value(X: Any) -> float:
 
 
 def require_squares(X: Any) -> None:
-    """Raise ValueError where squared lengths of rows, or their sum, would overflow float64.
+    """Raise ValueError if squared lengths of rows, or their sum, would overflow float64.
 
-    Solvers would go on with infinite curvatures, take steps of length zero, and call that the end.
-
-    Parameters
-    ----------
-    X : ndarray or sparse matrix of shape (n_samples, n_features)
-        Finite.
+    With infinite curvatures, solvers would take steps of length zero and take that for convergence.
     """
     largest = largest_value(X)
     # The squared distance of two rows is at most four times the larger squared length.
@@ -48,10 +43,10 @@ def require_squares(X: Any) -> None:
 
 
 def raw(array: np.ndarray) -> np.ndarray:
-    """Return a read-only plain view of `array`, whether it was mapped, writeable or neither.
+    """Return a read-only plain view of an array, mapped or not.
 
-    Compiled code is specialised by type, and Numba takes a read-only array for another type than
-    a writeable one: with every input read-only there is one version to compile and to warm up.
+    Numba compiles a version for read-only and one for writeable arrays: with every input read-only,
+    there is one version to compile and to warm up.
     """
     view = np.asarray(array).view()
     view.flags.writeable = False
@@ -97,19 +92,19 @@ def in_fours(X: np.ndarray, axis: int) -> np.ndarray:
 
 
 def central_row(X: np.ndarray) -> np.ndarray:
-    """Return a copy of the row of a dense `X` that is nearest to the mean of all.
+    """Return a copy of the row of a dense `X` that is nearest to the mean of all rows.
 
-    Inputs moved by it have short vectors, and, unlike by the mean, integers stay integers. All rows
-    are searched: of every n/256-th row alone, float32 kernel values were as accurate (the largest
-    errors within 15 % of each other on nine data sets, 1e-7 to 5e-7), and the search took 0.1 to
-    0.9 ms instead of 0.2 to 3.4 ms for 8,000 x 6 to 20,000 x 100 inputs, the time of 16 columns.
+    Inputs minus this row are short vectors, and integers stay integers, unlike minus the mean. All
+    rows are searched. A search of every n/256-th row gives float32 kernel values as accurate (the
+    largest errors within 15 % on nine data sets, 1e-7 to 5e-7) and saves at most 2.5 ms of 3.4 ms
+    (20,000 x 100 inputs), the time of 16 columns.
     """
     apart = X - X.mean(axis=0)
     return X[int(np.argmin(np.einsum("ij,ij->i", apart, apart)))].copy()
 
 
 def as_block(X: Any, n_features: int) -> Any:
-    """Return a block as float64 rows or canonical CSR, this one with so many features at least."""
+    """Return a block as float64 rows, or as canonical CSR with at least `n_features` columns."""
     if not sp.issparse(X):
         X = np.ascontiguousarray(X, dtype=np.float64)
         if X.ndim != 2:

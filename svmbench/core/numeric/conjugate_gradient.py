@@ -1,6 +1,6 @@
 """Preconditioned conjugate gradients (Hestenes and Stiefel 1952) for ``H x = right``.
 
-H is positive definite and known by its products with vectors. The projected form for a quadratic
+H is positive definite and given by its products with vectors. The projected form for a quadratic
 program with a box is in ``kernel_svm/projected_gradient.py``; the form for many shifts of one
 matrix, which shares products of matrices, is in ``kernel_svm/shifted_solve.py``.
 """
@@ -16,19 +16,7 @@ Linear = Callable[[np.ndarray], np.ndarray]
 
 
 class ConjugateGradients:
-    """The state of the method: a caller that watches residuals takes its steps one by one.
-
-    Parameters
-    ----------
-    product : callable
-        From p to H p.
-    right : ndarray of shape (d,)
-        Float64.
-    precondition : callable, optional
-        From r to about ``H^-1 r``; the identity by default.
-    flexible : bool, default=False
-        Directions by Polak and Ribière's formula, for a preconditioner that rounding changes from
-        step to step, or a residual that the caller replaces.
+    """The state of the method, for callers that take its steps one by one.
 
     Attributes
     ----------
@@ -40,10 +28,12 @@ class ConjugateGradients:
 
     def __init__(
         self,
-        product: Linear,
-        right: np.ndarray,
-        precondition: Linear | None = None,
+        product: Linear,  # from p to H p
+        right: np.ndarray,  # (d,), float64
+        precondition: Linear | None = None,  # from r to about H^-1 r; the identity by default
         *,
+        # directions by Polak and Ribière's formula, if the preconditioner varies by rounding or
+        # the caller replaces the residual
         flexible: bool = False,
     ) -> None:
         self._product, self._precondition, self._flexible = product, precondition, flexible
@@ -56,7 +46,7 @@ class ConjugateGradients:
         """Minimise along the direction; return False, with no step, where it has no curvature."""
         Hp = self._product(self._p)
         curvature = float(self._p @ Hp)
-        # Rounding can make a nearly singular matrix indefinite: no further step is to be trusted.
+        # Rounding can make a nearly singular matrix indefinite; further steps would be noise.
         if not curvature > 0.0:
             return False
         length = self.slope / curvature
@@ -82,16 +72,10 @@ def conjugate_gradients(
     length: float = 0.0,
     precondition: Linear | None = None,
 ) -> tuple[np.ndarray, int, bool]:
-    """Return about ``H^-1 right``, the number of products with H, and whether they were enough.
+    """Return about ``H^-1 right``, the number of products with H, and whether it converged.
 
-    Parameters
-    ----------
-    product, right, precondition
-        As for :class:`ConjugateGradients`.
-    max_steps : int
-    residual, length : float
-        Length of the residual in the preconditioner's norm at which to stop: relative to that of
-        `right`, and absolute.
+    It stops at a residual of at most `residual` times `right`, or at most `length`, both in the
+    preconditioner's norm.
     """
     state, steps = ConjugateGradients(product, right, precondition), 0
     enough = max(residual**2 * state.slope, length * length)

@@ -1,4 +1,4 @@
-"""Small quadratic programs that larger algorithms solve again and again.
+"""A small quadratic program over a simplex, a subproblem of larger algorithms.
 
 Problem
     min_a  1/2 a'H a - b'a   over the simplex  a >= 0, sum_i a_i = s.
@@ -18,35 +18,15 @@ import numpy as np
 
 from svmbench.base.compiled import compiled
 
-#: A curvature below this, relative to the largest diagonal entry, counts as this.
-FLAT = 1e-14
+#: Lower bound of a curvature, relative to the largest diagonal entry.
+SMALLEST_CURVATURE = 1e-14
 
 
 @compiled
 def simplex_qp(
     H: np.ndarray, b: np.ndarray, s: float, a: np.ndarray, gap: float, max_iter: int
 ) -> tuple[int, float]:
-    """Minimise over the simplex, changing the feasible `a` in place.
-
-    Parameters
-    ----------
-    H : ndarray of shape (n, n)
-    b : ndarray of shape (n,)
-    s : float
-        Sum of the coordinates.
-    a : ndarray of shape (n,)
-        Feasible start; the solution afterwards.
-    gap : float
-        Bound of the suboptimality at which to stop.
-    max_iter : int
-        Largest number of pair steps.
-
-    Returns
-    -------
-    n_steps : int
-    reached : float
-        The gap at the end: above `gap` only after `max_iter` steps.
-    """
+    """Minimise in place from a feasible `a`, in at most `max_iter` steps; return steps and gap."""
     n = len(b)
     g = np.empty(n)
     flat = 0.0
@@ -55,9 +35,9 @@ def simplex_qp(
         for j in range(n):
             total += H[i, j] * a[j]
         g[i] = total
-        flat = max(flat, FLAT * H[i, i])
+        flat = max(flat, SMALLEST_CURVATURE * H[i, i])
     if flat == 0.0:
-        flat = FLAT
+        flat = SMALLEST_CURVATURE
     reached = np.inf
     for step in range(max_iter + 1):
         i = 0
@@ -74,7 +54,7 @@ def simplex_qp(
             if a[k] > 0.0 and g[k] > g[i]:
                 slope = g[k] - g[i]
                 curvature = max(H[i, i] + H[k, k] - 2.0 * H[i, k], flat)
-                # What can be gained is also limited by the mass there is to move.
+                # The mass a_k limits the step and its gain.
                 t = min(slope / curvature, a[k])
                 gain = t * (slope - 0.5 * t * curvature)
                 if gain > best:

@@ -11,16 +11,16 @@ from svmbench.core.numeric.arrays import raw
 
 
 class Workspace:
-    """Memory for one array after another: each is valid until the next is asked for.
+    """Memory for one array after another; each is valid until the next call of `array`.
 
-    Memory that is new to a process costs more to touch than to write to again.
+    Writing to memory again costs less than touching new memory.
     """
 
     def __init__(self) -> None:
         self._memory = np.empty(0, dtype=np.uint8)
 
     def array(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
-        """Return an array of any values."""
+        """Return an uninitialised array."""
         size = int(np.prod(shape)) * np.dtype(dtype).itemsize
         if len(self._memory) < size:
             self._memory = np.empty(size, dtype=np.uint8)
@@ -36,20 +36,8 @@ def gather(
 ) -> np.ndarray:
     """Return ``matrix[np.ix_(rows, columns)]`` as `dtype`, several times faster.
 
-    Parameters
-    ----------
-    matrix : ndarray of shape (m, n)
-        C-ordered; may be memory-mapped.
-    rows, columns : ndarray of int64 of shape (k,), (l,)
-        Positions, not negative.
-    dtype : type
-        Of the result.
-    workspace : Workspace, optional
-        Where the result is put; new memory by default.
-
-    Returns
-    -------
-    ndarray of shape (k, l)
+    The matrix is C-ordered, perhaps memory-mapped; positions are int64 and not negative. The result
+    is in the memory of `workspace`, if it is given.
     """
     shape = len(rows), len(columns)
     out = np.empty(shape, dtype=dtype) if workspace is None else workspace.array(shape, dtype)
@@ -63,7 +51,7 @@ def copy_part(matrix: np.ndarray, rows: np.ndarray, columns: np.ndarray, out: np
     wide_vectors()
     for i in range(len(rows)):
         row, target = matrix[rows[i]], out[i]
-        # Without a sign no position counts from the end, and the loop vectorises.
+        # Unsigned positions never count from the end, so that the loop vectorises.
         for j in range(len(columns)):
             target[j] = row[np.uint64(columns[j])]
 

@@ -30,7 +30,7 @@ SOLVERS = [
 @pytest.fixture
 def of_many(monkeypatch):
     """Make some hundred samples many, for the objective and for the search."""
-    monkeypatch.setattr(kernel_base, "EXACT_UP_TO", 50)
+    monkeypatch.setattr(kernel_base, "EXACT_OBJECTIVE_MAX_SAMPLES", 50)
     monkeypatch.setattr(csvc_solver, "FLOAT32_MIN_SAMPLES", 0)
     monkeypatch.setattr(csvc_solver, "FULL_MATRIX_MAX_SAMPLES", 100)
 

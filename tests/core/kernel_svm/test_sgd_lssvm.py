@@ -223,7 +223,7 @@ def test_the_estimator_says_what_the_descent_found(problem):
 def test_the_objective_of_many_samples_comes_from_the_gradient(monkeypatch, form):
     X, y = make_problem(n=1300, d=6)
     exact = SGDLSSVM(C=2.0, gamma=0.7).fit(form(X), y)
-    monkeypatch.setattr(kernel_base, "EXACT_UP_TO", 100)
+    monkeypatch.setattr(kernel_base, "EXACT_OBJECTIVE_MAX_SAMPLES", 100)
     quick = SGDLSSVM(C=2.0, gamma=0.7).fit(form(X), y)
     assert quick.objective_ == pytest.approx(exact.objective_, rel=1e-5)
     assert quick.dual_objective_ == pytest.approx(exact.dual_objective_, rel=1e-5)

@@ -116,7 +116,7 @@ def test_votes_of_many_rows_are_counted_by_blocks(monkeypatch):
     values, sums, elected = model.decision_function(X), model.predict(X), first.predict(X)
     together = OneVsOne(CSVC(C=10.0)).fit(X, y)
     voted = together.predict(X)
-    monkeypatch.setattr(pairs, "HELD", 70)
+    monkeypatch.setattr(pairs, "MAX_HELD_DECISIONS", 70)
     assert_array_equal(together.predict(X), voted)
     assert_array_equal(together.predict(sp.csr_array(X)), voted)
     assert_array_equal(together.predict(X.tolist()), voted)

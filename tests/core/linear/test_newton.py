@@ -23,8 +23,8 @@ from svmbench.core.linear.hessian import (
     upper_gram,
 )
 from svmbench.core.linear.newton import (
-    Course,
     NewtonL2,
+    NewtonParameters,
     Samples,
     descend,
     direction,
@@ -116,7 +116,7 @@ def test_steps_are_those_of_newton_with_an_exact_line_search(form, C):
         best = minimize_scalar(lambda t, w=w, d=d: value(X, y, w + t * d, C), bracket=(0.0, 1.0))
         w = w + best.x * d
         hessian = SampleHessian(form(X), np.arange(90), 90)
-        course = Course(C, 0.0, 0.0, n_steps, patience=0)
+        course = NewtonParameters(C, 0.0, 0.0, n_steps, patience=0)
         ours = descend(RowProducts(form(X)), y, np.zeros(6), hessian, course)
         assert ours.steps == n_steps
         assert_allclose(ours.w, w, atol=1e-3 * np.abs(w).max())
@@ -270,7 +270,7 @@ def test_the_start_is_the_problem_of_an_eighth_of_the_rows():
         y.astype(float),
         np.zeros(6),
         samples.preconditioner,
-        Course(1.0, 1.0, 1.0, 99),
+        NewtonParameters(1.0, 1.0, 1.0, 99),
     )
     assert model.n_iter_ < cold.steps + 1
     assert Samples(X[:500], y[:500].astype(float), seed=3).start(1.0).steps == 0

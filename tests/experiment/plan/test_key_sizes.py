@@ -22,9 +22,9 @@ LINEAR = [name for name, one in solvers().items() if one.kernels == ("linear",)]
 #: The most modules and statements that keys cover, under any protocol.
 MOST_OF_LINEAR = (17, 2400)
 MOST_OF_ANY = (58, 6380)
-#: The solvers of linear models whose keys cover more than 15 modules: `alsvm` and `falsvm` keep their
-#: training set for `add` and `remove`; `alsvm-batch` gathers blocks and has conjugate gradients;
-#: `newton-l2` factorises Gram matrices and has conjugate gradients.
+#: Linear solvers whose keys cover more than 15 modules: `alsvm` and `falsvm` keep their training
+#: set for `add` and `remove`; `alsvm-batch` gathers blocks and has conjugate gradients; `newton-l2`
+#: factorises Gram matrices and has conjugate gradients.
 ABOVE_15 = {"alsvm", "falsvm", "alsvm-batch", "newton-l2"}
 #: The same of some solvers under some protocol.
 MOST = {
